@@ -4,6 +4,7 @@ mod locksmith;
 mod results;
 mod session;
 mod strangers;
+mod tls;
 mod town;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -26,6 +27,7 @@ use comity_xdr::{Counted, Encoder, Opaque};
 
 pub use locksmith::Locksmith;
 pub use strangers::Strangers;
+pub use tls::Eavesdropped;
 pub use town::Town;
 
 /// The address of callers, with a privileged port.
@@ -157,6 +159,7 @@ impl TestServer {
             Ok(Answered::Now) => {}
             Ok(Answered::Refused(why)) => panic!("a listed peer is refused: {why:?}"),
             Ok(Answered::Never | Answered::Undecided) => panic!("a call without an answer"),
+            Ok(Answered::StartTls) => panic!("TLS that was not offered"),
             Err(hangup) => panic!("a call that is none: {hangup}"),
         }
         assert_one_reply(&record, &replies);

@@ -203,6 +203,7 @@ impl Strangers {
             Ok(Answered::Later(late)) => drop(late.finish(&mut replies)),
             Ok(Answered::Now | Answered::Refused(_)) => {}
             Ok(Answered::Never | Answered::Undecided) => panic!("a call without an answer"),
+            Ok(Answered::StartTls) => panic!("TLS that was not offered"),
             Err(hangup) => panic!("a call that is none: {hangup}"),
         }
         assert_one_reply(record, &replies);

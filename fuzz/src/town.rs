@@ -232,6 +232,7 @@ impl Town {
             Ok(Answered::Now) => {}
             Ok(Answered::Refused(why)) => panic!("a listed peer is refused: {why:?}"),
             Ok(Answered::Never | Answered::Undecided) => panic!("a call without an answer"),
+            Ok(Answered::StartTls) => panic!("TLS that was not offered"),
             Err(hangup) => panic!("a call that is none: {hangup}"),
         }
         assert_one_reply(record, &replies);

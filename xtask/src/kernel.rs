@@ -2,11 +2,14 @@
 //! `user-mode-linux`) mounts a server that runs here, works in the mount, and what it has done is
 //! compared with the files on the disk.
 //!
-//! Each test has a [`network`] of its own, a [`server`], one or two [`guest`]s and a folder under
-//! `target/kernel`. Variants named `-kill` kill the server with SIGKILL every few seconds.
+//! The guest boots the installed kernel or a newer one of [`kernels`]. Each test has a [`network`]
+//! of its own, a [`server`], one or more [`guest`]s and a folder under `target/kernel`. Variants
+//! named `-kill` kill the server with SIGKILL every few seconds.
 
 mod ground;
 mod guest;
+mod kernels;
+mod keys;
 mod needs;
 mod network;
 mod preload;
@@ -21,9 +24,12 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 
+use kernels::Images;
+pub(crate) use kernels::Kernel;
+use keys::Xprtsec;
 pub(crate) use server::Peer;
 use tests::Test;
 use trial::Setting;
@@ -40,6 +46,9 @@ pub(crate) enum Command {
         /// The server to test.
         #[arg(long, value_enum, default_value = "comity")]
         server: Peer,
+        /// The kernel to boot; the installed one if none is given.
+        #[arg(long, value_enum)]
+        kernel: Option<Kernel>,
     },
 }
 
@@ -51,6 +60,15 @@ pub(crate) struct Run {
     /// The server to test.
     #[arg(long, value_enum, default_value = "comity")]
     server: Peer,
+    /// Boot this kernel, and leave out tests that need another one. It is fetched from Debian
+    /// once and kept in target/guests, or in the folder that COMITY_GUESTS names.
+    #[arg(long, value_enum)]
+    kernel: Option<Kernel>,
+    /// Secure all connections by TLS (RFC 9289), in which every host has a key of its own; without
+    /// names, run the tests of NFSv4.2. Linux 6.12 if no kernel is given.
+    #[arg(long, value_enum, default_missing_value = "mtls")]
+    #[arg(num_args = 0..=1, require_equals = true)]
+    tls: Option<Xprtsec>,
     /// Without names, run only the tests that `cargo xtask test` runs.
     #[arg(long)]
     core: bool,
@@ -68,13 +86,58 @@ pub(crate) struct Run {
 impl Run {
     /// All tests against the server of this repository.
     pub(crate) fn all() -> Self {
-        let names = Vec::new();
-        Self { names, server: Peer::Comity, core: false, jobs: 2, keep: false, program: None }
+        Self {
+            names: Vec::new(),
+            server: Peer::Comity,
+            kernel: None,
+            tls: None,
+            core: false,
+            jobs: 2,
+            keep: false,
+            program: None,
+        }
+    }
+
+    /// All tests that run on any kernel, on this one.
+    pub(crate) fn on(kernel: Kernel) -> Self {
+        Self { kernel: Some(kernel), ..Self::all() }
+    }
+
+    /// All tests of NFSv4.2 over TLS, in which each host has a key of its own.
+    pub(crate) fn over_tls() -> Self {
+        Self { tls: Some(Xprtsec::Mtls), ..Self::all() }
     }
 
     /// The tests among them that `cargo xtask test` runs.
     pub(crate) fn core() -> Self {
         Self { core: true, ..Self::all() }
+    }
+
+    /// The kernel that the guests of a test boot.
+    fn kernel_of(&self, test: &Test) -> Kernel {
+        test.kernel.unwrap_or_else(|| self.kernel())
+    }
+
+    /// The kernel that the guests of most tests boot.
+    fn kernel(&self) -> Kernel {
+        let usual = if self.tls.is_some() { Kernel::Linux6_12 } else { Kernel::Installed };
+        self.kernel.unwrap_or(usual)
+    }
+
+    /// Returns the reason why a test cannot run with these options, if it cannot.
+    fn obstacle(&self, test: &Test) -> Option<String> {
+        let kernel = self.kernel_of(test);
+        if (self.kernel.is_some() || self.tls.is_some()) && kernel != self.kernel() {
+            return Some(format!("needs Linux {}", kernel.name()));
+        }
+        let is_mixed = self.tls.is_some() && !test.takes_tls;
+        is_mixed.then(|| "has connections that are not to be secured".to_owned())
+    }
+
+    /// Returns whether a test runs that is not named.
+    fn takes(&self, test: &Test) -> bool {
+        let is_of_version = self.tls.is_none() || test.version.starts_with("4.2");
+        is_of_version && self.obstacle(test).is_none()
     }
 }
 
@@ -100,18 +163,23 @@ pub(crate) fn command(root: &Path, command: &Command) -> Result<ExitCode> {
         Command::List => {
             for test in tests::ALL {
                 let core = if test.is_core() { "core" } else { "" };
-                println!("{:14} {core:4}  {}", test.name, test.about);
+                println!("{:16} {core:4}  {}", test.name, test.about);
             }
         }
         Command::Run(options) => {
             let tally = run(root, options)?;
-            if let Some((_, why)) = tally.skipped.first() {
-                bail!("{} tests cannot run: {why}", tally.skipped.len());
+            for (name, reason) in &tally.skipped {
+                println!("kernel: {name:16} cannot run: {reason}");
             }
             println!("kernel: {} passed, {} failed", tally.passed, tally.failed);
-            return Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+            let is_complete = tally.failed == 0 && tally.skipped.is_empty();
+            return Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Command::Shell { server } => trial::shell(&setting(root, *server, (true, None))?)?,
+        Command::Shell { server, kernel } => {
+            let options = Run { server: *server, kernel: *kernel, keep: true, ..Run::all() };
+            let images = Images::gather(root, [options.kernel()].into_iter());
+            trial::shell(&setting(root, &options, images)?)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -121,14 +189,25 @@ pub(crate) fn command(root: &Path, command: &Command) -> Result<ExitCode> {
 /// # Errors
 /// If a name is no test's, or the server cannot be built.
 pub(crate) fn run(root: &Path, options: &Run) -> Result<Tally> {
-    let mut chosen = choose(&options.names)?;
-    let mut left = Vec::new();
+    let mut chosen = choose(options)?;
+    let mut tally = Tally::default();
     if options.core && options.names.is_empty() {
-        left.extend(chosen.extract_if(.., |test| !test.is_core()).map(|test| test.name));
+        tally.left.extend(chosen.extract_if(.., |test| !test.is_core()).map(|test| test.name));
     }
     if let Some(why) = needs::missing() {
-        let skipped = chosen.iter().map(|test| (test.name, why.clone())).collect();
-        return Ok(Tally { skipped, left, ..Tally::default() });
+        tally.skipped = chosen.iter().map(|test| (test.name, why.clone())).collect();
+        return Ok(tally);
+    }
+    let images = Images::gather(root, chosen.iter().map(|test| options.kernel_of(test)));
+    chosen.retain(|test| match images.get(options.kernel_of(test)) {
+        Ok(_) => true,
+        Err(reason) => {
+            tally.skipped.push((test.name, reason.to_string()));
+            false
+        }
+    });
+    if chosen.is_empty() {
+        return Ok(tally);
     }
     if let Some(doubt) = ground::doubt(root)? {
         println!("kernel: note: {doubt}");
@@ -136,25 +215,35 @@ pub(crate) fn run(root: &Path, options: &Run) -> Result<Tally> {
     if chosen.iter().any(|test| test.name.starts_with("fsx")) {
         crate::tools::install(root, "fsx", "0.3.2")?;
     }
-    let setting = setting(root, options.server, (options.keep, options.program.as_deref()))?;
-    let queue = Mutex::new(chosen.into_iter());
-    let tally = Mutex::new(Tally { left, ..Tally::default() });
-    std::thread::scope(|scope| {
-        for _ in 0..options.jobs.max(1) {
-            scope.spawn(|| work_off(&setting, &queue, &tally));
-        }
-    });
-    Ok(tally.into_inner().unwrap_or_default())
+    let setting = setting(root, options, images)?;
+    Ok(perform(&setting, options.jobs, chosen, tally))
 }
 
-fn choose(names: &[String]) -> Result<Vec<&'static Test>> {
+/// Runs the chosen tests, `jobs` at once.
+fn perform(setting: &Setting, jobs: usize, tests: Vec<&'static Test>, tally: Tally) -> Tally {
+    let queue = Mutex::new(tests.into_iter());
+    let tally = Mutex::new(tally);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            scope.spawn(|| work_off(setting, &queue, &tally));
+        }
+    });
+    tally.into_inner().unwrap_or_default()
+}
+
+fn choose(options: &Run) -> Result<Vec<&'static Test>> {
+    let names = &options.names;
     for name in names {
-        ensure!(
-            tests::ALL.iter().any(|test| test.name == name),
-            "no test `{name}`; see `cargo xtask kernel list`"
-        );
+        let test = tests::ALL.iter().find(|test| test.name == name);
+        let test =
+            test.with_context(|| format!("no test `{name}`; see `cargo xtask kernel list`"))?;
+        if let Some(obstacle) = options.obstacle(test) {
+            bail!("{name} {obstacle}");
+        }
     }
-    let is_chosen = |test: &&Test| names.is_empty() || names.iter().any(|name| name == test.name);
+    let is_named = |test: &Test| names.iter().any(|name| name == test.name);
+    let is_chosen =
+        |test: &&Test| if names.is_empty() { options.takes(test) } else { is_named(test) };
     Ok(tests::ALL.iter().filter(is_chosen).collect())
 }
 
@@ -172,18 +261,20 @@ fn work_off(
         match verdict {
             Ok(note) => {
                 tally.passed += 1;
-                println!("kernel: {:14} ok     {seconds:6.1} s  {note}", test.name);
+                println!("kernel: {:16} ok     {seconds:6.1} s  {note}", test.name);
             }
             Err(error) => {
                 tally.failed += 1;
-                println!("kernel: {:14} FAILED {seconds:6.1} s\n{error:#}", test.name);
+                println!("kernel: {:16} FAILED {seconds:6.1} s\n{error:#}", test.name);
             }
         }
     }
 }
 
 /// Builds the server, if it is not given, and says where it is.
-fn setting(root: &Path, peer: Peer, (keep, given): (bool, Option<&Path>)) -> Result<Setting> {
+fn setting(root: &Path, options: &Run, images: Images) -> Result<Setting> {
+    let peer = options.server;
+    let given = options.program.as_deref();
     if peer == Peer::Comity && given.is_none() {
         crate::tools::cargo(
             root,
@@ -195,5 +286,49 @@ fn setting(root: &Path, peer: Peer, (keep, given): (bool, Option<&Path>)) -> Res
         None => root.join("target/release/comity"),
     };
     let preload = preload::build(root)?;
-    Ok(Setting { root: root.to_path_buf(), peer, program, preload, keep })
+    let (root, kernel) = (root.to_path_buf(), options.kernel());
+    let (tls, keep) = (options.tls, options.keep);
+    Ok(Setting { root, peer, program, images, kernel, tls, preload, keep })
+}
+
+#[cfg(test)]
+mod options_of_a_run {
+    use super::*;
+
+    fn chosen(options: &Run) -> Vec<&'static str> {
+        choose(options).unwrap().iter().map(|test| test.name).collect()
+    }
+
+    fn refusal(options: Run, name: &str) -> String {
+        choose(&Run { names: vec![name.to_owned()], ..options }).map(drop).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_test_that_needs_another_kernel_is_left_out_or_refused_by_its_name() {
+        let names = chosen(&Run::on(Kernel::Linux7_2));
+        assert!(names.contains(&"smoke-7.2") && names.contains(&"smoke-4.2"));
+        assert!(!names.contains(&"smoke-6.12"));
+        let refusal = refusal(Run::on(Kernel::Linux7_2), "smoke-6.12");
+        assert_eq!(refusal, "smoke-6.12 needs Linux 6.12");
+    }
+
+    #[test]
+    fn without_a_kernel_each_test_boots_the_one_that_it_needs() {
+        assert_eq!(chosen(&Run::all()).len(), tests::ALL.len());
+        let kernel = |name| {
+            let test = tests::ALL.iter().find(|test| test.name == name).unwrap();
+            Run::all().kernel_of(test)
+        };
+        assert_eq!(kernel("smoke-4.2"), Kernel::Installed);
+        assert_eq!(kernel("smoke-7.2"), Kernel::Linux7_2);
+    }
+
+    #[test]
+    fn over_tls_the_tests_of_one_version_run_that_can_be_secured() {
+        let names = chosen(&Run::over_tls());
+        assert!(names.contains(&"smoke-4.2") && names.contains(&"clients-4.2"));
+        assert!(!names.contains(&"smoke") && !names.contains(&"mtls-6.12"));
+        assert!(refusal(Run::over_tls(), "hosts").contains("has connections"));
+        assert_eq!(Run::over_tls().kernel(), Kernel::Linux6_12);
+    }
 }

@@ -22,6 +22,8 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use clap::Args;
 
+use crate::kernel;
+
 use steps::{Lane, STEPS, Step};
 use verdict::Verdict;
 
@@ -45,22 +47,36 @@ pub(crate) struct SoakOptions {
     /// Seconds of fuzzing for each target.
     #[arg(long, default_value_t = 600)]
     fuzz_seconds: u64,
+    /// Boot this kernel in the trials, and leave out those that need another one.
+    #[arg(long, value_enum)]
+    kernel: Option<kernel::Kernel>,
     /// Run only this campaign (kernel, fuzz); may be given more than once.
     #[arg(long, value_name = "STEP")]
     only: Vec<String>,
 }
 
+/// Trials with kernel clients.
+#[derive(Debug, Clone, Copy)]
+enum Trials {
+    /// Those that `cargo xtask test` runs.
+    Core,
+    /// All, and those of NFSv4.2 over TLS too.
+    All,
+    /// All that run on this kernel.
+    On(kernel::Kernel),
+}
+
 /// The part of a campaign that is run.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
-    /// Every trial with a kernel client, not only those that `cargo xtask test` runs.
-    all_trials: bool,
+    /// The trials with kernel clients.
+    trials: Trials,
     /// Seconds of fuzzing for each target.
     fuzz_seconds: u64,
 }
 
 /// The part of the campaigns that `cargo xtask test` runs.
-const SHORT: Extent = Extent { all_trials: false, fuzz_seconds: 15 };
+const SHORT: Extent = Extent { trials: Trials::Core, fuzz_seconds: 15 };
 
 /// A step as it is run.
 struct Task<'a> {
@@ -104,7 +120,8 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
 /// A name that is no step's.
 pub(crate) fn soak(root: &Path, options: &SoakOptions) -> Result<ExitCode> {
     check_names(&options.only)?;
-    let extent = Extent { all_trials: true, fuzz_seconds: options.fuzz_seconds };
+    let trials = options.kernel.map_or(Trials::All, Trials::On);
+    let extent = Extent { trials, fuzz_seconds: options.fuzz_seconds };
     let is_chosen = |step: &Step| {
         let named = options.only.iter().any(|name| name == step.name);
         if options.only.is_empty() { ["kernel", "fuzz"].contains(&step.name) } else { named }

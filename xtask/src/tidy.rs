@@ -13,6 +13,7 @@ mod identity;
 mod modules;
 #[cfg(test)]
 mod named;
+mod ratios;
 mod shape;
 mod sources;
 mod tables;
@@ -39,18 +40,22 @@ pub(crate) struct Options {
     /// Print the arrows between the modules of this crate that use each other in a circle.
     #[arg(long, value_name = "CRATE")]
     cycles: Option<String>,
+    /// Print the lines of tests for one line of production, crate by crate.
+    #[arg(long)]
+    ratios: bool,
 }
 
-/// Runs every rule over the checkout at `root`, or prints the requested tables or cycles.
+/// Runs every rule over the checkout at `root`, or prints the requested tables, cycles or ratios.
 ///
 /// # Errors
 /// A file that cannot be read, or a Rust source that cannot be parsed.
 pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
-    if options.tables || options.cycles.is_some() {
+    if options.tables || options.ratios || options.cycles.is_some() {
         let mut tree = Tree::load(root)?;
         modules::check(&mut tree, &mut Vec::new());
         match &options.cycles {
             Some(name) => print!("{}", cycles::story(&tree, name)),
+            None if options.ratios => print!("{}", ratios::table(&tree)),
             None => print!("{}", measured(&tree).file()),
         }
         return Ok(ExitCode::SUCCESS);

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_marked_on_each_device_is_told() {
+    fn a_change_of_a_marked_file_on_any_device_is_reported() {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let patience = Timespec { tv_sec: 10, tv_nsec: 0 };
         let watch = Arc::new(ChangeWatch::new().unwrap());
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_say_which_file_it_means_may_mean_any() {
+    fn an_event_that_names_no_file_may_mean_any_file() {
         assert_eq!(told(&record(libc::FAN_Q_OVERFLOW, 7, &[])), [Told::Lost]);
         assert_eq!(told(&record(libc::FAN_ATTRIB, 8, &[])), [Told::Lost]);
         assert_eq!(told(&record(libc::FAN_ATTRIB, 8, &file(1, &[1; 200]))), [Told::Lost]);

@@ -35,11 +35,11 @@ pub struct LeaseWatch {
     thread: AtomicI32,
     /// The reports of changes, if the kernel makes any.
     changes: OnceLock<Arc<ChangeWatch>>,
-    wanted: Mutex<Wanted>,
+    wanted: Mutex<SignalledFiles>,
 }
 
 #[derive(Debug, Default)]
-struct Wanted {
+struct SignalledFiles {
     files: HashSet<RawFd>,
     /// The number of times that signals were lost.
     overflows: u64,
@@ -140,7 +140,7 @@ impl LeaseWatch {
         changes.turn += 1;
     }
 
-    fn wanted(&self) -> MutexGuard<'_, Wanted> {
+    fn wanted(&self) -> MutexGuard<'_, SignalledFiles> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -245,7 +245,7 @@ struct Ready {
     changes: bool,
 }
 
-impl Wanted {
+impl SignalledFiles {
     fn forget(&mut self) {
         self.files.clear();
         self.changes.files.clear();
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn who_rests_from_changes_hears_all_else() {
+    fn a_watch_that_rests_from_changes_hears_all_else() {
         let (folder, watch) = (tempfile::tempdir().unwrap(), Arc::<LeaseWatch>::default());
         let (end, ended) = UnixStream::pair().unwrap();
         let listener = watch.listen().unwrap();

@@ -26,7 +26,7 @@ pub use close::close;
 pub use lease_watch::{LeaseListener, LeaseWatch, lease_break_time};
 pub use memory::{Memory, MemoryOptions};
 pub use passthrough::{
-    Capabilities, Descriptors, OpenError, Passthrough, PassthroughOptions, Siblings,
+    Capabilities, Descriptors, OpenError, Passthrough, PassthroughOptions, Siblings, handle_of,
 };
 pub use registry::{DIRECTORY, Location, MEMORY, OpenRequest, Registry};
 

@@ -46,7 +46,7 @@ fn a_case_fails_where_the_file_system_does() {
     let report = run(&Layer::new(memory(), faults), &root(), Needs::ALL);
     let named = |case: &str| report.failed.iter().any(|(name, _)| *name == case);
     assert!(named("data/commit_tells_the_attributes"), "{report}");
-    assert!(!named("data/what_is_written_is_read"), "{report}");
+    assert!(!named("data/written_data_is_read"), "{report}");
     assert!(report.to_string().contains("input/output error (Io) (data.rs:"), "{report}");
 }
 

@@ -257,7 +257,7 @@ fn with_crossing_the_mounted_root_shows() {
 }
 
 #[test]
-fn what_is_mounted_later_is_seen_and_what_is_unmounted_is_gone() {
+fn a_later_mount_is_seen_and_an_unmounted_one_is_gone() {
     use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
     with_mounts(|path| {
         let options = PassthroughOptions { cross_mounts: true, ..Default::default() };

@@ -108,7 +108,7 @@ fn a_removed_file_is_stale_and_gives_its_space_back() {
 }
 
 #[test]
-fn what_others_put_in_place_of_a_new_file_stays() {
+fn a_file_that_others_put_in_place_of_a_new_one_stays() {
     use std::sync::atomic::{AtomicBool, Ordering};
     let served = serve();
     let (theirs, place) = (served.folder.path().join("theirs"), served.folder.path().join("new"));
@@ -425,7 +425,7 @@ fn a_hard_link_is_another_name() {
 }
 
 #[test]
-fn what_was_written_and_committed_can_be_executed_here() {
+fn a_written_and_committed_file_can_be_executed_here() {
     let served = serve();
     let file = served.create(&root(), "script", 0o755).unwrap();
     for _ in 0..3 {

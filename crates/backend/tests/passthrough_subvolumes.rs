@@ -76,13 +76,13 @@ fn with_subvolumes(work: impl FnOnce(Vec<PathBuf>) + Send) {
 }
 
 /// A file that is held.
-struct Held {
+struct DelegatedFile {
     path: PathBuf,
     fs: Passthrough,
     file: Handle,
 }
 
-impl Held {
+impl DelegatedFile {
     fn new(folder: &Path, watch: &Arc<LeaseWatch>) -> Self {
         let path = folder.join("file");
         File::create(&path).unwrap();
@@ -113,13 +113,14 @@ fn timer() -> UnixStream {
 }
 
 #[test]
-fn who_changes_files_of_subvolumes_and_of_others_is_told_of() {
+fn changes_of_files_on_subvolumes_and_elsewhere_are_reported() {
     with_subvolumes(|folders| {
         let watch = Arc::<LeaseWatch>::default();
         let listener = watch.listen().unwrap();
-        let held: Vec<_> = folders.iter().map(|folder| Held::new(folder, &watch)).collect();
+        let held: Vec<_> =
+            folders.iter().map(|folder| DelegatedFile::new(folder, &watch)).collect();
         // They are marked now.
-        assert!(!held.iter().any(Held::is_changed));
+        assert!(!held.iter().any(DelegatedFile::is_changed));
         let ended = timer();
         for one in &held {
             assert!(run("chmod", &["600", one.path.to_str().unwrap()]));
@@ -129,7 +130,7 @@ fn who_changes_files_of_subvolumes_and_of_others_is_told_of() {
             }
             assert!(told, "{}", one.path.display());
         }
-        assert!(!held.iter().any(Held::is_changed));
+        assert!(!held.iter().any(DelegatedFile::is_changed));
         held.iter().for_each(|one| one.fs.release_identity().unwrap());
     });
 }

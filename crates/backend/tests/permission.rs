@@ -126,6 +126,7 @@ impl Stage {
             atime: Time::default(),
             mtime: Time::default(),
             ctime: Time::default(),
+            change: 0,
         }
     }
 }
@@ -191,7 +192,7 @@ const DIGITS: [(Permissions, kernel::Access); 3] = [
 ];
 
 #[test]
-fn who_may_read_write_and_execute() {
+fn the_mode_decides_reading_writing_and_executing() {
     let Some(stage) = Stage::new() else { return };
     proptest!(config(), |(scene in scene(any::<bool>()), cred in caller())| {
         let (attr, acl) = stage.make("a", &scene);
@@ -210,7 +211,7 @@ fn who_may_read_write_and_execute() {
 }
 
 #[test]
-fn who_may_remove_an_entry() {
+fn an_entry_is_removed_by_the_rules_of_posix() {
     let Some(stage) = Stage::new() else { return };
     let entry = scene(Just(false));
     proptest!(config(), |(dir in scene(Just(true)), entry in entry, cred in caller())| {
@@ -239,7 +240,7 @@ fn timespec(time: Option<SetTime>) -> Timespec {
 }
 
 #[test]
-fn who_may_set_times() {
+fn times_are_set_by_the_rules_of_posix() {
     let Some(stage) = Stage::new() else { return };
     let times = (time(), time());
     proptest!(config(), |(scene in scene(any::<bool>()), cred in caller(), times in times)| {
@@ -256,7 +257,7 @@ fn who_may_set_times() {
 }
 
 #[test]
-fn who_may_change_the_mode_and_to_what() {
+fn the_mode_changes_by_the_rules_of_posix() {
     let Some(stage) = Stage::new() else { return };
     let bits = 0..0o10000_u32;
     proptest!(config(), |(scene in scene(any::<bool>()), cred in caller(), bits in bits)| {
@@ -275,7 +276,7 @@ fn who_may_change_the_mode_and_to_what() {
 }
 
 #[test]
-fn who_may_change_owner_and_group_and_what_follows() {
+fn owner_and_group_change_by_the_rules_of_posix() {
     let Some(stage) = Stage::new() else { return };
     let ids = (prop::option::of(id(UIDS)), prop::option::of(id(GIDS)));
     proptest!(config(), |(scene in scene(any::<bool>()), cred in caller(), ids in ids)| {
@@ -297,7 +298,7 @@ fn who_may_change_owner_and_group_and_what_follows() {
 }
 
 #[test]
-fn what_a_write_leaves_of_the_mode() {
+fn a_write_clears_set_id_bits_of_the_mode() {
     let Some(stage) = Stage::new() else { return };
     proptest!(config(), |(scene in scene(Just(false)), cred in caller(), cut in any::<bool>())| {
         let (attr, acl) = stage.make("a", &scene);
@@ -315,7 +316,7 @@ fn what_a_write_leaves_of_the_mode() {
 }
 
 #[test]
-fn what_a_new_object_gets_from_its_directory() {
+fn a_new_object_inherits_from_its_directory() {
     let Some(stage) = Stage::new() else { return };
     let new = (any::<bool>(), 0..0o10000_u32, prop::option::of(acl()));
     proptest!(config(), |(dir in scene(Just(true)), cred in caller(), new in new)| {

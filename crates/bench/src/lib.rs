@@ -22,7 +22,7 @@ pub mod rng;
 pub mod runner;
 pub mod selfscale;
 pub mod statistics;
-mod stdout;
+pub mod stdout;
 pub mod suite;
 mod system;
 pub mod targets;

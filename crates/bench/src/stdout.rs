@@ -8,9 +8,17 @@ use anyhow::{Context, Result};
 ///
 /// # Errors
 /// If it cannot be written for another reason.
-pub(crate) fn say(text: &str) -> Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
+pub fn write(text: &[u8]) -> Result<()> {
+    match io::stdout().lock().write_all(text) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        said => said.context("cannot write to standard output"),
+        written => written.context("cannot write to standard output"),
     }
+}
+
+/// Writes text in UTF-8, as [`write()`] does.
+///
+/// # Errors
+/// Those of [`write()`].
+pub(crate) fn say(text: &str) -> Result<()> {
+    write(text.as_bytes())
 }

@@ -191,12 +191,12 @@ fn beyond_what_was_measured_a_prediction_says_so() {
 }
 
 /// A subject that keeps samples, as the engine on files does.
-struct Kept<S> {
+struct RecordingSubject<S> {
     subject: S,
     samples: Vec<Sample>,
 }
 
-impl<S: Subject> Subject for Kept<S> {
+impl<S: Subject> Subject for RecordingSubject<S> {
     fn prepare(&mut self, at: &Point) -> Result<()> {
         self.subject.prepare(at)
     }
@@ -213,7 +213,7 @@ impl<S: Subject> Subject for Kept<S> {
 #[test]
 fn a_result_gives_the_same_model_and_check_as_the_run() {
     let subject = Synthetic::new(independent, 0.02);
-    let mut kept = Kept { subject, samples: Vec::new() };
+    let mut kept = RecordingSubject { subject, samples: Vec::new() };
     let found = run(&mut kept, &space(), PATIENCE, (10, 5)).unwrap();
     let partial = Recorded::of(&kept.samples).unwrap();
     assert!(partial.model().is_none(), "no focal vector, no graphs");

@@ -47,7 +47,7 @@ fn a_directory_gets_a_model_that_predicts_and_is_left_empty() {
 #[test]
 fn wrong_data_ends_it_and_what_was_measured_is_kept() {
     let (place, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let target = Watched::new(place.path(), Lie::WrongData(4_000));
+    let target = Watched::new(place.path(), Lie::WrongData(12_000));
     let (ran, outcome) = run(&plan(vec![small()], output.path()), Box::new(target));
     let error = ran.unwrap_err();
     assert!(error.contains("wrong data, byte"), "{error}");

@@ -12,6 +12,9 @@ use comity_state::Limits;
 
 use comity_daemon::{REPLY_CACHE_BYTES_MIN, Spoken, logging};
 
+use crate::common_arguments::{Json, State};
+use crate::key_arguments;
+
 /// Serve folders to NFS clients.
 ///
 /// A file server in user space that speaks NFSv3 and NFSv4 over TCP. It needs no kernel module, no
@@ -93,6 +96,79 @@ pub(crate) enum Command {
     ///
     /// A change lasts until the next one or until the server ends.
     Log(Log),
+    /// Make, show and import keys
+    ///
+    /// A key is who you are to a server of another administration: what is granted to it, its owner
+    /// may use without an account.
+    #[command(subcommand)]
+    Key(key_arguments::Key),
+    /// Bind keys to users of this machine
+    ///
+    /// A client that proves a bound key by TLS acts as its user. The user may grant, with the key,
+    /// what the user may do.
+    #[command(subcommand)]
+    Account(key_arguments::Account),
+    /// Print the id by which grants name a file or folder
+    ///
+    /// The id stays the same when the object is moved or renamed, and no other object ever gets it.
+    Id(key_arguments::Id),
+    /// Grant rights to a file or folder to a public key
+    ///
+    /// Prints a credential, signed with your key. Give it to the owner of the other key, who
+    /// submits it to the server with `comity submit`, or with `setfattr -n user.comity.grant` on
+    /// the root of a mount. A grant on a folder holds for what is below it. The other key may grant
+    /// a part of its rights onward, unless the grant is final.
+    Grant(key_arguments::Grant),
+    /// Submit credentials to a server
+    ///
+    /// The credentials must lead from the key of a user of the server to your key, over others
+    /// perhaps. The server keeps them until they end. Exits with 1 if none of them gives anything.
+    Submit(key_arguments::server::Submit),
+    /// List the credentials that you hold at a server, or have given
+    Grants(key_arguments::server::Grants),
+    /// Revoke a credential or a key
+    ///
+    /// The signer of a credential may revoke it, and everybody above in its chain. It ends at once
+    /// for all who rest on it. With a public key, all that this key was given by you ends.
+    Revoke(key_arguments::server::Revoke),
+    /// Explain which rights your key has to a file, and by which credentials
+    Why(key_arguments::server::Why),
+    /// Show who a server takes you for
+    Whoami(key_arguments::server::Whoami),
+    /// Mount a file system on a directory
+    ///
+    /// SOURCE is `nfs://HOST[:PORT]/PATH` or `HOST:/PATH` for a directory of an NFS server of
+    /// version 4.1 or 4.2, `dir:PATH` or a path for a directory of this machine, or `memory:` for
+    /// an empty file system in memory that is gone when it is unmounted.
+    ///
+    /// What is read of a server is kept in a disk cache, also over restarts, and what is written is
+    /// sent later, but before fsync(2) and close(2) return. A delegated file is used without asking
+    /// the server at all. Options of the cache: dc_enable, nodc_enable; dc_root=FOLDER [default:
+    /// /var/cache/comity as root, else ~/.cache/comity]; dc_max_size=SIZE and dc_min_free=SIZE, in
+    /// KiB or with K, M, G or T; dc_read to use what is cached and add nothing (nodc_read: the
+    /// default); dc_write=through, memory (the default) or journal, by which data that a program
+    /// was promised survives a crash; dc_offline=ro to serve what is cached while the server
+    /// cannot be reached; acregmin=, acregmax=, acdirmin= and acdirmax= in seconds.
+    ///
+    /// Options about a server: vers=4, 4.1 or 4.2; port=N; hard (the default) or soft;
+    /// timeo=TENTHS; retrans=N; rsize=BYTES; wsize=BYTES; nconnect=N.
+    ///
+    /// Data that cannot be written, because another client has changed the file meanwhile, is kept
+    /// in the folder `conflicts` of the cache, and the log says so.
+    ///
+    /// The command ends once DIR can be used, and leaves a program behind that serves it until
+    /// `comity umount DIR`. As root all users of the machine may use the mount, each with his own
+    /// rights; an ordinary user mounts by fusermount3, and for himself. In /etc/fstab the type is
+    /// `comity`.
+    ///
+    /// Exits with 0 once it is mounted, with 1 if it cannot be, with 2 if the arguments are wrong;
+    /// as `mount.comity` with 32 and 1 as mount(8) has them.
+    Mount(MountCommand),
+    /// Unmount what is mounted on a directory
+    ///
+    /// A mount whose program has ended, so that its files answer "Transport endpoint is not
+    /// connected", is unmounted, too.
+    Umount(UmountCommand),
     /// Measure file systems and NFS servers
     ///
     /// The workloads of five evaluations, from 1989 to 2006, on directories and on servers, with
@@ -198,6 +274,20 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) no_local_locks: bool,
 
+    /// Prove the server to clients that ask for TLS with this certificate, in PEM; those between it
+    /// and an authority may follow in the file [default: one that the server makes and keeps in its
+    /// state folder]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// The private key of that certificate, in PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// Refuse to begin TLS with clients that ask for it
+    #[arg(long, conflicts_with_all = ["tls_cert", "tls_key"])]
+    pub(crate) no_tls: bool,
+
     /// Seconds that running calls get when the server is stopped
     #[arg(long, value_name = "SECONDS", default_value_t = 5,
           value_parser = clap::value_parser!(u32).range(0..=3600))]
@@ -206,6 +296,11 @@ pub(crate) struct Serve {
     /// Only check the configuration, as `comity check` does, and exit
     #[arg(long)]
     pub(crate) check: bool,
+
+    /// File of keys of users, one a line: user="NAME" and a public key as OpenSSH writes it; may be
+    /// given more than once. The keys that `comity account` has bound count, too
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) accounts: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) state: State,
@@ -313,6 +408,49 @@ pub(crate) struct Running {
     pub(crate) json: Json,
 }
 
+/// See [`Command::Mount`].
+#[derive(Debug, Clone, Args)]
+pub(crate) struct MountCommand {
+    /// The file system
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: PathBuf,
+
+    /// The directory to mount it on
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+
+    /// Options, separated by commas: those above, and ro, rw, allow_other, noallow_other,
+    /// default_permissions,
+    /// nodefault_permissions, nonempty, suid, nosuid, dev, nodev, exec, noexec, noac,
+    /// actimeo=SECONDS, threads=N, log_file=FILE
+    #[arg(short = 'o', long = "options", value_name = "OPTION,...", value_delimiter = ',')]
+    pub(crate) options: Vec<String>,
+
+    /// Serve the mount in the foreground, and log to standard error
+    #[arg(short = 'f', long)]
+    pub(crate) foreground: bool,
+
+    /// Report on standard output that the mount can be used, then close it
+    #[arg(long, hide = true, requires = "foreground")]
+    pub(crate) report: bool,
+
+    /// Log level, as for `comity serve`
+    #[arg(long, value_name = "LEVEL", value_parser = level, default_value = "info")]
+    pub(crate) log: String,
+}
+
+/// See [`Command::Umount`].
+#[derive(Debug, Args)]
+pub(crate) struct UmountCommand {
+    /// The directory that something is mounted on
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+
+    /// Detach it now, and unmount it once no program uses it any longer
+    #[arg(short = 'l', long)]
+    pub(crate) lazy: bool,
+}
+
 /// See [`Command::Clients`].
 #[derive(Debug, Args)]
 pub(crate) struct Clients {
@@ -349,23 +487,6 @@ pub(crate) struct Log {
     pub(crate) level: Option<String>,
     #[command(flatten)]
     pub(crate) state: State,
-}
-
-/// The folder in which a server keeps what outlives it.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct State {
-    /// Folder for the key of the handles, the lock and the control socket [default:
-    /// /var/lib/comity as root, else $XDG_STATE_HOME/comity or ~/.local/state/comity]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) state_dir: Option<PathBuf>,
-}
-
-/// The form of the output.
-#[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct Json {
-    /// Write JSON, for programs
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// See [`Command::Completions`].

@@ -1,11 +1,12 @@
 //! Reports the errors of a configuration: `comity check`, and the reason why a server does not
 //! start.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use comity_daemon::{Configuration, diagnostic_json};
-use comity_export::{Diagnostic, Severity, Source};
+use comity_daemon::{Configuration, check_tls, diagnostic_json, server_settings};
+use comity_export::{Diagnostic, Plan, ServerSettings, Severity, Source};
 use serde_json::{Value, json};
 
 use crate::stdout::say;
@@ -17,11 +18,17 @@ pub(crate) const TYPED: &str = "command line";
 ///
 /// # Errors
 /// None of its own: what is wrong is in the report and in the exit code.
-pub(crate) fn check(sources: Vec<Source>, json: bool) -> Result<ExitCode> {
+pub(crate) fn check(
+    sources: Vec<Source>,
+    typed: Option<(PathBuf, PathBuf)>,
+    json: bool,
+) -> Result<ExitCode> {
     let mut found = Vec::new();
+    let written = server_settings(&sources).unwrap_or_default();
     let exports = match Configuration::to_look_at(sources).load(None) {
         Ok((plan, doubts)) => {
             found.extend(doubts);
+            found.extend(certificates(&written, typed, &plan));
             Some(plan.exports().len())
         }
         Err(wrong) => {
@@ -38,6 +45,19 @@ pub(crate) fn check(sources: Vec<Source>, json: bool) -> Result<ExitCode> {
         say(summary(exports, errors, found.len() - errors));
     }
     Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The findings about the server's certificate and the authorities of clients.
+fn certificates(
+    written: &ServerSettings,
+    typed: Option<(PathBuf, PathBuf)>,
+    plan: &Plan,
+) -> Vec<Diagnostic> {
+    let own = typed.or_else(|| written.tls_cert.clone().zip(written.tls_key.clone()));
+    let own = own.as_ref().map(|(certificate, key)| (certificate.as_path(), key.as_path()));
+    let mut authorities = plan.authority_files();
+    authorities.extend(written.tls_client_ca.iter().map(PathBuf::as_path));
+    check_tls(own, &authorities.into_iter().collect::<Vec<_>>())
 }
 
 /// Tells why a server does not start.

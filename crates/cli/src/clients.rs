@@ -8,7 +8,7 @@ use comity_server::control::Request;
 use serde_json::Value;
 
 use crate::stdout::say;
-use crate::{arguments, control_client};
+use crate::{arguments, common_arguments, control_client};
 
 /// Shows all clients, what one of them has, or who waits for whom. Answers are printed as they
 /// come: nothing here grows with the number of clients.
@@ -57,7 +57,7 @@ const HEAD: &str = "\
 CLIENT            NFS  ADDRESS          AGE      SILENT   SESSIONS  OPENS   LOCKS   DELEGATIONS  \
 STATE      NAME; WAITS FOR";
 
-fn all(state: &arguments::State, out: &mut impl Write) -> Result<()> {
+fn all(state: &common_arguments::State, out: &mut impl Write) -> Result<()> {
     let mut head = format!("{HEAD}\n");
     each_page(state, |clients| {
         write!(out, "{}", std::mem::take(&mut head))?;
@@ -65,7 +65,7 @@ fn all(state: &arguments::State, out: &mut impl Write) -> Result<()> {
     })
 }
 
-fn all_json(state: &arguments::State, out: &mut impl Write) -> Result<()> {
+fn all_json(state: &common_arguments::State, out: &mut impl Write) -> Result<()> {
     let (mut begin, mut separator) = ("[", "");
     each_page(state, |clients| {
         write!(out, "{begin}")?;
@@ -81,7 +81,10 @@ fn all_json(state: &arguments::State, out: &mut impl Write) -> Result<()> {
 }
 
 /// Asks for page after page; if nobody answers there is none.
-fn each_page(state: &arguments::State, mut each: impl FnMut(&Value) -> Result<()>) -> Result<()> {
+fn each_page(
+    state: &common_arguments::State,
+    mut each: impl FnMut(&Value) -> Result<()>,
+) -> Result<()> {
     let mut after = None;
     loop {
         let answer = control_client::ask(state.clone(), &Request::Clients { after })?;
@@ -110,6 +113,9 @@ fn row(client: &Value) -> String {
         standing(client),
         text(&client["name"]),
     );
+    if let Some(channel) = client["channel"].as_str() {
+        line = format!("{line}; by {channel}");
+    }
     let blockers = client["waits_for"].as_array().into_iter().flatten().map(text);
     let blockers: Vec<&str> = blockers.collect();
     if !blockers.is_empty() {
@@ -133,7 +139,7 @@ fn standing(client: &Value) -> &'static str {
     }
 }
 
-fn one(state: &arguments::State, client: &str, out: &mut impl Write) -> Result<()> {
+fn one(state: &common_arguments::State, client: &str, out: &mut impl Write) -> Result<()> {
     let first = each_state(state, client, |answer| {
         if answer["client"].is_object() {
             writeln!(out, "{HEAD}\n{}", row(&answer["client"]))?;
@@ -146,7 +152,7 @@ fn one(state: &arguments::State, client: &str, out: &mut impl Write) -> Result<(
     left_off(&first, out)
 }
 
-fn one_json(state: &arguments::State, client: &str, out: &mut impl Write) -> Result<()> {
+fn one_json(state: &common_arguments::State, client: &str, out: &mut impl Write) -> Result<()> {
     let mut separator = "";
     each_state(state, client, |answer| {
         if answer["client"].is_object() {
@@ -168,7 +174,7 @@ fn one_json(state: &arguments::State, client: &str, out: &mut impl Write) -> Res
 
 /// Asks for all that a client has, page after page; gives the first answer.
 fn each_state(
-    state: &arguments::State,
+    state: &common_arguments::State,
     client: &str,
     mut each: impl FnMut(&Value) -> Result<()>,
 ) -> Result<Value> {
@@ -187,7 +193,7 @@ fn each_state(
 }
 
 fn waits(
-    state: &arguments::State,
+    state: &common_arguments::State,
     client: Option<String>,
     json: bool,
     out: &mut impl Write,

@@ -12,7 +12,7 @@ use comity_server::control::{self, Answer, AskError, Request};
 use serde_json::Value;
 
 use crate::stdout::say;
-use crate::{arguments, exports_command, settings};
+use crate::{arguments, common_arguments, exports_command, settings};
 
 /// Makes a server read its configuration again; fails if that is refused.
 ///
@@ -60,7 +60,11 @@ pub(crate) fn log(typed: arguments::Log) -> Result<ExitCode> {
 ///
 /// # Errors
 /// If no server can be asked.
-pub(crate) fn exports(state: arguments::State, client: IpAddr, json: bool) -> Result<ExitCode> {
+pub(crate) fn exports(
+    state: common_arguments::State,
+    client: IpAddr,
+    json: bool,
+) -> Result<ExitCode> {
     let answer = ask(state, &Request::Exports { client: Some(client) })?;
     exports_command::print(&answer, json);
     Ok(ExitCode::SUCCESS)
@@ -70,7 +74,7 @@ pub(crate) fn exports(state: arguments::State, client: IpAddr, json: bool) -> Re
 ///
 /// # Errors
 /// If no server answers there, or the server refuses the request.
-pub(crate) fn ask(typed: arguments::State, request: &Request) -> Result<Value> {
+pub(crate) fn ask(typed: common_arguments::State, request: &Request) -> Result<Value> {
     let folder = settings::state_folder(typed.state_dir, rustix::process::geteuid().is_root())?;
     match control::ask(&control_socket(&folder)?, request) {
         Ok(Answer::Done(value)) => Ok(value),

@@ -9,10 +9,19 @@ mod argument_error;
 mod arguments;
 mod check;
 mod clients;
+mod common_arguments;
 mod control_client;
 mod explain;
 mod exports_command;
+mod key_arguments;
+mod keys;
 mod manual;
+mod mount;
+mod mount_cache;
+mod mount_helper;
+mod mount_number;
+mod mount_options;
+mod mount_source;
 mod serve;
 mod settings;
 mod stdout;
@@ -24,6 +33,9 @@ use clap::Parser;
 use arguments::{Arguments, Command};
 
 fn main() -> ExitCode {
+    if mount_helper::is_called() {
+        return mount_helper::run();
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return argument_error::report(&error),
@@ -40,7 +52,9 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Serve(typed) => serve::serve(typed),
-        Command::Check(typed) => check::check(settings::files(&typed.source), typed.json.json),
+        Command::Check(typed) => {
+            check::check(settings::files(&typed.source), None, typed.json.json)
+        }
         Command::Exports(typed) => {
             let sources = settings::files(&typed.source);
             match sources.is_empty() {
@@ -54,6 +68,17 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Clients(typed) => clients::show(typed),
         Command::Evict(typed) => clients::evict(typed),
         Command::Log(typed) => control_client::log(typed),
+        Command::Key(typed) => keys::key::perform(typed),
+        Command::Account(typed) => keys::account::perform(typed),
+        Command::Id(typed) => keys::id::show(&typed),
+        Command::Grant(typed) => keys::grant::print(&typed),
+        Command::Submit(typed) => keys::server::submit(&typed),
+        Command::Grants(typed) => keys::server::grants(&typed),
+        Command::Revoke(typed) => keys::server::revoke(typed),
+        Command::Why(typed) => keys::server::why(&typed),
+        Command::Whoami(typed) => keys::server::whoami(&typed),
+        Command::Mount(typed) => mount::mount(&typed),
+        Command::Umount(typed) => mount::unmount(&typed),
         Command::Bench(typed) => comity_bench::command::perform(&typed),
         Command::Completions(typed) => {
             manual::completions(typed.shell);

@@ -17,7 +17,7 @@ pub(crate) fn serve(typed: arguments::Serve) -> Result<ExitCode> {
     let inherited = inherited_listeners();
     let sources = settings::sources(&typed)?;
     if typed.check {
-        return check::check(sources, typed.json.json);
+        return check::check(sources, typed.tls_cert.zip(typed.tls_key), typed.json.json);
     }
     let written = match server_settings(&sources) {
         Ok(written) => written,

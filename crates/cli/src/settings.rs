@@ -4,10 +4,11 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, ensure};
-use comity_daemon::{Listen, Options, Portmap, Spoken, logging};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use comity_daemon::{Listen, Options, Portmap, Spoken, TlsKey, TlsOptions, logging};
 use comity_export::{NfsVersion, ServerSettings, Source};
 use comity_state::Limits;
+use comity_tls::ObjectId;
 
 use crate::arguments;
 use crate::check::TYPED;
@@ -37,11 +38,17 @@ pub(crate) fn options(
     let is_root = rustix::process::geteuid().is_root();
     let is_local = !typed.dirs.is_empty() && typed.allow.is_empty();
     let level = typed.log.as_deref().or(written.log_level.as_deref()).unwrap_or(LEVEL);
+    let tls = TlsOptions {
+        key: tls_key(typed.no_tls, typed.tls_cert.clone().zip(typed.tls_key.clone()), &written)?,
+        client_authorities: written.tls_client_ca.clone(),
+        user_names: user_names(written.tls_user_oid.as_deref())?,
+    };
     Ok(Options {
         listen: listen(&typed, &written, is_root, is_local),
         portmap: portmap(&typed, is_local),
         limits: limits(&typed),
         level: logging::level(level).context("log_level of the configuration")?,
+        accounts: typed.accounts.clone(),
         state_folder: state_folder(typed.state.state_dir.or(written.state_dir), is_root)?,
         sources,
         read_only: typed.read_only,
@@ -52,9 +59,38 @@ pub(crate) fn options(
         threads: typed.threads.map(usize::from).or(written.threads),
         lease_seconds: typed.lease_seconds,
         local_locks: !typed.no_local_locks,
+        tls,
         drain_seconds: typed.drain_seconds,
         json: typed.json.json,
     })
+}
+
+/// The server's key for TLS: the command line comes before the configuration, and without either
+/// the server makes one.
+fn tls_key(
+    is_off: bool,
+    typed: Option<(PathBuf, PathBuf)>,
+    written: &ServerSettings,
+) -> Result<TlsKey> {
+    if is_off {
+        return Ok(TlsKey::None);
+    }
+    if let Some((certificate, key)) = typed {
+        return Ok(TlsKey::Files { certificate, key });
+    }
+    let files = (written.tls_cert.clone(), written.tls_key.clone());
+    Ok(match (written.tls, files) {
+        (Some(false), (None, None)) => TlsKey::None,
+        (Some(false), _) => bail!("[server]: tls = false contradicts tls_cert and tls_key"),
+        (_, (Some(certificate), Some(key))) => TlsKey::Files { certificate, key },
+        (_, (None, None)) => TlsKey::SelfMade,
+        _ => bail!("[server]: tls_cert and tls_key go together; name both files"),
+    })
+}
+
+/// The object identifier of otherName entries that say a user.
+fn user_names(written: Option<&str>) -> Result<Option<ObjectId>> {
+    written.map(str::parse).transpose().context("tls_user_oid of [server]")
 }
 
 /// Returns the bounds of the clients' state: the defaults, where nothing is typed.

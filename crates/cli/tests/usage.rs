@@ -16,7 +16,7 @@ fn refused(arguments: &[&str], names: &str) {
 #[test]
 fn a_command_is_needed_and_must_be_one() {
     refused(&[], "serve");
-    refused(&["sreve"], "did you mean serve?");
+    refused(&["serv"], "did you mean serve?");
     refused(&["help", "nothing"], "nothing");
 }
 

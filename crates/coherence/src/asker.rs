@@ -102,9 +102,9 @@ pub const fn clear_opened(_: &Opened) -> Clearance {
 /// Why an operation under a stateid is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// By what clients hold.
+    /// Other clients hold something of the file that stands against it.
     State(Error),
-    /// By the rights of the caller; nothing was recalled.
+    /// The caller lacks the right; nothing was recalled.
     Rights(Status),
 }
 

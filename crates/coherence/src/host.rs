@@ -2,7 +2,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use comity_export::{Clearance, Node, Outside, Seen, View};
+use comity_credential::Channel;
+use comity_export::{Clearance, Node, Outside, RpcPeer, Seen, View};
 use comity_state::{Engine, Error};
 use comity_vfs::{Attr, FileType, Result, Status, Wire};
 
@@ -18,9 +19,20 @@ pub struct Hosts {
     settle: Option<Arc<Settle>>,
 }
 
-/// Returns the name of a host: its address. What it calls itself may be anybody's.
+/// Returns the name of a host of NFSv3 that calls: its address, or for one that comes by TLS also
+/// that, or the key that it has proved instead. What it calls itself may be anybody's. A host whose
+/// name is no address is never called: calls to it would go in clear.
 #[must_use]
-pub fn host_name(address: IpAddr) -> Vec<u8> {
+pub fn host_name(peer: &RpcPeer) -> Vec<u8> {
+    let address = peer.peer().ip();
+    match peer.channel() {
+        Channel::Plain => plain_host_name(address),
+        Channel::Tls(None) => format!("{} by TLS", address.to_canonical()).into_bytes(),
+        Channel::Tls(Some(identity)) => identity.key.to_string().into_bytes(),
+    }
+}
+
+fn plain_host_name(address: IpAddr) -> Vec<u8> {
     address.to_canonical().to_string().into_bytes()
 }
 
@@ -162,10 +174,40 @@ impl Hosts {
             return Ok(());
         }
         let what = (&view.key(node), act.access());
-        let checked = self.engine.check_denied((self.clock)(), &host_name(address), what);
+        let checked = self.engine.check_denied((self.clock)(), &plain_host_name(address), what);
         checked.map_err(|error| match error {
             Error::ShareDenied => act.denied(),
             _ => Status::Delay,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use comity_credential::{KeyId, PeerIdentity, PeerKey};
+
+    use super::*;
+
+    #[test]
+    fn only_a_host_that_comes_in_clear_has_an_address_for_a_name() {
+        let identity = PeerIdentity {
+            key: PeerKey::new(b"", KeyId([1; 32])),
+            names: Box::default(),
+            authorities: Box::default(),
+            user: None,
+            expires: 0,
+        };
+        let [here, there] = ["192.0.2.7:700", "192.0.2.8:700"].map(|peer| {
+            RpcPeer::new(peer.parse().unwrap_or_else(|_| unreachable!("this is an address")))
+        });
+        let keyed = Channel::Tls(Some(Arc::new(identity)));
+        assert_eq!(host_name(&here), b"192.0.2.7");
+        assert_eq!(host_name(&here.over(Channel::Tls(None))), b"192.0.2.7 by TLS");
+        assert_eq!(host_name(&here.over(keyed.clone())), host_name(&there.over(keyed.clone())));
+        let address =
+            String::from_utf8(host_name(&here.over(keyed))).map(|it| it.parse::<IpAddr>());
+        assert!(address.is_ok_and(|address| address.is_err()));
     }
 }

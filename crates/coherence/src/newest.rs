@@ -22,7 +22,7 @@ impl Newest {
     /// Returns attributes as the file system has them.
     #[must_use]
     pub fn stored(attr: &Attr<Wire>) -> Self {
-        Self { attr: *attr, change: attr.change() }
+        Self { attr: *attr, change: attr.change }
     }
 
     fn written(attr: &Attr<Wire>, size: u64, change: u64) -> Self {
@@ -45,7 +45,7 @@ impl Asker<'_> {
         if attr.file_type != FileType::Regular || !self.engine.has_delegations() {
             return Ok(Newest::stored(attr));
         }
-        let (key, change) = (view.key(node), attr.change());
+        let (key, change) = (view.key(node), attr.change);
         match self.engine.delegated_attributes_soon(self.now, self.client, (&key, change), pause) {
             DelegatedAttributes::OnDisk => Ok(Newest::stored(attr)),
             DelegatedAttributes::Changed { size, change } => {

@@ -10,7 +10,8 @@ super::topic! { "attributes"
         times_before_1970_are_kept, one_time_leaves_the_other, now_is_now,
         impossible_nanoseconds_are_refused, a_guard_that_matches_lets_through,
         a_guard_that_does_not_match_changes_nothing, every_change_changes_the_ctime,
-        a_mode_leaves_the_mtime, a_size_cuts_and_extends_by_zeros, what_was_cut_does_not_come_back,
+        a_mode_leaves_the_mtime, a_size_cuts_and_extends_by_zeros,
+        bytes_that_were_cut_do_not_come_back,
         a_size_changes_the_mtime, a_directory_has_no_size_to_set, a_link_has_no_size_to_set,
         a_size_that_is_too_big_is_refused, several_attributes_at_once, sizes_around_four_gigabytes,
         a_directorys_mode_and_times, reading_does_not_change_the_ctime, the_ctime_cannot_be_set;
@@ -140,7 +141,7 @@ fn a_size_cuts_and_extends_by_zeros(f: &Fixture<'_>) -> Check {
     same(f.read(&file, 0, 10)?, (vec![], true))
 }
 
-fn what_was_cut_does_not_come_back(f: &Fixture<'_>) -> Check {
+fn bytes_that_were_cut_do_not_come_back(f: &Fixture<'_>) -> Check {
     let file = f.filled("a", &[7; 20_000])?;
     for end in [10_001, 8_192, 4_095, 1] {
         f.set(&file, &size(end))?;

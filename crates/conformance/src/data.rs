@@ -5,17 +5,17 @@ use super::failure::{Check, ensure, fails, same};
 use super::fixture::{Fixture, bob, mode, size, tick, times};
 
 super::topic! { "data"
-    Needs::NONE => what_is_written_is_read, a_read_behind_the_end_is_empty,
+    Needs::NONE => written_data_is_read, a_read_behind_the_end_is_empty,
         a_read_over_the_end_is_cut,
         eof_is_said_exactly_at_the_end, a_write_behind_the_end_leaves_zeros,
         a_write_in_the_middle_keeps_the_rest, an_empty_write_changes_nothing,
         an_empty_read, a_megabyte_at_odd_offsets, offsets_around_four_gigabytes,
         the_largest_offsets, a_write_at_the_largest_offset_is_fbig, a_directory_has_no_data,
         a_write_changes_the_mtime, commit_tells_the_attributes, commit_works_on_directories,
-        what_was_done_to_something_that_is_gone_is_stable_too,
+        changes_of_a_removed_object_are_stable_too,
         statfs_is_sane, a_hole_takes_little_space, a_write_tells_the_new_size,
-        a_read_tells_the_attributes, who_opened_a_file_reads_the_same,
-        who_opened_a_file_writes_the_same,
+        a_read_tells_the_attributes, a_read_under_an_open_is_like_any_other,
+        a_write_under_an_open_is_like_any_other,
         overlapping_writes_leave_the_last;
 }
 
@@ -26,7 +26,7 @@ fn pattern(length: usize, seed: u64) -> Vec<u8> {
     (0..length as u64).map(mix).collect()
 }
 
-fn what_is_written_is_read(f: &Fixture<'_>) -> Check {
+fn written_data_is_read(f: &Fixture<'_>) -> Check {
     let data = pattern(10_000, 1);
     let file = f.filled("a", &data)?;
     same(f.attr(&file)?.size, 10_000)?;
@@ -153,7 +153,7 @@ fn commit_tells_the_attributes(f: &Fixture<'_>) -> Check {
     same(told, Some((3, f.attr(&file)?.fileid)))
 }
 
-fn what_was_done_to_something_that_is_gone_is_stable_too(f: &Fixture<'_>) -> Check {
+fn changes_of_a_removed_object_are_stable_too(f: &Fixture<'_>) -> Check {
     let (file, dir) = (f.filled("a", b"abc")?, f.dir("d")?);
     f.remove("a")?;
     f.rmdir("d")?;
@@ -201,7 +201,7 @@ fn a_read_tells_the_attributes(f: &Fixture<'_>) -> Check {
     same(told, Some((3, f.attr(&file)?.fileid)))
 }
 
-fn who_opened_a_file_reads_the_same(f: &Fixture<'_>) -> Check {
+fn a_read_under_an_open_is_like_any_other(f: &Fixture<'_>) -> Check {
     let file = f.filled("a", &pattern(10_000, 5))?;
     f.set(&file, &mode(0o600))?;
     // The first read may be what brings it into use.
@@ -219,7 +219,7 @@ fn who_opened_a_file_reads_the_same(f: &Fixture<'_>) -> Check {
     same(f.read_opened(&f.dir("d")?, 0, 1), Err(Status::IsDir))
 }
 
-fn who_opened_a_file_writes_the_same(f: &Fixture<'_>) -> Check {
+fn a_write_under_an_open_is_like_any_other(f: &Fixture<'_>) -> Check {
     let file = f.filled("a", b"some data")?;
     f.set(&file, &mode(0o600))?;
     let write = |node, offset, data: &[u8]| f.fs.write_opened(&bob(), node, offset, data);

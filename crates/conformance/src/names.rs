@@ -1,4 +1,4 @@
-use comity_vfs::{Access, FileType, Status};
+use comity_vfs::{Access, FileType, Handle, Status};
 
 use super::Needs;
 use super::failure::{Check, ensure, fails, same};
@@ -9,6 +9,7 @@ super::topic! { "names"
         lookup_tells_the_directory,
         the_parent_of_a_directory_is_where_it_was_made, the_parent_follows_a_rename,
         the_parent_of_the_root_is_the_root, a_file_has_no_parent, the_root_is_a_directory,
+        directories_that_are_told_hold_the_file_now,
         properties_are_sane, access_grants_the_owner_what_makes_sense,
         access_asks_nothing_that_was_not_wanted;
 }
@@ -63,6 +64,18 @@ fn the_parent_of_the_root_is_the_root(f: &Fixture<'_>) -> Check {
 fn a_file_has_no_parent(f: &Fixture<'_>) -> Check {
     let file = f.file("a")?;
     fails(f.fs.parent(&f.owner, &file), &[Status::NotDir])
+}
+
+fn directories_that_are_told_hold_the_file_now(f: &Fixture<'_>) -> Check {
+    let (one, other) = (f.dir("one")?, f.dir("other")?);
+    let file = f.file_in(&one, "a")?;
+    let told_are_among = |holders: &[Handle]| {
+        let told = f.fs.directories_of(&file)?;
+        ensure(told.iter().all(|dir| holders.contains(dir)), "a directory does not hold the file")
+    };
+    told_are_among(&[one])?;
+    f.rename_between((&one, "a"), (&other, "b"))?;
+    told_are_among(&[other])
 }
 
 fn the_root_is_a_directory(f: &Fixture<'_>) -> Check {

@@ -10,7 +10,7 @@ super::topic! { "permission"
     Needs::IDENTITIES => the_maker_owns_what_is_made, others_read_what_the_mode_lets_them,
         the_group_class_decides_for_members, a_supplementary_group_counts,
         the_owner_reads_whatever_the_mode, the_owner_writes_whatever_the_mode,
-        who_may_execute_may_read, a_stranger_writes_nothing, a_stranger_cuts_nothing,
+        a_caller_that_may_execute_may_read, a_stranger_writes_nothing, a_stranger_cuts_nothing,
         access_tells_each_caller_the_truth, root_may_do_all, root_executes_only_what_someone_may,
         a_directory_without_x_hides_its_entries, a_directory_without_r_is_not_listed,
         a_directory_without_w_keeps_its_entries, only_the_owner_changes_the_mode,
@@ -80,7 +80,7 @@ fn the_owner_writes_whatever_the_mode(f: &Fixture<'_>) -> Check {
     same(f.attr(&file)?.size, 2)
 }
 
-fn who_may_execute_may_read(f: &Fixture<'_>) -> Check {
+fn a_caller_that_may_execute_may_read(f: &Fixture<'_>) -> Check {
     let file = of_alice(f, 0o711)?;
     same(f.read_as(&bob(), &file, 0, 9)?.0, b"data".to_vec())?;
     ensure(!f.may(&bob(), &file, Access::READ)?, "but access says no")

@@ -8,8 +8,9 @@ super::topic! { "xattr"
     Needs::XATTRS => a_value_comes_back, an_unknown_one_is_noxattr, a_value_is_replaced,
         create_wants_it_new, replace_wants_it_there, a_removed_one_is_gone,
         all_names_are_listed, a_directory_has_them_too, an_empty_value_is_one,
-        a_value_that_is_too_big, a_change_changes_the_ctime, what_is_no_file_has_none;
-    Needs::XATTRS.and(Needs::IDENTITIES) => who_may_not_read_gets_none, who_may_not_write_sets_none;
+        a_value_that_is_too_big, a_change_changes_the_ctime, special_files_have_none;
+    Needs::XATTRS.and(Needs::IDENTITIES) =>
+        a_caller_that_may_not_read_gets_none, a_caller_that_may_not_write_sets_none;
 }
 
 fn put(f: &Fixture<'_>, node: &Handle, at: &str, value: &[u8]) -> Result<()> {
@@ -115,7 +116,7 @@ fn a_change_changes_the_ctime(f: &Fixture<'_>) -> Check {
 }
 
 /// As on Linux: who copies a tree with all attributes asks everything in it for them.
-fn what_is_no_file_has_none(f: &Fixture<'_>) -> Check {
+fn special_files_have_none(f: &Fixture<'_>) -> Check {
     let made = f.fs.mknod(&f.owner, &f.top, name("p")?, Special::Fifo, &mode(0o644))?;
     let fifo = made.value.handle;
     same(f.fs.listxattr(&f.owner, &fifo)?.len(), 0)?;
@@ -125,7 +126,7 @@ fn what_is_no_file_has_none(f: &Fixture<'_>) -> Check {
     fails(removed, &[Status::Perm])
 }
 
-fn who_may_not_read_gets_none(f: &Fixture<'_>) -> Check {
+fn a_caller_that_may_not_read_gets_none(f: &Fixture<'_>) -> Check {
     let file = f.file("a")?;
     put(f, &file, "x", b"one")?;
     f.fs.getxattr(&bob(), &file, name("x")?)?;
@@ -133,7 +134,7 @@ fn who_may_not_read_gets_none(f: &Fixture<'_>) -> Check {
     fails(f.fs.getxattr(&bob(), &file, name("x")?), &[Status::Acces])
 }
 
-fn who_may_not_write_sets_none(f: &Fixture<'_>) -> Check {
+fn a_caller_that_may_not_write_sets_none(f: &Fixture<'_>) -> Check {
     let file = f.file("a")?;
     let set = f.fs.setxattr(&bob(), &file, name("x")?, Some(b"v"), XattrMode::Either);
     fails(set, &[Status::Acces])?;

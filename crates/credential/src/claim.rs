@@ -61,6 +61,8 @@ impl<'a> CredentialRef<'a> {
             Flavor::NONE => Self::None,
             Flavor::SYS => AuthSysRef::parse(credential.body.0)
                 .map_or(Self::Unusable(AuthStat::BadCred), Self::Sys),
+            // Only a probe, whose procedure is NULL, may have this flavor (RFC 9289, 4.1).
+            Flavor::TLS => Self::Unusable(AuthStat::BadCred),
             _ => Self::Unusable(AuthStat::RejectedCred),
         }
     }

@@ -1,8 +1,8 @@
 //! The identity of a caller and its proof.
 //!
 //! **Answers:** as whom does a call say it comes, by the flavor of its credential, with what proof,
-//! and how it can be called back. Today: not at all (AUTH_NONE), and by unproven numbers
-//! (AUTH_SYS). Keys and chains of signed assertions come here, too.
+//! over which channel, and how it can be called back. A call says nothing (AUTH_NONE) or unproven
+//! numbers (AUTH_SYS); a channel may prove a key (RPC-with-TLS).
 //!
 //! **May not know:** exports, what the caller may do, how its ids look on disk.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
@@ -11,12 +11,17 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod channel;
 mod claim;
+mod grantee;
 mod origin;
 
+pub use channel::{Channel, ChannelKind, KeyId, PeerIdentity, PeerKey};
 pub use claim::{AuthSysRef, CredentialRef, KeptCredential};
-pub use origin::Origin;
+pub use grantee::Grantee;
+pub use origin::{Origin, OriginChannel};
 
+pub use comity_keys::PublicKey;
 pub use comity_rpc::{Admission, AuthStat, Backchannel, Flavor, Gate, OpaqueAuth, network_of};
 
 use comity_vfs::{Cred, Wire};

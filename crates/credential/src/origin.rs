@@ -1,46 +1,126 @@
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr};
 
 use comity_rpc::network_of;
 
-/// The origin of a call, which decides with the principal whose a client's state is: an address.
-/// Machines of one network are told apart, in IPv6 as in IPv4.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Origin([u8; 16]);
+use crate::{Channel, KeyId};
+
+/// The origin of a call, which decides with the principal whose a client's state is: an address and
+/// a channel, or a key that was proved, whatever address it comes from. Machines of one network are
+/// told apart, in IPv6 as in IPv4.
+#[derive(Clone, Copy, Default)]
+pub struct Origin {
+    address: [u8; 16],
+    channel: OriginChannel,
+}
+
+/// The channel of an origin. What was introduced by one cannot be reached by another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum OriginChannel {
+    /// Without TLS.
+    #[default]
+    Plain,
+    /// By TLS, without a key.
+    Tls,
+    /// By TLS, with this key.
+    Key(KeyId),
+}
 
 impl Origin {
-    /// The origin that is this address.
+    /// The origin that is this address, without TLS.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
-        Self(match address.to_canonical() {
+        let address = match address.to_canonical() {
             IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
             IpAddr::V6(address) => address.octets(),
-        })
+        };
+        Self { address, channel: OriginChannel::Plain }
+    }
+
+    /// The origin of calls from this address by this channel.
+    #[must_use]
+    pub fn by(address: IpAddr, channel: &Channel) -> Self {
+        let channel = match channel {
+            Channel::Plain => OriginChannel::Plain,
+            Channel::Tls(None) => OriginChannel::Tls,
+            Channel::Tls(Some(identity)) => OriginChannel::Key(identity.key.id()),
+        };
+        Self { channel, ..Self::of(address) }
+    }
+
+    /// The same address by this channel.
+    #[must_use]
+    pub const fn over(self, channel: OriginChannel) -> Self {
+        Self { channel, ..self }
+    }
+
+    /// Its channel.
+    #[must_use]
+    pub const fn channel(&self) -> OriginChannel {
+        self.channel
     }
 
     /// The origins that have one share of what is bounded: a network of 64 bits of IPv6, in which a
-    /// host chooses its addresses itself, or an address of IPv4.
+    /// host chooses its addresses itself, or an address of IPv4. Its keys do not count: anybody can
+    /// make as many as he likes.
     #[must_use]
     pub fn network(self) -> Self {
-        Self::of(network_of(Ipv6Addr::from_octets(self.0).into()))
+        Self::of(network_of(Ipv6Addr::from_octets(self.address).into()))
     }
 
-    /// The origin that was stored as these bytes.
+    /// The origin whose address was stored as these bytes, without TLS.
     #[must_use]
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
+    pub const fn from_bytes(address: [u8; 16]) -> Self {
+        Self { address, channel: OriginChannel::Plain }
     }
 
-    /// The bytes by which it is stored.
+    /// The bytes by which its address is stored.
     #[must_use]
     pub const fn bytes(&self) -> &[u8; 16] {
-        &self.0
+        &self.address
+    }
+
+    /// The part that is compared: of a key nothing else.
+    const fn identity(&self) -> (OriginChannel, Option<&[u8; 16]>) {
+        match self.channel {
+            OriginChannel::Key(_) => (self.channel, None),
+            OriginChannel::Plain | OriginChannel::Tls => (self.channel, Some(&self.address)),
+        }
+    }
+}
+
+impl PartialEq for Origin {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for Origin {}
+
+impl Hash for Origin {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
     }
 }
 
 impl fmt::Debug for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Ipv6Addr::from_octets(self.0).to_canonical().fmt(f)
+        let address = Ipv6Addr::from_octets(self.address).to_canonical();
+        match self.channel {
+            OriginChannel::Plain => address.fmt(f),
+            channel => write!(f, "{address} ({channel})"),
+        }
+    }
+}
+
+impl fmt::Display for OriginChannel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plain => f.write_str("plain"),
+            Self::Tls => f.write_str("TLS"),
+            Self::Key(key) => write!(f, "TLS, key {key}"),
+        }
     }
 }
 
@@ -58,5 +138,22 @@ mod tests {
         assert_eq!(of("::ffff:10.0.0.1"), of("10.0.0.1"));
         assert_ne!(of("10.0.0.1"), of("10.0.0.2"));
         assert_eq!(Origin::from_bytes(*of("10.0.0.1").bytes()), of("10.0.0.1"));
+    }
+
+    #[test]
+    fn a_key_is_one_origin_everywhere_and_no_address_is_another_channel() {
+        let [here, there] =
+            [[10, 0, 0, 1], [10, 0, 0, 2]].map(|address| Origin::of(address.into()));
+        let key = |byte| OriginChannel::Key(KeyId([byte; 32]));
+        assert_eq!(here.over(key(1)), there.over(key(1)));
+        assert_ne!(here.over(key(1)), here.over(key(2)));
+        let channels = [OriginChannel::Plain, OriginChannel::Tls, key(1)];
+        for (at, one) in channels.iter().enumerate() {
+            for (other_at, other) in channels.iter().enumerate() {
+                assert_eq!(here.over(*one) == here.over(*other), at == other_at);
+            }
+            assert_eq!(here.over(*one).network(), here, "shares are those of the address");
+        }
+        assert_ne!(here.over(OriginChannel::Tls), there.over(OriginChannel::Tls));
     }
 }

@@ -118,6 +118,7 @@ impl ClientAdmin<'_> {
             "spoken": spoken(client.protocol()),
             "address": address(client),
             "name": client.owner().escape_ascii().to_string(),
+            "channel": client.channel_text(),
             "confirmed": summary.confirmed,
             "expired": summary.expired,
             "callbacks": callbacks(client),
@@ -172,7 +173,7 @@ impl ClientAdmin<'_> {
                 "access": allowed(*kind),
                 "recalled_seconds": recalled.map(|since| since.as_secs()),
             }),
-            StateDetails::Revoked => json!({ "kind": "revoked" }),
+            StateDetails::Revoked(_) => json!({ "kind": "revoked" }),
         };
         told["age_seconds"] = state.age.as_secs().into();
         self.add_file(&mut told, &state.file);

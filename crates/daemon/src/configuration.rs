@@ -12,10 +12,12 @@ use comity_export::{
     Diagnostic, Export, ExportRequest, Exports, HandleKey, Plan, ServerSettings, Source, Sources,
     load,
 };
+use comity_grants::Grants;
 use comity_vfs::layers::{Layer, ReadOnly};
 use comity_vfs::{Fs, Gid, Uid};
 
 use crate::systemd;
+use crate::tls::{self, Tls};
 
 /// The common origin of all configurations of this process.
 pub struct Configuration {
@@ -31,6 +33,8 @@ pub struct Configuration {
     in_memory: bool,
     /// The watch that learns that local programs want files which clients were delegated.
     leases: Option<Arc<LeaseWatch>>,
+    /// The rights of keys.
+    grants: Option<Arc<Grants>>,
     /// True if a backend was opened that cannot act as each caller.
     is_one_user: AtomicBool,
 }
@@ -47,7 +51,10 @@ impl Configuration {
     /// One of these sources, whose handles are signed with `key`.
     pub(crate) fn new(sources: Vec<Source>, key: HandleKey) -> Self {
         Self {
-            sources: Sources::new(sources),
+            sources: Sources {
+                authorities: Arc::new(tls::authority_keys),
+                ..Sources::new(sources)
+            },
             key,
             read_only: false,
             descriptors: Descriptors::of_process(),
@@ -55,6 +62,7 @@ impl Configuration {
             all_as_root: false,
             in_memory: false,
             leases: None,
+            grants: None,
             is_one_user: AtomicBool::new(false),
         }
     }
@@ -79,6 +87,11 @@ impl Configuration {
         Self { leases, ..self }
     }
 
+    /// The same for callers who may prove a key.
+    pub(crate) fn granting(self, grants: Arc<Grants>) -> Self {
+        Self { grants: Some(grants), ..self }
+    }
+
     /// One of these sources for a look only: no handle ever leaves the process.
     pub fn to_look_at(sources: Vec<Source>) -> Self {
         Self::new(sources, HandleKey::new([0; 16]))
@@ -90,7 +103,8 @@ impl Configuration {
             let fs = self.open(request)?;
             Ok(if self.read_only { Arc::new(Layer::new(fs, ReadOnly)) } else { fs })
         };
-        load(&self.sources, &open, self.key.clone(), old)
+        let (plan, doubts) = load(&self.sources, &open, self.key.clone(), old)?;
+        Ok((plan.granting(self.grants.clone()), doubts))
     }
 
     /// Returns whether all callers act with the rights of the server's own user.
@@ -146,6 +160,8 @@ pub(crate) struct Reload {
     /// The clients' state: delegations are recalled from exports where a reload hides files from
     /// some.
     memory: comity_nfs4::Memory,
+    /// The key for TLS, which is read again.
+    tls: Option<Arc<Tls>>,
     /// One reload after the other.
     turn: Mutex<()>,
 }
@@ -157,7 +173,12 @@ impl Reload {
         memory: comity_nfs4::Memory,
         written: ServerSettings,
     ) -> Self {
-        Self { configuration, exports, written, memory, turn: Mutex::new(()) }
+        Self { configuration, exports, written, memory, tls: None, turn: Mutex::new(()) }
+    }
+
+    /// The same, which reads the key for TLS again, too.
+    pub(crate) fn renewing(self, tls: Option<Arc<Tls>>) -> Self {
+        Self { tls, ..self }
     }
 
     /// See [`Configuration::is_one_user`].
@@ -186,6 +207,9 @@ impl Reload {
     fn replace(&self) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
         let old = Arc::clone(&self.exports.current());
         let (plan, findings) = self.configuration.load(Some(&old))?;
+        if let Some(tls) = &self.tls {
+            tls.renew(&plan).map_err(|error| vec![key_error(&error)])?;
+        }
         self.exports.replace(plan);
         self.recall_cloaked();
         if server_settings(&self.configuration.sources.list)? != self.written {
@@ -205,6 +229,12 @@ impl Reload {
             engine.recall_export(clock.now(), export.id().0);
         }
     }
+}
+
+/// A key or an authority that cannot be used, as a finding.
+fn key_error(error: &anyhow::Error) -> Diagnostic {
+    let place = comity_export::Location::file("TLS");
+    Diagnostic { severity: comity_export::Severity::Error, place, text: format!("{error:#}") }
 }
 
 /// Writes findings to the log, each as bad as it is.

@@ -15,8 +15,11 @@ use crate::client_admin::ClientAdmin;
 use crate::configuration::Reload;
 use crate::diagnostics::diagnostic_json;
 use crate::explanation::explanation_json;
+use crate::grant_admin;
+use crate::grant_service::GrantService;
 use crate::logging::Logging;
 use crate::offered::offered_json;
+use crate::tls::Tls;
 
 /// The parts of the server that requests are about.
 pub(crate) struct ServerControl<N> {
@@ -25,12 +28,16 @@ pub(crate) struct ServerControl<N> {
     pub(crate) logging: Logging,
     /// The clients' state.
     pub(crate) memory: Memory,
+    /// The rights of keys.
+    pub(crate) grants: Arc<GrantService>,
     /// Returns the server's counters.
     pub(crate) numbers: N,
     /// The addresses it listens on.
     pub(crate) addresses: Vec<SocketAddr>,
     /// The way in which clients that do not name the port find it.
     pub(crate) portmap: &'static str,
+    /// RPC-with-TLS, if clients may ask for that.
+    pub(crate) tls: Option<Arc<Tls>>,
     /// When it began.
     pub(crate) begun: Instant,
 }
@@ -59,6 +66,11 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
             Request::Waits { client } => admin.waits(client.as_deref()),
             Request::Evict { client } => admin.evict(client),
             Request::Clients { after } => admin.clients(after.as_deref()),
+            Request::BindAccount { .. }
+            | Request::UnbindAccount { .. }
+            | Request::Accounts
+            | Request::RevokeGrant { .. }
+            | Request::HeldGrants { .. } => grant_admin::perform(&self.grants, request),
         }
     }
 
@@ -80,6 +92,7 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
 
     fn status(&self, plan: &Plan) -> Value {
         let numbers = (self.numbers)();
+        let shown = self.tls.as_deref().map(Tls::shown);
         let paths = plan.exports().iter().map(|export| export.path().display().to_string());
         json!({
             "version": env!("CARGO_PKG_VERSION"),
@@ -97,6 +110,10 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
             "buffered_bytes": numbers.buffered_bytes,
             "threads": numbers.threads,
             "panics": numbers.panics,
+            "connections_tls": numbers.by_channel[1],
+            "connections_mtls": numbers.by_channel[2],
+            "tls_key": shown.as_ref().map(|key| key.public().to_string()),
+            "tls_days_left": shown.as_ref().map(|key| key.days_left()),
         })
     }
 }

@@ -30,14 +30,14 @@ pub(crate) struct Copier<C = Copying> {
 }
 
 struct Queue<C> {
-    copies: VecDeque<Turn<C>>,
+    copies: VecDeque<WaitingCopy<C>>,
     /// Those that are in somebody's hands.
     taken: usize,
     stopped: bool,
 }
 
 /// A copy that waits for its turn.
-struct Turn<C> {
+struct WaitingCopy<C> {
     copy: Box<C>,
     /// The next pause, if the copy cannot continue.
     pause: Duration,
@@ -62,7 +62,7 @@ impl<C: CopyJob> Copier<C> {
         if queue.stopped || queue.copies.len() + queue.taken >= COPIES_MAX {
             return Err(copy);
         }
-        queue.copies.push_back(Turn { copy, pause: COPY_PAUSE_MIN, until: None });
+        queue.copies.push_back(WaitingCopy { copy, pause: COPY_PAUSE_MIN, until: None });
         self.changed.notify_one();
         Ok(())
     }
@@ -93,17 +93,19 @@ impl<C: CopyJob> Copier<C> {
 
     /// One piece of the copy whose turn it is; `false` when there is to be none any more.
     fn turn(&self, told: &impl Fn()) -> bool {
-        let Some(Turn { mut copy, pause, .. }) = self.next() else { return false };
+        let Some(WaitingCopy { mut copy, pause, .. }) = self.next() else { return false };
         // Dropped by a panic it ends as failed, and this thread goes on.
         let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
             let progress = copy.go_on();
             (progress, copy)
         }));
         let goes_on = match made {
-            Ok((Progress::More, copy)) => Some(Turn { copy, pause: COPY_PAUSE_MIN, until: None }),
+            Ok((Progress::More, copy)) => {
+                Some(WaitingCopy { copy, pause: COPY_PAUSE_MIN, until: None })
+            }
             Ok((Progress::Later, copy)) => {
                 let until = Instant::now().checked_add(pause);
-                Some(Turn { copy, pause: (pause * 2).min(COPY_PAUSE_MAX), until })
+                Some(WaitingCopy { copy, pause: (pause * 2).min(COPY_PAUSE_MAX), until })
             }
             Ok((Progress::Over, _)) | Err(_) => None,
         };
@@ -120,7 +122,7 @@ impl<C: CopyJob> Copier<C> {
     }
 
     /// The copy whose turn it is, when there is one.
-    fn next(&self) -> Option<Turn<C>> {
+    fn next(&self) -> Option<WaitingCopy<C>> {
         let mut queue = self.queue();
         while !queue.stopped {
             let now = Instant::now();
@@ -147,8 +149,8 @@ impl<C: CopyJob> Copier<C> {
 
 impl<C> Queue<C> {
     /// Takes out the first that is not left alone.
-    fn take_ready(&mut self, now: Instant) -> Option<Turn<C>> {
-        let is_ready = |turn: &Turn<C>| turn.until.is_none_or(|until| until <= now);
+    fn take_ready(&mut self, now: Instant) -> Option<WaitingCopy<C>> {
+        let is_ready = |turn: &WaitingCopy<C>| turn.until.is_none_or(|until| until <= now);
         let turn = self.copies.iter().position(is_ready).and_then(|at| self.copies.remove(at))?;
         self.taken += 1;
         Some(turn)

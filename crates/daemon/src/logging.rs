@@ -42,6 +42,14 @@ impl Logging {
     }
 }
 
+/// Begins the log of a process whose level does not change.
+///
+/// # Errors
+/// If there is one already, or `text` is no level.
+pub fn begin(text: &str) -> Result<()> {
+    Logging::begin(level(text)?, false).map(|_| ())
+}
+
 /// Reads a level, as in `info` or `info,comity_server=debug`.
 ///
 /// # Errors

@@ -7,6 +7,7 @@ use comity_export::Source;
 use comity_state::Limits;
 use tracing_subscriber::filter::EnvFilter;
 
+use crate::tls::TlsOptions;
 use crate::versions::Spoken;
 
 /// The settings of a server.
@@ -36,9 +37,13 @@ pub struct Options {
     pub limits: Limits,
     /// Local programs and clients respect each other's locks and opens.
     pub local_locks: bool,
+    /// RPC-with-TLS.
+    pub tls: TlsOptions,
     /// Seconds that calls in hand get at the end.
     pub drain_seconds: u32,
-    /// The folder of what is kept between runs.
+    /// Files of accounts beside those that `comity account` made.
+    pub accounts: Vec<PathBuf>,
+    /// The folder of the data that outlive the process: keys, client records, the control socket.
     pub state_folder: PathBuf,
     /// The log level.
     pub level: EnvFilter,

@@ -20,6 +20,7 @@ use signal_hook::iterator::Signals;
 
 use crate::configuration::{Configuration, Reload, log};
 use crate::control_handler::ServerControl;
+use crate::grant_service::GrantService;
 use crate::logging::Logging;
 use crate::nlm_replies;
 use crate::options::Options;
@@ -29,6 +30,7 @@ use crate::startup_banner::StartupBanner;
 use crate::statd::Statd;
 use crate::state_folder::{StateFolder, control_socket};
 use crate::state_service::{StateOptions, StateService};
+use crate::tls::Tls;
 use crate::{metrics, sockets, systemd};
 
 /// The way in which a run of the server ended.
@@ -56,11 +58,13 @@ pub fn run(
     let key = state.handle_key()?;
     let handles = HandleKey::new(key);
     let leases = options.local_locks.then(Arc::<LeaseWatch>::default);
+    let grants = Arc::new(GrantService::open(&options.state_folder, options.accounts.clone())?);
     let configuration = Configuration::new(options.sources.clone(), handles)
         .read_only(options.read_only)
         .all_as_root(options.all_as_root)
         .in_memory(options.in_memory)
-        .leases(leases.clone());
+        .leases(leases.clone())
+        .granting(grants.grants());
     let plan = match configuration.load(None) {
         Ok((plan, doubts)) => {
             log(&doubts);
@@ -69,11 +73,27 @@ pub fn run(
         Err(found) => return Ok(Ended::Refused(found)),
     };
     let listeners = sockets::open(&options.listen, inherited)?;
+    let addresses: Vec<_> = listeners.iter().flat_map(TcpListener::local_addr).collect();
+    let tls = Tls::open(&options.tls, (&state, &plan), &addresses)?.map(Arc::new);
+    let renewed = tls.clone();
     let reload = |exports: &Arc<Exports>, memory| {
-        Reload::new(configuration, Arc::clone(exports), memory, written)
+        Reload::new(configuration, Arc::clone(exports), memory, written).renewing(renewed)
     };
-    Running::start(options, (plan, key, leases), listeners, reload)?.run(options, logging)?;
+    let state = StartState { plan, key, leases, tls, grants };
+    let running = Running::start(options, state, listeners, reload)?;
+    running.run(options, logging)?;
     Ok(Ended::Stopped)
+}
+
+/// The state that is read and opened before the server starts.
+struct StartState {
+    plan: Plan,
+    /// The key of the handles.
+    key: [u8; 16],
+    leases: Option<Arc<LeaseWatch>>,
+    tls: Option<Arc<Tls>>,
+    /// The rights of keys.
+    grants: Arc<GrantService>,
 }
 
 /// A server and what goes with it.
@@ -86,12 +106,14 @@ struct Running {
     reload: Arc<Reload>,
     exports: Arc<Exports>,
     state_service: StateService,
+    grants: Arc<GrantService>,
+    tls: Option<Arc<Tls>>,
 }
 
 impl Running {
     fn start(
         options: &Options,
-        (plan, key, leases): (Plan, [u8; 16], Option<Arc<LeaseWatch>>),
+        StartState { plan, key, leases, tls, grants }: StartState,
         listeners: Vec<TcpListener>,
         reload: impl FnOnce(&Arc<Exports>, Memory) -> Reload,
     ) -> Result<Self> {
@@ -111,14 +133,18 @@ impl Running {
             leases,
             state_folder: &options.state_folder,
             exports: &exports,
+            grants: &grants,
         })?;
         let monitor_state = state_service.monitor_state();
         let messages = nlm_replies::start();
         let remembered = (state_service.memory(), monitor_state, &messages);
         let programs =
-            Programs::new(&exports, verifier, remembered, options.spoken, metrics.as_ref());
+            Programs::new(&exports, verifier, remembered, options.spoken, metrics.as_ref())
+                .granting(&grants.grants());
         let tally = programs.tally();
-        let server = Server::start_with(programs, settings(options), listeners)?;
+        let programs = programs.offering_tls(tls.is_some());
+        let settings = Settings { tls: tls.as_deref().map(Tls::acceptor), ..settings(options) };
+        let server = Server::start_with(programs, settings, listeners)?;
         state_service.begin(server.dialer(), server.addresses())?;
         let page = metrics.zip(options.metrics).map(|(metrics, address)| {
             let (numbers, exports) = (server.stats_source(), Arc::clone(&exports));
@@ -144,7 +170,18 @@ impl Running {
         let statd = is_found.then(|| Statd::start(by_datagrams, &exports, server.addresses()));
         let reload = Arc::new(reload(&exports, state_service.memory()));
         let page = page.transpose()?;
-        Ok(Self { signals, server, page, portmap, statd, reload, exports, state_service })
+        Ok(Self {
+            signals,
+            server,
+            page,
+            portmap,
+            statd,
+            reload,
+            exports,
+            state_service,
+            grants,
+            tls,
+        })
     }
 
     fn run(mut self, options: &Options, logging: Logging) -> Result<()> {
@@ -174,9 +211,11 @@ impl Running {
             exports: Arc::clone(&self.exports),
             logging,
             memory: self.state_service.memory(),
+            grants: Arc::clone(&self.grants),
             numbers: self.server.stats_source(),
             addresses: self.server.addresses().to_vec(),
             portmap: self.portmap.name(),
+            tls: self.tls.clone(),
             begun: Instant::now(),
         };
         let failed = || format!("cannot open the control socket {}", path.display());
@@ -194,6 +233,7 @@ impl Running {
             state_folder: &options.state_folder,
             user: rustix::process::geteuid().as_raw(),
             is_one_user: self.reload.is_one_user(),
+            tls: self.tls.as_deref(),
         };
         let text = if options.json { banner.json().to_string() } else { banner.text() };
         let mut out = std::io::stdout().lock();

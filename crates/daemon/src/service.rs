@@ -6,10 +6,14 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use comity_coherence::Hosts;
+use comity_credential::Channel;
 use comity_export::{Exports, RpcPeer};
+use comity_granting::GrantProgram;
+use comity_grants::Grants;
 use comity_nfs3::{Message, Mount, Nfs3, Nlm, Nsm};
 use comity_nfs4::{Memory, Nfs4, Tally};
-use comity_rpc::{Admission, Backchannel, Dispatcher, Gate, Program};
+use comity_proto::mount;
+use comity_rpc::{Admission, Backchannel, CallHeader, Dispatcher, Gate, Program};
 use comity_server::metrics::{Measured, Metrics};
 use comity_server::{Endpoints, Service};
 
@@ -20,10 +24,34 @@ use crate::versions::Spoken;
 
 /// The programs of this server: NFS versions 3 and 4, MOUNT, NLM and NSM.
 pub(crate) struct Programs {
-    dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
+    dispatcher: Dispatcher<RpcPeer, ProgramGate>,
     exports: Arc<Exports>,
     memory: Memory,
     tally: Option<Arc<Tally>>,
+    offers_tls: bool,
+}
+
+/// The gate of the exports. MOUNT may be called in clear, as Linux calls it also where all else
+/// goes by TLS; the exports then tell no more than the handle of their top.
+pub(crate) struct ProgramGate(Arc<Exports>);
+
+impl Gate<RpcPeer> for ProgramGate {
+    #[inline]
+    fn admits(&self, visitor: &RpcPeer) -> Admission {
+        self.0.admits(visitor)
+    }
+
+    #[inline]
+    fn admits_call(&self, visitor: &RpcPeer, call: &CallHeader<'_>) -> Admission {
+        match call.program {
+            mount::PROGRAM => self.0.admits_in_clear(visitor),
+            _ => self.0.admits(visitor),
+        }
+    }
+
+    fn starts_tls(&self, visitor: &RpcPeer) -> bool {
+        self.0.starts_tls(visitor)
+    }
 }
 
 impl Programs {
@@ -58,8 +86,20 @@ impl Programs {
             programs.push(counted(nfs, "nfs", status_names::name4, metrics));
         }
         let exports = Arc::clone(exports);
-        let dispatcher = Dispatcher::new(programs, Arc::clone(&exports));
-        Self { dispatcher, exports, memory, tally }
+        let dispatcher = Dispatcher::new(programs, ProgramGate(Arc::clone(&exports)));
+        Self { dispatcher, exports, memory, tally, offers_tls: false }
+    }
+
+    /// The same programs, for peers that may begin TLS if they ask for it.
+    pub(crate) fn offering_tls(self, offers_tls: bool) -> Self {
+        Self { offers_tls, ..self }
+    }
+
+    /// The same with the program by which keys submit and revoke grants.
+    pub(crate) fn granting(mut self, grants: &Arc<Grants>) -> Self {
+        let program = GrantProgram::new(Arc::clone(&self.exports), Arc::clone(grants));
+        self.dispatcher.add(Arc::new(program));
+        self
     }
 
     /// Returns the counts of NFSv4 operations, if that version is spoken.
@@ -117,7 +157,7 @@ fn counted(
 
 impl Service for Programs {
     type Visitor = RpcPeer;
-    type Gate = Arc<Exports>;
+    type Gate = ProgramGate;
 
     fn lists(&self, peer: IpAddr) -> bool {
         self.exports.admits(&peer) == Admission::Admitted
@@ -125,10 +165,14 @@ impl Service for Programs {
 
     fn visitor(&self, ends: Endpoints, line: &Arc<Backchannel>) -> RpcPeer {
         let local = ends.local.map(|local| local.ip().to_canonical());
-        RpcPeer::on(ends.peer, line).at(local)
+        RpcPeer::on(ends.peer, line).at(local).offering_tls(self.offers_tls)
     }
 
-    fn dispatcher(&self) -> &Dispatcher<RpcPeer, Arc<Exports>> {
+    fn secured(&self, visitor: &RpcPeer, channel: Channel) -> Option<RpcPeer> {
+        Some(visitor.over(channel))
+    }
+
+    fn dispatcher(&self) -> &Dispatcher<RpcPeer, ProgramGate> {
         &self.dispatcher
     }
 

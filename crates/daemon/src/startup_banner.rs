@@ -8,6 +8,7 @@ use std::path::Path;
 use comity_export::{Client, Export, Plan, Rules, Squash};
 use serde_json::{Value, json};
 
+use crate::tls::Tls;
 use crate::versions::Spoken;
 
 /// The facts that are shown when the server starts.
@@ -28,6 +29,8 @@ pub(crate) struct StartupBanner<'a> {
     pub(crate) user: u32,
     /// True if all callers act with that user's rights.
     pub(crate) is_one_user: bool,
+    /// The server's key for TLS, if clients may ask for that.
+    pub(crate) tls: Option<&'a Tls>,
 }
 
 impl StartupBanner<'_> {
@@ -46,6 +49,13 @@ impl StartupBanner<'_> {
         let addresses: Vec<String> = self.addresses.iter().map(ToString::to_string).collect();
         let (addresses, spoken) = (addresses.join(", "), self.spoken);
         lines.push(format!("Listening at {addresses} (NFS {spoken}, TCP)"));
+        if let Some(tls) = self.tls {
+            let (key, certificate) = (tls.shown(), tls.certificate().display());
+            let key = key.public();
+            lines.push(format!(
+                "TLS for clients that ask for it: key {key}, certificate {certificate}"
+            ));
+        }
         lines.extend(self.callers().lines().map(str::to_owned));
         lines.push("Mount it on a Linux client, as root, on a folder of your choice:".into());
         let mounts = self.plan.exports().iter().map(|export| format!("  {}", self.mount(export)));
@@ -68,6 +78,7 @@ impl StartupBanner<'_> {
             "port": self.port(),
             "callers": if self.is_one_user { "the server's user" } else { "their own ids" },
             "user": self.user,
+            "tls": self.tls.map(Tls::json),
             "metrics": self.metrics.map(|metrics| format!("http://{metrics}/metrics")),
             "state_dir": self.state_folder.display().to_string(),
             "process": std::process::id(),

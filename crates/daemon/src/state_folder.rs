@@ -1,7 +1,8 @@
-//! The state folder: its lock and the key of the handles.
+//! The state folder: its lock, the key of the handles, and a key for TLS.
 //!
 //! `handle.key` holds 16 random bytes. Clients keep handles over a restart of the server, so the
-//! key must survive it; who knows it can make up handles, so nobody else may read it.
+//! key must survive it; who knows it can make up handles, so nobody else may read it. `tls.key` and
+//! `tls.crt` are made if no others are named; clients may trust that certificate, so both stay.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -10,12 +11,15 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use comity_tls::self_made;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 const KEY_BYTES: usize = 16;
 const KEY: &str = "handle.key";
+const TLS_KEY: &str = "tls.key";
+const TLS_CERTIFICATE: &str = "tls.crt";
 const LOCK: &str = "lock";
 const SOCKET: &str = "control.sock";
 
@@ -65,6 +69,43 @@ impl StateFolder {
             Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
         }
     }
+
+    /// The files of a certificate and its private key for TLS. What is not there is made, for a
+    /// server with these names; a certificate alone is made anew with the key that is there.
+    ///
+    /// # Errors
+    /// If a file cannot be read or made, or others may read the key.
+    pub(crate) fn tls_key(&self, names: &[String]) -> Result<(PathBuf, PathBuf)> {
+        let certificate = self.folder.join(TLS_CERTIFICATE);
+        let key = self.folder.join(TLS_KEY);
+        let old = match fs::read_to_string(&key) {
+            Ok(old) => Some(old),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", key.display()));
+            }
+        };
+        if old.is_some() {
+            check_secret(&key, "remove it; clients that trust it then have to be told of the new")?;
+        }
+        if old.is_none() || !certificate.exists() {
+            let made = self_made(names, old.as_deref())?;
+            keep(&self.folder, TLS_KEY, made.key.as_bytes())?;
+            keep(&self.folder, TLS_CERTIFICATE, made.certificate.as_bytes())?;
+        }
+        Ok((certificate, key))
+    }
+}
+
+/// Refuses a secret that others may read. `otherwise` is what else its owner may do.
+fn check_secret(path: &Path, otherwise: &str) -> Result<()> {
+    let (shown, mode) = (path.display(), fs::metadata(path)?.mode() & 0o7777);
+    if mode & 0o077 != 0 {
+        bail!(
+            "{shown} has mode {mode:04o}, so others may know the key: chmod 600 it, or {otherwise}"
+        );
+    }
+    Ok(())
 }
 
 /// Returns the path of the control socket in a state folder.
@@ -147,13 +188,7 @@ fn taken(folder: &Path, lock: &mut File) -> String {
 
 fn read_key(mut file: &File, path: &Path) -> Result<[u8; KEY_BYTES]> {
     let shown = path.display();
-    let mode = file.metadata()?.mode() & 0o7777;
-    if mode & 0o077 != 0 {
-        bail!(
-            "{shown} has mode {mode:04o}, so others may know the key: chmod 600 it, or remove it; \
-               removing it makes all handles of clients stale"
-        );
-    }
+    check_secret(path, "remove it; removing it makes all handles of clients stale")?;
     let mut key = Vec::new();
     file.read_to_end(&mut key).with_context(|| format!("cannot read {shown}"))?;
     let length = key.len();
@@ -165,22 +200,28 @@ fn read_key(mut file: &File, path: &Path) -> Result<[u8; KEY_BYTES]> {
     })
 }
 
-/// The key is complete and on stable storage before it has its name.
 fn make_key(folder: &Path) -> Result<[u8; KEY_BYTES]> {
     let mut key = [0; KEY_BYTES];
     if getrandom(&mut key, GetRandomFlags::empty()).context("no random bytes")? != KEY_BYTES {
         bail!("the system gave too few random bytes");
     }
-    let draft = folder.join("handle.key.new");
+    keep(folder, KEY, &key)?;
+    Ok(key)
+}
+
+/// Writes a file that nobody else may read. It is complete and on stable storage before it has its
+/// name.
+fn keep(folder: &Path, name: &str, content: &[u8]) -> Result<()> {
+    let draft = folder.join(format!("{name}.new"));
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
     let mut file = options.open(&draft).with_context(|| advice("write to", folder))?;
     file.set_permissions(Permissions::from_mode(0o600))?;
-    file.write_all(&key)?;
+    file.write_all(content)?;
     file.sync_all()?;
-    fs::rename(&draft, folder.join(KEY))?;
+    fs::rename(&draft, folder.join(name))?;
     File::open(folder)?.sync_all()?;
-    Ok(key)
+    Ok(())
 }
 
 #[cfg(test)]

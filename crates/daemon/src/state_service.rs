@@ -21,6 +21,7 @@ use comity_store::Store;
 use siphasher::sip::SipHasher24;
 
 use crate::copier::Copier;
+use crate::grant_service::GrantService;
 use crate::host_queue::HostQueue;
 use crate::lease_break_watcher::LeaseBreakWatcher;
 use crate::local_locks::LocalLocks;
@@ -45,6 +46,7 @@ pub(crate) struct StateService {
     lease_breaks: Option<LeaseBreakWatcher>,
     copier: Arc<Copier>,
     exports: Arc<Exports>,
+    grants: Arc<GrantService>,
     watch: Option<Watch>,
 }
 
@@ -68,6 +70,8 @@ pub(crate) struct StateOptions<'a> {
     pub(crate) state_folder: &'a Path,
     /// The exports in force.
     pub(crate) exports: &'a Arc<Exports>,
+    /// The rights of keys.
+    pub(crate) grants: &'a Arc<GrantService>,
 }
 
 impl StateService {
@@ -116,8 +120,19 @@ impl StateService {
         let watch = |leases| LeaseBreakWatcher::watch(leases, memory.clone(), beginning.exports);
         let lease_breaks = beginning.leases.as_ref().map(watch).transpose()?;
         let exports = Arc::clone(beginning.exports);
-        let watch = None;
-        Ok(Self { memory, callbacks, dialer, store, hosts, lease_breaks, copier, exports, watch })
+        let (grants, watch) = (Arc::clone(beginning.grants), None);
+        Ok(Self {
+            memory,
+            callbacks,
+            dialer,
+            store,
+            hosts,
+            lease_breaks,
+            copier,
+            exports,
+            grants,
+            watch,
+        })
     }
 
     /// Returns the clients' state.
@@ -153,9 +168,11 @@ impl StateService {
         let _ = self.dialer.set(Box::new(dialer));
         let (memory, callbacks) = (self.memory.clone(), Arc::clone(&self.callbacks));
         let mut repair = Repair::new(Arc::clone(&memory.engine), Arc::clone(&self.store));
+        let grants = Arc::clone(&self.grants);
         let keep = move || {
             pass(&memory, &callbacks);
             repair.pass();
+            grants.pass();
         };
         let state_service = each_second("state", keep);
         let state_service = state_service.context("cannot start the thread that watches leases")?;
@@ -213,7 +230,7 @@ const fn monitor_state(starts: u32) -> i32 {
     (starts.wrapping_mul(2).wrapping_sub(1) & i32::MAX as u32) as i32
 }
 
-/// A second passes.
+/// Does the work of each second: leases, callbacks and locks of programs.
 fn pass(memory: &Memory, callbacks: &Arc<Callbacks>) {
     let now = memory.clock.now();
     memory.engine.tick(now);

@@ -1,15 +1,16 @@
 //! Under which rules and ids a call meets an export, and which export a path leads to.
 
 use std::cmp::Reverse;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use comity_credential::CredentialRef;
+use comity_credential::{AuthStat, ChannelKind, Credential, CredentialRef};
 use comity_vfs::{Result, Status};
 
 use crate::export::Entry;
+use crate::key_identity::KeyIdentity;
 use crate::resolved_caller::ResolvedCaller;
+use crate::rules_version::RulesVersion;
 use crate::{Export, ExportId, Plan, Refusal, RpcPeer};
 
 /// Resolves a credential to the rules and ids that hold for it at an export.
@@ -19,33 +20,69 @@ pub(crate) fn admit(
     credential: &CredentialRef<'_>,
     id: ExportId,
 ) -> std::result::Result<Arc<ResolvedCaller>, Refusal> {
-    if let Some(resolved) = visitor.resolved(plan.generation(), id, credential) {
+    let version = rules_version(plan, visitor);
+    if let Some(resolved) = visitor.resolved(version, id, credential) {
         return Ok(resolved);
     }
+    let resolved = resolve((plan, visitor), credential, id, Some(visitor.channel().kind()))?;
+    visitor.keep(version, credential, &resolved);
+    Ok(resolved)
+}
+
+/// The same for a call that mounts: by what channel it came does not count (Linux mounts NFSv3 in
+/// clear, and does the rest by TLS). Nothing is kept, as other calls must not profit by that.
+pub(crate) fn admit_to_mount(
+    plan: &Plan,
+    visitor: &RpcPeer,
+    credential: &CredentialRef<'_>,
+    id: ExportId,
+) -> std::result::Result<Arc<ResolvedCaller>, Refusal> {
+    resolve((plan, visitor), credential, id, None)
+}
+
+fn rules_version(plan: &Plan, visitor: &RpcPeer) -> RulesVersion {
+    let grants = plan.grants().filter(|_| visitor.key().is_some());
+    RulesVersion { plan: plan.generation(), grants: grants.map_or(0, |grants| grants.epoch()) }
+}
+
+fn resolve(
+    (plan, visitor): (&Plan, &RpcPeer),
+    credential: &CredentialRef<'_>,
+    id: ExportId,
+    channel: Option<ChannelKind>,
+) -> std::result::Result<Arc<ResolvedCaller>, Refusal> {
     let export = plan.export(id).ok_or(Status::Stale)?;
-    let peer = visitor.peer();
-    let entry = export.decide(peer.ip()).inspect_err(|why| {
+    let entry = export.decide(visitor).inspect_err(|why| {
         if *why == Status::Acces {
             export.strangers().refuse();
         }
     })?;
-    let met = met(export, &entry, peer, credential);
-    let resolved = Arc::new(met.inspect_err(|_| entry.counters.refuse())?);
-    visitor.keep(plan.generation(), credential, &resolved);
-    Ok(resolved)
+    let met = met((plan, export), &entry, visitor, (credential, channel));
+    Ok(Arc::new(met.inspect_err(|_| entry.counters.refuse())?))
 }
 
 fn met(
-    export: &Arc<Export>,
+    (plan, export): (&Plan, &Arc<Export>),
     entry: &Entry<'_>,
-    peer: SocketAddr,
-    credential: &CredentialRef<'_>,
+    visitor: &RpcPeer,
+    (credential, channel): (&CredentialRef<'_>, Option<ChannelKind>),
 ) -> std::result::Result<ResolvedCaller, Refusal> {
-    if !entry.rules.take_port(peer.port()) {
+    let peer = visitor.peer();
+    if !entry.takes_port(peer.port()) {
         return Err(Status::Perm.into());
     }
+    if channel.is_some_and(|channel| !entry.rules.channels.take(channel)) {
+        return Err(Refusal::Denied(AuthStat::TooWeak));
+    }
     let claimed = credential.credential().map_err(Refusal::Denied)?;
-    ResolvedCaller::of(export, entry.rules, peer.ip(), &claimed, entry.counters)
+    // An authority has said who the peer is: what it claims beside that does not count.
+    let proved = visitor.channel().identity().and_then(|identity| identity.user.clone());
+    let claimed = proved.map_or(claimed, Credential::Sys);
+    let identity = KeyIdentity::of(plan.grants(), (visitor.key(), peer.ip()), entry.rules);
+    if matches!(identity, KeyIdentity::Missing) && channel.is_some() {
+        return Err(Refusal::Denied(AuthStat::TooWeak));
+    }
+    ResolvedCaller::of(export, entry.rules, (peer.ip(), &identity), &claimed, entry.counters)
 }
 
 /// The innermost export that a path is in and this peer may use, and the rest of the path below it.
@@ -62,7 +99,7 @@ pub(crate) fn locate<'p>(
     found.sort_by_key(|(export, _)| Reverse(export.path().components().count()));
     let mut closed = None;
     for (export, below) in found {
-        match export.judge(visitor.peer().ip()) {
+        match export.judge(visitor) {
             Ok(_) if export.is_mounted() => return Ok((export, below)),
             Err(Status::Acces) => closed = closed.or(Some(export)),
             Ok(_) => return Err(Status::Acces),

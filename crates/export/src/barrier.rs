@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use comity_vfs::{Fs, Handle, Result};
 
-/// The promise that something is on stable storage, still to be kept: what it takes to wait for it
-/// after the request's view is gone.
+/// A wait until one or two objects are on stable storage. It outlives the view of its request, so
+/// that the reply can be held back until it is over.
 pub struct Barrier {
     fs: Arc<dyn Fs>,
     first: Handle,

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::check_idmap::check_rooms;
 use crate::diagnostic::Diagnostics;
 use crate::export_spec::{ClientSpec, ExportSpec, Settings};
+use comity_credential::ChannelKind;
 use comity_idmap::Squash;
 
 use crate::{Client, Rules};
@@ -110,7 +111,22 @@ fn check_widths(export: &ExportSpec, diagnostics: &mut Diagnostics) {
     diagnostics.warning(&named.place, what);
 }
 
+/// A key alone is no proof of who has it.
+fn check_proof(spec: &ClientSpec, diagnostics: &mut Diagnostics) {
+    let takes = |kind| spec.terms.rules.channels.take(kind);
+    let is_mutual = !takes(ChannelKind::Plain) && !takes(ChannelKind::Tls);
+    if is_mutual && !spec.client.is_proved() {
+        let what = format!(
+            "xprtsec=mtls for {}: any key that it proves will do; to let in certain machines only, \
+             name them by key=, cert= or ca=",
+            spec.client
+        );
+        diagnostics.warning(&spec.place, what);
+    }
+}
+
 fn check_offer(spec: &ClientSpec, diagnostics: &mut Diagnostics) {
+    check_proof(spec, diagnostics);
     let (rules, everybody) = (&spec.terms.rules, spec.client == Client::Everybody);
     if everybody && rules.ids.squash == Squash::None {
         diagnostics.warning(

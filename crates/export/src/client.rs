@@ -1,5 +1,6 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
 use std::sync::Arc;
 
 use comity_vfs::Result;
@@ -8,6 +9,7 @@ use ipnet::IpNet;
 use crate::limits::NAME_BYTES_MAX;
 use crate::netgroup::Members;
 use crate::wildcard::{Wildcard, is_host_letter};
+use crate::{Candidate, Proof};
 
 /// To whom an export is offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub enum Client {
     Netgroup(Box<str>, Arc<Members>),
     /// Hosts whose name matches a pattern.
     Wildcard(Wildcard),
+    /// A peer that has proved something in a TLS handshake, whatever its address is.
+    Proved(Proof),
     /// Everybody (`*`).
     Everybody,
 }
@@ -31,7 +35,8 @@ pub(crate) type NamesOf<'a> = dyn Fn() -> Result<Arc<[Box<str>]>> + 'a;
 
 impl Client {
     /// Reads a client as exports(5) writes it: address, `network/prefix`, `network/netmask`, host
-    /// name, wildcard, `@netgroup` or `*`. Hosts and netgroups have no members yet.
+    /// name, wildcard, `@netgroup` or `*`; and `key=KEY`, `cert=NAME`, `ca=FILE` or
+    /// `cert=NAME@FILE`. Hosts and netgroups have no members yet, certificates no authorities.
     ///
     /// # Errors
     /// What is wrong with it, in words.
@@ -41,6 +46,9 @@ impl Client {
         }
         if let Some(group) = text.strip_prefix('@') {
             return netgroup(group);
+        }
+        if let Some(proof) = Proof::parse(text) {
+            return proof.map(Self::Proved);
         }
         if text.contains('/') && !text.starts_with("gss/") {
             return network(text);
@@ -59,11 +67,12 @@ impl Client {
     }
 
     /// Returns whether a peer matches. Its names are asked for only if they matter.
-    pub(crate) fn matches(&self, peer: IpAddr, names: &NamesOf<'_>) -> Result<bool> {
+    pub(crate) fn matches(&self, peer: Candidate<'_>, names: &NamesOf<'_>) -> Result<bool> {
         Ok(match self {
-            Self::Address(address) => *address == peer,
-            Self::Host(_, addresses) => addresses.contains(&peer),
-            Self::Network(network) => network.contains(&peer),
+            Self::Address(address) => *address == peer.address(),
+            Self::Host(_, addresses) => addresses.contains(&peer.address()),
+            Self::Network(network) => network.contains(&peer.address()),
+            Self::Proved(proof) => peer.identity().is_some_and(|it| proof.is_given_by(it)),
             Self::Netgroup(_, members) => members.are_everybody() || members.contain(&names()?),
             // The first name is the address in text: netgroups hold such, patterns are for names.
             Self::Wildcard(pattern) => names()?.iter().skip(1).any(|name| pattern.matches(name)),
@@ -71,19 +80,33 @@ impl Client {
         })
     }
 
-    /// The rank of an entry; the lowest decides among those that match a peer. The order is:
-    /// addresses and hosts, networks by length of prefix, netgroups, wildcards by the characters
-    /// they give, everybody.
+    /// The rank of an entry; the lowest decides among those that match a peer. The order is: what
+    /// peers prove, addresses and hosts, networks by length of prefix, netgroups, wildcards by the
+    /// characters they give, everybody.
     pub(crate) fn rank(&self) -> (u8, usize) {
         match self {
-            Self::Address(_) | Self::Host(..) => (0, 0),
+            Self::Proved(proof) => proof.rank(),
+            Self::Address(_) | Self::Host(..) => (3, 0),
             Self::Network(network) => {
-                (1, usize::from(network.max_prefix_len() - network.prefix_len()))
+                (4, usize::from(network.max_prefix_len() - network.prefix_len()))
             }
-            Self::Netgroup(..) => (2, 0),
-            Self::Wildcard(pattern) => (3, NAME_BYTES_MAX.saturating_sub(pattern.literals())),
-            Self::Everybody => (4, 0),
+            Self::Netgroup(..) => (5, 0),
+            Self::Wildcard(pattern) => (6, NAME_BYTES_MAX.saturating_sub(pattern.literals())),
+            Self::Everybody => (7, 0),
         }
+    }
+
+    /// The file of the authorities that it names.
+    pub(crate) fn authority_file(&self) -> Option<&Path> {
+        match self {
+            Self::Proved(Proof::Certificate(certificate)) => certificate.file(),
+            _ => None,
+        }
+    }
+
+    /// Returns whether its peers are known by what they prove, and by no address.
+    pub(crate) const fn is_proved(&self) -> bool {
+        matches!(self, Self::Proved(_))
     }
 
     /// Returns whether its peers are known by name only.
@@ -100,6 +123,7 @@ impl fmt::Display for Client {
             Self::Network(network) => network.fmt(f),
             Self::Netgroup(name, _) => write!(f, "@{name}"),
             Self::Wildcard(pattern) => pattern.fmt(f),
+            Self::Proved(proof) => proof.fmt(f),
             Self::Everybody => f.write_str("*"),
         }
     }
@@ -164,7 +188,10 @@ mod tests {
 
     fn matches(client: &str, peer: &str) -> bool {
         let unknown = || Err(Status::Delay);
-        Client::parse(client).unwrap().matches(peer.parse().unwrap(), &unknown).unwrap()
+        Client::parse(client)
+            .unwrap()
+            .matches(peer.parse::<IpAddr>().unwrap().into(), &unknown)
+            .unwrap()
     }
 
     #[test]

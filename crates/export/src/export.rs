@@ -1,4 +1,3 @@
-use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use comity_vfs::{AsServer, FileKey, Fs, Handle, Result, Status};
 use crate::counters::{ClientCounters, ExportCounters};
 use crate::export_spec::Settings;
 use crate::host_cache::HostCache;
-use crate::{Client, ExportId, RuleSource, Rules};
+use crate::{Candidate, Client, ExportId, KeyUse, RuleSource, Rules};
 
 /// A directory that is offered.
 pub struct Export {
@@ -38,6 +37,15 @@ pub(crate) struct Entry<'a> {
     pub(crate) rules: &'a Arc<Rules>,
     pub(crate) origin: Option<&'a RuleSource>,
     pub(crate) counters: &'a Arc<ClientCounters>,
+}
+
+impl Entry<'_> {
+    /// Returns whether a call may come from this port. Where a key is proved the port proves
+    /// nothing more.
+    pub(crate) fn takes_port(&self, port: u16) -> bool {
+        let wants_key = self.rules.key_use == KeyUse::Only;
+        self.client.is_proved() || wants_key || self.rules.take_port(port)
+    }
 }
 
 impl Export {
@@ -154,9 +162,9 @@ impl Export {
         FileKey { volume, export: self.id.0, handle: *handle }
     }
 
-    /// The rules for a client at this address, if it may come in at all.
+    /// The rules for a peer, if it may come in at all.
     #[must_use]
-    pub fn rules(&self, peer: IpAddr) -> Option<&Arc<Rules>> {
+    pub fn rules<'p>(&self, peer: impl Into<Candidate<'p>>) -> Option<&Arc<Rules>> {
         self.judge(peer).ok().map(|(_, rules)| rules)
     }
 
@@ -164,15 +172,18 @@ impl Export {
     ///
     /// # Errors
     /// [`Status::Acces`] if nobody meant it; [`Status::Delay`] while that cannot be told.
-    pub(crate) fn judge(&self, peer: IpAddr) -> Result<(&Client, &Arc<Rules>)> {
+    pub(crate) fn judge<'p>(
+        &self,
+        peer: impl Into<Candidate<'p>>,
+    ) -> Result<(&Client, &Arc<Rules>)> {
         self.decide(peer).map(|Entry { client, rules, .. }| (client, rules))
     }
 
     /// The same, with where that entry is written and what is counted of it.
-    pub(crate) fn decide(&self, peer: IpAddr) -> Result<Entry<'_>> {
-        let peer = peer.to_canonical();
+    pub(crate) fn decide<'p>(&self, peer: impl Into<Candidate<'p>>) -> Result<Entry<'_>> {
+        let peer = peer.into();
         let names = || match &self.names {
-            Some(names) => names.of(peer),
+            Some(names) => names.of(peer.address()),
             None => Ok(Arc::default()),
         };
         let entries = self.clients.iter().zip(self.counters.by_client()).enumerate();

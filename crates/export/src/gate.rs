@@ -3,12 +3,12 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use comity_credential::{Admission, AuthStat, Gate};
+use comity_credential::{Admission, AuthStat, ChannelKind, Gate};
 use comity_vfs::{Result, Status};
 
 use crate::export::Entry;
 use crate::limits::REFUSAL;
-use crate::{Exports, Plan, RpcPeer};
+use crate::{Candidate, Exports, Plan, RpcPeer};
 
 impl Gate<RpcPeer> for Exports {
     /// Admits a peer that meets the rules of some export: a client of its list that matches the
@@ -18,7 +18,16 @@ impl Gate<RpcPeer> for Exports {
         if visitor.is_admitted(self.generation()) {
             return Admission::Admitted;
         }
-        self.judge(visitor)
+        self.judge(visitor, Some(visitor.channel().kind()))
+    }
+
+    /// A peer may begin TLS on a fresh connection. One that is not known by its address may only
+    /// where it can be known by what it proves: else a handshake would gain it nothing.
+    fn starts_tls(&self, visitor: &RpcPeer) -> bool {
+        let plan = self.current();
+        let address = Candidate::from(visitor.peer().ip());
+        let is_known = || plan.admission(address, None, None) == Admission::Admitted;
+        visitor.may_start_tls() && (plan.asks_for_proofs() || is_known())
     }
 }
 
@@ -26,20 +35,32 @@ impl Gate<IpAddr> for Exports {
     /// Admits a peer that some export is offered to, whatever its port is: clients ask a portmapper
     /// from any port. A name that this depends on is looked up meanwhile. Refusals are not counted.
     fn admits(&self, peer: &IpAddr) -> Admission {
-        self.current().admission(*peer, None)
+        self.current().admission((*peer).into(), None, None)
     }
 }
 
 impl Exports {
+    /// Admits a peer to a program by which it learns how to go on: its channel does not count.
+    pub fn admits_in_clear(&self, visitor: &RpcPeer) -> Admission {
+        if visitor.is_admitted(self.generation()) {
+            return Admission::Admitted;
+        }
+        self.judge(visitor, None)
+    }
+
+    /// Judges a peer; it keeps the verdict, unless its channel did not count.
     #[cold]
     #[inline(never)]
-    fn judge(&self, visitor: &RpcPeer) -> Admission {
+    fn judge(&self, visitor: &RpcPeer, channel: Option<ChannelKind>) -> Admission {
         let plan = self.current();
+        let port = Some(visitor.peer().port());
+        if channel.is_none() {
+            return self.counted(plan.admission(visitor.into(), port, None));
+        }
         if let Some(why) = visitor.refusal(plan.generation()) {
             return self.counted(Admission::Refused(why));
         }
-        let peer = visitor.peer();
-        let admission = plan.admission(peer.ip(), Some(peer.port()));
+        let admission = plan.admission(visitor.into(), port, channel);
         match admission {
             Admission::Admitted => visitor.admit(plan.generation()),
             // A name may be known later that was not known now.
@@ -61,11 +82,17 @@ impl Exports {
 }
 
 impl Plan {
-    /// Judges a peer by the rules of all exports; without a port only its address or name counts.
-    pub(crate) fn admission(&self, peer: IpAddr, port: Option<u16>) -> Admission {
+    /// Judges a peer by the rules of all exports. Without a port, any port will do, and without a
+    /// channel any channel.
+    pub(crate) fn admission(
+        &self,
+        peer: Candidate<'_>,
+        port: Option<u16>,
+        channel: Option<ChannelKind>,
+    ) -> Admission {
         let mut most_open = Admission::Refused(AuthStat::BadCred);
         for export in self.exports() {
-            let verdict = verdict(&export.decide(peer), port);
+            let verdict = verdict(&export.decide(peer), port, channel);
             if openness(&verdict) > openness(&most_open) {
                 most_open = verdict;
             }
@@ -78,10 +105,18 @@ impl Plan {
 }
 
 /// The verdict of one export. A Linux client reports AUTH_BADCRED and AUTH_TOOWEAK as EACCES.
-fn verdict(entry: &Result<Entry<'_>>, port: Option<u16>) -> Admission {
+fn verdict(
+    entry: &Result<Entry<'_>>,
+    port: Option<u16>,
+    channel: Option<ChannelKind>,
+) -> Admission {
     match entry {
-        Ok(entry) if port.is_none_or(|port| entry.rules.take_port(port)) => Admission::Admitted,
-        Ok(_) => Admission::Refused(AuthStat::TooWeak),
+        Ok(entry) => {
+            let port = port.is_none_or(|port| entry.takes_port(port));
+            let channel = channel.is_none_or(|channel| entry.rules.channels.take(channel));
+            let takes = port && channel;
+            if takes { Admission::Admitted } else { Admission::Refused(AuthStat::TooWeak) }
+        }
         Err(Status::Delay) => Admission::Undecided,
         Err(_) => Admission::Refused(AuthStat::BadCred),
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hasher;
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use comity_vfs::Fs;
@@ -19,8 +19,8 @@ use crate::export_spec::{ClientSpec, ExportSpec, Fsid, Settings};
 use crate::host_cache::HostCache;
 use crate::limits::{EXPORTS_MAX, LOOKUPS_FAILED_MAX};
 use crate::{
-    Client, Diagnostic, Export, ExportId, HandleKey, Location, Netgroups, Plan, Resolver, Sources,
-    Unresolved,
+    Client, Diagnostic, Export, ExportId, HandleKey, Location, Netgroups, Plan, Proof,
+    ReadAuthorities, Resolver, Sources, Unresolved,
 };
 
 /// The export that a backend is opened for.
@@ -52,6 +52,8 @@ pub fn load(
     check(&merged, &mut diagnostics);
     check_count(&merged, &mut diagnostics);
     find_clients(&mut merged, sources, &mut diagnostics);
+    let trusted = &configuration.server.tls_client_ca;
+    find_authorities(&mut merged, trusted, &*sources.authorities, &mut diagnostics);
     let ids = numbers(&merged, &mut diagnostics);
     if merged.len() > EXPORTS_MAX {
         return Err(diagnostics.sorted());
@@ -105,6 +107,40 @@ fn find_clients(exports: &mut [Merged], sources: &Sources, diagnostics: &mut Dia
             find_client(declaration, at, &mut hosts, &netgroups, diagnostics);
         }
         check_addresses(declaration, diagnostics);
+    }
+}
+
+/// Finds the keys of the authorities that entries by certificate need; `trusted` are the files of
+/// those that count where an entry names none.
+fn find_authorities(
+    exports: &mut [Merged],
+    trusted: &[PathBuf],
+    read: &ReadAuthorities,
+    diagnostics: &mut Diagnostics,
+) {
+    for spec in exports.iter_mut().flat_map(|export| &mut export.declaration.specs) {
+        let Client::Proved(Proof::Certificate(certificate)) = &spec.client else { continue };
+        let files: Vec<&Path> = match certificate.file() {
+            Some(file) => vec![file],
+            None => trusted.iter().map(PathBuf::as_path).collect(),
+        };
+        if files.is_empty() {
+            let what = format!(
+                "client {} needs a certificate authority: name one behind it, as in \
+                 cert=NAME@/etc/ca.pem, or set tls_client_ca in [server]",
+                spec.client
+            );
+            diagnostics.error(&spec.place, what);
+            continue;
+        }
+        let keys: Result<Vec<_>, _> = files.into_iter().map(read).collect();
+        match keys {
+            Ok(keys) => {
+                let certificate = certificate.below(keys.concat().into());
+                spec.client = Client::Proved(Proof::Certificate(certificate));
+            }
+            Err(what) => diagnostics.error(&spec.place, format!("client {}: {what}", spec.client)),
+        }
     }
 }
 

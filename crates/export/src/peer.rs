@@ -3,21 +3,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use comity_credential::{AuthStat, Backchannel, CredentialRef, Origin};
+use comity_credential::{AuthStat, Backchannel, Channel, CredentialRef, Origin};
+use comity_keys::PublicKey;
 
-use crate::ExportId;
 use crate::limits::RESOLVED_CALLERS_MAX;
 use crate::resolved_caller::ResolvedCaller;
+use crate::rules_version::RulesVersion;
+use crate::{Candidate, ExportId};
 
 /// Why the gate refused a peer, and until when it need not judge again; without end if only another
 /// plan can change it.
 pub(crate) type Refused = (AuthStat, Option<Instant>);
 
 /// One connection's peer, with the callers that its credentials were resolved to: the rules and ids
-/// at an export are decided once and kept until the plan changes.
+/// at an export are decided once and kept until these change.
 pub struct RpcPeer {
     peer: SocketAddr,
     origin: Origin,
+    channel: Channel,
+    /// It may begin TLS on its connection.
+    offers_tls: bool,
     local: Option<IpAddr>,
     line: Option<Arc<Backchannel>>,
     clientid: AtomicU64,
@@ -29,7 +34,7 @@ pub struct RpcPeer {
 
 #[derive(Default)]
 struct ResolvedCallers {
-    generation: u64,
+    version: RulesVersion,
     kept: Vec<Kept>,
     next: usize,
     recent: usize,
@@ -49,6 +54,8 @@ impl RpcPeer {
         Self {
             peer,
             origin: Origin::of(peer.ip()),
+            channel: Channel::Plain,
+            offers_tls: false,
             local: None,
             line: None,
             clientid: AtomicU64::new(0),
@@ -68,6 +75,40 @@ impl RpcPeer {
     #[must_use]
     pub fn at(self, local: Option<IpAddr>) -> Self {
         Self { local, ..self }
+    }
+
+    /// The same peer, which may begin TLS on its connection if it asks for that.
+    #[must_use]
+    pub fn offering_tls(self, offers_tls: bool) -> Self {
+        Self { offers_tls, ..self }
+    }
+
+    /// The same peer after it has proved what `channel` says. Nothing that was decided about it
+    /// before holds for it now.
+    #[must_use]
+    pub fn over(&self, channel: Channel) -> Self {
+        let (local, line) = (self.local, self.line.clone());
+        let origin = Origin::by(self.peer.ip(), &channel);
+        Self { origin, channel, local, line, ..Self::new(self.peer) }
+    }
+
+    /// The channel of its connection, and the identity that it has proved.
+    #[must_use]
+    pub const fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    /// The key that it has proved, if that is of an algorithm that credentials know.
+    #[must_use]
+    pub fn key(&self) -> Option<PublicKey> {
+        self.channel.identity().and_then(|identity| identity.key.principal().copied())
+    }
+
+    /// Returns whether it may begin TLS now. After a call that was admitted it may not: what was
+    /// begun in clear would go on under another identity.
+    pub(crate) fn may_start_tls(&self) -> bool {
+        let is_fresh = self.admitted.load(Ordering::Relaxed) == 0;
+        self.offers_tls && is_fresh && !self.channel.is_tls()
     }
 
     /// The address of the server that it is connected to, if that is known.
@@ -128,15 +169,15 @@ impl RpcPeer {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some((generation, refused));
     }
 
-    /// The caller that a credential was resolved to at an export under the plan of this generation.
+    /// The caller that a credential was resolved to at an export by the rules of this version.
     pub(crate) fn resolved(
         &self,
-        generation: u64,
+        version: RulesVersion,
         export: ExportId,
         credential: &CredentialRef<'_>,
     ) -> Option<Arc<ResolvedCaller>> {
         let mut all = self.kept();
-        if all.generation != generation {
+        if all.version != version {
             return None;
         }
         let recent = all.kept.get(all.recent).filter(|kept| kept.is(export, credential));
@@ -150,7 +191,7 @@ impl RpcPeer {
     /// Keeps what a credential was resolved to; the oldest makes room.
     pub(crate) fn keep(
         &self,
-        generation: u64,
+        version: RulesVersion,
         credential: &CredentialRef<'_>,
         resolved: &Arc<ResolvedCaller>,
     ) {
@@ -158,8 +199,8 @@ impl RpcPeer {
         let (export, resolved) = (resolved.export().id(), Arc::clone(resolved));
         let kept = Kept { export, credential: key.into(), resolved };
         let mut all = self.kept();
-        if all.generation != generation {
-            *all = ResolvedCallers { generation, ..ResolvedCallers::default() };
+        if all.version != version {
+            *all = ResolvedCallers { version, ..ResolvedCallers::default() };
         }
         let at = all.next % RESOLVED_CALLERS_MAX;
         (all.next, all.recent) = (at + 1, at);
@@ -171,6 +212,13 @@ impl RpcPeer {
 
     fn kept(&self) -> MutexGuard<'_, ResolvedCallers> {
         self.resolved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<'a> From<&'a RpcPeer> for Candidate<'a> {
+    fn from(peer: &'a RpcPeer) -> Self {
+        let identity = peer.channel().identity().map(|identity| &**identity);
+        Self::new(peer.peer().ip(), identity)
     }
 }
 

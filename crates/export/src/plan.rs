@@ -1,9 +1,11 @@
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
+use comity_grants::Grants;
 use comity_vfs::{
     FileHold, FileKey, Handle, LocalLocks, LocalUse, RangeLock, Result, Status, Time,
 };
@@ -18,6 +20,8 @@ pub struct Plan {
     moment: Time,
     key: HandleKey,
     exports: Vec<Arc<Export>>,
+    /// The rights of keys, if keys are known here.
+    grants: Option<Arc<Grants>>,
     /// The volumes of exports that earlier plans had: clients still give back what they hold there.
     gone: Vec<(ExportId, u64)>,
 }
@@ -28,7 +32,19 @@ impl Plan {
     pub fn new(key: HandleKey, exports: Vec<Arc<Export>>) -> Self {
         static GENERATION: AtomicU64 = AtomicU64::new(1);
         let generation = GENERATION.fetch_add(1, Ordering::Relaxed);
-        Self { generation, moment: now(), key, exports, gone: Vec::new() }
+        Self { generation, moment: now(), key, exports, grants: None, gone: Vec::new() }
+    }
+
+    /// The same plan for callers who may prove a key.
+    #[must_use]
+    pub fn granting(self, grants: Option<Arc<Grants>>) -> Self {
+        Self { grants, ..self }
+    }
+
+    /// The rights of keys, if keys are known here.
+    #[inline]
+    pub(crate) const fn grants(&self) -> Option<&Arc<Grants>> {
+        self.grants.as_ref()
     }
 
     /// The same plan after `old`.
@@ -150,6 +166,19 @@ impl Plan {
     /// The names of peers, if there are exports: all of them ask the same.
     pub(crate) fn names(&self) -> Option<&HostCache> {
         self.exports.iter().find_map(|export| export.names())
+    }
+
+    /// Returns whether some entry of a client list matches by what the peer proves.
+    pub(crate) fn asks_for_proofs(&self) -> bool {
+        let clients = self.exports.iter().flat_map(|export| export.clients());
+        clients.into_iter().any(|(client, _)| client.is_proved())
+    }
+
+    /// The files of authorities that entries of client lists name.
+    #[must_use]
+    pub fn authority_files(&self) -> BTreeSet<&Path> {
+        let clients = self.exports.iter().flat_map(|export| export.clients());
+        clients.into_iter().filter_map(|(client, _)| client.authority_file()).collect()
     }
 
     /// Returns whether some entry of a client list matches by the name of the peer.

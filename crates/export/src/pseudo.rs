@@ -166,6 +166,7 @@ impl<'a> Pseudo<'a> {
             atime: moment,
             mtime: moment,
             ctime: moment,
+            change: moment.change(),
         }
     }
 
@@ -197,10 +198,9 @@ impl<'a> Pseudo<'a> {
     }
 
     fn visible(&self) -> Result<Vec<&'a Export>> {
-        let peer = self.visitor.peer().ip();
         let mut visible = Vec::new();
         for export in self.plan.exports() {
-            match export.judge(peer) {
+            match export.judge(self.visitor) {
                 Ok(_) if export.is_mounted() => visible.push(&**export),
                 Ok(_) | Err(Status::Acces) => {}
                 Err(status) => return Err(status),

@@ -2,9 +2,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use comity_credential::{AuthStat, Credential};
+use comity_grants::{Account, Holder};
 use comity_idmap::Caller;
+use comity_keys::PublicKey;
 use comity_vfs::Status;
 
+use crate::key_identity::KeyIdentity;
 use crate::{ClientCounters, Export, Refusal, Rules};
 
 /// The rules and ids of a caller at an export, kept by its [`crate::RpcPeer`].
@@ -16,6 +19,8 @@ pub(crate) struct ResolvedCaller {
     counters: Arc<ClientCounters>,
     fsid: u64,
     rooms: Rooms,
+    /// The identity that its key gives it.
+    identity: KeyIdentity,
 }
 
 /// True if this build has range maps and cloaks. A build without them serves to measure their cost
@@ -31,6 +36,12 @@ struct Rooms {
     restless: bool,
     /// Attributes are shown as they are on disk.
     plain: bool,
+    /// Of the attributes, users and groups alone are not shown as they are on disk, by the maps.
+    mapped_alone: bool,
+    /// An object is known by a right to it alone, or not at all.
+    by_right: bool,
+    /// One of `cloaked` and `by_right`.
+    guarded: bool,
 }
 
 impl Rooms {
@@ -42,7 +53,18 @@ impl Rooms {
         let needed = mapped || cloaked || restless;
         let cloaked = cloaked && !caller.disk().is_root();
         let plain = !mapped && !restless;
-        (present || !needed).then_some(Self { cloaked, restless, plain })
+        let (mapped_alone, by_right, guarded) = (mapped && !restless, false, cloaked);
+        let rooms = Self { cloaked, restless, plain, mapped_alone, by_right, guarded };
+        (present || !needed).then_some(rooms)
+    }
+
+    /// The same for a caller whom its key gives this identity.
+    const fn of_key(self, identity: &KeyIdentity) -> Self {
+        // The ids of an account are not those that the client has for the user.
+        let is_own = !identity.is_by_key();
+        let (plain, mapped_alone) = (self.plain && is_own, self.mapped_alone && is_own);
+        let by_right = matches!(identity, KeyIdentity::Holder(_) | KeyIdentity::Missing);
+        Self { plain, mapped_alone, by_right, guarded: self.cloaked || by_right, ..self }
     }
 }
 
@@ -52,22 +74,42 @@ impl ResolvedCaller {
     pub(crate) fn of(
         export: &Arc<Export>,
         rules: &Arc<Rules>,
-        client: IpAddr,
+        (client, identity): (IpAddr, &KeyIdentity),
         claimed: &Credential,
         counters: &Arc<ClientCounters>,
     ) -> std::result::Result<Self, Refusal> {
         if !rules.flavors.contains(&claimed.flavor()) {
             return Err(Refusal::Denied(AuthStat::TooWeak));
         }
-        let caller = match claimed {
-            Credential::None => rules.ids.nobody(),
-            Credential::Sys(cred) => rules.ids.admit(cred).map_err(|_| Status::Acces)?,
-        };
-        let rooms = Rooms::of(rules, &caller, ROOMS).ok_or(Status::ServerFault)?;
+        let caller = caller(rules, identity, claimed)?;
+        let rooms = Rooms::of(rules, &caller, ROOMS).ok_or(Status::ServerFault)?.of_key(identity);
         let id = u64::from(export.id().0);
         let fsid = export.fsid() ^ (id << 32 | id);
-        let (export, rules) = (Arc::clone(export), Arc::clone(rules));
-        Ok(Self { export, rules, client, caller, counters: Arc::clone(counters), fsid, rooms })
+        let (export, rules, identity) = (Arc::clone(export), Arc::clone(rules), identity.clone());
+        let counters = Arc::clone(counters);
+        Ok(Self { export, rules, client, caller, counters, fsid, rooms, identity })
+    }
+
+    /// The key that the caller has proved.
+    pub(crate) fn key(&self) -> Option<&PublicKey> {
+        self.identity.key()
+    }
+
+    /// The account that the caller's key is bound to.
+    pub(crate) const fn account(&self) -> Option<&Arc<Account>> {
+        match &self.identity {
+            KeyIdentity::Account(_, account) => Some(account),
+            _ => None,
+        }
+    }
+
+    /// The key that the caller acts by, if it has no ids of its own here: each object is judged.
+    #[inline]
+    pub(crate) fn holder(&self) -> Option<&Holder> {
+        match &self.identity {
+            KeyIdentity::Holder(holder) => Some(holder),
+            _ => None,
+        }
     }
 
     pub(crate) const fn export(&self) -> &Arc<Export> {
@@ -91,13 +133,32 @@ impl ResolvedCaller {
     /// Returns whether attributes are shown as they are on disk.
     #[inline]
     pub(crate) const fn is_plain(&self) -> bool {
-        !ROOMS || self.rooms.plain
+        self.rooms.plain
     }
 
     /// Returns whether there may be objects that the caller may not know of.
     #[inline]
     pub(crate) const fn is_cloaked(&self) -> bool {
         ROOMS && self.rooms.cloaked
+    }
+
+    /// Returns whether there may be objects that the caller may not know of, because of a cloak or
+    /// because it acts by a key.
+    #[inline]
+    pub(crate) const fn is_guarded(&self) -> bool {
+        self.rooms.guarded
+    }
+
+    /// Returns whether the caller knows an object by a right to it alone, or not at all.
+    #[inline]
+    pub(crate) const fn is_by_right(&self) -> bool {
+        self.rooms.by_right
+    }
+
+    /// Returns whether users and groups alone are shown otherwise than they are on disk.
+    #[inline]
+    pub(crate) const fn is_mapped_alone(&self) -> bool {
+        self.rooms.mapped_alone
     }
 
     /// Returns whether directories look changed in every reply.
@@ -112,6 +173,24 @@ impl ResolvedCaller {
 
     pub(crate) fn counters(&self) -> &ClientCounters {
         &self.counters
+    }
+}
+
+/// The ids under which a caller acts, and those by which it knows itself. A key that acts by grants
+/// takes the ids of the grantor of each object; without a grant it is nobody.
+fn caller(
+    rules: &Rules,
+    identity: &KeyIdentity,
+    claimed: &Credential,
+) -> std::result::Result<Caller, Refusal> {
+    let wire = match claimed {
+        Credential::None => None,
+        Credential::Sys(cred) => Some(cred),
+    };
+    match (identity, wire) {
+        (KeyIdentity::Account(_, account), _) => Ok(rules.ids.proved(wire, account.cred.clone())),
+        (KeyIdentity::Holder(_) | KeyIdentity::Missing, _) | (_, None) => Ok(rules.ids.nobody()),
+        (_, Some(cred)) => Ok(rules.ids.admit(cred).map_err(|_| Status::Acces)?),
     }
 }
 

@@ -4,6 +4,8 @@ use comity_cloak::{Cloak, Entry, Owned};
 use comity_credential::Flavor;
 use comity_idmap::{Ids, MapDefault, Rule, Squash};
 
+use crate::Channels;
+
 /// Under which rules a client meets an export; everything exports(5) says behind a client's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
@@ -24,10 +26,28 @@ pub struct Rules {
     pub no_client_cache: bool,
     /// The flavors that callers may use, preferred first (`sec`).
     pub flavors: Vec<Flavor>,
+    /// The weight of a key that a caller proved (`sec=key`).
+    pub key_use: KeyUse,
+    /// The channels by which calls may come (`xprtsec`).
+    pub channels: Channels,
     /// True if there is READDIRPLUS (not with `nordirplus`).
     pub readdirplus: bool,
     /// NFSv4 takes no name that is not UTF-8 (`utf8_names`).
     pub utf8_names: bool,
+}
+
+/// The weight of a key that a caller has proved by TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeyUse {
+    /// A key that is bound to an account makes the caller that user. Another key makes no
+    /// difference: the caller is who it says.
+    #[default]
+    AccountsOnly,
+    /// The same, but a key that credentials were submitted for acts by these (`sec=sys:key`).
+    Preferred,
+    /// Only callers with a key are let in: as the user of an account, or by what was granted to
+    /// the key (`sec=key`).
+    Only,
 }
 
 impl Default for Rules {
@@ -41,6 +61,8 @@ impl Default for Rules {
             cloak: Cloak::new(&[]).0,
             no_client_cache: false,
             flavors: vec![Flavor::SYS],
+            key_use: KeyUse::AccountsOnly,
+            channels: Channels::ALL,
             readdirplus: true,
             utf8_names: false,
         }
@@ -68,9 +90,16 @@ impl fmt::Display for Rules {
         let secure = either(self.secure, "secure", "insecure");
         write!(f, "{access},{sync},{secure},{squash}")?;
         write!(f, ",anonuid={},anongid={}", self.ids.anonymous.uid, self.ids.anonymous.gid)?;
-        for (at, flavor) in self.flavors.iter().enumerate() {
+        let names =
+            self.flavors.iter().map(|flavor| either(*flavor == Flavor::NONE, "none", "sys"));
+        let key = (self.key_use != KeyUse::AccountsOnly).then_some("key");
+        let names = names.filter(|_| self.key_use != KeyUse::Only).chain(key);
+        for (at, name) in names.enumerate() {
             let sign = if at == 0 { ",sec=" } else { ":" };
-            write!(f, "{sign}{}", if *flavor == Flavor::NONE { "none" } else { "sys" })?;
+            write!(f, "{sign}{name}")?;
+        }
+        if self.channels != Channels::ALL {
+            write!(f, ",xprtsec={}", self.channels)?;
         }
         f.write_str(if self.readdirplus { "" } else { ",nordirplus" })?;
         maps(self, f)?;

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use comity_credential::KeyId;
 use comity_vfs::AsServer;
 
 use crate::config;
@@ -51,13 +52,25 @@ pub struct Sources {
     pub netgroups: PathBuf,
     /// The resolver of host names.
     pub resolver: Arc<dyn Resolver>,
+    /// Reads the keys of certificate authorities.
+    pub authorities: Arc<ReadAuthorities>,
 }
+
+/// Reads a file with the certificates of authorities; returns the names of their keys, or why it
+/// cannot.
+pub type ReadAuthorities = dyn Fn(&Path) -> Result<Vec<KeyId>, String> + Send + Sync;
 
 impl Sources {
     /// These sources, with the system's resolver and `/etc/netgroup`.
     #[must_use]
     pub fn new(list: Vec<Source>) -> Self {
-        Self { list, netgroups: "/etc/netgroup".into(), resolver: Arc::new(SystemResolver) }
+        let nobody = |_: &Path| Err("certificates cannot be read here".to_owned());
+        Self {
+            list,
+            netgroups: "/etc/netgroup".into(),
+            resolver: Arc::new(SystemResolver),
+            authorities: Arc::new(nobody),
+        }
     }
 
     /// Reads the text of all sources. What is wrong in it is told by [`crate::load()`], too.

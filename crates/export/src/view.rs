@@ -4,7 +4,9 @@ mod change_mask;
 mod clearance;
 mod cloaking;
 mod crossing;
+mod grant_xattr;
 mod key;
+mod key_caller;
 mod listing;
 mod name;
 mod node;
@@ -18,6 +20,7 @@ use std::sync::Arc;
 
 use comity_cloak::Verdict;
 use comity_credential::CredentialRef;
+use comity_grants::Operation;
 use comity_idmap::Unmapped;
 use comity_vfs::{
     Access, Attr, Change, Changed, Create, Cred, Disk, FileType, Fs, Gid, Name, Properties, Read,
@@ -26,11 +29,12 @@ use comity_vfs::{
 
 use self::change_mask::own_moments;
 pub use self::clearance::Clearance;
+use self::cloaking::may_add;
 pub use self::listing::{ListingPart, VisitSeen};
 use self::name::{MADE, REMOVED, REMOVED_AS_DIR, RENAMED, entry_name, plain_name};
 pub use self::node::{Node, Outside, Seen};
-use self::rights::{DirectoryChange, OperationClass};
-use crate::admission::{admit, locate};
+use self::rights::{DirectoryChange, Passage};
+use crate::admission::{admit, admit_to_mount, locate};
 use crate::resolved_caller::ResolvedCaller;
 use crate::{Barrier, ExportId, Plan, Refusal, RpcPeer, Rules, SealedHandle};
 
@@ -39,8 +43,11 @@ use crate::{Barrier, ExportId, Plan, Refusal, RpcPeer, Rules, SealedHandle};
 pub enum Door<'a> {
     /// A handle off the wire.
     Handle(&'a [u8]),
-    /// The path of an export or of a directory below it, as MOUNT names it.
+    /// The path of an export or of a directory below it.
     Path(&'a [u8]),
+    /// The same, as MOUNT names it. Linux mounts NFSv3 in clear and does the rest by TLS, so an
+    /// export that is not offered by the channel of the call lets in its top, and nothing below.
+    Mount(&'a [u8]),
 }
 
 /// An export as one caller sees it during one request.
@@ -74,9 +81,18 @@ impl<'a> View<'a> {
                 Ok((view, node))
             }
             Door::Path(path) => {
-                let path = Path::new(std::ffi::OsStr::from_bytes(path));
-                let (export, below) = locate(plan, visitor, path)?;
+                let (export, below) = locate(plan, visitor, path_of(path))?;
                 let view = Self::of(plan, admit(plan, visitor, credential, export.id())?).counted();
+                let node = view.walk(below)?;
+                Ok((view, node))
+            }
+            Door::Mount(path) => {
+                let (export, below) = locate(plan, visitor, path_of(path))?;
+                let resolved = admit_to_mount(plan, visitor, credential, export.id())?;
+                let view = Self::of(plan, resolved).counted();
+                if !below.as_os_str().is_empty() && !view.takes(visitor) {
+                    return Err(Status::Acces.into());
+                }
                 let node = view.walk(below)?;
                 Ok((view, node))
             }
@@ -102,6 +118,11 @@ impl<'a> View<'a> {
 
     pub(crate) const fn of(plan: &'a Plan, resolved: Arc<ResolvedCaller>) -> Self {
         Self { plan, resolved }
+    }
+
+    /// Returns whether the export may be used by the channel of this peer.
+    fn takes(&self, visitor: &RpcPeer) -> bool {
+        self.rules().channels.take(visitor.channel().kind())
     }
 
     #[inline]
@@ -144,7 +165,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`], as for every verb below: see the verb of this name of [`Fs`].
     pub fn properties(&self, node: &Node) -> Result<Properties> {
-        self.gate(node, OperationClass::Look)?.properties(node.handle())
+        self.gate(node, Operation::Look)?.fs.properties(node.handle())
     }
 
     /// See [`Fs::statfs`].
@@ -152,7 +173,8 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn statfs(&self, node: &Node) -> Result<Space> {
-        self.gate(node, OperationClass::Look)?.statfs(self.cred(), node.handle())
+        let at = self.gate(node, Operation::Look)?;
+        at.fs.statfs(at.cred, node.handle())
     }
 
     /// See [`Fs::getattr`].
@@ -161,8 +183,8 @@ impl<'a> View<'a> {
     /// [`Status`].
     #[inline(always)]
     pub fn getattr(&self, node: &Node) -> Result<Attr<Wire>> {
-        let fs = self.gate(node, OperationClass::Look)?;
-        Ok(self.attr_out(&fs.getattr(node.handle())?))
+        let at = self.gate(node, Operation::Look)?;
+        Ok(self.attr_out(&at.fs.getattr(node.handle())?))
     }
 
     /// See [`Fs::setattr`].
@@ -176,9 +198,12 @@ impl<'a> View<'a> {
         set: &SetAttr<Wire>,
         guard: Option<Time>,
     ) -> Result<Change<Wire>> {
-        let fs = self.before_change(DirectoryChange::Attributes(node))?;
+        let sets_size_only = SetAttr { size: set.size, ..SetAttr::default() } == *set;
+        let change =
+            if sets_size_only { DirectoryChange::Size } else { DirectoryChange::Attributes };
+        let at = self.before_change(change(node))?;
         let (set, guard) = (self.set_in(set)?, self.guarded(node, guard)?);
-        Ok(self.change_out(fs.setattr(self.cred(), node.handle(), &set, guard)?))
+        Ok(self.change_out(at.fs.setattr(at.cred, node.handle(), &set, guard)?))
     }
 
     /// See [`Fs::access`]; rights to change anything are missing where the export is read-only.
@@ -186,9 +211,11 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn access(&self, node: &Node, wanted: Access) -> Result<(Access, Attr<Wire>)> {
-        let fs = self.gate(node, OperationClass::Look)?;
-        let (granted, attr) = fs.access(self.cred(), node.handle(), wanted)?;
-        Ok((granted & self.grantable(), self.attr_out(&attr)))
+        let at = self.gate(node, Operation::Look)?;
+        let (granted, attr) = at.fs.access(at.cred, node.handle(), wanted)?;
+        let is_directory = attr.file_type == FileType::Directory;
+        let granted = granted & self.grantable() & self.granted_access(node, is_directory)?;
+        Ok((granted, self.attr_out(&attr)))
     }
 
     /// Finds a name as it came off the wire, `.` and `..` among them, in a directory; tells the
@@ -200,8 +227,9 @@ impl<'a> View<'a> {
         let (found, dir) = match name {
             b"." | b".." => (self.dots(dir, name)?, None),
             _ => {
-                let fs = self.gate(dir, OperationClass::Search)?;
-                let entry = fs.lookup(self.cred(), dir.handle(), plain_name(name)?)?;
+                let (at, name) = (self.gate(dir, Operation::Search)?, plain_name(name)?);
+                let entry = at.fs.lookup(at.cred, dir.handle(), name)?;
+                self.met(dir, name, &entry.node.handle);
                 (self.seen_or(&entry.node, Status::NoEnt)?, entry.dir)
             }
         };
@@ -213,8 +241,8 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn readlink(&self, node: &Node) -> Result<(Target, Attr<Wire>)> {
-        let fs = self.gate(node, OperationClass::Look)?;
-        let (target, attr) = fs.readlink(self.cred(), node.handle())?;
+        let at = self.gate(node, Operation::Look)?;
+        let (target, attr) = at.fs.readlink(at.cred, node.handle())?;
         Ok((target, self.attr_out(&attr)))
     }
 
@@ -229,8 +257,8 @@ impl<'a> View<'a> {
         count: u32,
         into: &mut ReadInto<'_>,
     ) -> Result<Read<Wire>> {
-        let fs = self.gate(node, OperationClass::Read)?;
-        let Read { data, eof, attr } = fs.read(self.cred(), node.handle(), offset, count, into)?;
+        let at = self.gate(node, Operation::Read)?;
+        let Read { data, eof, attr } = at.fs.read(at.cred, node.handle(), offset, count, into)?;
         Ok(Read { data, eof, attr: attr.map(|attr| self.attr_out(&attr)) })
     }
 
@@ -245,8 +273,8 @@ impl<'a> View<'a> {
         offset: u64,
         data: &[u8],
     ) -> Result<Written<Wire>> {
-        let fs = self.gate(node, OperationClass::Write)?;
-        let Written { value, change } = fs.write(self.cred(), node.handle(), offset, data)?;
+        let at = self.gate(node, Operation::Write)?;
+        let Written { value, change } = at.fs.write(at.cred, node.handle(), offset, data)?;
         Ok(Changed { value, change: self.change_out(change) })
     }
 
@@ -255,8 +283,8 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn write_opened(&self, _: Clearance, node: &Node, offset: u64, data: &[u8]) -> Result<u32> {
-        let fs = self.gate(node, OperationClass::Write)?;
-        fs.write_opened(self.cred(), node.handle(), offset, data)
+        let at = self.gate(node, Operation::Write)?;
+        at.fs.write_opened(at.cred, node.handle(), offset, data)
     }
 
     /// See [`Fs::create`]. An exclusive verifier is one of its client's: machines that booted in
@@ -278,9 +306,9 @@ impl<'a> View<'a> {
                 Create::Exclusive(self.plan.key().verifier_of(self.resolved.client(), *verifier))
             }
         };
-        self.make(dir, name, |fs, name| match self.is_hidden(dir, name)? {
+        self.make(dir, name, |at, name| match self.is_hidden(at, dir, name)? {
             true => Err(Status::Exist),
-            false => fs.create(self.cred(), dir.handle(), name, &how),
+            false => at.fs.create(at.cred, dir.handle(), name, &how),
         })
     }
 
@@ -296,7 +324,7 @@ impl<'a> View<'a> {
         set: &SetAttr<Wire>,
     ) -> Result<SeenMade> {
         let set = self.set_in(set)?;
-        self.make(dir, name, |fs, name| fs.mkdir(self.cred(), dir.handle(), name, &set))
+        self.make(dir, name, |at, name| at.fs.mkdir(at.cred, dir.handle(), name, &set))
     }
 
     /// See [`Fs::symlink`].
@@ -312,7 +340,7 @@ impl<'a> View<'a> {
         set: &SetAttr<Wire>,
     ) -> Result<SeenMade> {
         let set = self.set_in(set)?;
-        self.make(dir, name, |fs, name| fs.symlink(self.cred(), dir.handle(), name, target, &set))
+        self.make(dir, name, |at, name| at.fs.symlink(at.cred, dir.handle(), name, target, &set))
     }
 
     /// See [`Fs::mknod`].
@@ -328,7 +356,7 @@ impl<'a> View<'a> {
         set: &SetAttr<Wire>,
     ) -> Result<SeenMade> {
         let set = self.set_in(set)?;
-        self.make(dir, name, |fs, name| fs.mknod(self.cred(), dir.handle(), name, special, &set))
+        self.make(dir, name, |at, name| at.fs.mknod(at.cred, dir.handle(), name, special, &set))
     }
 
     /// See [`Fs::remove`].
@@ -336,10 +364,10 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn remove(&self, _: Clearance, dir: &Node, name: &[u8]) -> Result<Change<Wire>> {
-        let fs = self.before_change(DirectoryChange::Remove(dir))?;
+        let at = self.before_change(DirectoryChange::Remove(dir))?;
         let name = entry_name(name, REMOVED)?;
-        self.not_hidden(dir, name)?;
-        Ok(self.change_out(fs.remove(self.cred(), dir.handle(), name)?))
+        self.not_hidden(at, dir, name)?;
+        Ok(self.change_out(at.fs.remove(at.cred, dir.handle(), name)?))
     }
 
     /// See [`Fs::rmdir`].
@@ -347,10 +375,10 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn rmdir(&self, _: Clearance, dir: &Node, name: &[u8]) -> Result<Change<Wire>> {
-        let fs = self.before_change(DirectoryChange::Remove(dir))?;
+        let at = self.before_change(DirectoryChange::Remove(dir))?;
         let name = entry_name(name, REMOVED_AS_DIR)?;
-        self.not_hidden(dir, name)?;
-        Ok(self.change_out(fs.rmdir(self.cred(), dir.handle(), name)?))
+        self.not_hidden(at, dir, name)?;
+        Ok(self.change_out(at.fs.rmdir(at.cred, dir.handle(), name)?))
     }
 
     /// See [`Fs::rename`].
@@ -363,21 +391,24 @@ impl<'a> View<'a> {
         source: (&Node, &[u8]),
         target: (&Node, &[u8]),
     ) -> Result<(Change<Wire>, Change<Wire>)> {
-        let fs = self.before_change(DirectoryChange::Move(source.0, target.0))?;
+        let at = self.before_change(DirectoryChange::Move(source.0, target.0))?;
         let from = (source.0.handle(), entry_name(source.1, RENAMED)?);
         let to = (target.0.handle(), entry_name(target.1, RENAMED)?);
         // Both are looked at before one decides: a directory that cannot be searched is told of
         // first, whatever is in the other.
-        let (gone, onto) = (self.is_hidden(source.0, from.1)?, self.is_hidden(target.0, to.1)?);
+        let (gone, onto) =
+            (self.is_hidden(at, source.0, from.1)?, self.is_hidden(at, target.0, to.1)?);
         if gone {
             return Err(Status::NoEnt);
         }
-        if onto && self.may_add(target.0)? {
+        if onto && may_add(at, target.0)? {
             // Without a source it does not matter what is at the target.
-            self.fs().lookup(self.cred(), from.0, from.1)?;
+            at.fs.lookup(at.cred, from.0, from.1)?;
             return Err(Status::Exist);
         }
-        let (source, target) = fs.rename(self.cred(), from, to)?;
+        self.moving_gains_nothing(at, (source.0, from.1), target.0)?;
+        let rename = || at.fs.rename(at.cred, from, to);
+        let (source, target) = self.moving((source.0, target.0), rename)?;
         Ok((self.change_out(source), self.change_out(target)))
     }
 
@@ -392,10 +423,12 @@ impl<'a> View<'a> {
         dir: &Node,
         name: &[u8],
     ) -> Result<Changed<Attr<Wire>, Wire>> {
-        let fs = self.before_change(DirectoryChange::Add(dir))?;
+        let at = self.before_change(DirectoryChange::Add(dir))?;
         let name = entry_name(name, MADE)?;
-        let linked = fs.link(self.cred(), node.handle(), dir.handle(), name);
-        let Changed { value, change } = linked.map_err(|why| self.told(dir, name, why))?;
+        self.gains_nothing(node, dir)?;
+        let linked = at.fs.link(at.cred, node.handle(), dir.handle(), name);
+        let Changed { value, change } = linked.map_err(|why| self.told(at, dir, name, why))?;
+        self.met(dir, name, node.handle());
         Ok(Changed { value: self.attr_out(&value), change: self.change_out(change) })
     }
 
@@ -404,8 +437,8 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`]; [`Status::NoEnt`] if the caller may not know of it.
     pub fn parent(&self, dir: &Node) -> Result<Seen> {
-        let fs = self.gate(dir, OperationClass::Search)?;
-        self.seen_or(&fs.parent(self.cred(), dir.handle())?, Status::NoEnt)
+        let at = self.gate(dir, Operation::Search)?;
+        self.seen_or(&at.fs.parent(at.cred, dir.handle())?, Status::NoEnt)
     }
 
     /// The barrier to wait for before the data written to `node` are reported as stable.
@@ -455,12 +488,13 @@ impl<'a> View<'a> {
         &self,
         dir: &Node,
         name: &[u8],
-        make: impl FnOnce(&dyn Fs, Name<'_>) -> Result<comity_vfs::Made<Disk>>,
+        make: impl FnOnce(Passage<'_>, Name<'_>) -> Result<comity_vfs::Made<Disk>>,
     ) -> Result<SeenMade> {
-        let fs = self.before_change(DirectoryChange::Add(dir))?;
+        let at = self.before_change(DirectoryChange::Add(dir))?;
         let name = entry_name(name, MADE)?;
-        let made = make(fs, name).map_err(|why| self.told(dir, name, why));
+        let made = make(at, name).map_err(|why| self.told(at, dir, name, why));
         let Changed { value, change } = made?;
+        self.met(dir, name, &value.handle);
         // A hidden object that came into the place since it was looked at was found, not made.
         let value = self.seen_or(&value, Status::Exist)?;
         Ok(Changed { value, change: self.change_out(change) })
@@ -468,7 +502,8 @@ impl<'a> View<'a> {
 
     /// `.` or `..` of a directory that may be searched.
     fn dots(&self, dir: &Node, name: &[u8]) -> Result<Seen> {
-        let (granted, attr) = self.fs().access(self.cred(), dir.handle(), Access::LOOKUP)?;
+        let at = self.gate(dir, Operation::Search)?;
+        let (granted, attr) = at.fs.access(at.cred, dir.handle(), Access::LOOKUP)?;
         match name {
             _ if attr.file_type != FileType::Directory => Err(Status::NotDir),
             _ if !granted.contains(Access::LOOKUP) => Err(Status::Acces),
@@ -506,14 +541,36 @@ impl<'a> View<'a> {
         // it slow.
         let ((uid, gid), (modified, changed)) = if self.resolved.is_plain() {
             (comity_idmap::unmapped(attr), own_moments(attr))
+        } else if self.resolved.is_mapped_alone() {
+            (self.rules().ids.mapped(self.resolved.caller(), attr), own_moments(attr))
         } else {
-            (self.rules().ids.mapped(self.resolved.caller(), attr), self.moments(attr))
+            return self.shown_otherwise(attr);
         };
         let mut seen = attr.with_ids(uid, gid);
         seen.fsid ^= self.resolved.fsid();
         (seen.mtime.nanoseconds, seen.ctime.nanoseconds) = (modified, changed);
         seen
     }
+}
+
+impl View<'_> {
+    /// The attributes shown to who is known by a key, or may not cache directories.
+    #[cold]
+    fn shown_otherwise(&self, attr: &Attr<Disk>) -> Attr<Wire> {
+        let (uid, gid) = self.rules().ids.shown(self.resolved.caller(), attr);
+        let mut seen = attr.with_ids(uid, gid);
+        seen.fsid ^= self.resolved.fsid();
+        if self.looks_changed(attr) {
+            let nanoseconds = self.resolved.export().moment_nanoseconds();
+            (seen.mtime.nanoseconds, seen.ctime.nanoseconds) = (nanoseconds, nanoseconds);
+            seen.change = seen.ctime.change();
+        }
+        seen
+    }
+}
+
+fn path_of(bytes: &[u8]) -> &Path {
+    Path::new(std::ffi::OsStr::from_bytes(bytes))
 }
 
 /// The ids of the server, to which nothing is closed.

@@ -1,9 +1,8 @@
 use std::fmt;
-use std::net::IpAddr;
 use std::path::Path;
 
 use crate::export_spec::Escaped;
-use crate::{Client, Export, Plan, Rules};
+use crate::{Candidate, Client, Export, Plan, Rules};
 
 /// An export as it is offered to somebody. Shown as a line of exports(5) with every option spelled
 /// out, the defaults too.
@@ -15,18 +14,19 @@ pub struct VisibleExport<'a> {
 }
 
 impl Plan {
-    /// The exports that a client at this address may use, in the order of the configuration. An
+    /// The exports that a peer may use, in the order of the configuration. An
     /// export is left out if its entry goes by a name that is not known yet; see
     /// [`Plan::learn_name`].
     #[must_use]
-    pub fn offered(&self, peer: IpAddr) -> Vec<VisibleExport<'_>> {
+    pub fn offered<'p>(&self, peer: impl Into<Candidate<'p>>) -> Vec<VisibleExport<'_>> {
+        let peer = peer.into();
         let mounted = self.exports().iter().filter(|export| export.is_mounted());
         mounted.filter_map(|export| VisibleExport::to(export, peer)).collect()
     }
 }
 
 impl<'a> VisibleExport<'a> {
-    fn to(export: &'a Export, peer: IpAddr) -> Option<Self> {
+    fn to(export: &'a Export, peer: Candidate<'_>) -> Option<Self> {
         let (client, rules) = export.judge(peer).ok()?;
         Some(Self { export, client, rules })
     }

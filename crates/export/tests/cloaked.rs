@@ -242,6 +242,9 @@ fn without_client_caches_a_directory_looks_changed_in_every_reply() {
     }
     let different: std::collections::HashSet<_> = seen.iter().collect();
     assert_eq!(different.len(), seen.len(), "{seen:?}");
+    let change = |node| view.getattr(node).unwrap().change;
+    assert_ne!(change(&root), change(&root), "clients of NFSv4 look at this alone");
+    assert_eq!(change(&file), change(&file));
     let made = view.create(CLEAR, &root, b"new", &Create::Guarded(owned(0o600))).unwrap();
     assert!(made.change.before.is_none() && made.change.after.is_some());
     assert_eq!(times(&view, &file), times(&view, &file), "a file's times are its own");

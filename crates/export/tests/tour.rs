@@ -24,13 +24,13 @@ fn the_tour_is_ten_exports_to_ten_sites_with_one_thing_they_share() {
     let said: Vec<_> = findings.iter().map(|finding| finding.text.as_str()).collect();
     assert!(said.len() == 1 && said[0].contains("share server gids 100100"), "{said:?}");
     let offered = |address: &str| {
-        let offered = plan.offered(address.parse().unwrap());
+        let offered = plan.offered(address.parse::<std::net::IpAddr>().unwrap());
         offered.iter().map(|o| o.path().display().to_string()).collect::<Vec<_>>()
     };
     assert_eq!(plan.exports().len(), 10);
     assert_eq!(offered("203.0.113.7").len(), 7, "south");
     assert_eq!(offered("2001:db8:2::9"), ["/srv/samples", "/srv/papers", "/srv/catalogue"]);
     assert_eq!(offered("192.0.2.200"), [""; 0], "a stranger");
-    let shown = plan.offered("192.0.2.5".parse().unwrap())[0].to_string();
+    let shown = plan.offered("192.0.2.5".parse::<std::net::IpAddr>().unwrap())[0].to_string();
     assert!(page.contains(&shown), "{shown}");
 }

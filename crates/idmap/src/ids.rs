@@ -45,6 +45,8 @@ pub struct Caller {
     group: (Gid<Disk>, Gid<Wire>),
     disk: Arc<Cred<Disk>>,
     squashed: bool,
+    /// True if it is known by a key, so that its ids on disk need not be those that it says.
+    proved: bool,
     /// Caches of the last mapped users and groups, where they are mapped at all.
     users: Option<SharedCache>,
     groups: Option<SharedCache>,
@@ -118,6 +120,14 @@ impl Ids {
         Ok(self.caller(Some((wire.uid, wire.gid)), disk, squashed))
     }
 
+    /// As whom somebody acts who has proved to be the user of these ids, whatever it says it is: it
+    /// sees what this user owns as its own.
+    #[must_use]
+    pub fn proved(&self, wire: Option<&Cred<Wire>>, disk: Cred<Disk>) -> Caller {
+        let claimed = wire.map(|wire| (wire.uid, wire.gid));
+        Caller { proved: true, ..self.caller(claimed, disk, true) }
+    }
+
     fn caller(
         &self,
         wire: Option<(Uid<Wire>, Gid<Wire>)>,
@@ -134,14 +144,20 @@ impl Ids {
                 ((Uid::new(NOBODY), user), (Gid::new(NOBODY), group))
             }
         };
-        Caller { user, group, disk: Arc::new(disk), squashed, users, groups }
+        Caller { user, group, disk: Arc::new(disk), squashed, proved: false, users, groups }
     }
 
     /// An object's user and group as they are shown to a caller.
     #[must_use]
+    pub fn shown(&self, caller: &Caller, attr: &Attr<Disk>) -> (Uid<Wire>, Gid<Wire>) {
+        (self.user_out(caller, attr.uid), self.group_out(caller, attr.gid))
+    }
+
+    /// The same for a caller who is not known by a key, which listings ask for each entry.
+    #[must_use]
     #[inline(always)]
     pub fn mapped(&self, caller: &Caller, attr: &Attr<Disk>) -> (Uid<Wire>, Gid<Wire>) {
-        (self.user_out(caller, attr.uid), self.group_out(caller, attr.gid))
+        (self.mapped_user(caller, attr.uid), self.mapped_group(caller, attr.gid))
     }
 
     /// Attributes to be set as they are on disk.
@@ -193,10 +209,15 @@ impl Ids {
 
     /// By which number a user on disk is shown to a caller.
     #[must_use]
-    #[inline(always)]
     pub fn user_out(&self, caller: &Caller, uid: Uid<Disk>) -> Uid<Wire> {
-        let Some(recent) = &caller.users else { return uid.carried_over() };
         let (own, said) = caller.user;
+        if caller.proved && uid == own { said } else { self.mapped_user(caller, uid) }
+    }
+
+    #[inline(always)]
+    fn mapped_user(&self, caller: &Caller, uid: Uid<Disk>) -> Uid<Wire> {
+        let (own, said) = caller.user;
+        let Some(recent) = &caller.users else { return uid.carried_over() };
         if uid == own {
             return said;
         }
@@ -206,8 +227,13 @@ impl Ids {
 
     /// By which number a group on disk is shown to a caller.
     #[must_use]
-    #[inline(always)]
     pub fn group_out(&self, caller: &Caller, gid: Gid<Disk>) -> Gid<Wire> {
+        let (own, said) = caller.group;
+        if caller.proved && gid == own { said } else { self.mapped_group(caller, gid) }
+    }
+
+    #[inline(always)]
+    fn mapped_group(&self, caller: &Caller, gid: Gid<Disk>) -> Gid<Wire> {
         let Some(recent) = &caller.groups else { return gid.carried_over() };
         let (own, said) = caller.group;
         if gid == own {

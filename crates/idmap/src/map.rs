@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn who_passes_into_a_range_is_found() {
+    fn an_id_in_a_range_is_found() {
         let found = map(&[rule((1000, 1999), (1500, 2499))]).passed_into();
         assert_eq!(found, Some((Range { first: 2000, last: 2499 }, 0)));
         assert_eq!(map(&[rule((1000, 1999), (1000, 1999))]).passed_into(), None);

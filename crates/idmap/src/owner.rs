@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_mistaken_is_no_name() {
+    fn an_ambiguous_owner_string_is_no_name() {
         let mut builder = OwnersBuilder::new("a").unwrap();
         for bad in ["", "1000", "a@b", "a b", "a:b", "a/b", "a\n"] {
             assert_eq!(builder.add_user(bad, Uid::new(1)), Err(NameError::Name), "{bad}");

@@ -1,7 +1,7 @@
 //! An assertion: its text and what the text says.
 
 use crate::fields::{self, Label};
-use crate::limits::TEXT_BYTES_MAX;
+use crate::limits::{FILE_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::parse_error::{ParseError, Position};
 use crate::parser;
 use crate::tree::{Body, StringExpr};
@@ -27,8 +27,27 @@ impl Assertion {
     /// # Errors
     /// The first fault of the text, or a limit of [`crate::limits`] that it exceeds.
     pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, ParseError> {
-        let text = checked(text.as_ref())?;
-        let fields = fields::split(text)?;
+        Self::parse_at(checked(text.as_ref(), TEXT_BYTES_MAX)?, 1)
+    }
+
+    /// Reads the assertions of a text that has empty lines between them (section 4.1). Lines are
+    /// counted from the beginning of the text.
+    ///
+    /// # Errors
+    /// The first fault of the text, or a limit of [`crate::limits`] that it exceeds.
+    pub fn parse_all(text: impl AsRef<[u8]>) -> Result<Vec<Self>, ParseError> {
+        let text = checked(text.as_ref(), FILE_BYTES_MAX)?;
+        let parts = paragraphs(text).into_iter();
+        let is_comment = |part: &str| part.lines().all(|line| line.starts_with('#'));
+        let parts = parts.filter(|(part, _)| !is_comment(part));
+        parts.map(|(part, first_line)| Self::parse_at(part, first_line)).collect()
+    }
+
+    /// Reads one assertion whose text begins at a line of a longer one.
+    fn parse_at(text: &str, first_line: u32) -> Result<Self, ParseError> {
+        let at = Position { line: first_line, column: 1 };
+        check_length(text.len(), TEXT_BYTES_MAX, at)?;
+        let fields = fields::split(text, first_line)?;
         let (body, signature) = parser::parse(&fields)?;
         let start = fields.first().map_or(0, |field| field.start);
         let end = fields.last().map_or(0, |field| field.end());
@@ -63,13 +82,30 @@ impl Assertion {
     }
 }
 
-/// The text of bytes that have no more than the limit and no characters that are never allowed.
-fn checked(bytes: &[u8]) -> Result<&str, ParseError> {
-    let start = Position { line: 1, column: 1 };
-    if bytes.len() > TEXT_BYTES_MAX {
-        let found = format!("{} bytes", bytes.len());
-        return Err(ParseError::new(start, format!("at most {TEXT_BYTES_MAX} bytes"), found));
+/// The parts of a text between empty lines, and the lines at which they begin.
+fn paragraphs(text: &str) -> Vec<(&str, u32)> {
+    let mut parts = Vec::new();
+    let mut begin = None;
+    let mut start = 0;
+    for (line, number) in text.split_inclusive('\n').zip(1..) {
+        if line.trim().is_empty() {
+            begin = None;
+        } else {
+            let (from, first_line) = *begin.get_or_insert((start, number));
+            let part = text.get(from..start + line.len()).unwrap_or_default();
+            if from < start {
+                parts.pop();
+            }
+            parts.push((part, first_line));
+        }
+        start += line.len();
     }
+    parts
+}
+
+/// The text of bytes that have no more than the limit and no characters that are never allowed.
+fn checked(bytes: &[u8], bytes_max: usize) -> Result<&str, ParseError> {
+    check_length(bytes.len(), bytes_max, Position { line: 1, column: 1 })?;
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
         ParseError::new(behind(&String::from_utf8_lossy(before)), "UTF-8", "other bytes")
@@ -81,6 +117,13 @@ fn checked(bytes: &[u8]) -> Result<&str, ParseError> {
             Err(ParseError::new(at, "a text character", "a NUL or carriage return"))
         }
     }
+}
+
+fn check_length(bytes: usize, bytes_max: usize, at: Position) -> Result<(), ParseError> {
+    if bytes <= bytes_max {
+        return Ok(());
+    }
+    Err(ParseError::new(at, format!("at most {bytes_max} bytes"), format!("{bytes} bytes")))
 }
 
 /// The place behind a text.
@@ -102,6 +145,21 @@ mod tests {
         assert!(assertion.text().ends_with("\"s\" # part\n"));
         let unsigned = Assertion::parse("Authorizer: \"a\"").unwrap();
         assert_eq!(unsigned.covered_text(), unsigned.text());
+    }
+
+    #[test]
+    fn assertions_with_empty_lines_between_them_keep_their_lines() {
+        let text = "# all\n\nAuthorizer: \"a\"\nConditions: true;\n \t\n\n# b\nAuthorizer: \"b\"";
+        let all = Assertion::parse_all(text).unwrap();
+        let texts: Vec<&str> = all.iter().map(Assertion::text).collect();
+        assert_eq!(texts, ["Authorizer: \"a\"\nConditions: true;\n", "Authorizer: \"b\""]);
+        let line = |assertion: &Assertion| {
+            assertion.body().conditions.as_ref().map(|clauses| clauses[0].line.0)
+        };
+        assert_eq!(line(&all[0]), Some(4));
+        let error = Assertion::parse_all(format!("{text}\nComment\n")).unwrap_err();
+        assert_eq!((error.line, error.expected.as_str()), (9, "a field"));
+        assert_eq!(Assertion::parse_all("# none\n"), Ok(Vec::new()));
     }
 
     #[test]

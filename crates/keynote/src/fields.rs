@@ -48,15 +48,15 @@ impl Field<'_> {
 }
 
 /// Splits a text into the fields of one assertion. Empty lines and lines of comment may stand
-/// before and behind it.
+/// before and behind it. Lines are counted from `first_line`.
 ///
 /// # Errors
 /// A line that is neither a field nor the continuation of one, a label that is unknown, repeated
 /// or out of order, or an empty line within the assertion.
-pub(crate) fn split(text: &str) -> Result<Vec<Field<'_>>, ParseError> {
+pub(crate) fn split(text: &str, first_line: u32) -> Result<Vec<Field<'_>>, ParseError> {
     let mut splitter = Splitter { text, fields: Vec::new(), is_over: false };
     let mut start = 0;
-    for (line, number) in text.split_inclusive('\n').zip(1..) {
+    for (line, number) in text.split_inclusive('\n').zip(first_line..) {
         splitter.line(line, start, number)?;
         start += line.len();
     }
@@ -147,14 +147,14 @@ mod tests {
     use super::*;
 
     fn fault(text: &str) -> (u32, String) {
-        let error = split(text).unwrap_err();
+        let error = split(text, 1).unwrap_err();
         (error.line, error.expected)
     }
 
     #[test]
     fn fields_go_on_in_indented_lines_and_around_comments() {
         let text = "# before\n\nauthorizer: a\n# within\n b\nCOMMENT:c\n\n# behind\n\n";
-        let fields = split(text).unwrap();
+        let fields = split(text, 1).unwrap();
         let found: Vec<_> = fields.iter().map(|field| (field.label, field.content)).collect();
         let expected = [(Label::Authorizer, " a\n# within\n b\n"), (Label::Comment, "c\n")];
         assert_eq!(found, expected);

@@ -1,10 +1,11 @@
-//! KeyNote trust management (RFC 2704): assertions and what they say.
+//! KeyNote trust management (RFC 2704): assertions, who signed them, and what follows from them.
 //!
 //! **Answers:** what an assertion says: who authorizes, who is licensed, under which conditions;
-//! and how the same is written in one canonical form.
+//! how the same is written in one canonical form; whether its authorizer signed it; which rights
+//! follow from many assertions for an action, why, and until when.
 //!
 //! **May not know:** files, exports, sessions, the wire; the time, which is an attribute of the
-//! action that is asked about.
+//! action that is asked about; which assertions were revoked.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![cfg_attr(
     test,
@@ -12,13 +13,38 @@
 )]
 
 mod assertion;
+mod attributes;
+mod digest;
+mod evaluate;
 mod fields;
+mod fixed;
+mod grant;
+mod index;
 mod lexer;
 pub mod limits;
 mod parse_error;
 mod parser;
+mod pattern;
+mod policy;
+mod prepared;
+mod principal;
 mod printer;
+mod rights;
+mod signed;
 pub mod tree;
 
 pub use assertion::Assertion;
+pub use attributes::Attributes;
+pub use digest::{AssertionDigest, NoDigest};
+pub use evaluate::{
+    ClauseReport, Evaluation, Exhausted, LinkReport, NOW, OrderedValues, Query, Reason,
+    RuntimeError, Validity,
+};
+pub use grant::{Grant, GrantError};
+pub use index::{Need, NeededValue};
 pub use parse_error::ParseError;
+pub use policy::PolicyAssertion;
+pub use prepared::PreparedAssertion;
+pub use principal::Principal;
+pub use rights::{Rights, UnknownRights};
+pub use signed::{SignedAssertion, UnsignedReason, UnverifiedReason, sign};

@@ -4,6 +4,13 @@
 /// some thousands.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
 
+/// Longest text of several assertions, in bytes. Only an administrator writes such texts.
+pub const FILE_BYTES_MAX: usize = 4 << 20;
+
+/// Longest text of a signed assertion, in bytes. In memory an assertion takes up to some thirty
+/// times its text, and a peer may send many.
+pub const SIGNED_TEXT_BYTES_MAX: usize = 16 << 10;
+
 /// Most tokens in all fields of an assertion: what is kept of a token is larger than its text.
 pub const TOKENS_MAX: usize = 16 << 10;
 
@@ -16,3 +23,37 @@ pub const LICENSEES_MAX: usize = 1024;
 
 /// Most names in the Local-Constants field.
 pub const CONSTANTS_MAX: usize = 256;
+
+/// Most single-character tests in a regular expression whose intervals are written out: an
+/// expression takes time for each of them and each character of the text.
+pub const REGEX_WEIGHT_MAX: usize = 256;
+
+/// Most groups in a regular expression, because a match copies each of them.
+pub const REGEX_GROUPS_MAX: usize = 32;
+
+/// Most memory that the program of a regular expression may take, in bytes.
+pub const REGEX_PROGRAM_BYTES_MAX: usize = 64 << 10;
+
+/// Most regular expressions of an assertion that are kept ready, because each use looks for its
+/// own among them; further ones are read when they are used.
+pub const PATTERNS_READY_MAX: usize = 32;
+
+/// Most of them that have a program, because of the memory that programs take; the others look for
+/// a plain text.
+pub const PROGRAMS_READY_MAX: usize = 4;
+
+/// Longest string that an expression may make, in bytes. RFC 2704 promises 2,048 characters.
+pub const STRING_BYTES_MAX: usize = 64 << 10;
+
+/// Most steps of one evaluation. A step is a part of an expression, or some bytes of a string, and
+/// takes some ten nanoseconds. A chain of three canonical grants takes about a hundred.
+pub const EVALUATION_STEPS_MAX: usize = 500_000;
+
+/// Steps that it takes to read a regular expression that an assertion does not have ready.
+pub const REGEX_READING_STEPS: usize = 2_000;
+
+/// Further steps for each single-character test in it.
+pub const REGEX_WEIGHT_STEPS: usize = 50;
+
+/// Longest comment of a grant, in bytes.
+pub const COMMENT_BYTES_MAX: usize = 1024;

@@ -15,6 +15,9 @@ use strings::Literal;
 /// The text between the lines of a field.
 const CONTINUED: &str = "\n\t";
 
+/// The text between tests that a clause wants all of.
+const AND_CONTINUED: &str = " &&\n\t";
+
 impl Display for Body {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         out.write_str("KeyNote-Version: 2\n")?;
@@ -102,7 +105,10 @@ impl Display for Licensees {
 
 impl Display for Clause {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        self.test.fmt(out)?;
+        match &self.test {
+            Predicate::All(tests) => joined(out, tests, AND_CONTINUED, Predicate::is_chain)?,
+            test => test.fmt(out)?,
+        }
         match &self.outcome {
             Consequence::Maximum => {}
             Consequence::Value(value) => write!(out, " -> {value}")?,
@@ -112,13 +118,18 @@ impl Display for Clause {
     }
 }
 
+impl Predicate {
+    const fn is_chain(&self) -> bool {
+        matches!(self, Self::All(_) | Self::Any(_))
+    }
+}
+
 impl Display for Predicate {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let is_chain = |test: &Self| matches!(test, Self::All(_) | Self::Any(_));
         match self {
             Self::Constant(value) => value.fmt(out),
-            Self::Not(test) => write!(out, "!{}", Enclosed(&**test, is_chain(test))),
-            Self::All(tests) => joined(out, tests, " && ", is_chain),
+            Self::Not(test) => write!(out, "!{}", Enclosed(&**test, test.is_chain())),
+            Self::All(tests) => joined(out, tests, " && ", Self::is_chain),
             Self::Any(tests) => joined(out, tests, " || ", |test| matches!(test, Self::Any(_))),
             Self::Strings(left, by, right) => write!(out, "{left} {by} {right}"),
             Self::Integers(left, by, right) => write!(out, "{left} {by} {right}"),

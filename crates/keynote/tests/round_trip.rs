@@ -19,6 +19,23 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn assertions_behind_each_other_are_read_one_by_one(
+        bodies in proptest::collection::vec(trees::body(), 0..4),
+        between in "\n([ \t]{0,2}\n|# x\n\n){0,3}",
+    ) {
+        let texts: Vec<String> = bodies.iter().map(ToString::to_string).collect();
+        let text = texts.join(&between);
+        let read = Assertion::parse_all(&text).map_err(|error| format!("{error}\n{text}"));
+        let read = read.map_err(TestCaseError::fail)?;
+        let read: Vec<_> = read.iter().map(|assertion| assertion.body().clone()).collect();
+        prop_assert_eq!(read, bodies, "{}", text);
+    }
+}
+
 #[test]
 fn a_comment_cannot_become_another_field() {
     let mut body =

@@ -6,8 +6,8 @@ use comity_keynote::{Assertion, ParseError, limits, tree};
 fn printed(conditions: &str) -> String {
     let text = format!("Authorizer: \"a\"\nConditions: {conditions}");
     let body = Assertion::parse(&text).unwrap().body().to_string();
-    let line = body.lines().find_map(|line| line.strip_prefix("Conditions: "));
-    line.unwrap().to_owned()
+    let (_, lines) = body.split_once("Conditions: ").unwrap();
+    lines.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
 fn fault(text: &str) -> ParseError {
@@ -183,4 +183,19 @@ fn each_limit_is_reached() {
     let constants: String = (0..=limits::CONSTANTS_MAX).map(constant).collect();
     let text = format!("Authorizer: a\nLocal-Constants:{constants}");
     assert_eq!(fault(&text).expected, "fewer names");
+}
+
+#[test]
+fn texts_of_many_assertions_have_limits_of_their_own() {
+    let one = format!("Authorizer: \"a\"\nComment: {}\n", "x".repeat(1000));
+    let many = vec![one; limits::TEXT_BYTES_MAX / 1000].join("\n");
+    assert!(many.len() > limits::TEXT_BYTES_MAX && Assertion::parse(&many).is_err());
+    assert_eq!(Assertion::parse_all(&many).unwrap().len(), limits::TEXT_BYTES_MAX / 1000);
+    let long = format!("{many}\nAuthorizer: \"{}\"\n", "x".repeat(limits::TEXT_BYTES_MAX));
+    let error = Assertion::parse_all(long).unwrap_err();
+    assert_eq!(error.line as usize, many.lines().count() + 2);
+    assert_eq!(error.expected, format!("at most {} bytes", limits::TEXT_BYTES_MAX));
+    let endless = "# x\n".repeat(limits::FILE_BYTES_MAX / 4 + 1);
+    let error = Assertion::parse_all(endless).unwrap_err();
+    assert_eq!(error.expected, format!("at most {} bytes", limits::FILE_BYTES_MAX));
 }

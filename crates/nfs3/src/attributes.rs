@@ -83,6 +83,7 @@ mod tests {
             atime: time(1),
             mtime: time(2),
             ctime: time(-3),
+            change: 0,
         };
         let mut encoder = Encoder::new();
         encoder.value(&fattr3(&attr));

@@ -39,7 +39,7 @@ impl Nsm {
     fn notified(&self, call: &Call<'_>, visitor: &RpcPeer) -> Result<(), Malformed> {
         let StatChge { state, .. } = call.arguments()?;
         if is_system(visitor) {
-            let name = host_name(visitor.peer().ip());
+            let name = host_name(visitor);
             self.engine.host_began_anew((self.clock)(), &name, state);
         }
         Ok(())

@@ -33,7 +33,7 @@ pub const fn nfsstat3(status: Status) -> Nfsstat3 {
         Status::ServerFault | Status::NoXattr => Nfsstat3::ServerFault,
         Status::BadType => Nfsstat3::BadType,
         // A lock goes away: the client waits and asks again.
-        Status::Delay | Status::Locked => Nfsstat3::Jukebox,
+        Status::Delay | Status::Locked | Status::Interrupted => Nfsstat3::Jukebox,
     }
 }
 
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_away_is_asked_for_again() {
+    fn a_delay_and_a_lock_are_jukebox() {
         assert_eq!(nfsstat3(Status::Delay), Nfsstat3::Jukebox);
         assert_eq!(nfsstat3(Status::Locked), Nfsstat3::Jukebox);
         assert_eq!(nfsstat3(Status::BadHandle) as u32, 10_001);

@@ -30,12 +30,12 @@ impl Wait {
 /// A result that must wait, and its position in the reply.
 pub(crate) struct PendingResult {
     pub(crate) wait: Wait,
-    pub(crate) place: Place,
+    pub(crate) place: ReplyPosition,
 }
 
 /// The position of a result in the reply.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct ReplyPosition {
     /// Number of results up to this one, this one included.
     pub(crate) results: u32,
     /// Position of the result's status, in bytes from the beginning of the reply.
@@ -132,7 +132,7 @@ impl DeferredReply {
 
     /// Writes the reply up to the result whose wait failed. Later operations were executed, but the
     /// client does not receive their results, as if the connection had broken.
-    fn broken(&self, place: Place, status: Nfsstat4, reply: &mut Encoder) -> Done {
+    fn broken(&self, place: ReplyPosition, status: Nfsstat4, reply: &mut Encoder) -> Done {
         let part = |range| self.bytes.get(range).unwrap_or_default();
         reply.value(&status);
         reply.raw(part(4..self.count_at));

@@ -8,7 +8,7 @@ use comity_rpc::{Call, Done, Outcome};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::deferred_reply::{DeferredReply, PendingAnswer, PendingResult, Place, Wait};
+use crate::deferred_reply::{DeferredReply, PendingAnswer, PendingResult, ReplyPosition, Wait};
 use crate::filehandle::Object;
 use crate::limits::{CHANGING_REPLY_BYTES, OPERATIONS_MAX};
 use crate::name::is_text;
@@ -172,7 +172,11 @@ impl<'a> Compound<'a> {
         // Nearly all operations wait for nothing.
         if self.kept.is_some() || !self.barriers.is_empty() || self.nfs.memory().is_behind() {
             let status_at = body.since(self.start) - 4;
-            self.promise(Place { results: at + 1, status_at, failure_words: row.failure_words });
+            self.promise(ReplyPosition {
+                results: at + 1,
+                status_at,
+                failure_words: row.failure_words,
+            });
         }
         Ok(said)
     }
@@ -188,7 +192,7 @@ impl<'a> Compound<'a> {
     /// Notes the barriers and records that the operation's result must wait for. If there are none,
     /// the reply to its owner is kept at once.
     #[cold]
-    fn promise(&mut self, place: Place) {
+    fn promise(&mut self, place: ReplyPosition) {
         let before = self.pending_results.len();
         let pending = |wait| PendingResult { wait, place };
         self.pending_results.extend(self.barriers.drain(..).map(Wait::Barrier).map(pending));

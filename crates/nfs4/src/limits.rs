@@ -21,6 +21,10 @@ pub const CHANGING_REPLY_BYTES: usize = 512;
 /// the same name of `comity-nfs3`.
 pub const BY_REFERENCE_FROM_BYTES: u32 = 32 << 10;
 
+/// Most bytes of an owner in LOCK4denied. Linux has room in the reply for owners of its own length
+/// since version 6.12.23 and 6.15; a longer one is an I/O error to the program that wants the lock.
+pub const DENIED_OWNER_BYTES_MAX: usize = 20;
+
 /// Most bytes of a synchronous COPY, about a second's work of a disk. The client sends another COPY
 /// for the rest.
 pub const COPY_BYTES_MAX: u64 = 256 << 20;

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_leads_out_of_a_directory_is_no_name() {
+    fn a_path_out_of_a_directory_is_no_name() {
         for (name, status) in [
             (&b""[..], Nfsstat4::Inval),
             (b".", Nfsstat4::BadName),

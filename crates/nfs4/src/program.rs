@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use comity_coherence::Clock;
 use comity_export::Exports;
 use comity_proto::nfs4::Verifier4;
 use foldhash::fast::RandomState;
@@ -45,6 +46,21 @@ impl Nfs4 {
     ) -> Self {
         let digests = RandomState::default();
         Self { exports, verifier, versions, memory, digests, tally: Arc::default() }
+    }
+
+    /// Returns the same program with another clock, which recognizes the same retries: for tests in
+    /// which time passes as they say.
+    #[must_use]
+    pub fn with_clock(&self, clock: Clock) -> Self {
+        let Self { exports, verifier, versions, memory, digests, tally } = self;
+        Self {
+            exports: Arc::clone(exports),
+            verifier: *verifier,
+            versions: *versions,
+            memory: Memory { clock, ..memory.clone() },
+            digests: digests.clone(),
+            tally: Arc::clone(tally),
+        }
     }
 
     pub(crate) const fn digests(&self) -> &RandomState {

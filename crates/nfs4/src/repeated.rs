@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_nothing_is_not_remembered() {
+    fn a_call_that_changes_nothing_is_not_remembered() {
         assert!(!changes(|_| {}));
         assert!(!changes(|args| args.words([op::GETATTR, 2, 0x0018_091a, 0x00b0_a23a])));
         assert!(!changes(|args| args.words([op::RENEW, 7, 9])));
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_something_is_remembered_wherever_it_stands() {
+    fn a_changing_operation_is_remembered_at_any_place_in_a_compound() {
         for number in ONCE {
             assert!(changes(|args| args.value(&number)), "{number}");
             assert!(changes(|args| args.words([op::SAVEFH, op::PUTROOTFH, number, 1])), "{number}");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_off_is_looked_at_without_end() {
+    fn a_compound_that_is_cut_off_may_change_something_if_it_names_an_operation() {
         assert!(!may_change(&mut Decoder::new(&[])));
         assert!(!may_change(&mut Decoder::new(&[0, 0, 0])));
         assert!(may_change(&mut Decoder::new(&[0, 0, 0, 22, 0, 0, 0, 28])), "a PUTFH cut off");

@@ -30,7 +30,7 @@ pub const fn nfsstat4(status: Status) -> Nfsstat4 {
         Status::TooSmall => Nfsstat4::TooSmall,
         Status::ServerFault => Nfsstat4::ServerFault,
         Status::BadType => Nfsstat4::BadType,
-        Status::Delay => Nfsstat4::Delay,
+        Status::Delay | Status::Interrupted => Nfsstat4::Delay,
         Status::SymLink => Nfsstat4::Symlink,
         Status::Locked => Nfsstat4::Locked,
         Status::NoXattr => Nfsstat4::NoXattr,

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_all_threads_did_is_counted_by_name() {
+    fn operations_of_all_threads_are_counted_by_name() {
         let tally = Tally::default();
         std::thread::scope(|scope| {
             for _ in 0..20 {

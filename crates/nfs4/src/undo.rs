@@ -25,7 +25,7 @@ impl<'a> New<'a> {
     /// is unchanged.
     pub(crate) fn if_made(dir: &Node, name: &'a [u8], made: &SeenMade) -> Option<Self> {
         let (before, after) = (made.change.before.as_ref()?, made.change.after.as_ref()?);
-        (before.change() != after.change()).then(|| Self::made(dir, name, made))
+        (before.change != after.change).then(|| Self::made(dir, name, made))
     }
 
     /// Removes the object, unless the name now belongs to another one. If the removal fails, the

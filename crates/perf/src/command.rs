@@ -16,6 +16,7 @@ use comity_bench::process::{self, CpuTime};
 use comity_remote::rpc::Caller;
 
 use crate::baseline_server;
+use crate::row_options::RowOptions;
 use crate::{cost_table, idmap_cost, instructions, state_cost, strangers, syscalls};
 
 #[derive(Parser)]
@@ -36,7 +37,7 @@ enum Tool {
     /// Measure what range maps and cloaks cost.
     Identity(idmap_cost::Options),
     /// Measure what locks, delegations and opens cost, and how that grows.
-    State(state_cost::Options),
+    State(RowOptions),
     /// Measure what a listed client loses to hosts that no export is offered to.
     Strangers(strangers::Options),
     /// Make the tree of files that is measured.
@@ -99,14 +100,14 @@ pub fn main() -> ExitCode {
 
 fn run(tool: Tool) -> Result<ExitCode> {
     match tool {
-        Tool::Table(options) => return Ok(judge(options.check, cost_table::run(&options)?)),
+        Tool::Table(options) => return Ok(judge(options.rows.check, cost_table::run(&options)?)),
         Tool::Syscalls(options) => return Ok(judge(options.check, syscalls::run(&options)?)),
         Tool::Instructions(options) => {
             return Ok(judge(options.check, instructions::run(&options)?));
         }
         Tool::State(options) => return Ok(judge(options.check, state_cost::run(&options)?)),
         Tool::Strangers(options) => {
-            return Ok(judge(options.check, strangers::run(&options)?));
+            return Ok(judge(options.rows.check, strangers::run(&options)?));
         }
         Tool::Identity(options) => return Ok(judge(options.check, idmap_cost::run(&options)?)),
         Tool::Layout { directory } => FixtureTree::build(&directory).map(|_| ())?,

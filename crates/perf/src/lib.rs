@@ -14,7 +14,7 @@ pub mod cost_table;
 pub mod idmap_cost;
 pub mod instructions;
 pub mod limits;
-mod row_filter;
+mod row_options;
 pub mod server_process;
 pub mod state_cost;
 pub mod strangers;

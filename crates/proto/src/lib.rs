@@ -1,5 +1,5 @@
-//! The vocabularies: what NFSv3, NFSv4, NLM, NSM, MOUNT and the portmapper say on the wire; types
-//! only.
+//! The vocabularies: what NFSv3, NFSv4, NLM, NSM, MOUNT, the portmapper and the grant program say
+//! on the wire; types only.
 //!
 //! **Answers:** of which fields, in which order, with which numbers and bounds a message consists.
 //! Every type that is received decodes, every type that is sent encodes; most do both, so that our
@@ -12,6 +12,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+pub mod grants;
 pub mod mount;
 pub mod nfs3;
 pub mod nfs4;

@@ -274,7 +274,7 @@ mod tests {
         }
 
         #[test]
-        fn what_add_returns_is_what_the_range_decides(ranges in ranges()) {
+        fn the_result_of_add_is_the_decision_of_the_range(ranges in ranges()) {
             let mut builder = Builder::new();
             for (value, &range) in ranges.iter().enumerate() {
                 let free: u64 = builder.add(range, value).into_iter().map(Range::count).sum();

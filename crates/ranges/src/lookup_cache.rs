@@ -96,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_kept_is_what_would_be_found(
+        fn a_kept_value_is_the_one_that_would_be_found(
             ids in proptest::collection::vec(prop_oneof![0..9_000_u32, any::<u32>()], 1..5_000),
         ) {
             let find = |id: u32| (!id.is_multiple_of(3)).then_some(id / 2);

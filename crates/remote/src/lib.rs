@@ -1,11 +1,36 @@
-//! A client of NFS versions 3 and 4.1: one call at a time, and the replies as they came.
+//! A client of NFS servers: versions 4.2 and 4.1 as a file system ([`mount()`]), and single calls
+//! of versions 3 and 4.1 for those who measure a server.
 //!
-//! **Answers:** what a server says to a call, as bytes and decoded.
+//! **Answers:** what a file system on a server holds, as a [`comity_vfs::Fs`]; how a session is
+//! kept over lost connections and restarts of the server.
 //!
-//! **May not know:** why it is called: who measures, proves or copies stands above.
+//! **May not know:** which directory of this machine it is mounted on, what is cached, why it is
+//! called.
+//!
+//! The client is plain data (`session`, `calls`), which does no I/O and reads no clock; the shell
+//! around it (`engine`, `transport`) owns threads and sockets; `fs4` turns verbs into COMPOUNDs.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
 
+mod calls;
+mod compound;
+mod engine;
 pub mod file;
+mod fs4;
 pub mod limits;
+mod machine;
+mod mount;
 pub mod nfs3;
 pub mod nfs4;
 pub mod rpc;
+mod server_handle;
+mod session;
+mod transport;
+mod unstable;
+
+pub use mount::{DelegationUse, MountError, MountOptions, Mounted, NfsVersion, mount};
+pub use session::ClientIdentity;
+pub use transport::{Duplex, Tcp, Transport};

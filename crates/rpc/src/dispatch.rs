@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use comity_xdr::{Encoder, RecordStart};
 
 use crate::{
-    Admission, AuthStat, Call, Deferred, Done, Gate, Outcome, Program, Repeat, ReplayCache,
-    ReplayKey, ReplyVerifier, Ticket, Unparsed, Verdict, accepted, denied,
+    Admission, AuthStat, Call, Deferred, Done, Flavor, Gate, OpaqueAuth, Outcome, Program, Repeat,
+    ReplayCache, ReplayKey, ReplyVerifier, Ticket, Unparsed, Verdict, accepted, denied,
 };
 
 /// The number of the procedure NULL, the same in every program (RFC 5531, 12.1).
@@ -33,6 +33,9 @@ pub enum Answered<'a> {
     /// The gate does not know the peer yet, and the call was not begun. Give the same record again
     /// later, or drop it if the transport makes the client send it again.
     Undecided,
+    /// The peer asked for TLS and may begin it: what follows this reply on the connection is a TLS
+    /// handshake. The reply, a whole record, was appended.
+    StartTls,
 }
 
 /// Why a connection is not worth keeping: the peer does not speak RPC.
@@ -53,6 +56,11 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
     #[must_use]
     pub fn new(programs: Vec<Arc<dyn Program<V>>>, gate: G) -> Self {
         Self { programs, gate, replay: ReplayCache::default(), repeats: AtomicU64::new(0) }
+    }
+
+    /// Offers one program more.
+    pub fn add(&mut self, program: Arc<dyn Program<V>>) {
+        self.programs.push(program);
     }
 
     /// Calls that were recognized as sent again and not done twice.
@@ -86,8 +94,12 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
             Err(unparsed) => return refuse(unparsed, replies),
         };
         let header = &call.header;
-        if header.procedure != NULL {
-            match self.gate.admits(visitor) {
+        if header.procedure == NULL {
+            if header.credential.flavor == Flavor::TLS {
+                return Ok(self.probe(&call, visitor, replies));
+            }
+        } else {
+            match self.gate.admits_call(visitor, header) {
                 Admission::Admitted => {}
                 Admission::Refused(why) => return Ok(shut(replies, header.xid, why)),
                 Admission::Undecided => return Ok(Answered::Undecided),
@@ -108,6 +120,23 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
             },
         };
         Ok(perform(program, (&call, verifier), visitor, ticket, replies))
+    }
+
+    /// Answers a probe for TLS (RFC 9289, 4.1): the verifier of the reply says STARTTLS. Where TLS
+    /// is not to be had the credential is refused, and the client may go on without.
+    #[cold]
+    fn probe(&self, call: &Call<'_>, visitor: &V, replies: &mut Encoder) -> Answered<'_> {
+        let header = &call.header;
+        let is_empty = header.credential.body.0.is_empty() && header.verifier == OpaqueAuth::NONE;
+        if !is_empty || !self.gate.starts_tls(visitor) {
+            framed(replies, |reply| denied::auth_error(reply, header.xid, AuthStat::BadCred));
+            return Answered::Now;
+        }
+        if self.program(call, &ReplyVerifier::Empty, replies).is_none() {
+            return Answered::Now;
+        }
+        framed(replies, |reply| accepted::start_tls(reply, header.xid));
+        Answered::StartTls
     }
 
     /// The program a call is for; if there is none, the reply says so.

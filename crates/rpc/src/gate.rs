@@ -10,12 +10,26 @@ pub trait Gate<V: ?Sized>: Send + Sync {
     /// meanwhile.
     fn admits(&self, visitor: &V) -> Admission;
 
+    /// Returns whether this peer may make this call.
+    #[inline]
+    fn admits_call(&self, visitor: &V, call: &CallHeader<'_>) -> Admission {
+        let _ = call;
+        self.admits(visitor)
+    }
+
     /// Returns the verifier of the reply to a call of this peer. Replies that deny the call
     /// (MSG_DENIED) have none.
     #[inline]
     fn reply_verifier(&self, call: &CallHeader<'_>, visitor: &V) -> ReplyVerifier {
         let _ = (call, visitor);
         ReplyVerifier::Empty
+    }
+
+    /// Returns whether this peer may begin TLS on its connection now (RFC 9289, 4.1). Only a probe
+    /// for TLS asks.
+    fn starts_tls(&self, visitor: &V) -> bool {
+        let _ = visitor;
+        false
     }
 }
 
@@ -48,7 +62,16 @@ impl<V: ?Sized, G: Gate<V> + ?Sized> Gate<V> for Arc<G> {
     }
 
     #[inline]
+    fn admits_call(&self, visitor: &V, call: &CallHeader<'_>) -> Admission {
+        (**self).admits_call(visitor, call)
+    }
+
+    #[inline]
     fn reply_verifier(&self, call: &CallHeader<'_>, visitor: &V) -> ReplyVerifier {
         (**self).reply_verifier(call, visitor)
+    }
+
+    fn starts_tls(&self, visitor: &V) -> bool {
+        (**self).starts_tls(visitor)
     }
 }

@@ -210,7 +210,7 @@ impl Shard {
         self.shares.entry(key.owner()).or_default().bytes += answer.len();
     }
 
-    /// Removes a call that stands in no order any more.
+    /// Removes a call that was taken out of its peer's order of arrival before.
     fn remove(&mut self, key: &ReplayKey) {
         let answer = self.entries.remove(key).and_then(|entry| entry.answer);
         let bytes = answer.map_or(0, |answer| answer.len());

@@ -5,17 +5,27 @@ use comity_xdr::Encoder;
 use crate::message::RPC_VERSION;
 use crate::{AuthStat, Flavor, ReplyVerifier};
 
+/// The verifier body of the reply to a probe for TLS (RFC 9289, 4.1).
+const STARTTLS: &[u8; 8] = b"STARTTLS";
+
 const REPLY: u32 = 1;
 const MSG_ACCEPTED: u32 = 0;
 const MSG_DENIED: u32 = 1;
 
 /// Replies to a call that was let in (`accept_stat`).
 pub mod accepted {
-    use super::{Encoder, Flavor, MSG_ACCEPTED, REPLY, ReplyVerifier};
+    use super::{Encoder, Flavor, MSG_ACCEPTED, REPLY, ReplyVerifier, STARTTLS};
 
     /// The results follow.
     pub fn success(reply: &mut Encoder, xid: u32, verifier: &ReplyVerifier) {
         header(reply, xid, verifier, 0);
+    }
+
+    /// The peer may begin TLS. The call was NULL, so no results follow.
+    pub fn start_tls(reply: &mut Encoder, xid: u32) {
+        reply.words([xid, REPLY, MSG_ACCEPTED, Flavor::NONE.0, STARTTLS.len() as u32]);
+        reply.raw(STARTTLS);
+        reply.value(&0_u32);
     }
 
     /// There is no such program here.

@@ -10,7 +10,7 @@ use comity_rpc::{
     Admission, Answered, AuthStat, Call, CallHeader, Deferred, Dispatcher, Done, Flavor, Gate,
     OpaqueAuth, OpenGate, Outcome, Program, Repeat, ReplyVerifier,
 };
-use comity_xdr::{Decoder, Encoder};
+use comity_xdr::{Decoder, Encoder, Opaque};
 
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -147,7 +147,7 @@ fn a_copy_of_a_call_being_done_is_dropped_and_the_next_gets_the_answer() {
 }
 
 #[test]
-fn what_must_not_be_done_twice_is_done_once_and_answered_twice() {
+fn a_repeated_change_is_made_once_and_answered_twice() {
     let dispatcher = dispatcher();
     let first = reply(&dispatcher, &record(5, 3, 1));
     assert_eq!(reply(&dispatcher, &record(5, 3, 1)), first);
@@ -257,4 +257,60 @@ fn a_denied_reply_has_no_verifier() {
 fn a_verifier_above_400_bytes_is_refused() {
     assert!(ReplyVerifier::filled(Flavor::GSS, &[0; 400]).is_some());
     assert_eq!(ReplyVerifier::filled(Flavor::GSS, &[0; 401]), None);
+}
+
+/// Lets a peer begin TLS, or not.
+struct Tls(bool);
+
+impl Gate<()> for Tls {
+    fn admits(&self, (): &()) -> Admission {
+        Admission::Refused(AuthStat::BadCred)
+    }
+
+    fn starts_tls(&self, (): &()) -> bool {
+        self.0
+    }
+}
+
+/// A probe for TLS, with these bodies of the credential and the verifier.
+fn probe(program: u32, procedure: u32, bodies: [&[u8]; 2]) -> Vec<u8> {
+    let [credential, verifier] = bodies.map(Opaque);
+    let mut encoder = Encoder::new();
+    let credential = OpaqueAuth { flavor: Flavor::TLS, body: credential };
+    let verifier = OpaqueAuth { flavor: Flavor::NONE, body: verifier };
+    let version = 3;
+    encoder.value(&CallHeader { xid: 7, program, version, procedure, credential, verifier });
+    encoder.bytes().to_vec()
+}
+
+fn with_tls(offered: bool) -> Dispatcher<(), Tls> {
+    Dispatcher::new(vec![Arc::new(Counter::default()) as _], Tls(offered))
+}
+
+#[test]
+fn a_probe_for_tls_is_answered_starttls_before_the_peer_is_judged() {
+    let dispatcher = with_tls(true);
+    let [start, tls] = [u32::from_be_bytes(*b"STAR"), u32::from_be_bytes(*b"TTLS")];
+    let call = probe(5, 0, [b"", b""]);
+    assert_eq!(reply(&dispatcher, &call), [7, 1, 0, 0, 8, start, tls, 0]);
+    let answered = dispatcher.answer(&call, PEER, &(), &mut Encoder::new());
+    assert!(matches!(answered, Ok(Answered::StartTls)));
+    // A program that is not there has no channel either.
+    assert_eq!(reply(&dispatcher, &probe(6, 0, [b"", b""])), [7, 1, 0, 0, 0, 1]);
+}
+
+#[test]
+fn a_probe_that_is_malformed_or_not_taken_is_refused() {
+    let bad_credential = [7, 1, 1, 1, AuthStat::BadCred as u32];
+    for (offered, call) in [
+        (false, probe(5, 0, [b"", b""])),
+        (true, probe(5, 0, [b"body", b""])),
+        (true, probe(5, 0, [b"", b"body"])),
+        (true, probe(5, 1, [b"", b""])),
+    ] {
+        let dispatcher = with_tls(offered);
+        assert_eq!(reply(&dispatcher, &call), bad_credential);
+        let answered = dispatcher.answer(&call, PEER, &(), &mut Encoder::new());
+        assert!(!matches!(answered, Ok(Answered::StartTls)));
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use comity_credential::ChannelKind;
 use comity_rpc::network_of;
 
 use crate::limits::RESERVED_FOR_LISTED;
@@ -22,6 +23,7 @@ struct Counts {
     total: usize,
     /// Those of peers that nothing is offered to.
     unlisted: usize,
+    by_channel: [usize; 3],
     by_address: HashMap<IpAddr, Peer>,
 }
 
@@ -36,6 +38,7 @@ pub(crate) struct Permit {
     admission: Arc<Admission>,
     address: IpAddr,
     listed: bool,
+    channel: ChannelKind,
     /// The memory held for that address.
     pub(crate) account: Arc<Account>,
 }
@@ -82,7 +85,9 @@ impl Admission {
         let account = Arc::clone(&peer.account);
         counts.total += 1;
         counts.unlisted += usize::from(!listed);
-        Ok(Permit { admission: Arc::clone(self), address, listed, account })
+        let channel = ChannelKind::Plain;
+        *counts.of(channel) += 1;
+        Ok(Permit { admission: Arc::clone(self), address, listed, channel, account })
     }
 
     /// Connections that are open.
@@ -90,8 +95,24 @@ impl Admission {
         self.counts().total
     }
 
+    /// The same by their channel, in the order of [`ChannelKind::ALL`].
+    pub(crate) fn by_channel(&self) -> [usize; 3] {
+        self.counts().by_channel
+    }
+
     fn counts(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counts {
+    fn of(&mut self, channel: ChannelKind) -> &mut usize {
+        let [plain, tls, mutual_tls] = &mut self.by_channel;
+        match channel {
+            ChannelKind::Plain => plain,
+            ChannelKind::Tls => tls,
+            ChannelKind::MutualTls => mutual_tls,
+        }
     }
 }
 
@@ -99,6 +120,13 @@ impl Permit {
     /// Returns whether an export is offered to the peer.
     pub(crate) const fn is_listed(&self) -> bool {
         self.listed
+    }
+
+    /// The peer has another channel from now on.
+    pub(crate) fn secured(&mut self, channel: ChannelKind) {
+        let mut counts = self.admission.counts();
+        *counts.of(std::mem::replace(&mut self.channel, channel)) -= 1;
+        *counts.of(channel) += 1;
     }
 
     /// Something is offered to the peer, as is known now.
@@ -114,6 +142,7 @@ impl Drop for Permit {
         let mut counts = self.admission.counts();
         counts.total -= 1;
         counts.unlisted -= usize::from(!self.listed);
+        *counts.of(self.channel) -= 1;
         if let Some(peer) = counts.by_address.get_mut(&self.address) {
             peer.connections -= 1;
             if peer.connections == 0 {
@@ -160,5 +189,16 @@ mod tests {
         drop((strangers, seventh));
         let counts = admission.counts();
         assert_eq!((counts.total, counts.unlisted), (0, 0));
+    }
+
+    #[test]
+    fn connections_are_counted_by_channel() {
+        let admission = Arc::new(Admission::new(8, 8, Arc::new(MemoryBudget::new(0))));
+        let mut places = [(); 3].map(|()| admission.admit([10, 0, 0, 1].into(), true).unwrap());
+        places[0].secured(ChannelKind::Tls);
+        places[1].secured(ChannelKind::MutualTls);
+        assert_eq!(admission.by_channel(), [1, 1, 1]);
+        drop(places);
+        assert_eq!(admission.by_channel(), [0, 0, 0]);
     }
 }

@@ -2,6 +2,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use comity_rpc::{Hangup, RecordError};
+use comity_tls::{HandshakeError, TlsError};
+use rustix::io::Errno;
 
 use crate::counters::LoopCounters;
 use crate::log_rate_limit::LogRateLimit;
@@ -33,6 +35,24 @@ pub(crate) enum CloseReason {
     /// Replies wait and none of them is read.
     #[error("no reply was read for {0} s")]
     Unread(u32),
+    /// The TLS handshake failed.
+    #[error("the TLS handshake failed: {0}")]
+    Handshake(HandshakeError),
+    /// The TLS handshake did not come to an end in time.
+    #[error("the TLS handshake was not complete after {0} s")]
+    HandshakeSlow(u32),
+    /// Something was sent in clear behind the probe for TLS, or was still to be answered then.
+    #[error(
+        "the peer asked for TLS and went on without waiting for it: somebody may have put bytes \
+         into the connection"
+    )]
+    EarlyBytes,
+    /// The peer broke the rules of TLS.
+    #[error("TLS: {0}")]
+    Tls(TlsError),
+    /// The certificate of the peer has expired since the handshake.
+    #[error("the peer's certificate has expired: renew it on the client")]
+    Expired,
     /// Nothing was said for long.
     #[error("idle for {0} s")]
     Idle(u32),
@@ -42,6 +62,17 @@ pub(crate) enum CloseReason {
     /// The server stops.
     #[error("the server stops")]
     Drained,
+}
+
+/// A transport failed.
+impl From<Errno> for CloseReason {
+    fn from(error: Errno) -> Self {
+        match error {
+            // There is no memory for what the socket does not take.
+            Errno::NOBUFS => Self::Memory,
+            error => Self::Broken(error.into()),
+        }
+    }
 }
 
 static LOG: LogRateLimit = LogRateLimit::new();
@@ -77,6 +108,11 @@ impl CloseReason {
             Self::Idle(_) => 8,
             Self::Memory => 9,
             Self::Drained => 10,
+            Self::Handshake(_) => 11,
+            Self::HandshakeSlow(_) => 12,
+            Self::EarlyBytes => 13,
+            Self::Tls(_) => 14,
+            Self::Expired => 15,
         }
     }
 }

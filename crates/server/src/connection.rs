@@ -2,20 +2,26 @@ use std::net::SocketAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::time::SystemTime;
 
+use comity_credential::Channel;
 use comity_rpc::Backchannel;
+use rustix::io::Errno;
 
 use crate::admission::Permit;
 use crate::close_reason::CloseReason;
+use crate::handshaking::Handshaking;
 use crate::receive_buffer::ReceiveBuffer;
 use crate::reply_writer::Backlog;
 use crate::settings::Patience;
-use crate::transport::{Plain, Stream};
+use crate::transport::Stream;
 
 /// One connection. At any time exactly one thread holds it: the one that runs its event loop, or
 /// the one that serves it.
 pub(crate) struct Connection<V> {
     pub(crate) stream: Stream,
+    /// The TLS handshake, until it is finished.
+    pub(crate) handshaking: Option<Box<Handshaking>>,
     pub(crate) peer: SocketAddr,
     /// SharedState with those of its calls that another thread does.
     pub(crate) visitor: Arc<V>,
@@ -42,6 +48,8 @@ pub(crate) struct Connection<V> {
     /// Bytes of the record before, if it was longer than a batch.
     pub(crate) large: Option<usize>,
     stamps: Stamps,
+    /// The second in which the peer's certificate expires.
+    expires: Option<u32>,
     pub(crate) place: Permit,
 }
 
@@ -79,7 +87,8 @@ impl<V> Connection<V> {
         now: u32,
     ) -> Self {
         Self {
-            stream: Stream::Plain(Plain(socket)),
+            stream: Stream::plain(socket),
+            handshaking: None,
             peer,
             visitor,
             call_back,
@@ -95,6 +104,7 @@ impl<V> Connection<V> {
             watched: false,
             large: None,
             stamps: Stamps { heard: now, fresh: true, record: None, unread: None },
+            expires: None,
             place,
         }
     }
@@ -128,6 +138,25 @@ impl<V> Connection<V> {
         match &mut self.backlog {
             Some(backlog) => backlog.join(replies),
             None => self.backlog = Some(Box::new(replies)),
+        }
+    }
+
+    /// The peer has this channel from the second `now` on.
+    pub(crate) fn secured(&mut self, channel: &Channel, now: u32) {
+        self.place.secured(channel.kind());
+        self.served_second = None;
+        let expires = channel.identity().map(|identity| identity.expires);
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let left =
+            expires.map(|expires| expires.saturating_sub(since.map_or(0, |it| it.as_secs())));
+        self.expires = left.map(|left| now.saturating_add(left.try_into().unwrap_or(u32::MAX)));
+    }
+
+    /// Why it ends when its transport failed.
+    pub(crate) fn failure(&self, error: Errno) -> CloseReason {
+        match (error, self.stream.fault()) {
+            (Errno::PROTO, Some(fault)) => CloseReason::Tls(fault.clone()),
+            (error, _) => error.into(),
         }
     }
 
@@ -165,6 +194,14 @@ impl<V> Connection<V> {
     /// Why it should end, if its time is up.
     pub(crate) fn overdue(&self, now: u32, patience: &Patience) -> Option<CloseReason> {
         let late = |since: u32, seconds: u32| now.saturating_sub(since) > seconds;
+        if let Some(handshaking) = &self.handshaking {
+            let seconds = patience.handshake_seconds;
+            let slow = CloseReason::HandshakeSlow(seconds);
+            return late(handshaking.begun, seconds).then_some(slow);
+        }
+        if self.expires.is_some_and(|expires| now > expires) {
+            return Some(CloseReason::Expired);
+        }
         if let Some(since) = self.stamps.unread {
             let seconds = patience.unread_seconds;
             return late(since, seconds).then_some(CloseReason::Unread(seconds));

@@ -70,6 +70,8 @@ pub(crate) enum Stop {
     Ended(CloseReason),
     /// Others serve the connection.
     HandedOff(HandedOff),
+    /// A TLS handshake follows.
+    StartTls,
 }
 
 impl<F: Into<CloseReason>> From<F> for Stop {
@@ -104,6 +106,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         let served = match self.passes() {
             Ok(after) => Ok(after),
             Err(Stop::HandedOff(handed_off)) => return Served::HandedOff(handed_off),
+            Err(Stop::StartTls) => self.begin_tls(),
             Err(Stop::Ended(reason)) => self.end(reason),
         };
         match self.connection.into_connection() {
@@ -140,6 +143,9 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
     fn passes(&mut self) -> Result<After, Stop> {
         if !self.send_backlog()? {
             return Ok(After::Wait);
+        }
+        if let Some(after) = self.shake_hands()? {
+            return Ok(after);
         }
         self.connection.call_back.backchannel.take_into(self.replies);
         let Connection { place, call_back, .. } = &*self.connection;
@@ -302,7 +308,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
                 }
                 Err(Errno::AGAIN) => return Ok((0, Socket::Empty)),
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(CloseReason::Broken(error.into())),
+                Err(error) => return Err(self.connection.failure(error)),
             }
         }
     }
@@ -354,7 +360,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         let (service, visitor) = (&shared.service, &*self.visitor);
         let checkpoint = self.replies.checkpoint();
         let replies = &mut *self.replies;
-        let mut answered = None;
+        let (mut answered, is_last) = (None, rest.is_empty());
         let handed_off = self.handoff.run((self.token, &mut self.connection), rest, || {
             answered = Some(catch_unwind(AssertUnwindSafe(|| {
                 service.dispatcher().answer(record, peer.ip(), visitor, replies)
@@ -367,6 +373,8 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         match answered {
             Some(Ok(Ok(Answered::Now | Answered::Never | Answered::Undecided))) | None => {}
             Some(Ok(Ok(Answered::Refused(why)))) => log_refused(peer, why),
+            Some(Ok(Ok(Answered::StartTls))) if is_last => return Err(Stop::StartTls),
+            Some(Ok(Ok(Answered::StartTls))) => return Err(CloseReason::EarlyBytes.into()),
             Some(Ok(Ok(Answered::Later(late)))) => {
                 self.lates.push(Pending { xid: xid(record), late });
             }
@@ -398,7 +406,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
     }
 
     /// Sends the collected replies; what the peer does not take now waits in its backlog.
-    fn send(&mut self) -> Result<(), CloseReason> {
+    pub(crate) fn send(&mut self) -> Result<(), CloseReason> {
         if self.replies.bytes().is_empty() {
             return Ok(());
         }

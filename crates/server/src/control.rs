@@ -63,6 +63,30 @@ pub enum Request {
         /// The client's number.
         client: String,
     },
+    /// Binds a key to a user.
+    BindAccount {
+        /// The name of the user.
+        user: String,
+        /// The key, as Comity writes it.
+        key: String,
+    },
+    /// Takes the account of a key away.
+    UnbindAccount {
+        /// The key, as Comity writes it.
+        key: String,
+    },
+    /// Asks for the keys that are bound to users.
+    Accounts,
+    /// Revokes a credential or a key for everybody.
+    RevokeGrant {
+        /// The digest of a credential or its text, or a key.
+        what: String,
+    },
+    /// Asks for the credentials that keys hold, or one of them.
+    HeldGrants {
+        /// The key, as Comity writes it.
+        key: Option<String>,
+    },
     /// Asks for the decisions about a call.
     Explain {
         /// The path of the export.

@@ -1,9 +1,24 @@
+use comity_credential::ChannelKind;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The reasons for which connections end, as they are counted; `CloseReason` gives each its place.
-pub(crate) const CLOSE_REASONS: [&str; 11] = [
-    "closed", "broken", "file", "record", "no_rpc", "mute", "slow", "unread", "idle", "memory",
+pub(crate) const CLOSE_REASONS: [&str; 16] = [
+    "closed",
+    "broken",
+    "file",
+    "record",
+    "no_rpc",
+    "mute",
+    "slow",
+    "unread",
+    "idle",
+    "memory",
     "drained",
+    "handshake",
+    "handshake_slow",
+    "early_bytes",
+    "tls",
+    "expired",
 ];
 
 const REASONS: usize = CLOSE_REASONS.len();
@@ -41,8 +56,19 @@ pub(crate) struct LoopCounters {
     pub(crate) hand_overs: Counter,
     pub(crate) backlogs: Counter,
     pub(crate) panics: Counter,
+    /// Handshakes that were finished without a certificate of the peer, and with one.
+    pub(crate) handshakes: [Counter; 2],
     /// By reason.
     pub(crate) ended: [Counter; REASONS],
+}
+
+impl LoopCounters {
+    /// Counts a finished handshake.
+    pub(crate) fn handshaken(&self, kind: ChannelKind) {
+        let [anonymous, mutual] = &self.handshakes;
+        let count = if kind == ChannelKind::MutualTls { mutual } else { anonymous };
+        count.add(1);
+    }
 }
 
 /// Counters of the whole server since it started, and what it holds now.
@@ -78,6 +104,10 @@ pub struct ServerStats {
     pub refused: u64,
     /// Connections open now.
     pub connections: u64,
+    /// Those by their channel, in the order of [`ChannelKind::ALL`].
+    pub by_channel: [u64; 3],
+    /// Handshakes that were finished without a certificate of the peer, and with one.
+    pub handshakes: [u64; 2],
     /// Bytes held for peers now.
     pub buffered_bytes: u64,
     /// Threads that serve now, waiting ones among them.
@@ -104,6 +134,9 @@ impl ServerStats {
         self.hand_overs += event_loop.hand_overs.get();
         self.backlogs += event_loop.backlogs.get();
         self.panics += event_loop.panics.get();
+        for (sum, count) in self.handshakes.iter_mut().zip(&event_loop.handshakes) {
+            *sum += count.get();
+        }
         for (sum, count) in self.ended.iter_mut().zip(&event_loop.ended) {
             *sum += count.get();
         }

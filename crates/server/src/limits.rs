@@ -40,6 +40,24 @@ pub const OWED_PAUSE: Duration = Duration::from_millis(5);
 /// Such looks before the connection is given up: two seconds.
 pub const OWED_TRIES: u32 = 400;
 
+/// Bytes received at once in a handshake: a hello and a certificate fit.
+pub const HANDSHAKE_RECEIVE_BYTES: usize = 4096;
+
+/// Handshakes that peers which no export is offered to may begin each second, all together. One
+/// takes about 0.3 ms of a core: strangers get 3 % of one. A machine that is known by its key alone
+/// begins one when it mounts.
+pub const STRANGER_HANDSHAKES_A_SECOND: u32 = 100;
+
+/// The same for one address (IPv6: one /64), so that it takes a dozen to keep others waiting.
+pub const STRANGER_HANDSHAKES_PER_ADDRESS: u32 = 8;
+
+/// Most bytes that are received and opened at once on a TLS connection: as [`BATCH_BYTES`].
+pub const OPENED_BYTES_MAX: usize = BATCH_BYTES;
+
+/// Most bytes of data that are sealed and then sent together: four records of TLS. More would leave
+/// the cache before they are sent, and all of them are held for a peer that does not read.
+pub const SEALED_BYTES_MAX: usize = 64 << 10;
+
 /// Connections reported by one wait; more just takes another wait.
 pub const EVENTS_MAX: usize = 64;
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use comity_rpc::limits::RECORD_FRAGMENTS_MAX;
 
 use crate::limits::{BATCH_BYTES, LARGE_BUFFERS_KEPT, RECORD_BYTES_MAX};
+use crate::per_second::PerSecond;
 use crate::sleepers::Sleepers;
 
 /// Room for the longest record with all its fragment headers, and for the bytes behind it.
@@ -28,6 +29,8 @@ pub(crate) struct Account {
     held: AtomicUsize,
     /// The threads that sleep for it.
     pub(crate) sleepers: Sleepers,
+    /// The handshakes that it began in this second as a stranger.
+    pub(crate) handshakes: PerSecond,
 }
 
 /// A share of the budget, given back when dropped.
@@ -56,7 +59,8 @@ impl MemoryBudget {
     /// An account for an address.
     pub(crate) fn account(self: &Arc<Self>) -> Account {
         let sleepers = Sleepers::new(Arc::clone(&self.asleep));
-        Account { budget: Arc::clone(self), held: AtomicUsize::new(0), sleepers }
+        let (held, handshakes) = Default::default();
+        Account { budget: Arc::clone(self), held, sleepers, handshakes }
     }
 }
 

@@ -50,7 +50,7 @@ impl<'a> Outgoing<'a> {
             if !send_bytes(transport, self.bytes, &mut progress.bytes, end, file.is_some())? {
                 return Ok(false);
             }
-            let Some(file) = file else { return Ok(true) };
+            let Some(file) = file else { return flush(transport) };
             if !send_file(transport, file, &mut progress.in_file)? {
                 return Ok(false);
             }
@@ -125,6 +125,17 @@ impl Backlog {
     }
 }
 
+/// Sends what the transport still has; `false` if the socket takes no more.
+fn flush(transport: &mut impl Transport) -> Result<bool, CloseReason> {
+    loop {
+        match transport.flush() {
+            Ok(all) => return Ok(all),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
 /// Sends `bytes` from `from` to `end`; `false` if the socket takes no more.
 fn send_bytes(
     transport: &mut impl Transport,
@@ -138,7 +149,7 @@ fn send_bytes(
             Ok(sent) => *from += sent,
             Err(Errno::AGAIN) => return Ok(false),
             Err(Errno::INTR) => {}
-            Err(error) => return Err(CloseReason::Broken(error.into())),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(true)
@@ -161,7 +172,7 @@ fn send_file(
             Ok(count) => *sent += count as u32,
             Err(FileError::Connection(Errno::AGAIN)) => return Ok(false),
             Err(FileError::Connection(Errno::INTR) | FileError::File(Errno::INTR)) => {}
-            Err(FileError::Connection(error)) => return Err(CloseReason::Broken(error.into())),
+            Err(FileError::Connection(error)) => return Err(error.into()),
             Err(FileError::File(error)) => return Err(CloseReason::File(error.into())),
         }
     }

@@ -1,6 +1,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use comity_credential::Channel;
 use comity_rpc::{Backchannel, Dispatcher, Gate};
 
 /// The two ends of a connection.
@@ -31,8 +32,15 @@ pub trait Service: Send + Sync + 'static {
     /// Greets a new peer; `line` is the way to call it back.
     fn visitor(&self, ends: Endpoints, line: &Arc<Backchannel>) -> Self::Visitor;
 
+    /// Returns what is known of a peer whose TLS handshake is finished: it has proved what
+    /// `channel` says. None if that changes nothing.
+    fn secured(&self, visitor: &Self::Visitor, channel: Channel) -> Option<Self::Visitor> {
+        let _ = (visitor, channel);
+        None
+    }
+
     /// Returns what is known of a peer now, if its identity has changed since `visitor` was made:
-    /// by a TLS handshake, say, or by new credentials. Asked before each record, so it must be
+    /// by new credentials, say. Asked before each record, so it must be
     /// cheap; `visitor` then stands for the connection no more.
     #[inline]
     fn renewed_visitor(&self, visitor: &Self::Visitor) -> Option<Self::Visitor> {

@@ -1,4 +1,7 @@
 use std::net::SocketAddr;
+use std::sync::Arc;
+
+use comity_tls::Acceptor;
 
 /// Settings of a server; [`Settings::default`] is meant for the finished server.
 #[derive(Debug, Clone)]
@@ -15,6 +18,8 @@ pub struct Settings {
     pub connections_per_address_max: usize,
     /// Bytes at most held for all connections together: incomplete records and unread replies.
     pub buffered_bytes_max: usize,
+    /// Begins TLS with peers that ask for it; without it none may.
+    pub tls: Option<Arc<Acceptor>>,
     /// Patience with peers.
     pub patience: Patience,
 }
@@ -26,6 +31,8 @@ pub struct Patience {
     pub first_byte_seconds: u32,
     /// From the first byte of a record to its last.
     pub record_seconds: u32,
+    /// From the answer STARTTLS to the end of the handshake.
+    pub handshake_seconds: u32,
     /// While it reads none of the replies that wait for it.
     pub unread_seconds: u32,
     /// While it says nothing and is owed nothing. Clients keep idle connections for about five
@@ -48,6 +55,7 @@ impl Default for Settings {
             connections_max: 16_384,
             connections_per_address_max: 1024,
             buffered_bytes_max: 256 << 20,
+            tls: None,
             patience: Patience::default(),
         }
     }
@@ -58,6 +66,7 @@ impl Default for Patience {
         Self {
             first_byte_seconds: 60,
             record_seconds: 60,
+            handshake_seconds: 10,
             unread_seconds: 120,
             idle_seconds: 15 * 60,
             unlisted_seconds: 10,

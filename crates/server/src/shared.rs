@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::admission::Admission;
 use crate::counters::{Counter, ServerStats};
 use crate::event_loop::{EventLoopHandle, LoopPool, Message};
+use crate::handshake_slots::HandshakeSlots;
 use crate::memory_budget::MemoryBudget;
 use crate::service::Service;
 use crate::settings::Settings;
@@ -16,6 +17,7 @@ pub(crate) struct SharedState<S: Service> {
     pub(crate) admission: Arc<Admission>,
     pub(crate) pool: LoopPool<S::Visitor>,
     pub(crate) handles: Vec<Arc<EventLoopHandle<S::Visitor>>>,
+    pub(crate) handshakes: HandshakeSlots,
     pub(crate) accepted: Counter,
     pub(crate) refused: Counter,
     seconds: AtomicU32,
@@ -38,6 +40,7 @@ impl<S: Service> SharedState<S> {
             admission: Arc::new(admission),
             settings,
             pool,
+            handshakes: HandshakeSlots::new(handles.len()),
             handles,
             accepted: Counter::default(),
             refused: Counter::default(),
@@ -80,6 +83,7 @@ impl<S: Service> SharedState<S> {
             refused: self.refused.get(),
             replayed: self.service.dispatcher().repeats(),
             connections: self.admission.total() as u64,
+            by_channel: self.admission.by_channel().map(|count| count as u64),
             buffered_bytes: self.budget.used() as u64,
             threads: self.pool.threads() as u64,
             ..ServerStats::default()

@@ -1,14 +1,19 @@
 //! The bytes of a connection, between its socket and its records. This is the only place that knows
-//! how they travel: plain, and encrypted once RPC-with-TLS (RFC 9289) is spoken.
+//! how they travel: plain, or encrypted where the peer has asked for TLS (RFC 9289).
+
+mod tls;
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use comity_tls::TlsError;
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::net::{RecvFlags, SendFlags};
 
 use crate::blocking::blocking;
+
+pub(crate) use self::tls::Tls;
 
 /// Bytes of a file that are read at once where they cannot go from the page cache to the socket.
 const COPY_BYTES: usize = 64 << 10;
@@ -48,6 +53,14 @@ pub(crate) trait Transport {
     /// AGAIN if nothing is taken.
     fn send(&mut self, bytes: &[u8], more: bool) -> Result<usize, Errno>;
 
+    /// Sends what the transport has taken and the socket has not; `false` if some is left.
+    ///
+    /// # Errors
+    /// The connection failed.
+    fn flush(&mut self) -> Result<bool, Errno> {
+        Ok(true)
+    }
+
     /// Sends from the beginning of a stretch of a file what is taken at once; 0 where the file ends
     /// before it. Reads the file, because only a plain transport can leave that to the kernel.
     ///
@@ -55,10 +68,7 @@ pub(crate) trait Transport {
     /// [`FileError`].
     fn send_file(&mut self, stretch: Stretch<'_>) -> Result<usize, FileError> {
         let mut buffer = vec![0; stretch.length.min(COPY_BYTES)];
-        let Stretch { file, offset, .. } = stretch;
-        let mut read = || rustix::io::pread(file, &mut buffer, offset);
-        let count = if is_cold(file, offset) { blocking(read) } else { read() };
-        match count.map_err(FileError::File)? {
+        match read_stretch(stretch, &mut buffer).map_err(FileError::File)? {
             0 => Ok(0),
             count => {
                 let more = count < stretch.length;
@@ -68,20 +78,56 @@ pub(crate) trait Transport {
     }
 }
 
-/// The transports that there are.
-pub(crate) enum Stream {
-    /// Bytes go over the socket as they are.
-    Plain(Plain),
+/// Reads from the beginning of a stretch of a file as much as fits into `buffer`.
+fn read_stretch(stretch: Stretch<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
+    let Stretch { file, offset, length } = stretch;
+    let wanted = length.min(buffer.len());
+    let mut read = || rustix::io::pread(file, &mut buffer[..wanted], offset);
+    if is_cold(file, offset) { blocking(read) } else { read() }
 }
 
-/// A transport that adds nothing to its socket.
-pub(crate) struct Plain(pub(crate) OwnedFd);
+/// The stream of a connection: its socket, and what is between that and the records.
+pub(crate) struct Stream {
+    socket: OwnedFd,
+    protection: Protection,
+}
+
+/// The protection of the bytes between a socket and its records.
+enum Protection {
+    /// Bytes go over the socket as they are.
+    Plain,
+    /// A handshake is under way: no data come or go.
+    Handshaking,
+    /// Bytes are encrypted.
+    Tls(Box<Tls>),
+}
 
 impl Stream {
-    /// The socket, for readiness only.
+    /// A stream over a nonblocking socket, plain at first.
+    pub(crate) const fn plain(socket: OwnedFd) -> Self {
+        Self { socket, protection: Protection::Plain }
+    }
+
+    /// The socket, for readiness and for a handshake.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Plain(plain) => plain.0.as_fd(),
+        self.socket.as_fd()
+    }
+
+    /// Neither sends nor receives data until TLS is there.
+    pub(crate) fn begin_handshake(&mut self) {
+        self.protection = Protection::Handshaking;
+    }
+
+    /// Encrypts data from now on.
+    pub(crate) fn secure(&mut self, tls: Tls) {
+        self.protection = Protection::Tls(Box::new(tls));
+    }
+
+    /// Why the transport failed with [`Errno::PROTO`].
+    pub(crate) fn fault(&self) -> Option<&TlsError> {
+        match &self.protection {
+            Protection::Plain | Protection::Handshaking => None,
+            Protection::Tls(tls) => tls.fault(),
         }
     }
 }
@@ -89,65 +135,77 @@ impl Stream {
 impl Transport for Stream {
     #[inline]
     fn receive(&mut self, room: &mut [u8]) -> Result<usize, Errno> {
-        match self {
-            Self::Plain(plain) => plain.receive(room),
+        match &mut self.protection {
+            Protection::Plain => {
+                rustix::net::recv(&self.socket, room, RecvFlags::empty()).map(|(count, _)| count)
+            }
+            Protection::Handshaking => Err(Errno::AGAIN),
+            Protection::Tls(tls) => tls.receive(self.socket.as_fd(), room),
         }
     }
 
     #[inline]
     fn has_received(&self) -> bool {
-        match self {
-            Self::Plain(plain) => plain.has_received(),
+        match &self.protection {
+            Protection::Plain | Protection::Handshaking => false,
+            Protection::Tls(tls) => tls.has_received(),
         }
     }
 
     #[inline]
     fn send(&mut self, bytes: &[u8], more: bool) -> Result<usize, Errno> {
-        match self {
-            Self::Plain(plain) => plain.send(bytes, more),
+        match &mut self.protection {
+            Protection::Plain => {
+                let more = if more { SendFlags::MORE } else { SendFlags::empty() };
+                rustix::net::send(&self.socket, bytes, SendFlags::NOSIGNAL | more)
+            }
+            Protection::Handshaking => Err(Errno::AGAIN),
+            Protection::Tls(tls) => tls.send(self.socket.as_fd(), bytes, more),
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self) -> Result<bool, Errno> {
+        match &mut self.protection {
+            Protection::Plain | Protection::Handshaking => Ok(true),
+            Protection::Tls(tls) => tls.flush(self.socket.as_fd(), false),
         }
     }
 
     #[inline]
     fn send_file(&mut self, stretch: Stretch<'_>) -> Result<usize, FileError> {
-        match self {
-            Self::Plain(plain) => plain.send_file(stretch),
+        match &mut self.protection {
+            Protection::Plain => send_plain_file(&self.socket, stretch),
+            Protection::Handshaking => Err(FileError::Connection(Errno::AGAIN)),
+            Protection::Tls(tls) => tls.send_file(self.socket.as_fd(), stretch),
         }
     }
 }
 
-impl Transport for Plain {
-    #[inline]
-    fn receive(&mut self, room: &mut [u8]) -> Result<usize, Errno> {
-        rustix::net::recv(&self.0, room, RecvFlags::empty()).map(|(received, _)| received)
+impl Drop for Stream {
+    /// Tells a peer that expects it that nothing more comes, if the socket takes that at once.
+    fn drop(&mut self) {
+        if let Protection::Tls(tls) = &mut self.protection {
+            tls.close(self.socket.as_fd());
+        }
     }
+}
 
-    #[inline]
-    fn has_received(&self) -> bool {
-        false
-    }
-
-    #[inline]
-    fn send(&mut self, bytes: &[u8], more: bool) -> Result<usize, Errno> {
-        let more = if more { SendFlags::MORE } else { SendFlags::empty() };
-        rustix::net::send(&self.0, bytes, SendFlags::NOSIGNAL | more)
-    }
-
-    fn send_file(&mut self, stretch: Stretch<'_>) -> Result<usize, FileError> {
-        let Stretch { file, mut offset, length } = stretch;
-        let last = offset + length as u64 - 1;
-        let mut send = || rustix::fs::sendfile(&self.0, file, Some(&mut offset), length);
-        let sent = if is_cold(file, last) { blocking(send) } else { send() };
-        sent.map_err(|error| match error {
-            Errno::AGAIN
-            | Errno::INTR
-            | Errno::PIPE
-            | Errno::CONNRESET
-            | Errno::TIMEDOUT
-            | Errno::NOTCONN => FileError::Connection(error),
-            error => FileError::File(error),
-        })
-    }
+/// Has the kernel send a stretch of a file.
+fn send_plain_file(socket: &OwnedFd, stretch: Stretch<'_>) -> Result<usize, FileError> {
+    let Stretch { file, mut offset, length } = stretch;
+    let last = offset + length as u64 - 1;
+    let mut send = || rustix::fs::sendfile(socket, file, Some(&mut offset), length);
+    let sent = if is_cold(file, last) { blocking(send) } else { send() };
+    sent.map_err(|error| match error {
+        Errno::AGAIN
+        | Errno::INTR
+        | Errno::PIPE
+        | Errno::CONNRESET
+        | Errno::TIMEDOUT
+        | Errno::NOTCONN => FileError::Connection(error),
+        error => FileError::File(error),
+    })
 }
 
 /// Returns whether reading there would wait for the disk. Costs a quarter of a microsecond.

@@ -65,7 +65,7 @@ fn a_refused_peer_is_told_and_its_connection_goes_on() {
     }
 }
 
-/// It may say NULL and is told that it is refused, and keeps nobody waiting by that.
+/// An unlisted peer may call NULL, is told of the refusal of all else, and delays no other peer.
 #[test]
 fn a_peer_that_nothing_is_offered_to_is_answered_one_call_a_second() {
     let server = start(&saying(Admission::Refused(AuthStat::BadCred)), settings());

@@ -10,6 +10,7 @@ pub(crate) struct Counters {
     pub(crate) slot_recalls: Count,
     pub(crate) slot_recalls_heeded: Count,
     pub(crate) revoked: Count,
+    pub(crate) rights_ended: Count,
     pub(crate) lock_waits: Count,
     pub(crate) replies_again: Count,
     pub(crate) evicted: Count,

@@ -36,8 +36,8 @@
 //! 4. `engine`: [`Engine`], which has the tables of all of these, and its [`Settings`].
 //! 5. `grace`, `release`, `lookup`, `clients`, `courtesy`: steps that operations share. A state
 //!    leaves its file, a stateid is looked up, an expired client is evicted.
-//! 6. `delegations`, `locks`, `opens`, `nlm`, `sessions`, `offloads`, `stateid_check`: the facades.
-//!    Each is a set of `impl Engine` blocks about one public noun.
+//! 6. `delegations`, `locks`, `opens`, `nlm`, `sessions`, `offloads`, `grantees`, `stateid_check`:
+//!    the facades. Each is a set of `impl Engine` blocks about one public noun.
 //! 7. `report`, `migration`, `tick`: reports for administrators, clients that move to another
 //!    engine ([`Engine::export_client`], [`Engine::import_client`]), and deadlines.
 //!
@@ -63,6 +63,7 @@ mod engine;
 mod error;
 mod file;
 mod grace;
+mod grantees;
 mod id_hasher;
 mod ids;
 pub mod limits;
@@ -94,10 +95,10 @@ pub use channel::{
 pub use client::{Client, ExportedClient};
 pub use client_state::{
     BeginOffload, CallbackAddress, Counts, ExportedKind, ExportedOwner, ExportedState, OffloadEnd,
-    OwnerKind, OwnerReply,
+    OwnerKind, OwnerReply, Revocation,
 };
 pub use clients::{ExchangeId, Exchanged, Introduced, Setclientid};
-pub use comity_credential::Origin;
+pub use comity_credential::{Grantee, KeyId, Origin, OriginChannel};
 pub use comity_vfs::FileKey;
 pub use courtesy::LockRefusal;
 pub use delegations::{DelegatedAttributes, Delegation, DelegationWish, NoDelegation};
@@ -105,6 +106,7 @@ pub use effect::Effect;
 pub use engine::{Engine, Settings};
 pub use error::{Error, Result};
 pub use file::{DelegationKind, Share};
+pub use grantees::{GrantedAccess, GrantedFiles};
 pub use ids::{
     Caller, ClientId, ClientOwner, ClientProtocol, ConnectionId, Principal, Secret, SessionId,
     Verifier,

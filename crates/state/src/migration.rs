@@ -68,7 +68,7 @@ impl Engine {
     /// another client has what it has; [`Error::Delay`], [`Error::Resource`]: a bound is reached.
     pub fn import_client(&self, now: Duration, exported: &ExportedClient) -> Result<Arc<Client>> {
         let mut names = self.clients.names();
-        if names.confirmed(exported.protocol, &exported.name.id).is_some() {
+        if names.confirmed(&exported.name.by(exported.protocol, exported.introduced_by)).is_some() {
             return Err(Error::ClidInuse);
         }
         self.make_room(now, &mut names, exported.origin)?;
@@ -91,7 +91,8 @@ impl Engine {
             self.record(client.record());
         }
         // The record of the client, which is appended first, has no revoked state.
-        let revoked = exported.states.iter().filter(|it| it.kind == ExportedKind::Revoked);
+        let revoked = exported.states.iter();
+        let revoked = revoked.filter(|it| matches!(it.kind, ExportedKind::Revoked(_)));
         revoked.for_each(|it| self.record(Record::Revoked(client.recorded(), it.file)));
         Ok(client)
     }
@@ -120,6 +121,7 @@ impl Engine {
             self.import_one(now, client, &mut state, it)?;
         }
         client.note_revoked(&state);
+        client.note_grantees(&state);
         Ok(())
     }
 
@@ -189,7 +191,7 @@ impl Engine {
             return Err(Error::ReclaimConflict);
         }
         match &exported.kind {
-            ExportedKind::Open { closed: true, .. } | ExportedKind::Revoked => {}
+            ExportedKind::Open { closed: true, .. } | ExportedKind::Revoked(_) => {}
             ExportedKind::Open { share, .. } => {
                 let denied = on_file.shares.conflict(None, *share);
                 if denied.is_some_and(|other| other.client != holder.client) {
@@ -251,14 +253,14 @@ fn export_state(now: Duration, client: &Client, (number, state): (u32, &State)) 
             ExportedKind::Lock { owner, open, counted, ranges, shared }
         }
         StateKind::Delegation(delegation) => {
-            let DelegationState { kind, ref user, access } = *delegation;
+            let DelegationState { kind, user, access, grantee } = delegation.clone();
             let holder = Holder { client: client.id, state: number };
             let mut on_file = state.file.state();
             let held = on_file.delegations.get_mut(holder).map(|it| (it.principal, it.given));
             let (principal, given) = held.unwrap_or_default();
-            ExportedKind::Delegation { kind, principal, user: user.clone(), access, given }
+            ExportedKind::Delegation { kind, principal, user, access, given, grantee }
         }
-        StateKind::Revoked => ExportedKind::Revoked,
+        StateKind::Revoked(why) => ExportedKind::Revoked(*why),
     };
     state.exported(now, number, kind)
 }

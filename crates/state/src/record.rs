@@ -3,15 +3,44 @@
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::table::lock;
-use crate::{ClientProtocol, FileKey, Origin, Principal, Verifier};
+use crate::{
+    Caller, ClientOwner, ClientProtocol, FileKey, Origin, OriginChannel, Principal, Verifier,
+};
 
-/// A client in stable storage: its protocol and its owner id.
+/// The name of a client, also in stable storage. The same id by two channels is two clients: nobody
+/// who comes in clear, or with another key, can take the name of a client that came with a key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordedClient {
     /// The protocol by which it introduced itself.
     pub protocol: ClientProtocol,
+    /// The channel by which it did.
+    pub channel: OriginChannel,
     /// Its owner id.
     pub id: Box<[u8]>,
+}
+
+impl RecordedClient {
+    /// The bytes that no other name has.
+    pub(crate) fn key(&self) -> Box<[u8]> {
+        let protocol = self.protocol as u8;
+        match self.channel {
+            OriginChannel::Plain => [&[protocol, 0], &*self.id].concat(),
+            OriginChannel::Tls => [&[protocol, 1], &*self.id].concat(),
+            OriginChannel::Key(key) => [&[protocol, 2][..], &key.0, &self.id].concat(),
+        }
+        .into()
+    }
+}
+
+impl ClientOwner {
+    /// Returns the name of the client that a caller introduces.
+    pub(crate) fn by(&self, protocol: ClientProtocol, caller: Caller) -> RecordedClient {
+        let channel = match protocol {
+            ClientProtocol::Nlm => OriginChannel::Plain,
+            _ => caller.origin.channel(),
+        };
+        RecordedClient { protocol, channel, id: self.id.clone() }
+    }
 }
 
 /// The identity of a client across restarts of the server. A reclaim is accepted only from the same

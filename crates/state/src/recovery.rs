@@ -150,7 +150,7 @@ impl Grace {
         }
         let Caller { principal, origin } = caller;
         let identity = Identity { principal, origin, verifier: owner.verifier };
-        let name = RecordedClient { protocol, id: owner.id.clone() };
+        let name = owner.by(protocol, caller);
         let expected = lock(&self.expected);
         let known = expected.get(&name).filter(|expected| !expected.is_of(&identity));
         match known.and_then(|expected| expected.remembered.identity) {

@@ -42,7 +42,7 @@ impl Engine {
                 file.locks.forget(now, owner, &mut offers);
             }
             StateKind::Delegation(_) => self.drop_delegation(&state.file, &mut file, holder),
-            StateKind::Revoked => {}
+            StateKind::Revoked(_) => {}
         }
         drop(file);
         self.files.let_go(now, &state.file);

@@ -135,7 +135,7 @@ impl Engine {
             }
             StateKind::Lock(locking) => (locking.open, state.holdings.opening(locking.open)?),
             StateKind::Open(opening) => (found.number, opening),
-            StateKind::Revoked => return Err(Error::BadStateid),
+            StateKind::Revoked(why) => return Err(why.error()),
         };
         let confirmed = || state.holdings.owner(opening.owner).is_some_and(|owner| owner.confirmed);
         // Clients with sessions do not confirm their owners.
@@ -195,7 +195,7 @@ impl Engine {
         found.look(&*found.client.live()?, sender, stateid).map(|_| ())
     }
 
-    /// FREE_STATEID (RFC 8881, 18.38) of a lock state without locks, or of a revoked delegation.
+    /// FREE_STATEID (RFC 8881, 18.38) of a lock state without locks, or of a revoked state.
     ///
     /// # Errors
     /// The errors of an invalid stateid. [`Error::WrongCred`]: the locks belong to another
@@ -205,7 +205,7 @@ impl Engine {
         let (client, number) = (&found.client, found.number);
         let mut state = client.live()?;
         match found.look(&state, sender, stateid) {
-            Err(Error::DelegRevoked) => {
+            Err(Error::DelegRevoked | Error::AdminRevoked) => {
                 state.holdings.remove(number);
                 client.note_revoked(&state);
                 if state.holdings.counts().revoked == 0 {

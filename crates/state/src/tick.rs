@@ -11,6 +11,7 @@ impl Engine {
         self.end_grace_if_due(now);
         self.expire_clients(now);
         self.end_courtesy(now);
+        self.forget_lapsed(now);
         self.ask_hosts(now);
         self.watch_files(now);
         self.recall_slots(now);

@@ -55,6 +55,7 @@ fn client(engine: &Engine) -> (Arc<Client>, Stateid) {
         claim: Claim::New,
         wish: DelegationWish::None,
         user: None,
+        grantee: None,
         empties: false,
     };
     let stateid = engine.open(NOW, &open).unwrap().stateid;

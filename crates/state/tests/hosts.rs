@@ -7,8 +7,8 @@ use std::time::Duration;
 use comity_state::{
     ByteRange, CallbackAddress, Caller, Claim, Client, ClientOwner, ClientProtocol, Delegation,
     DelegationWish, Effect, Engine, Error, FileKey, HostLock, Identity, LockRefusal,
-    LockRequestKind, LockType, NoDelegation, Open, Origin, Record, RecordedClient, Recovered,
-    Setclientid, Settings, Share, StateDetails, Verifier,
+    LockRequestKind, LockType, NoDelegation, Open, Origin, OriginChannel, Record, RecordedClient,
+    Recovered, Setclientid, Settings, Share, StateDetails, Verifier,
 };
 use comity_vfs::Handle;
 
@@ -40,7 +40,11 @@ fn host(engine: &Engine, name: &[u8]) -> Arc<Client> {
 
 /// A host was recorded before the restart.
 fn known_before(name: &[u8]) -> Record {
-    let host = RecordedClient { protocol: ClientProtocol::Nlm, id: name.into() };
+    let host = RecordedClient {
+        protocol: ClientProtocol::Nlm,
+        channel: OriginChannel::Plain,
+        id: name.into(),
+    };
     let Caller { principal, origin } = Caller::default();
     Record::Client(host, Some(Identity { principal, origin, verifier: Verifier::default() }))
 }
@@ -417,8 +421,10 @@ fn client(engine: &Engine, verifier: u8) -> Arc<Client> {
 
 fn delegation(engine: &Engine, client: &Arc<Client>, access: u32) -> Delegation {
     let (share, claim, wish) = (Share::access(access), Claim::New, DelegationWish::NoPreference);
-    let (owner, user, empties, caller) = (&b"o"[..], None, false, Caller::default());
-    let open = Open { client, caller, owner, file: file(), share, claim, wish, user, empties };
+    let (owner, caller) = (&b"o"[..], Caller::default());
+    let (user, grantee, empties) = (None, None, false);
+    let open =
+        Open { client, caller, owner, file: file(), share, claim, wish, user, grantee, empties };
     engine.open(NOW, &open).unwrap().delegation
 }
 

@@ -10,8 +10,8 @@ use comity_state::{
     ByteRange, CallbackAddress, Caller, ChannelAttrs, Claim, Client, ClientOwner, ClientProtocol,
     ConnectionId, DelegatedAttributes, Delegation, DelegationWish, Effect, Engine, Error,
     ExchangeId, FileKey, HostLock, Identity, Lock, LockRefusal, LockRequestKind, LockType, Locker,
-    Open, Opened, Origin, Principal, Record, RecordedClient, Recovered, Sender, SessionId,
-    Setclientid, Settings, Share, Stateid, Verifier,
+    Open, Opened, Origin, OriginChannel, Principal, Record, RecordedClient, Recovered, Sender,
+    SessionId, Setclientid, Settings, Share, Stateid, Verifier,
 };
 use comity_vfs::Handle;
 use introduction::session_of;
@@ -79,8 +79,11 @@ fn open(
 ) -> Result<Opened, Error> {
     let (owner, file) = (owner.as_bytes(), file(number));
     let (share, claim, caller) = (Share::access(Share::BOTH), Claim::New, caller_of(client));
-    let (user, empties) = (None, false);
-    engine.open(NOW, &Open { client, caller, owner, file, share, claim, wish, user, empties })
+    let (user, grantee, empties) = (None, None, false);
+    engine.open(
+        NOW,
+        &Open { client, caller, owner, file, share, claim, wish, user, grantee, empties },
+    )
 }
 
 fn opened(engine: &Engine, client: &Arc<Client>, (owner, number): (&str, u8)) -> Stateid {
@@ -260,6 +263,7 @@ fn a_share_of_an_expired_client_gives_way_to_a_host() {
         claim,
         wish,
         user: None,
+        grantee: None,
         empties: false,
     };
     engine.open(NOW, &asked).unwrap();
@@ -398,7 +402,11 @@ fn nobody_is_forgotten_while_grace_lasts() {
     for id in [&b"a"[..], b"late"] {
         let Caller { principal, origin } = caller(std::str::from_utf8(id).unwrap());
         let identity = Identity { principal, origin, verifier: Verifier([1; 8]) };
-        let client = RecordedClient { protocol: ClientProtocol::ExchangeId, id: id.into() };
+        let client = RecordedClient {
+            protocol: ClientProtocol::ExchangeId,
+            channel: OriginChannel::Plain,
+            id: id.into(),
+        };
         store.apply(Record::Client(client, Some(identity)));
     }
     let lease = SECOND * 20;

@@ -239,3 +239,19 @@ fn a_lock_is_handed_on_in_a_long_line_as_in_a_short_one() {
     let (short, long) = (least(20), least(20_000));
     assert!(long < short * 20, "{long:?} in a line 1000 times as long as one of {short:?}");
 }
+
+/// Wishes that leave the queue together may be next to each other in it.
+#[test]
+fn wishes_that_are_withdrawn_together_make_room_for_the_others() {
+    let mut locks = FileLocks::new(NOW);
+    let wish = |owner, range| Offer { owner, range, kind: LockType::Write };
+    locks.lock(NOW, wish(1, range(0, 0)), None, &mut Vec::new()).unwrap();
+    for waiting in [wish(2, range(0, 9)), wish(3, range(5, 9)), wish(4, range(7, 8))] {
+        let until = Some(Duration::from_secs(60));
+        assert!(locks.lock(NOW, waiting, until, &mut Vec::new()).is_err());
+    }
+    let mut offers = Vec::new();
+    locks.withdraw(NOW, |wish| wish.owner == 2 || wish.owner == 3, &mut offers);
+    assert_eq!(offers, [wish(4, range(7, 8))]);
+    assert_eq!(locks.counts(), (1, 1));
+}

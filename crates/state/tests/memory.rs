@@ -18,7 +18,7 @@ const FILES: usize = 100_000;
 
 /// Bytes of a client with a session that asked for as many slots as Linux does; of an open of a
 /// file that nobody else has; of a delegation.
-const CLIENT_BYTES_MAX: usize = 7 << 10;
+const CLIENT_BYTES_MAX: usize = 29 << 8;
 const OPEN_BYTES_MAX: usize = 450;
 const DELEGATION_BYTES_MAX: usize = 450;
 
@@ -63,6 +63,7 @@ fn open_all(engine: &Engine, clients: &[Arc<Client>], wish: DelegationWish) -> u
             claim,
             wish,
             user: None,
+            grantee: None,
             empties: false,
         };
         let opened = engine.open(NOW, &open).unwrap();

@@ -73,8 +73,11 @@ fn open(
     wish: DelegationWish,
 ) -> Result<Opened, Error> {
     let (file, caller, claim) = (file(number), client.caller(), Claim::New);
-    let (owner, user, empties) = (&b"opener"[..], None, false);
-    engine.open(NOW, &Open { client, caller, owner, file, share, claim, wish, user, empties })
+    let (owner, user, grantee, empties) = (&b"opener"[..], None, None, false);
+    engine.open(
+        NOW,
+        &Open { client, caller, owner, file, share, claim, wish, user, grantee, empties },
+    )
 }
 
 fn opened(engine: &Engine, client: &Arc<Client>, number: u8) -> Stateid {

@@ -175,6 +175,7 @@ impl World {
             claim: Claim::New,
             wish,
             user: None,
+            grantee: None,
             empties: false,
         };
         let writes = access & Share::WRITE != 0;

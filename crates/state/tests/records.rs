@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use comity_state::{
-    ClientProtocol, Engine, FileKey, Identity, Origin, Principal, Record, RecordedClient,
-    Recovered, Settings, Verifier,
+    ClientProtocol, Engine, FileKey, Identity, Origin, OriginChannel, Principal, Record,
+    RecordedClient, Recovered, Settings, Verifier,
 };
 use comity_vfs::Handle;
 use proptest::prelude::*;
@@ -19,7 +19,11 @@ fn file(number: u8) -> FileKey {
 }
 
 fn client(protocol: usize, name: u8) -> RecordedClient {
-    RecordedClient { protocol: PROTOCOLS[protocol], id: [name].into() }
+    RecordedClient {
+        protocol: PROTOCOLS[protocol],
+        channel: OriginChannel::Plain,
+        id: [name].into(),
+    }
 }
 
 fn identity(life: u8) -> Identity {

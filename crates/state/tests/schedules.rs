@@ -7,11 +7,12 @@ mod introduction;
 use std::sync::Arc;
 use std::time::Duration;
 
+use comity_keys::{Algorithm, PublicKey};
 use comity_state::{
     ByteRange, Caller, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, Delegation,
-    DelegationWish, Direction, Engine, Error, ExchangeId, FileKey, HostLock, Lock, LockRequestKind,
-    LockType, Locker, Open, Opened, Origin, Principal, Recovered, Result, Sender, Settings, Share,
-    Verifier,
+    DelegationWish, Direction, Engine, Error, ExchangeId, FileKey, GrantedAccess, Grantee,
+    HostLock, Lock, LockRequestKind, LockType, Locker, Open, Opened, Origin, Principal, Recovered,
+    Result, Sender, Settings, Share, Stateid, Verifier,
 };
 use comity_vfs::Handle;
 use introduction::session_of;
@@ -24,6 +25,7 @@ const START: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(90);
 const READ: Share = Share::access(Share::READ);
 const WRITE: Share = Share::access(Share::WRITE);
+const NO_WISH: DelegationWish = DelegationWish::None;
 const ALONE: Share = Share { access: Share::BOTH, deny: Share::BOTH };
 
 /// A file opened by two, each alone, is one's; and it is forgotten when that one has closed it,
@@ -111,6 +113,39 @@ fn a_recall_and_a_return_may_cross() {
         open(&engine, &other, 1, READ).unwrap();
         assert!(engine.recalls(&holder).is_empty());
         assert_eq!(engine.census().delegations, usize::from(is_delegated(&first)));
+    });
+}
+
+/// A right ends while its client locks and closes the file: others have it at once, and the client
+/// is told, or has closed it before.
+#[test]
+fn a_right_may_end_while_its_client_closes() {
+    explore(|engine| {
+        let (holder, other) = (person(&engine, 1), person(&engine, 2));
+        let by = grantee();
+        let opened = open_by(&engine, &holder, &by);
+        let ending = {
+            let (engine, holder) = (Arc::clone(&engine), Arc::clone(&holder));
+            thread::spawn(move || {
+                engine.end_rights(START, &holder, (&key(1), &by), GrantedAccess::default())
+            })
+        };
+        let locked = lock(&engine, &holder, (&opened, 1));
+        let closed = engine.close((sender(&holder), &key(1)), &opened.stateid);
+        let ended = ending.join().unwrap();
+        assert!(closed.is_ok() || closed == Err(Error::AdminRevoked), "{closed:?}");
+        assert!(closed.is_ok() || ended > 0);
+        open(&engine, &other, 1, ALONE).unwrap();
+        assert_eq!(engine.census().locks, 0);
+        let known = locked.iter().chain([&opened.stateid]);
+        let revoked = |stateid: &&Stateid| {
+            engine.test_stateid(sender(&holder), stateid) == Err(Error::AdminRevoked)
+        };
+        let revoked: Vec<_> = known.filter(revoked).collect();
+        assert_eq!(revoked.len(), ended);
+        revoked.into_iter().for_each(|it| engine.free_stateid(sender(&holder), it).unwrap());
+        assert_eq!(engine.census().opens, 1);
+        assert!(engine.grantee_clients(None).is_empty());
     });
 }
 
@@ -301,8 +336,8 @@ fn open_wishing(
     wish: DelegationWish,
 ) -> Result<Opened> {
     let (file, claim, owner, caller) = (key(file), Claim::New, b"owner", caller_of(client));
-    let (user, empties) = (None, false);
-    let asked = Open { client, caller, owner, file, share, claim, wish, user, empties };
+    let (user, grantee, empties) = (None, None, false);
+    let asked = Open { client, caller, owner, file, share, claim, wish, user, grantee, empties };
     let opened = engine.open(now, &asked)?;
     if share.deny != 0
         && let Delegation::Granted { stateid, .. } = opened.delegation
@@ -310,6 +345,20 @@ fn open_wishing(
         engine.delegreturn((Sender { now, ..sender(client) }, &file), &stateid)?;
     }
     Ok(opened)
+}
+
+/// Opens the first file for reading and writing by grants, without a delegation.
+fn open_by(engine: &Engine, client: &Arc<Client>, by: &Arc<Grantee>) -> Opened {
+    let (file, share, claim, wish) = (key(1), Share::access(Share::BOTH), Claim::New, NO_WISH);
+    let (owner, caller, user, grantee, empties) =
+        (&b"owner"[..], caller_of(client), None, Some(by), false);
+    let asked = Open { client, caller, owner, file, share, claim, wish, user, grantee, empties };
+    engine.open(START, &asked).unwrap()
+}
+
+fn grantee() -> Arc<Grantee> {
+    let key = PublicKey::from_raw(Algorithm::Ed25519, &[7; 32]).unwrap();
+    Arc::new(Grantee { key, address: [10, 0, 0, 1].into(), export: 1 })
 }
 
 /// The first byte of a file, for writing, or a place in the line.

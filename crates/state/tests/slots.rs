@@ -64,7 +64,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// The part of the last answer of a slot that the model keeps.
 #[derive(Debug, Clone, PartialEq)]
-enum Kept {
+enum CachedReply {
     Nothing,
     Sequence,
     Whole(Vec<u8>),
@@ -75,7 +75,7 @@ enum Kept {
 struct Slot {
     seqid: u32,
     digest: u64,
-    kept: Kept,
+    kept: CachedReply,
     busy: Option<(Ticket, bool)>,
 }
 
@@ -90,7 +90,7 @@ impl World {
     fn new() -> Self {
         let engine = Engine::new(NOW, Settings::new(1, [7; 16]), Recovered::new());
         let session = session(&engine);
-        let empty = |_| Slot { seqid: 0, digest: 0, kept: Kept::Nothing, busy: None };
+        let empty = |_| Slot { seqid: 0, digest: 0, kept: CachedReply::Nothing, busy: None };
         Self { engine, session, slots: (0..SLOTS).map(empty).collect(), answers: 0 }
     }
 
@@ -103,7 +103,7 @@ impl World {
             Step::Drop { slot } => {
                 let slot = &mut self.slots[slot as usize];
                 if slot.busy.take().is_some() {
-                    slot.kept = Kept::Sequence;
+                    slot.kept = CachedReply::Sequence;
                 }
             }
         }
@@ -133,7 +133,7 @@ impl World {
                 let Ok(Sequenced::New(ticket)) = answer else { panic!("{answer:?}") };
                 assert_eq!((ticket.answer().slot, ticket.answer().seqid), (slot, seqid));
                 assert_eq!(ticket.cache_this(), cache_this);
-                (known.seqid, known.digest, known.kept) = (seqid, digest, Kept::Nothing);
+                (known.seqid, known.digest, known.kept) = (seqid, digest, CachedReply::Nothing);
                 known.busy = Some((ticket, cache_this));
             }
             (0, Some(_)) => assert_eq!(answer.err(), Some(Error::Delay)),
@@ -149,20 +149,20 @@ impl World {
         let reply = vec![self.answers; bytes];
         ticket.answered(Some(&reply));
         let most = if cache_this { KEPT_BYTES as usize } else { SMALL_BYTES };
-        slot.kept = if bytes <= most { Kept::Whole(reply) } else { Kept::Sequence };
+        slot.kept = if bytes <= most { CachedReply::Whole(reply) } else { CachedReply::Sequence };
     }
 }
 
 /// A retry of an answered request is never done again.
 fn check_retry(slot: &Slot, digest: u64, answer: Result<Sequenced, Error>) {
     match (&slot.kept, digest == slot.digest) {
-        (Kept::Nothing, _) => assert_eq!(answer.err(), Some(Error::SeqMisordered)),
+        (CachedReply::Nothing, _) => assert_eq!(answer.err(), Some(Error::SeqMisordered)),
         (_, false) => assert_eq!(answer.err(), Some(Error::SeqFalseRetry)),
-        (Kept::Whole(reply), true) => {
+        (CachedReply::Whole(reply), true) => {
             let Ok(Sequenced::Again(again)) = answer else { panic!("{answer:?}") };
             assert_eq!(&*again, &**reply);
         }
-        (Kept::Sequence, true) => {
+        (CachedReply::Sequence, true) => {
             let Ok(Sequenced::Forgotten(again)) = answer else { panic!("{answer:?}") };
             assert_eq!(again.seqid, slot.seqid);
         }

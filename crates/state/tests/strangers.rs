@@ -66,9 +66,13 @@ fn file() -> FileKey {
 
 fn open(engine: &Engine, client: &Arc<Client>) -> Opened {
     let (share, claim, wish) = (Share::access(Share::BOTH), Claim::New, DelegationWish::Write);
-    let (owner, file, caller, user, empties) = (&b"o"[..], file(), caller("root"), None, false);
+    let (owner, file, caller) = (&b"o"[..], file(), caller("root"));
+    let (user, grantee, empties) = (None, None, false);
     engine
-        .open(NOW, &Open { client, caller, owner, file, share, claim, wish, user, empties })
+        .open(
+            NOW,
+            &Open { client, caller, owner, file, share, claim, wish, user, grantee, empties },
+        )
         .unwrap()
 }
 

@@ -1,7 +1,8 @@
 //! The keys and values of the store's tables, as bytes.
 
 use comity_state::{
-    ClientProtocol, FileKey, Identity, Origin, Principal, RecordedClient, Verifier,
+    ClientProtocol, FileKey, Identity, KeyId, Origin, OriginChannel, Principal, RecordedClient,
+    Verifier,
 };
 use comity_vfs::Handle;
 
@@ -9,26 +10,45 @@ const SETCLIENTID: u8 = 0;
 const EXCHANGE_ID: u8 = 1;
 const NLM: u8 = 2;
 
-/// Its protocol (1 byte) and its owner id.
+/// Added to the protocol of a client that came by TLS without a key.
+const TLS: u8 = 16;
+/// Added to the protocol of a client that came with a key, whose name follows.
+const KEY: u8 = 32;
+
+/// Its protocol and channel (1 byte), the name of its key (32 bytes) if it has one, and its owner
+/// id.
 pub(crate) fn of_client(client: &RecordedClient) -> Vec<u8> {
     let protocol = match client.protocol {
         ClientProtocol::Setclientid => SETCLIENTID,
         ClientProtocol::ExchangeId => EXCHANGE_ID,
         ClientProtocol::Nlm => NLM,
     };
-    [&[protocol], &*client.id].concat()
+    match client.channel {
+        OriginChannel::Plain => [&[protocol], &*client.id].concat(),
+        OriginChannel::Tls => [&[protocol + TLS], &*client.id].concat(),
+        OriginChannel::Key(key) => [&[protocol + KEY][..], &key.0, &client.id].concat(),
+    }
 }
 
 /// The client of a key; `None` if its protocol is unknown.
 pub(crate) fn client(key: &[u8]) -> Option<RecordedClient> {
-    let (protocol, id) = key.split_first()?;
-    let protocol = match *protocol {
+    let (first, rest) = key.split_first()?;
+    let protocol = match *first % TLS {
         SETCLIENTID => ClientProtocol::Setclientid,
         EXCHANGE_ID => ClientProtocol::ExchangeId,
         NLM => ClientProtocol::Nlm,
         _ => return None,
     };
-    Some(RecordedClient { protocol, id: id.into() })
+    let (channel, id) = match *first - *first % TLS {
+        0 => (OriginChannel::Plain, rest),
+        TLS => (OriginChannel::Tls, rest),
+        KEY => {
+            let (key, id) = rest.split_first_chunk()?;
+            (OriginChannel::Key(KeyId(*key)), id)
+        }
+        _ => return None,
+    };
+    Some(RecordedClient { protocol, channel, id: id.into() })
 }
 
 /// Its principal (8 bytes, big endian), its origin (16) and its verifier (8). Nothing stands for
@@ -39,8 +59,8 @@ pub(crate) fn of_identity(identity: Option<Identity>) -> Vec<u8> {
 }
 
 /// The identity that these bytes stand for, if the client was recorded with one; `None` if they
-/// stand for nothing.
-pub(crate) fn identity(bytes: &[u8]) -> Option<Option<Identity>> {
+/// stand for nothing. The client came by `channel`.
+pub(crate) fn identity(bytes: &[u8], channel: OriginChannel) -> Option<Option<Identity>> {
     if bytes.is_empty() {
         return Some(None);
     }
@@ -48,7 +68,7 @@ pub(crate) fn identity(bytes: &[u8]) -> Option<Option<Identity>> {
     let (origin, verifier) = rest.split_first_chunk()?;
     Some(Some(Identity {
         principal: Principal(u64::from_be_bytes(*principal)),
-        origin: Origin::from_bytes(*origin),
+        origin: Origin::from_bytes(*origin).over(channel),
         verifier: Verifier(verifier.try_into().ok()?),
     }))
 }

@@ -1,17 +1,15 @@
 //! The medium that is a file of this machine (redb). Its layout is in docs/formats.md.
 
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use comity_state::{ClientProtocol, Record, Recovered};
-use redb::backends::FileBackend;
 use redb::{
     Database, MultimapTable, MultimapTableDefinition, ReadableDatabase, ReadableMultimapTable,
     ReadableTable, Table, TableDefinition,
 };
 
+use crate::database_file::{close, database, name_is_stable, private, whole};
 use crate::error::StoreError;
 use crate::key;
 use crate::medium::{Medium, MediumError, OpenMedium};
@@ -82,11 +80,6 @@ impl Medium for RedbFile {
     }
 }
 
-/// A database that has failed may panic when it is closed, too.
-fn close(database: Option<Database>) {
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
-}
-
 /// Makes a file of all that is known and puts it in the place of the old one. The old one is left
 /// alone until the new one is on stable storage.
 fn rewrite(path: &Path, starts: u32, known: &Recovered) -> Result<Database, redb::Error> {
@@ -110,36 +103,6 @@ fn rewrite(path: &Path, starts: u32, known: &Recovered) -> Result<Database, redb
         let _ = fs::remove_file(&new);
     }
     placed
-}
-
-/// Opens the file, or makes it. Whatever the umask, nobody else may read it: it names the clients.
-fn private(path: &Path) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    let file =
-        options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    Ok(file)
-}
-
-/// Opens a database and checks all of it, so that damage is found now and not when a client needs
-/// what was stored.
-fn database(file: File) -> Result<Database, redb::Error> {
-    let mut database = Database::builder().create_with_backend(FileBackend::new(file)?)?;
-    // A file that had to be repaired is as good as one that had not.
-    let _ = database.check_integrity()?;
-    Ok(database)
-}
-
-/// Does something with a file that may be damaged: redb sometimes panics on those.
-fn whole<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
-    let damaged = |_| Err(redb::Error::Corrupted("it is damaged".into()));
-    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(damaged)
-}
-
-/// Puts the name of the file on stable storage: without it a power cut would lose the whole store.
-fn name_is_stable(path: &Path) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// The format of a database; a new one gets ours, and its tables.
@@ -202,7 +165,7 @@ fn recovered(database: &Database) -> Result<Recovered, redb::Error> {
     for entry in clients.iter()? {
         let (key, identity) = entry?;
         let Some(client) = key::client(key.value()) else { continue };
-        let Some(identity) = key::identity(identity.value()) else { continue };
+        let Some(identity) = key::identity(identity.value(), client.channel) else { continue };
         recovered.apply(Record::Client(client.clone(), identity));
         for file in revoked.get(key.value())? {
             if let Some(file) = key::file(file?.value()) {

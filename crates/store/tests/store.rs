@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use comity_state::{
-    CallbackAddress, Caller, ClientOwner, ClientProtocol, Engine, Identity, Origin, Principal,
-    Record, RecordedClient, Setclientid, Settings, Verifier,
+    CallbackAddress, Caller, ClientOwner, ClientProtocol, Engine, Identity, Origin, OriginChannel,
+    Principal, Record, RecordedClient, Setclientid, Settings, Verifier,
 };
 use comity_store::{Store, StoreError};
 use tempfile::TempDir;
@@ -26,14 +26,18 @@ fn folder() -> (TempDir, PathBuf) {
 
 /// Settling stores the engine's records for all who wait.
 #[test]
-fn what_an_engine_records_is_stored_when_it_is_settled() {
+fn the_records_of_an_engine_are_stored_when_it_is_settled() {
     let (_folder, path) = folder();
     let store = Store::open(&path).unwrap();
     let settings = Settings { durable: true, ..Settings::new(7, [7; 16]) };
     let engine = Engine::new(NOW, settings, store.recovered());
     let Caller { principal, origin } = CALLER;
     let identity = Identity { principal, origin, verifier: Verifier([1; 8]) };
-    let client = RecordedClient { protocol: ClientProtocol::Setclientid, id: b"c"[..].into() };
+    let client = RecordedClient {
+        protocol: ClientProtocol::Setclientid,
+        channel: OriginChannel::Plain,
+        id: b"c"[..].into(),
+    };
     let record = Record::Client(client, Some(identity));
     meet(&engine, b"c");
     let mark = engine.unstored().expect("a client with a lease is to be remembered");

@@ -12,6 +12,17 @@ pub struct Time {
     pub nanoseconds: u32,
 }
 
+impl Time {
+    /// The change attribute of an object whose ctime this is, where the file system has no counter
+    /// of changes: nanoseconds since 1970 (RFC 7862, 12.2.3 calls that TIME_METADATA).
+    #[must_use]
+    pub const fn change(self) -> u64 {
+        const NANOSECONDS: u64 = 1_000_000_000;
+        let seconds = (self.seconds as u64).wrapping_mul(NANOSECONDS);
+        seconds.wrapping_add(self.nanoseconds as u64)
+    }
+}
+
 impl From<SystemTime> for Time {
     /// A time before 1970 becomes its beginning: no clock means it.
     fn from(moment: SystemTime) -> Self {
@@ -106,23 +117,18 @@ pub struct Attr<S: IdDomain> {
     pub mtime: Time,
     /// Last change of data or attributes; grows with every change the file system can tell apart.
     pub ctime: Time,
+    /// The change attribute: another number after every change of data or attributes (RFC 8881,
+    /// 5.8.1.4). A file system without such a counter makes it from the ctime ([`Time::change`]); a
+    /// client of a server has the server's, which its ctime does not tell.
+    pub change: u64,
 }
 
 impl<S: IdDomain> Attr<S> {
-    /// The number that grows with every change of the object: its ctime in nanoseconds (RFC 7862,
-    /// 12.2.3 calls that TIME_METADATA).
-    #[must_use]
-    pub const fn change(&self) -> u64 {
-        const NANOSECONDS: u64 = 1_000_000_000;
-        let seconds = (self.ctime.seconds as u64).wrapping_mul(NANOSECONDS);
-        seconds.wrapping_add(self.ctime.nanoseconds as u64)
-    }
-
     /// The attributes of a file of which a client has written more than has arrived here: so many
     /// bytes, up to now.
     #[must_use]
     pub const fn written(self, size: u64, now: Time) -> Self {
-        Self { size, mtime: now, ctime: now, ..self }
+        Self { size, mtime: now, ctime: now, change: now.change(), ..self }
     }
 
     /// The same attributes with other ids: the only way to the other side.
@@ -130,7 +136,7 @@ impl<S: IdDomain> Attr<S> {
     #[inline]
     pub fn with_ids<T: IdDomain>(self, uid: Uid<T>, gid: Gid<T>) -> Attr<T> {
         let Self { file_type, mode, links, size, used, device, fsid, fileid, .. } = self;
-        let Self { atime, mtime, ctime, .. } = self;
+        let Self { atime, mtime, ctime, change, .. } = self;
         Attr {
             file_type,
             mode,
@@ -145,6 +151,7 @@ impl<S: IdDomain> Attr<S> {
             atime,
             mtime,
             ctime,
+            change,
         }
     }
 }

@@ -1,8 +1,8 @@
 use std::ops::ControlFlow;
 
 use crate::{
-    Access, Acl, AclKind, Attr, Change, Changed, Cred, Device, Disk, Gid, Handle, IdDomain,
-    LocalLocks, Name, Read, ReadInto, Result, SetAttr, Status, Time, Uid,
+    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Device, Disk, Gid, Handle, IdDomain,
+    LocalLocks, Name, Node, OpenFiles, Read, ReadInto, Result, SetAttr, Status, Time, Uid,
 };
 
 /// A file system: the only interface to one in the house.
@@ -82,6 +82,17 @@ pub trait Fs: Send + Sync {
     /// # Errors
     /// [`Status::NotDir`]; [`Status`].
     fn parent(&self, cred: &Cred<Disk>, dir: &Handle) -> Result<Node<Disk>>;
+
+    /// Directories that hold an object that is no directory, as far as the file system can tell:
+    /// the object has a name now in each of them, but there may be others. It serves to find out
+    /// what an object lies below, as the server.
+    ///
+    /// # Errors
+    /// [`Status`].
+    fn directories_of(&self, node: &Handle) -> Result<Vec<Handle>> {
+        let _ = node;
+        Ok(Vec::new())
+    }
 
     /// Target and attributes of a symbolic link, whose atime stays as it is.
     ///
@@ -355,6 +366,11 @@ pub trait Fs: Send + Sync {
         None
     }
 
+    /// Returns the side on which state is held at a server; `None` where there is no server.
+    fn open_files(&self) -> Option<&dyn OpenFiles> {
+        None
+    }
+
     /// Lets go of files that have lost their last name, so that their space is free. To be called
     /// about once a second: a program that removes a file tells nobody. It may take long, for the
     /// blocks of a huge file are freed by whoever closes it last.
@@ -439,15 +455,6 @@ pub struct Space {
     pub files_available: u64,
 }
 
-/// An object: what to call it and what it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Node<S: IdDomain> {
-    /// Its handle.
-    pub handle: Handle,
-    /// Its attributes.
-    pub attr: Attr<S>,
-}
-
 /// A name's object, and the directory it was found in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<S: IdDomain> {
@@ -465,18 +472,6 @@ pub type Target = Box<[u8]>;
 
 /// The bytes that were written, and the change of the file.
 pub type Written<S> = Changed<u32, S>;
-
-/// The mode of creating a regular file (RFC 1813, 3.3.8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Create<S: IdDomain> {
-    /// A file of that name is taken as it is, but for its size if `set` gives one.
-    Unchecked(SetAttr<S>),
-    /// A file of that name is [`Status::Exist`].
-    Guarded(SetAttr<S>),
-    /// A file of that name is [`Status::Exist`] unless it was made with this same verifier, which
-    /// outlives a restart: the call was a retry then.
-    Exclusive([u8; 8]),
-}
 
 /// An object that is neither file, directory nor link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,11 +5,12 @@ use crate::limits::HANDLE_BYTES_MAX;
 use crate::{Result, Status};
 
 /// A backend's handle of one of its objects: opaque bytes, kept inline, valid as long as the object
-/// lives, over renames and restarts. It has not been checked against any export.
+/// lives, over renames and restarts. It has not been checked against any export. A file system that
+/// names its objects by more bytes has a [`crate::HandleTable`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Handle {
     length: u8,
-    /// Zeros stand behind the handle's own bytes: what is copied and compared is of one length.
+    /// Zeros stand behind the handle's own bytes, so that copies and comparisons have one length.
     bytes: [u8; HANDLE_BYTES_MAX],
 }
 

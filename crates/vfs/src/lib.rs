@@ -19,15 +19,20 @@ mod acl;
 mod as_server;
 mod attr;
 mod change;
+mod create;
 mod cred;
 mod file_key;
 mod fs;
 mod handle;
+mod handle_table;
 mod id_domain;
+mod interrupt;
 pub mod layers;
 pub mod limits;
 mod local_locks;
 mod name;
+mod node;
+mod open_files;
 pub mod permission;
 mod read;
 mod status;
@@ -37,15 +42,23 @@ pub use acl::{Acl, AclEntry, AclKind, AclTag};
 pub use as_server::AsServer;
 pub use attr::{Attr, Device, FileType, Mode, SetAttr, SetTime, Time};
 pub use change::{Change, Changed};
+pub use create::Create;
 pub use cred::Cred;
 pub use file_key::FileKey;
 pub use fs::{
-    Create, Entry, Fs, Listed, Listing, Made, Node, Properties, Seek, Space, Special, Stability,
-    Target, Written, XattrMode,
+    Entry, Fs, Listed, Listing, Made, Properties, Seek, Space, Special, Stability, Target, Written,
+    XattrMode,
 };
 pub use handle::Handle;
+pub use handle_table::{HandleTable, LongName};
 pub use id_domain::{Disk, Gid, IdDomain, Uid, Wire};
+pub use interrupt::{Interrupt, Interruptible};
 pub use local_locks::{FileHold, LocalLocks, LocalUse, RangeLock};
 pub use name::Name;
+pub use node::Node;
+pub use open_files::{
+    DelegationKind, HeldLock, LockOutcome, LockOwner, LockRequest, OpenAccess, OpenEvent,
+    OpenFiles, OpenId, OpenedFile,
+};
 pub use read::{Data, Read, ReadInto};
 pub use status::{Result, Status};

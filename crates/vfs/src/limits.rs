@@ -10,6 +10,13 @@ pub const LINK_TARGET_BYTES_MAX: usize = 4095;
 /// export's header (version, export id, MAC) takes 16 of them.
 pub const HANDLE_BYTES_MAX: usize = 48;
 
+/// Longest name in bytes that another server gives an object: what NFSv4 carries (NFS4_FHSIZE; RFC
+/// 8881, 3.1).
+pub const LONG_HANDLE_BYTES_MAX: usize = 128;
+
+/// Most such names that a [`crate::HandleTable`] remembers by default: about 64 MiB.
+pub const LONG_HANDLES_MAX: usize = 262_144;
+
 /// Most supplementary groups of one caller: what the Linux kernel takes (`NGROUPS_MAX`). AUTH_SYS
 /// carries 16; the rest can come from the server's own group database (`manage_gids`).
 pub const GROUPS_MAX: usize = 65_536;

@@ -308,6 +308,7 @@ mod tests {
             atime: Default::default(),
             mtime: Default::default(),
             ctime: Default::default(),
+            change: 0,
         }
     }
 

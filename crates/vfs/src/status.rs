@@ -61,6 +61,9 @@ pub enum Status {
     BadType,
     /// Try again later: the answer waits for something slow.
     Delay,
+    /// The caller was interrupted while it waited for another machine: the operation may have been
+    /// done or not.
+    Interrupted,
     /// The object is a symbolic link, where none is allowed.
     SymLink,
     /// The byte range is locked by another.
@@ -105,6 +108,7 @@ impl fmt::Display for Status {
             Self::ServerFault => "server fault",
             Self::BadType => "type not supported",
             Self::Delay => "try again later",
+            Self::Interrupted => "interrupted",
             Self::SymLink => "is a symbolic link",
             Self::Locked => "byte range is locked",
             Self::NoXattr => "no such extended attribute",

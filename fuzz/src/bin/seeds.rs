@@ -2,6 +2,8 @@
 
 #[path = "seeds/compounds.rs"]
 mod compounds;
+#[path = "seeds/grants.rs"]
+mod grants;
 #[path = "seeds/lives.rs"]
 mod lives;
 #[path = "seeds/locks.rs"]
@@ -32,15 +34,25 @@ const TOML: &[(&str, &str)] = &[
     ("wrong", "[server]\nport = 99999\nlisten = 7\n[[export]]\npth = \"\"\n"),
 ];
 
+/// When the input begins to replace the client's bytes, and the input.
+const TLS: &[(&str, &[u8])] = &[
+    ("hello", &[0, 0x16, 3, 1, 0, 5, 1, 0, 0, 1, 0]),
+    ("second_flight", &[1, 0x14, 3, 3, 0, 1, 1, 0x17, 3, 3, 0, 1, 0]),
+    // Data, a KeyUpdate that asks for one, an empty record, close_notify.
+    ("data", b"\x02\x17\x04data\x16\x05\x18\0\0\x01\x01\x17\0\x15\x02\x01\0"),
+];
+
 const ROOT: NfsFh3<'static> = Opaque(b"fh\0\0");
 const FILE: NfsFh3<'static> = Opaque(b"fh\0\x01");
 
 fn main() -> std::io::Result<()> {
     texts("exports", EXPORTS)?;
     texts("toml", TOML)?;
+    TLS.iter().try_for_each(|(name, bytes)| write("tls", name, bytes))?;
     mounts()?;
     nfs3s()?;
     compounds::all()?;
+    grants::all()?;
     lives::all()?;
     locks::all()?;
     strangers::all()?;

@@ -69,7 +69,7 @@ impl Known {
         self.stateids[usize::from(which) % self.stateids.len()]
     }
 
-    /// A request of its session, so many after the last one.
+    /// A SEQUENCE of the victim's session, whose sequenceid is `ahead` above the last one's.
     pub(super) const fn sequence(&self, ahead: u32) -> Sequence4args {
         let (sessionid, sequenceid) = (self.session, self.sequenceid + ahead);
         Sequence4args { sessionid, sequenceid, slotid: 0, highest_slotid: 0, cachethis: false }

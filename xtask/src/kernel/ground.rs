@@ -75,6 +75,15 @@ impl Ground {
         fs::read_to_string(&path).with_context(|| format!("the guest left no {}", path.display()))
     }
 
+    /// The log of the server.
+    ///
+    /// # Errors
+    /// If it has written none.
+    pub(super) fn server_log(&self) -> Result<String> {
+        let path = self.folder.join("server/server.log");
+        fs::read_to_string(&path).with_context(|| format!("no log {}", path.display()))
+    }
+
     /// Removes it all.
     pub(super) fn clear(self) {
         // Files that cannot be removed stay under target/ and disturb nothing.

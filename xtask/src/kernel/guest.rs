@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use super::kernels::Image;
 use super::network::{Network, SERVER};
 
 /// Most bytes of a guest's output that are shown.
@@ -26,6 +27,8 @@ pub(super) struct Orders<'a> {
     pub(super) command: &'a str,
     /// More variables of its environment.
     pub(super) variables: Vec<(&'static str, String)>,
+    /// The kernel that it boots.
+    pub(super) image: &'a Image,
     /// The library preloaded into its kernel.
     pub(super) preload: &'a Path,
     /// True if its console is this terminal.
@@ -63,8 +66,9 @@ impl Guest {
         let kernel = kernel_arguments(&folder, &device, orders);
         // Its own pid namespace: when the shell, its first process, dies, so does all of the guest.
         // The kernel is not that first process, which could not abort when it panics.
-        let before = ["unshare", "--pid", "--fork", "--kill-child=SIGKILL"];
-        let shell = ["sh", "-c", "\"$@\"; exit $?", "sh"];
+        let before = ["unshare", "--mount", "--pid", "--fork", "--kill-child=SIGKILL"];
+        let script = host_script(orders)?;
+        let shell = ["sh", "-c", &script, "sh"];
         let program: Vec<&str> =
             before.into_iter().chain(shell).chain(kernel.iter().map(String::as_str)).collect();
         let mut command = network.command(&program);
@@ -145,13 +149,26 @@ fn write_folder(orders: &Orders<'_>) -> Result<()> {
     fs::write(folder.join("command"), orders.command)?;
     let terminal = u8::from(orders.terminal);
     let mut env = format!(
-        "export ADDRESS={} SERVER={SERVER} TERMINAL={terminal} INPUT= TOOLS=\n",
-        address(orders.number)
+        "export ADDRESS={} SERVER={SERVER} TERMINAL={terminal} INPUT= TOOLS= HANDSHAKE_AS=\n\
+         export MODULES='{}' SYSTEM='{}'\n",
+        address(orders.number),
+        orders.image.modules.display(),
+        orders.image.system().unwrap_or_default().display()
     );
     for (name, value) in &orders.variables {
         env += &format!("export {name}='{value}'\n");
     }
     Ok(fs::write(folder.join("env"), env)?)
+}
+
+/// The shell script that runs the kernel on this machine; its arguments are the kernel's.
+fn host_script(orders: &Orders<'_>) -> Result<String> {
+    // One process binds all of the newer C library: no program starts while half of it is there.
+    let before = match orders.image.libc_table(&orders.folder)? {
+        Some(table) => format!("mount --all --fstab '{}' || exit; ", table.display()),
+        None => String::new(),
+    };
+    Ok(format!("{before}\"$@\"; exit $?"))
 }
 
 fn kernel_arguments(folder: &Path, device: &str, orders: &Orders<'_>) -> Vec<String> {
@@ -161,7 +178,8 @@ fn kernel_arguments(folder: &Path, device: &str, orders: &Orders<'_>) -> Vec<Str
     let preload = format!("LD_PRELOAD={}", orders.preload.display());
     // Bound at the start: the kernel's stacks are too small for the binding of symbols.
     let mut arguments = vec!["env".into(), "LD_BIND_NOW=1".into(), preload];
-    let kernel = ["linux.uml", MEMORY, "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"];
+    arguments.push(orders.image.program.display().to_string());
+    let kernel = [MEMORY, "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"];
     arguments.extend(kernel.map(str::to_owned));
     arguments.extend([
         format!("init={folder}/init.sh"),

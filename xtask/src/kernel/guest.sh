@@ -8,6 +8,34 @@ mount_export() {
     [ "$(grep -c xprt: /proc/self/mountstats)" -ge "$connections" ]
 }
 
+# Has tlshd make the handshakes of this host by NAME.conf, which the test has written; the next
+# call has another tlshd do so.
+handshake_as() {
+    if [ -e /run/tlshd.pid ]; then
+        kill "$(cat /run/tlshd.pid)"
+        while [ -e "/proc/$(cat /run/tlshd.pid)" ]; do sleep 0.05; done
+    else
+        # Those that are not there are built into the kernel.
+        for module in tls gcm ctr ghash_generic seqiv ccm chacha20poly1305; do
+            modprobe -q -d /run/kernel "$module" || true
+        done
+    fi
+    LD_LIBRARY_PATH=/mnt/system/usr/lib/x86_64-linux-gnu /mnt/system/usr/sbin/tlshd \
+        --stderr --config "/mnt/input/tls/$1.conf" >> /mnt/job/tlshd.log 2>&1 &
+    echo $! > /run/tlshd.pid
+    # It serves once a socket of generic netlink has joined a group.
+    until awk '$2 == 16 && $4 != "00000000"' /proc/net/netlink | grep -q .; do sleep 0.05; done
+}
+
+# Asks the machine of the server for something (see wishes.rs), and waits until it is done.
+ask() {
+    echo "$1" > /mnt/job/ask.new
+    mv /mnt/job/ask.new /mnt/job/ask
+    until [ -e /mnt/job/told ]; do sleep 0.05; done
+    cat /mnt/job/told
+    rm /mnt/job/told
+}
+
 # Unmounts and mounts again, so that the next reads go to the server.
 remount_export() {
     cd /

@@ -11,16 +11,18 @@ mount -t tmpfs shm /dev/shm
 job=$(sed 's/.*comity_job=\([^ ]*\).*/\1/' /proc/cmdline)
 for folder in /run /mnt /tmp /var/tmp /var/lib/nfs; do mount -t tmpfs tmpfs "$folder"; done
 chmod 1777 /tmp /var/tmp
-mkdir -p /mnt/nfs /mnt/job /mnt/input /mnt/tools
+mkdir -p /mnt/nfs /mnt/job /mnt/input /mnt/tools /mnt/system
 mount -t hostfs none /mnt/job -o "$job"
 . /mnt/job/env
 mount -t hostfs none /mnt/input -o "$INPUT"
 mount -t hostfs none /mnt/tools -o "$TOOLS" 2> /dev/null # only some tests have tools
+# Programs and libraries that came with a newer kernel.
+[ -z "$SYSTEM" ] || mount -t hostfs none /mnt/system -o "$SYSTEM"
 
 # Modules of this kernel, in a folder of their own: the host need not have /lib/modules.
 release=$(uname -r)
 mkdir -p /run/kernel/lib/modules/"$release"
-mount -t hostfs none /run/kernel/lib/modules/"$release" -o /usr/lib/uml/modules/"$release"
+mount -t hostfs none /run/kernel/lib/modules/"$release" -o "$MODULES/$release"
 modprobe -d /run/kernel nfsv3
 modprobe -d /run/kernel nfsv4
 
@@ -42,6 +44,7 @@ mount --bind /run/resolv.conf /etc/resolv.conf
 : > /mnt/job/now
 date -s "@$(stat -c %.Y /mnt/job/now)" > /dev/null
 
+[ -z "$HANDSHAKE_AS" ] || (. /mnt/job/guest.sh && handshake_as "$HANDSHAKE_AS")
 cd /tmp
 if [ "$TERMINAL" = 1 ]; then
     setsid -c sh /mnt/job/command < /dev/console > /dev/console 2>&1

@@ -6,7 +6,6 @@ use super::network::Network;
 
 /// Programs a test or its guests call.
 const PROGRAMS: &[&str] = &[
-    "linux.uml",
     "ip",
     "setpriv",
     "unshare",
@@ -26,9 +25,6 @@ const PROGRAMS: &[&str] = &[
 pub(super) fn missing() -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some("they need root, for network namespaces".into());
-    }
-    if !Path::new("/usr/lib/uml/modules").exists() {
-        return Some("no modules of a guest kernel (Debian: user-mode-linux)".into());
     }
     if !Path::new("/dev/net/tun").exists() {
         return Some("no /dev/net/tun for the guests' network".into());

@@ -10,10 +10,15 @@ use clap::ValueEnum;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::ground::output;
+use super::keys::{Keys, Xprtsec};
 use super::network::{Network, SERVER};
 
 /// Longest time a server may take to listen, or to end when it is told to.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Arguments of `comity serve` for the key `server` of a test.
+pub(super) const KEY_ARGUMENTS: &[&str] =
+    &["--tls-cert", "INPUT/tls/server.crt", "--tls-key", "INPUT/tls/server.key"];
 
 /// The server to test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -41,14 +46,25 @@ pub(super) struct Places {
     pub(super) export: PathBuf,
     /// A folder for its configuration, state and log.
     pub(super) folder: PathBuf,
-    /// More arguments of `comity serve`.
+    /// The folder that guests see as /mnt/input.
+    pub(super) input: PathBuf,
+    /// The security that every export demands, by the key `server` of the test.
+    pub(super) tls: Option<Xprtsec>,
+    /// More arguments of `comity serve`; `INPUT` stands for the input folder.
     pub(super) arguments: &'static [&'static str],
 }
 
 impl Places {
-    /// Writes the exports file; `TOP` stands for the exported folder.
+    /// Writes the exports file; `TOP` stands for the exported folder, `{NAME}` for the public
+    /// key of that name.
     fn configure(&self, exports: &str) -> Result<()> {
-        let text = exports.replace("TOP", &self.export.display().to_string());
+        let end = format!("{})", self.tls.map_or("", Xprtsec::option));
+        let text = exports.replace("TOP", &self.export.display().to_string()).replace(')', &end);
+        let mut parts = text.split(['{', '}']);
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        while let (Some(name), Some(rest)) = (parts.next(), parts.next()) {
+            text += &format!("{}{rest}", Keys::below(&self.input)?.public_key(name)?);
+        }
         Ok(fs::write(self.exports(), text)?)
     }
 
@@ -93,9 +109,21 @@ impl<'a> Server<'a> {
     /// # Errors
     /// If it does not take them.
     pub(super) fn reload(&mut self, exports: &str, by_signal: bool) -> Result<()> {
+        self.places.configure(exports)?;
+        self.load(by_signal)
+    }
+
+    /// Has it read its exports and its key again, by `comity reload`.
+    ///
+    /// # Errors
+    /// If it does not take them.
+    pub(super) fn read_again(&mut self) -> Result<()> {
+        self.load(false)
+    }
+
+    fn load(&mut self, by_signal: bool) -> Result<()> {
         let (program, state) = (&self.places.program, self.places.folder.join("state"));
         let before = self.reloads()?;
-        self.places.configure(exports)?;
         if by_signal {
             kill_process(Pid::from_child(&self.child), Signal::HUP)?;
         } else {
@@ -114,6 +142,25 @@ impl<'a> Server<'a> {
     /// The number of reloads in its log.
     fn reloads(&self) -> Result<usize> {
         Ok(fs::read_to_string(self.log())?.matches("configuration reloaded").count())
+    }
+
+    /// Runs a script with `sh`. It finds the program in `$COMITY`, the state folder in `$STATE`,
+    /// the exported folder in `$EXPORT` and the folder of the guests in `$INPUT`.
+    ///
+    /// # Errors
+    /// If the script fails.
+    pub(super) fn administer(&self, script: &str) -> Result<String> {
+        let Places { program, export, folder, input, .. } = &self.places;
+        let variable = |name: &str, value: &Path| format!("{name}={}", value.display());
+        let variables = [
+            variable("COMITY", program),
+            variable("STATE", &folder.join("state")),
+            variable("EXPORT", export),
+            variable("INPUT", input),
+        ];
+        let mut arguments: Vec<&str> = variables.iter().map(String::as_str).collect();
+        arguments.extend(["sh", "-c", script]);
+        output("env", &arguments)
     }
 
     /// Fails if it has ended by itself.
@@ -158,7 +205,8 @@ impl<'a> Server<'a> {
             "3" => format!(",nolock,mountport={mountport},mountproto=tcp"),
             _ => String::new(),
         };
-        format!("vers={version},proto=tcp,port=2049,hard{own}")
+        let security = self.places.tls.map_or("", Xprtsec::option);
+        format!("vers={version},proto=tcp,port=2049,hard{own}{security}")
     }
 
     fn log(&self) -> PathBuf {
@@ -209,7 +257,10 @@ fn comity(places: &Places) -> Vec<String> {
         "--state-dir".into(),
         text(&places.folder.join("state")),
     ];
-    all.extend(places.arguments.iter().map(|&argument| argument.to_owned()));
+    let input = text(&places.input);
+    let keys = if places.tls.is_some() { KEY_ARGUMENTS } else { &[] };
+    let arguments = places.arguments.iter().chain(keys);
+    all.extend(arguments.map(|argument| argument.replace("INPUT", &input)));
     all
 }
 
@@ -232,4 +283,27 @@ fn ganesha(places: &Places) -> Result<Vec<String>> {
     );
     let before = ["unshare", "--mount", "--pid", "--fork", "--kill-child=SIGKILL", "sh", "-c"];
     Ok(before.into_iter().map(str::to_owned).chain([script]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::ground::Ground;
+    use crate::kernel::keys::NewKey;
+
+    #[test]
+    fn exports_name_the_folder_the_keys_and_the_security_of_the_test() {
+        let ground = Ground::new(&crate::root(), "test-exports").unwrap();
+        let (export, folder, input) = (ground.export(), ground.folder().into(), ground.input());
+        let (program, tls, arguments) = (PathBuf::new(), Some(Xprtsec::Mtls), &[][..]);
+        let places = Places { program, export, folder, input, tls, arguments };
+        let keys = Keys::of(&ground).unwrap();
+        keys.make(&NewKey::client("host-1")).unwrap();
+        places.configure("TOP/a key={host-1}(rw) 192.0.2.1(ro)\n").unwrap();
+        let (key, top) = (keys.public_key("host-1").unwrap(), ground.export());
+        let wanted =
+            format!("{}/a key={key}(rw,xprtsec=mtls) 192.0.2.1(ro,xprtsec=mtls)\n", top.display());
+        assert_eq!(fs::read_to_string(places.exports()).unwrap(), wanted);
+        ground.clear();
+    }
 }

@@ -7,17 +7,20 @@ mod copies;
 mod durable;
 mod fsx;
 mod git;
+mod grants;
 mod hosts;
 mod scarce;
 mod sites;
 mod smoke;
 mod sqlite;
 mod tar;
+mod tls;
 mod two;
 
 use anyhow::Result;
 
 use super::ground::Ground;
+use super::kernels::Kernel;
 
 /// Python module by which two guests meet.
 const MEETING: &str = include_str!("tests/meeting.py");
@@ -43,14 +46,19 @@ pub(super) struct Test {
     pub(super) script: &'static str,
     /// The version of NFS that the guests mount.
     pub(super) version: &'static str,
+    /// The kernel that it needs; nothing if it runs on any.
+    pub(super) kernel: Option<Kernel>,
+    /// False if not all of its connections can be secured by TLS: it says itself which are, or it
+    /// has locks of NFSv3, for which Linux has no TLS.
+    pub(super) takes_tls: bool,
     /// Number of guests that run it at once.
     pub(super) guests: u8,
     /// Number of times at most that the server is killed.
     pub(super) kills: u32,
-    /// The configurations that the server exports, `TOP` being the exported folder: one after the
-    /// other, as the first guest asks for them.
+    /// The configurations that the server exports, `TOP` being the exported folder and `{NAME}` the
+    /// public key of that name: one after the other, as the first guest asks for them.
     pub(super) exports: &'static [&'static str],
-    /// More arguments of `comity serve`.
+    /// More arguments of `comity serve`; `INPUT` stands for the folder that the guests get.
     pub(super) arguments: &'static [&'static str],
     /// Longest time for all of it, in seconds, on a slow machine.
     pub(super) seconds_max: u64,
@@ -67,6 +75,8 @@ impl Test {
         about: "",
         script: "",
         version: "3",
+        kernel: None,
+        takes_tls: true,
         guests: 1,
         kills: 0,
         exports: &["TOP 10.77.0.0/24(rw,sync,no_root_squash)\n"],
@@ -84,6 +94,11 @@ impl Test {
     /// The same over another version of NFS.
     const fn over(self, name: &'static str, version: &'static str) -> Self {
         Self { name, about: "the same over NFSv4", version, ..self }
+    }
+
+    /// The same on a certain kernel.
+    const fn on(self, name: &'static str, kernel: Kernel) -> Self {
+        Self { name, about: "the same on a newer kernel", kernel: Some(kernel), ..self }
     }
 
     /// The same with a server that is killed.
@@ -106,7 +121,10 @@ const CORE: &[&str] = &[
     "fsx-nconnect",
     "fsync-kill",
     "git-4.1",
+    "grants-6.12",
     "hosts",
+    "mtls-6.12",
+    "mtls-two-6.12",
     "scarce-4.1",
     "sites",
     "sites-4.1",
@@ -114,11 +132,18 @@ const CORE: &[&str] = &[
     "smoke-4.0",
     "smoke-4.1",
     "smoke-4.2",
+    "smoke-6.12",
+    "smoke-7.2",
     "smoke-kill",
     "smoke-kill-4.1",
     "sqlite-4.0",
     "sqlite-kill",
     "tar-4.2",
+    "tls-6.12",
+    "tls-kill-6.12",
+    "tls-made-6.12",
+    "tls-refused-6.12",
+    "tls-renewed-6.12",
     "two",
     "two-kill",
 ];
@@ -161,6 +186,8 @@ pub(super) const ALL: &[Test] = &[
     smoke::TEST.over("smoke-4.0", "4.0"),
     smoke::TEST.over("smoke-4.1", "4.1"),
     smoke::TEST.over("smoke-4.2", "4.2"),
+    smoke::TEST.over("", "4.2").on("smoke-6.12", Kernel::Linux6_12),
+    smoke::TEST.over("", "4.2").on("smoke-7.2", Kernel::Linux7_2),
     smoke::TEST.over("", "4.1").killed("smoke-kill-4.1", 6),
     build::TEST.over("", "4.1").killed("build-kill-4.1", 6),
     tar::TEST.over("", "4.1").killed("tar-kill-4.1", 6),
@@ -172,6 +199,17 @@ pub(super) const ALL: &[Test] = &[
     scarce::TEST,
     scarce::TEST.over("scarce-4.2", "4.2"),
     hosts::TEST,
+    hosts::TEST.on("hosts-6.12", Kernel::Linux6_12),
+    clients::TEST.over("", "4.2").on("clients-7.2", Kernel::Linux7_2),
+    tls::ALL[0],
+    tls::ALL[1],
+    tls::ALL[2],
+    tls::ALL[3],
+    tls::ALL[4],
+    tls::ALL[5],
+    tls::ALL[6],
+    grants::ALL[0],
+    tls::ALL[7],
 ];
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ use anyhow::{Result, ensure};
 
 use super::ground::Ground;
 use super::guest::{End, Guest, Orders};
+use super::kernels::{Image, Images, Kernel};
+use super::keys::{Keys, Xprtsec};
 use super::network::Network;
 use super::server::{Peer, Places, Server};
 use super::tests::Test;
@@ -34,10 +36,23 @@ pub(super) struct Setting {
     pub(super) peer: Peer,
     /// The program `comity`.
     pub(super) program: PathBuf,
+    /// The kernels of the run.
+    pub(super) images: Images,
+    /// The kernel of tests that do not name one.
+    pub(super) kernel: Kernel,
+    /// The security of all connections, if they are to be secured.
+    pub(super) tls: Option<Xprtsec>,
     /// The library preloaded into the guests' kernels.
     pub(super) preload: PathBuf,
     /// True if folders stay after success.
     pub(super) keep: bool,
+}
+
+impl Setting {
+    /// The kernel that the guests of a test boot.
+    fn image(&self, test: &Test) -> Result<&Image> {
+        self.images.get(test.kernel.unwrap_or(self.kernel))
+    }
 }
 
 /// Runs a test; returns a remark for the line that reports success.
@@ -51,6 +66,9 @@ pub(super) fn run(setting: &Setting, test: &Test) -> Result<String> {
         test.name
     );
     let ground = Ground::new(&setting.root, test.name)?;
+    if setting.tls.is_some() {
+        Keys::of(&ground)?.equip_all(test.guests)?;
+    }
     (test.prepare)(&ground)?;
     let network = Network::new()?;
     let places = places(setting, test, &ground);
@@ -58,7 +76,7 @@ pub(super) fn run(setting: &Setting, test: &Test) -> Result<String> {
     let kills = work(setting, test, &ground, (&network, &mut server))?;
     server.stop()?;
     (test.verify)(&ground)?;
-    let note = note(test, &ground, kills);
+    let note = note(setting, test, &ground, kills)?;
     if !setting.keep {
         ground.clear();
     }
@@ -70,6 +88,8 @@ fn places(setting: &Setting, test: &Test, ground: &Ground) -> Places {
         program: setting.program.clone(),
         export: ground.export(),
         folder: ground.folder().join("server"),
+        input: ground.input(),
+        tls: setting.tls,
         arguments: test.arguments,
     }
 }
@@ -84,7 +104,7 @@ fn work(
     let most = Duration::from_secs(test.seconds_max);
     let mut guests = Vec::new();
     for number in 1..=test.guests {
-        let orders = orders(setting, test, ground, (number, server.options(test.version)));
+        let orders = orders(setting, test, ground, (number, server.options(test.version)))?;
         guests.push(Guest::start(network, &orders, most)?);
     }
     let mut killer = Killer { left: test.kills, done: 0, next: None, guests: test.guests };
@@ -185,7 +205,7 @@ fn orders<'a>(
     test: &'a Test,
     ground: &Ground,
     (number, options): (u8, String),
-) -> Orders<'a> {
+) -> Result<Orders<'a>> {
     let text = |path: &Path| path.display().to_string();
     let repeats = if test.kills > 0 { REPEATS } else { "0" };
     let variables = vec![
@@ -197,23 +217,34 @@ fn orders<'a>(
         ("NUMBER", number.to_string()),
         ("GUESTS", test.guests.to_string()),
         ("REPEATS", repeats.to_owned()),
+        ("SECURITY", setting.tls.map_or("", Xprtsec::option).to_owned()),
+        ("HANDSHAKE_AS", setting.tls.map_or_else(String::new, |_| format!("guest-{number}"))),
     ];
-    Orders {
+    Ok(Orders {
         folder: ground.guest(number),
         number,
         command: test.script,
         variables,
+        image: setting.image(test)?,
         preload: &setting.preload,
         terminal: false,
-    }
+    })
 }
 
-fn note(test: &Test, ground: &Ground, kills: u32) -> String {
-    if test.kills == 0 {
-        return String::new();
+fn note(setting: &Setting, test: &Test, ground: &Ground, kills: u32) -> Result<String> {
+    let mut notes = Vec::new();
+    if test.kernel.unwrap_or(setting.kernel) != Kernel::Installed {
+        notes.push(format!("Linux {}", setting.image(test)?.release()?));
     }
-    let repeated = ground.written("repeated").unwrap_or_default();
-    format!("{kills} server kills, {} steps repeated", repeated.lines().count())
+    if let Some(xprtsec) = setting.tls {
+        notes.push(xprtsec.option().trim_start_matches(',').to_owned());
+    }
+    if test.kills > 0 {
+        let repeated = ground.written("repeated").unwrap_or_default();
+        let repeated = repeated.lines().count();
+        notes.push(format!("{kills} server kills, {repeated} steps repeated"));
+    }
+    Ok(notes.join(", "))
 }
 
 /// Boots one guest with the export mounted and a shell on this terminal.
@@ -227,7 +258,7 @@ pub(super) fn shell(setting: &Setting) -> Result<()> {
     let network = Network::new()?;
     let places = places(setting, &test, &ground);
     let server = Server::start(&network, setting.peer, places, test.exports[0])?;
-    let mut orders = orders(setting, &test, &ground, (1, server.options(test.version)));
+    let mut orders = orders(setting, &test, &ground, (1, server.options(test.version)))?;
     orders.terminal = true;
     let mut guest = Guest::start(&network, &orders, Duration::from_secs(test.seconds_max))?;
     while guest.poll()?.is_none() {

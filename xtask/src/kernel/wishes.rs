@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use super::ground::{Ground, output};
 use super::guest::Guest;
+use super::keys::{Keys, SERVER_NAME};
 use super::server::Server;
 
 /// Longest time in seconds that a process here may take.
@@ -35,11 +36,22 @@ pub(super) fn grant(
         }
         // A process of this machine works in the exported folder.
         ("local", script) => local(ground, script)?,
+        // Commands of `comity` on this machine.
+        ("admin", script) => server.administer(script)?,
+        // The server gets another key while it runs.
+        ("renew", name) => renew(ground, server, name)?,
         _ => bail!("a guest sent the unknown request `{}`", wish.trim()),
     };
     let draft = ground.folder().join("told");
     fs::write(&draft, told)?;
     fs::rename(draft, ground.guest(1).join("told")).context("answer a guest")
+}
+
+/// Puts a key of the test in the place of the server's, and has the server read it.
+fn renew(ground: &Ground, server: &mut Server<'_>, name: &str) -> Result<String> {
+    Keys::of(ground)?.replace(SERVER_NAME, name)?;
+    server.read_again()?;
+    Ok(String::new())
 }
 
 fn local(ground: &Ground, script: &str) -> Result<String> {

@@ -11,7 +11,7 @@ use crate::{kernel, tidy};
 
 use super::command::{judge, patient, run};
 use super::verdict::Verdict;
-use super::{Task, deny, fuzz, packages};
+use super::{Task, Trials, deny, fuzz, packages};
 
 /// When a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,8 +137,20 @@ fn deny_step(task: &Task<'_>) -> Result<Verdict> {
 }
 
 fn kernel_tests(task: &Task<'_>) -> Result<Verdict> {
-    let run = if task.extent.all_trials { kernel::Run::all() } else { kernel::Run::core() };
-    let tally = kernel::run(task.root, &run)?;
+    let runs = match task.extent.trials {
+        Trials::Core => vec![kernel::Run::core()],
+        Trials::All => vec![kernel::Run::all(), kernel::Run::over_tls()],
+        Trials::On(kernel) => vec![kernel::Run::on(kernel)],
+    };
+    let mut verdict = Verdict::default();
+    for run in runs {
+        verdict.add(trials(task.root, &run)?);
+    }
+    Ok(verdict)
+}
+
+fn trials(root: &Path, run: &kernel::Run) -> Result<Verdict> {
+    let tally = kernel::run(root, run)?;
     let names = |tests: &[&str]| tests.iter().map(ToString::to_string).collect();
     let skipped = tally.skipped.iter().map(|(test, why)| format!("{test}: {why}"));
     Ok(Verdict {

@@ -14,7 +14,7 @@ use syn::{Item, UseTree};
 use super::Finding;
 use super::sources::{Source, Tree};
 use super::tables::{Counts, allowed};
-use graph::{Graph, Place};
+use graph::{Graph, UseLine};
 
 /// The modules in cycles of every crate.
 pub(super) fn measure(tree: &Tree) -> Counts {
@@ -91,7 +91,7 @@ fn graph(tree: &Tree, folder: &str, root: &Source) -> Graph {
         };
         for (path, line) in paths::of(&source.syntax, &module) {
             if let Some(other) = names.home(&path).filter(|other| **other != top) {
-                graph.add(&top, other, Place { path: source.path.clone(), line });
+                graph.add(&top, other, UseLine { path: source.path.clone(), line });
             }
         }
     }

@@ -32,26 +32,30 @@ const CRATES: &[Room] = &[
     Room { name: "xdr-derive", floor: 0, uses: These(&[]) },
     Room { name: "vfs", floor: 0, uses: These(&[]) },
     Room { name: "ranges", floor: 0, uses: These(&[]) },
-    Room { name: "keynote", floor: 0, uses: These(&[]) },
+    Room { name: "keys", floor: 0, uses: These(&[]) },
     // words
+    Room { name: "keynote", floor: 1, uses: These(&["keys"]) },
     Room { name: "rpc", floor: 1, uses: These(&["xdr"]) },
     Room { name: "proto", floor: 1, uses: These(&["xdr"]) },
     Room { name: "idmap", floor: 1, uses: These(&["vfs", "ranges"]) },
     Room { name: "cloak", floor: 1, uses: These(&["vfs", "ranges"]) },
     Room { name: "conformance", floor: 1, uses: These(&["vfs"]) },
     // identity
-    Room { name: "credential", floor: 2, uses: These(&["rpc", "vfs", "xdr"]) },
+    Room { name: "credential", floor: 2, uses: These(&["rpc", "vfs", "xdr", "keys"]) },
+    Room { name: "grants", floor: 2, uses: These(&["vfs", "keys", "keynote"]) },
     // rules
     Room {
         name: "export",
         floor: 3,
-        uses: These(&["vfs", "ranges", "credential", "idmap", "cloak"]),
+        uses: These(&["vfs", "ranges", "keys", "credential", "grants", "idmap", "cloak"]),
     },
     Room { name: "state", floor: 3, uses: These(&["vfs", "proto", "credential"]) },
+    Room { name: "tls", floor: 3, uses: These(&["vfs", "credential", "keys"]) },
     // coherence
-    Room { name: "coherence", floor: 4, uses: These(&["vfs", "export", "state"]) },
+    Room { name: "coherence", floor: 4, uses: These(&["vfs", "credential", "export", "state"]) },
     // verbs: never a neighbour
-    Room { name: "store", floor: 5, uses: These(&["vfs", "state"]) },
+    Room { name: "store", floor: 5, uses: These(&["vfs", "keys", "keynote", "grants", "state"]) },
+    Room { name: "granting", floor: 5, uses: Below },
     Room { name: "nfs3", floor: 5, uses: Below },
     Room { name: "nfs4", floor: 5, uses: Below },
     Room {

@@ -10,7 +10,8 @@ use walkdir::{DirEntry, WalkDir};
 const SKIPPED: &[&str] = &["target", ".git", "corpus", "artifacts", "snapshots"];
 
 /// Endings of the files that are read as text.
-const TEXT: &[&str] = &["rs", "toml", "lock", "md", "sh", "py", "c", "yml", "service", "exports"];
+const TEXT: &[&str] =
+    &["rs", "toml", "lock", "md", "sh", "py", "c", "yml", "service", "exports", "txt"];
 
 /// Everything a rule may look at.
 pub(super) struct Tree {

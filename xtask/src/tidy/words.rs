@@ -18,6 +18,7 @@ const BANNED: &[(&str, &str)] = &[
     ("attentive", "callback_layer"),
     ("crew", "thread_pool"),
     ("deed", "operation"),
+    ("desk", "event_loop, sequencing"),
     ("dice", "rng"),
     ("errand", "rpc_client, request"),
     ("farewell", "close_reason"),
@@ -100,7 +101,7 @@ fn check_comments(tree: &Tree, table: &Counts, findings: &mut Vec<Finding>) {
 }
 
 /// `state` for a file below `crates/state`, else the first folder.
-fn crate_of(path: &str) -> String {
+pub(super) fn crate_of(path: &str) -> String {
     let path = path.strip_prefix("crates/").unwrap_or(path);
     path.split('/').next().unwrap_or_default().to_owned()
 }

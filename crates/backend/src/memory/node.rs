@@ -97,6 +97,7 @@ impl State {
             atime,
             mtime,
             ctime,
+            change: ctime.change(),
         }
     }
 

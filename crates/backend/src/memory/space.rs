@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_is_given_back() {
+    fn the_space_of_a_dropped_object_is_given_back() {
         let account = Account::new(10, 1);
         let mut charge = account.open().unwrap();
         assert!(matches!(account.open(), Err(Status::NoSpc)), "one object only");

@@ -66,14 +66,14 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_is_to_be_tried_again() {
+    fn a_passing_error_is_delay() {
         for errno in [Errno::MFILE, Errno::NFILE, Errno::NOMEM] {
             assert_eq!(status(errno), Status::Delay);
         }
     }
 
     #[test]
-    fn what_is_unknown_is_the_mediums_fault() {
+    fn an_unknown_error_is_the_mediums_fault() {
         assert_eq!(status(Errno::from_raw_os_error(4_000)), Status::Io);
         assert_eq!(status(Errno::IO), Status::Io);
     }

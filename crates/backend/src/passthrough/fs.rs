@@ -63,6 +63,10 @@ impl Fs for Passthrough {
         Passthrough::parent(self, cred, dir)
     }
 
+    fn directories_of(&self, node: &Handle) -> Result<Vec<Handle>> {
+        Passthrough::directories_of(self, node)
+    }
+
     fn readlink(&self, _cred: &Cred<Disk>, node: &Handle) -> Result<(Target, Attr<Disk>)> {
         Passthrough::readlink(self, node)
     }

@@ -18,6 +18,14 @@ pub(crate) const DESCRIPTORS_DEFAULT: usize = 262_144;
 /// Descriptors given back at once when the process has none left.
 pub(crate) const DESCRIPTORS_RELIEF: usize = 64;
 
+/// Attempts to open an object. The pauses between them, from a millisecond on, each twice as long
+/// as the one before, are 127 ms together: longer than a thread waits for a processor or a disk,
+/// unless something is broken.
+pub(crate) const OPEN_ATTEMPTS_MAX: u32 = 10;
+
+/// Attempts after which the processor is only left to other threads for a moment.
+pub(crate) const OPEN_YIELDS: u32 = 3;
+
 /// Time within which a write and a commit count as quick turns.
 pub(crate) const WRITER_TURN: Duration = Duration::from_secs(1);
 
@@ -106,6 +114,6 @@ pub(crate) const MOUNTS_INTERVAL: Duration = Duration::from_secs(1);
 /// index.
 pub(crate) const TRUNCATE_BYTES_SLOW: u64 = 1 << 30;
 
-/// Entries of a directory that a listing looks at before it leaves its desk: up to 10 ms, and more
-/// than a page with attributes has.
+/// Entries of a directory that a listing looks at before it leaves its event loop to another
+/// thread: up to 10 ms, and more than a page with attributes has.
 pub(crate) const LISTED_INLINE_MAX: usize = 2_048;

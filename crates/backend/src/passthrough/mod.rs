@@ -18,6 +18,7 @@ mod mounts;
 mod open;
 
 pub use capabilities::Capabilities;
+pub use directory::place::handle_of;
 pub use handles::descriptors::Descriptors;
 pub use handles::siblings::Siblings;
 pub use open::{OpenError, PassthroughOptions};

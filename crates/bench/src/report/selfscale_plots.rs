@@ -14,7 +14,7 @@ const CHECKED: &str = "Random workloads were predicted from the graphs and measu
     the line, both are the same.";
 
 /// A target with what is known of it.
-struct Known<'a> {
+struct PlottedTarget<'a> {
     number: usize,
     name: &'a str,
     recorded: &'a Recorded,
@@ -25,7 +25,7 @@ struct Known<'a> {
 
 /// Puts it all on the page.
 pub(super) fn shapes(page: &mut Page, found: &[(String, Recorded)]) {
-    let known: Vec<Known<'_>> = found
+    let known: Vec<PlottedTarget<'_>> = found
         .iter()
         .enumerate()
         .filter_map(|(number, (name, it))| know(number, name, it))
@@ -56,7 +56,7 @@ pub(super) fn findings(found: &[(String, Recorded)]) -> Vec<String> {
     known.map(|one| sentence(&one)).collect()
 }
 
-fn sentence(one: &Known<'_>) -> String {
+fn sentence(one: &PlottedTarget<'_>) -> String {
     let families = one.model.families();
     let level = |family: &Family| {
         let plateau = family.plateau;
@@ -80,11 +80,11 @@ fn sentence(one: &Known<'_>) -> String {
     format!("selfscale: {} has {count} ({}); {worth}", one.name, levels.join(", "))
 }
 
-fn know<'a>(number: usize, name: &'a str, recorded: &'a Recorded) -> Option<Known<'a>> {
+fn know<'a>(number: usize, name: &'a str, recorded: &'a Recorded) -> Option<PlottedTarget<'a>> {
     let model = recorded.model()?;
     let exploration = recorded.exploration.as_ref()?;
     let check = recorded.check(&model);
-    Some(Known { number, name, recorded, exploration, model, check })
+    Some(PlottedTarget { number, name, recorded, exploration, model, check })
 }
 
 /// A value on an axis.
@@ -95,7 +95,7 @@ fn value(axis: Axis) -> fn(f64) -> String {
     }
 }
 
-fn focal_table(known: &[Known<'_>]) -> Table {
+fn focal_table(known: &[PlottedTarget<'_>]) -> Table {
     let titles = Axis::ALL.map(|axis| axis.title().to_owned());
     let more = ["turns", "within 5 %"].map(str::to_owned);
     let heads = ["target".to_owned()].into_iter().chain(titles).chain(more).collect();
@@ -134,8 +134,8 @@ fn throughput() -> Direction {
     }
 }
 
-fn over_bytes(known: &[Known<'_>]) -> Svg {
-    let curve = |one: &Known<'_>| {
+fn over_bytes(known: &[PlottedTarget<'_>]) -> Svg {
+    let curve = |one: &PlottedTarget<'_>| {
         let curve = one.model.families()[0].curve(Axis::UniqueBytes);
         series((one.name, one.number), curve)
     };
@@ -180,7 +180,7 @@ fn series((name, number): (&str, usize), curve: &Curve) -> Series {
     Series { name: name.to_owned(), number, style: Style::Joined, points: points.collect() }
 }
 
-fn plateau_table(known: &[Known<'_>]) -> Table {
+fn plateau_table(known: &[PlottedTarget<'_>]) -> Table {
     let heads = ["target", "plateau", "from", "to", "throughput", "form"].map(str::to_owned);
     let caption = "Plateaus: regions of about equal throughput over uniqueBytes";
     let mut table = Table::new(caption, heads.to_vec());
@@ -203,7 +203,7 @@ fn plateau_table(known: &[Known<'_>]) -> Table {
     table
 }
 
-fn family(one: &Known<'_>, axis: Axis) -> Svg {
+fn family(one: &PlottedTarget<'_>, axis: Axis) -> Svg {
     let curves = one.model.families().iter().enumerate().map(|(number, family)| {
         let name = format!("at {}", number::bytes(family.focal.get(Axis::UniqueBytes)));
         series((&name, number), family.curve(axis))
@@ -230,8 +230,8 @@ fn family(one: &Known<'_>, axis: Axis) -> Svg {
     chart.draw()
 }
 
-fn checks(page: &mut Page, known: &[Known<'_>]) {
-    let checked: Vec<(&Known<'_>, &SelfCheck)> =
+fn checks(page: &mut Page, known: &[PlottedTarget<'_>]) {
+    let checked: Vec<(&PlottedTarget<'_>, &SelfCheck)> =
         known.iter().filter_map(|one| Some((one, one.check.as_ref()?))).collect();
     if checked.is_empty() {
         return;
@@ -247,8 +247,8 @@ fn checks(page: &mut Page, known: &[Known<'_>]) {
     page.add(check_table(&checked).html());
 }
 
-fn scatter(checked: &[(&Known<'_>, &SelfCheck)]) -> Svg {
-    let points = |(one, check): &(&Known<'_>, &SelfCheck)| {
+fn scatter(checked: &[(&PlottedTarget<'_>, &SelfCheck)]) -> Svg {
+    let points = |(one, check): &(&PlottedTarget<'_>, &SelfCheck)| {
         let spot = |each: &crate::selfscale::Check| {
             let (x, y) = (each.measured.throughput(), each.prediction.throughput);
             let told = (number::bytes_per_second(y), number::bytes_per_second(x));
@@ -287,7 +287,7 @@ fn scatter(checked: &[(&Known<'_>, &SelfCheck)]) -> Svg {
     chart.draw()
 }
 
-fn check_table(checked: &[(&Known<'_>, &SelfCheck)]) -> Table {
+fn check_table(checked: &[(&PlottedTarget<'_>, &SelfCheck)]) -> Table {
     let heads =
         ["target", "workloads", "error, median", "error, 90th percentile", "on plateaus, median"];
     let caption = "Errors of predictions";

@@ -53,7 +53,7 @@ fn part(text: &str) -> Result<f64, String> {
 }
 
 /// A target whose model is known.
-struct Known {
+struct PredictedTarget {
     result: PathBuf,
     target: String,
     model: Model,
@@ -101,10 +101,10 @@ pub fn both(before: &Path, after: &Path) -> Result<String> {
 }
 
 /// The models of a result, one for each target.
-fn models(path: &Path) -> Result<Vec<Known>> {
+fn models(path: &Path) -> Result<Vec<PredictedTarget>> {
     let outcome = Store::read(path)?;
     let place = path.display();
-    let found: Result<Vec<Known>> = recorded(&outcome)?
+    let found: Result<Vec<PredictedTarget>> = recorded(&outcome)?
         .into_iter()
         .map(|(target, recorded)| {
             let model = recorded.model().with_context(|| {
@@ -113,7 +113,7 @@ fn models(path: &Path) -> Result<Vec<Known>> {
                 )
             })?;
             let check = recorded.check(&model);
-            Ok(Known { result: path.to_path_buf(), target, model, check })
+            Ok(PredictedTarget { result: path.to_path_buf(), target, model, check })
         })
         .collect();
     let found = found?;
@@ -137,8 +137,12 @@ pub fn recorded(outcome: &Outcome) -> Result<Vec<(String, Recorded)>> {
 
 /// The workloads to predict: the one asked for, or else each model's own focal point, so that two
 /// results are predicted on either's.
-fn points(known: &[Known], first: &Known, wanted: &[(Axis, f64)]) -> Vec<(String, Point)> {
-    let own = |known: &Known| {
+fn points(
+    known: &[PredictedTarget],
+    first: &PredictedTarget,
+    wanted: &[(Axis, f64)],
+) -> Vec<(String, Point)> {
+    let own = |known: &PredictedTarget| {
         let family = &known.model.families()[0];
         (format!("focal point of {}", known.target), family.focal)
     };
@@ -154,7 +158,7 @@ fn points(known: &[Known], first: &Known, wanted: &[(Axis, f64)]) -> Vec<(String
     vec![("as asked".to_owned(), point)]
 }
 
-fn text(known: &[Known], first: &Known, wanted: &[(Axis, f64)]) -> String {
+fn text(known: &[PredictedTarget], first: &PredictedTarget, wanted: &[(Axis, f64)]) -> String {
     let mut out = String::new();
     for (name, point) in points(known, first, wanted) {
         let _ = writeln!(out, "workload, {name}:");
@@ -167,7 +171,7 @@ fn text(known: &[Known], first: &Known, wanted: &[(Axis, f64)]) -> String {
     out
 }
 
-fn tell(out: &mut String, known: &Known, found: &Prediction, base: f64) {
+fn tell(out: &mut String, known: &PredictedTarget, found: &Prediction, base: f64) {
     let throughput = number::bytes_per_second(found.throughput);
     let _ = writeln!(
         out,
@@ -197,7 +201,7 @@ fn factors(found: &Prediction) -> String {
 }
 
 /// Warnings about the predictions.
-fn caveats(known: &Known, found: &Prediction) -> Vec<String> {
+fn caveats(known: &PredictedTarget, found: &Prediction) -> Vec<String> {
     let mut out = Vec::new();
     if found.is_between {
         out.push("between two plateaus, where predictions are bad".to_owned());
@@ -221,7 +225,7 @@ fn caveats(known: &Known, found: &Prediction) -> Vec<String> {
     out
 }
 
-fn json(known: &[Known], wanted: &[(Axis, f64)]) -> Result<String> {
+fn json(known: &[PredictedTarget], wanted: &[(Axis, f64)]) -> Result<String> {
     let [first, ..] = known else { bail!("no target to predict for") };
     let mut list = Vec::new();
     for (name, point) in points(known, first, wanted) {

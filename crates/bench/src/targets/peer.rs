@@ -28,7 +28,7 @@ pub enum Peer {
 
 /// The resources that live as long as a target that was started.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct StartedTarget {
     /// Stopped before the folder goes.
     running: Mutex<Running>,
     _folder: TempDir,
@@ -40,7 +40,7 @@ enum Running {
     Ganesha(Ganesha),
 }
 
-impl Kept {
+impl StartedTarget {
     /// Returns whether it still runs.
     pub(super) fn check(&self) -> Result<()> {
         match &mut *self.running.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -139,7 +139,7 @@ fn start_comity(
         format!("{name} does not come up: {said}")
     });
     let root = come_up?;
-    let kept = Kept { running: Mutex::new(Running::Comity(server)), _folder: folder };
+    let kept = StartedTarget { running: Mutex::new(Running::Comity(server)), _folder: folder };
     let durability = match own.in_memory {
         true => "memory: nothing outlives the server".to_owned(),
         false => format!("sync export on {}", filesystem_of(export)),
@@ -205,7 +205,7 @@ fn start_ganesha(
             server::enter((address, version), caller(), path)?
         }
     };
-    let kept = Kept { running: Mutex::new(Running::Ganesha(running)), _folder: folder };
+    let kept = StartedTarget { running: Mutex::new(Running::Ganesha(running)), _folder: folder };
     Ok(NfsTarget {
         name: name.to_owned(),
         address,

@@ -32,7 +32,7 @@ pub struct NfsTarget {
     /// The metrics page, where it is a comity that the harness started.
     pub(super) metrics: Option<SocketAddr>,
     /// The resources that end with the target: the server's process, its folder.
-    pub(super) kept: Option<super::peer::Kept>,
+    pub(super) kept: Option<super::peer::StartedTarget>,
 }
 
 impl NfsTarget {

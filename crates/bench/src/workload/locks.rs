@@ -144,7 +144,7 @@ fn large(context: &Context<'_>, name: &str) -> Result<(Driver, OpenFile, u64)> {
     Ok((driver, file, bytes))
 }
 
-/// The first half of each of so many equal stretches.
+/// Divides a file of `bytes` into `ranges` equal parts and returns the first half of each.
 fn pieces(bytes: u64, ranges: u64) -> Result<Vec<Range>> {
     ensure!((1..=bytes / 2).contains(&ranges), "--ranges: from 1 to half of --file-size");
     let stretch = bytes / ranges;

@@ -21,13 +21,14 @@ use comity_proto::nfs4::{
 use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
 
 use super::PATIENCE;
+use super::line::Line;
 use super::raw::{number, opaque};
 
 const CALLBACKS: u32 = 0x4000_0000;
 
 /// A client with one session over one connection, callbacks too.
 pub struct Four {
-    stream: TcpStream,
+    stream: Line,
     uid: u32,
     xid: u32,
     pub clientid: u64,
@@ -79,7 +80,8 @@ impl Four {
     }
 
     /// The same on a connection that is there.
-    pub fn try_on(stream: TcpStream, uid: u32, name: &str) -> Result<Self, Nfsstat4> {
+    pub fn try_on(stream: impl Into<Line>, uid: u32, name: &str) -> Result<Self, Nfsstat4> {
+        let stream = stream.into();
         let (recalled, probed, session) = (Vec::new(), false, Sessionid4::default());
         let mut client =
             Self { stream, uid, xid: 1, clientid: 0, session, seqid: 0, recalled, probed };
@@ -119,6 +121,27 @@ impl Four {
         let made: CreateSession4resok = result(&mut Decoder::new(&made));
         (self.session, self.seqid) = (made.sessionid, 0);
         Ok(())
+    }
+
+    /// Somebody who has learned the session, on another connection.
+    pub fn with_session_on(&self, stream: impl Into<Line>) -> Self {
+        Self {
+            stream: stream.into(),
+            uid: self.uid,
+            xid: 100,
+            clientid: self.clientid,
+            session: self.session,
+            seqid: self.seqid,
+            recalled: Vec::new(),
+            probed: false,
+        }
+    }
+
+    /// BIND_CONN_TO_SESSION of this connection, in both directions.
+    pub fn bind(&mut self) -> Result<(), Nfsstat4> {
+        const BOTH_OR_FORE: u32 = 3;
+        let args = [&self.session[..], &BOTH_OR_FORE.to_be_bytes(), &[0; 4]].concat();
+        self.compound(&[(op::BIND_CONN_TO_SESSION, args)]).map(|_| ())
     }
 
     /// Opens a file by its path for `access`; makes it if it is not there.
@@ -338,14 +361,14 @@ impl Four {
     /// The next record, if one begins in time.
     fn record(&mut self, patience: Duration) -> Option<Vec<u8>> {
         let mut mark = [0; 4];
-        self.stream.set_read_timeout(Some(patience)).unwrap();
+        self.stream.set_read_timeout(patience);
         match self.stream.read(&mut mark[..1]) {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                 return None;
             }
             read => assert_eq!(read.unwrap(), 1, "the server hung up"),
         }
-        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        self.stream.set_read_timeout(PATIENCE);
         self.stream.read_exact(&mut mark[1..]).unwrap();
         let mut record = vec![0; (u32::from_be_bytes(mark) & 0x7fff_ffff) as usize];
         self.stream.read_exact(&mut record).unwrap();

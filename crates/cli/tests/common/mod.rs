@@ -8,6 +8,7 @@
 )]
 
 pub mod four;
+pub mod line;
 pub mod raw;
 
 use std::fs;

@@ -8,13 +8,14 @@ use std::path::Path;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
 use super::PATIENCE;
+use super::line::Line;
 
 pub const MOUNT: u32 = 100_005;
 pub const NFS: u32 = 100_003;
 
 /// A connection.
 pub struct Raw {
-    stream: TcpStream,
+    stream: Line,
     xid: u32,
     uid: u32,
 }
@@ -34,9 +35,27 @@ impl Raw {
 
     /// A client at another address of the loopback network.
     pub fn connect_from(source: [u8; 4], port: u16, uid: u32) -> Self {
-        let stream = stream_from(source, port);
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self::on(stream_from(source, port), uid)
+    }
+
+    /// A client on a connection that is there.
+    pub fn on(stream: impl Into<Line>, uid: u32) -> Self {
+        let stream = stream.into();
+        stream.set_read_timeout(PATIENCE);
         Self { stream, xid: 7, uid }
+    }
+
+    /// READ of the beginning of a file.
+    pub fn read(&mut self, handle: &[u8]) -> Result<Vec<u8>, u32> {
+        let mut arguments = Vec::new();
+        opaque(&mut arguments, handle);
+        arguments.extend([0; 8]);
+        number(&mut arguments, 1 << 20);
+        let results = self.call(NFS, 6, &arguments);
+        status(&results)?;
+        // Behind the status: attributes, count, end of file.
+        let attributes = if results[4..8] == [0, 0, 0, 1] { 84 } else { 0 };
+        Ok(taken(&results[8 + attributes + 8..]).to_vec())
     }
 
     /// MNT: the handle of a path, or the status that refuses it.
@@ -106,6 +125,15 @@ impl Raw {
         status(&self.call(NFS, 1, &arguments))
     }
 
+    /// The owner of an object, as GETATTR tells it.
+    pub fn owner(&mut self, handle: &[u8]) -> u32 {
+        let mut arguments = Vec::new();
+        opaque(&mut arguments, handle);
+        let results = self.call(NFS, 1, &arguments);
+        assert_eq!(status(&results), Ok(()));
+        u32::from_be_bytes(results[16..20].try_into().unwrap())
+    }
+
     /// COMMIT of a file: the write verifier.
     pub fn commit(&mut self, handle: &[u8]) -> [u8; 8] {
         let mut arguments = Vec::new();
@@ -126,7 +154,12 @@ impl Raw {
 
     /// The auth_stat of a call that is denied by an AUTH_ERROR.
     pub fn denied(&mut self, program: u32, procedure: u32) -> u32 {
-        let reply = self.ask(program, procedure, &[]);
+        self.denied_with(program, procedure, &[])
+    }
+
+    /// The same for a call with arguments.
+    pub fn denied_with(&mut self, program: u32, procedure: u32, arguments: &[u8]) -> u32 {
+        let reply = self.ask(program, procedure, arguments);
         assert_eq!(reply[4..16], [1, 1, 1].map(u32::to_be_bytes).concat(), "reply, denied");
         u32::from_be_bytes(reply[16..].try_into().unwrap())
     }

@@ -30,7 +30,8 @@ const CONFLICTS: [u32; 3] = [op::GETATTR, op::NVERIFY, op::VERIFY];
 pub(crate) enum Session {
     /// Behind a SEQUENCE of the victim's session.
     OfVictim,
-    /// Behind one of a session of its own, whose number is filled in when it is sent.
+    /// Behind a SEQUENCE of the attacker's own session, whose sequenceid is filled in when it is
+    /// sent.
     Own,
 }
 

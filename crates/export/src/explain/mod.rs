@@ -14,8 +14,9 @@ use comity_credential::Credential;
 use comity_vfs::{Cred, Status, Wire};
 
 use crate::export::Entry;
+use crate::key_identity::KeyIdentity;
 use crate::resolved_caller::ResolvedCaller;
-use crate::{Export, Location, Plan, Refusal, RuleSource, Rules, View};
+use crate::{Channels, Export, Location, Plan, Refusal, RuleSource, Rules, View};
 
 /// An operation on an object that somebody asks about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +121,13 @@ impl Chain {
         let (rules, origin) = self.client((plan, export), question.from)?;
         self.ids(rules, origin, &question.caller);
         let claimed = Credential::Sys(question.caller.clone());
-        let resolved = ResolvedCaller::of(export, rules, question.from, &claimed, &Arc::default());
+        let resolved = ResolvedCaller::of(
+            export,
+            rules,
+            (question.from, &KeyIdentity::None(None)),
+            &claimed,
+            &Arc::default(),
+        );
         let resolved = resolved.inspect_err(|_| self.add("caller", "is refused", None))?;
         let path = question.path.strip_prefix(&question.export).unwrap_or(&question.path);
         let view = View::of(plan, Arc::new(resolved));
@@ -154,7 +161,11 @@ impl Chain {
                 let domain = origin.and_then(|origin| origin.domain.as_ref());
                 let domain = domain.map(|name| format!(" of domain {name}")).unwrap_or_default();
                 let port = if rules.secure { ", from a port below 1024" } else { "" };
-                let text = format!("{from} comes in as {client}{domain}{port}");
+                let channels = match rules.channels {
+                    Channels::ALL => String::new(),
+                    channels => format!(", by xprtsec={channels} only"),
+                };
+                let text = format!("{from} comes in as {client}{domain}{port}{channels}");
                 self.add("client", text, origin.map(|origin| &origin.place));
                 Ok((rules, origin))
             }

@@ -3,7 +3,8 @@ use crate::limits::LINE_BYTES_MAX;
 /// A line and column, both counted from 1.
 pub(super) type At = (u32, u32);
 
-/// A byte of a word: what it is, whether it stands there as itself and may so be a sign, and where.
+/// A byte of a word and its place. A byte that is `plain`, neither quoted nor escaped, may be a
+/// sign of the grammar.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Letter {
     pub(super) byte: u8,

@@ -3,15 +3,15 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use comity_credential::Flavor;
+use comity_credential::{ChannelKind, Flavor};
 use comity_vfs::{Gid, Uid};
 
 use super::idmap_options::{
     IdmapOptions, cloak_groups, cloak_users, map_default, map_groups, map_users,
 };
-use crate::Location;
 use crate::export_spec::{Fsid, Terms};
 use crate::path::normal;
+use crate::{Channels, KeyUse, Location};
 
 /// An option there is.
 #[derive(Debug)]
@@ -278,20 +278,22 @@ pub(crate) const OPTIONS: &[Choice] = &[
     ),
     valued(
         "sec",
-        Argument::Needed("sys, none, or both as sys:none"),
+        Argument::Needed("sys, none, key, or several as sys:none"),
         "sec",
         sec,
-        "`sys`, the default, and `none` (everybody is anonymous); `krb5`, `krb5i`, `krb5p` are \
-         refused: Kerberos is not spoken. A second `sec=` in one list is refused: rules by flavor \
-         are not kept",
+        "`sys`, the default, and `none` (everybody is anonymous); `key` lets in callers that have \
+         proved a key by TLS, as the user of an account or by what was granted to the key; \
+         `sys:key` takes others by their numbers. `krb5`, `krb5i`, `krb5p` are refused: Kerberos \
+         is not spoken. A second `sec=` in one list is refused: rules by flavor are not kept",
     ),
     valued(
         "xprtsec",
-        Argument::Needed("none"),
+        Argument::Needed("none, tls, mtls, or several as tls:mtls"),
         "xprtsec",
         xprtsec,
-        "`none`; `tls` and `mtls` are refused: RPC with TLS is not spoken yet, and who asks for \
-         it must not get plain text",
+        "calls must come without TLS (`none`), by TLS (`tls`), or by TLS of a client that has \
+         proved a key (`mtls`); several of them, and all by default. MOUNT tells the handle of the \
+         export in clear, as Linux asks for it so",
     ),
     flag(
         "root_squash",
@@ -436,30 +438,48 @@ fn mount_point(draft: &mut Draft, value: &str) -> Result<(), String> {
 }
 
 fn sec(draft: &mut Draft, value: &str) -> Result<(), String> {
-    let mut flavors = Vec::new();
+    let (mut flavors, mut has_key) = (Vec::new(), false);
     for name in value.split(':') {
         let flavor = match name {
+            "key" if has_key => return Err("flavor key stands twice".into()),
+            "key" => {
+                has_key = true;
+                continue;
+            }
             "sys" | "unix" => Flavor::SYS,
             "none" | "null" => Flavor::NONE,
             "krb5" | "krb5i" | "krb5p" => {
                 return Err(format!("{name} is refused: Kerberos is not spoken"));
             }
-            _ => return Err(format!("unknown flavor {name:?}: expected sys or none")),
+            _ => return Err(format!("unknown flavor {name:?}: expected sys, none or key")),
         };
         if flavors.contains(&flavor) {
             return Err(format!("flavor {name} stands twice"));
         }
         flavors.push(flavor);
     }
+    draft.terms.rules.key_use = match (has_key, flavors.is_empty()) {
+        (false, _) => KeyUse::AccountsOnly,
+        (true, false) => KeyUse::Preferred,
+        (true, true) => KeyUse::Only,
+    };
+    if flavors.is_empty() {
+        // A caller with a key is not asked for anything beside the key.
+        flavors = vec![Flavor::SYS, Flavor::NONE];
+    }
     set(&mut draft.terms.rules.flavors, flavors)
 }
 
-fn xprtsec(_: &mut Draft, value: &str) -> Result<(), String> {
-    match value.split(':').find(|name| *name != "none") {
-        None => Ok(()),
-        Some(name @ ("tls" | "mtls")) => {
-            Err(format!("{name} is refused: RPC with TLS is not spoken yet"))
+fn xprtsec(draft: &mut Draft, value: &str) -> Result<(), String> {
+    let mut channels = Channels::NONE;
+    for name in value.split(':') {
+        let kind = ChannelKind::ALL.into_iter().find(|kind| kind.name() == name);
+        let unknown = || format!("unknown transport security {name:?}: expected none, tls or mtls");
+        let with = channels.with(kind.ok_or_else(unknown)?);
+        if with == channels {
+            return Err(format!("{name} stands twice"));
         }
-        Some(name) => Err(format!("unknown transport security {name:?}: expected none")),
+        channels = with;
     }
+    set(&mut draft.terms.rules.channels, channels)
 }

@@ -1,4 +1,4 @@
-use comity_credential::Flavor;
+use comity_credential::{ChannelKind, Flavor};
 use comity_vfs::{Cred, Gid, Uid};
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::export_spec::{ClientSpec, Escaped, ExportSpec, Fsid, Settings, Terms}
 use comity_cloak::{Cloak, Entry, Mask, Owned, Sign};
 use comity_idmap::{IdMap, IdMapBuilder, Ids, MapDefault, Range, Rule, Squash};
 
-use crate::{Client, Location, RuleSource, Rules, Severity, limits};
+use crate::{Channels, Client, KeyUse, Location, RuleSource, Rules, Severity, limits};
 
 fn parse(text: &[u8]) -> (Vec<ExportSpec>, Vec<crate::Diagnostic>) {
     let mut diagnostics = Diagnostics::default();
@@ -111,7 +111,9 @@ fn errors_say_where_and_what() {
         ("/a h(subtree_check)", "e:1:6: option subtree_check is refused: it breaks files"),
         ("/a h(sec=krb5p)", "e:1:6: option sec: krb5p is refused: Kerberos"),
         ("/a h(sec=sys:sys)", "e:1:6: option sec: flavor sys stands twice"),
-        ("/a h(xprtsec=tls)", "e:1:6: option xprtsec: tls is refused"),
+        ("/a h(xprtsec=tls:tls)", "e:1:6: option xprtsec: tls stands twice"),
+        ("/a h(xprtsec=ssl)", "e:1:6: option xprtsec: unknown transport security \"ssl\""),
+        ("/a cert=a@b(ro)", "e:1:4: client \"cert=a@b\": expected the absolute path"),
         ("/a h(range_map_uid=1)", "e:1:6: option range_map_uid: \"1\" is no map: expected C1"),
         ("/a h(range_map_uid=a:1)", "e:1:6: option range_map_uid: \"a\" is no id"),
         ("/a h(range_map_uid=1-:1)", "e:1:6: option range_map_uid: \"\" is no id"),
@@ -306,6 +308,8 @@ fn client() -> impl Strategy<Value = Client> {
         "@[a-z][a-z0-9-]{0,8}",
         "[a-z][a-z0-9]{0,5}(\\.[a-z][a-z0-9]{0,5}){0,3}",
         "[a-z?*]{1,5}\\*\\.[a-z]{1,5}(\\[[a-f][g-k]\\])?",
+        "cert=(\\*\\.)?[a-z]{1,5}(@/[a-z]{1,5})?",
+        "ca=/[a-z]{1,5}",
     ];
     text.prop_map(|text| Client::parse(&text).unwrap())
 }
@@ -334,6 +338,11 @@ fn cloak() -> impl Strategy<Value = Cloak> {
     proptest::collection::vec(entry, 0..4).prop_map(|entries| Cloak::new(&entries).0)
 }
 
+/// The flavors of callers who are known by their keys alone.
+fn both() -> Vec<Flavor> {
+    vec![Flavor::SYS, Flavor::NONE]
+}
+
 fn rules() -> impl Strategy<Value = Rules> {
     let squash = prop_oneof![Just(Squash::None), Just(Squash::Root), Just(Squash::All)];
     let flavors = proptest::sample::subsequence(vec![Flavor::SYS, Flavor::NONE], 1..=2);
@@ -341,13 +350,20 @@ fn rules() -> impl Strategy<Value = Rules> {
         prop_oneof![Just(MapDefault::Squash), Just(MapDefault::Pass), Just(MapDefault::Deny)];
     let ids = (0..u32::MAX, 0..u32::MAX, default, map(), map());
     let rooms = (cloak(), any::<bool>(), any::<bool>());
+    let channels = proptest::sample::subsequence(ChannelKind::ALL.to_vec(), 1..=3);
+    let channels =
+        channels.prop_map(|kinds| kinds.into_iter().fold(Channels::NONE, Channels::with));
+    let keys = prop_oneof![Just(KeyUse::AccountsOnly), Just(KeyUse::Preferred), Just(KeyUse::Only)];
+    let flavors = (flavors, channels, keys);
     (any::<(bool, bool, bool, bool)>(), squash, flavors, ids, rooms).prop_map(
         |((read_only, sync, secure, readdirplus), squash, flavors, ids, rooms)| Rules {
             read_only,
             sync,
             secure,
             readdirplus,
-            flavors,
+            flavors: if flavors.2 == KeyUse::Only { both() } else { flavors.0 },
+            channels: flavors.1,
+            key_use: flavors.2,
             ids: Ids {
                 squash,
                 anonymous: Cred::new(Uid::new(ids.0), Gid::new(ids.1)),

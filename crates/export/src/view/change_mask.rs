@@ -13,26 +13,20 @@ impl View<'_> {
     }
 
     /// Returns whether a file may be delegated. Where clients must not cache for several users,
-    /// only a file that is hidden from nobody may be.
+    /// only a file that is hidden from nobody may be. To who acts by grants no file is: a client
+    /// with a delegation would not ask again, and would not see the right end.
     ///
     /// # Errors
     /// [`comity_vfs::Status`].
     pub fn may_be_delegated(&self, node: &Node) -> Result<bool> {
+        if self.resolved.holder().is_some() {
+            return Ok(false);
+        }
         if !self.rules().no_client_cache || !self.is_cloaked() {
             return Ok(true);
         }
         let attr = self.fs().getattr(node.handle())?;
         Ok(self.rules().cloak.covering(attr.uid, attr.gid).is_none())
-    }
-
-    /// The nanoseconds at which the caller sees an object modified and changed.
-    #[inline(always)]
-    pub(super) fn moments(&self, attr: &Attr<Disk>) -> (u32, u32) {
-        if !self.looks_changed(attr) {
-            return own_moments(attr);
-        }
-        let nanoseconds = self.resolved.export().moment_nanoseconds();
-        (nanoseconds, nanoseconds)
     }
 
     /// The ctime that a guard means which holds what the caller was shown: of a directory that

@@ -1,4 +1,5 @@
-use comity_vfs::Result;
+use comity_grants::Operation;
+use comity_vfs::{Result, Status};
 
 use super::{Node, View};
 
@@ -23,6 +24,10 @@ impl View<'_> {
     /// # Errors
     /// [`comity_vfs::Status`].
     pub fn owns(&self, node: &Node) -> Result<bool> {
-        self.fs().owns(self.cred(), node.handle())
+        match self.gate(node, Operation::SetAttributes) {
+            Ok(at) => at.fs.owns(at.cred, node.handle()),
+            Err(Status::Acces) => Ok(false),
+            Err(why) => Err(why),
+        }
     }
 }

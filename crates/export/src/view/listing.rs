@@ -1,8 +1,8 @@
 use std::ops::ControlFlow;
 
+use comity_grants::Operation;
 use comity_vfs::{Attr, Disk, Listed, Listing, Result, Status, Wire};
 
-use super::rights::OperationClass;
 use super::{Node, Seen, View};
 use crate::limits::LISTING_ENTRIES_MAX;
 
@@ -34,19 +34,19 @@ impl View<'_> {
         wanted: Listed,
         visit: &mut VisitSeen<'_>,
     ) -> Result<ListingPart> {
-        if self.is_cloaked() {
-            return self.readdir_cloaked(dir, cookie, visit);
+        if self.is_guarded() {
+            return self.readdir_guarded(dir, cookie, visit);
         }
         let mut visit = |listing: &Listing<'_, Disk>| match &listing.node {
             Some(node) => self.show(listing, node, visit),
             None => visit(listing, None),
         };
-        let fs = self.gate(dir, OperationClass::Read)?;
-        let attr = fs.readdir(self.cred(), dir.handle(), cookie, wanted, &mut visit)?;
+        let at = self.gate(dir, Operation::Read)?;
+        let attr = at.fs.readdir(at.cred, dir.handle(), cookie, wanted, &mut visit)?;
         Ok(ListingPart { dir: self.attr_out(&attr), rest: None })
     }
 
-    fn readdir_cloaked(
+    fn readdir_guarded(
         &self,
         dir: &Node,
         cookie: u64,
@@ -61,10 +61,11 @@ impl View<'_> {
             (left, last) = (left - 1, listing.cookie);
             // Without its object an entry cannot be judged.
             let Some(node) = &listing.node else { return ControlFlow::Continue(()) };
+            self.met(dir, listing.name, &node.handle);
             self.show(listing, node, visit)
         };
-        let (fs, nodes) = (self.gate(dir, OperationClass::Read)?, Listed::Nodes);
-        let attr = fs.readdir(self.cred(), dir.handle(), cookie, nodes, &mut visit)?;
+        let (at, nodes) = (self.gate(dir, Operation::Read)?, Listed::Nodes);
+        let attr = at.fs.readdir(at.cred, dir.handle(), cookie, nodes, &mut visit)?;
         Ok(ListingPart { dir: self.attr_out(&attr), rest })
     }
 

@@ -1,5 +1,6 @@
 //! The one place where a [`Node`] is made: of the root, or of what the cloak shows the caller.
 
+use comity_grants::Operation;
 use comity_vfs::{Attr, Disk, Handle, Result, Status, Wire};
 
 use super::View;
@@ -67,7 +68,7 @@ impl View<'_> {
     /// Lets in an object whose handle came off the wire. The root is not looked at.
     #[inline]
     pub(super) fn let_in(&self, Outside(handle): Outside) -> Result<Node> {
-        if self.is_cloaked() && handle != self.fs().root() {
+        if self.is_guarded() && handle != self.fs().root() {
             self.judge(&handle, &self.fs().getattr(&handle)?, Status::Stale)?;
         }
         Ok(Node(handle))
@@ -85,7 +86,24 @@ impl View<'_> {
     /// Refuses an object that the caller may not know of.
     #[inline(always)]
     fn judge(&self, handle: &Handle, attr: &Attr<Disk>, otherwise: Status) -> Result<()> {
-        if self.is_cloaked() && !self.shows(attr) { self.refuse(handle, otherwise) } else { Ok(()) }
+        if !self.is_guarded() {
+            return Ok(());
+        }
+        let known = match self.resolved.is_by_right() {
+            true => self.knows_by_right(handle, attr),
+            false => self.shows(self.cred(), attr),
+        };
+        if known { Ok(()) } else { self.refuse(handle, otherwise) }
+    }
+
+    /// Returns whether a caller who acts by grants may know of an object: by what was granted to
+    /// it, and by the cloak under the ids that it acts under. Where the export wants a key and the
+    /// caller proved none, as where NFSv3 is mounted in clear, it knows the root and nothing else.
+    #[cold]
+    fn knows_by_right(&self, handle: &Handle, attr: &Attr<Disk>) -> bool {
+        let pass = |holder| self.pass(holder, handle, Operation::Look).unwrap_or_default();
+        let cred = self.resolved.holder().and_then(pass);
+        cred.is_some_and(|cred| !self.is_cloaked() || self.shows(cred, attr))
     }
 
     #[cold]

@@ -1,35 +1,10 @@
 //! The gate that every verb passes on its way to the file system, with the object and the class of
 //! its operation. The rights of the export decide today.
 
-use comity_vfs::{Access, Fs, Result, Status};
+use comity_grants::Operation;
+use comity_vfs::{Access, Cred, Disk, Fs, Result, Status};
 
 use super::{Node, View};
-
-/// The class of an operation: the right that a caller needs for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OperationClass {
-    /// Learn what an object is like.
-    Look,
-    /// Read data or list a directory.
-    Read,
-    /// Find a name in a directory.
-    Search,
-    /// Change data.
-    Write,
-    /// Change attributes.
-    SetAttributes,
-    /// Put a name into a directory.
-    Create,
-    /// Take a name out of a directory.
-    Delete,
-}
-
-impl OperationClass {
-    /// Returns whether such an operation changes something.
-    const fn changes(self) -> bool {
-        matches!(self, Self::Write | Self::SetAttributes | Self::Create | Self::Delete)
-    }
-}
 
 /// A change that may be seen in a directory, before it is made.
 #[derive(Debug, Clone, Copy)]
@@ -42,34 +17,64 @@ pub(super) enum DirectoryChange<'n> {
     Move(&'n Node, &'n Node),
     /// The attributes of an object change, which may be a directory.
     Attributes(&'n Node),
+    /// The size of a file changes and no other attribute that a caller chooses.
+    Size(&'n Node),
+}
+
+/// The way to the file system of a caller who may do an operation.
+#[derive(Clone, Copy)]
+pub(super) struct Passage<'v> {
+    /// The file system that holds the object.
+    pub(super) fs: &'v dyn Fs,
+    /// The ids under which the operation is done there.
+    pub(super) cred: &'v Cred<Disk>,
+}
+
+impl Passage<'_> {
+    /// The same for an operation on two objects.
+    ///
+    /// # Errors
+    /// [`Status::XDev`] if the caller acts under other ids at the other object: clients copy then.
+    pub(super) fn together(self, other: Passage<'_>) -> Result<Self> {
+        if std::ptr::eq(self.cred, other.cred) { Ok(self) } else { Err(Status::XDev) }
+    }
 }
 
 impl View<'_> {
-    /// Returns the file system if the caller may do an operation of this class to this object. It
-    /// is asked for each operation, also of a file that was opened before. All objects of an export
-    /// have the same rights so far.
+    /// Returns the way to the file system if the caller may do an operation of this class to this
+    /// object. It is asked for each operation, also of a file that was opened before. For a caller
+    /// with ids of its own all objects of an export are the same here, for a key each object is
+    /// judged.
     ///
     /// # Errors
-    /// [`Status::RoFs`] for a change where the export is read-only.
+    /// [`Status::RoFs`] for a change where the export is read-only; [`Status::Acces`],
+    /// [`Status::Stale`] for a key that was not granted it.
     #[inline(always)]
-    pub(super) fn gate(&self, _object: &Node, class: OperationClass) -> Result<&dyn Fs> {
-        if class.changes() && self.rules().read_only { Err(Status::RoFs) } else { Ok(self.fs()) }
+    pub(super) fn gate(&self, object: &Node, class: Operation) -> Result<Passage<'_>> {
+        if class.changes() && self.rules().read_only {
+            return Err(Status::RoFs);
+        }
+        match self.resolved.holder() {
+            None => Ok(Passage { fs: self.fs(), cred: self.cred() }),
+            Some(holder) => self.gate_of_key(holder, object, class),
+        }
     }
 
-    /// Returns the file system if the caller may make this change. Every change of a directory is
-    /// known here before it is made.
+    /// Returns the way to the file system if the caller may make this change. Every change of a
+    /// directory is known here before it is made.
     ///
     /// # Errors
     /// The same.
-    pub(super) fn before_change(&self, change: DirectoryChange<'_>) -> Result<&dyn Fs> {
+    pub(super) fn before_change(&self, change: DirectoryChange<'_>) -> Result<Passage<'_>> {
         match change {
-            DirectoryChange::Add(dir) => self.gate(dir, OperationClass::Create),
-            DirectoryChange::Remove(dir) => self.gate(dir, OperationClass::Delete),
+            DirectoryChange::Add(dir) => self.gate(dir, Operation::Create),
+            DirectoryChange::Remove(dir) => self.gate(dir, Operation::Delete),
             DirectoryChange::Move(source, target) => {
-                self.gate(source, OperationClass::Delete)?;
-                self.gate(target, OperationClass::Create)
+                let from = self.gate(source, Operation::Delete)?;
+                self.gate(target, Operation::Create)?.together(from)
             }
-            DirectoryChange::Attributes(node) => self.gate(node, OperationClass::SetAttributes),
+            DirectoryChange::Attributes(node) => self.gate(node, Operation::SetAttributes),
+            DirectoryChange::Size(file) => self.gate(file, Operation::Write),
         }
     }
 

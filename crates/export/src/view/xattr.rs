@@ -1,6 +1,7 @@
+use comity_grants::Operation;
 use comity_vfs::{Acl, AclKind, Change, Changed, Name, Result, Seek, Status, Wire, XattrMode};
 
-use super::rights::{DirectoryChange, OperationClass};
+use super::rights::DirectoryChange;
 use super::{Clearance, Node, View};
 
 /// Verbs that only NFSv4 has a use for.
@@ -10,7 +11,7 @@ impl View<'_> {
     /// # Errors
     /// [`Status`].
     pub fn getacl(&self, node: &Node, kind: AclKind) -> Result<Option<Acl<Wire>>> {
-        let acl = self.gate(node, OperationClass::Look)?.getacl(node.handle(), kind)?;
+        let acl = self.gate(node, Operation::Look)?.fs.getacl(node.handle(), kind)?;
         Ok(acl.map(|acl| self.rules().ids.acl_out(self.resolved.caller(), &acl)))
     }
 
@@ -25,10 +26,10 @@ impl View<'_> {
         kind: AclKind,
         acl: Option<&Acl<Wire>>,
     ) -> Result<Change<Wire>> {
-        let fs = self.before_change(DirectoryChange::Attributes(node))?;
+        let at = self.before_change(DirectoryChange::Attributes(node))?;
         let acl = acl.map(|acl| self.rules().ids.acl_in(acl)).transpose();
         let acl = acl.map_err(|_| Status::BadOwner)?;
-        Ok(self.change_out(fs.setacl(self.cred(), node.handle(), kind, acl.as_ref())?))
+        Ok(self.change_out(at.fs.setacl(at.cred, node.handle(), kind, acl.as_ref())?))
     }
 
     /// See [`comity_vfs::Fs::getxattr`].
@@ -36,8 +37,11 @@ impl View<'_> {
     /// # Errors
     /// [`Status`].
     pub fn getxattr(&self, node: &Node, name: &[u8]) -> Result<Vec<u8>> {
-        let fs = self.gate(node, OperationClass::Read)?;
-        fs.getxattr(self.cred(), node.handle(), xattr_name(name)?)
+        if let Some(value) = self.grant_xattr(node, name)? {
+            return Ok(value);
+        }
+        let at = self.gate(node, Operation::Read)?;
+        at.fs.getxattr(at.cred, node.handle(), xattr_name(name)?)
     }
 
     /// See [`comity_vfs::Fs::setxattr`].
@@ -52,9 +56,9 @@ impl View<'_> {
         value: Option<&[u8]>,
         mode: XattrMode,
     ) -> Result<Change<Wire>> {
-        let fs = self.before_change(DirectoryChange::Attributes(node))?;
-        Ok(self.change_out(fs.setxattr(
-            self.cred(),
+        let at = self.before_change(DirectoryChange::Attributes(node))?;
+        Ok(self.change_out(at.fs.setxattr(
+            at.cred,
             node.handle(),
             xattr_name(name)?,
             value,
@@ -67,7 +71,8 @@ impl View<'_> {
     /// # Errors
     /// [`Status`].
     pub fn listxattr(&self, node: &Node) -> Result<Vec<Box<[u8]>>> {
-        self.gate(node, OperationClass::Look)?.listxattr(self.cred(), node.handle())
+        let at = self.gate(node, Operation::Read)?;
+        at.fs.listxattr(at.cred, node.handle())
     }
 
     /// See [`comity_vfs::Fs::seek`].
@@ -75,7 +80,8 @@ impl View<'_> {
     /// # Errors
     /// [`Status`].
     pub fn seek(&self, node: &Node, offset: u64, what: Seek) -> Result<u64> {
-        self.gate(node, OperationClass::Read)?.seek(self.cred(), node.handle(), offset, what)
+        let at = self.gate(node, Operation::Read)?;
+        at.fs.seek(at.cred, node.handle(), offset, what)
     }
 
     /// See [`comity_vfs::Fs::allocate`].
@@ -89,8 +95,8 @@ impl View<'_> {
         offset: u64,
         length: u64,
     ) -> Result<Change<Wire>> {
-        let fs = self.gate(node, OperationClass::Write)?;
-        Ok(self.change_out(fs.allocate(self.cred(), node.handle(), offset, length)?))
+        let at = self.gate(node, Operation::Write)?;
+        Ok(self.change_out(at.fs.allocate(at.cred, node.handle(), offset, length)?))
     }
 
     /// See [`comity_vfs::Fs::deallocate`].
@@ -104,8 +110,8 @@ impl View<'_> {
         offset: u64,
         length: u64,
     ) -> Result<Change<Wire>> {
-        let fs = self.gate(node, OperationClass::Write)?;
-        Ok(self.change_out(fs.deallocate(self.cred(), node.handle(), offset, length)?))
+        let at = self.gate(node, Operation::Write)?;
+        Ok(self.change_out(at.fs.deallocate(at.cred, node.handle(), offset, length)?))
     }
 
     /// See [`comity_vfs::Fs::copy`]; both nodes are of this export.
@@ -120,9 +126,9 @@ impl View<'_> {
         length: u64,
     ) -> Result<Changed<u64, Wire>> {
         let (from, to) = ((source.0.handle(), source.1), (target.0.handle(), target.1));
-        self.gate(source.0, OperationClass::Read)?;
-        let fs = self.gate(target.0, OperationClass::Write)?;
-        let Changed { value, change } = fs.copy(self.cred(), from, to, length)?;
+        let reading = self.gate(source.0, Operation::Read)?;
+        let at = self.gate(target.0, Operation::Write)?.together(reading)?;
+        let Changed { value, change } = at.fs.copy(at.cred, from, to, length)?;
         Ok(Changed { value, change: self.change_out(change) })
     }
 
@@ -138,9 +144,9 @@ impl View<'_> {
         length: u64,
     ) -> Result<Change<Wire>> {
         let (from, to) = ((source.0.handle(), source.1), (target.0.handle(), target.1));
-        self.gate(source.0, OperationClass::Read)?;
-        let fs = self.gate(target.0, OperationClass::Write)?;
-        Ok(self.change_out(fs.clone_range(self.cred(), from, to, length)?))
+        let reading = self.gate(source.0, Operation::Read)?;
+        let at = self.gate(target.0, Operation::Write)?.together(reading)?;
+        Ok(self.change_out(at.fs.clone_range(at.cred, from, to, length)?))
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn export(
     reply: &mut Encoder,
 ) -> Result<Answer, Stop> {
     request.arguments::<()>()?;
-    let offered = request.plan.offered(request.visitor.peer().ip());
+    let offered = request.plan.offered(request.visitor);
     offered.iter().for_each(|offered| line(offered, reply));
     reply.value(&false);
     Ok(Answer::new(Done::default()))

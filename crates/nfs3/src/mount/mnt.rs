@@ -18,7 +18,7 @@ pub(super) fn mnt(
     reply: &mut Encoder,
 ) -> Result<Answer, Stop> {
     let path = plain(request.arguments::<Dirpath<'_>>()?.0);
-    let (view, node) = request.enter_to_mount(Door::Path(&path))?;
+    let (view, node) = request.enter_to_mount(Door::Mount(&path))?;
     if view.getattr(&node)?.file_type != FileType::Directory {
         return Err(Status::NotDir.into());
     }

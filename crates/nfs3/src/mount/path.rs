@@ -29,7 +29,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_absolute_path_stays_as_it_is() {
+    fn a_relative_path_stays_as_it_is() {
         for path in [&b""[..], b"srv/pub", b"./srv", b"\xff"] {
             assert_eq!(plain(path), path);
         }

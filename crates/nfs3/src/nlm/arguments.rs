@@ -5,7 +5,7 @@ use std::sync::Arc;
 use comity_coherence::host_name;
 use comity_export::{Door, Node, View};
 use comity_proto::nlm::{Nlm4Lock, Nlm4Stats};
-use comity_state::{ByteRange, Client, Error, FileKey, HostLock, LockType, Origin};
+use comity_state::{ByteRange, Client, Error, FileKey, HostLock, LockType};
 use comity_vfs::{Access, ReadInto, Status};
 
 use super::Nlm;
@@ -57,8 +57,8 @@ impl Locked {
 
 /// The host that calls.
 pub(super) fn host(nlm: &Nlm, request: &Request<'_>) -> Result<Arc<Client>, Stop> {
-    let address = request.visitor.peer().ip();
-    let host = nlm.engine.host(nlm.now(), &host_name(address), Origin::of(address));
+    let visitor = request.visitor;
+    let host = nlm.engine.host(nlm.now(), &host_name(visitor), visitor.origin());
     let host = host.map_err(|_| Stop::Status(Status::Delay))?;
     host.set_server_address(request.visitor.local());
     Ok(host)
@@ -66,7 +66,7 @@ pub(super) fn host(nlm: &Nlm, request: &Request<'_>) -> Result<Arc<Client>, Stop
 
 /// The same, if it is known.
 pub(super) fn known_host(nlm: &Nlm, request: &Request<'_>) -> Option<Arc<Client>> {
-    let host = nlm.engine.known_host(nlm.now(), &host_name(request.visitor.peer().ip()))?;
+    let host = nlm.engine.known_host(nlm.now(), &host_name(request.visitor))?;
     host.set_server_address(request.visitor.local());
     Some(host)
 }

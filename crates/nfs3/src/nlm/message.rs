@@ -46,7 +46,9 @@ fn told(nlm: &Nlm, request: &Request<'_>, verb: Verb<Nlm>, procedure: u32) -> Re
     let answer = verb(nlm, request, &mut results)?;
     let (host, source) = (request.visitor.peer().ip().to_canonical(), request.visitor.local());
     let message = Message { host, source, procedure, arguments: results.bytes().to_vec() };
-    if let Some(messages) = &nlm.messages {
+    // The answer would go in clear.
+    let is_tls = request.visitor.channel().is_tls();
+    if let Some(messages) = nlm.messages.as_ref().filter(|_| !is_tls) {
         // A host that gets no answer asks again.
         let _ = messages.try_send(message);
     }

@@ -195,7 +195,7 @@ fn a_change_that_failed_waits_for_nothing() {
 }
 
 #[test]
-fn what_somebody_else_removes_before_the_barrier_was_done_all_the_same() {
+fn a_file_that_is_removed_before_the_barrier_was_made_all_the_same() {
     let world = furnished(Ground::default());
     let below = world.handle("d");
     let how = Createhow3::Guarded(Sattr3::default());

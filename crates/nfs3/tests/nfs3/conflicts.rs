@@ -114,8 +114,8 @@ impl Site {
 
     fn open(&self, client: &Arc<Client>, (share, claim): (Share, Claim)) -> Opened {
         let (owner, file, wish) = (&b"owner"[..], self.key(), DelegationWish::None);
-        let (caller, user, empties) = (client.caller(), None, false);
-        let open = Open { client, caller, owner, file, share, claim, wish, user, empties };
+        let (caller, user, grantee, empties) = (client.caller(), None, None, false);
+        let open = Open { client, caller, owner, file, share, claim, wish, user, grantee, empties };
         self.engine.open(NOW, &open).unwrap()
     }
 

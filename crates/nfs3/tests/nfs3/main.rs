@@ -17,6 +17,7 @@ mod reload;
 mod rendering;
 mod retries;
 mod script;
+mod sent;
 mod transcripts;
 mod transfers;
 mod world;

@@ -41,7 +41,7 @@ fn a_path_is_what_everybody_means_by_it() {
 }
 
 #[test]
-fn what_cannot_be_mounted_is_told_why() {
+fn a_refused_mount_says_why() {
     let world = world();
     assert_eq!(status(&world, b"/srv/pub/d\xff"), Mountstat3::Ok);
     assert_eq!(status(&world, b"/srv/pub/f"), Mountstat3::NotDir);
@@ -87,7 +87,7 @@ fn opaque(decoder: &mut Decoder<'_>) -> String {
 }
 
 #[test]
-fn who_has_mounted_what_is_told_until_it_is_unmounted() {
+fn mounts_are_listed_until_they_are_unmounted() {
     let world = world();
     let pair = |path: &str| ("127.0.0.1".to_owned(), path.to_owned());
     assert_eq!(dump(&world), [pair("/srv/pub"), pair("/srv/other")]);

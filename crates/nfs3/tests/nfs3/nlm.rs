@@ -70,7 +70,7 @@ impl Locals for Busy {
 }
 
 #[test]
-fn what_a_program_on_the_server_holds_is_denied_and_who_waits_asks_again() {
+fn a_lock_of_a_program_is_denied_and_a_waiting_host_asks_again() {
     let site = site_beside(true, Some(Arc::new(Busy)));
     assert_eq!(site.lock(1, (10, 10), false), Nlm4Stats::Denied);
     assert_eq!(site.lock(1, (10, 10), true), Nlm4Stats::DeniedGracePeriod);
@@ -174,7 +174,7 @@ fn a_test_tells_who_holds_what() {
 }
 
 #[test]
-fn who_waits_is_given_the_lock_and_may_decline_it() {
+fn a_waiting_host_is_given_the_lock_and_may_decline_it() {
     let (site, grants, grant) = granted_to_who_waited();
     assert_eq!(grant.address.to_string(), "127.0.0.1");
     let args = decoded::<Nlm4Testargs<'_>>(&grant.arguments);
@@ -187,7 +187,7 @@ fn who_waits_is_given_the_lock_and_may_decline_it() {
 
 /// Its own call came first and was answered: of the grant behind it, it knows nothing.
 #[test]
-fn who_has_asked_again_keeps_the_lock_though_it_declines_the_grant() {
+fn a_host_that_asked_again_keeps_the_lock_though_it_declines_the_grant() {
     let (site, grants, grant) = granted_to_who_waited();
     assert_eq!(site.lock(2, (5, 1), true), Nlm4Stats::Granted);
     let res = Nlm4Res { cookie: COOKIE, stat: Nlm4Stats::Denied };
@@ -232,7 +232,7 @@ fn a_grant_has_a_cookie_that_needs_no_padding() {
 
 /// It may have the lock: two would.
 #[test]
-fn who_may_have_been_told_of_a_lock_keeps_it_whatever_it_says_that_is_not_understood() {
+fn a_host_that_may_know_of_its_lock_keeps_it_after_an_answer_that_is_not_understood() {
     let (site, grants, grant) = granted_to_who_waited();
     let unpadded = [0, 0, 0, 2, b'a', b'b', 1, 0, 0, 0, 0, 0];
     for results in [&unpadded[..], &[], &[0; 7], &[0, 0, 0, 0, 0, 0, 0, 99]] {
@@ -244,7 +244,7 @@ fn who_may_have_been_told_of_a_lock_keeps_it_whatever_it_says_that_is_not_unders
 }
 
 #[test]
-fn who_could_not_be_told_of_a_lock_has_none() {
+fn a_host_that_could_not_be_told_of_a_lock_has_none() {
     let (site, grants, grant) = granted_to_who_waited();
     assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied);
     grants.withdraw(NOW, &grant);
@@ -281,7 +281,7 @@ fn a_grant_leaves_from_the_address_that_the_host_used_last() {
 }
 
 #[test]
-fn what_is_asked_by_messages_is_answered_by_calls() {
+fn messages_are_answered_by_calls() {
     let (site, messages) = site_messaging(8);
     let told = |asked, answered, arguments: &[u8]| {
         let reply = site.world.send(&site.world.record(PROGRAM, asked, arguments));
@@ -358,7 +358,7 @@ fn where_nobody_sends_answers_messages_are_not_taken() {
 }
 
 #[test]
-fn who_cancels_is_not_told() {
+fn a_host_that_cancels_is_not_told() {
     let site = site(true);
     assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
     assert_eq!(site.lock(2, (5, 1), true), Nlm4Stats::Blocked);
@@ -402,7 +402,7 @@ fn a_host_is_remembered_before_it_is_granted_a_share() {
 
 /// The disk of the state is full, say: what a host was granted before it believes that it has.
 #[test]
-fn who_is_granted_nothing_more_keeps_what_it_has() {
+fn a_host_that_is_granted_nothing_more_keeps_its_locks() {
     let site = site(false);
     let share = |oh, mode| {
         let (caller_name, fh, oh) = (Opaque(&b"client"[..]), Opaque(&site.file[..]), Opaque(oh));
@@ -423,7 +423,7 @@ fn who_is_granted_nothing_more_keeps_what_it_has() {
 
 /// The grant was lost, so it cancels what it has, and unlocks nothing.
 #[test]
-fn who_was_not_told_of_its_lock_and_cancels_has_none() {
+fn a_host_that_was_not_told_of_its_lock_and_cancels_has_none() {
     let (site, _grants, _grant) = granted_to_who_waited();
     let (cookie, block, exclusive, alock) = (COOKIE, true, true, site.alock(2, 5, 1));
     let args = Nlm4Cancargs { cookie, block, exclusive, alock };
@@ -433,7 +433,7 @@ fn who_was_not_told_of_its_lock_and_cancels_has_none() {
 
 /// A CANCEL that comes late is about a lock that is not waited for any more.
 #[test]
-fn who_was_told_of_its_lock_keeps_it_whatever_it_cancelled() {
+fn a_host_that_was_told_of_its_lock_keeps_it_whatever_it_cancelled() {
     let (site, grants, grant) = granted_to_who_waited();
     let res = Nlm4Res { cookie: COOKIE, stat: Nlm4Stats::Granted };
     grants.answered(NOW, &grant, &encoded(&res));
@@ -445,7 +445,7 @@ fn who_was_told_of_its_lock_keeps_it_whatever_it_cancelled() {
 
 /// A lock file that nobody may read or write, as it was made and opened by its owner.
 #[test]
-fn who_owns_a_file_may_lock_it_whatever_its_mode() {
+fn the_owner_of_a_file_may_lock_it_whatever_its_mode() {
     let site = site(true);
     let (object, guard) = (Opaque(&site.file[..]), None);
     let new_attributes = Sattr3 { uid: Some(77), mode: Some(0), ..Sattr3::default() };
@@ -458,7 +458,7 @@ fn who_owns_a_file_may_lock_it_whatever_its_mode() {
 
 /// Any sender of datagrams could fill the server with hosts that are never forgotten.
 #[test]
-fn who_holds_nothing_is_not_remembered_for_letting_it_go() {
+fn a_host_that_holds_nothing_is_not_remembered_for_unlocking() {
     let mut site = site(true);
     for (fh, said) in [(site.file.clone(), Nlm4Stats::Granted), (vec![7; 32], Nlm4Stats::StaleFh)] {
         site.file = fh;
@@ -476,7 +476,7 @@ fn who_holds_nothing_is_not_remembered_for_letting_it_go() {
 }
 
 #[test]
-fn who_may_not_use_a_file_may_not_lock_it() {
+fn a_caller_that_may_not_use_a_file_may_not_lock_it() {
     let site = site(true);
     site.world.act_as(77, 77, &[]);
     assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Denied);
@@ -513,7 +513,7 @@ fn shares_deny_what_they_deny() {
 /// A host cannot show the handle of what has been hidden from it; what it holds would stand in the
 /// way of others for ever.
 #[test]
-fn what_has_been_hidden_is_freed_and_stale_all_the_same() {
+fn locks_of_a_hidden_file_are_freed_and_its_handle_is_stale() {
     let owned = |mode| SetAttr { uid: Some(Uid::new(7)), mode, ..SetAttr::default() };
     let root_mode = Mode::new(0o777);
     let fs: Arc<dyn Fs> =

@@ -54,6 +54,7 @@ pub(crate) fn delegate_beside(
         claim: Claim::New,
         wish: DelegationWish::Any,
         user: None,
+        grantee: None,
         empties: false,
     };
     let opened = engine.open(NOW, &open).unwrap();
@@ -152,7 +153,7 @@ fn a_write_recalls_a_read_delegation() {
 
 /// After a restart it would get the file back, and write what it had kept over what was written.
 #[test]
-fn who_loses_a_delegation_to_a_write_cannot_reclaim_it() {
+fn a_client_that_loses_a_delegation_to_a_write_cannot_reclaim_it() {
     for settles in [true, false] {
         let (late, stored) = (NOW + Duration::from_secs(1000), Arc::new(AtomicBool::new(false)));
         let (delegate, _) = delegate_beside(Share::BOTH, |engine| {
@@ -174,7 +175,7 @@ fn who_loses_a_delegation_to_a_write_cannot_reclaim_it() {
 
 /// It has changed nothing that could be written over, and waits for no disk.
 #[test]
-fn who_reads_does_not_wait_until_the_loss_of_a_delegation_is_stored() {
+fn a_read_does_not_wait_until_the_loss_of_a_delegation_is_stored() {
     let late = NOW + Duration::from_secs(1000);
     let (delegate, _) = delegate_beside(Share::BOTH, |engine| {
         Hosts::new(engine, move || late).settling(Some(Arc::new(|_| panic!("a read waits"))))

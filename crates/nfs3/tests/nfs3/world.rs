@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -21,6 +20,8 @@ use comity_state::{Engine, Recovered, Settings};
 use comity_vfs::layers::{Faults, Layer, Recorder};
 use comity_vfs::{Fs, Gid, Mode, Time, Uid};
 use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
+
+use crate::sent::sent;
 
 pub(crate) const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1));
 pub(crate) const VERIFIER: [u8; 8] = *b"verifier";
@@ -245,7 +246,7 @@ impl World {
         let mut replies = Encoder::new();
         let answered = self.dispatcher.answer(record, PEER, &self.visitor, &mut replies).ok()?;
         let late = match answered {
-            Answered::Now | Answered::Refused(_) => false,
+            Answered::Now | Answered::Refused(_) | Answered::StartTls => false,
             Answered::Never | Answered::Undecided => return None,
             Answered::Later(late) => {
                 assert!(replies.bytes().is_empty(), "nothing is said before it is true");
@@ -320,20 +321,6 @@ fn programs(
     let nlm = Nlm::new(Arc::clone(exports), Arc::clone(engine), || BEGUN, Arc::new(|_| true));
     let nlm = nlm.messaging(messages);
     Dispatcher::new(vec![nfs, mount, Arc::new(nlm)], Arc::clone(exports))
-}
-
-/// The bytes that the shell would send: stretches of files stand where they were put.
-fn sent(replies: &Encoder) -> Vec<u8> {
-    let (mut sent, mut from) = (Vec::new(), 0);
-    for segment in replies.files() {
-        sent.extend_from_slice(&replies.bytes()[from..segment.after]);
-        let mut stretch = vec![0; segment.length as usize];
-        segment.file.read_exact_at(&mut stretch, segment.offset).unwrap();
-        sent.extend(stretch);
-        from = segment.after;
-    }
-    sent.extend_from_slice(&replies.bytes()[from..]);
-    sent
 }
 
 fn split(record: &[u8], late: bool) -> Reply {

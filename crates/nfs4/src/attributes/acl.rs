@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_name_is_called_by_it() {
+    fn an_id_with_a_name_is_called_by_it() {
         let access = Acl {
             entries: vec![
                 entry(AclTag::UserObj, 7),
@@ -379,7 +379,7 @@ mod tests {
 
     /// A denied user may be the owner of a new object, or in its group.
     #[test]
-    fn what_is_denied_by_inheritance_is_not_let_in_by_what_is_not_said() {
+    fn an_inherited_denial_holds_where_nothing_else_is_said() {
         let ace = |acetype, flag, access_mask, who| Nfsace4 {
             acetype,
             flag,
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_posix_acl_can_say_is_refused() {
+    fn an_acl_that_posix_cannot_express_is_refused() {
         let entry = |acetype, flag| Nfsace4 { acetype, flag, access_mask: 1, who: Opaque(b"5") };
         let read = |entry| read(&comity_xdr::Counted(vec![entry]), &Site, false);
         assert_eq!(read(entry(2, 0)), Err(Nfsstat4::AttrNotSupp));

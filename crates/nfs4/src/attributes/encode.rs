@@ -294,10 +294,10 @@ fn acls(view: &View<'_>, node: &Node, attr: &Attr<Wire>) -> Result<Option<Acls>,
 
 /// Returns the `change` of a directory before and after a change.
 pub(crate) fn change_info(done: &Change<Wire>) -> ChangeInfo4 {
-    let after = done.after.as_ref().map_or(0, Attr::change);
+    let after = done.after.as_ref().map_or(0, |after| after.change);
     match &done.before {
         Some(before) if done.after.is_some() => {
-            ChangeInfo4 { atomic: true, before: before.change(), after }
+            ChangeInfo4 { atomic: true, before: before.change, after }
         }
         // A value that differs from every earlier one makes the client drop its cache.
         _ => ChangeInfo4 { atomic: false, before: after.wrapping_sub(1), after },

@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_leads_nowhere() {
+    fn a_malformed_callback_address_is_none() {
         for address in [
             "",
             "192.0.2.1",

@@ -8,7 +8,8 @@ use comity_export::Exports;
 use comity_proto::nfs4::Nfsstat4;
 use comity_rpc::Backchannel;
 use comity_state::{
-    CallbackSecurity, Client, ClientId, ClientProtocol, Effect, Engine, FileKey, Stateid,
+    CallbackSecurity, Client, ClientId, ClientProtocol, Effect, Engine, FileKey, OriginChannel,
+    Stateid,
 };
 
 use super::address;
@@ -216,6 +217,9 @@ impl Callbacks {
     /// sent when the client is connected.
     fn dial(self: &Arc<Self>, now: Duration, client: &Arc<Client>, probe: Effect) {
         let address = client.callback_address().as_ref().and_then(address::socket);
+        // A connection to the client would be plain. One that came by TLS is not called over it,
+        // and gets no delegations.
+        let address = address.filter(|_| client.channel() == OriginChannel::Plain);
         let Some(address) = address else { return self.engine.callbacks_fail(client) };
         if !self.book().may_dial(client.id()) {
             return;

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn who_moved_is_not_reached_at_the_old_place() {
+    fn a_client_that_moved_is_not_called_at_its_old_address() {
         let (client, mut routes) = (ClientId(7), Routes::default());
         let [old, new] = [1, 2].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
         let line = Arc::new(Backchannel::new(|| {}));

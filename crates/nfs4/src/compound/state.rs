@@ -83,7 +83,7 @@ impl Compound<'_> {
     /// Stores the address from which a client introduced itself, for administrators.
     pub(crate) fn note_address(&self, client: ClientId) {
         if let Some(client) = self.engine().client_by_id(client) {
-            client.note_address(|| self.visitor.peer().ip().to_canonical().to_string().into());
+            client.note_address(self.visitor.peer().ip(), self.visitor.channel());
         }
     }
 

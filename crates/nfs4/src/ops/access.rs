@@ -1,6 +1,7 @@
 //! ACCESS (RFC 8881, 18.1; RFC 8276, 8.5): returns the requested rights that the caller has, and
 //! those that the server can judge (`supported`).
 
+use comity_export::{Node, View};
 use comity_proto::nfs4::{ACCESS4_XALIST, ACCESS4_XAREAD, ACCESS4_XAWRITE, Access4res, Nfsstat4};
 use comity_vfs::{Access, FileType};
 use comity_xdr::{Decoder, Encoder};
@@ -22,15 +23,15 @@ pub(super) fn access(
         return Err(Nfsstat4::Inval.into());
     }
     let (granted, file_type) = match compound.object()? {
-        Object::Pseudo(_) => (Access::READ | Access::LOOKUP, FileType::Directory),
+        Object::Pseudo(_) => ((Access::READ | Access::LOOKUP).bits(), FileType::Directory),
         Object::In(view, node) => {
             let asked = Access::from_bits(wanted | by_xattr(wanted).bits());
             let (granted, attr) = view.access(node, asked)?;
-            (granted, attr.file_type)
+            (granted.bits() | xattr_rights(granted) | of_keys(view, node), attr.file_type)
         }
     };
     let supported = wanted & (meaningful(file_type).bits() | XATTR);
-    let access = supported & (granted.bits() | xattr_rights(granted));
+    let access = supported & granted;
     reply.value(&Access4res { supported, access });
     Ok(())
 }
@@ -41,6 +42,16 @@ fn meaningful(file_type: FileType) -> Access {
     match file_type {
         FileType::Directory => always | Access::LOOKUP | Access::DELETE,
         _ => always | Access::EXECUTE,
+    }
+}
+
+/// Returns the rights to extended attributes by which a key submits credentials and asks about its
+/// rights. A Linux client sends no SETXATTR or GETXATTR without them.
+fn of_keys(view: &View<'_>, node: &Node) -> u32 {
+    match (view.answers_keys(), view.takes_grants(node, b"comity.grant")) {
+        (false, _) => 0,
+        (true, false) => ACCESS4_XAREAD,
+        (true, true) => ACCESS4_XAREAD | ACCESS4_XAWRITE,
     }
 }
 

@@ -104,7 +104,7 @@ fn order(
         engine: Arc::clone(&nfs.memory().engine),
         clock: nfs.memory().clock,
         exports: Arc::clone(nfs.exports()),
-        visitor: RpcPeer::new(compound.visitor.peer()),
+        visitor: RpcPeer::new(compound.visitor.peer()).over(compound.visitor.channel().clone()),
         credential: compound.credential.kept(),
         client: Arc::clone(client),
         caller: compound.caller,

@@ -8,6 +8,7 @@ use comity_state::{ByteRange, ClientId, Lock, LockRefusal, LockType, Locker, Sta
 use comity_xdr::{Decoder, Encoder, Opaque};
 
 use crate::compound::Compound;
+use crate::limits::DENIED_OWNER_BYTES_MAX;
 use crate::stop::{Stop, refused};
 
 pub(super) fn lock(
@@ -89,13 +90,14 @@ pub(super) fn program(range: ByteRange) -> LockRefusal {
 }
 
 /// Appends the conflicting lock. Its owner is shown under an alias: a client that knew the clientid
-/// of another could act for it.
+/// of another could act for it. Of a long name of the owner only the beginning is shown.
 pub(super) fn denied(compound: &Compound<'_>, refusal: LockRefusal, reply: &mut Encoder) -> Stop {
     let (range, kind, client, owner) = match refusal {
         LockRefusal::Error(error) => return refused(error),
         LockRefusal::Denied { range, kind, client, owner } => (range, kind, client, owner),
     };
     let to_end = range.last == u64::MAX;
+    let owner = owner.get(..DENIED_OWNER_BYTES_MAX).unwrap_or(&owner);
     reply.value(&Lock4denied {
         offset: range.first,
         length: if to_end { u64::MAX } else { range.last - range.first + 1 },
@@ -103,7 +105,7 @@ pub(super) fn denied(compound: &Compound<'_>, refusal: LockRefusal, reply: &mut 
             LockType::Read => NfsLockType4::Read,
             LockType::Write => NfsLockType4::Write,
         },
-        owner: StateOwner4 { clientid: compound.engine().alias(client), owner: Opaque(&owner) },
+        owner: StateOwner4 { clientid: compound.engine().alias(client), owner: Opaque(owner) },
     });
     Stop::Told(Nfsstat4::Denied)
 }

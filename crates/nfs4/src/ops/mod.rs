@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_minor_version_does_not_have_is_no_operation() {
+    fn an_operation_of_another_minor_version_is_illegal() {
         assert!(row(2, 0).is_none() && row(0, 2).is_none());
         assert!(row(operation::SEQUENCE, 0).is_none() && row(operation::SEEK, 1).is_none());
         assert!(row(operation::REMOVEXATTR + 1, 2).is_none());

@@ -93,9 +93,10 @@ fn open_file(
     let may_be_delegated = file.may_be_delegated()?;
     let Wanted { share, claim, wish } = wanted.if_delegated(may_be_delegated);
     let (key, user) = (file.key(), file.user());
-    let empties = file.empties;
+    let (grantee, empties) = (None, file.empties);
     let caller = compound.caller;
-    let open = Open { client, caller, owner, file: key, share, claim, wish, user, empties };
+    let open =
+        Open { client, caller, owner, file: key, share, claim, wish, user, grantee, empties };
     let mut opened = compound.engine().open(compound.now(), &open).map_err(refused)?;
     if !may_be_delegated && wanted.wish != wish {
         opened.delegation = Delegation::Refused(NoDelegation::Resource);

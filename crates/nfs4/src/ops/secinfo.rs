@@ -44,7 +44,11 @@ fn say(compound: &Compound<'_>, found: &Finding<'_>, reply: &mut Encoder) {
     match found {
         Finding::Object(Object::In(view, _)) => list(reply, &view.rules().flavors),
         Finding::Object(Object::Pseudo(_)) => list(reply, ABOVE),
-        Finding::Export(export) => match export.rules(compound.visitor.peer().ip()) {
+        Finding::Export(export) => match export.rules(compound.visitor) {
+            // No flavor is enough on a channel that the export does not take.
+            Some(rules) if !rules.channels.take(compound.visitor.channel().kind()) => {
+                list(reply, &[]);
+            }
             Some(rules) => list(reply, &rules.flavors),
             None => list(reply, ABOVE),
         },

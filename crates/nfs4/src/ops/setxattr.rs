@@ -41,6 +41,11 @@ fn change(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let (view, node) = compound.real(Nfsstat4::RoFs)?;
+    if view.takes_grants(node, name) {
+        let change = view.submit_grants(node, value.unwrap_or_default())?;
+        reply.value(&change_info(&change));
+        return Ok(());
+    }
     // As for SETATTR (RFC 8881, 18.30.4), delegations are recalled first: their holders may cache
     // extended attributes.
     let clearance = compound.asker(None).clear((view, node), Act::Tag)?;

@@ -50,7 +50,7 @@ fn a_broken_promise_of_setattr_says_that_nothing_was_set() {
 }
 
 #[test]
-fn what_promises_nothing_waits_for_nothing() {
+fn a_write_that_is_unstable_waits_for_no_barrier() {
     let world = failing(1, Status::Io);
     let found = said(&world, &format!("{FILE}; WRITE 0 unstable J; READ 0 5"));
     assert_eq!(found[3..], ["WRITE OK count=1 Unstable", "READ OK eof=false Jello"]);

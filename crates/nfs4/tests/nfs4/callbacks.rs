@@ -182,7 +182,7 @@ fn a_callback_is_of_the_minor_version_of_its_session() {
 }
 
 #[test]
-fn who_asks_about_a_file_is_told_what_its_writer_says() {
+fn getattr_of_a_delegated_file_tells_what_its_writer_says() {
     let world = World::new();
     let (mut writer, mut other) = (client(&world, 1, b"writer"), client(&world, 1, b"other"));
     assert_eq!(open(&world, 1, &mut writer), (Nfsstat4::Ok, true));
@@ -209,7 +209,7 @@ fn a_writer_that_cannot_answer_gives_its_delegation_back() {
 }
 
 #[test]
-fn who_changes_an_extended_attribute_waits_for_who_has_the_file_delegated() {
+fn a_change_of_an_extended_attribute_waits_for_the_delegation() {
     let world = World::new();
     let (mut writer, mut other) = (client(&world, 2, b"writer"), client(&world, 2, b"other"));
     assert_eq!(open(&world, 2, &mut writer), (Nfsstat4::Ok, true));
@@ -287,6 +287,7 @@ fn recalled(world: &World, name: &[u8], (export, count): (u32, u8)) {
             claim,
             wish,
             user: None,
+            grantee: None,
             empties: false,
         };
         let opened = world.engine.open(now, &open).unwrap();
@@ -329,7 +330,7 @@ fn a_writer_that_takes_no_more_calls_is_asked_when_it_does() {
 }
 
 #[test]
-fn what_waits_for_a_client_that_does_not_answer_is_not_kept_from_others() {
+fn a_wait_for_a_silent_client_does_not_hold_up_others() {
     let world = World::new();
     let (mut writer, mut other) = (client(&world, 1, b"writer"), client(&world, 1, b"other"));
     assert_eq!(open(&world, 1, &mut writer), (Nfsstat4::Ok, true));
@@ -444,7 +445,7 @@ impl Locals for Programs {
 }
 
 #[test]
-fn what_a_program_has_open_is_opened_and_not_delegated() {
+fn a_file_that_a_program_has_open_is_opened_and_not_delegated() {
     for have_all_open in [false, true] {
         let programs = Arc::new(Programs { have_all_open, ..Programs::default() });
         let world = World::beside(Arc::clone(&programs) as Arc<dyn Locals>);

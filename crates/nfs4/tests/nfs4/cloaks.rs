@@ -138,7 +138,7 @@ fn close(open_stateid: Stateid4) -> Close4args {
 
 /// A client that is left alone with a file tells all its users of it.
 #[test]
-fn what_a_cloak_covers_is_not_delegated_where_no_client_may_keep_anything() {
+fn a_cloaked_file_is_not_delegated_where_no_client_may_cache() {
     let site = Site::new();
     let given = |options: &str, wish: u32| {
         let (world, [session, _]) = site.world(options);
@@ -161,7 +161,7 @@ fn what_a_cloak_covers_is_not_delegated_where_no_client_may_keep_anything() {
 
 /// Neither a handle nor a stateid of former times leads to what has been hidden since.
 #[test]
-fn what_is_open_and_locked_is_gone_when_it_is_hidden_and_stands_in_nobodys_way() {
+fn an_open_and_locked_file_is_gone_when_it_is_hidden_and_blocks_nobody() {
     let site = Site::new();
     let (world, [session, other]) = site.world("");
     let mut guest = User { world: &world, session, uid: GUEST };

@@ -134,8 +134,8 @@ impl Ground {
         let (client, owner, claim) = (session.client(), &b"user"[..], Claim::New);
         let (file, wish) = (self.key(), DelegationWish::None);
         let share = Share::access(Share::WRITE);
-        let (caller, user, empties) = (client.caller(), None, false);
-        let open = Open { client, caller, owner, file, share, claim, wish, user, empties };
+        let (caller, user, grantee, empties) = (client.caller(), None, None, false);
+        let open = Open { client, caller, owner, file, share, claim, wish, user, grantee, empties };
         engine.open(self.world.now(), &open).unwrap().stateid
     }
 
@@ -319,7 +319,7 @@ fn a_cancelled_copy_writes_nothing_more_and_nothing_is_said_of_it() {
 }
 
 #[test]
-fn what_a_client_has_not_taken_in_is_said_again() {
+fn a_notice_that_a_client_has_not_acknowledged_is_sent_again() {
     let mut ground = Ground::new();
     let (stateid, mut copying) = ground.begin();
     finish(&mut copying);
@@ -334,7 +334,7 @@ fn what_a_client_has_not_taken_in_is_said_again() {
 }
 
 #[test]
-fn what_is_short_or_wanted_at_once_is_copied_at_once() {
+fn a_short_or_synchronous_copy_is_made_at_once() {
     let mut ground = Ground::new();
     let short = (limits::COPY_LONG_BYTES - 1, Stateid4::ANONYMOUS);
     let told = ground.copy_of(short, false).1.unwrap();
@@ -345,7 +345,7 @@ fn what_is_short_or_wanted_at_once_is_copied_at_once() {
 }
 
 #[test]
-fn who_cannot_be_called_back_is_not_kept_waiting_for_a_call() {
+fn a_client_without_a_back_channel_is_not_kept_waiting_for_a_call() {
     let mut ground = Ground::new();
     ground.session = Session::of(&ground.world, 2, b"mute");
     perform(&ground.world, 2, &mut ground.session, 1, |call| {

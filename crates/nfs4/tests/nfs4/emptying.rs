@@ -77,7 +77,7 @@ impl<'w> Opener<'w> {
 const HELLO: (Nfsstat4, u32) = (Nfsstat4::Ok, 12);
 
 #[test]
-fn who_has_a_file_delegated_gives_it_back_before_it_is_emptied() {
+fn a_delegation_is_returned_before_the_file_is_emptied() {
     let world = World::new();
     let (mut one, mut two) = (Opener::new(&world, b"one"), Opener::new(&world, b"two"));
     let (stateid, delegated) = one.open(share::READ | share::WANT_READ_DELEG, 0).unwrap();
@@ -88,7 +88,7 @@ fn who_has_a_file_delegated_gives_it_back_before_it_is_emptied() {
 }
 
 #[test]
-fn who_denies_writing_denies_emptying() {
+fn a_denial_of_writing_denies_emptying() {
     let world = World::new();
     let (mut one, mut two) = (Opener::new(&world, b"one"), Opener::new(&world, b"two"));
     let (stateid, _) = one.open(share::READ | share::WANT_NO_DELEG, share::WRITE).unwrap();
@@ -108,7 +108,7 @@ fn unyielding() -> World {
 }
 
 #[test]
-fn what_cannot_be_emptied_is_open_as_it_was() {
+fn a_file_that_cannot_be_emptied_is_open_as_it_was() {
     let world = unyielding();
     let (mut one, mut two) = (Opener::new(&world, b"one"), Opener::new(&world, b"two"));
     let (stateid, _) = one.open(share::READ | share::WANT_NO_DELEG, 0).unwrap();

@@ -24,6 +24,8 @@ mod repeats;
 mod rights;
 mod roots;
 mod script;
+#[path = "../../../nfs3/tests/nfs3/sent.rs"]
+mod sent;
 mod session;
 mod shared_files;
 mod sparse;

@@ -178,7 +178,7 @@ fn a_stateid_that_is_none_exempts_nobody() {
 }
 
 #[test]
-fn who_asks_about_a_file_over_the_connection_of_its_writer_is_taken_for_it() {
+fn getattr_over_the_writers_connection_does_not_ask_the_writer() {
     let holder = Holder::new();
     let status = holder.status(&FILE, 1, |call| {
         call.value(&op::GETATTR);

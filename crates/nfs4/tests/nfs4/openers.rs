@@ -133,7 +133,7 @@ impl Machine {
 }
 
 #[test]
-fn who_opened_a_file_writes_on_and_nobody_else() {
+fn the_opener_of_a_file_writes_on_and_nobody_else() {
     let mut machine = Machine::new();
     machine.set_mode(0o666);
     let stateid = machine.open_file(OPENER, share::WRITE);
@@ -151,7 +151,7 @@ fn who_opened_a_file_writes_on_and_nobody_else() {
 }
 
 #[test]
-fn who_opened_a_file_reads_on_and_nobody_else() {
+fn the_opener_of_a_file_reads_on_and_nobody_else() {
     let mut machine = Machine::new();
     let stateid = machine.open_file(OPENER, share::READ);
     assert_eq!(machine.reads(OTHER, stateid), [Nfsstat4::Ok; 2]);
@@ -165,7 +165,7 @@ fn who_opened_a_file_reads_on_and_nobody_else() {
 }
 
 #[test]
-fn who_opened_a_file_for_writing_was_not_let_in_to_read() {
+fn an_open_for_writing_does_not_allow_reading() {
     let mut machine = Machine::new();
     machine.set_mode(0o622);
     let stateid = machine.open_file(OPENER, share::WRITE);
@@ -193,7 +193,7 @@ fn of_an_open_that_two_users_share_each_is_judged() {
 
 /// Many users may be mapped or squashed to one, and each may be in other groups.
 #[test]
-fn who_is_the_same_user_in_other_groups_is_judged() {
+fn the_same_user_in_other_groups_is_judged() {
     let mut machine = Machine::new();
     machine.set_mode(0o660);
     machine.groups = &[0];
@@ -209,7 +209,7 @@ fn who_is_the_same_user_in_other_groups_is_judged() {
 
 /// A client with a delegation opens the file for its users itself, without a word.
 #[test]
-fn who_a_file_was_delegated_to_reads_and_writes_on_and_nobody_else() {
+fn the_holder_of_a_delegation_reads_and_writes_on_and_nobody_else() {
     let mut machine = Machine::new();
     let stateid = machine.delegate(OPENER, share::READ);
     assert_eq!(machine.reads(OTHER, stateid), [Nfsstat4::Ok; 2]);
@@ -230,7 +230,7 @@ fn who_a_file_was_delegated_to_reads_and_writes_on_and_nobody_else() {
 /// A delegation for writing is one for reading, too; who opened the file for one was judged for
 /// one.
 #[test]
-fn who_a_file_was_delegated_to_was_let_in_for_what_it_was_opened_for() {
+fn the_holder_of_a_write_delegation_opened_for_writing_may_not_read() {
     let mut machine = Machine::new();
     machine.set_mode(0o622);
     let stateid = machine.delegate(OPENER, share::WRITE);
@@ -240,7 +240,7 @@ fn who_a_file_was_delegated_to_was_let_in_for_what_it_was_opened_for() {
 
 /// When a delegation is recalled its client tells the server what its users have opened meanwhile.
 #[test]
-fn who_a_file_was_delegated_to_opens_it_when_that_ends_and_nobody_else() {
+fn the_holder_of_a_delegation_opens_the_file_when_it_ends_and_nobody_else() {
     let mut machine = Machine::new();
     let delegate_stateid = machine.delegate(OPENER, share::READ);
     machine.set_mode(0o600);
@@ -257,7 +257,7 @@ fn who_a_file_was_delegated_to_opens_it_when_that_ends_and_nobody_else() {
 }
 
 #[test]
-fn who_opened_a_file_with_holes_reads_on() {
+fn the_opener_of_a_file_with_holes_reads_on() {
     let mut machine = Machine::new();
     machine.set(&FILE, (attribute::SIZE, &(1u64 << 20).to_be_bytes()));
     let stateid = machine.open_file(OPENER, share::READ);
@@ -269,7 +269,7 @@ fn who_opened_a_file_with_holes_reads_on() {
 const MADE: [&[u8]; 3] = [FILE[0], FILE[1], b"made"];
 
 #[test]
-fn who_made_a_file_reads_on_when_it_is_given_away() {
+fn the_maker_of_a_file_reads_on_when_it_is_given_away() {
     let mut machine = Machine::new();
     machine.set(&FILE[..2], (attribute::MODE, &0o777u32.to_be_bytes()));
     let exclusive = Openflag4::Create(Createhow4::Exclusive([7; 8]));
@@ -281,7 +281,7 @@ fn who_made_a_file_reads_on_when_it_is_given_away() {
 
 /// The verifier says that it is the same request; by whom, it does not.
 #[test]
-fn who_comes_with_the_verifier_of_anothers_file_is_judged() {
+fn a_create_with_the_verifier_of_anothers_file_is_judged() {
     let mut machine = Machine::new();
     let exclusive = || (Opaque(&b"made"[..]), Openflag4::Create(Createhow4::Exclusive([7; 8])));
     machine.open(ROOT, share::BOTH, exclusive()).unwrap();

@@ -70,7 +70,7 @@ fn nothing_is_opened_whose_answer_does_not_fit() {
 
 /// 4.1 has no RESOURCE (RFC 8881, 15.1): a client of it would not know what to make of that.
 #[test]
-fn who_has_as_much_open_as_he_may_is_told_to_come_again() {
+fn a_client_with_as_many_opens_as_it_may_have_is_told_to_come_again() {
     let world = World::bearing(Limits { states_per_client: 1, ..Limits::DEFAULT });
     let mut session = Session::of(&world, 1, b"one");
     session.call_back(&world);
@@ -134,7 +134,7 @@ fn names_are_text_where_the_export_asks_for_that() {
 
 /// A client that is told sets them; else what is made by O_EXCL keeps times that nobody chose.
 #[test]
-fn what_holds_the_verifier_of_an_exclusive_create_is_told() {
+fn attributes_that_hold_the_verifier_of_an_exclusive_create_are_reported() {
     let world = World::new();
     let mut session = Session::open(&world, 1);
     session.call_back(&world);
@@ -169,7 +169,7 @@ fn an_exclusive_create_of_an_empty_file_is_known_again() {
 
 /// Linux opens what it has not looked at yet, and goes on by itself if told that it is a link.
 #[test]
-fn what_is_no_file_is_opened_by_the_client() {
+fn special_files_are_opened_by_the_client() {
     let world = World::new();
     let mut script = Script::new(&world);
     script.line("PUTROOTFH; LOOKUP srv; LOOKUP pub; CREATE fifo pipe mode=666");

@@ -30,7 +30,7 @@ fn status(reply: &[u8]) -> Nfsstat4 {
 }
 
 #[test]
-fn who_asks_again_has_the_same_answer_and_who_asks_for_something_else_has_none() {
+fn a_repeated_call_has_the_same_answer_and_another_call_has_none() {
     let world = World::new();
     world.act_as(1000, 1000, &[]);
     let session = Session::open(&world, 1);

@@ -122,7 +122,8 @@ fn locks_of_a_host_by_one_export_are_seen_by_the_other() {
     let file = world.exports.current().unseal_key(&sealed(&world, &mut one, b"pub"));
     let file = file.unwrap();
     let range = comity_state::ByteRange { first: 0, last: 9 };
-    let lock = HostLock { owner: b"process", file, range, kind: LockType::Write };
+    let owner = b"a process with a long name on a host";
+    let lock = HostLock { owner, file, range, kind: LockType::Write };
     world.engine.lock_host(world.now(), &host, &lock, LockRequestKind::NonBlocking).unwrap();
     for export in [&b"pub"[..], b"other"] {
         let (status, told) = perform(&world, 1, &mut one, 5, |call| {
@@ -138,5 +139,7 @@ fn locks_of_a_host_by_one_export_are_seen_by_the_other() {
         assert_eq!(status, Nfsstat4::Denied);
         let denied: Lock4denied<'_> = Decoder::new(&told[4 * 10..]).value().unwrap();
         assert_eq!((denied.offset, denied.length), (0, 10));
+        // Linux has no room for more.
+        assert_eq!(denied.owner.owner, Opaque(&owner[..20]));
     }
 }

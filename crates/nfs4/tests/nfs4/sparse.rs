@@ -84,7 +84,7 @@ fn ready(world: &World, name: &[u8]) -> Session {
 }
 
 #[test]
-fn who_has_not_opened_a_file_heeds_what_others_deny() {
+fn a_caller_without_an_open_heeds_deny_modes() {
     for (deny, right) in [(share::READ, Right::Read), (share::WRITE, Right::Write)] {
         let world = World::new();
         let (mut one, mut other) = (ready(&world, b"one"), ready(&world, b"other"));
@@ -98,7 +98,7 @@ fn who_has_not_opened_a_file_heeds_what_others_deny() {
 }
 
 #[test]
-fn who_has_a_file_open_for_reading_changes_none_of_its_space() {
+fn an_open_for_reading_changes_no_space() {
     let world = World::new();
     let mut one = ready(&world, b"one");
     let stateid = open(&world, &mut one, share::READ, 0);
@@ -113,7 +113,7 @@ fn who_has_a_file_open_for_reading_changes_none_of_its_space() {
 }
 
 #[test]
-fn who_has_a_file_open_for_writing_advises_of_it_where_others_deny_reading() {
+fn an_open_for_writing_may_advise_where_others_deny_reading() {
     let world = World::new();
     let (mut one, mut other) = (ready(&world, b"one"), ready(&world, b"other"));
     let stateid = open(&world, &mut one, share::WRITE, 0);

@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,6 +19,8 @@ use comity_rpc::{
 use comity_state::{Engine, Limits, Locals, Recovered, Settings};
 use comity_vfs::{Create, Cred, Fs, Gid, Handle, Mode, Name, SetAttr, Time, Uid};
 use comity_xdr::{Counted, Decoder, Encode, Encoder, Opaque};
+
+use crate::sent::sent;
 
 pub(crate) const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1));
 pub(crate) const VERIFIER: [u8; 8] = *b"verifier";
@@ -248,7 +249,7 @@ impl World {
         let mut replies = Encoder::new();
         let answered = self.dispatcher.answer(&record, self.peer, &self.visitor, &mut replies);
         let late = match answered.unwrap() {
-            Answered::Now | Answered::Refused(_) => false,
+            Answered::Now | Answered::Refused(_) | Answered::StartTls => false,
             Answered::Never | Answered::Undecided => panic!("no answer"),
             Answered::Later(late) => {
                 assert!(replies.bytes().is_empty(), "nothing is said before it is true");
@@ -361,20 +362,6 @@ pub(crate) fn export(id: u32, path: &str, fs: &Arc<dyn Fs>, client: Client) -> A
     let rules = Rules { read_only: false, ids, ..Rules::default() };
     let clients = vec![(client, Arc::new(rules))];
     Arc::new(Export::new(ExportId(id), PathBuf::from(path), Arc::clone(fs), clients))
-}
-
-/// The bytes that the shell would send: stretches of files stand where they were put.
-fn sent(replies: &Encoder) -> Vec<u8> {
-    let (mut sent, mut from) = (Vec::new(), 0);
-    for segment in replies.files() {
-        sent.extend_from_slice(&replies.bytes()[from..segment.after]);
-        let mut stretch = vec![0; segment.length as usize];
-        segment.file.read_exact_at(&mut stretch, segment.offset).unwrap();
-        sent.extend(stretch);
-        from = segment.after;
-    }
-    sent.extend_from_slice(&replies.bytes()[from..]);
-    sent
 }
 
 fn split(record: &[u8]) -> Vec<u8> {

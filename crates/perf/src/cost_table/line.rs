@@ -25,13 +25,13 @@ pub struct Line {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bar {
-    /// At most so many times the base.
+    /// At most this multiple of the base.
     TimesBase(f64),
-    /// At least so many times the base.
+    /// At least this multiple of the base.
     AtLeastTimesBase(f64),
-    /// At most so many times the peer.
+    /// At most this multiple of the peer.
     TimesGanesha(f64),
-    /// At least so many times the peer.
+    /// At least this multiple of the peer.
     AtLeastTimesGanesha(f64),
     /// At most this.
     AtMost(f64),

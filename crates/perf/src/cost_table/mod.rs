@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use comity_bench::targets;
 
-use crate::row_filter::is_wanted;
-use crate::server_process::{self, SERVER_PROCESSOR, ServerOptions, ServerProcess, TestBed};
+use crate::row_options::RowOptions;
+use crate::server_process::{self, SERVER_PROCESSOR, ServerProcess, TestBed};
 use comity_bench::process;
 
 pub use line::Line;
@@ -20,24 +20,15 @@ pub use line::Line;
 /// Options of the table.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// On what.
+    /// On what, and which rows.
     #[command(flatten)]
-    pub subject: ServerOptions,
-    /// A third of the rounds, each a third as long.
-    #[arg(long)]
-    pub quick: bool,
-    /// Only the rows whose names contain one of these, e.g. `read,GETATTR`.
-    #[arg(long, value_delimiter = ',')]
-    pub rows: Vec<String>,
+    pub rows: RowOptions,
     /// The peer to measure beside.
     #[arg(long, default_value = "ganesha")]
     pub against: Against,
     /// Also write the figures, every sample of them, to this file.
     #[arg(long)]
     pub json: Option<PathBuf>,
-    /// Exit with 1 if a row misses what it must reach.
-    #[arg(long)]
-    pub check: bool,
 }
 
 /// A peer.
@@ -77,7 +68,7 @@ pub fn run(options: &Options) -> Result<bool> {
     process::pin(None, &[server_process::LOAD_PROCESSOR])?;
     report::heading(&bench);
     let mut lines = Vec::new();
-    for row in rows::ROWS.iter().filter(|row| is_wanted(row.name, &options.rows)) {
+    for row in rows::ROWS.iter().filter(|row| options.rows.is_wanted(row.name)) {
         let line = row.measure(&bench).with_context(|| row.name.to_owned())?;
         report::print(&line);
         lines.push(line);
@@ -90,11 +81,11 @@ pub fn run(options: &Options) -> Result<bool> {
 
 impl Bench {
     fn start(options: &Options, inside: bool) -> Result<Self> {
-        let test_bed = TestBed::make(&options.subject)?;
+        let test_bed = TestBed::make(&options.rows.subject)?;
         let targets = start_targets(options, &test_bed, inside)?;
-        let pick = |(whole, quick)| if options.quick { quick } else { whole };
-        let seconds = if options.quick { SECONDS.1 } else { SECONDS.0 };
-        let (rounds, quick) = (pick(ROUNDS), options.quick);
+        let pick = |(whole, quick)| if options.rows.quick { quick } else { whole };
+        let seconds = if options.rows.quick { SECONDS.1 } else { SECONDS.0 };
+        let (rounds, quick) = (pick(ROUNDS), options.rows.quick);
         Ok(Self { targets, test_bed, rounds, seconds, quick })
     }
 

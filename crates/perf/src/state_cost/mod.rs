@@ -12,28 +12,9 @@ mod waiters;
 
 use anyhow::{Context, Result};
 
-use crate::row_filter::is_wanted;
-use crate::server_process::{
-    LOAD_PROCESSOR, SERVER_PROCESSOR, ServerOptions, ServerProcess, TestBed,
-};
+use crate::row_options::RowOptions;
+use crate::server_process::{LOAD_PROCESSOR, SERVER_PROCESSOR, ServerProcess, TestBed};
 use comity_bench::process;
-
-/// Options of the measurement.
-#[derive(Debug, Clone, clap::Args)]
-pub struct Options {
-    /// On what.
-    #[command(flatten)]
-    pub subject: ServerOptions,
-    /// A tenth of everything.
-    #[arg(long)]
-    pub quick: bool,
-    /// Only the measures whose names contain one of these, e.g. `split,recall`.
-    #[arg(long, value_delimiter = ',')]
-    pub rows: Vec<String>,
-    /// Exit with 1 if something costs more than it may.
-    #[arg(long)]
-    pub check: bool,
-}
 
 /// A measure: its name, and how it is taken; says whether it costs no more than it may.
 type Measure = (&'static str, fn(&Bench) -> Result<bool>);
@@ -58,11 +39,11 @@ struct Bench {
 ///
 /// # Errors
 /// The server does not come up, or a call is not answered as it must be.
-pub fn run(options: &Options) -> Result<bool> {
+pub fn run(options: &RowOptions) -> Result<bool> {
     let bench = Bench { test_bed: TestBed::make(&options.subject)?, quick: options.quick };
     process::pin(None, &[LOAD_PROCESSOR])?;
     let mut missed = Vec::new();
-    for (name, measure) in MEASURES.iter().filter(|(name, _)| is_wanted(name, &options.rows)) {
+    for (name, measure) in MEASURES.iter().filter(|(name, _)| options.is_wanted(name)) {
         println!("{name}");
         if !measure(&bench).with_context(|| (*name).to_owned())? {
             missed.push(*name);
@@ -74,13 +55,13 @@ pub fn run(options: &Options) -> Result<bool> {
 }
 
 impl Bench {
-    /// A server, new and on its own.
+    /// Starts a server without clients.
     fn server(&self) -> Result<ServerProcess> {
         self.test_bed.start_comity(&[SERVER_PROCESSOR], true)
     }
 
-    /// One that keeps clients and programs of its machine apart. Each delegated file takes a
-    /// descriptor otherwise, of which a process has too few for the most delegations.
+    /// A server that holds nothing of its clients against programs of its machine. With the hold,
+    /// each delegated file takes a descriptor, and a process has fewer than delegations.
     fn server_apart(&self) -> Result<ServerProcess> {
         self.test_bed.start_comity_with(&[SERVER_PROCESSOR], true, &["--no-local-locks"])
     }

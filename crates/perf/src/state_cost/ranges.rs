@@ -19,7 +19,7 @@ const JOIN_2006: [(f64, f64); 3] = [(0.082, 0.0012), (1.55, 0.0116), (134.0, 0.1
 const GROWTH_MOST: f64 = 13.0;
 /// Each costs at most so many round trips.
 const ROUND_TRIPS_MOST: f64 = 1.2;
-/// Calls in a row, then as many round trips that do nothing.
+/// Calls of one batch. A batch of as many NULL calls follows, as the measure of a round trip.
 const BATCH: usize = 50;
 /// Rounds of each number of ranges; the median counts.
 const ROUNDS: usize = 3;

@@ -22,28 +22,19 @@ use self::crowd::Crowd;
 use self::flood::Flood;
 use self::listed::{Listed, Sample};
 use self::source::Strangers;
-use crate::row_filter::is_wanted;
-use crate::server_process::{SERVER_PROCESSOR, ServerOptions, ServerProcess, TestBed};
+use crate::row_options::RowOptions;
+use crate::server_process::{SERVER_PROCESSOR, ServerProcess, TestBed};
 use comity_bench::process;
 
 /// Options of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// On what.
+    /// On what, and which rows.
     #[command(flatten)]
-    pub subject: ServerOptions,
-    /// Three rounds instead of seven.
-    #[arg(long)]
-    pub quick: bool,
-    /// Only the phases whose names contain one of these, e.g. `idle,NULL`.
-    #[arg(long, value_delimiter = ',')]
-    pub rows: Vec<String>,
+    pub rows: RowOptions,
     /// Calls a second of each flood that is judged.
     #[arg(long, default_value_t = 1000)]
     pub rate: u32,
-    /// Exit with 1 if the listed client loses more than it may.
-    #[arg(long)]
-    pub check: bool,
 }
 
 /// A listed client keeps at least this part of its calls a second.
@@ -94,16 +85,16 @@ struct Rounds {
 /// The server does not come up, or the listed client is not answered as it must be.
 pub fn run(options: &Options) -> Result<bool> {
     ensure!(targets::enter_namespace()?, "this takes root: a network of its own, and port 111");
-    let test_bed = TestBed::make(&options.subject)?;
+    let test_bed = TestBed::make(&options.rows.subject)?;
     let server = test_bed.start_comity_with(&[SERVER_PROCESSOR], true, &["--portmap"])?;
     process::pin(None, &[SERVER_PROCESSOR])?;
     let mut listed = Listed::new(&server)?;
     header();
     let mut missed = Vec::new();
     for phase in
-        phases(options.rate).into_iter().filter(|phase| is_wanted(&phase.name, &options.rows))
+        phases(options.rate).into_iter().filter(|phase| options.rows.is_wanted(&phase.name))
     {
-        let count = if options.quick { 3 } else { 7 };
+        let count = if options.rows.quick { 3 } else { 7 };
         let rounds = measure(&server, &mut listed, (phase.behavior, count))
             .with_context(|| phase.name.clone())?;
         if !report(&phase, &rounds) {

@@ -139,3 +139,27 @@ pub struct CbOffload4head<'a> {
     pub fh: NfsFh4<'a>,
     pub stateid: Stateid4,
 }
+
+/// A notification: which things it is about, and what is said of them, undecoded (`notify4`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct Notify4<'a> {
+    pub mask: Bitmap4,
+    pub vals: Opaque<'a, NOTIFY_BYTES_MAX>,
+}
+
+/// Most bytes of one notification that are read.
+pub const NOTIFY_BYTES_MAX: u32 = 64 << 10;
+
+/// Most notifications of one callback that are read.
+pub const NOTIFICATIONS_MAX: u32 = 1024;
+
+/// The arguments of CB_NOTIFY.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct CbNotify4args<'a> {
+    pub stateid: Stateid4,
+    pub fh: NfsFh4<'a>,
+    pub changes: Counted<Notify4<'a>, NOTIFICATIONS_MAX>,
+}
+
+/// The arguments of CB_NOTIFY_DEVICEID.
+pub type CbNotifyDeviceid4args<'a> = Counted<Notify4<'a>, NOTIFICATIONS_MAX>;

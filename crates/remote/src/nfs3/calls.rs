@@ -6,7 +6,7 @@ use comity_proto::mount::{self, Dirpath, MountOk, Mountstat3};
 use comity_proto::nfs3::{self, Diropargs3, Filename3, Lookup3res, NfsFh3, Result3};
 use comity_xdr::{Decoder, Encode, Opaque};
 
-use crate::rpc::{Caller, RESULTS_AT, encoded, record, record_before};
+use crate::rpc::{Caller, RESULTS_AT, encoded, record, record_before, results};
 
 impl Caller {
     /// The handle of an export (MNT); the MOUNT program must be served on the same port.
@@ -18,7 +18,7 @@ impl Caller {
         let path: Dirpath<'_> = Opaque(path.as_os_str().as_bytes());
         let program = (mount::PROGRAM, mount::VERSION, mount::procedure::MNT);
         let record = self.program(program, &path)?;
-        let mut results = Decoder::new(&record[RESULTS_AT..]);
+        let mut results = Decoder::new(record.get(RESULTS_AT..).unwrap_or_default());
         match results.value::<Mountstat3>()? {
             Mountstat3::Ok => Ok(results.value::<MountOk<'_>>()?.handle.0.to_vec()),
             status => bail!("{place}: is it exported to this machine? MNT is answered {status:?}"),
@@ -32,7 +32,7 @@ impl Caller {
     pub fn lookup(&mut self, dir: &[u8], name: &str) -> Result<Vec<u8>> {
         let place = Diropargs3 { dir: Opaque(dir), name: Opaque::<{ NAME_MAX }>(name.as_bytes()) };
         let (_, record) = self.nfs(nfs3::procedure::LOOKUP, &place)?;
-        match Decoder::whole::<Lookup3res<'_>>(&record[RESULTS_AT..])? {
+        match results::<Lookup3res<'_>>(&record)? {
             Result3::Ok(found) => Ok(found.object.0.to_vec()),
             Result3::Fail(status, _) => bail!("LOOKUP {name} is answered {status:?}"),
         }

@@ -70,7 +70,7 @@ struct Read {
 }
 
 fn read(reply: &[u8]) -> Result<Read> {
-    let mut results = Decoder::new(&reply[RESULTS_AT..]);
+    let mut results = Decoder::new(reply.get(RESULTS_AT..).unwrap_or_default());
     match results.value()? {
         Nfsstat3::Ok => {}
         status => bail!("READDIRPLUS is answered {status:?}"),

@@ -15,7 +15,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use super::compound::{Arguments, Compound, Reply};
 use super::failure::{broken, is_later};
 use crate::limits::SILENCE_SECONDS_MAX;
-use crate::rpc::{Caller, XID, call_header, record_before};
+use crate::rpc::{Caller, call_header, record_before, set_xid};
 
 /// A transport of records to a server and of its replies.
 pub trait Wire {
@@ -229,7 +229,7 @@ impl<W: Wire> Session<W> {
     fn exchange(&mut self, record: &mut [u8], data: &[u8]) -> IoResult<Vec<u8>> {
         self.xid = self.xid.wrapping_add(1);
         let xid = self.xid.to_be_bytes();
-        record[XID].copy_from_slice(&xid);
+        set_xid(record, self.xid);
         let answer = self.wire.exchange(&[record, data]).map_err(|error| broken(&error))?;
         let is_ours = answer.starts_with(&xid);
         if is_ours { Ok(answer) } else { Err(Error::other("a reply to another call")) }

@@ -1,6 +1,5 @@
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
-use std::ops::Range;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -8,14 +7,12 @@ use comity_rpc::{AuthSys, CallHeader, Flavor, OpaqueAuth};
 use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
 
 use super::dial::dial;
+use super::message::set_xid;
 use super::receive::{receive, told};
 use crate::limits::SILENCE_SECONDS_MAX;
 
 /// The user and group as whom root calls.
 pub const CALLER: u32 = 1000;
-
-/// The bytes of a record with its mark that hold the number of the call.
-pub(crate) const XID: Range<usize> = 4..8;
 
 /// A connection on which one call is made at a time.
 #[derive(Debug)]
@@ -79,9 +76,9 @@ impl Caller {
     pub(crate) fn call(&mut self, header: &[u8], arguments: &[u8]) -> Result<Vec<u8>> {
         self.xid = self.xid.wrapping_add(1);
         let mut call = record(header, arguments, 0);
-        call[XID].copy_from_slice(&self.xid.to_be_bytes());
+        set_xid(&mut call, self.xid);
         let reply = self.exchange(&[&call])?;
-        ensure!(reply[..4] == self.xid.to_be_bytes(), "a reply to another call");
+        ensure!(reply.starts_with(&self.xid.to_be_bytes()), "a reply to another call");
         Ok(reply)
     }
 
@@ -95,7 +92,7 @@ impl Caller {
 /// # Errors
 /// They are malformed.
 pub fn results<'a, T: Decode<'a>>(reply: &'a [u8]) -> Result<T> {
-    Ok(Decoder::whole(&reply[RESULTS_AT..])?)
+    Ok(Decoder::whole(reply.get(RESULTS_AT..).unwrap_or_default())?)
 }
 
 fn accepted(reply: &[u8]) -> Result<()> {

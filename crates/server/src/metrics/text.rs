@@ -5,6 +5,8 @@ use std::fmt::Write;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
+use comity_credential::ChannelKind;
+
 use super::histogram::{Sum, bound_nanoseconds};
 use super::recorder::{Ending, Key, Metrics, Row, Sheet};
 use crate::counters::ServerStats;
@@ -146,6 +148,7 @@ fn shell_numbers(text: &mut String, shell: &ServerStats) {
     ];
     append_numbers(text, &counters);
     ended(text, shell);
+    tls(text, shell);
     let gauges = [
         ("comity_connections", "Connections open.", shell.connections),
         ("comity_buffered_bytes", "Bytes held for clients.", shell.buffered_bytes),
@@ -159,6 +162,23 @@ fn ended(text: &mut String, shell: &ServerStats) {
     head(text, name, "counter", "Connections that ended, by reason.");
     for (reason, count) in shell.ended() {
         line(text, format_args!("{name}{{reason=\"{reason}\"}} {count}"));
+    }
+}
+
+/// Appends the handshakes by result, and the connections by channel.
+fn tls(text: &mut String, shell: &ServerStats) {
+    let failures = ["handshake", "handshake_slow", "early_bytes"];
+    let failed = shell.ended().filter(|(reason, _)| failures.contains(reason));
+    let [tls, mtls] = shell.handshakes;
+    let name = "comity_tls_handshakes_total";
+    head(text, name, "counter", "TLS handshakes that were begun, by result.");
+    for (result, count) in [("tls", tls), ("mtls", mtls)].into_iter().chain(failed) {
+        line(text, format_args!("{name}{{result=\"{result}\"}} {count}"));
+    }
+    let name = "comity_channel_connections";
+    head(text, name, "gauge", "Connections open, by channel.");
+    for (kind, count) in ChannelKind::ALL.into_iter().zip(shell.by_channel) {
+        line(text, format_args!("{name}{{channel=\"{}\"}} {count}", kind.name()));
     }
 }
 

@@ -33,14 +33,14 @@ struct Slot {
     digest: u64,
     /// Value of `lowered` when the last reply on this slot was made, which contained the target.
     told: u16,
-    kept: Kept,
+    kept: CachedReply,
     /// The last whole reply that was kept. Its buffer is reused for the next reply.
     reply: Vec<u8>,
 }
 
 /// The part of the last reply that a slot keeps.
 #[derive(Debug, Default)]
-enum Kept {
+enum CachedReply {
     /// No request was answered yet.
     #[default]
     Nothing,
@@ -141,7 +141,7 @@ impl Slots {
         }
         if args.seqid == slot.seqid.wrapping_add(1) && !slot.busy {
             (slot.seqid, slot.busy, slot.digest) = (args.seqid, true, args.digest);
-            slot.kept = Kept::Nothing;
+            slot.kept = CachedReply::Nothing;
             // The client has the reply to the slot's last request, or it would not send another.
             let told = std::mem::replace(&mut slot.told, self.lowered);
             return Ok(SlotAnswer::New(self.lowered == told || self.lowered == self.acknowledged));
@@ -158,7 +158,7 @@ impl Slots {
             // A buffer that grows by doubling could take twice the bytes that were reserved for it.
             slot.reply.reserve_exact(reply.len());
             slot.reply.extend_from_slice(reply);
-            slot.kept = kept.map_or(Kept::Sequence(sequence), |_| Kept::Whole);
+            slot.kept = kept.map_or(CachedReply::Sequence(sequence), |_| CachedReply::Whole);
         }
     }
 
@@ -226,18 +226,18 @@ impl Slots {
 impl Slot {
     fn exported(&self) -> ExportedSlot {
         let reply = match &self.kept {
-            Kept::Nothing => ExportedReply::None,
-            Kept::Whole => ExportedReply::Whole(self.reply.as_slice().into()),
-            Kept::Sequence(answer) => ExportedReply::Sequence(*answer),
+            CachedReply::Nothing => ExportedReply::None,
+            CachedReply::Whole => ExportedReply::Whole(self.reply.as_slice().into()),
+            CachedReply::Sequence(answer) => ExportedReply::Sequence(*answer),
         };
         ExportedSlot { seqid: self.seqid, digest: self.digest, reply }
     }
 
     fn imported(slot: &ExportedSlot) -> Self {
         let (kept, reply) = match &slot.reply {
-            ExportedReply::None => (Kept::Nothing, Vec::new()),
-            ExportedReply::Whole(reply) => (Kept::Whole, reply.to_vec()),
-            ExportedReply::Sequence(answer) => (Kept::Sequence(*answer), Vec::new()),
+            ExportedReply::None => (CachedReply::Nothing, Vec::new()),
+            ExportedReply::Whole(reply) => (CachedReply::Whole, reply.to_vec()),
+            ExportedReply::Sequence(answer) => (CachedReply::Sequence(*answer), Vec::new()),
         };
         Self { seqid: slot.seqid, busy: false, digest: slot.digest, told: 0, kept, reply }
     }
@@ -249,13 +249,13 @@ impl Slot {
         if self.busy {
             return Err(Error::Delay);
         }
-        if args.digest != self.digest && !matches!(self.kept, Kept::Nothing) {
+        if args.digest != self.digest && !matches!(self.kept, CachedReply::Nothing) {
             return Err(Error::SeqFalseRetry);
         }
         match &self.kept {
-            Kept::Nothing => Err(Error::SeqMisordered),
-            Kept::Whole => Ok(SlotAnswer::Again(self.reply.as_slice().into())),
-            Kept::Sequence(answer) => Ok(SlotAnswer::Forgotten(*answer)),
+            CachedReply::Nothing => Err(Error::SeqMisordered),
+            CachedReply::Whole => Ok(SlotAnswer::Again(self.reply.as_slice().into())),
+            CachedReply::Sequence(answer) => Ok(SlotAnswer::Forgotten(*answer)),
         }
     }
 }

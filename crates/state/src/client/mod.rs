@@ -13,15 +13,17 @@ use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use comity_credential::Channel;
+
 use crate::channel::Creation;
 use crate::client_state::{Announced, ClientState, Holdings, Standing};
 use crate::memory_pool::{Pool, PoolShare};
-use crate::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Keyed, lock};
 use crate::{
     CallbackAddress, Caller, ClientId, ClientOwner, ClientProtocol, Error, Identity, Origin,
-    Principal, Record, RecordedClient, Result, SessionId, Verifier,
+    OriginChannel, Principal, Record, RecordedClient, Result, SessionId, StatusFlags, Verifier,
 };
 use peer::Peer;
 use probe::HostProbe;
@@ -41,14 +43,21 @@ pub struct Client {
     pub(crate) met: Duration,
     /// Origin of the last call by the client's principal.
     origin: Mutex<Origin>,
+    /// The address from which it introduced itself, and behind a blank the channel, unless that is
+    /// plain.
     address: OnceLock<Box<str>>,
     renewed_nanoseconds: AtomicU64,
     /// True if its callback channel has answered.
     callbacks: AtomicBool,
     /// True if the callback channel worked once and does not any more.
     callbacks_lost: AtomicBool,
-    /// True if it has revoked delegations that it has not freed.
-    revoked: AtomicBool,
+    /// The flags by which SEQUENCE tells it of revoked states that it has not freed.
+    revoked_flags: AtomicU32,
+    /// Time of the first SEQUENCE that told it of the last revocation, in nanoseconds; zero if none
+    /// has.
+    told_nanoseconds: AtomicU64,
+    /// True if it may have states that rest on grants.
+    has_grantees: AtomicBool,
     /// The state of the host's status monitor (its count of restarts) at its last lock.
     monitor_state: AtomicI32,
     /// Questions to a host of NLM, and their answers.
@@ -96,7 +105,9 @@ impl Client {
             renewed_nanoseconds: AtomicU64::new(now.as_nanos() as u64),
             callbacks: AtomicBool::new(false),
             callbacks_lost: AtomicBool::new(false),
-            revoked: AtomicBool::new(false),
+            revoked_flags: AtomicU32::new(0),
+            told_nanoseconds: AtomicU64::new(0),
+            has_grantees: AtomicBool::new(false),
             monitor_state: AtomicI32::new(0),
             asked: HostProbe::default(),
             courteous: AtomicBool::new(false),
@@ -136,16 +147,27 @@ impl Client {
         &self.owner
     }
 
-    /// Notes the address from which the client introduced itself, for administrators. Later
-    /// addresses are ignored.
-    pub fn note_address(&self, address: impl FnOnce() -> Box<str>) {
-        self.address.get_or_init(address);
+    /// Notes the address and the channel by which the client introduced itself, for administrators.
+    /// Later ones are ignored.
+    pub fn note_address(&self, address: IpAddr, channel: &Channel) {
+        let address = address.to_canonical();
+        self.address.get_or_init(|| match channel {
+            Channel::Plain => address.to_string().into(),
+            channel => format!("{address} {channel}").into(),
+        });
     }
 
     /// Returns the address from which it introduced itself, if one was noted.
     #[must_use]
     pub fn address(&self) -> Option<&str> {
-        self.address.get().map(|address| &**address)
+        self.address.get().and_then(|noted| noted.split(' ').next())
+    }
+
+    /// Returns the text of the channel by which it introduced itself, if one was noted that is not
+    /// plain.
+    #[must_use]
+    pub fn channel_text(&self) -> Option<&str> {
+        self.address.get()?.split_once(' ').map(|(_, channel)| channel)
     }
 
     /// Returns its principal with the origin of that principal's last call.
@@ -165,7 +187,19 @@ impl Client {
     /// first, and sends RENEW and reclaims as root.
     pub(crate) fn is_principal(&self, caller: Caller) -> bool {
         let is_system = || caller.principal == Principal::SYSTEM && caller.origin == self.origin();
-        caller.principal == self.introduced_by.principal || is_system()
+        let is_it = || caller.principal == self.introduced_by.principal || is_system();
+        caller.origin.channel() == self.channel() && is_it()
+    }
+
+    /// Returns the channel by which it introduced itself, and by which alone it can be used and
+    /// called back.
+    #[must_use]
+    pub fn channel(&self) -> OriginChannel {
+        match self.protocol {
+            // The name of a host says it.
+            ClientProtocol::Nlm => OriginChannel::Plain,
+            _ => self.introduced_by.origin.channel(),
+        }
     }
 
     /// Notes the address of the server that a host of NLM uses. The host recognizes the server by
@@ -212,14 +246,47 @@ impl Client {
         self.callbacks_lost.load(Ordering::Acquire)
     }
 
-    /// Updates the answer of [`Client::has_revoked`] from the client's state.
+    /// Updates the flags of [`Client::tell_revoked`] from the client's state.
     pub(crate) fn note_revoked(&self, state: &ClientState) {
-        self.revoked.store(state.holdings.counts().revoked > 0, Ordering::Release);
+        self.revoked_flags.store(state.holdings.revoked_flags().0, Ordering::Release);
     }
 
-    /// Returns whether it has revoked delegations that it has not freed.
+    /// Notes that the client was not told of its last revocation yet.
+    pub(crate) fn untold(&self) {
+        self.told_nanoseconds.store(0, Ordering::Release);
+    }
+
+    /// Returns the flags by which SEQUENCE tells the client of revoked states that it has not
+    /// freed. The cost is one atomic load if there are none.
+    pub(crate) fn tell_revoked(&self, now: Duration) -> StatusFlags {
+        let flags = self.revoked_flags.load(Ordering::Acquire);
+        if flags != 0 {
+            let (told, now) = (&self.told_nanoseconds, now.as_nanos() as u64);
+            // It fails if the client was told before.
+            let _ = told.compare_exchange(0, now, Ordering::AcqRel, Ordering::Acquire);
+        }
+        StatusFlags(flags)
+    }
+
+    /// Returns whether it has revoked states that it has not freed.
     pub(crate) fn has_revoked(&self) -> bool {
-        self.revoked.load(Ordering::Acquire)
+        self.revoked_flags.load(Ordering::Acquire) != 0
+    }
+
+    /// Returns the time at which SEQUENCE first told the client of its last revocation.
+    pub(crate) fn told(&self) -> Option<Duration> {
+        let nanoseconds = self.told_nanoseconds.load(Ordering::Acquire);
+        (nanoseconds != 0).then(|| Duration::from_nanos(nanoseconds))
+    }
+
+    /// Notes whether any state rests on grants.
+    pub(crate) fn note_grantees(&self, state: &ClientState) {
+        self.has_grantees.store(state.holdings.rest_on_grants(None), Ordering::Release);
+    }
+
+    /// Returns whether any state may rest on grants. The cost is one atomic load.
+    pub(crate) fn has_grantees(&self) -> bool {
+        self.has_grantees.load(Ordering::Acquire)
     }
 
     /// Notes the state of the host's status monitor, which counts restarts of the host.
@@ -272,7 +339,8 @@ impl Client {
     }
 
     pub(crate) fn recorded(&self) -> RecordedClient {
-        RecordedClient { protocol: self.protocol, id: self.owner.clone() }
+        let (protocol, channel) = (self.protocol, self.channel());
+        RecordedClient { protocol, channel, id: self.owner.clone() }
     }
 
     /// Returns the origin of the last call of its principal.

@@ -10,7 +10,9 @@ use crate::memory_pool::Pool;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Table, lock};
-use crate::{Caller, ClientId, ClientProtocol, Error, Origin, Result, Secret};
+use crate::{
+    Caller, ClientId, ClientProtocol, Error, Origin, OriginChannel, RecordedClient, Result, Secret,
+};
 
 /// All clients, by clientid and by name. The lock of the names is the outermost of all locks; it is
 /// taken only when clients are created, confirmed or forgotten.
@@ -25,7 +27,8 @@ pub(crate) struct Clients {
 /// Clients by name, and the number of clients by origin.
 #[derive(Default)]
 pub(crate) struct Names {
-    named: HashMap<(ClientProtocol, Box<[u8]>), Named>,
+    /// By the bytes of [`RecordedClient::key`], which take less memory.
+    named: HashMap<Box<[u8]>, Named>,
     peers: Peers,
 }
 
@@ -39,41 +42,41 @@ pub(crate) struct Named {
 
 impl Names {
     /// Returns the confirmed client of this name.
-    pub(crate) fn confirmed(&self, protocol: ClientProtocol, owner: &[u8]) -> Option<&Arc<Client>> {
-        self.named.get(&(protocol, owner.into()))?.confirmed.as_ref()
+    pub(crate) fn confirmed(&self, name: &RecordedClient) -> Option<&Arc<Client>> {
+        self.named.get(&name.key())?.confirmed.as_ref()
     }
 
     /// Returns the unconfirmed client that a caller introduced under this name.
     pub(crate) fn unconfirmed(
         &self,
-        (protocol, owner): (ClientProtocol, &[u8]),
+        name: &RecordedClient,
         caller: Caller,
     ) -> Option<&Arc<Client>> {
-        let named = self.named.get(&(protocol, owner.into()))?;
+        let named = self.named.get(&name.key())?;
         named.unconfirmed.iter().find(|client| client.introducer() == caller)
     }
 
     /// Returns the host of NLM with this name.
     pub(crate) fn host(&self, name: &[u8]) -> Option<Arc<Client>> {
-        self.confirmed(ClientProtocol::Nlm, name).cloned()
+        let (protocol, channel, id) = (ClientProtocol::Nlm, OriginChannel::Plain, name.into());
+        self.confirmed(&RecordedClient { protocol, channel, id }).cloned()
     }
 
     /// Adds a client that is not confirmed yet.
     fn add(&mut self, client: &Arc<Client>) {
-        let name = (client.protocol, client.owner.clone());
-        self.named.entry(name).or_default().unconfirmed.push(Arc::clone(client));
+        self.named.entry(client.recorded().key()).or_default().unconfirmed.push(Arc::clone(client));
     }
 
     /// Confirms a client under its name; returns the client that it replaces.
     pub(crate) fn confirm(&mut self, client: &Arc<Client>) -> Option<Arc<Client>> {
-        let named = self.named.entry((client.protocol, client.owner.clone())).or_default();
+        let named = self.named.entry(client.recorded().key()).or_default();
         named.unconfirmed.retain(|other| !super::same(other, client));
         named.confirmed.replace(Arc::clone(client)).filter(|old| !super::same(old, client))
     }
 
     fn remove(&mut self, client: &Arc<Client>) {
         self.peers.leave(client.introducer().origin);
-        let name = (client.protocol, client.owner.clone());
+        let name = client.recorded().key();
         let Some(named) = self.named.get_mut(&name) else { return };
         named.unconfirmed.retain(|other| !super::same(other, client));
         named.confirmed.take_if(|other| super::same(other, client));

@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use comity_vfs::{Cred, Disk};
 
+use super::Revocation;
 use super::owner::{Owner, OwnerKind, OwnerReply};
 use super::state::{DelegationState, LockState, OpenState, State, StateKind};
 use crate::file::share_of;
-use crate::{ByteRange, DelegationKind, Error, FileKey, LockType, Principal, Result, Share};
+use crate::{
+    ByteRange, DelegationKind, Error, FileKey, Grantee, LockType, Principal, Result, Share,
+};
 
 /// An open-owner or lock-owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +69,8 @@ pub enum ExportedKind {
         closed: bool,
         /// True if all users of the client share it.
         shared: bool,
+        /// The key on whose grants it rests.
+        grantee: Option<Arc<Grantee>>,
     },
     /// The locks of a lock-owner.
     Lock {
@@ -92,9 +97,11 @@ pub enum ExportedKind {
         access: u32,
         /// The change attribute of the file when the delegation was granted.
         given: Option<u64>,
+        /// The key on whose grants it rests.
+        grantee: Option<Arc<Grantee>>,
     },
-    /// A delegation that was revoked and not freed by the client.
-    Revoked,
+    /// A state that was revoked and not freed by the client.
+    Revoked(Revocation),
 }
 
 impl Owner {
@@ -137,38 +144,37 @@ impl State {
 
 impl OpenState {
     pub(crate) fn exported(&self) -> ExportedKind {
-        let Self { owner, share, ref user, opened, closed, shared } = *self;
-        ExportedKind::Open { owner, share, user: user.clone(), opened, closed, shared }
+        let Self { owner, share, user, opened, closed, shared, grantee } = self.clone();
+        ExportedKind::Open { owner, share, user, opened, closed, shared, grantee }
     }
 }
 
 impl ExportedKind {
     /// Returns the details of the state.
     pub(crate) fn imported(&self) -> StateKind {
-        match *self {
-            Self::Open { owner, share, ref user, opened, closed, shared } => {
-                let user = user.clone();
-                StateKind::Open(OpenState { owner, share, user, opened, closed, shared })
+        match self.clone() {
+            Self::Open { owner, share, user, opened, closed, shared, grantee } => {
+                StateKind::Open(OpenState { owner, share, user, opened, closed, shared, grantee })
             }
             Self::Lock { owner, open, counted, shared, .. } => {
                 StateKind::Lock(LockState { owner, open, ranges: counted, shared })
             }
-            Self::Delegation { kind, ref user, access, .. } => {
-                StateKind::Delegation(DelegationState { kind, user: user.clone(), access })
+            Self::Delegation { kind, user, access, grantee, .. } => {
+                StateKind::Delegation(DelegationState { kind, user, access, grantee })
             }
-            Self::Revoked => StateKind::Revoked,
+            Self::Revoked(why) => StateKind::Revoked(why),
         }
     }
 
     /// Returns whether the file has no record of the state: it is closed or revoked.
     pub(crate) const fn is_over(&self) -> bool {
-        matches!(self, Self::Open { closed: true, .. } | Self::Revoked)
+        matches!(self, Self::Open { closed: true, .. } | Self::Revoked(_))
     }
 
     /// Returns the share of this state that delegations of other clients may conflict with.
     pub(crate) fn share(&self) -> Option<Share> {
         match self {
-            Self::Open { closed: true, .. } | Self::Revoked => None,
+            Self::Open { closed: true, .. } | Self::Revoked(_) => None,
             Self::Open { share, .. } => Some(*share),
             Self::Lock { ranges, .. } => {
                 let strongest = ranges.iter().map(|(_, kind)| *kind).max();

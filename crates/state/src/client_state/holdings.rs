@@ -4,14 +4,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use comity_credential::PublicKey;
+
 use super::offload::Offloads;
 use super::owner::{Owner, OwnerKind};
 use super::state::{Counts, LockState, OpenState, State, StateKind, address, lock_owner};
+use super::{Revocation, RevokedCounts};
 use crate::file::File;
 use crate::id_hasher::BuildIdHasher;
 use crate::limits::{RANGE_BYTES, REAPED_MIN, STATE_BYTES};
 use crate::memory_pool::{Allotment, Pool, PoolShare};
-use crate::{ClientId, Error, Limits, Principal, Result, Share};
+use crate::{ClientId, Error, Grantee, Limits, Principal, Result, Share, StatusFlags};
 
 /// Owners, states and copies of one client.
 pub(crate) struct Holdings {
@@ -27,6 +30,9 @@ pub(crate) struct Holdings {
     /// Number of owners at which idle ones are removed.
     reap_at: usize,
     counts: Counts,
+    revoked: RevokedCounts,
+    /// The number of states that rest on the grants of each key.
+    by_key: HashMap<PublicKey, usize>,
     /// Copies that are under way or have ended. They do not count as state that a client would
     /// lose.
     pub(crate) offloads: Offloads,
@@ -58,6 +64,8 @@ impl Holdings {
             under: HashMap::default(),
             reap_at: 0,
             counts: Counts::default(),
+            revoked: RevokedCounts::default(),
+            by_key: HashMap::new(),
             offloads: Offloads::default(),
             memory,
         }
@@ -93,6 +101,16 @@ impl Holdings {
         self.counts
     }
 
+    /// Returns the flags by which SEQUENCE tells the client of its revoked states.
+    pub(crate) fn revoked_flags(&self) -> StatusFlags {
+        self.revoked.flags()
+    }
+
+    /// Returns whether a state rests on the grants of this key, or of any key if none is given.
+    pub(crate) fn rest_on_grants(&self, key: Option<&PublicKey>) -> bool {
+        key.map_or(!self.by_key.is_empty(), |key| self.by_key.contains_key(key))
+    }
+
     pub(crate) fn get(&self, number: u32) -> Option<&State> {
         self.states.get(&number)
     }
@@ -109,14 +127,15 @@ impl Holdings {
     }
 
     /// Returns whether the owner of a state has this principal, or all users of the client share
-    /// the state.
+    /// the state. All users may learn that a state was revoked.
     pub(crate) fn is_of(&self, state: &State, principal: Principal) -> bool {
         match &state.what {
             StateKind::Open(OpenState { owner, shared, .. })
             | StateKind::Lock(LockState { owner, shared, .. }) => {
                 *shared || self.owner(*owner).is_some_and(|owner| owner.principal == principal)
             }
-            StateKind::Delegation(_) | StateKind::Revoked => false,
+            StateKind::Revoked(_) => true,
+            StateKind::Delegation(_) => false,
         }
     }
 
@@ -130,6 +149,17 @@ impl Holdings {
         if let Some(StateKind::Open(opening)) = self.get_mut(number).map(|state| &mut state.what) {
             opening.share = share;
         }
+    }
+
+    /// Makes an open rest on the grants of this key.
+    pub(crate) fn rest_open_on(&mut self, number: u32, grantee: &Arc<Grantee>) {
+        let Some(StateKind::Open(opening)) = self.states.get_mut(&number).map(|it| &mut it.what)
+        else {
+            return;
+        };
+        let before = opening.grantee.replace(Arc::clone(grantee));
+        self.count_key(Some(grantee), true);
+        self.count_key(before.as_ref(), false);
     }
 
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut State> {
@@ -264,7 +294,7 @@ impl Holdings {
         }
         let number = self.number();
         self.list(number, file, &what);
-        self.counts.add(&what);
+        self.count(&what);
         let (file, since_seconds) = (Arc::clone(file), since.as_secs() as u32);
         self.states.insert(number, State { file, seqid: 1, since_seconds, what });
         Ok(number)
@@ -292,7 +322,7 @@ impl Holdings {
         if !closed {
             self.list(number, &state.file, &state.what);
         }
-        self.counts.add(&state.what);
+        self.count(&state.what);
         self.states.insert(number, state);
         Ok(())
     }
@@ -332,7 +362,7 @@ impl Holdings {
     pub(crate) fn remove(&mut self, number: u32) -> Option<State> {
         let state = self.states.remove(&number)?;
         self.unlist(number, &state);
-        self.counts.take(&state.what);
+        self.uncount(&state.what);
         self.memory.give_back(state.what.bytes());
         Some(state)
     }
@@ -340,26 +370,54 @@ impl Holdings {
     /// Closes an open, and keeps it only for a retry of its CLOSE. Returns the open as it was.
     pub(crate) fn close(&mut self, number: u32) -> Option<State> {
         let state = self.states.get_mut(&number)?;
-        self.counts.take(&state.what);
         let closed = state.clone();
         state.file = File::placeholder(state.file.key);
         if let StateKind::Open(opening) = &mut state.what {
             opening.closed = true;
+            opening.grantee = None;
         }
+        self.uncount(&closed.what);
         self.unlist(number, &closed);
         Some(closed)
     }
 
-    /// Marks a delegation as revoked; returns false if the state is no delegation.
-    pub(crate) fn revoke(&mut self, number: u32) -> bool {
-        let Some(state) = self.states.get_mut(&number) else { return false };
-        if !matches!(state.what, StateKind::Delegation(_)) {
-            return false;
+    /// Marks a state as revoked, and keeps it only so that its client is told. Returns the state as
+    /// it was; none if it was over before.
+    pub(crate) fn revoke(&mut self, number: u32, why: Revocation, now: Duration) -> Option<State> {
+        let state = self.states.get_mut(&number).filter(|state| !state.is_over())?;
+        let before = state.clone();
+        state.file = File::placeholder(state.file.key);
+        (state.what, state.since_seconds) = (StateKind::Revoked(why), now.as_secs() as u32);
+        self.memory.adjust(before.what.bytes(), STATE_BYTES);
+        self.uncount(&before.what);
+        self.count(&StateKind::Revoked(why));
+        self.unlist(number, &before);
+        Some(before)
+    }
+
+    fn count(&mut self, what: &StateKind) {
+        self.counts.add(what);
+        self.count_key(what.grantee(), true);
+        if let StateKind::Revoked(why) = what {
+            self.revoked.add(*why);
         }
-        self.counts.take(&state.what);
-        (state.what, state.file) = (StateKind::Revoked, File::placeholder(state.file.key));
-        self.counts.add(&state.what);
-        true
+    }
+
+    fn uncount(&mut self, what: &StateKind) {
+        self.counts.take(what);
+        self.count_key(what.grantee(), false);
+        if let StateKind::Revoked(why) = what {
+            self.revoked.take(*why);
+        }
+    }
+
+    fn count_key(&mut self, grantee: Option<&Arc<Grantee>>, more: bool) {
+        let Some(key) = grantee.map(|grantee| grantee.key) else { return };
+        let count = self.by_key.entry(key).or_default();
+        *count = if more { *count + 1 } else { count.saturating_sub(1) };
+        if *count == 0 {
+            self.by_key.remove(&key);
+        }
     }
 
     fn unlist(&mut self, number: u32, state: &State) {

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use comity_vfs::{Cred, Disk};
 
+use super::Revocation;
 use crate::file::File;
 use crate::limits::{RANGE_BYTES, STATE_BYTES};
-use crate::{ClientId, DelegationKind, Share, Stateid};
+use crate::{ClientId, DelegationKind, Grantee, Share, Stateid};
 
 /// Number of states of each kind that a client has. Opens that are kept only for a retry do not
 /// count.
@@ -19,7 +20,7 @@ pub struct Counts {
     pub locks: usize,
     /// Number of delegations.
     pub delegations: usize,
-    /// Number of revoked delegations that the client has not freed yet.
+    /// Number of revoked states that the client has not freed yet.
     pub revoked: usize,
 }
 
@@ -30,7 +31,7 @@ impl Counts {
             StateKind::Open(_) => Some(&mut self.opens),
             StateKind::Lock(_) => Some(&mut self.locks),
             StateKind::Delegation(_) => Some(&mut self.delegations),
-            StateKind::Revoked => Some(&mut self.revoked),
+            StateKind::Revoked(_) => Some(&mut self.revoked),
         }
     }
 
@@ -75,7 +76,7 @@ impl State {
     pub(crate) fn is_over(&self) -> bool {
         match &self.what {
             StateKind::Open(opening) => opening.closed,
-            StateKind::Revoked => true,
+            StateKind::Revoked(_) => true,
             StateKind::Lock(_) | StateKind::Delegation(_) => false,
         }
     }
@@ -94,8 +95,8 @@ pub(crate) enum StateKind {
     Open(OpenState),
     Lock(LockState),
     Delegation(DelegationState),
-    /// A revoked delegation, which is kept until the client frees it.
-    Revoked,
+    /// A state that was revoked, which is kept until the client knows.
+    Revoked(Revocation),
 }
 
 impl StateKind {
@@ -103,7 +104,7 @@ impl StateKind {
     pub(crate) const fn bytes(&self) -> usize {
         match self {
             Self::Lock(locking) => STATE_BYTES + locking.range_bytes(),
-            Self::Open(_) | Self::Delegation(_) | Self::Revoked => STATE_BYTES,
+            Self::Open(_) | Self::Delegation(_) | Self::Revoked(_) => STATE_BYTES,
         }
     }
 
@@ -121,7 +122,17 @@ impl StateKind {
         match self {
             Self::Open(opening) => Some(opening.owner),
             Self::Lock(locking) => Some(locking.owner),
-            Self::Delegation(_) | Self::Revoked => None,
+            Self::Delegation(_) | Self::Revoked(_) => None,
+        }
+    }
+
+    /// Returns the key on whose grants an open or a delegation rests, if it rests on grants. Locks
+    /// rest on their open.
+    pub(crate) const fn grantee(&self) -> Option<&Arc<Grantee>> {
+        match self {
+            Self::Open(opening) => opening.grantee.as_ref(),
+            Self::Delegation(delegating) => delegating.grantee.as_ref(),
+            Self::Lock(_) | Self::Revoked(_) => None,
         }
     }
 }
@@ -142,6 +153,8 @@ pub(crate) struct OpenState {
     /// users (FreeBSD, `oneopenown`). The open then belongs to the client, and all its users may
     /// close it.
     pub(crate) shared: bool,
+    /// The key whose grants allowed the last OPEN that grants were asked for.
+    pub(crate) grantee: Option<Arc<Grantee>>,
 }
 
 /// A delegation, and the user for whom the client requested it.
@@ -152,6 +165,8 @@ pub(crate) struct DelegationState {
     pub(crate) user: Option<Arc<Cred<Disk>>>,
     /// The access for which they were checked.
     pub(crate) access: u32,
+    /// The key whose grants allowed the OPEN.
+    pub(crate) grantee: Option<Arc<Grantee>>,
 }
 
 /// The locks of a lock-owner for an open.

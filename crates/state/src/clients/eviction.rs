@@ -121,7 +121,7 @@ impl Engine {
         self.clients.remove(names, client);
         sessions.iter().for_each(|session| self.drop_session(session));
         self.release(now, client, holdings);
-        let replaced = names.confirmed(client.protocol, &client.owner).is_some();
+        let replaced = names.confirmed(&client.recorded()).is_some();
         if standing == Standing::Confirmed && !replaced {
             self.record(Record::Forget(client.recorded()));
         }

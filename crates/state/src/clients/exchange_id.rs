@@ -38,7 +38,8 @@ impl Engine {
     /// another origin whose lease has not expired.
     pub fn exchange_id(&self, now: Duration, args: ExchangeId) -> Result<Exchanged> {
         let mut names = self.clients.names();
-        let confirmed = names.confirmed(ClientProtocol::ExchangeId, &args.owner.id).cloned();
+        let name = args.owner.by(ClientProtocol::ExchangeId, args.caller);
+        let confirmed = names.confirmed(&name).cloned();
         if args.update {
             return self.update(now, confirmed, &args);
         }
@@ -111,7 +112,8 @@ impl Engine {
         names: &mut Names,
         birth: NewClient,
     ) -> Result<Arc<Client>> {
-        let old = names.unconfirmed((birth.protocol, &birth.owner.id), birth.caller).cloned();
+        let name = birth.owner.by(birth.protocol, birth.caller);
+        let old = names.unconfirmed(&name, birth.caller).cloned();
         old.into_iter().for_each(|old| self.discard(now, names, &old));
         self.make_room(now, names, birth.caller.origin)?;
         Ok(self.clients.introduce(now, names, birth, &self.held))

@@ -42,7 +42,7 @@ impl Engine {
         let announced = Announced { confirm, callback: args.callback };
         let Setclientid { owner, caller, .. } = args;
         let mut names = self.clients.names();
-        let confirmed = names.confirmed(ClientProtocol::Setclientid, &owner.id);
+        let confirmed = names.confirmed(&owner.by(ClientProtocol::Setclientid, caller));
         let holder = confirmed.filter(|old| self.is_in_use(now, old));
         self.may_take_name(holder, (ClientProtocol::Setclientid, &owner), caller)?;
         let again = |old: &&Arc<Client>| old.verifier == owner.verifier && old.is_principal(caller);
@@ -81,7 +81,7 @@ impl Engine {
             return Err(Error::ClidInuse);
         }
         // Another client may have taken the name since SETCLIENTID.
-        let holder = names.confirmed(client.protocol, &client.owner);
+        let holder = names.confirmed(&client.recorded());
         let holder = holder.filter(|old| self.keeps_name(now, old));
         self.may_take_name(holder, (client.protocol, &client.name()), caller)?;
         self.take_announcement(&client, confirm)?;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::client_state::StateKind;
 use crate::file::{Delegated, File, Holder, Recall};
 use crate::{
-    At, Client, ClientProtocol, Engine, Error, FileKey, Record, Result, Sender, Share, Stateid,
+    At, Client, ClientProtocol, Engine, Error, FileKey, Record, Result, Revocation, Sender, Share,
+    Stateid,
 };
 
 impl Engine {
@@ -79,7 +80,7 @@ impl Engine {
         self.counters.recalls_overdue.add(overdue.len());
         for holder in overdue {
             if let Some(client) = self.clients.get(holder.client) {
-                self.revoke(file, &client, holder);
+                self.revoke(now, file, (&client, holder));
             }
         }
     }
@@ -96,9 +97,9 @@ impl Engine {
         now >= sent.map_or(queued, |sent| sent.min(queued))
     }
 
-    fn revoke(&self, file: &Arc<File>, client: &Arc<Client>, holder: Holder) {
+    fn revoke(&self, now: Duration, file: &Arc<File>, (client, holder): (&Arc<Client>, Holder)) {
         let mut state = client.state();
-        if !state.holdings.revoke(holder.state) {
+        if state.holdings.revoke(holder.state, Revocation::Unreturned, now).is_none() {
             return;
         }
         if client.protocol == ClientProtocol::Setclientid {

@@ -8,7 +8,7 @@ use comity_vfs::{Cred, Disk};
 use crate::client_state::{ClientState, DelegationState, StateKind, client_of_lock_owner};
 use crate::file::{Delegated, File, FileState, Holder};
 use crate::sync::atomic::Ordering;
-use crate::{Client, DelegationKind, Engine, LockType, Principal, Result, Share, Stateid};
+use crate::{Client, DelegationKind, Engine, Grantee, LockType, Principal, Result, Share, Stateid};
 
 /// The delegation that a client would like with an OPEN (`OPEN4_SHARE_ACCESS_WANT_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -78,6 +78,8 @@ pub(crate) struct DelegationRequest<'a> {
     pub(crate) principal: Principal,
     /// The credentials of the user whose rights were checked, if they were checked.
     pub(crate) user: Option<&'a Arc<Cred<Disk>>>,
+    /// The key whose grants allow this OPEN.
+    pub(crate) grantee: Option<&'a Arc<Grantee>>,
     /// The access that this OPEN asks for.
     pub(crate) access: u32,
     /// The delegation that is asked for.
@@ -107,8 +109,8 @@ impl Engine {
             Err(why) => return Delegation::Refused(why),
         };
         let limits = &self.settings.limits;
-        let (user, access) = (open.user.cloned(), open.access);
-        let what = StateKind::Delegation(DelegationState { kind, user, access });
+        let (user, access, grantee) = (open.user.cloned(), open.access, open.grantee.cloned());
+        let what = StateKind::Delegation(DelegationState { kind, user, access, grantee });
         let Ok(number) = state.holdings.insert(limits, (now, file), what) else {
             return Delegation::Refused(NoDelegation::Resource);
         };

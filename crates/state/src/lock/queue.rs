@@ -16,7 +16,7 @@ pub(super) struct Wish {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Waiter {
     wish: Wish,
     since: Duration,
     until: Duration,
@@ -25,7 +25,7 @@ struct Place {
 /// Wishes by their tickets, lowest first, in one tree for each kind of lock.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
-    places: BTreeMap<u64, Place>,
+    places: BTreeMap<u64, Waiter>,
     tickets: BTreeMap<Wish, u64>,
     deadlines: BTreeSet<(Duration, u64)>,
     read: Tree<u64>,
@@ -54,14 +54,14 @@ impl Line {
     }
 
     pub(super) fn add(&mut self, ticket: u64, wish: Wish, (since, until): (Duration, Duration)) {
-        self.places.insert(ticket, Place { wish, since, until });
+        self.places.insert(ticket, Waiter { wish, since, until });
         self.tickets.insert(wish, ticket);
         self.deadlines.insert((until, ticket));
         self.tree(wish.kind).insert(wish.range, ticket, ticket, ticket);
     }
 
     pub(super) fn remove(&mut self, ticket: u64) -> Option<Wish> {
-        let Place { wish, until, .. } = self.places.remove(&ticket)?;
+        let Waiter { wish, until, .. } = self.places.remove(&ticket)?;
         self.tickets.remove(&wish);
         self.deadlines.remove(&(until, ticket));
         self.tree(wish.kind).remove(Key { first: wish.range.first, tie: ticket });

@@ -223,6 +223,26 @@ impl FileLocks {
         }
     }
 
+    /// Removes the wishes and offers that `ends` accepts. The cost is linear in their number.
+    pub fn withdraw(
+        &mut self,
+        now: Duration,
+        ends: impl Fn(&Offer) -> bool,
+        offers: &mut Vec<Offer>,
+    ) {
+        let ended: Vec<_> = self.waits().map(|(wish, _)| wish).filter(ends).collect();
+        let tickets = |Offer { owner, range, kind }: &Offer| {
+            let wish = Wish { owner: *owner, range: *range, kind: *kind };
+            [self.waiting.ticket(wish), self.offered.ticket(wish)]
+        };
+        let tickets: Vec<_> = ended.iter().flat_map(tickets).flatten().collect();
+        for ticket in tickets {
+            self.drop_out(ticket);
+        }
+        // All have left by now, so that none of them is offered the bytes of another.
+        ended.iter().for_each(|wish| self.wake(now, wish.range, offers));
+    }
+
     /// Removes all locks, wishes and offers of an owner.
     pub fn forget(&mut self, now: Duration, owner: u64, offers: &mut Vec<Offer>) {
         let tickets = [self.waiting.tickets(owner), self.offered.tickets(owner)];

@@ -7,3 +7,4 @@ mod unlock;
 mod waits;
 
 pub use lock_ops::{Lock, Locker};
+pub(crate) use unlock::other_lock;

@@ -70,6 +70,7 @@ impl Engine {
                     opened: 0,
                     closed: false,
                     shared: false,
+                    grantee: None,
                 });
                 state.holdings.insert(limits, (now, file), what)?
             }

@@ -13,7 +13,7 @@ use crate::lookup::forget_opener;
 use crate::sync::MutexGuard;
 use crate::{
     Caller, Client, ClientProtocol, Delegation, DelegationKind, DelegationWish, Engine, Error,
-    FileKey, Result, Sender, Share, Stateid,
+    FileKey, Grantee, Result, Sender, Share, Stateid,
 };
 
 /// The arguments of OPEN, with the file already found.
@@ -35,6 +35,8 @@ pub struct Open<'a> {
     pub wish: DelegationWish,
     /// The credentials of the user, if its right to open the file was checked.
     pub user: Option<&'a Arc<Cred<Disk>>>,
+    /// The key whose grants allow the OPEN, if the caller acts by grants ([`Engine::end_rights`]).
+    pub grantee: Option<&'a Arc<Grantee>>,
     /// True if the OPEN truncates the file to zero, whatever access it asks for.
     pub empties: bool,
 }
@@ -153,7 +155,8 @@ impl Engine {
             Some(number) => upgrade(open, &mut state, (number, shared))?,
             None => {
                 let (user, share) = (open.user.cloned(), open.share);
-                let opening = OpenState { owner, share, user, opened: 0, closed: false, shared };
+                let (opened, closed, grantee) = (0, false, None);
+                let opening = OpenState { owner, share, user, opened, closed, shared, grantee };
                 let limits = &self.settings.limits;
                 let number =
                     state.holdings.insert(limits, (now, file), StateKind::Open(opening))?;
@@ -175,6 +178,10 @@ impl Engine {
     ) -> Result<Opened, Obstacle> {
         let (_, number) = stateid.place()?;
         let holder = Holder { client: open.client.id, state: number };
+        if let Some(grantee) = open.grantee {
+            state.holdings.rest_open_on(number, grantee);
+            open.client.note_grantees(&state);
+        }
         let share = state.holdings.get(number).and_then(|state| match &state.what {
             StateKind::Open(opening) => Some(opening.share),
             _ => None,
@@ -269,7 +276,8 @@ impl Open<'_> {
             (_, wish) => DelegationClaim::New(wish),
         };
         let (principal, access) = (self.caller.principal, self.share.access);
-        DelegationRequest { client: self.client, principal, user: self.user, access, wanted }
+        let (client, user, grantee) = (self.client, self.user, self.grantee);
+        DelegationRequest { client, principal, user, grantee, access, wanted }
     }
 
     /// Returns the share that must not conflict with others. Truncation counts as writing.

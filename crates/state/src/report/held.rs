@@ -9,7 +9,8 @@ use crate::client_state::{Holdings, Standing, State, StateKind, client_of_lock_o
 use crate::file::{File, Holder};
 use crate::limits::{BLOCKERS_SHOWN_MAX, RANGES_SHOWN_MAX};
 use crate::{
-    ByteRange, Client, ClientId, Counts, DelegationKind, Engine, FileKey, LockType, Share,
+    ByteRange, Client, ClientId, Counts, DelegationKind, Engine, FileKey, LockType, Revocation,
+    Share,
 };
 
 /// A summary of a client.
@@ -42,7 +43,7 @@ pub struct HeldState {
     pub number: u32,
     /// The file.
     pub file: FileKey,
-    /// Its age.
+    /// Its age; of a revoked state the time since it was revoked.
     pub age: Duration,
     /// Its kind and details.
     pub details: StateDetails,
@@ -74,8 +75,8 @@ pub enum StateDetails {
         /// Time since its recall began; none if it is not recalled.
         recalled: Option<Duration>,
     },
-    /// A delegation that was revoked.
-    Revoked,
+    /// A state that was revoked, and that the client has not freed yet.
+    Revoked(Revocation),
 }
 
 /// A wait for another client.
@@ -265,7 +266,7 @@ fn details(
             let recalled = recall.map(|recall| now.saturating_sub(recall.queued));
             StateDetails::Delegation { kind: delegating.kind, recalled }
         }
-        StateKind::Revoked => StateDetails::Revoked,
+        StateKind::Revoked(why) => StateDetails::Revoked(*why),
     })
 }
 

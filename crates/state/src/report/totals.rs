@@ -17,9 +17,12 @@ pub struct Totals {
     pub slot_recalls: u64,
     /// Number of times that slots were freed because a client had followed a lower target.
     pub slot_recalls_heeded: u64,
-    /// Number of delegations that were revoked, because a recall was not answered or their client
-    /// was evicted.
+    /// Number of delegations that were revoked, because a recall was not answered, their client was
+    /// evicted, or the right to the file had ended.
     pub delegations_revoked: u64,
+    /// Number of opens, lock states and delegations that were revoked because the right to the file
+    /// had ended.
+    pub rights_ended: u64,
     /// Number of waits for locks.
     pub lock_waits: u64,
     /// Number of retries that were answered from a kept reply.
@@ -42,6 +45,7 @@ impl Engine {
             slot_recalls: counters.slot_recalls.get(),
             slot_recalls_heeded: counters.slot_recalls_heeded.get(),
             delegations_revoked: counters.revoked.get(),
+            rights_ended: counters.rights_ended.get(),
             lock_waits: counters.lock_waits.get(),
             replies_again: counters.replies_again.get(),
             clients_evicted: counters.evicted.get(),

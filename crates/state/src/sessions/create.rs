@@ -59,7 +59,7 @@ impl Engine {
         }
         if state.standing == Standing::Unconfirmed {
             // Another client may have taken the name since EXCHANGE_ID.
-            let holder = names.confirmed(client.protocol, &client.owner);
+            let holder = names.confirmed(&client.recorded());
             let holder = holder.filter(|old| self.is_in_use(now, old));
             self.may_take_name(holder, (client.protocol, &client.name()), args.caller)?;
         }

@@ -122,7 +122,7 @@ impl Engine {
             slot: args.slot,
             highest_slot: slots.len().saturating_sub(1),
             target_highest_slot: slots.target(),
-            status: status(&session.client, back),
+            status: status(now, &session.client, back),
         };
         drop(channels);
         session.client.renew(now);
@@ -133,10 +133,10 @@ impl Engine {
 
 /// Returns the status flags for a client. It reads three atomics, and does not take the client's
 /// lock for every request.
-fn status(client: &Client, back: &Back) -> StatusFlags {
+fn status(now: Duration, client: &Client, back: &Back) -> StatusFlags {
     let cut_off = back.is_cut_off();
     StatusFlags::CB_PATH_DOWN.when(client.lost_callbacks() || cut_off)
         | StatusFlags::CB_PATH_DOWN_SESSION.when(cut_off)
         | StatusFlags::BACKCHANNEL_FAULT.when(back.fault)
-        | StatusFlags::RECALLABLE_STATE_REVOKED.when(client.has_revoked())
+        | client.tell_revoked(now)
 }

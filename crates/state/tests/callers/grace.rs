@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    Caller, Claim, Client, ClientProtocol, Engine, Error, Identity, Principal, Record,
-    RecordedClient, Recovered, Result, Settings,
+    Caller, Claim, Client, ClientProtocol, Engine, Error, Identity, OriginChannel, Principal,
+    Record, RecordedClient, Recovered, Result, Settings,
 };
 
 use crate::people::{
@@ -27,7 +27,8 @@ fn store(protocol: ClientProtocol) -> Recovered {
     let identity = Identity { principal, origin, verifier: owner(NAME, 1).verifier };
     let mut store = Recovered::new();
     for id in [NAME, "other"] {
-        let client = RecordedClient { protocol, id: id.as_bytes().into() };
+        let client =
+            RecordedClient { protocol, channel: OriginChannel::Plain, id: id.as_bytes().into() };
         store.apply(Record::Client(client, Some(identity)));
     }
     store
@@ -148,7 +149,10 @@ fn a_name_of_the_other_minor_version_is_another_name() {
 fn a_client_that_was_recorded_without_its_identity_reclaims() {
     for protocol in PROTOCOLS {
         let mut store = Recovered::new();
-        store.apply(Record::Client(RecordedClient { protocol, id: NAME.as_bytes().into() }, None));
+        store.apply(Record::Client(
+            RecordedClient { protocol, channel: OriginChannel::Plain, id: NAME.as_bytes().into() },
+            None,
+        ));
         let engine = restarted(store);
         assert!(engine.is_in_grace());
         let client = come(&engine, (NOW, protocol), ELSEWHERE, (NAME, 2)).unwrap();
@@ -212,8 +216,11 @@ fn the_system_of_a_machine_reclaims_what_a_client_had_that_a_user_introduced() {
     let as_user = |principal| Caller { principal, ..VICTIM };
     let Caller { principal, origin } = as_user(Principal::new(1, 1000));
     let identity = Identity { principal, origin, verifier: owner(NAME, 1).verifier };
-    let client =
-        RecordedClient { protocol: ClientProtocol::Setclientid, id: NAME.as_bytes().into() };
+    let client = RecordedClient {
+        protocol: ClientProtocol::Setclientid,
+        channel: OriginChannel::Plain,
+        id: NAME.as_bytes().into(),
+    };
     let mut store = Recovered::new();
     store.apply(Record::Client(client, Some(identity)));
     let engine = restarted(store);

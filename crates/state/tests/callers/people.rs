@@ -201,6 +201,7 @@ pub(super) fn try_open(
         claim: wish.claim,
         wish: wish.delegation,
         user: None,
+        grantee: None,
         empties: false,
     };
     engine.open(now, &open)

@@ -155,8 +155,8 @@ fn a_client_goes_on_where_its_principal_says_who_it_is() {
     }
 }
 
-/// A connection that is bound stays so wherever the client is seen then: one with two addresses
-/// uses both at once (RFC 8881, 2.10.5).
+/// A connection stays bound when the client is seen at another address, so that a client with two
+/// addresses uses both at once (RFC 8881, 2.10.5).
 #[test]
 fn a_client_uses_connections_of_two_addresses_at_once() {
     let engine = engine();

@@ -416,6 +416,7 @@ fn open_args(
         claim,
         wish: DelegationWish::NoPreference,
         user: None,
+        grantee: None,
         empties: false,
     }
 }

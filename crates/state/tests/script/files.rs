@@ -1,10 +1,12 @@
 //! Operations of clients on files.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use comity_keys::{Algorithm, PublicKey};
 use comity_state::{
-    At, ByteRange, Claim, Delegation, DelegationKind, DelegationWish, Io, Lock, LockRefusal,
-    LockType, Locker, Open, Share, Stateid,
+    At, ByteRange, Claim, Client, Delegation, DelegationKind, DelegationWish, GrantedAccess,
+    Grantee, Io, Lock, LockRefusal, LockType, Locker, Open, Share, Stateid,
 };
 
 use crate::world::{Told, World, file, file_name, said, text};
@@ -79,8 +81,33 @@ impl World {
                 self.engine.writer_attributes(self.now, &client, &file(name), said);
                 Vec::new()
             }
+            _ => self.rights(verb, args),
+        }
+    }
+
+    fn rights(&mut self, verb: &str, args: &[&str]) -> Told {
+        match (verb, args) {
+            ("end", [client, name, key, left]) => {
+                let client = self.client(client).unwrap();
+                let (read, execute) = (left.contains('r'), left.contains('x'));
+                let allowed = GrantedAccess { read, execute, write: left.contains('w') };
+                let by = (&file(name), &*grantee(key));
+                vec![format!("{} ended", self.engine.end_rights(self.now, &client, by, allowed))]
+            }
+            ("by-grants", keys) => self.by_grants(keys.first().map(|key| grantee(key).key)),
             _ => self.states(verb, args),
         }
+    }
+
+    /// Tells which clients have what by the grants of a key, or of any.
+    fn by_grants(&self, key: Option<PublicKey>) -> Told {
+        let clients = self.engine.grantee_clients(key.as_ref());
+        let of_one = |client: &Arc<Client>| {
+            let files = self.engine.granted_files(client, key.as_ref());
+            let names: Vec<_> = files.map(|(file, _)| file_name(&file)).collect();
+            format!("{}: {}", text(client.owner()), names.join(" "))
+        };
+        clients.iter().map(of_one).collect()
     }
 
     fn states(&mut self, verb: &str, args: &[&str]) -> Told {
@@ -129,7 +156,8 @@ impl World {
         }
     }
 
-    /// `open CLIENT OWNER FILE MODE [deny MODE] [want KIND] [previous KIND] [under D] = NAME`
+    /// `open CLIENT OWNER FILE MODE [deny MODE] [want KIND] [previous KIND] [under D] [by KEY]
+    /// = NAME`
     fn open(&mut self, client: &str, owner: &str, on: (&str, &str), rest: &[&str]) -> Told {
         let Some(client) = self.client(client) else { return vec!["gone".into()] };
         let after = |word: &str| {
@@ -150,6 +178,7 @@ impl World {
         };
         let share = share(on.1, after("deny"));
         let owner = owner.as_bytes();
+        let grantee = after("by").map(grantee);
         let open = Open {
             client: &client,
             caller: self.caller,
@@ -159,6 +188,7 @@ impl World {
             claim,
             wish,
             user: None,
+            grantee: grantee.as_ref(),
             empties: false,
         };
         match self.engine.open(self.now, &open) {
@@ -226,6 +256,14 @@ fn refusal(refused: LockRefusal) -> String {
         }
         LockRefusal::Error(error) => error.to_string(),
     }
+}
+
+/// A key by the first letter of its name, at one address.
+fn grantee(name: &str) -> Arc<Grantee> {
+    let mut bytes = [0; 32];
+    bytes[0] = name.as_bytes()[0];
+    let key = PublicKey::from_raw(Algorithm::Ed25519, &bytes).unwrap();
+    Arc::new(Grantee { key, address: [10, 0, 0, 1].into(), export: 1 })
 }
 
 /// `r`, `w`, `rw` or `-`.

@@ -85,6 +85,6 @@ fn what(held: &StateDetails) -> String {
         StateDetails::Delegation { kind, recalled } => {
             format!("{kind:?} delegation, recalled {recalled:?}")
         }
-        StateDetails::Revoked => "a delegation that was revoked".into(),
+        StateDetails::Revoked(why) => format!("revoked: {why:?}"),
     }
 }

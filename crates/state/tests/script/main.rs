@@ -101,3 +101,8 @@ fn state_of_clients_can_be_listed() {
 fn leases_end_with_courtesy() {
     transcript("leases.txt");
 }
+
+#[test]
+fn state_ends_with_the_right_that_it_rests_on() {
+    transcript("rights.txt");
+}

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use comity_state::{
-    ClientProtocol, FileKey, Identity, Origin, Principal, RecordedClient, Verifier,
+    ClientProtocol, FileKey, Identity, Origin, OriginChannel, Principal, RecordedClient, Verifier,
 };
 use comity_vfs::Handle;
 use proptest::prelude::*;
 
 use super::*;
 use crate::Store;
+
+const PLAIN: OriginChannel = OriginChannel::Plain;
 
 /// An order in which two ways to the same set are the same.
 fn sorted(recovered: &Recovered) -> BTreeSet<String> {
@@ -22,8 +24,11 @@ fn record() -> impl Strategy<Value = Record> {
         Just(ClientProtocol::ExchangeId),
         Just(ClientProtocol::Nlm)
     ];
-    let client =
-        (protocol, 0_u8..4).prop_map(|(protocol, id)| RecordedClient { protocol, id: [id].into() });
+    let client = (protocol, 0_u8..4).prop_map(|(protocol, id)| RecordedClient {
+        protocol,
+        channel: OriginChannel::Plain,
+        id: [id].into(),
+    });
     let file = (0_u64..3, 1_u8..4).prop_map(|(volume, handle)| {
         let handle = Handle::new(&[handle]).unwrap();
         FileKey { volume, export: 0, handle }
@@ -74,7 +79,11 @@ proptest! {
 fn a_client_that_lost_files_in_a_store_of_format_1_may_reclaim_none() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("clients");
-    let client = |id: u8| RecordedClient { protocol: ClientProtocol::ExchangeId, id: [id].into() };
+    let client = |id: u8| RecordedClient {
+        protocol: ClientProtocol::ExchangeId,
+        channel: OriginChannel::Plain,
+        id: [id].into(),
+    };
     let (lost, kept) = (key::of_client(&client(1)), key::of_client(&client(2)));
     let database = Database::create(&path).unwrap();
     let transaction = database.begin_write().unwrap();
@@ -96,10 +105,10 @@ fn a_client_that_lost_files_in_a_store_of_format_1_may_reclaim_none() {
 #[test]
 fn an_identity_is_read_as_it_was_written() {
     let bytes = key::of_identity(Some(identity(3)));
-    assert_eq!(key::identity(&bytes), Some(Some(identity(3))));
-    assert_eq!(key::identity(&key::of_identity(None)), Some(None));
+    assert_eq!(key::identity(&bytes, PLAIN), Some(Some(identity(3))));
+    assert_eq!(key::identity(&key::of_identity(None), PLAIN), Some(None));
     for length in [1, 31] {
-        assert_eq!(key::identity(&bytes[..length]), None);
+        assert_eq!(key::identity(&bytes[..length], PLAIN), None);
     }
-    assert_eq!(key::identity(&[&bytes[..], &[0]].concat()), None);
+    assert_eq!(key::identity(&[&bytes[..], &[0]].concat(), PLAIN), None);
 }

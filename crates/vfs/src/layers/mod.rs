@@ -21,8 +21,8 @@ pub use verb::Verb;
 
 use crate::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs, Handle, Listed,
-    Listing, LocalLocks, Made, Name, Node, Properties, Read, ReadInto, Result, Seek, SetAttr,
-    Space, Special, Target, Time, Written, XattrMode,
+    Listing, LocalLocks, Made, Name, Node, OpenFiles, Properties, Read, ReadInto, Result, Seek,
+    SetAttr, Space, Special, Target, Time, Written, XattrMode,
 };
 
 /// The hook of a layer, called for the verbs that pass it.
@@ -124,6 +124,10 @@ impl<H: Hook> Fs for Layer<H> {
 
     fn parent(&self, cred: &Cred<Disk>, dir: &Handle) -> Result<Node<Disk>> {
         self.hook.around(Verb::Parent, dir, || self.fs.parent(cred, dir))
+    }
+
+    fn directories_of(&self, node: &Handle) -> Result<Vec<Handle>> {
+        self.hook.around(Verb::DirectoriesOf, node, || self.fs.directories_of(node))
     }
 
     fn readlink(&self, cred: &Cred<Disk>, node: &Handle) -> Result<(Target, Attr<Disk>)> {
@@ -311,6 +315,10 @@ impl<H: Hook> Fs for Layer<H> {
     /// It passes the hook by: clients hold these locks together, so that no caller's verb sets one.
     fn local_locks(&self) -> Option<&dyn LocalLocks> {
         self.fs.local_locks()
+    }
+
+    fn open_files(&self) -> Option<&dyn OpenFiles> {
+        self.fs.open_files()
     }
 
     fn release_removed(&self) {

@@ -9,6 +9,7 @@ pub enum Verb {
     Access,
     Lookup,
     Parent,
+    DirectoriesOf,
     Readlink,
     Read,
     Write,
@@ -36,7 +37,7 @@ pub enum Verb {
 
 impl Verb {
     /// All of them, each at the place of its number.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::Properties,
         Self::Statfs,
         Self::Getattr,
@@ -44,6 +45,7 @@ impl Verb {
         Self::Access,
         Self::Lookup,
         Self::Parent,
+        Self::DirectoriesOf,
         Self::Readlink,
         Self::Read,
         Self::Write,
@@ -80,6 +82,7 @@ impl Verb {
             Self::Access => "access",
             Self::Lookup => "lookup",
             Self::Parent => "parent",
+            Self::DirectoriesOf => "directories_of",
             Self::Readlink => "readlink",
             Self::Read => "read",
             Self::Write => "write",

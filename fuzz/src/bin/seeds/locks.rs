@@ -11,7 +11,8 @@ const UNSHARE: u8 = 9;
 const NM_LOCK: u8 = 10;
 const FREE_ALL: u8 = 11;
 
-/// The distance from a procedure answered at once to its twin answered by a call.
+/// The number of NLM_LOCK_MSG and its like, which are answered by a call, minus that of the
+/// procedure that is answered at once.
 const MESSAGE: u8 = 4;
 
 const EXCLUSIVE: u8 = 1;

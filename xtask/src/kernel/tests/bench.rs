@@ -20,7 +20,7 @@ pub(super) const TEST: Test = Test {
 
 /// Workloads, and what each cannot have done without.
 const WORKLOADS: &[(&str, &[&str])] = &[
-    ("nfsstone", &["LOOKUP", "GETATTR", "WRITE", "SYMLINK", "CREATE"]),
+    ("nfsstone", &["GETATTR", "WRITE", "SYMLINK", "CREATE"]),
     ("lsr", &["ACCESS", "READDIRPLUS"]),
     ("postmark", &["CREATE", "WRITE", "REMOVE"]),
     ("andrew", &["MKDIR", "CREATE", "WRITE"]),

@@ -144,6 +144,7 @@ def restart():
     two.lock(opened, "read", 5, 1)
     two.pwrite(opened, "begun")
     others = [three.open(at(name), os.O_RDWR) for name in ("locked", "opened")]
+    returned = one.calls("DELEGRETURN")
     server.restart()
     others.append(three.open(at("alone"), os.O_RDWR))
     thefts = [three.begin("try_lock", fd, "write", 0, 50) for fd in others]
@@ -153,7 +154,9 @@ def restart():
     two.pwrite(opened, " and ended", 5)
     two.close(opened)
     assert three.read(at("opened")) == "begun and ended"
-    assert not is_asked(one, at("kept"), os.O_RDONLY), "the delegation is lost"
+    # Linux 7.2 returns by itself a delegation that it has not used for a lease.
+    is_kept = not is_asked(one, at("kept"), os.O_RDONLY)
+    assert is_kept or one.calls("DELEGRETURN") > returned, "the delegation is lost"
     returned = one.calls("DELEGRETURN")
     two.write(at("kept"), "changed")
     assert has_returned(one, returned), "not recalled"

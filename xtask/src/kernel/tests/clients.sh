@@ -1,7 +1,7 @@
 . /mnt/job/guest.sh
 mount_export
 mkdir /mnt/three
-mount -t nfs -o "vers=3,nolock,proto=tcp,port=2049,mountport=2049,mountproto=tcp,hard" \
+mount -t nfs -o "vers=3,nolock,proto=tcp,port=2049,mountport=2049,mountproto=tcp,hard$SECURITY" \
     "$SERVER:$EXPORT" /mnt/three
 : > /mnt/job/begun
 case $NUMBER in

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_acknowledged_must_be_there() {
+    fn acknowledged_changes_must_be_there() {
         let ground = ground("test-durable");
         verify(&ground).unwrap();
         let records = fs::read(ground.export().join("records")).unwrap();

@@ -11,6 +11,7 @@ pub(super) const TEST: Test = Test {
     about: "NFSv3 with locks: NLM beside 4.1, the server killed, a client started anew (NSM)",
     script: include_str!("hosts.sh"),
     guests: 3,
+    takes_tls: false,
     arguments: &["--portmap", "--lease-seconds", "8"],
     prepare,
     ..Test::EMPTY

@@ -3,9 +3,9 @@
 mkdir -p /run/rpcbind /run/sendsigs.omit.d /var/lib/nfs/sm /var/lib/nfs/sm.bak
 rpcbind
 rpc.statd --no-notify
-mount -t nfs -o "vers=3,proto=tcp,mountproto=tcp,hard" "$SERVER:$EXPORT" /mnt/nfs
+mount -t nfs -o "vers=3,proto=tcp,mountproto=tcp,hard$SECURITY" "$SERVER:$EXPORT" /mnt/nfs
 mkdir /mnt/four
-mount -t nfs -o "vers=4.1,proto=tcp,hard" "$SERVER:$EXPORT" /mnt/four
+mount -t nfs -o "vers=4.1,proto=tcp,hard$SECURITY" "$SERVER:$EXPORT" /mnt/four
 : > /mnt/job/begun
 case $NUMBER in
     1) /usr/bin/python3 /mnt/input/hosts.py ;;

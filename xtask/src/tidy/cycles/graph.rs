@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The line with a use of another module.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct UseLine {
     pub(super) path: String,
     pub(super) line: usize,
 }
@@ -12,12 +12,12 @@ pub(super) struct Place {
 /// Arrows between modules.
 #[derive(Default)]
 pub(super) struct Graph {
-    arrows: BTreeMap<String, BTreeMap<String, BTreeSet<Place>>>,
+    arrows: BTreeMap<String, BTreeMap<String, BTreeSet<UseLine>>>,
 }
 
 impl Graph {
     /// Draws an arrow.
-    pub(super) fn add(&mut self, from: &str, to: &str, at: Place) {
+    pub(super) fn add(&mut self, from: &str, to: &str, at: UseLine) {
         self.arrows.entry(to.to_owned()).or_default();
         let arrows = self.arrows.entry(from.to_owned()).or_default();
         arrows.entry(to.to_owned()).or_default().insert(at);
@@ -58,7 +58,7 @@ impl Graph {
     pub(super) fn arrows_within<'a>(
         &'a self,
         knot: &'a [String],
-    ) -> impl Iterator<Item = (&'a str, &'a str, &'a BTreeSet<Place>)> {
+    ) -> impl Iterator<Item = (&'a str, &'a str, &'a BTreeSet<UseLine>)> {
         let arrows = knot.iter().filter_map(|from| Some((from, self.arrows.get(from)?)));
         arrows.flat_map(move |(from, to)| {
             let within = to.iter().filter(|(to, _)| knot.contains(to));
@@ -70,7 +70,7 @@ impl Graph {
     pub(super) fn shortest_circle<'a>(
         &'a self,
         knot: &'a [String],
-    ) -> Vec<(&'a str, &'a str, &'a Place)> {
+    ) -> Vec<(&'a str, &'a str, &'a UseLine)> {
         let circles = knot.iter().map(|from| self.circle(from));
         let shortest = circles.filter(|circle| !circle.is_empty()).min_by_key(Vec::len);
         let steps = shortest.unwrap_or_default().into_iter();
@@ -114,7 +114,7 @@ mod tests {
     fn graph(arrows: &[(&str, &str)]) -> Graph {
         let mut graph = Graph::default();
         for (line, (from, to)) in (1..).zip(arrows) {
-            graph.add(from, to, Place { path: "x".into(), line });
+            graph.add(from, to, UseLine { path: "x".into(), line });
         }
         graph
     }

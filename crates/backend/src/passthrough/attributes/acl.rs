@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_composed_is_parsed_again() {
+    fn a_composed_acl_is_parsed_again() {
         let entry = |tag, permissions| AclEntry { tag, permissions };
         let acl = Acl {
             entries: vec![

@@ -19,6 +19,7 @@ pub(crate) fn attr(mount: &Mount, stat: &Stat) -> Attr<Disk> {
         atime: time(stat.st_atime, stat.st_atime_nsec),
         mtime: time(stat.st_mtime, stat.st_mtime_nsec),
         ctime: ctime(stat),
+        change: ctime(stat).change(),
     }
 }
 

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_known_until_a_barrier() {
+    fn written_data_is_known_until_a_barrier() {
         let barrier = Barrier::default();
         barrier.changed_attributes();
         assert!(!barrier.is_written());

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_memory_is_read_by_who_opened_it_without_a_look_at_the_file() {
+    fn cached_data_is_read_under_an_open_without_a_look_at_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         std::fs::write(&path, [7; 10_000]).unwrap();

@@ -5,6 +5,7 @@ pub(crate) mod create;
 pub(crate) mod link;
 pub(crate) mod lookup;
 pub(crate) mod name;
+pub(crate) mod place;
 pub(crate) mod readdir;
 pub(crate) mod readdir_cursor;
 pub(crate) mod remove;

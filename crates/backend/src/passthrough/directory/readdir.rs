@@ -36,8 +36,8 @@ struct Show<'a> {
 }
 
 impl Passthrough {
-    /// See [`comity_vfs::Fs::readdir`]. A long listing leaves its desk to another thread: whoever
-    /// lists may pass over any number of entries before one is taken.
+    /// See [`comity_vfs::Fs::readdir`]. A long listing leaves its event loop to another thread: the
+    /// caller may pass over any number of entries before it takes one.
     pub(crate) fn readdir(
         &self,
         cred: &Cred<Disk>,
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_used_for_long_makes_room_for_what_is_listed_again() {
+    fn files_that_were_not_used_for_long_make_room_for_listed_ones() {
         let served = served();
         let [old, busy, listed] = [("old", 1_000), ("busy", 50), ("listed", 100)]
             .map(|(name, files)| directory(&served, name, files));
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_use_stays_while_others_walk_through_more_than_can_be_open() {
+    fn a_file_in_use_stays_open_while_others_walk_through_too_many_files() {
         let served = served();
         let dirs: Vec<_> = (0..10).map(|dir| directory(&served, &format!("d{dir}"), 100)).collect();
         let busy = directory(&served, "busy", 300);
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_listing_leaves_its_desk_once_and_shows_every_entry_once() {
+    fn a_long_listing_leaves_its_event_loop_once_and_shows_every_entry_once() {
         watch::install();
         let served = served();
         let thread = std::thread::current().id();

@@ -119,10 +119,10 @@ fn patiently_if<T>(slow: bool, work: impl FnOnce() -> T) -> T {
 }
 
 /// Guards of one or two directories.
-type Held<'a> = (MutexGuard<'a, ()>, Option<MutexGuard<'a, ()>>);
+type BothGuards<'a> = (MutexGuard<'a, ()>, Option<MutexGuard<'a, ()>>);
 
 /// Holds two directories, always in the same order, so that two renames never wait for each other.
-fn hold_both<'a>(one: &'a Node, other: &'a Node) -> Held<'a> {
+fn hold_both<'a>(one: &'a Node, other: &'a Node) -> BothGuards<'a> {
     match one.handle.bytes().cmp(other.handle.bytes()) {
         Ordering::Equal => (one.hold_patiently(), None),
         Ordering::Less => (one.hold_patiently(), Some(other.hold_patiently())),

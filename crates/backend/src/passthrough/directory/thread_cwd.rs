@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_entered_is_asked_by_its_descriptor() {
+    fn a_directory_that_cannot_be_entered_is_asked_by_its_descriptor() {
         let file = tempfile::tempfile().unwrap();
         let within = ThreadCwd::enter(file.as_fd());
         assert!(!within.entered);

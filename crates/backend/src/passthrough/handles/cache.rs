@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_put_on_stable_storage_before_it_is_forgotten() {
+    fn written_data_is_made_stable_before_its_file_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         let mount = Arc::new(Mount::open(folder.path()).unwrap());
         let cache = Cache::new(Descriptors::at_most(16).share());

@@ -8,8 +8,8 @@ use crate::passthrough::limits::GHOSTS_MAX;
 pub(crate) struct GhostCache(Box<[AtomicU32]>);
 
 impl GhostCache {
-    /// Knows about as many objects as may be open: who walks through more is not known when it
-    /// comes round again.
+    /// Remembers at most as many objects as may be open. A walk through more of them finds none
+    /// remembered in its next round.
     pub(crate) fn new(open_max: usize) -> Self {
         let places = open_max.clamp(1, GHOSTS_MAX);
         Self((0..places).map(|_| AtomicU32::new(0)).collect())
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_comes_again_soon_is_known_and_who_comes_after_many_others_is_not() {
+    fn an_object_asked_for_again_soon_is_known_and_one_after_many_others_is_not() {
         let passing = GhostCache::new(100);
         let hash = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         assert!(!passing.again(hash(1)));

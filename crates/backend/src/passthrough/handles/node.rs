@@ -322,7 +322,7 @@ mod tests {
     use crate::blocking::watch;
 
     #[test]
-    fn who_waits_for_a_long_change_says_so() {
+    fn a_wait_for_a_long_change_is_announced() {
         watch::install();
         let folder = tempfile::tempdir().unwrap();
         let mount = Arc::new(Mount::open(folder.path()).unwrap());

@@ -2,16 +2,18 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use comity_vfs::{Attr, Disk, FileType, Handle, Result, Status};
 use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
 use rustix::io::Errno;
 
 use super::node::{Node, Use};
+use crate::blocking::blocking;
 use crate::passthrough::Passthrough;
 use crate::passthrough::attributes::attr::{attr, file_type};
 use crate::passthrough::errno::status;
-use crate::passthrough::limits::DESCRIPTORS_RELIEF;
+use crate::passthrough::limits::{DESCRIPTORS_RELIEF, OPEN_ATTEMPTS_MAX, OPEN_YIELDS};
 use crate::passthrough::mounts::mount::{Mount, Reach, volume_id};
 
 impl Passthrough {
@@ -117,12 +119,12 @@ impl Passthrough {
     }
 
     /// Calls `open`: again after some cached descriptors were given back if the process has none
-    /// left, and again, a few times, after what passes by itself.
+    /// left, and again, a tenth of a second at most, after what passes by itself.
     pub(crate) fn with_descriptors<T>(
         &self,
         open: impl Fn() -> std::result::Result<T, Errno>,
     ) -> Result<T> {
-        for _ in 0..3 {
+        for attempt in 0..OPEN_ATTEMPTS_MAX {
             match open() {
                 Err(Errno::MFILE | Errno::NFILE) => {
                     self.cursors.clear();
@@ -130,9 +132,10 @@ impl Passthrough {
                         break;
                     }
                 }
-                // The kernel says NOMEM, once in hundreds, to a handle whose object is just going:
-                // whoever is at that may need this processor.
-                Err(Errno::INTR | Errno::NOMEM) => thread::yield_now(),
+                Err(Errno::INTR) => {}
+                // The kernel says NOMEM to the handle of an object that is gone while the inode is
+                // given to a new one.
+                Err(Errno::NOMEM) => let_others_on(attempt),
                 outcome => return outcome.map_err(status),
             }
         }
@@ -186,6 +189,14 @@ impl Passthrough {
     }
 }
 
+/// Waits a moment for a thread that may need this processor or, on a busy machine, its turn on one.
+fn let_others_on(attempt: u32) {
+    match attempt.checked_sub(OPEN_YIELDS) {
+        None => thread::yield_now(),
+        Some(pauses) => blocking(|| thread::sleep(Duration::from_millis(1 << pauses))),
+    }
+}
+
 /// Tells what is wrong with a node that has no data.
 pub(crate) fn must_be_file(node: &Node) -> Result<()> {
     match node.kind {
@@ -224,12 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_by_itself_is_tried_again() {
+    fn a_passing_failure_is_tried_again() {
         let folder = tempfile::tempdir().unwrap();
         let served = Passthrough::open(folder.path(), PassthroughOptions::default()).unwrap();
         assert_eq!(after(&served, 1, Errno::NOMEM), (Ok(()), 2));
         assert_eq!(after(&served, 2, Errno::INTR), (Ok(()), 3));
-        assert_eq!(after(&served, 9, Errno::NOMEM), (Err(Status::Delay), 3));
+        // A thread that makes an object may be kept from its processor for many milliseconds.
+        assert_eq!(after(&served, 7, Errno::NOMEM), (Ok(()), 8));
+        assert_eq!(after(&served, 99, Errno::NOMEM), (Err(Status::Delay), OPEN_ATTEMPTS_MAX));
         assert_eq!(after(&served, 1, Errno::ACCESS), (Err(Status::Acces), 1));
     }
 

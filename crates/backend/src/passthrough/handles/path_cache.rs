@@ -17,10 +17,10 @@ pub(crate) struct KnownPath {
 /// The paths at which objects were last seen, for volumes whose handles the kernel does not open
 /// for us.
 #[derive(Debug)]
-pub(crate) struct PathCache(Option<Kept>);
+pub(crate) struct PathCache(Option<KnownPaths>);
 
 #[derive(Debug)]
-struct Kept {
+struct KnownPaths {
     paths: Cache<Handle, KnownPath>,
     /// Objects that lost their last name through this server: there is no need to search for them.
     gone: Cache<Handle, ()>,
@@ -31,7 +31,7 @@ struct Kept {
 impl PathCache {
     /// Keeps paths if `needed`.
     pub(crate) fn new(needed: bool) -> Self {
-        Self(needed.then(|| Kept {
+        Self(needed.then(|| KnownPaths {
             paths: Cache::new(PATHS_MAX),
             gone: Cache::new(PATHS_MAX),
             next_search: Mutex::new(None),
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_given_up_and_is_seen_again_is_not_gone() {
+    fn an_object_that_is_seen_again_is_not_gone() {
         let places = PathCache::new(true);
         let [dir, file] = [&b"dir"[..], b"file"].map(|bytes| Handle::new(bytes).unwrap());
         places.learn(&file, &dir, c"here");

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use comity_vfs::{Handle, LocalUse, Time};
 use rustix::fs::fstat;
 
-use super::lease::{Held, Lease, Leases};
+use super::lease::{Lease, LeasedFiles, Leases};
 use crate::fanotify_watch::{ChangeWatch, Mark};
 use crate::lease_watch::Changed;
 use crate::passthrough::Passthrough;
@@ -24,11 +24,11 @@ use crate::passthrough::handles::node::{Node, Writing};
 /// The state of the mark of a file that is held.
 #[derive(Debug)]
 pub(crate) enum Marked {
-    /// It is told of changes.
+    /// The file is marked: the kernel reports its changes.
     Yes(#[expect(dead_code, reason = "its drop takes the mark off")] ServersMark),
-    /// It is to be marked, and has not changed if it is of this ctime.
+    /// The file is to be marked. If its ctime is another one by then, it has changed meanwhile.
     Soon(Time),
-    /// The kernel tells nothing.
+    /// The kernel reports no changes.
     No,
 }
 
@@ -73,7 +73,7 @@ impl Leases {
     }
 
     /// Has a file marked soon, if it is to be.
-    pub(crate) fn mark_soon(&self, held: &mut Held, handle: &Handle) {
+    pub(crate) fn mark_soon(&self, held: &mut LeasedFiles, handle: &Handle) {
         let Some(watch) = self.changes() else { return };
         let is_first = held.unmarked.is_empty();
         if held.is_unmarked(handle) && held.unmarked.insert(*handle) && is_first {
@@ -102,7 +102,7 @@ impl Leases {
     }
 }
 
-impl Held {
+impl LeasedFiles {
     fn mark(
         &mut self,
         handle: &Handle,
@@ -140,7 +140,7 @@ impl Passthrough {
     }
 
     /// Finds out what programs have changed.
-    pub(crate) fn hear_changes(&self, held: &mut Held) {
+    pub(crate) fn hear_changes(&self, held: &mut LeasedFiles) {
         let Some(watch) = &self.leases.watch else { return };
         let changed: Vec<Handle> = match watch.changed(&mut held.turn) {
             Changed::These(files) => {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn who_changes_a_file_that_is_held_is_told_of() {
+    fn a_change_of_a_leased_file_is_reported() {
         for hold in [FileHold::Shared, FileHold::Exclusive] {
             each_change(hold, |site, program, arguments| {
                 site.hears(|| LocalLocks::poll_wanted(&site.fs).is_none() && marks(site) == 1);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn who_changes_a_file_over_and_over_is_told_of_now_and_then() {
+    fn repeated_changes_of_a_file_are_reported_now_and_then() {
         let site = settled(FileHold::Shared);
         let second = hold_second(&site);
         site.hears(|| LocalLocks::poll_wanted(&site.fs).is_none() && marks(&site) == 2);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_marked_soon() {
+    fn a_leased_file_is_marked_soon() {
         let site = settled(FileHold::Shared);
         assert_eq!(marks(&site), 0);
         let told = Cell::new(false);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_before_it_could_be_told_is_found() {
+    fn a_change_before_the_mark_is_found() {
         each_change(FileHold::Shared, |site, program, arguments| {
             assert_eq!(marks(site), 0);
             site.program(program, arguments);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_just_now_is_marked_at_once() {
+    fn a_file_that_was_just_changed_is_marked_at_once() {
         let site = Site::new();
         let path = site.folder.path().join("file");
         std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o640))
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_changes_itself_is_nobodys_change() {
+    fn changes_by_the_server_itself_are_not_reported() {
         for marked_before in [false, true] {
             let site = settled(FileHold::Exclusive);
             if marked_before {
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_changed_before_the_server_did_is_told() {
+    fn a_change_by_a_program_before_one_by_the_server_is_reported() {
         let site = settled(FileHold::Exclusive);
         site.program("chmod", &["640", "file"]);
         change_all(&site);
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_no_more_is_not_told() {
+    fn a_change_of_a_file_that_is_no_longer_leased_is_not_reported() {
         let site = settled(FileHold::Shared);
         site.hears(|| LocalLocks::poll_wanted(&site.fs).is_none() && marks(&site) == 1);
         assert_eq!(site.hold(FileHold::Free), Ok(true));
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_file_systems_hold_is_told_until_neither_does() {
+    fn changes_are_reported_until_neither_of_two_file_systems_holds_the_file() {
         let site = settled(FileHold::Shared);
         let leases = site.fs.leases.watch.clone();
         let options = PassthroughOptions { leases, ..PassthroughOptions::default() };
@@ -388,14 +388,14 @@ mod tests {
     }
 
     #[test]
-    fn who_was_spoken_for_last_does_not_matter_to_what_is_marked() {
+    fn files_are_marked_whichever_caller_was_served_last() {
         let Some(site) = spoken_for_another(FileHold::Exclusive) else { return };
         site.fs.write(&cred(), &site.file, 0, b"more").unwrap();
         assert_eq!(marks(&site), 1);
     }
 
     #[test]
-    fn who_was_spoken_for_last_does_not_matter_to_marks_that_are_taken_off() {
+    fn marks_are_taken_off_whichever_caller_was_served_last() {
         let Some(site) = spoken_for_another(FileHold::Shared) else { return };
         site.hears(|| LocalLocks::poll_wanted(&site.fs).is_none() && marks(&site) == 1);
         site.fs.identity.caller(&Cred::new(Uid::new(1000), Gid::new(1000))).unwrap();

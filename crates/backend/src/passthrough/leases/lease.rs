@@ -25,17 +25,17 @@ use crate::{LeaseWatch, sys};
 /// Files that are held.
 #[derive(Debug)]
 pub(crate) struct Leases {
-    /// Hears that programs want them.
+    /// The watch that hears that programs want leased files.
     pub(crate) watch: Option<Arc<LeaseWatch>>,
     /// True if files of all users can be held, or none is to be.
     pub(crate) hold_all: bool,
-    /// Marks are set and taken off by it.
+    /// The identity under which marks are set and taken off.
     pub(crate) identity: Identity,
-    held: Mutex<Held>,
+    held: Mutex<LeasedFiles>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct LeasedFiles {
     pub(crate) files: HashMap<Handle, Lease, BuildHasherDefault<HandleHasher>>,
     /// The file that has a lease by each descriptor.
     known: HashMap<RawFd, Handle>,
@@ -68,7 +68,7 @@ impl Leases {
         Self { watch, hold_all, identity, held: Mutex::default() }
     }
 
-    pub(crate) fn held(&self) -> MutexGuard<'_, Held> {
+    pub(crate) fn held(&self) -> MutexGuard<'_, LeasedFiles> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -178,7 +178,7 @@ impl Passthrough {
     }
 }
 
-impl Held {
+impl LeasedFiles {
     /// Finds out what programs wait for.
     fn hear(&mut self, watch: &LeaseWatch) {
         let (files, overflows) = watch.take(|file| self.known.contains_key(&file));
@@ -224,7 +224,7 @@ mod tests {
     use crate::passthrough::PassthroughOptions;
 
     #[test]
-    fn who_writes_a_file_that_is_held_for_readers_is_told_of_and_waits() {
+    fn a_program_that_writes_a_file_leased_for_readers_is_reported_and_waits() {
         for program in [writing(), emptying()] {
             let site = Site::new();
             assert_eq!(site.hold(FileHold::Shared), Ok(true));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn who_reads_a_file_that_is_held_against_all_waits_and_sees_what_was_written() {
+    fn a_reader_of_a_file_leased_against_all_waits_and_sees_the_written_data() {
         let site = Site::new();
         assert_eq!(site.hold(FileHold::Exclusive), Ok(true));
         let opened = site.opens(&reading());
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_has_open_cannot_be_held() {
+    fn a_file_that_a_program_has_open_cannot_be_leased() {
         let site = Site::new();
         let program = site.opens(&reading()).recv().unwrap();
         assert_eq!(site.hold(FileHold::Exclusive), Ok(false));
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_does_itself_is_in_nobodys_way() {
+    fn opens_by_the_server_itself_break_no_lease() {
         let site = Site::new();
         let reads = site.read();
         assert_eq!(site.hold(FileHold::Exclusive), Ok(true));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_held_against_all_can_be_executed_afterwards() {
+    fn a_file_that_was_leased_against_all_can_be_executed_afterwards() {
         let site = Site::new();
         site.read();
         let before = site.fs.nodes.ledger().descriptors.open();
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_told_is_found() {
+    fn a_change_that_could_not_be_reported_is_found() {
         let site = Site::new();
         assert_eq!(site.hold(FileHold::Shared), Ok(true));
         let _opened = site.opens(&writing());

@@ -23,11 +23,11 @@ use crate::range_lock::{self, Kind};
 #[derive(Debug, Default)]
 pub(crate) struct RangeLocks(Mutex<Files>);
 
-type Files = HashMap<(u64, Handle), Held, BuildHasherDefault<HandleHasher>>;
+type Files = HashMap<(u64, Handle), LockedFile, BuildHasherDefault<HandleHasher>>;
 
 /// A file with locked byte ranges.
 #[derive(Debug)]
-struct Held {
+struct LockedFile {
     node: Arc<Node>,
     by: Description,
 }
@@ -99,7 +99,7 @@ impl Passthrough {
         files.entry(self.hold_key(node)).or_insert(held).by.lock(lock, bytes)
     }
 
-    fn held(&self, node: &Handle) -> Result<Held> {
+    fn held(&self, node: &Handle) -> Result<LockedFile> {
         let node = self.regular(node)?;
         // If one is open for writing, the file has no shared lease.
         let file = match node.data(Use::Write) {
@@ -110,7 +110,7 @@ impl Passthrough {
         };
         let writable = file.is_some();
         let file = file.map_or_else(|| self.data(&node, Use::Read), Ok)?;
-        Ok(Held { node, by: Description { file, writable } })
+        Ok(LockedFile { node, by: Description { file, writable } })
     }
 
     fn holds(&self) -> &RangeLocks {
@@ -145,7 +145,7 @@ impl RangeLocks {
     pub(crate) fn end(&self, is_over: impl Fn(u64, &Arc<Ledger>) -> bool) {
         let mut files = self.files();
         let over = files.extract_if(|(mount, _), held| is_over(*mount, &held.node.ledger));
-        let over: Vec<Held> = over.map(|(_, held)| held).collect();
+        let over: Vec<LockedFile> = over.map(|(_, held)| held).collect();
         drop(files);
         // Such a node may still be in use: it must not stay locked.
         over.iter().for_each(|held| held.node.set_locked(false));
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_counts_among_the_descriptors() {
+    fn locked_files_count_among_the_descriptors() {
         let folder = tempfile::tempdir().unwrap();
         let (fs, file) = served(&folder, 1000);
         let before = fs.nodes.ledger().descriptors.open();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_stays_so_when_its_data_is_stable() {
+    fn a_locked_file_stays_open_when_its_data_is_stable() {
         let folder = tempfile::tempdir().unwrap();
         let (fs, file) = served(&folder, 1000);
         let program = std::fs::File::open(folder.path().join("file")).unwrap();

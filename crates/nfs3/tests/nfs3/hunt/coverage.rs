@@ -54,7 +54,7 @@ pub(super) fn assert_whole(asked: &BTreeSet<Procedure>) {
 }
 
 #[test]
-fn what_the_hunt_leaves_out_as_not_served_is_unavailable() {
+fn procedures_that_the_hunt_leaves_out_are_unavailable() {
     const PROC_UNAVAIL: u32 = 3;
     let world = World::new(Ground::default());
     for number in NOT_SERVED {

@@ -80,7 +80,7 @@ impl<'a> File<'a> {
 
     /// Returns the change attribute.
     pub(super) fn change(&self) -> Result<u64, Stop> {
-        Ok(self.view.getattr(&self.node)?.change())
+        Ok(self.view.getattr(&self.node)?.change)
     }
 
     /// Returns the object that becomes the current one, if the OPEN named the file.

@@ -53,7 +53,7 @@ pub(super) fn assert_whole(asked: &BTreeSet<u32>) {
 }
 
 #[test]
-fn what_the_hunt_leaves_out_as_not_served_is_answered_notsupp() {
+fn operations_that_the_hunt_leaves_out_are_answered_notsupp() {
     let world = World::new();
     let mut session = Session::open(&world, 2);
     for number in NOT_SERVED {

@@ -1,0 +1,179 @@
+//! The cache: an [`Fs`] over an `Fs`.
+
+mod attributes;
+mod data;
+mod filling;
+mod fs;
+mod names;
+mod open_files;
+mod recovery;
+mod shown;
+#[cfg(test)]
+mod tests;
+mod writing;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use comity_vfs::{Fs, Handle, OpenId, Target};
+use quick_cache::sync::Cache as QuickCache;
+
+use crate::attribute_cache::AttributeCache;
+use crate::cleaner::{Bounds, Cleaner};
+use crate::counters::{CacheCounters, CacheStatus};
+use crate::journal::Journal;
+use crate::key::FileName;
+use crate::limits::{CLEANER_PAUSE, LINKS_MAX};
+use crate::medium::Medium;
+use crate::name_cache::NameCache;
+use crate::options::{CacheOptions, Clock, WriteMode};
+use crate::page_store::PageStore;
+use crate::verdict_cache::VerdictCache;
+use crate::write_back::DirtyFiles;
+
+/// A file system whose data, attributes, names and rights are remembered: data on a disk, over
+/// restarts; the rest in memory.
+///
+/// The memory of a file is true while the file is delegated
+/// ([`comity_vfs::OpenFiles::delegation`]), and else for a time ([`CacheOptions::times`]); then its
+/// attributes are asked for, and its pages are good if the change attribute is theirs.
+pub struct Cache {
+    fs: Arc<dyn Fs>,
+    store: PageStore,
+    attributes: AttributeCache,
+    names: NameCache,
+    verdicts: VerdictCache,
+    /// Targets of symbolic links, each with the change attribute it is of.
+    links: QuickCache<Handle, (u64, Target)>,
+    marks: shown::Marks,
+    dirty: DirtyFiles,
+    journal: Option<Journal>,
+    cleaner: Cleaner,
+    filler: filling::Filler,
+    /// When its next round begins.
+    clean_at: AtomicU64,
+    medium: Arc<dyn Medium>,
+    /// The files of opens, so that their locks are known to be theirs.
+    opened: Mutex<HashMap<OpenId, Handle>>,
+    options: CacheOptions,
+    clock: Clock,
+    counters: CacheCounters,
+}
+
+impl Cache {
+    /// A cache of `fs` on `medium`, which holds what an earlier one has left there. Data that was
+    /// promised and not written yet is written now, or kept beside.
+    #[must_use]
+    pub fn new(
+        fs: Arc<dyn Fs>,
+        medium: Arc<dyn Medium>,
+        options: CacheOptions,
+        clock: Clock,
+    ) -> Self {
+        let (journal, left) = match Journal::open(Arc::clone(&medium)) {
+            Ok((journal, left)) => (Some(journal), left),
+            Err(error) => {
+                Self::journal_failed(&error);
+                (None, Vec::new())
+            }
+        };
+        let cache = Self {
+            fs,
+            store: PageStore::new(Arc::clone(&medium), Arc::clone(&clock)),
+            attributes: AttributeCache::new(options.times),
+            names: NameCache::new(),
+            verdicts: VerdictCache::new(),
+            links: QuickCache::new(LINKS_MAX),
+            marks: shown::Marks::new(),
+            dirty: DirtyFiles::default(),
+            journal,
+            cleaner: Cleaner::default(),
+            filler: filling::Filler::default(),
+            clean_at: AtomicU64::new(0),
+            medium,
+            opened: Mutex::default(),
+            options,
+            clock,
+            counters: CacheCounters::default(),
+        };
+        cache.recover(left);
+        cache
+    }
+
+    /// Does what is due: data that has waited is sent, and what is known is put on the disk. To be
+    /// called about once a second, by a thread of its own.
+    pub fn tick(&self) {
+        self.send_old();
+        self.store.save();
+        self.clean();
+        self.fill_one();
+    }
+
+    /// Does a step of the cleaner, if a round is due or under way. Pages of files with data that
+    /// waits stay; the data itself is elsewhere, and never removed.
+    fn clean(&self) {
+        if self.store.health().take_full() {
+            self.cleaner.hurry();
+            self.clean_at.store(0, Ordering::Relaxed);
+        }
+        if !self.store.health().is_usable() || self.now() < self.clean_at.load(Ordering::Relaxed) {
+            return;
+        }
+        let CacheOptions { bytes_max, free_min, .. } = self.options;
+        let bounds = Bounds { bytes_max, free_min };
+        let keeps = |file: &FileName| self.dirty.get(&file.handle).is_some();
+        if !self.cleaner.step(&self.store, bounds, &keeps) {
+            self.clean_at.store(self.now() + CLEANER_PAUSE, Ordering::Relaxed);
+        }
+    }
+
+    /// The state of the cache.
+    #[must_use]
+    pub fn status(&self) -> CacheStatus {
+        let oldest = self.dirty.all().into_iter().filter_map(|(_, file)| {
+            let state = file.lock();
+            (!state.is_clean()).then_some(state.since)
+        });
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        CacheStatus {
+            hit_bytes: read(&self.counters.hit_bytes),
+            miss_bytes: read(&self.counters.miss_bytes),
+            spared_calls: read(&self.counters.spared),
+            disk_bytes: self.cleaner.total(),
+            dirty_bytes: self.dirty.bytes(),
+            dirty_age: oldest.min().map_or(0, |since| self.now().saturating_sub(since)),
+            conflicts: read(&self.counters.conflicts),
+            damaged_pages: self.store.health().damaged(),
+            is_disk_usable: self.store.health().is_usable(),
+        }
+    }
+
+    /// The journal, if writes are promised by it.
+    fn promises(&self) -> Option<&Journal> {
+        self.journal.as_ref().filter(|_| self.options.write == WriteMode::Journal)
+    }
+
+    fn now(&self) -> u64 {
+        (self.clock)()
+    }
+
+    fn file(&self, node: &Handle) -> FileName {
+        FileName { volume: self.fs.volume(node), handle: *node }
+    }
+
+    /// Returns whether nobody else changes a file at this moment.
+    fn is_delegated(&self, node: &Handle) -> bool {
+        self.fs.open_files().is_some_and(|files| files.delegation(node).is_some())
+    }
+}
+
+impl Drop for Cache {
+    /// Sends what waits: a program that was answered expects it to be there.
+    fn drop(&mut self) {
+        let failed = self.finish();
+        if failed > 0 {
+            tracing::error!(failed, "files have data that could not be written");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Attributes and rights: what is known is used as long as it is true.
+
+use std::sync::atomic::Ordering;
+
+use comity_vfs::{Access, Attr, Change, Cred, Disk, Handle, Result, Status};
+
+use super::Cache;
+use crate::counters::count;
+use crate::page_store::FileVersion;
+use crate::verdict_cache::CallerId;
+
+/// The version of a file that has these attributes.
+pub(super) const fn version(attr: &Attr<Disk>) -> FileVersion {
+    FileVersion { change: attr.change, size: attr.size }
+}
+
+impl Cache {
+    /// The attributes as the file system below has them, if they are known to be true.
+    pub(super) fn true_attr(&self, node: &Handle) -> Option<Attr<Disk>> {
+        let attr = self.attributes.get(node, self.now(), self.is_delegated(node))?;
+        count(&self.counters.spared, 1);
+        Some(attr)
+    }
+
+    /// The attributes as the file system below has them: known ones, or fetched.
+    pub(super) fn attr(&self, node: &Handle) -> Result<Attr<Disk>> {
+        self.true_attr(node).map_or_else(|| self.fetch_attr(node), Ok)
+    }
+
+    pub(super) fn fetch_attr(&self, node: &Handle) -> Result<Attr<Disk>> {
+        match self.fs.getattr(node) {
+            Ok(attr) => {
+                self.note(node, attr);
+                Ok(attr)
+            }
+            Err(status) => self.offline(node, status),
+        }
+    }
+
+    /// The attributes known last, while the file system below cannot be reached and the options
+    /// let them be used.
+    fn offline(&self, node: &Handle, status: Status) -> Result<Attr<Disk>> {
+        self.attributes.last(node).filter(|_| self.is_offline(status)).ok_or(status)
+    }
+
+    /// Returns whether what is known is to be used after this failure.
+    pub(super) const fn is_offline(&self, status: Status) -> bool {
+        self.options.offline && matches!(status, Status::Io | Status::Delay)
+    }
+
+    /// Notes attributes that came with an answer.
+    pub(super) fn note(&self, node: &Handle, attr: Attr<Disk>) {
+        let delegated = self.is_delegated(node);
+        if delegated {
+            self.carry(node, &attr);
+        }
+        self.attributes.note(node, attr, self.now(), delegated);
+    }
+
+    /// A delegated file has another change attribute, which nobody else has made: of a rename, or
+    /// of a write whose answer did not tell.
+    fn carry(&self, node: &Handle, attr: &Attr<Disk>) {
+        let known = self.attributes.last(node);
+        let known = known.filter(|known| known.change != attr.change && known.size == attr.size);
+        if let Some(known) = known {
+            self.store.carry(&self.file(node), known.change, version(attr));
+        }
+    }
+
+    /// Notes a change of an object that was made through this cache.
+    pub(super) fn note_own(&self, node: &Handle, change: &Change<Disk>) {
+        let before = change.before.map(|attr| attr.change);
+        self.attributes.note_own(node, before, change.after, self.now());
+    }
+
+    /// The caller's rights among `wanted`, and the attributes of the file system below.
+    pub(super) fn rights(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        wanted: Access,
+    ) -> Result<(Access, Attr<Disk>)> {
+        let caller = CallerId::of(cred);
+        if let Some(attr) = self.true_attr(node) {
+            let generation = self.attributes.generation(node);
+            if let Some(granted) = self.verdicts.get(caller, node, wanted, generation) {
+                return Ok((granted, attr));
+            }
+            self.counters.spared.fetch_sub(1, Ordering::Relaxed);
+        }
+        // Once asked, all rights cost no more than one.
+        let (granted, attr) = match self.fs.access(cred, node, Access::ALL) {
+            Err(status) if self.is_offline(status) => {
+                let generation = self.attributes.generation(node);
+                let granted = self.verdicts.get(caller, node, wanted, generation).ok_or(status)?;
+                return Ok((granted, self.attributes.last(node).ok_or(status)?));
+            }
+            verdict => verdict?,
+        };
+        self.note(node, attr);
+        let generation = self.attributes.generation(node);
+        self.verdicts.note(caller, node, (Access::ALL, granted), generation);
+        Ok((granted & wanted, attr))
+    }
+
+    /// Returns whether a caller may read a file's data as [`comity_vfs::Fs::read`] has it.
+    pub(super) fn may_read(&self, cred: &Cred<Disk>, node: &Handle) -> Result<bool> {
+        let wanted = Access::READ | Access::EXECUTE;
+        let (granted, attr) = self.rights(cred, node, wanted)?;
+        Ok(granted.intersects(wanted) || attr.uid == cred.uid)
+    }
+}

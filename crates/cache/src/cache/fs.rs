@@ -1,0 +1,367 @@
+//! The verbs of the cache.
+
+use std::ops::ControlFlow;
+
+use comity_vfs::{
+    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs, Handle, Listed,
+    Listing, LocalLocks, Made, Name, Node, OpenFiles, Properties, Read, ReadInto, Result, Seek,
+    SetAttr, Space, Special, Target, Time, Written, XattrMode,
+};
+
+use super::Cache;
+
+impl Fs for Cache {
+    fn root(&self) -> Handle {
+        self.fs.root()
+    }
+
+    fn volume(&self, node: &Handle) -> u64 {
+        self.fs.volume(node)
+    }
+
+    fn properties(&self, node: &Handle) -> Result<Properties> {
+        self.fs.properties(node)
+    }
+
+    fn owns(&self, cred: &Cred<Disk>, node: &Handle) -> Result<bool> {
+        self.fs.owns(cred, node)
+    }
+
+    fn statfs(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Space> {
+        self.fs.statfs(cred, node)
+    }
+
+    fn getattr(&self, node: &Handle) -> Result<Attr<Disk>> {
+        let waits = self.waits(node);
+        let attr = self.attr(node)?;
+        Ok(self.shown_with(node, attr, waits))
+    }
+
+    fn setattr(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        set: &SetAttr<Disk>,
+        guard: Option<Time>,
+    ) -> Result<Change<Disk>> {
+        self.change_attributes(cred, node, set, guard)
+    }
+
+    fn access(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        wanted: Access,
+    ) -> Result<(Access, Attr<Disk>)> {
+        let (granted, attr) = self.rights(cred, node, wanted)?;
+        Ok((granted, self.shown(node, attr)))
+    }
+
+    fn lookup(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Entry<Disk>> {
+        self.find(cred, dir, name)
+    }
+
+    fn parent(&self, cred: &Cred<Disk>, dir: &Handle) -> Result<Node<Disk>> {
+        self.fs.parent(cred, dir)
+    }
+
+    fn readlink(&self, cred: &Cred<Disk>, node: &Handle) -> Result<(Target, Attr<Disk>)> {
+        self.target(cred, node)
+    }
+
+    fn read(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        count: u32,
+        into: &mut ReadInto<'_>,
+    ) -> Result<Read<Disk>> {
+        self.read_cached(cred, node, (offset, count), into)
+    }
+
+    fn write(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Written<Disk>> {
+        self.write_cached(cred, node, (offset, data), false)
+    }
+
+    fn write_opened(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<u32> {
+        self.write_cached(cred, node, (offset, data), true).map(|written| written.value)
+    }
+
+    fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
+        self.commit_file(node)
+    }
+
+    fn create(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        how: &Create<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.flush_cut(cred, (dir, name), how);
+        self.note_made(cred, (dir, name), self.fs.create(cred, dir, name, how))
+    }
+
+    fn mkdir(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.note_made(cred, (dir, name), self.fs.mkdir(cred, dir, name, set))
+    }
+
+    fn symlink(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        target: &[u8],
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.note_made(cred, (dir, name), self.fs.symlink(cred, dir, name, target, set))
+    }
+
+    fn mknod(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        special: Special,
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.note_made(cred, (dir, name), self.fs.mknod(cred, dir, name, special, set))
+    }
+
+    fn remove(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>> {
+        self.flush_name(cred, (dir, name));
+        let change = self.fs.remove(cred, dir, name)?;
+        self.note_removed(cred, (dir, name), &change);
+        Ok(change)
+    }
+
+    fn rmdir(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>> {
+        let change = self.fs.rmdir(cred, dir, name)?;
+        self.note_removed(cred, (dir, name), &change);
+        Ok(change)
+    }
+
+    fn rename(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, Name<'_>),
+        target: (&Handle, Name<'_>),
+    ) -> Result<(Change<Disk>, Change<Disk>)> {
+        self.flush_name(cred, target);
+        let changes = self.fs.rename(cred, source, target)?;
+        self.note_renamed(cred, source, target, &changes);
+        Ok(changes)
+    }
+
+    fn link(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        dir: &Handle,
+        name: Name<'_>,
+    ) -> Result<Changed<Attr<Disk>, Disk>> {
+        let linked = self.fs.link(cred, node, dir, name)?;
+        let value = Node { handle: *node, attr: linked.value };
+        let made = Changed { value, change: linked.change };
+        self.note_made(cred, (dir, name), Ok(made))?;
+        Ok(linked)
+    }
+
+    fn readdir(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        cookie: u64,
+        wanted: Listed,
+        visit: &mut dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()>,
+    ) -> Result<Attr<Disk>> {
+        let attr = self.fs.readdir(cred, dir, cookie, wanted, &mut |entry| {
+            visit(&self.note_listed(cred, dir, entry))
+        })?;
+        self.note(dir, attr);
+        Ok(attr)
+    }
+
+    fn getacl(&self, node: &Handle, kind: AclKind) -> Result<Option<Acl<Disk>>> {
+        self.fs.getacl(node, kind)
+    }
+
+    fn setacl(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        kind: AclKind,
+        acl: Option<&Acl<Disk>>,
+    ) -> Result<Change<Disk>> {
+        let change = self.fs.setacl(cred, node, kind, acl)?;
+        self.note_own(node, &change);
+        self.attributes.disown(node);
+        Ok(change)
+    }
+
+    fn getxattr(&self, cred: &Cred<Disk>, node: &Handle, name: Name<'_>) -> Result<Vec<u8>> {
+        self.fs.getxattr(cred, node, name)
+    }
+
+    fn setxattr(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        name: Name<'_>,
+        value: Option<&[u8]>,
+        mode: XattrMode,
+    ) -> Result<Change<Disk>> {
+        let change = self.fs.setxattr(cred, node, name, value, mode)?;
+        self.note_own(node, &change);
+        self.attributes.disown(node);
+        Ok(change)
+    }
+
+    fn listxattr(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Vec<Box<[u8]>>> {
+        self.fs.listxattr(cred, node)
+    }
+
+    fn seek(&self, cred: &Cred<Disk>, node: &Handle, offset: u64, what: Seek) -> Result<u64> {
+        self.flush(node)?;
+        self.fs.seek(cred, node, offset, what)
+    }
+
+    fn allocate(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        self.flush(node)?;
+        let change = self.fs.allocate(cred, node, offset, length)?;
+        self.note_own(node, &change);
+        Ok(change)
+    }
+
+    fn deallocate(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        self.flush(node)?;
+        let change = self.fs.deallocate(cred, node, offset, length)?;
+        self.note_own(node, &change);
+        Ok(change)
+    }
+
+    fn local_locks(&self) -> Option<&dyn LocalLocks> {
+        self.fs.local_locks()
+    }
+
+    fn open_files(&self) -> Option<&dyn OpenFiles> {
+        self.fs.open_files().map(|_| self as &dyn OpenFiles)
+    }
+
+    fn release_removed(&self) {
+        self.fs.release_removed();
+    }
+
+    fn copy(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, u64),
+        target: (&Handle, u64),
+        length: u64,
+    ) -> Result<Changed<u64, Disk>> {
+        self.flush(source.0)?;
+        self.flush(target.0)?;
+        let changed = self.fs.copy(cred, source, target, length)?;
+        self.attributes.expire(target.0);
+        Ok(changed)
+    }
+
+    fn clone_range(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, u64),
+        target: (&Handle, u64),
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        self.flush(source.0)?;
+        self.flush(target.0)?;
+        let changed = self.fs.clone_range(cred, source, target, length)?;
+        self.attributes.expire(target.0);
+        Ok(changed)
+    }
+}
+
+impl Cache {
+    /// Sends data of a file that is cut where it is found: it is not to come back.
+    pub(super) fn flush_cut(
+        &self,
+        cred: &Cred<Disk>,
+        place: (&Handle, Name<'_>),
+        how: &Create<Disk>,
+    ) {
+        if matches!(how, Create::Unchecked(set) if set.size.is_some()) {
+            self.flush_name(cred, place);
+        }
+    }
+
+    /// Sends data of a file that may be about to lose its last name: it may have another one.
+    fn flush_name(&self, cred: &Cred<Disk>, place: (&Handle, Name<'_>)) {
+        if self.dirty.bytes() == 0 {
+            return;
+        }
+        let known = self.known_node(cred, place);
+        let found = || self.fs.lookup(cred, place.0, place.1).ok().map(|found| found.node.handle);
+        if let Some(node) = known.or_else(found)
+            && let Err(status) = self.flush(&node)
+        {
+            tracing::debug!(%status, "a file is removed whose data could not be written");
+        }
+    }
+
+    fn change_attributes(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        set: &SetAttr<Disk>,
+        guard: Option<Time>,
+    ) -> Result<Change<Disk>> {
+        // Callers saw the data that waits: so it was before, if nothing comes between.
+        let waits = self.waits(node);
+        let seen = waits.and_then(|_| self.attributes.last(node));
+        let seen = seen.map(|attr| self.shown_with(node, attr, waits));
+        // A time or a length that is set is not to be changed by data that was written before.
+        self.flush(node)?;
+        let known = self.attributes.last(node).map(|attr| attr.change);
+        let change = self.fs.setattr(cred, node, set, guard)?;
+        if let (Some(before), Some(after)) = (change.before, change.after) {
+            let after = super::attributes::version(&after);
+            self.store.carry(&self.file(node), before.change, after);
+        }
+        let seen = seen.filter(|_| change.before.map(|attr| attr.change) == known);
+        let before = change.before.map(|attr| seen.unwrap_or_else(|| self.shown(node, attr)));
+        self.note_own(node, &change);
+        self.attributes.disown(node);
+        Ok(Change { before, ..change })
+    }
+}

@@ -1,0 +1,199 @@
+//! Names: found once, known as long as nobody else changes the directory.
+
+use comity_vfs::{
+    Access, Change, Cred, Disk, Entry, Handle, Listing, Made, Name, Node, Result, Status, Target,
+};
+
+use super::Cache;
+use crate::counters::count;
+use crate::verdict_cache::CallerId;
+
+impl Cache {
+    pub(super) fn find(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+    ) -> Result<Entry<Disk>> {
+        match self.find_known(cred, dir, name) {
+            Some(Some(handle)) => match self.attr(&handle) {
+                Ok(attr) => {
+                    let node = Node { handle, attr: self.shown(&handle, attr) };
+                    Ok(Entry { node, dir: self.attributes.last(dir) })
+                }
+                Err(Status::Stale) => self.find_below(cred, dir, name),
+                Err(status) => Err(status),
+            },
+            Some(None) => Err(Status::NoEnt),
+            None => self.find_below(cred, dir, name),
+        }
+    }
+
+    /// The object of a name that is known, or `Some(None)` where it is known that there is none,
+    /// for a caller that may look names up.
+    fn find_known(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+    ) -> Option<Option<Handle>> {
+        let caller = CallerId::of(cred);
+        self.attributes.get(dir, self.now(), self.is_delegated(dir))?;
+        let generation = self.attributes.generation(dir);
+        let granted = self.verdicts.get(caller, dir, Access::LOOKUP, generation)?;
+        let found = self.names.get(caller, (dir, name), generation)?;
+        if granted == Access::NONE {
+            return None;
+        }
+        count(&self.counters.spared, 1);
+        Some(found)
+    }
+
+    fn find_below(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Entry<Disk>> {
+        let moment = self.attributes.moment(dir);
+        let found = self.fs.lookup(cred, dir, name);
+        let node = match &found {
+            Ok(entry) => Some(entry.node.handle),
+            Err(Status::NoEnt) => None,
+            Err(status) => return self.find_offline(cred, (dir, name), *status),
+        };
+        if let Ok(entry) = &found {
+            self.note(&entry.node.handle, entry.node.attr);
+            if let Some(attr) = entry.dir {
+                self.note(dir, attr);
+            }
+        }
+        // An answer from before a change of ours says nothing of what is there now.
+        let is_current = node.is_some() || self.attributes.moment(dir) == moment;
+        if is_current && self.attributes.last(dir).is_some() {
+            self.note_name(cred, (dir, name), node);
+        }
+        let entry = found?;
+        let attr = self.shown(&entry.node.handle, entry.node.attr);
+        Ok(Entry { node: Node { attr, ..entry.node }, ..entry })
+    }
+
+    /// The object of a name as it was known last, while the file system below cannot be reached:
+    /// a name is not missing because nobody answers.
+    fn find_offline(
+        &self,
+        cred: &Cred<Disk>,
+        (dir, name): (&Handle, Name<'_>),
+        status: Status,
+    ) -> Result<Entry<Disk>> {
+        let known = self.known_node(cred, (dir, name)).filter(|_| self.is_offline(status));
+        let handle = known.ok_or(status)?;
+        let attr = self.attributes.last(&handle).ok_or(status)?;
+        let node = Node { handle, attr: self.shown(&handle, attr) };
+        Ok(Entry { node, dir: self.attributes.last(dir) })
+    }
+
+    /// Notes a name that a caller was told of: it may look names up there.
+    fn note_name(&self, cred: &Cred<Disk>, place: (&Handle, Name<'_>), node: Option<Handle>) {
+        let (caller, generation) = (CallerId::of(cred), self.attributes.generation(place.0));
+        let lookup = (Access::LOOKUP, Access::LOOKUP);
+        self.verdicts.note(caller, place.0, lookup, generation);
+        self.names.note(caller, place, generation, node);
+    }
+
+    /// Notes an object that was made through this cache.
+    pub(super) fn note_made(
+        &self,
+        cred: &Cred<Disk>,
+        (dir, name): (&Handle, Name<'_>),
+        made: Result<Made<Disk>>,
+    ) -> Result<Made<Disk>> {
+        let made = made?;
+        self.names.forget((dir, name));
+        self.note_own(dir, &made.change);
+        self.note(&made.value.handle, made.value.attr);
+        self.note_name(cred, (dir, name), Some(made.value.handle));
+        let node = made.value;
+        let attr = self.shown(&node.handle, node.attr);
+        Ok(Made { value: Node { attr, ..node }, ..made })
+    }
+
+    /// Notes a name that was removed through this cache.
+    pub(super) fn note_removed(
+        &self,
+        cred: &Cred<Disk>,
+        (dir, name): (&Handle, Name<'_>),
+        change: &Change<Disk>,
+    ) {
+        if let Some(node) = self.known_node(cred, (dir, name)) {
+            // It has a link less, or is gone.
+            self.attributes.expire(&node);
+        }
+        self.names.forget((dir, name));
+        self.note_own(dir, change);
+        if self.attributes.last(dir).is_some() {
+            self.note_name(cred, (dir, name), None);
+        }
+    }
+
+    /// The object of a name as far as it is known, true or not.
+    pub(super) fn known_node(
+        &self,
+        cred: &Cred<Disk>,
+        (dir, name): (&Handle, Name<'_>),
+    ) -> Option<Handle> {
+        let generation = self.attributes.generation(dir);
+        self.names.get(CallerId::of(cred), (dir, name), generation)?
+    }
+
+    pub(super) fn note_renamed(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, Name<'_>),
+        target: (&Handle, Name<'_>),
+        (from, to): &(Change<Disk>, Change<Disk>),
+    ) {
+        let moved = self.known_node(cred, source);
+        for node in [moved, self.known_node(cred, target)].into_iter().flatten() {
+            self.attributes.expire(&node);
+        }
+        self.names.forget(source);
+        self.names.forget(target);
+        self.note_own(source.0, from);
+        if source.0 != target.0 {
+            self.note_own(target.0, to);
+        }
+        self.note_name(cred, source, None);
+        if moved.is_some() {
+            self.note_name(cred, target, moved);
+        }
+    }
+
+    /// Notes an entry of a listing and shows it as callers see it.
+    pub(super) fn note_listed<'a>(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        entry: &Listing<'a, Disk>,
+    ) -> Listing<'a, Disk> {
+        let Some(node) = entry.node else { return *entry };
+        self.note(&node.handle, node.attr);
+        if self.attributes.last(dir).is_some() {
+            self.note_name(cred, (dir, entry.name), Some(node.handle));
+        }
+        let attr = self.shown(&node.handle, node.attr);
+        Listing { node: Some(Node { attr, ..node }), ..*entry }
+    }
+
+    pub(super) fn target(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+    ) -> Result<(Target, comity_vfs::Attr<Disk>)> {
+        if let Some(attr) = self.true_attr(node)
+            && let Some((_, target)) =
+                self.links.get(node).filter(|(change, _)| *change == attr.change)
+        {
+            return Ok((target, attr));
+        }
+        let (target, attr) = self.fs.readlink(cred, node)?;
+        self.note(node, attr);
+        self.links.insert(*node, (attr.change, target.clone()));
+        Ok((target, attr))
+    }
+}

@@ -1,0 +1,124 @@
+//! Opens, locks and delegations: the cache looks at them on their way.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use comity_vfs::{
+    Access, Changed, Create, Cred, DelegationKind, Disk, Handle, HeldLock, LockOutcome,
+    LockRequest, Name, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, RangeLock, Result,
+    Status,
+};
+
+use super::Cache;
+use crate::verdict_cache::CallerId;
+
+impl Cache {
+    fn below(&self) -> Result<&dyn OpenFiles> {
+        self.fs.open_files().ok_or(Status::NotSupp)
+    }
+
+    fn remember(&self, opened: &OpenedFile) {
+        let mut known = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(opened.open, opened.handle);
+    }
+
+    fn node_of(&self, open: OpenId) -> Option<Handle> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).get(&open).copied()
+    }
+
+    /// Notes what an open has told: attributes that are true, and rights that were granted.
+    fn note_opened(&self, cred: &Cred<Disk>, opened: OpenedFile, access: OpenAccess) -> OpenedFile {
+        let node = opened.handle;
+        let waits = self.waits(&node);
+        if let Some(attr) = opened.attr {
+            self.note(&node, attr);
+        }
+        let rights = [(access.reads(), Access::READ), (access.writes(), Access::MODIFY)];
+        let generation = self.attributes.generation(&node);
+        for (_, right) in rights.into_iter().filter(|(granted, _)| *granted) {
+            self.verdicts.note(CallerId::of(cred), &node, (right, right), generation);
+        }
+        let attr = opened.attr.map(|attr| self.shown_with(&node, attr, waits));
+        OpenedFile { attr, ..opened }
+    }
+}
+
+impl OpenFiles for Cache {
+    fn open(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> Result<OpenedFile> {
+        let opened = self.below()?.open(cred, node, access)?;
+        self.remember(&opened);
+        Ok(self.note_opened(cred, opened, access))
+    }
+
+    fn open_name(
+        &self,
+        cred: &Cred<Disk>,
+        place: (&Handle, Name<'_>),
+        access: OpenAccess,
+        create: Option<&Create<Disk>>,
+    ) -> Result<Changed<OpenedFile, Disk>> {
+        if let Some(how) = create {
+            self.flush_cut(cred, place, how);
+        }
+        let opened = self.below()?.open_name(cred, place, access, create)?;
+        self.remember(&opened.value);
+        self.note_own(place.0, &opened.change);
+        self.names.forget(place);
+        let value = self.note_opened(cred, opened.value, access);
+        Ok(Changed { value, ..opened })
+    }
+
+    fn close(&self, open: OpenId) -> Result<()> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).remove(&open);
+        self.below()?.close(open)
+    }
+
+    fn delegation(&self, node: &Handle) -> Option<DelegationKind> {
+        self.fs.open_files()?.delegation(node)
+    }
+
+    fn return_delegation(&self, node: &Handle) -> Result<()> {
+        // While it is held the data may wait; afterwards others see the file.
+        let flushed = self.flush(node).and_then(|()| self.fs.commit(node).map(|_| ()));
+        self.attributes.expire(node);
+        let returned = self.below()?.return_delegation(node);
+        flushed.and(returned)
+    }
+
+    fn note_unwritten(&self, node: &Handle, size: Option<u64>) {
+        if let Some(files) = self.fs.open_files() {
+            files.note_unwritten(node, size);
+        }
+    }
+
+    /// A lock is a meeting point: what others have written before is seen after it, and what was
+    /// written under it is there for others when it is given back.
+    fn lock(&self, wanted: &LockRequest) -> Result<LockOutcome> {
+        let files = self.below()?;
+        // Nobody else reads or writes a delegated file.
+        let shared = self.node_of(wanted.open).filter(|node| !self.is_delegated(node));
+        if let (RangeLock::Free, Some(node)) = (wanted.lock, shared) {
+            self.commit_file(&node)?;
+        }
+        let outcome = files.lock(wanted)?;
+        if let Some(node) = shared {
+            self.attributes.expire(&node);
+        }
+        Ok(outcome)
+    }
+
+    fn find_lock(&self, wanted: &LockRequest) -> Result<Option<HeldLock>> {
+        self.below()?.find_lock(wanted)
+    }
+
+    fn poll_event(&self, patience: Duration) -> Option<OpenEvent> {
+        let event = self.fs.open_files()?.poll_event(patience)?;
+        if let OpenEvent::DelegationLost { node } | OpenEvent::StateLost { node } = event {
+            self.attributes.expire(&node);
+            if let Some(file) = self.dirty.get(&node) {
+                file.lock().doubtful = true;
+            }
+        }
+        Some(event)
+    }
+}

@@ -1,0 +1,139 @@
+//! Calls that a cache spares, and promises that it must keep.
+
+mod below;
+mod reading;
+mod writing;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use comity_backend::{Memory, MemoryOptions};
+use comity_vfs::layers::Verb;
+use comity_vfs::{
+    Create, Cred, Data, Disk, Fs, Gid, Handle, Mode, Name, ReadInto, Result, SetAttr, Uid,
+};
+
+use self::below::Below;
+use super::Cache;
+use crate::memory_medium::MemoryMedium;
+use crate::options::{CacheOptions, Clock};
+
+/// A cache over a file system in memory, which other clients may change, too.
+pub(super) struct World {
+    pub(super) cache: Cache,
+    pub(super) below: Arc<Below>,
+    pub(super) medium: Arc<MemoryMedium>,
+    now: Arc<AtomicU64>,
+    options: CacheOptions,
+}
+
+pub(super) fn cred(uid: u32) -> Cred<Disk> {
+    Cred::new(Uid::new(uid), Gid::new(uid))
+}
+
+pub(super) fn root() -> Cred<Disk> {
+    cred(0)
+}
+
+pub(super) fn name(text: &str) -> Name<'_> {
+    Name::new(text.as_bytes()).unwrap()
+}
+
+impl World {
+    pub(super) fn new(options: CacheOptions) -> Self {
+        let memory = Arc::new(Memory::new(MemoryOptions::default()).unwrap());
+        let (below, medium) = (Below::new(memory), Arc::new(MemoryMedium::default()));
+        let now = Arc::new(AtomicU64::new(1_000_000));
+        let cache = cache(&below, &medium, options, &now);
+        Self { cache, below, medium, now, options }
+    }
+
+    /// The same after the process was started anew; nothing was lost with the disk.
+    pub(super) fn again(self) -> Self {
+        let cache = cache(&self.below, &self.medium, self.options, &self.now);
+        Self { cache, ..self }
+    }
+
+    /// The same after the process was killed: what was in its memory is lost.
+    pub(super) fn killed(self) -> Self {
+        let Self { cache: old, below, medium, now, options } = self;
+        // Its end must not send what waits.
+        medium.fail_after(0);
+        below.cut();
+        drop(old);
+        below.mend();
+        medium.mend();
+        let cache = cache(&below, &medium, options, &now);
+        Self { cache, below, medium, now, options }
+    }
+
+    /// Lets time go by, in milliseconds.
+    pub(super) fn pass(&self, milliseconds: u64) {
+        self.now.fetch_add(milliseconds, Ordering::SeqCst);
+    }
+
+    /// A file that another client has made.
+    pub(super) fn file(&self, file: &str, data: &[u8]) -> Handle {
+        let how = Create::Guarded(SetAttr { mode: Some(Mode::new(0o644)), ..SetAttr::default() });
+        let fs = self.below.others();
+        let made = fs.create(&root(), &fs.root(), name(file), &how).unwrap().value;
+        self.change(&made.handle, 0, data);
+        made.handle
+    }
+
+    /// Another client writes.
+    pub(super) fn change(&self, node: &Handle, offset: u64, data: &[u8]) {
+        let fs = self.below.others();
+        assert_eq!(fs.write(&root(), node, offset, data).unwrap().value as usize, data.len());
+    }
+
+    /// The file as another client reads it.
+    pub(super) fn seen(&self, node: &Handle) -> Vec<u8> {
+        read(self.below.others(), &root(), node).unwrap()
+    }
+
+    pub(super) fn read(&self, node: &Handle) -> Vec<u8> {
+        read(&self.cache, &root(), node).unwrap()
+    }
+
+    pub(super) fn write(&self, node: &Handle, offset: u64, data: &[u8]) {
+        let written = self.cache.write(&root(), node, offset, data).unwrap();
+        assert_eq!(written.value as usize, data.len());
+    }
+
+    /// The calls of a verb that have come to the file system below.
+    pub(super) fn calls(&self, verb: Verb) -> u64 {
+        self.below.calls(verb)
+    }
+
+    /// All of them.
+    pub(super) fn all_calls(&self) -> u64 {
+        Verb::ALL.iter().map(|verb| self.calls(*verb)).sum()
+    }
+}
+
+fn cache(
+    below: &Arc<Below>,
+    medium: &Arc<MemoryMedium>,
+    options: CacheOptions,
+    now: &Arc<AtomicU64>,
+) -> Cache {
+    let now = Arc::clone(now);
+    let clock: Clock = Arc::new(move || now.load(Ordering::SeqCst));
+    Cache::new(Arc::clone(below) as Arc<dyn Fs>, Arc::clone(medium) as _, options, clock)
+}
+
+/// Reads a whole file, in pieces of 10,000 bytes.
+pub(super) fn read(fs: &dyn Fs, cred: &Cred<Disk>, node: &Handle) -> Result<Vec<u8>> {
+    let mut all = Vec::new();
+    loop {
+        let before = all.len();
+        let mut into = ReadInto::new(&mut all);
+        let read = fs.read(cred, node, before as u64, 10_000, &mut into)?;
+        assert!(matches!(read.data, Data::Appended(count) if count as usize == all.len() - before));
+        if read.eof {
+            return Ok(all);
+        }
+        assert!(all.len() > before, "neither data nor the end");
+    }
+}

@@ -1,0 +1,400 @@
+//! A file system below a cache: it counts calls, other clients use it, too, and it may delegate.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use comity_backend::Memory;
+use comity_vfs::layers::{Faults, Layer, Metrics, Verb, When};
+use comity_vfs::{
+    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, DelegationKind, Disk, Entry, Fs,
+    Handle, HeldLock, Listed, Listing, LocalLocks, LockOutcome, LockRequest, Made, Name, Node,
+    OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Properties, Read, ReadInto, Result, Seek,
+    SetAttr, Space, Special, Status, Target, Time, Written, XattrMode,
+};
+
+/// The file system as the cache sees it.
+pub(in super::super) struct Below {
+    faults: Arc<Faults>,
+    memory: Arc<Memory>,
+    fs: Layer<Arc<Metrics>>,
+    metrics: Arc<Metrics>,
+    /// True if files that are opened are delegated.
+    pub(in super::super) delegates: AtomicBool,
+    delegated: Mutex<HashSet<Handle>>,
+    events: Mutex<Vec<OpenEvent>>,
+    opens: AtomicU64,
+    /// The lengths that were told of data that is not written.
+    pub(in super::super) unwritten: Mutex<Vec<Option<u64>>>,
+    /// Delegations that were returned.
+    pub(in super::super) returned: Mutex<Vec<Handle>>,
+}
+
+impl Below {
+    pub(in super::super) fn new(memory: Arc<Memory>) -> Arc<Self> {
+        let metrics = Arc::new(Metrics::default());
+        let faults = Verb::ALL
+            .into_iter()
+            .fold(Faults::new(1), |faults, verb| faults.fail(verb, Status::Io, When::Always));
+        let faults = Arc::new(faults);
+        faults.set_active(false);
+        let faulty = Layer::new(Arc::clone(&memory) as Arc<dyn Fs>, Arc::clone(&faults));
+        let faulty: Arc<dyn Fs> = Arc::new(faulty);
+        Arc::new(Self {
+            faults,
+            memory,
+            fs: Layer::new(faulty, Arc::clone(&metrics)),
+            metrics,
+            delegates: AtomicBool::new(false),
+            delegated: Mutex::default(),
+            events: Mutex::default(),
+            opens: AtomicU64::new(0),
+            unwritten: Mutex::default(),
+            returned: Mutex::default(),
+        })
+    }
+
+    /// Lets nothing reach it any more.
+    pub(in super::super) fn cut(&self) {
+        self.faults.set_active(true);
+    }
+
+    /// Lets it be reached again.
+    pub(in super::super) fn mend(&self) {
+        self.faults.set_active(false);
+    }
+
+    /// The same file system as other clients see it.
+    pub(in super::super) fn others(&self) -> &Memory {
+        &self.memory
+    }
+
+    pub(in super::super) fn calls(&self, verb: Verb) -> u64 {
+        self.metrics.sample(verb).calls
+    }
+
+    /// Takes a delegation away without asking.
+    pub(in super::super) fn revoke(&self, node: &Handle) {
+        self.delegated.lock().unwrap().remove(node);
+        self.events.lock().unwrap().push(OpenEvent::DelegationLost { node: *node });
+    }
+
+    fn opened(&self, node: Node<Disk>) -> OpenedFile {
+        self.delegated.lock().unwrap().insert(node.handle);
+        let open = OpenId(self.opens.fetch_add(1, Ordering::SeqCst));
+        let Node { handle, attr } = node;
+        OpenedFile { open, handle, attr: Some(attr), delegation: Some(DelegationKind::Write) }
+    }
+}
+
+impl OpenFiles for Below {
+    fn open(&self, _: &Cred<Disk>, node: &Handle, _: OpenAccess) -> Result<OpenedFile> {
+        let attr = self.memory.getattr(node)?;
+        Ok(self.opened(Node { handle: *node, attr }))
+    }
+
+    fn open_name(
+        &self,
+        cred: &Cred<Disk>,
+        (dir, name): (&Handle, Name<'_>),
+        _: OpenAccess,
+        create: Option<&Create<Disk>>,
+    ) -> Result<Changed<OpenedFile, Disk>> {
+        let made = self.memory.create(cred, dir, name, create.ok_or(Status::NotSupp)?)?;
+        Ok(Changed { value: self.opened(made.value), change: made.change })
+    }
+
+    fn close(&self, _: OpenId) -> Result<()> {
+        Ok(())
+    }
+
+    fn delegation(&self, node: &Handle) -> Option<DelegationKind> {
+        let delegated = self.delegated.lock().unwrap().contains(node);
+        delegated.then_some(DelegationKind::Write)
+    }
+
+    fn return_delegation(&self, node: &Handle) -> Result<()> {
+        self.delegated.lock().unwrap().remove(node);
+        self.returned.lock().unwrap().push(*node);
+        Ok(())
+    }
+
+    fn note_unwritten(&self, _: &Handle, size: Option<u64>) {
+        self.unwritten.lock().unwrap().push(size);
+    }
+
+    fn lock(&self, _: &LockRequest) -> Result<LockOutcome> {
+        Err(Status::NotSupp)
+    }
+
+    fn find_lock(&self, _: &LockRequest) -> Result<Option<HeldLock>> {
+        Err(Status::NotSupp)
+    }
+
+    fn poll_event(&self, _: Duration) -> Option<OpenEvent> {
+        self.events.lock().unwrap().pop()
+    }
+}
+
+impl Fs for Below {
+    fn root(&self) -> Handle {
+        self.fs.root()
+    }
+
+    fn volume(&self, node: &Handle) -> u64 {
+        self.fs.volume(node)
+    }
+
+    fn properties(&self, node: &Handle) -> Result<Properties> {
+        self.fs.properties(node)
+    }
+
+    fn owns(&self, cred: &Cred<Disk>, node: &Handle) -> Result<bool> {
+        self.fs.owns(cred, node)
+    }
+
+    fn statfs(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Space> {
+        self.fs.statfs(cred, node)
+    }
+
+    fn getattr(&self, node: &Handle) -> Result<Attr<Disk>> {
+        self.fs.getattr(node)
+    }
+
+    fn setattr(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        set: &SetAttr<Disk>,
+        guard: Option<Time>,
+    ) -> Result<Change<Disk>> {
+        self.fs.setattr(cred, node, set, guard)
+    }
+
+    fn access(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        wanted: Access,
+    ) -> Result<(Access, Attr<Disk>)> {
+        self.fs.access(cred, node, wanted)
+    }
+
+    fn lookup(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Entry<Disk>> {
+        self.fs.lookup(cred, dir, name)
+    }
+
+    fn parent(&self, cred: &Cred<Disk>, dir: &Handle) -> Result<Node<Disk>> {
+        self.fs.parent(cred, dir)
+    }
+
+    fn readlink(&self, cred: &Cred<Disk>, node: &Handle) -> Result<(Target, Attr<Disk>)> {
+        self.fs.readlink(cred, node)
+    }
+
+    fn read(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        count: u32,
+        into: &mut ReadInto<'_>,
+    ) -> Result<Read<Disk>> {
+        self.fs.read(cred, node, offset, count, into)
+    }
+
+    fn write(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Written<Disk>> {
+        self.fs.write(cred, node, offset, data)
+    }
+
+    fn write_opened(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<u32> {
+        self.fs.write_opened(cred, node, offset, data)
+    }
+
+    fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
+        self.fs.commit(node)
+    }
+
+    fn create(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        how: &Create<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.fs.create(cred, dir, name, how)
+    }
+
+    fn mkdir(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.fs.mkdir(cred, dir, name, set)
+    }
+
+    fn symlink(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        target: &[u8],
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.fs.symlink(cred, dir, name, target, set)
+    }
+
+    fn mknod(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        special: Special,
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.fs.mknod(cred, dir, name, special, set)
+    }
+
+    fn remove(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>> {
+        self.fs.remove(cred, dir, name)
+    }
+
+    fn rmdir(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>> {
+        self.fs.rmdir(cred, dir, name)
+    }
+
+    fn rename(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, Name<'_>),
+        target: (&Handle, Name<'_>),
+    ) -> Result<(Change<Disk>, Change<Disk>)> {
+        self.fs.rename(cred, source, target)
+    }
+
+    fn link(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        dir: &Handle,
+        name: Name<'_>,
+    ) -> Result<Changed<Attr<Disk>, Disk>> {
+        self.fs.link(cred, node, dir, name)
+    }
+
+    fn readdir(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        cookie: u64,
+        wanted: Listed,
+        visit: &mut dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()>,
+    ) -> Result<Attr<Disk>> {
+        self.fs.readdir(cred, dir, cookie, wanted, visit)
+    }
+
+    fn getacl(&self, node: &Handle, kind: AclKind) -> Result<Option<Acl<Disk>>> {
+        self.fs.getacl(node, kind)
+    }
+
+    fn setacl(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        kind: AclKind,
+        acl: Option<&Acl<Disk>>,
+    ) -> Result<Change<Disk>> {
+        self.fs.setacl(cred, node, kind, acl)
+    }
+
+    fn getxattr(&self, cred: &Cred<Disk>, node: &Handle, name: Name<'_>) -> Result<Vec<u8>> {
+        self.fs.getxattr(cred, node, name)
+    }
+
+    fn setxattr(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        name: Name<'_>,
+        value: Option<&[u8]>,
+        mode: XattrMode,
+    ) -> Result<Change<Disk>> {
+        self.fs.setxattr(cred, node, name, value, mode)
+    }
+
+    fn listxattr(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Vec<Box<[u8]>>> {
+        self.fs.listxattr(cred, node)
+    }
+
+    fn seek(&self, cred: &Cred<Disk>, node: &Handle, offset: u64, what: Seek) -> Result<u64> {
+        self.fs.seek(cred, node, offset, what)
+    }
+
+    fn allocate(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        self.fs.allocate(cred, node, offset, length)
+    }
+
+    fn deallocate(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        self.fs.deallocate(cred, node, offset, length)
+    }
+
+    fn local_locks(&self) -> Option<&dyn LocalLocks> {
+        self.fs.local_locks()
+    }
+
+    fn open_files(&self) -> Option<&dyn OpenFiles> {
+        self.delegates.load(Ordering::SeqCst).then_some(self)
+    }
+
+    fn release_removed(&self) {
+        self.fs.release_removed();
+    }
+
+    fn copy(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, u64),
+        target: (&Handle, u64),
+        length: u64,
+    ) -> Result<Changed<u64, Disk>> {
+        self.fs.copy(cred, source, target, length)
+    }
+
+    fn clone_range(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, u64),
+        target: (&Handle, u64),
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        self.fs.clone_range(cred, source, target, length)
+    }
+}

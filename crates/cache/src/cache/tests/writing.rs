@@ -1,0 +1,339 @@
+use std::sync::atomic::Ordering;
+
+use comity_vfs::layers::Verb;
+use comity_vfs::{Fs, Handle, OpenAccess, Status};
+use proptest::prelude::*;
+
+use super::{World, name, read, root};
+use crate::limits::DIRTY_BYTES_MAX;
+use crate::options::{AttributeTimes, CacheOptions, WriteMode};
+
+fn world(write: WriteMode) -> World {
+    World::new(CacheOptions { write, ..CacheOptions::default() })
+}
+
+fn open(world: &World, node: &Handle) {
+    world.below.delegates.store(true, Ordering::SeqCst);
+    world.cache.open_files().unwrap().open(&root(), node, OpenAccess::Both).unwrap();
+}
+
+/// Files in the folder for conflicts.
+fn conflicts(world: &World) -> Vec<String> {
+    let names = world.medium.names().into_iter();
+    names.filter(|name| name.starts_with("conflicts/") && !name.ends_with("/handle")).collect()
+}
+
+#[test]
+fn small_appends_are_written_together() {
+    let world = world(WriteMode::Memory);
+    let file = world.file("log", b"");
+    for number in 0..2_000 {
+        world.write(&file, number * 50, &[1 + (number % 100) as u8; 50]);
+    }
+    assert_eq!(world.calls(Verb::Write), 0, "nothing is written yet");
+    assert_eq!(world.read(&file).len(), 100_000);
+    assert_eq!(world.cache.getattr(&file).unwrap().size, 100_000);
+    world.cache.commit(&file).unwrap();
+    assert_eq!((world.calls(Verb::Write), world.calls(Verb::Commit)), (1, 1));
+    assert_eq!(world.seen(&file), world.read(&file));
+    assert_eq!(world.calls(Verb::Read), 0, "own data is in the cache");
+}
+
+#[test]
+fn a_file_that_is_appended_to_is_not_read_again() {
+    let world = world(WriteMode::Memory);
+    let file = world.file("log", &[7; 10_000]);
+    world.read(&file);
+    let reads = world.calls(Verb::Read);
+    for number in 0..100_u64 {
+        world.write(&file, 10_000 + number * 10, &[8; 10]);
+        assert_eq!(world.read(&file).len() as u64, 10_010 + number * 10);
+    }
+    world.cache.commit(&file).unwrap();
+    assert_eq!(world.read(&file).len(), 11_000);
+    assert_eq!(world.calls(Verb::Read), reads);
+}
+
+#[test]
+fn data_that_waits_is_sent_after_a_time() {
+    let world = world(WriteMode::Memory);
+    let file = world.file("file", b"");
+    world.write(&file, 0, b"data");
+    world.pass(1_000);
+    world.cache.tick();
+    assert_eq!(world.seen(&file), b"");
+    assert_eq!(world.cache.status().dirty_age, 1_000);
+    world.pass(10_000);
+    world.cache.tick();
+    assert_eq!(world.seen(&file), b"data");
+    let status = world.cache.status();
+    assert_eq!((status.dirty_bytes, status.dirty_age), (0, 0));
+}
+
+/// rclone issue 4293.
+#[test]
+fn what_was_written_is_there_after_the_end_of_the_process() {
+    let world = world(WriteMode::Memory);
+    let file = world.file("file", b"");
+    world.write(&file, 0, b"data");
+    let world = world.again();
+    assert_eq!(world.seen(&file), b"data");
+}
+
+#[test]
+fn the_memory_for_data_that_waits_is_bounded() {
+    let world = world(WriteMode::Memory);
+    let file = world.file("file", b"");
+    let piece = vec![1; 1 << 20];
+    for number in 0..2 * DIRTY_BYTES_MAX / (1 << 20) {
+        world.write(&file, number << 20, &piece);
+        assert!(world.cache.status().dirty_bytes <= DIRTY_BYTES_MAX + (1 << 20));
+    }
+}
+
+#[test]
+fn a_failure_to_write_is_told_once_and_the_data_is_kept_beside() {
+    let world = world(WriteMode::Memory);
+    let file = world.file("file", b"old");
+    world.write(&file, 0, b"new data");
+    let fs = world.below.others();
+    fs.remove(&root(), &fs.root(), name("file")).unwrap();
+    assert_eq!(world.cache.commit(&file), Err(Status::Stale));
+    assert_eq!(conflicts(&world).len(), 1);
+    assert_eq!(world.cache.status().conflicts, 1);
+}
+
+#[test]
+fn data_waits_while_the_server_is_away() {
+    let world = world(WriteMode::Memory);
+    let file = world.file("file", b"old");
+    world.write(&file, 0, b"new");
+    world.below.cut();
+    assert_eq!(world.cache.commit(&file), Err(Status::Io));
+    world.pass(60_000);
+    world.cache.tick();
+    assert_eq!(world.cache.status().dirty_bytes, 3);
+    world.below.mend();
+    world.cache.commit(&file).unwrap();
+    assert_eq!(world.seen(&file), b"new");
+    assert!(conflicts(&world).is_empty());
+}
+
+#[test]
+fn a_caller_without_rights_is_refused_at_once() {
+    let world = world(WriteMode::Memory);
+    let file = world.file("file", b"data");
+    let written = world.cache.write(&super::cred(7), &file, 0, b"x");
+    assert_eq!(written.map(|written| written.value), Err(Status::Acces));
+}
+
+#[test]
+fn a_revoked_delegation_with_data_ends_in_a_conflict_and_not_in_loss() {
+    let world = world(WriteMode::Memory);
+    let file = world.file("file", b"old");
+    open(&world, &file);
+    world.write(&file, 0, b"ours");
+    world.change(&file, 0, b"theirs");
+    world.below.revoke(&file);
+    world.cache.open_files().unwrap().poll_event(Default::default()).unwrap();
+    assert_eq!(world.cache.commit(&file), Err(Status::Stale));
+    assert_eq!(world.seen(&file), b"theirs");
+    assert_eq!(conflicts(&world).len(), 1);
+    let mut kept = [0; 4];
+    let medium: &dyn crate::medium::Medium = world.medium.as_ref();
+    medium.read(&conflicts(&world)[0], 0, &mut kept).unwrap();
+    assert_eq!(&kept, b"ours");
+    assert_eq!(world.read(&file), b"theirs");
+}
+
+#[test]
+fn a_revoked_delegation_of_a_file_that_nobody_changed_loses_nothing() {
+    let world = world(WriteMode::Memory);
+    let file = world.file("file", b"old");
+    open(&world, &file);
+    world.write(&file, 0, b"ours");
+    world.below.revoke(&file);
+    world.cache.open_files().unwrap().poll_event(Default::default()).unwrap();
+    world.cache.commit(&file).unwrap();
+    assert_eq!(world.seen(&file), b"ours");
+    assert!(conflicts(&world).is_empty());
+}
+
+#[test]
+fn a_delegation_is_returned_after_the_data() {
+    let world = world(WriteMode::Memory);
+    let file = world.file("file", b"old");
+    open(&world, &file);
+    world.write(&file, 0, b"ours");
+    assert_eq!(*world.below.unwritten.lock().unwrap(), [Some(4)], "the server may ask for it");
+    world.cache.open_files().unwrap().return_delegation(&file).unwrap();
+    assert_eq!(world.seen(&file), b"ours");
+    assert_eq!(*world.below.unwritten.lock().unwrap(), [Some(4), None]);
+    assert_eq!(*world.below.returned.lock().unwrap(), [file]);
+}
+
+#[test]
+fn the_journal_brings_back_what_was_written_before_a_kill() {
+    let world = world(WriteMode::Journal);
+    let file = world.file("file", b"old data");
+    world.write(&file, 0, b"new");
+    world.write(&file, 20, b"far");
+    let world = world.killed();
+    let mut expected = b"new data".to_vec();
+    expected.resize(20, 0);
+    expected.extend_from_slice(b"far");
+    assert_eq!(world.seen(&file), expected);
+    assert_eq!(world.read(&file), expected);
+    let writes = world.calls(Verb::Write);
+    let world = world.killed();
+    assert_eq!(world.calls(Verb::Write), writes, "and only once");
+}
+
+#[test]
+fn what_arrived_before_a_kill_is_no_conflict() {
+    let world = world(WriteMode::Journal);
+    let file = world.file("file", b"old data");
+    world.write(&file, 0, b"new");
+    // It is sent, but the kill comes before that is noted.
+    world.change(&file, 0, b"new");
+    let world = world.killed();
+    assert!(conflicts(&world).is_empty());
+    assert_eq!(world.seen(&file), b"new data");
+}
+
+#[test]
+fn a_file_that_others_changed_is_not_overwritten_after_a_kill() {
+    let world = world(WriteMode::Journal);
+    let file = world.file("file", b"old data");
+    world.write(&file, 0, b"ours");
+    world.change(&file, 0, b"theirs");
+    let world = world.killed();
+    assert_eq!(world.seen(&file), b"theirsta");
+    assert_eq!(conflicts(&world).len(), 1);
+    let world = world.killed();
+    assert_eq!(conflicts(&world).len(), 1, "and it is kept once");
+}
+
+#[test]
+fn under_a_delegation_the_journal_is_stable_enough() {
+    let world = world(WriteMode::Journal);
+    let file = world.file("file", b"old data");
+    open(&world, &file);
+    world.write(&file, 0, b"new");
+    let before = world.all_calls();
+    world.cache.commit(&file).unwrap();
+    assert_eq!(world.all_calls(), before);
+    let world = world.killed();
+    assert_eq!(world.seen(&file), b"new data");
+}
+
+#[test]
+fn without_a_journal_disk_writes_go_through() {
+    let world = world(WriteMode::Journal);
+    let file = world.file("file", b"old data");
+    world.cache.getattr(&file).unwrap();
+    world.medium.fail_after(0);
+    world.write(&file, 0, b"new");
+    assert_eq!(world.seen(&file), b"new data");
+}
+
+/// A step of a random history.
+#[derive(Debug, Clone)]
+enum Step {
+    Write(u8, u64, usize),
+    Read(u64, u32),
+    Cut(u64),
+    Commit,
+    Other(u8, u64, usize),
+    Pass(u64),
+    Tick,
+    Again,
+    Kill,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (at, length) = (0_u64..30_000, 1_usize..9_000);
+    prop_oneof![
+        4 => (1_u8.., at.clone(), length.clone()).prop_map(|(b, at, n)| Step::Write(b, at, n)),
+        4 => (at.clone(), 1_u32..9_000).prop_map(|(at, count)| Step::Read(at, count)),
+        1 => at.clone().prop_map(Step::Cut),
+        2 => Just(Step::Commit),
+        1 => (1_u8.., at, length).prop_map(|(b, at, n)| Step::Other(b, at, n)),
+        2 => (0_u64..20_000).prop_map(Step::Pass),
+        2 => Just(Step::Tick),
+        1 => Just(Step::Again),
+        1 => Just(Step::Kill),
+    ]
+}
+
+fn put(model: &mut Vec<u8>, at: u64, data: &[u8]) {
+    let end = at as usize + data.len();
+    if model.len() < end {
+        model.resize(end, 0);
+    }
+    model[at as usize..end].copy_from_slice(data);
+}
+
+/// One client with a cache, and another that changes the file while nothing waits in the cache: the
+/// file is at any time what both have written.
+fn run(write: WriteMode, steps: Vec<Step>) {
+    let options = CacheOptions { write, times: AttributeTimes::NONE, ..CacheOptions::default() };
+    let mut world = World::new(options);
+    let file = world.file("file", b"");
+    let mut model = Vec::new();
+    for step in steps {
+        match step {
+            Step::Write(byte, at, length) => {
+                world.write(&file, at, &vec![byte; length]);
+                put(&mut model, at, &vec![byte; length]);
+            }
+            Step::Read(at, count) => {
+                let mut bytes = Vec::new();
+                let mut into = comity_vfs::ReadInto::new(&mut bytes);
+                let read = world.cache.read(&root(), &file, at, count, &mut into).unwrap();
+                let start = (at as usize).min(model.len());
+                let end = (start + count as usize).min(model.len());
+                assert!(bytes == model[start..end], "at {at}, {count} bytes");
+                assert_eq!(read.eof, end == model.len());
+            }
+            Step::Cut(size) => {
+                let set = comity_vfs::SetAttr { size: Some(size), ..Default::default() };
+                world.cache.setattr(&root(), &file, &set, None).unwrap();
+                model.resize(size as usize, 0);
+            }
+            Step::Commit => {
+                world.cache.commit(&file).unwrap();
+                assert!(world.seen(&file) == model);
+            }
+            Step::Other(byte, at, length) => {
+                world.cache.commit(&file).unwrap();
+                world.change(&file, at, &vec![byte; length]);
+                put(&mut model, at, &vec![byte; length]);
+            }
+            Step::Pass(milliseconds) => world.pass(milliseconds),
+            Step::Tick => world.cache.tick(),
+            Step::Again => world = world.again(),
+            Step::Kill if write == WriteMode::Journal => world = world.killed(),
+            Step::Kill => {
+                world.cache.commit(&file).unwrap();
+                world = world.killed();
+            }
+        }
+        assert_eq!(world.cache.getattr(&file).unwrap().size, model.len() as u64);
+    }
+    assert!(read(&world.cache, &root(), &file).unwrap() == model);
+    world.cache.commit(&file).unwrap();
+    assert!(world.seen(&file) == model);
+    assert!(conflicts(&world).is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_file_is_what_was_written_to_it(steps in prop::collection::vec(step(), 1..40)) {
+        for write in [WriteMode::Through, WriteMode::Memory, WriteMode::Journal] {
+            run(write, steps.clone());
+        }
+    }
+}

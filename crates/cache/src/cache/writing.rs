@@ -1,0 +1,311 @@
+//! Writes that are answered before the file system below has the data (`dc_write=memory`,
+//! `dc_write=journal`), and how it gets there.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use comity_vfs::{
+    Access, Attr, Change, Changed, Cred, Disk, FileType, Handle, Result, Status, Time, Written,
+};
+
+use comity_vfs::permission::mode_after_write;
+
+use super::Cache;
+use crate::counters::count;
+use crate::dirty::Extents;
+use crate::limits::{DIRTY_AGE_MAX, DIRTY_BYTES_MAX, TRANSFER_BYTES_MAX};
+use crate::options::WriteMode;
+use crate::write_back::DirtyFile;
+
+/// Statuses of a write that will not go away by trying again: the data is kept beside.
+const fn is_final(status: Status) -> bool {
+    !matches!(status, Status::Io | Status::Delay | Status::Interrupted | Status::ServerFault)
+}
+
+impl Cache {
+    /// Writes as the options say. `opened`: the caller was let in when it opened the file.
+    pub(super) fn write_cached(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        (offset, data): (u64, &[u8]),
+        opened: bool,
+    ) -> Result<Written<Disk>> {
+        let attr = self.attr(node)?;
+        let fits = offset.checked_add(data.len() as u64).is_some_and(|end| end <= i64::MAX as u64);
+        // One that clears set-id bits is rare, and to be seen at once.
+        let is_plain = mode_after_write(cred, &attr) == attr.mode;
+        let is_file = attr.file_type == FileType::Regular && is_plain;
+        let goes_through = self.options.write == WriteMode::Through || !fits || !is_file;
+        if goes_through || !(opened || self.may_write(cred, node, &attr)?) {
+            return self.write_below(cred, node, (offset, data), opened);
+        }
+        let file = self.dirty.enter(node, cred, self.now());
+        let before = self.shown(node, attr);
+        if !self.promise(&file, cred, node, (&attr, offset, data)) {
+            return self.write_below(cred, node, (offset, data), opened);
+        }
+        let change = Change { before: Some(before), after: Some(self.shown(node, attr)) };
+        drop(file);
+        if self.dirty.bytes() > DIRTY_BYTES_MAX {
+            // The writer waits until there is room.
+            let _ = self.flush(node);
+        }
+        Ok(Changed { value: data.len() as u32, change })
+    }
+
+    fn may_write(&self, cred: &Cred<Disk>, node: &Handle, attr: &Attr<Disk>) -> Result<bool> {
+        let (granted, _) = self.rights(cred, node, Access::MODIFY)?;
+        Ok(granted == Access::MODIFY || attr.uid == cred.uid)
+    }
+
+    /// Takes data so that it is as safe as the options say; `false` if that cannot be done.
+    fn promise(
+        &self,
+        file: &DirtyFile,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        (attr, offset, data): (&Attr<Disk>, u64, &[u8]),
+    ) -> bool {
+        let mut state = file.lock();
+        if state.is_clean() {
+            state.since = self.now();
+            state.base = attr.change;
+        }
+        if let Some(journal) = self.promises() {
+            let name = (self.file(node), state.base);
+            match journal.append(name, cred, offset, data) {
+                Ok(record) => state.record = record,
+                Err(error) => {
+                    tracing::warn!(%error, "the journal takes no more: writing through");
+                    return false;
+                }
+            }
+        }
+        let before = state.waiting.bytes();
+        state.waiting.put(offset, data);
+        self.dirty.count(before, state.waiting.bytes());
+        state.cred = cred.clone();
+        state.written = self.time();
+        self.marks.written(node, attr.change);
+        self.tell_size(node, Some(attr.size.max(state.end())));
+        true
+    }
+
+    /// The server may ask the holder of a write delegation how long a file is (CB_GETATTR).
+    fn tell_size(&self, node: &Handle, size: Option<u64>) {
+        if let Some(files) = self.fs.open_files().filter(|_| self.is_delegated(node)) {
+            files.note_unwritten(node, size);
+        }
+    }
+
+    fn time(&self) -> Time {
+        Time::from(UNIX_EPOCH + Duration::from_millis(self.now()))
+    }
+
+    /// Writes to the file system below at once, after what waits.
+    fn write_below(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        (offset, data): (u64, &[u8]),
+        opened: bool,
+    ) -> Result<Written<Disk>> {
+        self.flush(node)?;
+        let file = self.dirty.enter(node, cred, self.now());
+        let turn = file.turn();
+        let written = self.write_through(node, offset, data, || match opened {
+            true => self.write_opened_below(cred, node, offset, data),
+            false => self.fs.write(cred, node, offset, data),
+        });
+        drop(turn);
+        drop(file);
+        self.dirty.leave(node);
+        written
+    }
+
+    fn write_opened_below(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Written<Disk>> {
+        let value = self.fs.write_opened(cred, node, offset, data)?;
+        let after = self.fs.getattr(node).ok();
+        Ok(Changed { value, change: Change { before: None, after } })
+    }
+
+    /// Sends all data of a file to the file system below.
+    ///
+    /// # Errors
+    /// [`Status`]: the data waits further, or was kept beside.
+    pub(super) fn flush(&self, node: &Handle) -> Result<()> {
+        if self.promises().is_some() && self.dirty.get(node).is_some() {
+            // The journal has nothing that was followed by other changes of ours.
+            return self.commit_below(node).map(|_| ());
+        }
+        let Some(file) = self.dirty.get(node) else { return Ok(()) };
+        let turn = file.turn();
+        let sent = self.send_all(node, &file);
+        drop(turn);
+        drop(file);
+        self.dirty.leave(node);
+        sent
+    }
+
+    fn send_all(&self, node: &Handle, file: &DirtyFile) -> Result<()> {
+        loop {
+            let (extents, cred, record) = {
+                let mut state = file.lock();
+                if state.waiting.is_empty() {
+                    return state.failure.take().map_or(Ok(()), Err);
+                }
+                state.sending = std::mem::take(&mut state.waiting);
+                (state.sending.clone(), state.cred.clone(), state.record)
+            };
+            let sent = self.check_base(node, file).and_then(|()| {
+                extents.iter().try_for_each(|(at, data)| self.send(&cred, node, at, data))
+            });
+            self.settle(node, file, sent, record)?;
+        }
+    }
+
+    /// Looks whether the file is still the one that the data was written over, where that is in
+    /// doubt. If not, nothing is overwritten: the data is kept beside.
+    fn check_base(&self, node: &Handle, file: &DirtyFile) -> Result<()> {
+        if !file.lock().doubtful {
+            return Ok(());
+        }
+        let attr = self.fs.getattr(node)?;
+        let mut state = file.lock();
+        state.doubtful = false;
+        if attr.change == state.base { Ok(()) } else { Err(Status::Stale) }
+    }
+
+    /// Ends an attempt to send: the data is gone, or waits again, or was kept beside.
+    fn settle(&self, node: &Handle, file: &DirtyFile, sent: Result<()>, record: u64) -> Result<()> {
+        let mut state = file.lock();
+        let sending = std::mem::take(&mut state.sending);
+        let before = sending.bytes() + state.waiting.bytes();
+        match sent {
+            Ok(()) => state.since = self.now(),
+            Err(status) if is_final(status) => {
+                if self.keep_beside(node, &sending) {
+                    self.note_done(node, record, 0);
+                }
+            }
+            Err(_) => {
+                let newer = std::mem::take(&mut state.waiting);
+                state.waiting = sending;
+                state.waiting.put_all(&newer);
+            }
+        }
+        self.dirty.count(before, state.waiting.bytes());
+        if state.is_clean() {
+            self.tell_size(node, None);
+            state.base = self.attributes.last(node).map_or(0, |attr| attr.change);
+        }
+        sent
+    }
+
+    /// Writes one piece in as few calls as it can.
+    fn send(&self, cred: &Cred<Disk>, node: &Handle, offset: u64, data: &[u8]) -> Result<()> {
+        let mut done = 0;
+        while let Some(rest) = data.get(done..).filter(|rest| !rest.is_empty()) {
+            let piece = rest.get(..TRANSFER_BYTES_MAX as usize).unwrap_or(rest);
+            let at = offset + done as u64;
+            let written = self.write_through(node, at, piece, || {
+                match self.fs.write(cred, node, at, piece) {
+                    Err(Status::Acces | Status::Perm) => {
+                        self.write_opened_below(cred, node, at, piece)
+                    }
+                    written => written,
+                }
+            })?;
+            match written.value {
+                0 => return Err(Status::Io),
+                count => done += count as usize,
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts all data of a file on stable storage below, or finds that the journal is enough: while
+    /// nobody else sees the file, only this machine's crash matters.
+    pub(super) fn commit_file(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
+        let is_promised = self.promises().is_some() && self.dirty.get(node).is_some();
+        if is_promised && self.is_delegated(node) {
+            return self.attr(node).map(|attr| Some(self.shown(node, attr)));
+        }
+        self.commit_below(node)
+    }
+
+    /// The same, and the journal is not enough.
+    pub(super) fn commit_below(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
+        let file = self.dirty.get(node);
+        let record = file.as_ref().map_or(0, |file| file.lock().record);
+        if let Some(file) = file {
+            let turn = file.turn();
+            let sent = self.send_all(node, &file);
+            drop(turn);
+            drop(file);
+            self.dirty.leave(node);
+            sent?;
+        }
+        let attr = self.fs.commit(node)?;
+        if let Some(attr) = attr {
+            self.note(node, attr);
+        }
+        self.note_done(node, record, attr.map_or(0, |attr| attr.change));
+        Ok(attr.map(|attr| self.shown(node, attr)))
+    }
+
+    /// Data up to a record need not be brought back by the journal any more.
+    fn note_done(&self, node: &Handle, record: u64, change: u64) {
+        let Some(journal) = self.journal.as_ref().filter(|_| record > 0) else { return };
+        if let Err(error) = journal.done(self.file(node), record, change) {
+            tracing::warn!(%error, "the journal keeps what is done");
+        }
+    }
+
+    /// Sends data that has waited for long enough.
+    pub(super) fn send_old(&self) {
+        let now = self.now();
+        for (node, file) in self.dirty.all() {
+            let is_old = {
+                let state = file.lock();
+                !state.waiting.is_empty() && now.saturating_sub(state.since) >= DIRTY_AGE_MAX
+            };
+            drop(file);
+            if is_old && let Err(status) = self.flush(&node) {
+                tracing::debug!(%status, "data waits further");
+                self.tell_later(&node, status);
+            }
+        }
+    }
+
+    /// The next fsync(2) or close(2) of a program fails, since nobody has heard of a failure yet.
+    fn tell_later(&self, node: &Handle, status: Status) {
+        if is_final(status)
+            && let Some(attr) = self.attributes.last(node)
+        {
+            let cred = Cred::new(attr.uid, attr.gid);
+            self.dirty.enter(node, &cred, self.now()).lock().failure = Some(status);
+        }
+    }
+
+    /// Keeps data beside that cannot be written to its file; returns whether it could.
+    fn keep_beside(&self, node: &Handle, extents: &Extents) -> bool {
+        count(&self.counters.conflicts, 1);
+        let name = self.file(node);
+        let kept = crate::conflict::keep(self.medium.as_ref(), &name, extents, self.now());
+        match &kept {
+            Ok(folder) => tracing::error!(
+                %folder,
+                "data could not be written to its file, and is kept in a folder of the cache"
+            ),
+            Err(error) => tracing::error!(%error, "data could not be written and is lost"),
+        }
+        kept.is_ok()
+    }
+}

@@ -1,0 +1,74 @@
+//! The bounds of this crate.
+
+/// Bytes of a page: the unit in which files are cached and checked, and the kernel's own.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+
+/// Most bytes read from below or written to it in one call: what one call of NFS carries at most.
+pub(crate) const TRANSFER_BYTES_MAX: u64 = 1 << 20;
+
+/// Most objects whose attributes are remembered: about 250 bytes each, 16 MiB together.
+pub(crate) const ATTRIBUTES_MAX: usize = 65_536;
+
+/// Most names that are remembered, with what they stand for: about 200 bytes each.
+pub(crate) const NAMES_MAX: usize = 65_536;
+
+/// Most verdicts about callers' rights that are remembered: about 100 bytes each.
+pub(crate) const VERDICTS_MAX: usize = 65_536;
+
+/// Most files whose headers are kept in memory: about 300 bytes each.
+pub(crate) const OBJECTS_MAX: usize = 16_384;
+
+/// Most files of the cache disk that are kept open.
+pub(crate) const DESCRIPTORS_MAX: usize = 256;
+
+/// Tries to read pages of one change attribute from a file that others change all the time, before
+/// what was read last is passed on without being cached.
+pub(crate) const READ_TRIES: usize = 3;
+
+/// Failures of the cache disk in a row after which it is not used any longer.
+pub(crate) const FAILURES_MAX: u32 = 8;
+
+/// Most bytes of one file that wait to be written to the server in memory, and of all together.
+/// Writers wait beyond it.
+pub(crate) const DIRTY_BYTES_MAX: u64 = 64 << 20;
+
+/// Age in milliseconds at which data that waits is written to the server: what Linux takes by
+/// default for its page cache (`dirty_expire_centisecs` is 30 s; NFS writes earlier).
+pub(crate) const DIRTY_AGE_MAX: u64 = 5_000;
+
+/// Most bytes of the journal; data beyond it is written to the server before the program is
+/// answered.
+pub(crate) const JOURNAL_BYTES_MAX: u64 = 1 << 30;
+
+/// Longest handle and data of one record of the journal: one write of a program.
+pub(crate) const RECORD_BYTES_MAX: u64 = 16 << 20;
+
+/// Age in seconds at which the time of the last use is written again.
+pub(crate) const USE_GRAIN_SECONDS: u64 = 3_600;
+
+/// Most files that are remembered as partial, for the filler.
+pub(crate) const FILLS_MAX: usize = 1_024;
+
+/// Longest file that the filler completes: of a larger one programs often want a part only.
+pub(crate) const FILL_BYTES_MAX: u64 = 1 << 30;
+
+/// Time in milliseconds without reads of programs after which the line is quiet.
+pub(crate) const QUIET_TIME: u64 = 2_000;
+
+/// Part of the cache that is freed beyond what must be: a twentieth.
+pub(crate) const CLEANER_MARGIN: u64 = 20;
+
+/// Pause in milliseconds between two rounds of the cleaner.
+pub(crate) const CLEANER_PAUSE: u64 = 600_000;
+
+/// Most files that one step of the cleaner looks at: a step takes some milliseconds.
+pub(crate) const CLEANER_STEP: usize = 512;
+
+/// Most callers for whom one name is remembered: those who share a directory at a time.
+pub(crate) const CALLERS_OF_A_NAME_MAX: usize = 8;
+
+/// Most targets of symbolic links that are remembered.
+pub(crate) const LINKS_MAX: usize = 16_384;
+
+/// Pages whose checksums are read at once when a file is searched for gaps: 32 KiB of a map.
+pub(crate) const TABLE_STEP: u64 = 4_096;

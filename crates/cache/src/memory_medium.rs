@@ -1,0 +1,192 @@
+//! A disk in memory that crashes and fails on demand, for tests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::io::Errno;
+
+use crate::medium::Medium;
+
+/// Bytes that a disk writes as a whole.
+const SECTOR: usize = 512;
+
+/// Files, and what of them is on stable storage.
+#[derive(Debug, Default)]
+pub(crate) struct MemoryMedium {
+    files: Mutex<Files>,
+    /// Calls until all fail, if there is such a number.
+    calls_left: AtomicU64,
+    free: AtomicU64,
+    calls: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Files {
+    now: BTreeMap<String, Vec<u8>>,
+    stable: BTreeMap<String, Vec<u8>>,
+}
+
+/// Pseudorandom numbers (SplitMix64; Steele, Lea, Flood 2014).
+fn mix(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+impl MemoryMedium {
+    /// Puts everything on stable storage.
+    pub(crate) fn settle(&self) {
+        let mut files = self.lock();
+        files.stable = files.now.clone();
+    }
+
+    /// Loses power: of what was not on stable storage any part is kept, sector by sector and name
+    /// by name.
+    pub(crate) fn crash(&self, mut seed: u64) {
+        let mut files = self.lock();
+        let names: BTreeSet<String> =
+            files.now.keys().chain(files.stable.keys()).cloned().collect();
+        for name in names {
+            let sides = [files.now.get(&name).cloned(), files.stable.get(&name).cloned()];
+            match survivor(sides, &mut seed) {
+                Some(content) => files.now.insert(name, content),
+                None => files.now.remove(&name),
+            };
+        }
+        files.stable = files.now.clone();
+    }
+
+    /// Lets all calls fail after so many.
+    pub(crate) fn fail_after(&self, calls: u64) {
+        self.calls_left.store(calls + 1, Ordering::SeqCst);
+    }
+
+    /// Lets calls work again.
+    pub(crate) fn mend(&self) {
+        self.calls_left.store(0, Ordering::SeqCst);
+    }
+
+    /// Sets the free space; 0 is plenty.
+    pub(crate) fn set_free(&self, bytes: u64) {
+        self.free.store(bytes, Ordering::SeqCst);
+    }
+
+    /// The names of all files.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.lock().now.keys().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of calls so far.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    fn call(&self) -> io::Result<()> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        match self.calls_left.load(Ordering::SeqCst) {
+            0 => Ok(()),
+            1 => Err(Errno::IO.into()),
+            _ => {
+                self.calls_left.fetch_sub(1, Ordering::SeqCst);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A mixture of the content in memory and on stable storage.
+fn survivor([now, stable]: [Option<Vec<u8>>; 2], seed: &mut u64) -> Option<Vec<u8>> {
+    if now == stable {
+        return now;
+    }
+    if (now.is_none() || stable.is_none()) && mix(seed).is_multiple_of(2) {
+        return None;
+    }
+    let (now, stable) = (now.unwrap_or_default(), stable.unwrap_or_default());
+    let length = if mix(seed).is_multiple_of(2) { now.len() } else { stable.len() };
+    let mut content = Vec::with_capacity(length);
+    for start in (0..length).step_by(SECTOR) {
+        let side = if mix(seed).is_multiple_of(2) { &now } else { &stable };
+        let end = (start + SECTOR).min(length);
+        let part = side.get(start..end.min(side.len()).max(start)).unwrap_or_default();
+        content.extend_from_slice(part);
+        content.resize(end, 0);
+    }
+    Some(content)
+}
+
+impl Medium for MemoryMedium {
+    fn read(&self, path: &str, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
+        self.call()?;
+        let files = self.lock();
+        let content = files.now.get(path).map_or(&[][..], Vec::as_slice);
+        let rest = content.get(offset as usize..).unwrap_or_default();
+        let count = rest.len().min(bytes.len());
+        bytes[..count].copy_from_slice(&rest[..count]);
+        Ok(count)
+    }
+
+    fn write(&self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.call()?;
+        let mut files = self.lock();
+        let content = files.now.entry(path.to_owned()).or_default();
+        let end = offset as usize + bytes.len();
+        if content.len() < end {
+            content.resize(end, 0);
+        }
+        content[offset as usize..end].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn truncate(&self, path: &str, length: u64) -> io::Result<()> {
+        self.call()?;
+        if let Some(content) = self.lock().now.get_mut(path) {
+            content.resize(length as usize, 0);
+        }
+        Ok(())
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        self.call()?;
+        self.lock().now.remove(path);
+        Ok(())
+    }
+
+    fn sync(&self, path: &str) -> io::Result<()> {
+        self.call()?;
+        let mut files = self.lock();
+        match files.now.get(path).cloned() {
+            Some(content) => files.stable.insert(path.to_owned(), content),
+            None => files.stable.remove(path),
+        };
+        Ok(())
+    }
+
+    fn list(&self, folder: &str) -> io::Result<Vec<String>> {
+        self.call()?;
+        let files = self.lock();
+        let prefix = format!("{folder}/");
+        let below = files.now.keys().filter_map(|name| name.strip_prefix(&prefix));
+        let first = below.filter_map(|rest| rest.split('/').next()).map(str::to_owned);
+        Ok(first.collect::<BTreeSet<_>>().into_iter().collect())
+    }
+
+    fn used(&self, path: &str) -> io::Result<u64> {
+        self.call()?;
+        Ok(self.lock().now.get(path).map_or(0, |content| content.len() as u64))
+    }
+
+    fn free(&self) -> io::Result<u64> {
+        match self.free.load(Ordering::SeqCst) {
+            0 => Ok(1 << 50),
+            free => Ok(free),
+        }
+    }
+}

@@ -1,0 +1,448 @@
+//! Pages of files on the cache disk.
+//!
+//! Nothing here asks the server: a page is good for a change attribute, and whether that is still
+//! the file's is for others to find out. A page that is damaged is one that is not there.
+
+mod disk_health;
+mod page_table;
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use quick_cache::sync::Cache;
+
+use crate::header::{HEADER_BYTES, Header, checksum};
+use crate::key::{FileName, Paths};
+use crate::limits::{OBJECTS_MAX, PAGE_BYTES, TABLE_STEP, USE_GRAIN_SECONDS};
+use crate::medium::Medium;
+use crate::options::Clock;
+
+pub(crate) use disk_health::DiskHealth;
+
+/// The state of a file that pages are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileVersion {
+    /// Its change attribute.
+    pub(crate) change: u64,
+    /// Its length in bytes.
+    pub(crate) size: u64,
+}
+
+/// Names the pages of one version of a file. Those of an earlier one have another epoch, and so can
+/// neither be read nor filled by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Epoch(u64);
+
+/// Some bytes of a file, from a certain place on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PageRun {
+    /// So many were read.
+    Hit(u64),
+    /// So many are not there.
+    Miss(u64),
+}
+
+/// All files that are cached.
+pub(crate) struct PageStore {
+    medium: Arc<dyn Medium>,
+    objects: Cache<FileName, Arc<CachedFile>>,
+    health: DiskHealth,
+    random: RandomState,
+    epochs: AtomicU64,
+    /// Files whose headers on the disk are of an earlier version.
+    unsaved: Mutex<HashSet<FileName>>,
+    clock: Clock,
+}
+
+/// A cached file.
+struct CachedFile {
+    paths: Paths,
+    /// `None` if nothing of it is cached.
+    header: RwLock<Option<Header>>,
+}
+
+impl CachedFile {
+    fn read(&self) -> RwLockReadGuard<'_, Option<Header>> {
+        self.header.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Option<Header>> {
+        self.header.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The numbers of the pages that a range touches.
+fn pages(range: &Range<u64>) -> Range<u64> {
+    range.start / PAGE_BYTES..range.end.div_ceil(PAGE_BYTES)
+}
+
+/// The bytes of a page of a file of this length.
+fn page_range(page: u64, size: u64) -> Range<u64> {
+    let start = page * PAGE_BYTES;
+    start.min(size)..(start + PAGE_BYTES).min(size)
+}
+
+impl PageStore {
+    pub(crate) fn new(medium: Arc<dyn Medium>, clock: Clock) -> Self {
+        Self {
+            medium,
+            objects: Cache::new(OBJECTS_MAX),
+            health: DiskHealth::default(),
+            random: RandomState::new(),
+            epochs: AtomicU64::new(0),
+            unsaved: Mutex::default(),
+            clock,
+        }
+    }
+
+    /// The state of the disk.
+    pub(crate) const fn health(&self) -> &DiskHealth {
+        &self.health
+    }
+
+    /// The pages of this version of a file. Those of another version are dropped.
+    pub(crate) fn enter(&self, file: &FileName, version: FileVersion) -> Epoch {
+        let object = self.object(file);
+        if let Some(header) = object.read().as_ref().filter(|header| is_of(header, version)) {
+            return Epoch(header.epoch);
+        }
+        let mut header = object.write();
+        match header.as_ref() {
+            Some(known) if is_of(known, version) => Epoch(known.epoch),
+            _ => self.begin(file, &object, &mut header, version),
+        }
+    }
+
+    /// The version that the pages of a file are of, if there are any.
+    pub(crate) fn version(&self, file: &FileName) -> Option<FileVersion> {
+        let object = self.object(file);
+        let header = object.read();
+        header.as_ref().map(|header| FileVersion { change: header.change, size: header.size })
+    }
+
+    /// Begins anew: the pages that are on the disk have another epoch.
+    fn begin(
+        &self,
+        file: &FileName,
+        object: &CachedFile,
+        place: &mut Option<Header>,
+        FileVersion { change, size }: FileVersion,
+    ) -> Epoch {
+        let number = self.epochs.fetch_add(1, Ordering::Relaxed);
+        let epoch = self.random.hash_one(number);
+        let had_pages = place.as_ref().is_some_and(|header| header.present > 0);
+        let used_seconds = self.seconds();
+        let header = Header { file: *file, epoch, change, size, present: 0, used_seconds };
+        *place = Some(header);
+        if had_pages {
+            self.health.note(self.medium.truncate(&object.paths.map, 0));
+            self.health.note(self.medium.truncate(&object.paths.data, 0));
+        }
+        Epoch(epoch)
+    }
+
+    /// Reads from the first byte of `range`, which is the first of a page, as much as is there
+    /// without a gap; appends it to `bytes`.
+    pub(crate) fn read(
+        &self,
+        file: &FileName,
+        epoch: Epoch,
+        range: Range<u64>,
+        bytes: &mut Vec<u8>,
+    ) -> PageRun {
+        let object = self.object(file);
+        let header = object.read();
+        let Some(header) = header.as_ref().filter(|header| Epoch(header.epoch) == epoch) else {
+            return PageRun::Miss(range.end - range.start);
+        };
+        let range = range.start..range.end.min(header.size);
+        let sums = self.checksums(&object.paths, pages(&range));
+        let is_there = sums.first().is_some_and(|sum| *sum != 0);
+        let alike = sums.iter().take_while(|sum| (**sum != 0) == is_there).count() as u64;
+        let end = (range.start + alike * PAGE_BYTES).min(range.end);
+        if !is_there {
+            return PageRun::Miss(end - range.start);
+        }
+        self.read_present(&object.paths, header, (range.start..end, &sums), bytes)
+    }
+
+    /// Reads pages that should be there, up to the first that is damaged.
+    fn read_present(
+        &self,
+        paths: &Paths,
+        header: &Header,
+        (range, sums): (Range<u64>, &[u64]),
+        bytes: &mut Vec<u8>,
+    ) -> PageRun {
+        let before = bytes.len();
+        let mut data = vec![0; (pages(&range).end * PAGE_BYTES - range.start) as usize];
+        let read = self.health.note(self.medium.read(&paths.data, range.start, &mut data));
+        data.truncate(read.unwrap_or(0));
+        for (page, sum) in pages(&range).zip(sums) {
+            let whole = page_range(page, header.size);
+            let at = (whole.start - range.start) as usize;
+            let content = data.get(at..at + (whole.end - whole.start) as usize);
+            let is_good = |content: &&[u8]| checksum(header.epoch, page, content) == *sum;
+            let Some(content) = content.filter(is_good) else {
+                self.health.note_damage();
+                break;
+            };
+            bytes.extend_from_slice(content);
+        }
+        let wanted = (range.end - range.start) as usize;
+        bytes.truncate(before + wanted.min(bytes.len() - before));
+        match (bytes.len() - before) as u64 {
+            0 => PageRun::Miss(page_range(range.start / PAGE_BYTES, range.end).end - range.start),
+            count => PageRun::Hit(count),
+        }
+    }
+
+    /// The first range of a file that is not there, `None` if it is complete. A damaged page counts
+    /// as being there until it is read.
+    pub(crate) fn first_missing(&self, file: &FileName, epoch: Epoch) -> Option<Range<u64>> {
+        let object = self.object(file);
+        let header = object.read();
+        let header = header.as_ref().filter(|header| Epoch(header.epoch) == epoch)?;
+        let total = header.size.div_ceil(PAGE_BYTES);
+        for first in (0..total).step_by(TABLE_STEP as usize) {
+            let sums = self.checksums(&object.paths, first..total.min(first + TABLE_STEP));
+            let Some(at) = sums.iter().position(|sum| *sum == 0) else { continue };
+            let length = sums.iter().skip(at).take_while(|sum| **sum == 0).count() as u64;
+            let start = (first + at as u64) * PAGE_BYTES;
+            return Some(start..(start + length * PAGE_BYTES).min(header.size));
+        }
+        None
+    }
+
+    /// The number of pages that are not there, about.
+    pub(crate) fn missing(&self, file: &FileName) -> u64 {
+        let object = self.object(file);
+        let header = object.read();
+        let missing = |header: &Header| header.size.div_ceil(PAGE_BYTES) - header.present;
+        header.as_ref().map_or(0, missing)
+    }
+
+    /// Keeps whole pages of a file, from the first byte of a page on; the last page of the file may
+    /// be shorter. Does nothing if the file has begun anew since `epoch`.
+    pub(crate) fn fill(&self, file: &FileName, epoch: Epoch, start: u64, data: &[u8]) {
+        if !self.health.is_usable() || data.is_empty() {
+            return;
+        }
+        let object = self.object(file);
+        let mut place = object.write();
+        let Some(header) = place.as_mut().filter(|header| Epoch(header.epoch) == epoch) else {
+            return;
+        };
+        self.fill_locked(&object.paths, header, start, data);
+    }
+
+    fn fill_locked(&self, paths: &Paths, header: &mut Header, start: u64, data: &[u8]) {
+        let range = start..(start + data.len() as u64).min(header.size);
+        let mut sums = Vec::new();
+        for page in pages(&range) {
+            let whole = page_range(page, header.size);
+            let at = (whole.start - start) as usize;
+            // The end of the data may be in the middle of a page.
+            let Some(content) = data.get(at..at + (whole.end - whole.start) as usize) else {
+                break;
+            };
+            sums.push(checksum(header.epoch, page, content));
+        }
+        let Some(end) = sums.len().checked_sub(1) else { return };
+        let length = page_range(start / PAGE_BYTES + end as u64, header.size).end - start;
+        let content = data.get(..length as usize).unwrap_or(data);
+        let is_new = header.present == 0;
+        if self.health.note(self.medium.write(&paths.data, start, content)).is_none() {
+            return;
+        }
+        self.set_checksums(paths, start / PAGE_BYTES, &sums);
+        let total = header.size.div_ceil(PAGE_BYTES);
+        header.present = (header.present + sums.len() as u64).min(total);
+        if is_new || self.seconds().saturating_sub(header.used_seconds) > USE_GRAIN_SECONDS {
+            header.used_seconds = self.seconds();
+            self.write_header(paths, header);
+        }
+    }
+
+    /// Follows a change that was made through this cache and by nobody else: the pages of the
+    /// version before are those of the version after, but for what was written.
+    pub(crate) fn carry(&self, file: &FileName, before: u64, after: FileVersion) -> Option<Epoch> {
+        let object = self.object(file);
+        let mut place = object.write();
+        let header = place.as_mut().filter(|header| header.change == before)?;
+        if header.size != after.size {
+            self.resize_last(&object.paths, header, after.size);
+        }
+        if after.size < header.size {
+            let gone = after.size.div_ceil(PAGE_BYTES)..header.size.div_ceil(PAGE_BYTES);
+            let zeros = vec![0; (gone.end - gone.start) as usize];
+            self.set_checksums(&object.paths, gone.start, &zeros);
+            self.health.note(self.medium.truncate(&object.paths.data, after.size));
+        }
+        header.change = after.change;
+        header.size = after.size;
+        self.unsaved.lock().unwrap_or_else(PoisonError::into_inner).insert(*file);
+        Some(Epoch(header.epoch))
+    }
+
+    /// The page at the old end of a file, or at the new one, has another length from now on: it is
+    /// cut, or goes on with zeros, as the file does.
+    fn resize_last(&self, paths: &Paths, header: &Header, size: u64) {
+        let kept = header.size.min(size);
+        if kept.is_multiple_of(PAGE_BYTES) {
+            return;
+        }
+        let page = kept / PAGE_BYTES;
+        let (old, new) = (page_range(page, header.size), page_range(page, size));
+        let sums = self.checksums(paths, page..page + 1);
+        let mut content = Vec::new();
+        let known = self.read_present(paths, header, (old.clone(), &sums), &mut content);
+        let mut sum = 0;
+        if known == PageRun::Hit(old.end - old.start) {
+            content.resize((new.end - new.start) as usize, 0);
+            sum = checksum(header.epoch, page, &content);
+            self.health.note(self.medium.write(&paths.data, new.start, &content));
+        }
+        self.set_checksums(paths, page, &[sum]);
+    }
+
+    /// Writes the headers of files that have changed. Before that their tables are put on stable
+    /// storage: a header of the version after a change, beside an entry of the version before,
+    /// would make a page good that is not.
+    pub(crate) fn save(&self) {
+        let unsaved =
+            std::mem::take(&mut *self.unsaved.lock().unwrap_or_else(PoisonError::into_inner));
+        for file in unsaved {
+            let object = self.object(&file);
+            let header = object.write();
+            let Some(header) = header.as_ref().filter(|_| self.health.is_usable()) else {
+                continue;
+            };
+            if self.health.note(self.medium.sync(&object.paths.map)).is_some() {
+                self.write_header(&object.paths, header);
+            }
+        }
+    }
+
+    /// Puts data over pages: whole ones are kept, and parts of those that are there.
+    pub(crate) fn overwrite(&self, file: &FileName, epoch: Epoch, offset: u64, data: &[u8]) {
+        let end = offset + data.len() as u64;
+        for page in pages(&(offset..end)) {
+            let whole = page * PAGE_BYTES..(page + 1) * PAGE_BYTES;
+            let (from, to) = (offset.max(whole.start), end.min(whole.end));
+            let part = data.get((from - offset) as usize..(to - offset) as usize);
+            let part = part.unwrap_or_default();
+            self.overwrite_page(file, epoch, whole, (from, part));
+        }
+    }
+
+    fn overwrite_page(
+        &self,
+        file: &FileName,
+        epoch: Epoch,
+        whole: Range<u64>,
+        (from, part): (u64, &[u8]),
+    ) {
+        let size = self.version(file).map_or(0, |version| version.size);
+        let length = whole.end.min(size).saturating_sub(whole.start) as usize;
+        let at = (from - whole.start) as usize;
+        if at == 0 && part.len() >= length {
+            return self.fill(file, epoch, whole.start, part);
+        }
+        let mut content = Vec::new();
+        let known = self.read(file, epoch, whole.start..whole.start + length as u64, &mut content);
+        match (known, content.get_mut(at..at + part.len())) {
+            (PageRun::Hit(count), Some(place)) if count as usize == length => {
+                place.copy_from_slice(part);
+                self.fill(file, epoch, whole.start, &content);
+            }
+            _ => self.drop_pages(file, &whole),
+        }
+    }
+
+    /// Forgets pages of a file that may have been written in part.
+    pub(crate) fn drop_pages(&self, file: &FileName, range: &Range<u64>) {
+        let object = self.object(file);
+        let header = object.write();
+        if header.is_some() {
+            let pages = pages(range);
+            let zeros = vec![0; (pages.end - pages.start) as usize];
+            self.set_checksums(&object.paths, pages.start, &zeros);
+        }
+    }
+
+    /// Forgets a file and frees its space; returns how many bytes.
+    pub(crate) fn evict(&self, file: &FileName) -> u64 {
+        let object = self.object(file);
+        let mut header = object.write();
+        *header = None;
+        self.remove_objects(&object.paths)
+    }
+
+    /// Removes the objects of a file that is not in use.
+    pub(crate) fn remove_objects(&self, paths: &Paths) -> u64 {
+        let used = self.used(paths);
+        // Without its map the data is nothing.
+        self.health.note(self.medium.remove(&paths.map));
+        self.health.note(self.medium.remove(&paths.data));
+        used
+    }
+
+    /// The header of a map on the disk.
+    pub(crate) fn load(&self, paths: &Paths) -> Option<Header> {
+        let mut bytes = [0; HEADER_BYTES];
+        let read = self.health.note(self.medium.read(&paths.map, 0, &mut bytes))?;
+        Header::decode(bytes.get(..read)?)
+    }
+
+    fn write_header(&self, paths: &Paths, header: &Header) {
+        if self.health.is_usable() {
+            self.health.note(self.medium.write(&paths.map, 0, &header.encode()));
+        }
+    }
+
+    /// The names in a folder of the disk.
+    pub(crate) fn list(&self, folder: &str) -> Vec<String> {
+        self.health.note(self.medium.list(folder)).unwrap_or_default()
+    }
+
+    /// The bytes that a file takes on the disk.
+    pub(crate) fn used(&self, paths: &Paths) -> u64 {
+        [&paths.map, &paths.data].map(|path| self.medium.used(path).unwrap_or(0)).iter().sum()
+    }
+
+    /// The free bytes of the disk; plenty if it does not say.
+    pub(crate) fn free(&self) -> u64 {
+        self.medium.free().unwrap_or(u64::MAX)
+    }
+
+    /// Seconds since 1970.
+    pub(crate) fn seconds(&self) -> u64 {
+        (self.clock)() / 1_000
+    }
+
+    fn object(&self, file: &FileName) -> Arc<CachedFile> {
+        let load = || {
+            let paths = file.paths();
+            let header = self.load(&paths).filter(|header| header.file == *file);
+            Ok::<_, std::convert::Infallible>(Arc::new(CachedFile {
+                paths,
+                header: RwLock::new(header),
+            }))
+        };
+        match self.objects.get_or_insert_with(file, load) {
+            Ok(object) => object,
+            Err(never) => match never {},
+        }
+    }
+}
+
+fn is_of(header: &Header, version: FileVersion) -> bool {
+    header.change == version.change && header.size == version.size
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! The table of a map: a checksum for each page.
+
+use std::ops::Range;
+
+use super::PageStore;
+use crate::header::{ENTRY_BYTES, TABLE_OFFSET};
+use crate::key::Paths;
+
+impl PageStore {
+    /// The checksums of pages; 0 for those that are not there.
+    pub(super) fn checksums(&self, paths: &Paths, pages: Range<u64>) -> Vec<u64> {
+        let count = (pages.end - pages.start) as usize;
+        let mut bytes = vec![0; count * ENTRY_BYTES as usize];
+        let at = TABLE_OFFSET + pages.start * ENTRY_BYTES;
+        let read = self.health.note(self.medium.read(&paths.map, at, &mut bytes)).unwrap_or(0);
+        let known = bytes.get(..read).unwrap_or_default().as_chunks::<8>().0.iter();
+        let mut sums: Vec<u64> = known.map(|entry| u64::from_le_bytes(*entry)).collect();
+        sums.resize(count, 0);
+        sums
+    }
+
+    /// Sets the checksums of pages from `first` on.
+    pub(super) fn set_checksums(&self, paths: &Paths, first: u64, sums: &[u64]) {
+        let bytes: Vec<u8> = sums.iter().flat_map(|sum| sum.to_le_bytes()).collect();
+        let at = TABLE_OFFSET + first * ENTRY_BYTES;
+        self.health.note(self.medium.write(&paths.map, at, &bytes));
+    }
+}

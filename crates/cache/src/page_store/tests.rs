@@ -1,0 +1,181 @@
+use comity_vfs::Handle;
+
+use super::*;
+use crate::memory_medium::MemoryMedium;
+
+const PAGE: usize = PAGE_BYTES as usize;
+
+fn file(name: &[u8]) -> FileName {
+    FileName { volume: 1, handle: Handle::new(name).unwrap() }
+}
+
+fn store(medium: &Arc<MemoryMedium>) -> PageStore {
+    PageStore::new(Arc::clone(medium) as Arc<dyn Medium>, Arc::new(|| 1_000))
+}
+
+fn version(change: u64, size: usize) -> FileVersion {
+    FileVersion { change, size: size as u64 }
+}
+
+/// Reads all that is there from `start` on.
+fn read(store: &PageStore, epoch: Epoch, range: Range<usize>) -> Result<Vec<u8>, u64> {
+    let mut bytes = Vec::new();
+    let range = range.start as u64..range.end as u64;
+    match store.read(&file(b"a"), epoch, range, &mut bytes) {
+        PageRun::Hit(count) => {
+            assert_eq!(count, bytes.len() as u64);
+            Ok(bytes)
+        }
+        PageRun::Miss(count) => Err(count),
+    }
+}
+
+#[test]
+fn pages_are_read_as_they_were_filled_also_after_another_start() {
+    let medium = Arc::new(MemoryMedium::default());
+    let data: Vec<u8> = (0..3 * PAGE + 100).map(|at| (at % 251) as u8).collect();
+    let first = store(&medium);
+    let epoch = first.enter(&file(b"a"), version(1, data.len()));
+    assert_eq!(read(&first, epoch, 0..data.len()), Err(data.len() as u64));
+    first.fill(&file(b"a"), epoch, PAGE as u64, &data[PAGE..]);
+    assert_eq!(read(&first, epoch, 0..data.len()), Err(PAGE as u64));
+    assert_eq!(read(&first, epoch, PAGE..data.len()), Ok(data[PAGE..].to_vec()));
+    let second = store(&medium);
+    let again = second.enter(&file(b"a"), version(1, data.len()));
+    assert_eq!(read(&second, again, PAGE..2 * PAGE + 5), Ok(data[PAGE..2 * PAGE + 5].to_vec()));
+    assert_eq!(second.version(&file(b"b")), None);
+}
+
+#[test]
+fn pages_of_another_version_are_dropped() {
+    let medium = Arc::new(MemoryMedium::default());
+    let store = store(&medium);
+    let old = store.enter(&file(b"a"), version(1, PAGE));
+    store.fill(&file(b"a"), old, 0, &[1; PAGE]);
+    let new = store.enter(&file(b"a"), version(2, PAGE));
+    assert_eq!(read(&store, new, 0..PAGE), Err(PAGE as u64));
+    assert_eq!(read(&store, old, 0..PAGE), Err(PAGE as u64));
+    store.fill(&file(b"a"), old, 0, &[1; PAGE]);
+    assert_eq!(read(&store, new, 0..PAGE), Err(PAGE as u64), "an answer that came too late");
+}
+
+#[test]
+fn a_damaged_page_is_not_there() {
+    let medium = Arc::new(MemoryMedium::default());
+    let store = store(&medium);
+    let epoch = store.enter(&file(b"a"), version(1, 3 * PAGE));
+    store.fill(&file(b"a"), epoch, 0, &[7; 3 * PAGE]);
+    medium.write(&file(b"a").paths().data, PAGE as u64 + 9, &[0]).unwrap();
+    assert_eq!(read(&store, epoch, 0..3 * PAGE), Ok(vec![7; PAGE]));
+    assert_eq!(read(&store, epoch, PAGE..3 * PAGE), Err(PAGE as u64));
+    assert_eq!(read(&store, epoch, 2 * PAGE..3 * PAGE), Ok(vec![7; PAGE]));
+    assert_eq!(store.health().damaged(), 2);
+}
+
+#[test]
+fn a_damaged_map_is_a_file_that_is_not_cached() {
+    let medium = Arc::new(MemoryMedium::default());
+    let first = store(&medium);
+    let epoch = first.enter(&file(b"a"), version(1, PAGE));
+    first.fill(&file(b"a"), epoch, 0, &[7; PAGE]);
+    medium.write(&file(b"a").paths().map, 80, &[9]).unwrap();
+    assert_eq!(store(&medium).version(&file(b"a")), None);
+}
+
+#[test]
+fn own_changes_carry_the_other_pages_over() {
+    let medium = Arc::new(MemoryMedium::default());
+    let store = store(&medium);
+    let epoch = store.enter(&file(b"a"), version(1, 2 * PAGE + 10));
+    store.fill(&file(b"a"), epoch, 0, &[7; 2 * PAGE + 10]);
+    let longer = version(2, 2 * PAGE + 20);
+    assert_eq!(store.carry(&file(b"a"), 1, longer), Some(epoch));
+    let mut longer = vec![7; 2 * PAGE + 10];
+    longer.resize(2 * PAGE + 20, 0);
+    assert_eq!(read(&store, epoch, 0..2 * PAGE + 20), Ok(longer));
+    let shorter = version(3, PAGE);
+    assert_eq!(store.carry(&file(b"a"), 2, shorter), Some(epoch));
+    assert_eq!(store.carry(&file(b"a"), 3, version(4, 2 * PAGE)), Some(epoch));
+    assert_eq!(read(&store, epoch, 0..PAGE), Ok(vec![7; PAGE]));
+    assert_eq!(read(&store, epoch, PAGE..2 * PAGE), Err(PAGE as u64), "a cut page came back");
+    assert_eq!(store.carry(&file(b"a"), 9, version(10, PAGE)), None, "somebody else changed it");
+}
+
+#[test]
+fn no_page_is_older_than_an_own_change_after_a_crash() {
+    let (old, new) = ([1; PAGE], [2; PAGE]);
+    let mut kept = 0;
+    for seed in 0..300 {
+        let medium = Arc::new(MemoryMedium::default());
+        let first = store(&medium);
+        let epoch = first.enter(&file(b"a"), version(1, 2 * PAGE));
+        first.fill(&file(b"a"), epoch, 0, &[1; 2 * PAGE]);
+        medium.settle();
+        first.carry(&file(b"a"), 1, version(2, 2 * PAGE)).unwrap();
+        first.fill(&file(b"a"), epoch, 0, &new);
+        if seed % 2 == 0 {
+            first.save();
+        }
+        medium.crash(seed);
+        let second = store(&medium);
+        let epoch = second.enter(&file(b"a"), version(2, 2 * PAGE));
+        for (page, content) in [(0, new), (1, old)] {
+            if let Ok(bytes) = read(&second, epoch, page * PAGE..(page + 1) * PAGE) {
+                assert_eq!(bytes, content, "seed {seed}, page {page}");
+                kept += 1;
+            }
+        }
+    }
+    assert!(kept > 50, "{kept} pages survived");
+}
+
+#[test]
+fn a_page_that_was_written_below_alone_is_not_read_after_a_crash() {
+    for seed in 0..100 {
+        let medium = Arc::new(MemoryMedium::default());
+        let first = store(&medium);
+        let epoch = first.enter(&file(b"a"), version(1, 2 * PAGE));
+        first.fill(&file(b"a"), epoch, 0, &[1; 2 * PAGE]);
+        medium.settle();
+        first.carry(&file(b"a"), 1, version(2, 2 * PAGE)).unwrap();
+        first.drop_pages(&file(b"a"), &(0..10));
+        first.save();
+        medium.crash(seed);
+        let second = store(&medium);
+        let epoch = second.enter(&file(b"a"), version(2, 2 * PAGE));
+        assert_eq!(read(&second, epoch, 0..PAGE), Err(PAGE as u64), "seed {seed}");
+    }
+}
+
+#[test]
+fn an_evicted_file_takes_no_space() {
+    let medium = Arc::new(MemoryMedium::default());
+    let store = store(&medium);
+    let epoch = store.enter(&file(b"a"), version(1, PAGE));
+    store.fill(&file(b"a"), epoch, 0, &[7; PAGE]);
+    assert!(store.evict(&file(b"a")) >= PAGE as u64);
+    assert_eq!(read(&store, epoch, 0..PAGE), Err(PAGE as u64));
+    assert_eq!(medium.used(&file(b"a").paths().data).unwrap(), 0);
+}
+
+#[test]
+fn no_page_of_an_earlier_version_is_read_after_a_crash() {
+    for seed in 0..300 {
+        let medium = Arc::new(MemoryMedium::default());
+        let first = store(&medium);
+        let old = first.enter(&file(b"a"), version(1, 4 * PAGE));
+        first.fill(&file(b"a"), old, 0, &[1; 4 * PAGE]);
+        medium.settle();
+        let new = first.enter(&file(b"a"), version(2, 4 * PAGE));
+        first.fill(&file(b"a"), new, 2 * PAGE as u64, &[2; PAGE]);
+        medium.crash(seed);
+        let second = store(&medium);
+        let epoch = second.enter(&file(b"a"), version(2, 4 * PAGE));
+        for page in 0..4 {
+            if let Ok(bytes) = read(&second, epoch, page * PAGE..(page + 1) * PAGE) {
+                assert_eq!(bytes, vec![2; PAGE], "seed {seed}, page {page}");
+                assert_eq!(page, 2);
+            }
+        }
+    }
+}

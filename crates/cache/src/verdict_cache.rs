@@ -1,0 +1,114 @@
+//! Verdicts of the file system below about callers' rights.
+//!
+//! A page is shown only to callers that it has authorised. A verdict holds for a
+//! generation of the object: as long as nobody else changes it, and its rights are not changed.
+
+use comity_vfs::{Access, Cred, Disk, Handle};
+use quick_cache::sync::Cache;
+use siphasher::sip128::{Hasher128, SipHasher24};
+use std::hash::{Hash, Hasher};
+
+use crate::limits::VERDICTS_MAX;
+
+/// A caller: user, group and supplementary groups, hashed with 128 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct CallerId(u128);
+
+impl CallerId {
+    pub(crate) fn of(cred: &Cred<Disk>) -> Self {
+        let mut hasher = SipHasher24::new();
+        cred.hash(&mut hasher);
+        hasher.write_usize(cred.groups.len());
+        Self(hasher.finish128().into())
+    }
+}
+
+/// Verdicts by caller and object.
+pub(crate) struct VerdictCache {
+    known: Cache<(CallerId, Handle), KnownVerdict>,
+}
+
+/// Rights that were asked for, and those that were granted.
+#[derive(Debug, Clone, Copy)]
+struct KnownVerdict {
+    asked: Access,
+    granted: Access,
+    generation: u64,
+}
+
+impl VerdictCache {
+    pub(crate) fn new() -> Self {
+        Self { known: Cache::new(VERDICTS_MAX) }
+    }
+
+    /// The rights among `wanted` that a caller has to an object with this change attribute, if all
+    /// of them have been asked for in this generation.
+    pub(crate) fn get(
+        &self,
+        caller: CallerId,
+        node: &Handle,
+        wanted: Access,
+        generation: u64,
+    ) -> Option<Access> {
+        let known = self.known.get(&(caller, *node))?;
+        let is_known = known.generation == generation && known.asked.contains(wanted);
+        is_known.then_some(known.granted & wanted)
+    }
+
+    /// Notes a verdict, beside those of the same generation.
+    pub(crate) fn note(
+        &self,
+        caller: CallerId,
+        node: &Handle,
+        (asked, granted): (Access, Access),
+        generation: u64,
+    ) {
+        let known = self.known.get(&(caller, *node)).filter(|known| known.generation == generation);
+        let verdict = match known {
+            Some(known) => KnownVerdict {
+                asked: known.asked | asked,
+                granted: known.granted | granted,
+                generation,
+            },
+            None => KnownVerdict { asked, granted, generation },
+        };
+        self.known.insert((caller, *node), verdict);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use comity_vfs::{Gid, Uid};
+
+    use super::*;
+
+    fn caller(uid: u32, groups: &[u32]) -> CallerId {
+        let cred = Cred::new(Uid::new(uid), Gid::new(1));
+        CallerId::of(&cred.with_groups(groups.iter().map(|gid| Gid::new(*gid))))
+    }
+
+    #[test]
+    fn callers_differ_by_user_and_groups() {
+        assert_eq!(caller(1, &[2]), caller(1, &[2]));
+        for other in [caller(2, &[2]), caller(1, &[]), caller(1, &[3]), caller(1, &[2, 2])] {
+            assert_ne!(caller(1, &[2]), other);
+        }
+    }
+
+    #[test]
+    fn a_verdict_is_of_its_caller_and_change() {
+        let (cache, node) = (VerdictCache::new(), Handle::new(b"node").unwrap());
+        let read = Access::READ;
+        cache.note(caller(1, &[]), &node, (read | Access::MODIFY, read), 5);
+        let wanted = read | Access::MODIFY;
+        assert_eq!(cache.get(caller(1, &[]), &node, wanted, 5), Some(read));
+        assert_eq!(cache.get(caller(2, &[]), &node, read, 5), None);
+        assert_eq!(cache.get(caller(1, &[]), &node, read, 6), None);
+        assert_eq!(cache.get(caller(1, &[]), &node, Access::EXECUTE, 5), None, "never asked");
+        cache.note(caller(1, &[]), &node, (Access::EXECUTE, Access::EXECUTE), 5);
+        assert_eq!(
+            cache.get(caller(1, &[]), &node, wanted | Access::EXECUTE, 5),
+            Some(read | Access::EXECUTE)
+        );
+    }
+}

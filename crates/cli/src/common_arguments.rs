@@ -1,0 +1,22 @@
+//! Arguments that several commands have.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+/// The folder in which a server keeps what outlives it.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct State {
+    /// Folder for the key of the handles, the lock and the control socket [default:
+    /// /var/lib/comity as root, else $XDG_STATE_HOME/comity or ~/.local/state/comity]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) state_dir: Option<PathBuf>,
+}
+
+/// The form of the output.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Json {
+    /// Write JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,65 @@
+//! `comity id`: the id by which grants name an object.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use comity_grants::ObjectId;
+use rustix::fs::{getxattr, statfs};
+use serde_json::json;
+
+use crate::key_arguments::Id;
+use crate::stdout::say;
+
+/// The extended attribute by which a server tells the id of an object in a mount of it.
+const ATTRIBUTE: &str = "user.comity.id";
+
+/// Longest id in bytes.
+const ID_BYTES_MAX: usize = 1024;
+
+/// The file system type of an NFS mount (statfs(2)).
+const NFS_SUPER_MAGIC: i64 = 0x6969;
+
+/// Prints the id of an object.
+///
+/// # Errors
+/// If the object is not there, or its server tells no ids.
+pub(crate) fn show(typed: &Id) -> Result<ExitCode> {
+    let id = id_of(&typed.path)?;
+    if typed.json.json {
+        say(json!({ "id": id.to_string() }))
+    } else {
+        say(id)
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The object that a user named by its id or its path.
+///
+/// # Errors
+/// As for [`show`].
+pub(crate) fn named(path: &Path) -> Result<ObjectId> {
+    match path.to_str().and_then(|text| text.parse().ok()) {
+        Some(id) => Ok(id),
+        None => id_of(path),
+    }
+}
+
+fn id_of(path: &Path) -> Result<ObjectId> {
+    let shown = path.display();
+    let mut value = vec![0; ID_BYTES_MAX];
+    if let Ok(length) = getxattr(path, ATTRIBUTE, &mut value) {
+        let text = value.get(..length).and_then(|text| std::str::from_utf8(text).ok());
+        let id = text.and_then(|text| text.parse().ok());
+        return id.with_context(|| format!("the server of {shown} tells no id that can be used"));
+    }
+    let found = statfs(path).with_context(|| format!("cannot look at {shown}"))?;
+    if found.f_type as i64 == NFS_SUPER_MAGIC {
+        bail!(
+            "{shown} is in an NFS mount whose server tells no ids: mount with vers=4.2, or run \
+             this on the server"
+        );
+    }
+    let handle = comity_backend::handle_of(path).with_context(|| format!("{shown} has no id"))?;
+    Ok(ObjectId(handle))
+}

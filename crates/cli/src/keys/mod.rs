@@ -1,0 +1,9 @@
+//! The commands of keys and grants.
+
+pub(crate) mod account;
+pub(crate) mod grant;
+pub(crate) mod id;
+pub(crate) mod key;
+mod key_choice;
+mod known_servers;
+pub(crate) mod server;

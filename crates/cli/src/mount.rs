@@ -1,0 +1,225 @@
+//! Mounts and unmounts file systems: `comity mount`, `comity umount`.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio, exit};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use comity_backend::Location;
+use comity_cache::Cache;
+use comity_daemon::logging;
+use comity_fuse::{FuseMount, Plain};
+use comity_vfs::Fs;
+use comity_vfs::layers::{Layer, ReadOnly};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::arguments;
+use crate::mount_options::MountOptions;
+use crate::mount_source::is_directory;
+use crate::stdout::say;
+
+/// The word by which a mount in the background tells the command that it can be used.
+const READY: &str = "ready";
+
+/// Most bytes that such a mount says about why it cannot.
+const REPORT_BYTES_MAX: u64 = 65_536;
+
+/// Mounts a file system, in the background unless it is asked to stay.
+///
+/// # Errors
+/// The reason why it cannot be mounted, with what to do about it.
+pub(crate) fn mount(typed: &arguments::MountCommand) -> Result<ExitCode> {
+    let options = MountOptions::read(typed.options.iter().map(String::as_str))?;
+    if !typed.foreground {
+        return in_background(typed, &options);
+    }
+    if !typed.report {
+        return serve(typed, &options, || Ok(()));
+    }
+    // Errors go to the command that waits, not to the log.
+    let served = serve(typed, &options, || {
+        say(READY);
+        close_stdout()
+    });
+    if let Err(error) = &served {
+        say(format!("{error:#}"));
+    }
+    Ok(served.unwrap_or(ExitCode::FAILURE))
+}
+
+/// Mounts, calls `ready`, and serves until the file system is unmounted or a signal comes.
+fn serve(
+    typed: &arguments::MountCommand,
+    options: &MountOptions,
+    ready: impl FnOnce() -> io::Result<()>,
+) -> Result<ExitCode> {
+    logging::begin(&typed.log)?;
+    let (dir, source) = (absolute(&typed.dir)?, typed.source.display().to_string());
+    let opened = options.server.open(&typed.source, &dir)?;
+    let mut options = options.clone();
+    options.adapt(opened.is_remote);
+    let cache = options.cache.put_over(&opened.fs, &opened.identity, opened.is_remote)?;
+    let fs = cache.clone().map_or(opened.fs, |cache| cache as Arc<dyn Fs>);
+    let fs = if options.fuse.read_only { Arc::new(Layer::new(fs, ReadOnly)) } else { fs };
+    let lower = Arc::new(Plain { keep: options.keep, missing: options.keep.entry });
+    let fuse = comity_fuse::Options { source, ..options.fuse };
+    let mounted = FuseMount::new(fs, lower, &dir, &fuse)?;
+    unmount_by_signal(dir)?;
+    let ticker = cache.as_ref().map(Ticker::start).transpose()?;
+    ready().context("cannot report that the mount is ready")?;
+    let joined = mounted.join().context("the kernel ended the mount");
+    drop(ticker);
+    finish(cache.as_deref())?;
+    joined.map(|()| ExitCode::SUCCESS)
+}
+
+/// Sends what programs have written and the server does not have yet.
+fn finish(cache: Option<&Cache>) -> Result<()> {
+    match cache.map_or(0, Cache::finish) {
+        0 => Ok(()),
+        failed => bail!(
+            "{failed} files have data that could not be written; with -o dc_write=journal it is \
+             written at the next mount"
+        ),
+    }
+}
+
+/// A thread that lets a cache do what is due, until this is dropped.
+struct Ticker {
+    ended: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Pause between two ticks.
+const TICK: Duration = Duration::from_millis(500);
+
+impl Ticker {
+    fn start(cache: &Arc<Cache>) -> Result<Self> {
+        let (cache, ended) = (Arc::clone(cache), Arc::new(AtomicBool::new(false)));
+        let seen = Arc::clone(&ended);
+        let work = move || {
+            while !seen.load(Ordering::Acquire) {
+                cache.tick();
+                thread::park_timeout(TICK);
+            }
+        };
+        let thread = thread::Builder::new().name("cache".to_owned()).spawn(work)?;
+        Ok(Self { ended, thread: Some(thread) })
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            if thread.join().is_err() {
+                tracing::error!("the thread of the cache has panicked");
+            }
+        }
+    }
+}
+
+/// At the first signal the mount is detached, and ends once no program uses it; at the second this
+/// process ends.
+fn unmount_by_signal(dir: PathBuf) -> Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot wait for signals")?;
+    let again = AtomicBool::new(false);
+    let work = move || {
+        for _ in signals.forever() {
+            if again.swap(true, Ordering::Relaxed) {
+                exit(1);
+            }
+            if let Err(error) = comity_fuse::unmount(&dir, true) {
+                tracing::error!(%error, "cannot unmount; a second signal ends the program");
+            }
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(work)?;
+    Ok(())
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).with_context(|| path.display().to_string())
+}
+
+/// Starts this program again, to serve the mount, and waits until it says that it does.
+fn in_background(typed: &arguments::MountCommand, options: &MountOptions) -> Result<ExitCode> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let log = match &options.log_file {
+        None => Stdio::null(),
+        Some(path) => {
+            let opened = OpenOptions::new().create(true).append(true).open(path);
+            let failed = || format!("cannot log to {}: name another file", path.display());
+            opened.with_context(failed)?.into()
+        }
+    };
+    let mut child = Command::new(program)
+        .arg0("comity")
+        .args(arguments_of_background(typed)?)
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .process_group(0)
+        .spawn()
+        .context("cannot start the program that serves the mount")?;
+    let said = read_report(&mut child)?;
+    match said.lines().next() {
+        Some(READY) => Ok(ExitCode::SUCCESS),
+        Some(_) => bail!("{}", said.trim_end()),
+        None => bail!("the program that serves the mount ended at once; see it by --foreground"),
+    }
+}
+
+fn arguments_of_background(typed: &arguments::MountCommand) -> Result<Vec<OsString>> {
+    let mut words: Vec<OsString> =
+        ["mount", "--foreground", "--report", "--log"].map(OsString::from).into();
+    words.push(typed.log.clone().into());
+    if !typed.options.is_empty() {
+        words.extend([OsString::from("-o"), typed.options.join(",").into()]);
+    }
+    words.extend([OsString::from("--"), absolute_source(&typed.source)?.into()]);
+    words.push(absolute(&typed.dir)?.into());
+    Ok(words)
+}
+
+/// A relative path means the same in the folder that the other program runs in.
+fn absolute_source(source: &Path) -> Result<PathBuf> {
+    match is_directory(source) {
+        true => absolute(Location::parse(source).place),
+        false => Ok(source.to_owned()),
+    }
+}
+
+/// Reads until the other program closes its output, or has ended.
+fn read_report(child: &mut Child) -> Result<String> {
+    let mut said = Vec::new();
+    if let Some(output) = child.stdout.take() {
+        output.take(REPORT_BYTES_MAX).read_to_end(&mut said)?;
+    }
+    Ok(String::from_utf8_lossy(&said).into_owned())
+}
+
+/// Lets standard output lead nowhere, so that whoever reads it comes to its end.
+fn close_stdout() -> io::Result<()> {
+    let nowhere = OpenOptions::new().write(true).open("/dev/null")?;
+    Ok(rustix::stdio::dup2_stdout(nowhere)?)
+}
+
+/// Unmounts what is mounted on a directory.
+///
+/// # Errors
+/// The reason why it cannot, with what to do about it.
+pub(crate) fn unmount(typed: &arguments::UmountCommand) -> Result<ExitCode> {
+    comity_fuse::unmount(&typed.dir, typed.lazy)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,137 @@
+//! A server of this program mounted by this program, with and without its disk cache.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use common::{Place, Running, comity, metrics, run, wait_until};
+
+/// A server, and a directory to mount it on.
+struct World {
+    place: Place,
+    server: Running,
+    dir: PathBuf,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        run(comity().args(["umount", "--lazy"]).arg(&self.dir));
+    }
+}
+
+impl World {
+    fn new() -> Option<Self> {
+        if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
+            println!("skipped: needs root and /dev/fuse");
+            return None;
+        }
+        let place = Place::new();
+        let dir = place.path("mount");
+        fs::create_dir(&dir).unwrap();
+        let export = format!("{} 127.0.0.1(rw,insecure,no_root_squash)\n", place.data().display());
+        let exports = place.write("exports", &export);
+        let mut command = place.serve(&["--metrics", "127.0.0.1:0", "--exports"]);
+        let server = Running::start(command.arg(exports));
+        Some(Self { place, server, dir })
+    }
+
+    fn mount(&self, options: &str) {
+        let data = self.place.data();
+        let source = format!("nfs://127.0.0.1:{}{}", self.server.port, data.display());
+        let options = format!("log_file={},{options}", self.place.path("mount.log").display());
+        let said = run(comity().args(["mount", "-o", &options, &source]).arg(&self.dir));
+        assert_eq!(said.code, Some(0), "{}", said.err);
+    }
+
+    fn umount(&self) {
+        // The kernel may still be closing files.
+        wait_until("it is not used", || run(comity().arg("umount").arg(&self.dir)).code == Some(0));
+        let mounts = || fs::read_to_string("/proc/self/mounts").unwrap();
+        wait_until("it is gone", || !mounts().contains(self.dir.to_str().unwrap()));
+    }
+
+    fn cached(&self, more: &str) -> String {
+        format!("dc_root={}{more}", self.place.path("cache").display())
+    }
+
+    /// The calls of an operation that the server has answered.
+    fn calls(&self, operation: &str) -> u64 {
+        let page = metrics(&self.server);
+        let wanted = format!("operation=\"{operation}\"");
+        let lines = page.lines().filter(|line| line.contains(&wanted) && !line.contains("bucket"));
+        let counts = lines.filter(|line| line.contains("operations_total"));
+        counts.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum::<f64>() as u64
+    }
+}
+
+#[test]
+fn files_of_a_server_are_read_and_written() {
+    let Some(world) = World::new() else { return };
+    fs::write(world.place.data().join("there"), "from the server").unwrap();
+    world.mount("nodc_enable");
+    assert_eq!(fs::read_to_string(world.dir.join("there")).unwrap(), "from the server");
+    fs::create_dir(world.dir.join("dir")).unwrap();
+    fs::write(world.dir.join("dir/new"), "from the client").unwrap();
+    let seen = fs::read_to_string(world.place.data().join("dir/new")).unwrap();
+    assert_eq!(seen, "from the client");
+    let names: Vec<_> = fs::read_dir(&world.dir).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 2);
+    world.umount();
+}
+
+#[test]
+fn a_file_is_fetched_once_also_over_mounts() {
+    let Some(world) = World::new() else { return };
+    let data: Vec<u8> = (0..3_000_000).map(|at| (at % 251) as u8).collect();
+    fs::write(world.place.data().join("file"), &data).unwrap();
+    let mut reads = Vec::new();
+    for _ in 0..2 {
+        world.mount(&world.cached(""));
+        assert!(fs::read(world.dir.join("file")).unwrap() == data);
+        world.umount();
+        reads.push(world.calls("READ"));
+    }
+    assert!(reads[0] > 0 && reads[0] == reads[1], "{reads:?}");
+    fs::write(world.place.data().join("file"), "changed").unwrap();
+    world.mount(&world.cached(""));
+    assert_eq!(fs::read_to_string(world.dir.join("file")).unwrap(), "changed");
+}
+
+#[test]
+fn small_appends_are_sent_together_and_are_there_after_the_close() {
+    let Some(world) = World::new() else { return };
+    world.mount(&world.cached(""));
+    let path = world.dir.join("log");
+    let mut file = OpenOptions::new().create(true).append(true).open(&path).unwrap();
+    for number in 0..500 {
+        writeln!(file, "line {number}").unwrap();
+    }
+    let mut last = String::new();
+    fs::File::open(&path).unwrap().read_to_string(&mut last).unwrap();
+    assert_eq!(last.lines().last(), Some("line 499"), "it is seen here at once");
+    drop(file);
+    let seen = fs::read_to_string(world.place.data().join("log")).unwrap();
+    assert_eq!(seen.lines().count(), 500);
+    assert!(world.calls("WRITE") <= 5, "{} WRITEs", world.calls("WRITE"));
+    world.umount();
+}
+
+#[test]
+fn options_and_sources_that_make_no_sense_are_refused() {
+    let Some(world) = World::new() else { return };
+    let mount = |options: &str, source: &str| {
+        run(comity().args(["mount", "-o", options, source]).arg(&world.dir))
+    };
+    let said = mount("soft", "memory:");
+    assert!(said.code == Some(1) && said.err.contains("-o soft"), "{}", said.err);
+    let nobody = format!("nfs://127.0.0.1:{}/nothing", world.server.port);
+    let said = mount("nodc_enable", &nobody);
+    assert!(said.code == Some(1) && said.err.contains("nothing"), "{}", said.err);
+    let root = world.place.write("file", "");
+    let options = format!("dc_root={}", root.display());
+    let said = mount(&options, "memory:");
+    assert!(said.code == Some(1) && said.err.contains("dc_root"), "{}", said.err);
+}

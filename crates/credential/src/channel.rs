@@ -1,0 +1,176 @@
+//! The channel that a call came by, and what it proves about the peer.
+
+use std::fmt;
+use std::sync::Arc;
+
+use comity_keys::PublicKey;
+use comity_vfs::{Cred, Wire};
+
+/// The channel that a call came by.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Channel {
+    /// Bytes as they are: everybody on the path can read and change them.
+    #[default]
+    Plain,
+    /// RPC-with-TLS (RFC 9289). The peer may have proved that it has a key.
+    Tls(Option<Arc<PeerIdentity>>),
+}
+
+/// The identity that a peer has proved in a TLS handshake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerIdentity {
+    /// The key of its certificate, whoever signed that: this is the principal.
+    pub key: PeerKey,
+    /// The names in the certificate (dNSName and iPAddress), in lower case. They count only below
+    /// an authority.
+    pub names: Box<[Box<str>]>,
+    /// The certificate authorities of the configuration below which the certificate stands; none
+    /// for a certificate that the peer has signed itself.
+    pub authorities: Box<[KeyId]>,
+    /// The user that an authority says the peer is
+    /// (draft-cel-nfsv4-rpc-tls-othername, `id-on-rpcAuthSys`).
+    pub user: Option<Cred<Wire>>,
+    /// When the certificate expires, in seconds since 1970.
+    pub expires: u64,
+}
+
+/// A public key that a peer has proved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerKey {
+    id: KeyId,
+    principal: Option<PublicKey>,
+}
+
+/// The name of a key: the SHA-256 of its SubjectPublicKeyInfo.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeyId(pub [u8; 32]);
+
+/// The kind of a channel, which an export may demand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ChannelKind {
+    /// Without TLS.
+    Plain,
+    /// TLS of a peer that showed no certificate.
+    Tls,
+    /// TLS of a peer that proved its key.
+    MutualTls,
+}
+
+impl Channel {
+    /// The identity that the peer has proved.
+    #[must_use]
+    pub fn identity(&self) -> Option<&Arc<PeerIdentity>> {
+        match self {
+            Self::Plain | Self::Tls(None) => None,
+            Self::Tls(Some(identity)) => Some(identity),
+        }
+    }
+
+    /// Its kind.
+    #[must_use]
+    pub const fn kind(&self) -> ChannelKind {
+        match self {
+            Self::Plain => ChannelKind::Plain,
+            Self::Tls(None) => ChannelKind::Tls,
+            Self::Tls(Some(_)) => ChannelKind::MutualTls,
+        }
+    }
+
+    /// Returns whether it is encrypted.
+    #[must_use]
+    pub const fn is_tls(&self) -> bool {
+        matches!(self, Self::Tls(_))
+    }
+}
+
+impl ChannelKind {
+    /// All of them, as exports(5) and metrics order them.
+    pub const ALL: [Self; 3] = [Self::Plain, Self::Tls, Self::MutualTls];
+
+    /// Its name in `xprtsec=` of exports(5).
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "none",
+            Self::Tls => "tls",
+            Self::MutualTls => "mtls",
+        }
+    }
+}
+
+impl fmt::Display for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plain => f.write_str("plain"),
+            Self::Tls(None) => f.write_str("TLS"),
+            Self::Tls(Some(identity)) => write!(f, "TLS, key {}", identity.key),
+        }
+    }
+}
+
+impl PeerKey {
+    /// The key with this SubjectPublicKeyInfo (DER), whose SHA-256 is `id`.
+    #[must_use]
+    pub fn new(spki: &[u8], id: KeyId) -> Self {
+        Self { id, principal: PublicKey::from_spki(spki).ok() }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn id(&self) -> KeyId {
+        self.id
+    }
+
+    /// The principal that it is; none if its algorithm is not one of those that sign assertions.
+    #[must_use]
+    pub const fn principal(&self) -> Option<&PublicKey> {
+        self.principal.as_ref()
+    }
+}
+
+/// As a principal is written, or else by its name.
+impl fmt::Display for PeerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.principal {
+            Some(principal) => principal.fmt(f),
+            None => self.id.fmt(f),
+        }
+    }
+}
+
+/// `sha256:` and 64 hexadecimal digits.
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("sha256:")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_is_as_strong_as_what_the_peer_has_proved() {
+        let key = PeerKey::new(b"spki", KeyId([0xab; 32]));
+        let identity = PeerIdentity {
+            key,
+            names: Box::default(),
+            authorities: Box::default(),
+            user: None,
+            expires: 0,
+        };
+        let kinds = [Channel::Plain, Channel::Tls(None), Channel::Tls(Some(Arc::new(identity)))];
+        assert_eq!(kinds.each_ref().map(Channel::kind), ChannelKind::ALL);
+        assert_eq!(kinds.each_ref().map(Channel::is_tls), [false, true, true]);
+        let named = kinds.map(|channel| channel.to_string());
+        assert_eq!(named[..2], ["plain", "TLS"]);
+        assert_eq!(named[2], format!("TLS, key sha256:{}", "ab".repeat(32)));
+    }
+}

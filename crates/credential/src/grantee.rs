@@ -1,0 +1,15 @@
+use std::net::IpAddr;
+
+use comity_keys::PublicKey;
+
+/// A key that acts by what was granted to it, and has no ids of its own. State that a client gets
+/// by such calls rests on these grants and ends with them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Grantee {
+    /// The key.
+    pub key: PublicKey,
+    /// The address that its calls come from; grants may hold for some addresses only.
+    pub address: IpAddr,
+    /// The number of the export at which it acts.
+    pub export: u32,
+}

@@ -1,0 +1,69 @@
+//! Requests of an administrator about keys and grants.
+
+use anyhow::{Result, bail};
+use comity_grants::{Binding, ListedCredential, Revocation, Revoked, Revoker};
+use comity_server::control::Request;
+use serde_json::{Value, json};
+
+use crate::grant_service::GrantService;
+
+/// Performs a request about keys and grants.
+///
+/// # Errors
+/// If a key or a digest cannot be read, or what is asked for is not there.
+pub(crate) fn perform(service: &GrantService, request: &Request) -> Result<Value> {
+    match request {
+        Request::BindAccount { user, key } => {
+            let (user, key) = (user.clone(), key.parse()?);
+            service.add(Binding { user, key, comment: String::new() })?;
+            Ok(Value::Null)
+        }
+        Request::UnbindAccount { key } => {
+            service.remove(&key.parse()?)?;
+            Ok(Value::Null)
+        }
+        Request::Accounts => Ok(service.bindings()?.iter().map(binding).collect()),
+        Request::RevokeGrant { what } => revoke(service, what),
+        Request::HeldGrants { key } => held(service, key.as_deref()),
+        _ => bail!("this is no request about keys"),
+    }
+}
+
+fn binding(binding: &Binding) -> Value {
+    let Binding { user, key, comment } = binding;
+    json!({ "user": user, "key": key.to_string(), "comment": comment })
+}
+
+fn revoke(service: &GrantService, what: &str) -> Result<Value> {
+    let revocation = if let Ok(digest) = what.parse() {
+        Revocation::Credential(digest)
+    } else if let Ok(key) = what.parse() {
+        Revocation::Key(key)
+    } else {
+        Revocation::Text(what.to_owned())
+    };
+    let revoked = service.grants().revoke(Revoker::Administrator, &revocation)?;
+    let named = |one: &Revoked| match one {
+        Revoked::Credential(digest) => digest.to_string(),
+        Revoked::Key { key, .. } => key.to_string(),
+    };
+    Ok(revoked.iter().map(named).collect())
+}
+
+fn held(service: &GrantService, key: Option<&str>) -> Result<Value> {
+    let grants = service.grants();
+    let keys = match key {
+        Some(key) => vec![key.parse()?],
+        None => grants.holders(),
+    };
+    let held = keys.iter().flat_map(|key| grants.held_by(key));
+    let shown = |one: ListedCredential| {
+        json!({
+            "digest": one.digest.to_string(),
+            "holder": one.holder.to_string(),
+            "text": one.text,
+            "revoked": one.revoked,
+        })
+    };
+    Ok(held.map(shown).collect())
+}

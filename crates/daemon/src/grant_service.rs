@@ -1,0 +1,153 @@
+//! The rights of keys: read at start, kept in the state folder, and looked after each second.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Instant, SystemTime};
+
+use anyhow::{Context, Result, anyhow, bail};
+use comity_grants::{Accounts, Binding, Grants, Moment, RightsClock};
+use comity_keys::PublicKey;
+use comity_store::GrantFile;
+
+use crate::user_ids::cred_of;
+
+/// The file of credentials and revocations, in the state folder.
+const GRANTS: &str = "grants";
+
+/// The file of accounts, in the state folder: `comity account` writes it.
+const ACCOUNTS: &str = "accounts";
+
+/// Accounts, and the grants that rest on them.
+pub(crate) struct GrantService {
+    grants: Arc<Grants>,
+    /// The accounts file that `comity account` changes.
+    own: PathBuf,
+    /// Files of accounts that the configuration names.
+    others: Vec<PathBuf>,
+    /// One change of the accounts after the other.
+    turn: Mutex<()>,
+}
+
+impl GrantService {
+    /// Reads what earlier servers stored, and the accounts.
+    ///
+    /// # Errors
+    /// If the state folder or a file of accounts cannot be read: says what to do about it.
+    pub(crate) fn open(state_folder: &Path, others: Vec<PathBuf>) -> Result<Self> {
+        let (file, recovered) = GrantFile::open(&state_folder.join(GRANTS))?;
+        let clock = clock(recovered.seen);
+        let grants = Arc::new(Grants::new(clock, Box::new(file), recovered));
+        let own = state_folder.join(ACCOUNTS);
+        let service = Self { grants, own, others, turn: Mutex::new(()) };
+        service.reload()?;
+        Ok(service)
+    }
+
+    pub(crate) fn grants(&self) -> Arc<Grants> {
+        Arc::clone(&self.grants)
+    }
+
+    /// Reads the files of accounts again.
+    ///
+    /// # Errors
+    /// If one of them cannot be read: the accounts stay as they were.
+    pub(crate) fn reload(&self) -> Result<()> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.bind(&read(&self.own)?)
+    }
+
+    /// Binds a key to a user, durably.
+    ///
+    /// # Errors
+    /// If the user is unknown or the file cannot be written.
+    pub(crate) fn add(&self, binding: Binding) -> Result<()> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        cred_of(&binding.user)
+            .with_context(|| format!("this machine knows no user {}", binding.user))?;
+        let mut own = read(&self.own)?;
+        own.retain(|other| other.key != binding.key);
+        own.push(binding);
+        write(&self.own, &own)?;
+        self.bind(&own)
+    }
+
+    /// Takes the account of a key away, durably.
+    ///
+    /// # Errors
+    /// If the key has none here, or the file cannot be written.
+    pub(crate) fn remove(&self, key: &PublicKey) -> Result<()> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = read(&self.own)?;
+        let before = own.len();
+        own.retain(|binding| binding.key != *key);
+        if own.len() == before {
+            bail!("the key is bound to no user in {}", self.own.display());
+        }
+        write(&self.own, &own)?;
+        self.bind(&own)
+    }
+
+    /// The bindings that `comity account` has made.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(crate) fn bindings(&self) -> Result<Vec<Binding>> {
+        read(&self.own)
+    }
+
+    /// Forgets what has ended. To be called each second.
+    pub(crate) fn pass(&self) {
+        if let Err(error) = self.grants.expire() {
+            tracing::error!(%error, "the end of credentials cannot be stored; they have ended");
+        }
+    }
+
+    fn bind(&self, own: &[Binding]) -> Result<()> {
+        let mut all = own.to_vec();
+        for file in &self.others {
+            all.extend(read(file)?);
+        }
+        let (accounts, unknown) = Accounts::new(&all, cred_of);
+        for Binding { user, key, .. } in unknown {
+            tracing::warn!(user, %key, "a key is bound to a user that this machine does not know");
+        }
+        self.grants.bind(accounts);
+        Ok(())
+    }
+}
+
+/// A clock that has never shown less than `seen`.
+fn clock(seen: Moment) -> comity_grants::TellMoment {
+    let (clock, begun) = (RightsClock::after(seen, 0), Instant::now());
+    Box::new(move || {
+        let system = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let system = system.map_or(0, |since| since.as_millis() as u64);
+        clock.now(begun.elapsed().as_millis() as u64, system)
+    })
+}
+
+/// Reads a file of accounts; none if it is not there.
+fn read(path: &Path) -> Result<Vec<Binding>> {
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        text => text.with_context(|| format!("cannot read the accounts in {}", path.display()))?,
+    };
+    Binding::read_all(&text).map_err(|bad| anyhow!("{}, {bad}", path.display()))
+}
+
+/// Writes the accounts file: whole and on stable storage before it has its name.
+fn write(path: &Path, bindings: &[Binding]) -> Result<()> {
+    use std::io::Write;
+    let failed = || format!("cannot write the accounts to {}", path.display());
+    let draft = path.with_extension("new");
+    let mut text = String::from("# Keys of users, written by `comity account`.\n");
+    bindings.iter().for_each(|binding| text += &format!("{}\n", binding.line()));
+    let mut file = fs::File::create(&draft).with_context(failed)?;
+    file.write_all(text.as_bytes()).with_context(failed)?;
+    file.sync_all().with_context(failed)?;
+    fs::rename(&draft, path).with_context(failed)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::File::open(folder).and_then(|folder| folder.sync_all()).with_context(failed)
+}

@@ -1,0 +1,76 @@
+use std::fmt;
+
+use comity_credential::ChannelKind;
+
+/// The channels by which an export may be used (`xprtsec`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Channels {
+    plain: bool,
+    tls: bool,
+    mutual_tls: bool,
+}
+
+impl Channels {
+    /// All of them, which is what exports(5) has without the option.
+    pub const ALL: Self = Self { plain: true, tls: true, mutual_tls: true };
+
+    /// None of them.
+    pub(crate) const NONE: Self = Self { plain: false, tls: false, mutual_tls: false };
+
+    /// Returns whether a channel of this kind is among them. A peer that has proved a key may do
+    /// what one may that has not.
+    #[must_use]
+    pub const fn take(&self, kind: ChannelKind) -> bool {
+        match kind {
+            ChannelKind::Plain => self.plain,
+            ChannelKind::Tls => self.tls,
+            ChannelKind::MutualTls => self.mutual_tls || self.tls,
+        }
+    }
+
+    /// The same and one more.
+    pub(crate) const fn with(mut self, kind: ChannelKind) -> Self {
+        match kind {
+            ChannelKind::Plain => self.plain = true,
+            ChannelKind::Tls => self.tls = true,
+            ChannelKind::MutualTls => self.mutual_tls = true,
+        }
+        self
+    }
+
+    const fn names(&self, kind: ChannelKind) -> bool {
+        match kind {
+            ChannelKind::Plain => self.plain,
+            ChannelKind::Tls => self.tls,
+            ChannelKind::MutualTls => self.mutual_tls,
+        }
+    }
+}
+
+/// As `xprtsec=` has them.
+impl fmt::Display for Channels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut sign = "";
+        for kind in ChannelKind::ALL.into_iter().filter(|kind| self.names(*kind)) {
+            write!(f, "{sign}{}", kind.name())?;
+            sign = ":";
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proved_key_is_enough_where_tls_is() {
+        let [plain, tls, mutual] = ChannelKind::ALL;
+        let takes = |channels: Channels| ChannelKind::ALL.map(|kind| channels.take(kind));
+        assert_eq!(takes(Channels::NONE.with(plain)), [true, false, false]);
+        assert_eq!(takes(Channels::NONE.with(tls)), [false, true, true]);
+        assert_eq!(takes(Channels::NONE.with(mutual)), [false, false, true]);
+        assert_eq!(takes(Channels::ALL), [true, true, true]);
+        assert_eq!(Channels::NONE.with(mutual).with(plain).to_string(), "none:mtls");
+    }
+}

@@ -1,0 +1,122 @@
+//! Extended attributes that are no file's: by them a host without a program of ours submits
+//! credentials and asks for decisions (`setfattr -n user.comity.grant`).
+
+use comity_grants::{Grants, ObjectId, Operation, SubmitError};
+use comity_vfs::{Change, Result, Status, Wire};
+
+use super::{Node, View};
+
+/// Takes credentials, at the root of an export.
+const GRANT: &[u8] = b"comity.grant";
+/// The id of an object, by which credentials name it.
+const ID: &[u8] = b"comity.id";
+/// The caller as the server knows it.
+const WHOAMI: &[u8] = b"comity.whoami";
+/// The rights of the caller to an object and their reasons; at the root also why the last
+/// submission was refused.
+const WHY: &[u8] = b"comity.why";
+
+/// The names begin with this. A server that knows no keys leaves them to the file system.
+const PREFIX: &[u8] = b"comity.";
+
+impl View<'_> {
+    /// Returns whether setting an extended attribute of this name submits credentials.
+    #[must_use]
+    pub fn takes_grants(&self, node: &Node, name: &[u8]) -> bool {
+        name == GRANT && self.plan.grants().is_some() && *node == self.root()
+    }
+
+    /// Returns whether the caller may ask the server about its rights by extended attributes of an
+    /// object, whatever its rights are.
+    #[must_use]
+    pub fn answers_keys(&self) -> bool {
+        self.resolved.key().is_some()
+    }
+
+    /// Submits credentials for the caller's key. They are on stable storage when this returns.
+    ///
+    /// # Errors
+    /// [`Status::Perm`] if the caller proved no key; [`Status::Inval`] for credentials that cannot
+    /// be used, [`Status::NoSpc`] if there is no room for them, [`Status::Io`] if they cannot be
+    /// stored. The attribute `comity.why` of the root says why.
+    pub fn submit_grants(&self, root: &Node, text: &[u8]) -> Result<Change<Wire>> {
+        let grants = self.plan.grants().ok_or(Status::NotSupp)?;
+        let key = *self.resolved.key().ok_or(Status::Perm)?;
+        let attr = self.getattr(root)?;
+        let text = std::str::from_utf8(text).map_err(|_| Status::Inval)?;
+        let submitted = grants.submit(key, text);
+        grants.tell(key, &submitted);
+        let unchanged = Change { before: Some(attr), after: Some(attr) };
+        match submitted {
+            Ok(credentials) if credentials.iter().any(|one| one.outcome.is_held()) => Ok(unchanged),
+            Ok(_) | Err(SubmitError::Credential { .. } | SubmitError::Number(_)) => {
+                Err(Status::Inval)
+            }
+            Err(SubmitError::Full(_)) => Err(Status::NoSpc),
+            Err(SubmitError::Store(_)) => Err(Status::Io),
+        }
+    }
+
+    /// The value of an extended attribute that is no file's; `None` if the name is a file's.
+    ///
+    /// # Errors
+    /// [`Status::NoXattr`] for one that can only be set; [`Status`].
+    pub(super) fn grant_xattr(&self, node: &Node, name: &[u8]) -> Result<Option<Vec<u8>>> {
+        if !name.starts_with(PREFIX) {
+            return Ok(None);
+        }
+        let Some(grants) = self.plan.grants() else { return Ok(None) };
+        self.getattr(node)?;
+        let text = match name {
+            ID => self.object_id(node),
+            WHOAMI => self.whoami(),
+            WHY => self.last_submission(grants, node) + &self.why(node, None)?,
+            _ => return Err(Status::NoXattr),
+        };
+        Ok(Some(text.into_bytes()))
+    }
+
+    /// The id by which credentials name an object.
+    #[must_use]
+    pub fn object_id(&self, node: &Node) -> String {
+        ObjectId(*node.handle()).to_string()
+    }
+
+    /// Tells which rights the caller has to an object for an operation, or for all operations, and
+    /// for what reasons.
+    ///
+    /// # Errors
+    /// [`Status`] if it cannot be found out what the object lies below.
+    pub fn why(&self, node: &Node, operation: Option<Operation>) -> Result<String> {
+        let Some(holder) = self.resolved.holder() else { return Ok(self.whoami()) };
+        let all = Operation::ALL.into_iter();
+        let asked = all.filter(|one| operation.is_none_or(|operation| operation == *one));
+        self.at_scene(|scene| {
+            asked
+                .map(|one| holder.grants().why(holder.caller(), scene, node.handle(), one))
+                .collect()
+        })
+    }
+
+    /// The outcome of the caller's last submission, at the root.
+    fn last_submission(&self, grants: &Grants, node: &Node) -> String {
+        let key = self.resolved.key().filter(|_| *node == self.root());
+        let told = key.and_then(|key| grants.last_submission(key));
+        told.map(|text| format!("last submission: {text}")).unwrap_or_default()
+    }
+
+    /// The caller as the server knows it: its key, its account, the ids that it acts under.
+    #[must_use]
+    pub fn whoami(&self) -> String {
+        let key = match self.resolved.key() {
+            Some(key) => format!("key {key} ({})\n", key.fingerprint()),
+            None => "no key\n".to_owned(),
+        };
+        let acts = match (self.resolved.holder(), self.resolved.account()) {
+            (Some(_), _) => "acts by what was granted to the key\n".to_owned(),
+            (None, Some(account)) => format!("acts as user {}\n", account.user),
+            (None, None) => format!("acts as uid {}, gid {}\n", self.cred().uid, self.cred().gid),
+        };
+        key + &acts
+    }
+}

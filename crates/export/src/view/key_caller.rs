@@ -1,0 +1,140 @@
+//! A caller that acts by what was granted to its key: each object is judged by itself.
+
+use comity_grants::{Holder, Operation, Scene, Tree};
+use comity_vfs::{Access, Cred, Disk, Handle, Name, Result, Status};
+
+use super::rights::Passage;
+use super::{Node, View};
+
+/// The rights that ACCESS reports, and the operation that each stands for, of a directory and of
+/// another object.
+const ACCESS: [(Access, Operation, Operation); 6] = [
+    (Access::READ, Operation::Read, Operation::Read),
+    (Access::LOOKUP, Operation::Search, Operation::Search),
+    (Access::MODIFY, Operation::Create, Operation::Write),
+    (Access::EXTEND, Operation::Create, Operation::Write),
+    (Access::DELETE, Operation::Delete, Operation::Delete),
+    (Access::EXECUTE, Operation::Search, Operation::Search),
+];
+
+impl View<'_> {
+    /// The way to the file system under the ids of whoever granted this operation.
+    ///
+    /// # Errors
+    /// [`Status::Acces`] for an object that the key may look at but not use so, [`Status::Stale`]
+    /// for one that it may not know of.
+    #[cold]
+    pub(super) fn gate_of_key<'v>(
+        &'v self,
+        holder: &'v Holder,
+        object: &Node,
+        operation: Operation,
+    ) -> Result<Passage<'v>> {
+        if let Some(cred) = self.pass(holder, object.handle(), operation)? {
+            return Ok(Passage { fs: self.fs(), cred });
+        }
+        let known = self.pass(holder, object.handle(), Operation::Look)?.is_some();
+        self.resolved.counters().refuse();
+        Err(if known { Status::Acces } else { Status::Stale })
+    }
+
+    /// The ids under which the key may do an operation to an object; `None` if it may not. Every
+    /// key may look at the root of the export and find in it what leads to its objects: it could
+    /// not show its credentials otherwise.
+    pub(super) fn pass<'v>(
+        &'v self,
+        holder: &'v Holder,
+        object: &Handle,
+        operation: Operation,
+    ) -> Result<Option<&'v Cred<Disk>>> {
+        let granted = self.at_scene(|scene| holder.pass(scene, object, operation))?;
+        let at_root = *object == self.fs().root() && !operation.changes();
+        Ok(granted.or_else(|| at_root.then(|| self.cred())))
+    }
+
+    /// Asks a question about an object of the export.
+    pub(super) fn at_scene<T>(&self, ask: impl FnOnce(&Scene<'_>) -> T) -> T {
+        let export = self.resolved.export();
+        let key = |handle: &Handle| export.key(handle);
+        let path = export.path().to_string_lossy();
+        let tree = Tree { fs: self.fs(), key: &key };
+        ask(&Scene { number: export.id().0, path: &path, tree })
+    }
+
+    /// The rights that a key was granted to an object, as ACCESS reports them.
+    ///
+    /// # Errors
+    /// [`Status`] if it cannot be found out what the object lies below.
+    pub(super) fn granted_access(&self, node: &Node, is_directory: bool) -> Result<Access> {
+        let Some(holder) = self.resolved.holder() else { return Ok(Access::ALL) };
+        let mut granted = Access::NONE;
+        for (access, of_directory, of_other) in ACCESS {
+            let operation = if is_directory { of_directory } else { of_other };
+            if self.pass(holder, node.handle(), operation)?.is_some() {
+                granted = granted | access;
+            }
+        }
+        Ok(granted)
+    }
+
+    /// Refuses to give an object a name in a directory if the key would get a right to the object
+    /// by it: rights to a directory hold for what is below it.
+    ///
+    /// # Errors
+    /// [`Status::Acces`]; [`Status`].
+    pub(super) fn gains_nothing(&self, object: &Node, dir: &Node) -> Result<()> {
+        let Some(holder) = self.resolved.holder() else { return Ok(()) };
+        for operation in Operation::ALL {
+            let in_dir = self.pass(holder, dir.handle(), operation)?;
+            if in_dir.is_some() && self.pass(holder, object.handle(), operation)?.is_none() {
+                return Err(Status::Acces);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for an object that has a name already.
+    ///
+    /// # Errors
+    /// The same.
+    pub(super) fn moving_gains_nothing(
+        &self,
+        at: Passage<'_>,
+        (source, name): (&Node, Name<'_>),
+        target: &Node,
+    ) -> Result<()> {
+        if self.resolved.holder().is_none() || source == target {
+            return Ok(());
+        }
+        let found = at.fs.lookup(at.cred, source.handle(), name)?.node;
+        self.met(source, name, &found.handle);
+        self.gains_nothing(&self.seen_or(&found, Status::NoEnt)?.node, target)
+    }
+
+    /// Remembers the name by which a key met an object, so that it can be found out later what the
+    /// object lies below.
+    #[inline]
+    pub(super) fn met(&self, dir: &Node, name: Name<'_>, object: &Handle) {
+        if self.resolved.is_by_right() {
+            self.remember_name(dir, name, object);
+        }
+    }
+
+    #[cold]
+    fn remember_name(&self, dir: &Node, name: Name<'_>, object: &Handle) {
+        if let Some(holder) = self.resolved.holder() {
+            let file = self.resolved.export().key(object);
+            holder.grants().ancestry().met(&file, dir.handle(), name.bytes());
+        }
+    }
+
+    /// Does a move between two directories, after which all decisions are made anew.
+    pub(super) fn moving<T>(&self, between: (&Node, &Node), change: impl FnOnce() -> T) -> T {
+        let grants = self.plan.grants().filter(|_| between.0 != between.1);
+        let moved = || grants.iter().for_each(|grants| grants.ancestry().moved());
+        moved();
+        let outcome = change();
+        moved();
+        outcome
+    }
+}

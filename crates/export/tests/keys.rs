@@ -1,0 +1,404 @@
+//! Callers who proved a key: what they may do, and under whose ids it is done.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use comity_backend::{Memory, MemoryOptions};
+use comity_credential::{Channel, CredentialRef, KeyId, PeerIdentity, PeerKey};
+use comity_export::{
+    Clearance, Client, Door, Export, ExportId, HandleKey, KeyUse, Node, Plan, Refusal, RpcPeer,
+    Rules, View,
+};
+use comity_grants::{
+    Accounts, Binding, Grants, Medium, MediumError, Moment, ObjectId, Record, Recovered,
+};
+use comity_keynote::sign;
+use comity_keys::{Algorithm, PrivateKey, PublicKey, Signer};
+use comity_vfs::{
+    Access, AclKind, Create, Cred, Disk, Fs, Gid, Handle, Listed, Mode, Name, ReadInto, Seek,
+    SetAttr, Special, Status, Uid, XattrMode,
+};
+
+const CLEAR: Clearance = Clearance::given();
+
+/// The ids of Alice, who has an account.
+const ALICE: u32 = 1000;
+
+struct Nowhere;
+
+impl Medium for Nowhere {
+    fn store(&self, _: &[Record]) -> Result<(), MediumError> {
+        Ok(())
+    }
+
+    fn replace(&self, _: &[Record]) -> Result<(), MediumError> {
+        Ok(())
+    }
+}
+
+/// An export whose callers are known by their keys. `/srv/shared` and all in it are Alice's.
+struct Site {
+    plan: Plan,
+    fs: Arc<Memory>,
+    grants: Arc<Grants>,
+    now: Arc<AtomicU64>,
+    alice: PrivateKey,
+    bob: PrivateKey,
+}
+
+fn cred(uid: u32) -> Cred<Disk> {
+    Cred::new(Uid::new(uid), Gid::new(uid))
+}
+
+fn name(name: &str) -> Name<'_> {
+    Name::new(name.as_bytes()).unwrap()
+}
+
+impl Site {
+    fn new(key_use: KeyUse) -> Self {
+        let root_mode = Mode::new(0o777);
+        let options = MemoryOptions { root_mode, ..MemoryOptions::default() };
+        let fs = Arc::new(Memory::new(options).unwrap());
+        let now = Arc::new(AtomicU64::new(1_800_000_000_000));
+        let clock = Arc::clone(&now);
+        let clock = Box::new(move || Moment(clock.load(Ordering::SeqCst)));
+        let grants = Arc::new(Grants::new(clock, Box::new(Nowhere), Recovered::default()));
+        let [alice, bob] = [(); 2].map(|()| PrivateKey::generate(Algorithm::Ed25519).unwrap());
+        let user = "alice".to_owned();
+        let binding = Binding { user, key: *alice.public_key(), comment: String::new() };
+        grants.bind(Accounts::new(&[binding], |_| Some(cred(ALICE))).0);
+        let rules = Rules { read_only: false, key_use, ..Rules::default() };
+        let clients = vec![(Client::Everybody, Arc::new(rules))];
+        let export = Export::new(ExportId(1), "/srv".into(), Arc::clone(&fs) as _, clients);
+        let plan = Plan::new(HandleKey::new([9; 16]), vec![Arc::new(export)]);
+        let plan = plan.granting(Some(Arc::clone(&grants)));
+        Self { plan, fs, grants, now, alice, bob }
+    }
+
+    fn mkdir(&self, dir: &Handle, called: &str) -> Handle {
+        let set = SetAttr { mode: Some(Mode::new(0o755)), ..SetAttr::default() };
+        self.fs.mkdir(&cred(ALICE), dir, name(called), &set).unwrap().value.handle
+    }
+
+    fn create(&self, dir: &Handle, called: &str) -> Handle {
+        let set = SetAttr { mode: Some(Mode::new(0o644)), ..SetAttr::default() };
+        let how = Create::Guarded(set);
+        self.fs.create(&cred(ALICE), dir, name(called), &how).unwrap().value.handle
+    }
+
+    /// Alice grants Bob rights to an object and what is below it.
+    fn grant(&self, object: &Handle, rights: &str) {
+        let id = ObjectId(*object);
+        let text = format!(
+            "Authorizer: \"{}\"\nLicensees: \"{}\"\nConditions: \
+             (object == \"{id}\" || within ~= \"{id}\") -> \"{rights}\";\n",
+            self.alice.public_key().to_keynote(),
+            self.bob.public_key().to_keynote(),
+        );
+        let text = sign(&text, &self.alice).unwrap();
+        let submitted = self.grants.submit(*self.bob.public_key(), &text).unwrap();
+        assert!(submitted[0].outcome.is_held());
+    }
+
+    fn peer(key: Option<&PublicKey>) -> RpcPeer {
+        let peer = RpcPeer::new("192.0.2.7:700".parse::<SocketAddr>().unwrap());
+        let Some(key) = key else { return peer };
+        let identity = PeerIdentity {
+            key: PeerKey::new(&key.to_spki(), KeyId([0; 32])),
+            names: Box::default(),
+            authorities: Box::default(),
+            user: None,
+            expires: u64::MAX,
+        };
+        peer.over(Channel::Tls(Some(Arc::new(identity))))
+    }
+
+    fn enter(&self, key: Option<&PublicKey>, path: &str) -> Result<(View<'_>, Node), Refusal> {
+        let door = Door::Path(path.as_bytes());
+        View::enter(&self.plan, &Self::peer(key), &CredentialRef::NOBODY, door)
+    }
+
+    fn bob(&self, path: &str) -> Result<(View<'_>, Node), Refusal> {
+        self.enter(Some(self.bob.public_key()), path)
+    }
+
+    /// A view of Bob's and an object of whose handle he has got hold.
+    fn bob_at(&self, object: &Handle) -> Result<(View<'_>, Node), Refusal> {
+        let sealed = self.plan.seal(ExportId(1), object);
+        let peer = Self::peer(Some(self.bob.public_key()));
+        View::enter(&self.plan, &peer, &CredentialRef::NOBODY, Door::Handle(sealed.bytes()))
+    }
+}
+
+fn names(view: &View<'_>, dir: &Node) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut visit = |listing: &comity_vfs::Listing<'_, Disk>, _: Option<&comity_export::Seen>| {
+        names.push(String::from_utf8_lossy(listing.name.bytes()).into_owned());
+        ControlFlow::Continue(())
+    };
+    view.readdir(dir, 0, Listed::Nodes, &mut visit).unwrap();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_bound_key_is_its_user_whatever_it_says() {
+    let site = Site::new(KeyUse::Preferred);
+    let top = site.fs.root();
+    let dir = site.mkdir(&top, "shared");
+    let (view, shared) = site.enter(Some(site.alice.public_key()), "/srv/shared").unwrap();
+    let made = view.create(CLEAR, &shared, b"file", &Create::Guarded(SetAttr::default())).unwrap();
+    let on_disk = site.fs.getattr(made.value.node.handle()).unwrap();
+    assert_eq!((on_disk.uid.number(), on_disk.gid.number()), (ALICE, ALICE));
+    // The client sees as its own what its user owns.
+    assert_eq!(made.value.attr.uid.number(), 65_534);
+    assert_eq!(site.fs.getattr(&dir).unwrap().uid.number(), ALICE);
+    // Without a key, and with one that is not bound, the caller is who it says.
+    for key in [None, Some(site.bob.public_key())] {
+        let (view, shared) = site.enter(key, "/srv/shared").unwrap();
+        let made = view.create(CLEAR, &shared, b"other", &Create::Guarded(SetAttr::default()));
+        assert_eq!(made.unwrap_err(), Status::Acces);
+    }
+}
+
+#[test]
+fn a_connection_loses_a_user_with_the_account_of_its_key() {
+    let site = Site::new(KeyUse::AccountsOnly);
+    site.mkdir(&site.fs.root(), "shared");
+    let peer = Site::peer(Some(site.alice.public_key()));
+    let door = Door::Path(b"/srv/shared");
+    let may_write = || {
+        let (view, shared) =
+            View::enter(&site.plan, &peer, &CredentialRef::NOBODY, door).map_err(drop).unwrap();
+        view.access(&shared, Access::MODIFY).unwrap().0.contains(Access::MODIFY)
+    };
+    assert!(may_write());
+    site.grants.bind(Accounts::default());
+    assert!(!may_write());
+}
+
+#[test]
+fn where_only_keys_count_a_caller_without_one_stays_outside() {
+    let site = Site::new(KeyUse::Only);
+    assert!(matches!(site.enter(None, "/srv"), Err(Refusal::Denied(_)) | Err(Refusal::Status(_))));
+    let (view, root) = site.bob("/srv").unwrap();
+    site.mkdir(&site.fs.root(), "secret");
+    assert_eq!(names(&view, &root), [] as [&str; 0], "a key without grants sees nothing");
+    assert!(matches!(site.bob("/srv/secret"), Err(Refusal::Status(Status::NoEnt))));
+}
+
+#[test]
+fn a_key_sees_the_way_to_what_it_was_granted_and_nothing_beside() {
+    let site = Site::new(KeyUse::Only);
+    let top = site.fs.root();
+    let (p, secret) = (site.mkdir(&top, "p"), site.mkdir(&top, "secret"));
+    let (report, private) = (site.mkdir(&p, "report"), site.mkdir(&p, "private"));
+    site.create(&report, "text");
+    let hidden = site.create(&private, "diary");
+    site.grant(&report, "rx");
+    let (view, root) = site.bob("/srv").unwrap();
+    assert_eq!(names(&view, &root), ["p"]);
+    let (view, p) = site.bob("/srv/p").unwrap();
+    assert_eq!(names(&view, &p), ["report"]);
+    let (view, report) = site.bob("/srv/p/report").unwrap();
+    assert_eq!(names(&view, &report), ["text"]);
+    assert_eq!(view.lookup(&p, b"private").unwrap_err(), Status::NoEnt);
+    // An old handle, or one that somebody else has told, is stale.
+    for object in [&secret, &private, &hidden] {
+        assert!(matches!(site.bob_at(object), Err(Refusal::Status(Status::Stale))));
+    }
+}
+
+type Verb = (&'static str, &'static str, fn(&View<'_>, &Node, &Node) -> Result<(), Status>);
+
+/// Each verb of a view, the right that it needs, and a call of it on a directory and a file in it.
+const VERBS: [Verb; 28] = [
+    ("getattr", "any", |view, _, file| view.getattr(file).map(drop)),
+    ("properties", "any", |view, _, file| view.properties(file).map(drop)),
+    ("statfs", "any", |view, _, file| view.statfs(file).map(drop)),
+    ("access", "any", |view, _, file| view.access(file, Access::ALL).map(drop)),
+    ("getacl", "any", |view, _, file| view.getacl(file, AclKind::Access).map(drop)),
+    ("listxattr", "r", |view, _, file| view.listxattr(file).map(drop)),
+    ("lookup", "x", |view, dir, _| view.lookup(dir, b"file").map(drop)),
+    ("lookup dot", "x", |view, dir, _| view.lookup(dir, b".").map(drop)),
+    ("parent", "x", |view, dir, _| view.parent(dir).map(drop)),
+    ("readdir", "r", |view, dir, _| {
+        let visit = &mut |_: &comity_vfs::Listing<'_, Disk>, _: Option<&comity_export::Seen>| {
+            ControlFlow::Continue(())
+        };
+        view.readdir(dir, 0, Listed::Names, visit).map(drop)
+    }),
+    ("read", "r", |view, _, file| {
+        view.read(file, 0, 1, &mut ReadInto::new(&mut Vec::new())).map(drop)
+    }),
+    ("getxattr", "r", |view, _, file| match view.getxattr(file, b"none") {
+        Err(Status::NoXattr) => Ok(()),
+        found => found.map(drop),
+    }),
+    ("seek", "r", |view, _, file| view.seek(file, 0, Seek::Hole).map(drop)),
+    ("write", "w", |view, _, file| view.write(CLEAR, file, 0, b"x").map(drop)),
+    ("write_opened", "w", |view, _, file| view.write_opened(CLEAR, file, 0, b"x").map(drop)),
+    ("allocate", "w", |view, _, file| view.allocate(CLEAR, file, 0, 1).map(drop)),
+    ("deallocate", "w", |view, _, file| view.deallocate(CLEAR, file, 0, 1).map(drop)),
+    ("setattr size", "w", |view, _, file| {
+        let set = SetAttr { size: Some(0), ..SetAttr::default() };
+        view.setattr(CLEAR, file, &set, None).map(drop)
+    }),
+    ("setattr mode", "a", |view, _, file| {
+        let set = SetAttr { mode: Some(Mode::new(0o600)), ..SetAttr::default() };
+        view.setattr(CLEAR, file, &set, None).map(drop)
+    }),
+    ("setattr size and mode", "a", |view, _, file| {
+        let mode = Some(Mode::new(0o600));
+        let set = SetAttr { size: Some(0), mode, ..SetAttr::default() };
+        view.setattr(CLEAR, file, &set, None).map(drop)
+    }),
+    ("setxattr", "a", |view, _, file| {
+        view.setxattr(CLEAR, file, b"tag", Some(b"x"), XattrMode::Either).map(drop)
+    }),
+    ("setacl", "a", |view, _, file| view.setacl(CLEAR, file, AclKind::Access, None).map(drop)),
+    ("create", "c", |view, dir, _| {
+        view.create(CLEAR, dir, b"new", &Create::Guarded(SetAttr::default())).map(drop)
+    }),
+    ("mkdir", "c", |view, dir, _| view.mkdir(CLEAR, dir, b"new", &SetAttr::default()).map(drop)),
+    ("symlink", "c", |view, dir, _| {
+        view.symlink(CLEAR, dir, b"new", b"to", &SetAttr::default()).map(drop)
+    }),
+    ("mknod", "c", |view, dir, _| {
+        view.mknod(CLEAR, dir, b"new", Special::Fifo, &SetAttr::default()).map(drop)
+    }),
+    ("link", "c", |view, dir, file| view.link(CLEAR, file, dir, b"new").map(drop)),
+    ("remove", "d", |view, dir, _| view.remove(CLEAR, dir, b"file").map(drop)),
+];
+
+#[test]
+fn every_verb_asks_for_exactly_its_right() {
+    for (verb, needed, call) in VERBS {
+        for right in ["r", "w", "x", "c", "d", "a"] {
+            let site = Site::new(KeyUse::Only);
+            let dir = site.mkdir(&site.fs.root(), "dir");
+            let file = site.create(&dir, "file");
+            site.fs.write(&cred(ALICE), &file, 0, b"text").unwrap();
+            site.grant(&dir, right);
+            let (view, at_dir) = site.bob_at(&dir).unwrap();
+            let key = view.key(&at_dir);
+            let key = comity_vfs::FileKey { handle: file, ..key };
+            site.grants.ancestry().met(&key, &dir, b"file");
+            let (_, at_file) = site.bob_at(&file).unwrap();
+            let expected =
+                if needed == "any" || needed == right { Ok(()) } else { Err(Status::Acces) };
+            assert_eq!(call(&view, &at_dir, &at_file), expected, "{verb} with {right}");
+        }
+    }
+}
+
+#[test]
+fn no_file_is_delegated_to_a_caller_who_acts_by_grants() {
+    let site = Site::new(KeyUse::Preferred);
+    let file = site.create(&site.fs.root(), "file");
+    let delegable = |key: &PrivateKey| {
+        let (view, file) = site.enter(Some(key.public_key()), "/srv/file").unwrap();
+        view.may_be_delegated(&file).unwrap()
+    };
+    assert!(delegable(&site.alice) && delegable(&site.bob), "Bob is who he says");
+    site.grant(&file, "rwx");
+    assert!(delegable(&site.alice));
+    assert!(!delegable(&site.bob));
+}
+
+#[test]
+fn what_a_key_makes_belongs_to_the_grantor() {
+    let site = Site::new(KeyUse::Only);
+    let dir = site.mkdir(&site.fs.root(), "dir");
+    site.grant(&dir, "rwxcd");
+    let (view, dir) = site.bob_at(&dir).unwrap();
+    let made = view.create(CLEAR, &dir, b"new", &Create::Guarded(SetAttr::default())).unwrap();
+    assert_eq!(site.fs.getattr(made.value.node.handle()).unwrap().uid.number(), ALICE);
+    view.write(CLEAR, &made.value.node, 0, b"data").unwrap();
+    view.rename(CLEAR, (&dir, b"new"), (&dir, b"renamed")).unwrap();
+    view.remove(CLEAR, &dir, b"renamed").unwrap();
+}
+
+#[test]
+fn no_right_is_gained_by_a_link_or_a_move() {
+    let site = Site::new(KeyUse::Only);
+    let top = site.fs.root();
+    let (full, poor) = (site.mkdir(&top, "full"), site.mkdir(&top, "poor"));
+    let file = site.create(&poor, "file");
+    site.grant(&full, "rwxcda");
+    site.grant(&poor, "xd");
+    let (view, at_full) = site.bob_at(&full).unwrap();
+    let (_, at_poor) = site.bob_at(&poor).unwrap();
+    let (seen, _) = view.lookup(&at_poor, b"file").unwrap();
+    assert_eq!(seen.node.handle(), &file);
+    let linked = view.link(CLEAR, &seen.node, &at_full, b"mine");
+    assert_eq!(linked.unwrap_err(), Status::Acces);
+    let moved = view.rename(CLEAR, (&at_poor, b"file"), (&at_full, b"mine"));
+    assert_eq!(moved.unwrap_err(), Status::Acces);
+    // The other way no right is gained.
+    view.create(CLEAR, &at_full, b"own", &Create::Guarded(SetAttr::default())).unwrap();
+    site.grant(&poor, "c");
+    view.rename(CLEAR, (&at_full, b"own"), (&at_poor, b"given")).unwrap();
+}
+
+#[test]
+fn a_right_ends_when_the_file_is_moved_out_also_for_a_handle_that_is_held() {
+    let site = Site::new(KeyUse::Only);
+    let top = site.fs.root();
+    let (shared, private) = (site.mkdir(&top, "shared"), site.mkdir(&top, "private"));
+    site.create(&shared, "file");
+    site.grant(&shared, "rx");
+    let (view, dir) = site.bob_at(&shared).unwrap();
+    let (seen, _) = view.lookup(&dir, b"file").unwrap();
+    let read = || view.read(&seen.node, 0, 1, &mut ReadInto::new(&mut Vec::new())).map(drop);
+    assert_eq!(read(), Ok(()));
+    // Alice moves it through the server, which counts at once.
+    let (hers, from) = site.enter(Some(site.alice.public_key()), "/srv/shared").unwrap();
+    let (_, to) = site.enter(Some(site.alice.public_key()), "/srv/private").unwrap();
+    hers.rename(CLEAR, (&from, b"file"), (&to, b"file")).unwrap();
+    assert_eq!(read(), Err(Status::Stale));
+    hers.rename(CLEAR, (&to, b"file"), (&from, b"file")).unwrap();
+    view.lookup(&dir, b"file").unwrap();
+    assert_eq!(read(), Ok(()));
+    // A program on the server moves it, which counts within a second.
+    let (from, to) = ((&shared, name("file")), (&private, name("file")));
+    site.fs.rename(&cred(0), from, to).unwrap();
+    site.now.fetch_add(1_000, Ordering::SeqCst);
+    assert_eq!(read(), Err(Status::Stale));
+}
+
+#[test]
+fn access_reports_what_was_granted() {
+    let site = Site::new(KeyUse::Only);
+    let dir = site.mkdir(&site.fs.root(), "dir");
+    site.create(&dir, "file");
+    site.grant(&dir, "rx");
+    let (view, dir) = site.bob_at(&dir).unwrap();
+    let granted = |node: &Node| view.access(node, Access::ALL).unwrap().0;
+    assert_eq!(granted(&dir), Access::READ | Access::LOOKUP);
+    let (file, _) = view.lookup(&dir, b"file").unwrap();
+    assert_eq!(granted(&file.node), Access::READ);
+}
+
+#[test]
+fn credentials_are_submitted_and_explained_by_extended_attributes() {
+    let site = Site::new(KeyUse::Only);
+    let dir = site.mkdir(&site.fs.root(), "dir");
+    let (view, root) = site.bob("/srv").unwrap();
+    assert!(view.takes_grants(&root, b"comity.grant") && !view.takes_grants(&root, b"tag"));
+    assert_eq!(view.submit_grants(&root, b"nonsense").unwrap_err(), Status::Inval);
+    let text = |name: &[u8]| String::from_utf8(view.getxattr(&root, name).unwrap()).unwrap();
+    let why = text(b"comity.why");
+    assert!(why.contains("last submission: nothing was taken: credential 1"), "{why}");
+    assert!(text(b"comity.whoami").contains(&site.bob.public_key().to_string()));
+    site.grant(&dir, "r");
+    let (view, dir) = site.bob_at(&dir).unwrap();
+    let id = view.getxattr(&dir, b"comity.id").unwrap();
+    assert_eq!(id, ObjectId(*dir.handle()).to_string().into_bytes());
+    let why = String::from_utf8(view.getxattr(&dir, b"comity.why").unwrap()).unwrap();
+    assert!(why.contains("allowed, as user alice"), "{why}");
+    assert_eq!(view.getxattr(&dir, b"comity.grant"), Err(Status::NoXattr));
+}

@@ -1,0 +1,132 @@
+//! The thread that interrupts requests whose processes have been sent a signal.
+//!
+//! The kernel's own message about it (FUSE_INTERRUPT) does not come here: `fuser` refuses it. So
+//! the processes of requests that take long are looked at.
+
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use comity_vfs::{Interrupt, Interruptible};
+
+use crate::limits::INTERRUPT_PAUSE;
+use crate::process::is_interrupted;
+
+/// The requests that are being answered by a layer that may wait for another machine.
+#[derive(Debug, Default)]
+pub(crate) struct Interrupts {
+    requests: Mutex<Requests>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Requests {
+    by_number: HashMap<u64, WatchedRequest>,
+    next: u64,
+    /// The thread waits for a request.
+    idle: bool,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct WatchedRequest {
+    pid: u32,
+    interrupt: Interrupt,
+    /// It was there at the last look already, so that it takes long.
+    is_old: bool,
+}
+
+/// The time in which a request can be interrupted; it ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Watched<'a> {
+    interrupts: &'a Interrupts,
+    number: u64,
+    _scope: Interruptible,
+}
+
+impl Interrupts {
+    /// Lets the calling thread be interrupted when a signal waits for thread `pid`.
+    pub(crate) fn watch(&self, pid: u32) -> Watched<'_> {
+        let scope = Interrupt::begin();
+        let request = WatchedRequest { pid, interrupt: scope.interrupt(), is_old: false };
+        let mut requests = self.lock();
+        let number = requests.next;
+        requests.next += 1;
+        requests.by_number.insert(number, request);
+        if std::mem::take(&mut requests.idle) {
+            self.changed.notify_one();
+        }
+        Watched { interrupts: self, number, _scope: scope }
+    }
+
+    /// Ends the thread.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_one();
+    }
+
+    /// Looks at long requests again and again, until the mount ends.
+    pub(crate) fn run(&self) {
+        while self.wait() {
+            thread::sleep(INTERRUPT_PAUSE);
+            // Outside the lock: each look reads a file.
+            for (pid, interrupt) in self.long() {
+                if is_interrupted(pid) {
+                    interrupt.raise();
+                }
+            }
+        }
+    }
+
+    /// Waits until there is a request; returns `false` when the mount ends.
+    fn wait(&self) -> bool {
+        let mut requests = self.lock();
+        while requests.by_number.is_empty() && !requests.closed {
+            requests.idle = true;
+            requests = self.changed.wait(requests).unwrap_or_else(PoisonError::into_inner);
+        }
+        !requests.closed
+    }
+
+    /// The requests that were there at the last look.
+    fn long(&self) -> Vec<(u32, Interrupt)> {
+        let mut requests = self.lock();
+        let mut long = Vec::new();
+        for request in requests.by_number.values_mut() {
+            if std::mem::replace(&mut request.is_old, true) {
+                long.push((request.pid, request.interrupt.clone()));
+            }
+        }
+        long
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Requests> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        self.interrupts.lock().by_number.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_of_a_process_that_is_gone_is_interrupted() {
+        let interrupts = Interrupts::default();
+        thread::scope(|scope| {
+            scope.spawn(|| interrupts.run());
+            let watched = interrupts.watch(u32::MAX);
+            while !Interrupt::is_raised() {
+                thread::park();
+            }
+            drop(watched);
+            assert!(interrupts.lock().by_number.is_empty());
+            interrupts.close();
+        });
+    }
+}

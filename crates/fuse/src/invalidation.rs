@@ -1,0 +1,137 @@
+//! The thread that tells the kernel what it must forget.
+//!
+//! The kernel may wait inside such a message for a page that an unanswered READ holds. No thread
+//! that answers requests ever sends one, and no lock is held meanwhile: that has made processes
+//! unkillable elsewhere (libfuse issue 341, hf-mount issue 156).
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use rustix::io::Errno;
+
+use crate::limits::INVALIDATIONS_MAX;
+
+/// The messages to the kernel that this crate sends of its own accord.
+pub(crate) trait Notifier: Send + Sync {
+    /// The attributes and pages of an object are not valid any longer.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    fn forget_object(&self, number: u64) -> io::Result<()>;
+
+    /// A name in a directory is not valid any longer.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    fn forget_name(&self, dir: u64, name: &[u8]) -> io::Result<()>;
+}
+
+/// Something that the kernel must forget, by its own numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Invalidation {
+    /// The attributes and the pages of an object.
+    Data(u64),
+    /// A name in a directory.
+    Name(u64, Box<[u8]>),
+    /// Nothing any more: the mount has ended.
+    End,
+}
+
+/// The queue of the thread. Answering threads put messages in and never wait.
+#[derive(Debug)]
+pub(crate) struct InvalidationQueue {
+    sender: SyncSender<Invalidation>,
+    lost: AtomicBool,
+}
+
+impl InvalidationQueue {
+    /// A queue and its other end.
+    pub(crate) fn new() -> (Self, Receiver<Invalidation>) {
+        let (sender, receiver) = sync_channel(INVALIDATIONS_MAX);
+        (Self { sender, lost: AtomicBool::new(false) }, receiver)
+    }
+
+    /// Puts a message in. A full queue drops it, and says so once in the log: names and attributes
+    /// run out by themselves.
+    pub(crate) fn push(&self, message: Invalidation) {
+        if self.sender.try_send(message).is_err() && !self.lost.swap(true, Ordering::Relaxed) {
+            tracing::warn!("the kernel is told to forget too much: some stays until it expires");
+        }
+    }
+
+    /// Ends the thread.
+    pub(crate) fn close(&self) {
+        // Without a receiver the thread has ended already.
+        let _ = self.sender.send(Invalidation::End);
+    }
+}
+
+/// Sends what comes out of the queue, until the mount ends.
+pub(crate) fn run(receiver: &Receiver<Invalidation>, notifier: &dyn Notifier) {
+    for message in receiver {
+        if message == Invalidation::End {
+            return;
+        }
+        send(notifier, &message);
+    }
+}
+
+/// Tells the kernel to forget something. The calling thread answers no requests.
+pub(crate) fn send(notifier: &dyn Notifier, message: &Invalidation) {
+    let sent = match message {
+        Invalidation::Data(number) => notifier.forget_object(*number),
+        Invalidation::Name(dir, name) => notifier.forget_name(*dir, name),
+        Invalidation::End => Ok(()),
+    };
+    let Err(error) = sent else { return };
+    let harmless = [Errno::NOENT, Errno::NOTEMPTY, Errno::BUSY, Errno::NOTDIR, Errno::NODEV];
+    let is_harmless =
+        harmless.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()));
+    if !is_harmless {
+        tracing::warn!(?message, %error, "the kernel did not forget what it was told to");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<String>>);
+
+    impl Notifier for Heard {
+        fn forget_object(&self, number: u64) -> io::Result<()> {
+            self.0.lock().unwrap().push(number.to_string());
+            Ok(())
+        }
+
+        fn forget_name(&self, dir: u64, name: &[u8]) -> io::Result<()> {
+            self.0.lock().unwrap().push(format!("{dir}/{}", name.escape_ascii()));
+            Err(Errno::NOENT.into())
+        }
+    }
+
+    #[test]
+    fn messages_are_sent_in_their_order_until_the_end() {
+        let (queue, receiver) = InvalidationQueue::new();
+        queue.push(Invalidation::Data(5));
+        queue.push(Invalidation::Name(6, b"a".to_vec().into()));
+        queue.close();
+        queue.push(Invalidation::Data(7));
+        let heard = Heard::default();
+        run(&receiver, &heard);
+        assert_eq!(*heard.0.lock().unwrap(), ["5", "6/a"]);
+    }
+
+    #[test]
+    fn a_full_queue_does_not_wait() {
+        let (queue, _receiver) = InvalidationQueue::new();
+        for number in 0..INVALIDATIONS_MAX as u64 + 10 {
+            queue.push(Invalidation::Data(number));
+        }
+        assert!(queue.lost.load(Ordering::Relaxed));
+    }
+}

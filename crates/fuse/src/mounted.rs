@@ -1,0 +1,168 @@
+//! A mounted file system: the kernel's requests as verbs of an [`Fs`].
+//!
+//! Every function answers one request. Errors are those that the program sees.
+
+mod attributes;
+mod data;
+mod events;
+mod extended;
+mod listing;
+mod locks;
+mod names;
+mod open;
+mod removed;
+mod wait;
+
+pub(crate) use attributes::NewAttributes;
+pub(crate) use data::WriteHow;
+pub(crate) use locks::LockArguments;
+pub(crate) use names::{Looked, NewMode};
+pub(crate) use open::{Handed, OpenFlags};
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_vfs::{Attr, Change, Cred, Disk, Fs, Handle, Node, OpenFiles, Status};
+use rustix::io;
+
+use crate::callers::{Callers, Requester};
+use crate::errno::errno;
+use crate::inodes::{EntryPlace, Inodes, ROOT};
+use crate::interrupts::Interrupts;
+use crate::invalidation::{Invalidation, InvalidationQueue};
+use crate::limits::DELEGATED_KEEP;
+use crate::lower::{Keep, Lower};
+use crate::opens::Opens;
+
+/// The parts of a mount.
+pub(crate) struct Mounted {
+    fs: Arc<dyn Fs>,
+    lower: Arc<dyn Lower>,
+    inodes: Inodes,
+    opens: Opens,
+    callers: Callers,
+    queue: Arc<InvalidationQueue>,
+    /// True if the kernel compares modes and ACLs, and leaves mode masks to us.
+    kernel_judges: bool,
+    removed: removed::Removed,
+    locked: locks::LockedOpens,
+    interrupts: Interrupts,
+}
+
+/// An object as the kernel is told of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KnownNode {
+    /// The kernel's number of it.
+    pub(crate) number: u64,
+    /// A mark of its handle.
+    pub(crate) generation: u32,
+    /// Its attributes.
+    pub(crate) attr: Attr<Disk>,
+    /// The time for which the kernel may keep them.
+    pub(crate) keep: Keep,
+}
+
+impl Mounted {
+    pub(crate) fn new(
+        fs: Arc<dyn Fs>,
+        lower: Arc<dyn Lower>,
+        queue: Arc<InvalidationQueue>,
+        (caller_life, kernel_judges): (Duration, bool),
+    ) -> Self {
+        Self {
+            inodes: Inodes::new(fs.root()),
+            fs,
+            lower,
+            opens: Opens::default(),
+            callers: Callers::new(caller_life),
+            queue,
+            kernel_judges,
+            removed: removed::Removed::default(),
+            locked: locks::LockedOpens::default(),
+            interrupts: Interrupts::default(),
+        }
+    }
+
+    /// The side of the layer below on which state is held at a server, if there is one.
+    pub(crate) fn open_files(&self) -> Option<&dyn OpenFiles> {
+        self.fs.open_files()
+    }
+
+    /// The thread that interrupts requests runs in here.
+    pub(crate) const fn interrupts(&self) -> &Interrupts {
+        &self.interrupts
+    }
+
+    /// Returns whether the kernel compares modes and ACLs.
+    pub(crate) const fn kernel_judges(&self) -> bool {
+        self.kernel_judges
+    }
+
+    /// Ends the threads that look after this mount.
+    pub(crate) fn close(&self) {
+        self.queue.close();
+        self.interrupts.close();
+    }
+
+    /// The kernel has forgotten an object so many times.
+    pub(crate) fn forget(&self, number: u64, times: u64) {
+        self.inodes.forget(number, times);
+    }
+
+    fn cred(&self, who: Requester) -> Cred<Disk> {
+        self.callers.cred(who)
+    }
+
+    /// Tells the kernel of an object once more than before.
+    fn introduce(&self, node: &Node<Disk>, place: Option<EntryPlace>) -> io::Result<KnownNode> {
+        let known = self.inodes.look_up(&node.handle, &node.attr, place)?;
+        for (dir, name) in known.too_many {
+            self.queue.push(Invalidation::Name(dir, name));
+        }
+        Ok(self.known(known.number, &node.handle, node.attr))
+    }
+
+    fn known(&self, number: u64, handle: &Handle, attr: Attr<Disk>) -> KnownNode {
+        if self.inodes.observe(number, attr.change) {
+            self.queue.push(Invalidation::Data(number));
+        }
+        KnownNode { number, generation: mark(handle), attr, keep: self.keep(handle, &attr) }
+    }
+
+    fn keep(&self, handle: &Handle, attr: &Attr<Disk>) -> Keep {
+        let keep = self.lower.keep(handle, attr);
+        match self.open_files().and_then(|files| files.delegation(handle)) {
+            Some(_) => Keep { attr: DELEGATED_KEEP, ..keep },
+            None => keep,
+        }
+    }
+
+    /// Notes what a verb of this mount did to an object.
+    fn note(&self, number: u64, change: &Change<Disk>) {
+        let [before, after] = [change.before, change.after].map(|attr| attr.map(|a| a.change));
+        self.inodes.changed(number, before, after);
+    }
+
+    /// Performs a verb, again and again while the answer is DELAY and the requester waits.
+    fn verb<T>(&self, who: Requester, work: impl FnMut() -> Result<T, Status>) -> io::Result<T> {
+        let _watched = self.open_files().map(|_| self.interrupts.watch(who.pid));
+        wait::patiently(who.pid, work)
+    }
+}
+
+/// A mark of a handle (FNV-1a), the same in every mount.
+fn mark(handle: &Handle) -> u32 {
+    const BASIS: u32 = 0x811c_9dc5;
+    const PRIME: u32 = 0x0100_0193;
+    handle.bytes().iter().fold(BASIS, |mark, byte| (mark ^ u32::from(*byte)).wrapping_mul(PRIME))
+}
+
+fn told<T>(result: comity_vfs::Result<T>) -> io::Result<T> {
+    result.map_err(errno)
+}
+
+/// The inode number that programs see: the kernel's own number, but for the top directory, whose
+/// number is the kernel's choice.
+pub(crate) const fn inode_number(known: &KnownNode) -> u64 {
+    if known.number == ROOT { known.attr.fileid } else { known.number }
+}

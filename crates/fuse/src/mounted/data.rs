@@ -1,0 +1,209 @@
+//! Requests about data: READ, WRITE, FALLOCATE, LSEEK, COPY_FILE_RANGE.
+
+use std::sync::atomic::Ordering;
+
+use comity_vfs::{Cred, Disk, Handle, ReadInto, Seek, Status, Written};
+use rustix::fs::FallocateFlags;
+use rustix::io::{self, Errno};
+
+use super::{Mounted, OpenFlags};
+use crate::callers::Requester;
+use crate::invalidation::Invalidation;
+use crate::limits::COPY_BYTES_MAX;
+use crate::opens::OpenFile;
+
+/// The kernel's numbers of lseek(2) for data and holes.
+const SEEK_DATA: i32 = 3;
+const SEEK_HOLE: i32 = 4;
+
+/// The manner of a WRITE.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WriteHow {
+    /// The flags that the file was opened with.
+    pub(crate) flags: OpenFlags,
+    /// True if the process that writes is one whose writes clear set-id bits.
+    pub(crate) clears_set_ids: bool,
+}
+
+impl Mounted {
+    /// Reads into `bytes` until `count` bytes are there or the file ends: the kernel takes what is
+    /// missing for zeros.
+    pub(crate) fn read(
+        &self,
+        who: Requester,
+        open: u64,
+        (offset, count): (u64, u32),
+        bytes: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let file = self.opens.get(open)?;
+        bytes.clear();
+        while bytes.len() < count as usize {
+            let done = bytes.len() as u32;
+            let piece = (offset.saturating_add(done.into()), count - done);
+            if self.read_piece(who, &file, piece, bytes)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads once; returns whether the file ends there.
+    fn read_piece(
+        &self,
+        who: Requester,
+        file: &OpenFile,
+        (offset, count): (u64, u32),
+        bytes: &mut Vec<u8>,
+    ) -> io::Result<bool> {
+        let before = bytes.len();
+        let read = self.verb(who, || {
+            bytes.truncate(before);
+            let mut into = ReadInto { opened: true, ..ReadInto::new(bytes) };
+            self.fs.read(&file.cred, &file.handle, offset, count, &mut into)
+        })?;
+        // Neither the end nor progress: an error is better than zeros.
+        match read.eof {
+            false if bytes.len() == before => Err(Errno::IO),
+            eof => Ok(eof),
+        }
+    }
+
+    /// Writes all of `data`; returns how much was written before an error.
+    pub(crate) fn write(
+        &self,
+        who: Requester,
+        open: u64,
+        (offset, data): (u64, &[u8]),
+        how: WriteHow,
+    ) -> io::Result<u32> {
+        let file = self.opens.get(open)?;
+        let cred = self.writer(who, &file, how);
+        file.unflushed.store(true, Ordering::Release);
+        let offset = if how.flags.appends() { self.end_of(who, &file, offset)? } else { offset };
+        let mut written = 0;
+        while let Some(rest) = data.get(written..).filter(|rest| !rest.is_empty()) {
+            let at = offset.saturating_add(written as u64);
+            match self.write_piece(who, (&file, &cred), at, rest) {
+                Ok(0) => break,
+                Ok(count) => written += count as usize,
+                Err(error) if written == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        if written == 0 && !data.is_empty() { Err(Errno::IO) } else { Ok(written as u32) }
+    }
+
+    /// The end of a file that is appended to. The kernel's own idea of it is as old as its
+    /// attributes: another client may have written since. Then its page of the old end is wrong.
+    fn end_of(&self, who: Requester, file: &OpenFile, offset: u64) -> io::Result<u64> {
+        let attr = self.verb(who, || self.fs.getattr(&file.handle))?;
+        if attr.size != offset {
+            self.queue.push(Invalidation::Data(file.number));
+        }
+        Ok(attr.size)
+    }
+
+    /// A file is written with the rights of the caller that opened it. Set-id bits, too, would stay
+    /// or go as it could set them: if they must go, it is the process that writes.
+    fn writer(&self, who: Requester, file: &OpenFile, how: WriteHow) -> Cred<Disk> {
+        let opener = (file.cred.uid.number(), file.cred.gid.number());
+        match how.clears_set_ids && opener != (who.uid, who.gid) {
+            true => self.cred(who),
+            false => file.cred.clone(),
+        }
+    }
+
+    fn write_piece(
+        &self,
+        who: Requester,
+        (file, cred): (&OpenFile, &Cred<Disk>),
+        offset: u64,
+        data: &[u8],
+    ) -> io::Result<u32> {
+        match self.verb(who, || self.write_once(cred, &file.handle, offset, data)) {
+            Ok(Written { value, change }) => {
+                self.note(file.number, &change);
+                Ok(value)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes, and learns the change. Who was let in when the file was opened is let in for good.
+    fn write_once(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> comity_vfs::Result<Written<Disk>> {
+        match self.fs.write(cred, node, offset, data) {
+            Err(Status::Acces | Status::Perm) => {
+                let value = self.fs.write_opened(cred, node, offset, data)?;
+                Ok(Written { value, change: comity_vfs::Change::UNKNOWN })
+            }
+            done => done,
+        }
+    }
+
+    /// fallocate(2): space set aside, or a hole. The length stays with a hole; other modes are not
+    /// supported.
+    pub(crate) fn fallocate(
+        &self,
+        who: Requester,
+        open: u64,
+        (offset, length): (u64, u64),
+        mode: u32,
+    ) -> io::Result<()> {
+        let file = self.opens.get(open)?;
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let (fs, cred, node) = (&self.fs, &file.cred, &file.handle);
+        let change = match FallocateFlags::from_bits_retain(mode) {
+            flags if flags.is_empty() => {
+                self.verb(who, || fs.allocate(cred, node, offset, length))?
+            }
+            flags if flags == hole => {
+                self.verb(who, || fs.deallocate(cred, node, offset, length))?
+            }
+            _ => return Err(Errno::OPNOTSUPP),
+        };
+        self.note(file.number, &change);
+        Ok(())
+    }
+
+    /// lseek(2) for data and holes; the kernel does the rest itself.
+    pub(crate) fn lseek(
+        &self,
+        who: Requester,
+        open: u64,
+        offset: i64,
+        whence: i32,
+    ) -> io::Result<u64> {
+        let file = self.opens.get(open)?;
+        let what = match whence {
+            SEEK_DATA => Seek::Data,
+            SEEK_HOLE => Seek::Hole,
+            _ => return Err(Errno::INVAL),
+        };
+        let offset = u64::try_from(offset).map_err(|_| Errno::NXIO)?;
+        self.verb(who, || self.fs.seek(&file.cred, &file.handle, offset, what))
+    }
+
+    /// copy_file_range(2); returns how many bytes were copied.
+    pub(crate) fn copy(
+        &self,
+        who: Requester,
+        (source, from): (u64, u64),
+        (target, to): (u64, u64),
+        length: u64,
+    ) -> io::Result<u32> {
+        let (source, target) = (self.opens.get(source)?, self.opens.get(target)?);
+        let (length, cred) = (length.min(COPY_BYTES_MAX), &target.cred);
+        let copied = self.verb(who, || {
+            let (source, target) = ((&source.handle, from), (&target.handle, to));
+            self.fs.copy(cred, source, target, length)
+        })?;
+        self.note(target.number, &copied.change);
+        Ok(copied.value as u32)
+    }
+}

@@ -1,0 +1,153 @@
+//! Requests to list a directory: READDIR, READDIRPLUS.
+
+use std::ops::ControlFlow;
+
+use comity_vfs::{Attr, Disk, FileType, Listed, Listing, Node, Status};
+use rustix::io;
+
+use super::{KnownNode, Mounted};
+use crate::callers::Requester;
+use crate::lower::Keep;
+
+/// The kernel's offsets behind `.` and `..`. All others are cookies as they are: 0 is the start for
+/// both, and the kernel takes no offset above `i64::MAX`, which ext4 uses up.
+const DOT: u64 = 1;
+const DOTS: u64 = 2;
+
+/// The offsets of an `Fs`'s own cookies 1 and 2, which no server of NFSv4 has (RFC 8881, 18.23.3).
+/// They are not among the last that a file system numbered by hashes would give out.
+const OF_COOKIE_1: u64 = 0x7fff_fffe_c001_0001;
+const OF_COOKIE_2: u64 = 0x7fff_fffe_c001_0002;
+
+const fn offset_of(cookie: u64) -> u64 {
+    match cookie {
+        1 => OF_COOKIE_1,
+        2 => OF_COOKIE_2,
+        cookie => cookie,
+    }
+}
+
+const fn cookie_of(offset: u64) -> u64 {
+    match offset {
+        DOT | DOTS => 0,
+        OF_COOKIE_1 => 1,
+        OF_COOKIE_2 => 2,
+        offset => offset,
+    }
+}
+
+/// An entry as it is shown to the kernel.
+#[derive(Debug)]
+pub(crate) struct ShownEntry<'a> {
+    /// Its name.
+    pub(crate) name: &'a [u8],
+    /// The offset behind it.
+    pub(crate) offset: u64,
+    /// Its inode number.
+    pub(crate) fileid: u64,
+    /// Its type, if it is known.
+    pub(crate) file_type: Option<FileType>,
+    /// The object, for READDIRPLUS.
+    pub(crate) known: Option<KnownNode>,
+}
+
+impl Mounted {
+    /// Shows entries behind `offset` until `show` returns that there is no room for one. With
+    /// `plus` the kernel is told of each object that was shown.
+    pub(crate) fn readdir(
+        &self,
+        who: Requester,
+        open: u64,
+        (offset, plus): (u64, bool),
+        show: &mut dyn FnMut(&ShownEntry<'_>) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        let dir = self.opens.get(open)?;
+        let attr = if offset < DOTS { Some(self.fs.getattr(&dir.handle)) } else { None };
+        if let Some(attr) = attr {
+            let attr = super::told(attr)?;
+            if self.show_dots(dir.number, offset, &attr, show).is_break() {
+                return Ok(());
+            }
+        }
+        let cookie = cookie_of(offset);
+        let wanted = if plus { Listed::Nodes } else { Listed::Names };
+        let mut failure = Ok(());
+        self.verb(who, || {
+            self.fs.readdir(&dir.cred, &dir.handle, cookie, wanted, &mut |entry| {
+                self.show_entry(who, dir.number, (entry, plus), show).unwrap_or_else(|status| {
+                    failure = Err(status);
+                    ControlFlow::Break(())
+                })
+            })
+        })?;
+        failure
+    }
+
+    fn show_dots(
+        &self,
+        number: u64,
+        offset: u64,
+        attr: &Attr<Disk>,
+        show: &mut dyn FnMut(&ShownEntry<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let dots: [(&[u8], u64); 2] = [(b".", DOT), (b"..", DOTS)];
+        for (name, behind) in dots.into_iter().filter(|(_, behind)| *behind > offset) {
+            let file_type = Some(FileType::Directory);
+            let known = KnownNode { number, generation: 0, attr: *attr, keep: Keep::NOTHING };
+            let known = Some(known);
+            show(&ShownEntry { name, offset: behind, fileid: attr.fileid, file_type, known })?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn show_entry(
+        &self,
+        who: Requester,
+        dir: u64,
+        (entry, plus): (&Listing<'_, Disk>, bool),
+        show: &mut dyn FnMut(&ShownEntry<'_>) -> ControlFlow<()>,
+    ) -> io::Result<ControlFlow<()>> {
+        let (name, fileid) = (entry.name.bytes(), entry.fileid);
+        let offset = offset_of(entry.cookie);
+        let node = match entry.node {
+            None if plus => match self.node_of(who, dir, entry) {
+                // It was removed after its name was read.
+                Err(Status::NoEnt) => return Ok(ControlFlow::Continue(())),
+                node => node.ok(),
+            },
+            node => node,
+        };
+        let place = || Some((dir, name.into()));
+        let known = node.filter(|_| plus).map(|node| self.introduce(&node, place())).transpose()?;
+        let file_type = node.map(|node| node.attr.file_type);
+        let shown = show(&ShownEntry { name, offset, fileid, file_type, known });
+        if let Some(known) = known.filter(|_| shown.is_break()) {
+            self.inodes.forget(known.number, 1);
+        }
+        Ok(shown)
+    }
+
+    fn node_of(
+        &self,
+        who: Requester,
+        dir: u64,
+        entry: &Listing<'_, Disk>,
+    ) -> Result<Node<Disk>, Status> {
+        let dir = self.inodes.handle(dir).map_err(|_| Status::Stale)?;
+        self.fs.lookup(&self.cred(who), &dir, entry.name).map(|found| found.node)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cookie_has_an_offset_of_its_own() {
+        for cookie in [1, 2, 3, 1 << 40, i64::MAX as u64] {
+            assert_eq!(cookie_of(offset_of(cookie)), cookie);
+            assert!(offset_of(cookie) > DOTS && offset_of(cookie) <= i64::MAX as u64);
+        }
+        assert_eq!([0, DOT, DOTS].map(cookie_of), [0; 3]);
+    }
+}

@@ -1,0 +1,150 @@
+//! Requests for locks: GETLK, SETLK, SETLKW.
+//!
+//! They are forwarded where there is a server; else the kernel keeps its own locks. The kernel does
+//! not say whether a lock is one of fcntl(2) or of flock(2): as with the NFS client of Linux, both
+//! kinds meet each other, and flock(2) locks all bytes.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use comity_vfs::{
+    HeldLock, LockOutcome, LockOwner, LockRequest, OpenFiles, OpenId, RangeLock, Status,
+};
+use rustix::io::{self, Errno};
+
+use super::{Mounted, told};
+use crate::callers::Requester;
+use crate::limits::LOCK_WAITERS_MAX;
+
+/// Sends the answer of a request that may wait.
+pub(crate) type LockReply = Box<dyn FnOnce(io::Result<()>) + Send>;
+
+/// A lock that the kernel asks for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LockArguments {
+    /// The open that it is asked for by.
+    pub(crate) open: u64,
+    /// The owner.
+    pub(crate) owner: u64,
+    /// The first byte and the last one.
+    pub(crate) bytes: (u64, u64),
+    /// The kind.
+    pub(crate) lock: RangeLock,
+}
+
+/// The opens by which an owner has locked bytes of an object: a close of any of its descriptors
+/// unlocks all of them (fcntl(2)).
+#[derive(Debug, Default)]
+pub(super) struct LockedOpens {
+    opens: Mutex<HashMap<(u64, u64), HashSet<OpenId>>>,
+    waiters: AtomicUsize,
+}
+
+impl LockedOpens {
+    fn add(&self, number: u64, owner: u64, open: OpenId) {
+        let mut opens = self.opens.lock().unwrap_or_else(PoisonError::into_inner);
+        opens.entry((number, owner)).or_default().insert(open);
+    }
+
+    fn take(&self, number: u64, owner: u64) -> HashSet<OpenId> {
+        let mut opens = self.opens.lock().unwrap_or_else(PoisonError::into_inner);
+        opens.remove(&(number, owner)).unwrap_or_default()
+    }
+
+    /// Returns whether one more may wait.
+    fn enter(&self) -> bool {
+        let enters = self.waiters.fetch_add(1, Ordering::AcqRel) < LOCK_WAITERS_MAX;
+        if !enters {
+            self.leave();
+        }
+        enters
+    }
+
+    fn leave(&self) {
+        self.waiters.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Mounted {
+    /// Answers fcntl(2) with F_GETLK: a lock that is in the way.
+    pub(crate) fn getlk(
+        &self,
+        who: Requester,
+        arguments: LockArguments,
+    ) -> io::Result<Option<HeldLock>> {
+        let (files, request) = self.lock_request(arguments)?;
+        self.verb(who, || files.find_lock(&request))
+    }
+
+    /// Locks or unlocks. With `waits` the answer may come much later, from a thread of its own.
+    pub(crate) fn setlk(
+        self: &Arc<Self>,
+        who: Requester,
+        (arguments, waits): (LockArguments, bool),
+        reply: LockReply,
+    ) {
+        match self.lock_once(who, arguments, false) {
+            Err(Errno::AGAIN) if waits => self.wait_for_lock(who, arguments, reply),
+            done => reply(done),
+        }
+    }
+
+    fn wait_for_lock(self: &Arc<Self>, who: Requester, arguments: LockArguments, reply: LockReply) {
+        if !self.locked.enter() {
+            return reply(Err(Errno::NOLCK));
+        }
+        let mounted = Arc::clone(self);
+        let work = move || {
+            reply(mounted.lock_once(who, arguments, true));
+            mounted.locked.leave();
+        };
+        if let Err(error) = thread::Builder::new().name("fuse-lock".to_owned()).spawn(work) {
+            // The reply went with the thread, as an error.
+            tracing::warn!(%error, "no thread to wait for a lock");
+            self.locked.leave();
+        }
+    }
+
+    fn lock_once(&self, who: Requester, arguments: LockArguments, waits: bool) -> io::Result<()> {
+        let (files, request) = self.lock_request(arguments)?;
+        let request = LockRequest { waits, ..request };
+        match self.verb(who, || files.lock(&request))? {
+            LockOutcome::Done if request.lock == RangeLock::Free => Ok(()),
+            LockOutcome::Done => {
+                let number = self.opens.get(arguments.open)?.number;
+                self.locked.add(number, arguments.owner, request.open);
+                Ok(())
+            }
+            LockOutcome::Denied => Err(Errno::AGAIN),
+            LockOutcome::Deadlock => Err(Errno::DEADLK),
+        }
+    }
+
+    fn lock_request(&self, arguments: LockArguments) -> io::Result<(&dyn OpenFiles, LockRequest)> {
+        let LockArguments { open, owner, bytes, lock } = arguments;
+        let files = self.open_files().ok_or(Errno::NOSYS)?;
+        let open = self.opens.get(open)?.opened.ok_or(Errno::BADF)?;
+        let (owner, waits) = (LockOwner(owner), false);
+        Ok((files, LockRequest { open, owner, bytes, lock, waits }))
+    }
+
+    /// Gives back all locks of an owner on an object.
+    pub(super) fn unlock_all(&self, number: u64, owner: u64) {
+        let Some(files) = self.open_files() else { return };
+        for open in self.locked.take(number, owner) {
+            let (bytes, lock) = ((0, u64::MAX), RangeLock::Free);
+            let owner = LockOwner(owner);
+            let request = LockRequest { open, owner, bytes, lock, waits: false };
+            match files.lock(&request) {
+                // The open, and its locks, may be closed already.
+                Ok(_) | Err(Status::BadHandle | Status::Stale) => {}
+                failed => {
+                    let failed = told(failed);
+                    tracing::warn!(?failed, "locks of a closed file may still be held");
+                }
+            }
+        }
+    }
+}

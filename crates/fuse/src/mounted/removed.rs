@@ -1,0 +1,130 @@
+//! Open files that lose their last name.
+//!
+//! A program may go on with a file that it has removed. The handle of such a file may be stale with
+//! an `Fs`, so that an open file keeps a hidden name until its last close, as with the NFS clients
+//! of all systems. A layer below that is told of opens ([`comity_vfs::OpenFiles`]) does this
+//! itself, or its server does: a name that is hidden here would be visible to its other clients
+//! without need.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use comity_vfs::{Attr, Cred, Disk, FileType, Handle, Name, Node};
+use rustix::io::{self, Errno};
+
+use super::Mounted;
+use crate::callers::Requester;
+
+/// The beginning of hidden names.
+const HIDDEN: &str = ".comity-removed-";
+
+/// Tries to find a hidden name that is free.
+const TRIES: usize = 8;
+
+/// The hidden names of open files.
+#[derive(Debug, Default)]
+pub(super) struct Removed {
+    names: Mutex<HashMap<Handle, Vec<Hidden>>>,
+    next: AtomicU64,
+    random: RandomState,
+}
+
+/// A hidden name, and who is to remove it.
+#[derive(Debug)]
+struct Hidden {
+    dir: Handle,
+    name: String,
+    cred: Cred<Disk>,
+}
+
+impl Removed {
+    fn new_name(&self) -> String {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        format!("{HIDDEN}{:016x}", self.random.hash_one(number))
+    }
+
+    fn add(&self, node: Handle, hidden: Hidden) {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.entry(node).or_default().push(hidden);
+    }
+
+    fn take(&self, node: &Handle) -> Vec<Hidden> {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.remove(node).unwrap_or_default()
+    }
+}
+
+impl Mounted {
+    /// Hides a name that is to be removed, if its file is open and has no other. Returns whether it
+    /// did.
+    pub(super) fn hide_removed(
+        &self,
+        who: Requester,
+        cred: &Cred<Disk>,
+        (dir, name): (&Handle, Name<'_>),
+    ) -> io::Result<bool> {
+        let Some(node) = self.open_object(who, cred, (dir, name))? else { return Ok(false) };
+        for _ in 0..TRIES {
+            let hidden = self.removed.new_name();
+            let target = super::names::name(hidden.as_bytes())?;
+            if self.verb(who, || self.fs.lookup(cred, dir, target)) != Err(Errno::NOENT) {
+                continue;
+            }
+            self.verb(who, || self.fs.rename(cred, (dir, name), (dir, target)))?;
+            self.removed.add(node.handle, Hidden { dir: *dir, name: hidden, cred: cred.clone() });
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Gives an open file that a rename is going to replace a hidden name beside, if it has no
+    /// other. Where that cannot be done the file is replaced all the same.
+    pub(super) fn keep_replaced(
+        &self,
+        who: Requester,
+        cred: &Cred<Disk>,
+        source: (&Handle, Name<'_>),
+        target: (&Handle, Name<'_>),
+    ) -> io::Result<()> {
+        let Some(node) = self.open_object(who, cred, target)? else { return Ok(()) };
+        let same = self.fs.lookup(cred, source.0, source.1).map(|entry| entry.node.handle);
+        if same == Ok(node.handle) {
+            return Ok(());
+        }
+        let (hidden, dir) = (self.removed.new_name(), *target.0);
+        let name = super::names::name(hidden.as_bytes())?;
+        if self.verb(who, || self.fs.link(cred, &node.handle, &dir, name)).is_ok() {
+            self.removed.add(node.handle, Hidden { dir, name: hidden, cred: cred.clone() });
+        }
+        Ok(())
+    }
+
+    /// The object of a name, if it is open, can lose its last name and is not kept below.
+    fn open_object(
+        &self,
+        who: Requester,
+        cred: &Cred<Disk>,
+        (dir, name): (&Handle, Name<'_>),
+    ) -> io::Result<Option<Node<Disk>>> {
+        if self.open_files().is_some() || self.opens.is_empty() {
+            return Ok(None);
+        }
+        let Ok(found) = self.verb(who, || self.fs.lookup(cred, dir, name)) else { return Ok(None) };
+        let loses = |attr: &Attr<Disk>| attr.file_type != FileType::Directory && attr.links <= 1;
+        let is_open = self.inodes.opens(&found.node.handle) > 0;
+        Ok(Some(found.node).filter(|node| is_open && loses(&node.attr)))
+    }
+
+    /// Removes the hidden names of a file that was closed for the last time.
+    pub(super) fn remove_hidden(&self, node: &Handle) {
+        for Hidden { dir, name, cred } in self.removed.take(node) {
+            let removed = Name::new(name.as_bytes())
+                .and_then(|hidden| self.fs.remove(&cred, &dir, hidden).map(|_| ()));
+            if let Err(status) = removed {
+                tracing::warn!(%name, %status, "a removed file is left under a hidden name");
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Open files and directories, by the number that the kernel gives back with each request.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use comity_vfs::{Cred, Disk, Handle, OpenId};
+use rustix::io::Errno;
+
+use crate::limits::OPENS_MAX;
+
+/// An open file or directory.
+#[derive(Debug)]
+pub(crate) struct OpenFile {
+    /// The kernel's number of the object.
+    pub(crate) number: u64,
+    /// The object.
+    pub(crate) handle: Handle,
+    /// The caller that opened it: it reads and writes with these rights from then on.
+    pub(crate) cred: Cred<Disk>,
+    /// The open at the server, if there is a server.
+    pub(crate) opened: Option<OpenId>,
+    /// Something was written through it since the last flush.
+    pub(crate) unflushed: AtomicBool,
+}
+
+/// All that are open.
+#[derive(Debug, Default)]
+pub(crate) struct Opens {
+    files: RwLock<HashMap<u64, Arc<OpenFile>>>,
+    next: AtomicU64,
+}
+
+impl Opens {
+    /// Adds one; returns its number.
+    ///
+    /// # Errors
+    /// [`Errno::NFILE`] if there are too many.
+    pub(crate) fn insert(&self, file: OpenFile) -> Result<u64, Errno> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
+        if files.len() >= OPENS_MAX {
+            return Err(Errno::NFILE);
+        }
+        files.insert(number, Arc::new(file));
+        Ok(number)
+    }
+
+    /// The one of this number.
+    ///
+    /// # Errors
+    /// [`Errno::BADF`] if there is none.
+    pub(crate) fn get(&self, number: u64) -> Result<Arc<OpenFile>, Errno> {
+        let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
+        files.get(&number).cloned().ok_or(Errno::BADF)
+    }
+
+    /// Takes one out.
+    pub(crate) fn remove(&self, number: u64) -> Option<Arc<OpenFile>> {
+        self.files.write().unwrap_or_else(PoisonError::into_inner).remove(&number)
+    }
+
+    /// Returns whether nothing is open.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+}

@@ -1,0 +1,201 @@
+//! Opens, locks and delegations of a layer below that holds them at a server.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use comity_vfs::{Cred, Disk, Fs, Gid, Handle, Name, OpenEvent, Uid};
+use rustix::fs::{FlockOperation, fcntl_lock, flock};
+
+use common::open_files::WithOpens;
+use common::{Fixture, can_mount, kept, memory, mount};
+
+/// The file that a child of a test locks.
+const LOCKS: &str = "COMITY_TEST_LOCKS";
+
+fn mounted() -> (Fixture, Arc<WithOpens>) {
+    let below = WithOpens::new(memory());
+    (mount(below.clone(), kept(Duration::ZERO)), below)
+}
+
+fn root() -> Cred<Disk> {
+    Cred::new(Uid::new(0), Gid::new(0))
+}
+
+fn handle(fs: &dyn Fs, name: &str) -> Handle {
+    fs.lookup(&root(), &fs.root(), Name::new(name.as_bytes()).unwrap()).unwrap().node.handle
+}
+
+/// Waits for something that happens soon.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let seen = (0..2_000).any(|_| {
+        thread::sleep(Duration::from_millis(5));
+        holds()
+    });
+    assert!(seen, "{what}");
+}
+
+fn lockable(path: &Path) -> File {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap()
+}
+
+/// This program as another process, which locks a file and says so.
+fn child(path: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "the_child_of_a_test_locks_a_file", "--nocapture"])
+        .env(LOCKS, path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn the_child_of_a_test_locks_a_file() {
+    let Some(path) = std::env::var_os(LOCKS) else { return };
+    let file = lockable(Path::new(&path));
+    let tried = fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive);
+    println!("tried: {}", if tried.is_ok() { "locked" } else { "denied" });
+    fcntl_lock(&file, FlockOperation::LockExclusive).unwrap();
+    println!("waited: locked");
+    // The lock is held until the parent closes the pipe.
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+}
+
+/// The next line of a child that begins like this.
+fn line(lines: &mut impl BufRead, start: &str) -> String {
+    let mut line = String::new();
+    while !line.contains(start) {
+        line.clear();
+        assert!(lines.read_line(&mut line).unwrap() > 0, "no line {start}");
+    }
+    line.trim_end().to_owned()
+}
+
+#[test]
+fn a_process_waits_for_the_lock_of_another() {
+    if !can_mount() {
+        return;
+    }
+    let (mounted, _below) = mounted();
+    let path = mounted.dir.join("file");
+    let file = lockable(&path);
+    fcntl_lock(&file, FlockOperation::LockExclusive).unwrap();
+    let mut child = child(&path);
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    assert!(line(&mut lines, "tried").ends_with("denied"));
+    fcntl_lock(&file, FlockOperation::Unlock).unwrap();
+    line(&mut lines, "waited: locked");
+    assert!(fcntl_lock(&file, FlockOperation::NonBlockingLockShared).is_err());
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    // The locks of a process that has ended are gone.
+    until("the lock is free", || {
+        fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+    });
+}
+
+#[test]
+fn a_process_that_waits_for_a_lock_can_be_killed() {
+    if !can_mount() {
+        return;
+    }
+    let (mounted, below) = mounted();
+    let path = mounted.dir.join("file");
+    let file = lockable(&path);
+    fcntl_lock(&file, FlockOperation::LockExclusive).unwrap();
+    let mut child = child(&path);
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    line(&mut lines, "tried");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("its open is closed", || below.open_count() == 1);
+}
+
+#[test]
+fn locks_of_flock_are_forwarded_and_end_with_the_file() {
+    if !can_mount() {
+        return;
+    }
+    let (mounted, _below) = mounted();
+    let path = mounted.dir.join("file");
+    let (one, other) = (lockable(&path), lockable(&path));
+    flock(&one, FlockOperation::LockExclusive).unwrap();
+    assert!(flock(&other, FlockOperation::NonBlockingLockShared).is_err());
+    drop(one);
+    until("the lock is free", || flock(&other, FlockOperation::NonBlockingLockShared).is_ok());
+}
+
+#[test]
+fn a_close_makes_what_was_written_stable_and_is_told() {
+    if !can_mount() {
+        return;
+    }
+    let (mounted, below) = mounted();
+    let path = mounted.dir.join("file");
+    fs::write(&path, "data").unwrap();
+    assert_eq!(*below.calls.lock().unwrap(), ["commit"]);
+    until("the file is closed", || below.open_count() == 0);
+    fs::read(&path).unwrap();
+    until("the file is closed again", || below.open_count() == 0);
+    assert_eq!(*below.calls.lock().unwrap(), ["commit"], "nothing was written");
+}
+
+#[test]
+fn what_the_kernel_keeps_of_a_delegated_file_goes_before_the_delegation() {
+    if !can_mount() {
+        return;
+    }
+    let (mounted, below) = mounted();
+    let path = mounted.dir.join("file");
+    fs::write(&path, "one").unwrap();
+    let node = handle(below.as_ref(), "file");
+    below.delegated.lock().unwrap().push(node);
+    let file = File::open(&path).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+    // A read makes the kernel forget the access time, and with that the attributes.
+    assert_eq!(file.metadata().unwrap().len(), 3);
+    below.write(&root(), &node, 0, b"two and more").unwrap();
+    assert_eq!(file.metadata().unwrap().len(), 3, "the attributes are kept");
+    below.events.lock().unwrap().push_back(OpenEvent::Recalled { node, is_truncated: false });
+    until("the delegation is returned", || {
+        below.calls.lock().unwrap().contains(&"return_delegation")
+    });
+    assert_eq!(file.metadata().unwrap().len(), 12);
+    assert_eq!(std::io::read_to_string(&file).unwrap(), "two and more");
+}
+
+/// In libfuse (issue 341) and hf-mount (156) processes hung for good this way.
+#[test]
+fn recalls_while_a_file_is_read_do_not_hang() {
+    if !can_mount() {
+        return;
+    }
+    let (mounted, below) = mounted();
+    let path = mounted.dir.join("file");
+    fs::write(&path, vec![1; 4 << 20]).unwrap();
+    let node = handle(below.as_ref(), "file");
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let readers: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| (0..30).for_each(|_| drop(fs::read(&path).unwrap()))))
+            .collect();
+        scope.spawn(|| {
+            while !done.load(Ordering::Acquire) {
+                let event = OpenEvent::Recalled { node, is_truncated: false };
+                below.events.lock().unwrap().push_back(event);
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+        done.store(true, Ordering::Release);
+    });
+}

@@ -1,0 +1,159 @@
+//! Finds out which directories an object lies below, now.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use comity_vfs::{Cred, Disk, FileKey, Fs, Gid, Handle, Name, Result, Status, Uid};
+use quick_cache::sync::Cache;
+
+use crate::limits::{DECISION_MILLISECONDS, DEPTH_MAX, DIRECTORIES_PER_FILE_MAX, PLACES_MAX};
+use crate::{Moment, ObjectId};
+
+/// The places of objects. Of a directory the file system knows the one above it. Of a file it may
+/// know none: the places where clients met it are remembered, and looked at again before they
+/// count.
+pub struct Ancestry {
+    above: Cache<FileKey, Above>,
+    met: Cache<FileKey, Arc<[Place]>>,
+    /// Counts moves between directories: places that were found out before are not trusted.
+    moves: AtomicU64,
+}
+
+/// The directories right above an object, and until when that counts.
+#[derive(Clone)]
+struct Above {
+    directories: Arc<[Handle]>,
+    until: Moment,
+    moves: u64,
+}
+
+/// A name in a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    dir: Handle,
+    name: Box<[u8]>,
+}
+
+/// A file system and the key of its objects.
+#[derive(Clone, Copy)]
+pub struct Tree<'a> {
+    /// The file system.
+    pub fs: &'a dyn Fs,
+    /// The key of an object of it.
+    pub key: &'a dyn Fn(&Handle) -> FileKey,
+}
+
+impl Default for Ancestry {
+    fn default() -> Self {
+        let (above, met) = (Cache::new(PLACES_MAX), Cache::new(PLACES_MAX));
+        Self { above, met, moves: AtomicU64::new(0) }
+    }
+}
+
+impl Ancestry {
+    /// The number of moves so far. What was decided at another number is decided anew.
+    pub fn moves(&self) -> u64 {
+        self.moves.load(Ordering::Acquire)
+    }
+
+    /// Counts a move between two directories. To be called before it is made and after it.
+    pub fn moved(&self) {
+        self.moves.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Remembers a name by which a client met an object.
+    pub fn met(&self, file: &FileKey, dir: &Handle, name: &[u8]) {
+        let known = self.met.get(file).unwrap_or_default();
+        let is_place = |place: &Place| place.dir == *dir && *place.name == *name;
+        if known.iter().any(is_place) {
+            return;
+        }
+        let place = Place { dir: *dir, name: name.into() };
+        let others = known.iter().take(DIRECTORIES_PER_FILE_MAX - 1).cloned();
+        self.met.insert(*file, std::iter::once(place).chain(others).collect());
+        self.above.remove(file);
+    }
+
+    /// The ids of all directories above an object up to the root of its file system; none if the
+    /// object does not lie below the root, or nobody knows where it lies.
+    ///
+    /// # Errors
+    /// [`Status::Stale`] if the object is gone; [`Status`].
+    pub fn within(&self, tree: Tree<'_>, object: &Handle, now: Moment) -> Result<Vec<ObjectId>> {
+        let root = tree.fs.root();
+        let mut ids = Vec::new();
+        if *object == root {
+            return Ok(ids);
+        }
+        for dir in self.directories(tree, object, now)?.iter() {
+            if let Some(chain) = self.chain(tree, dir, now)? {
+                ids.extend(chain.into_iter().map(ObjectId));
+            }
+        }
+        Ok(ids)
+    }
+
+    /// A directory and all directories above it; `None` if the way up does not end at the root.
+    fn chain(&self, tree: Tree<'_>, dir: &Handle, now: Moment) -> Result<Option<Vec<Handle>>> {
+        let (root, mut chain) = (tree.fs.root(), vec![*dir]);
+        let mut here = *dir;
+        while here != root {
+            if chain.len() >= DEPTH_MAX {
+                return Ok(None);
+            }
+            let above = match self.directories(tree, &here, now) {
+                // Somebody moved the directory out of the tree.
+                Err(Status::Stale) => return Ok(None),
+                above => above?,
+            };
+            let Some(parent) = above.first().filter(|parent| **parent != here) else {
+                return Ok(None);
+            };
+            here = *parent;
+            chain.push(here);
+        }
+        Ok(Some(chain))
+    }
+
+    /// The directories right above an object.
+    fn directories(&self, tree: Tree<'_>, object: &Handle, now: Moment) -> Result<Arc<[Handle]>> {
+        let (file, moves) = ((tree.key)(object), self.moves());
+        if let Some(above) = self.above.get(&file)
+            && now < above.until
+            && above.moves == moves
+        {
+            return Ok(above.directories);
+        }
+        let directories: Arc<[Handle]> = match tree.fs.parent(&server(), object) {
+            Ok(parent) => [parent.handle].into(),
+            Err(Status::NotDir) => self.places_of(tree.fs, &file)?.into(),
+            Err(why) => return Err(why),
+        };
+        let until = now.after_milliseconds(DECISION_MILLISECONDS);
+        self.above.insert(file, Above { directories: Arc::clone(&directories), until, moves });
+        Ok(directories)
+    }
+
+    /// The directories in which a file has a name now, as far as that is known.
+    fn places_of(&self, fs: &dyn Fs, file: &FileKey) -> Result<Vec<Handle>> {
+        let mut found = fs.directories_of(&file.handle)?;
+        found.truncate(DIRECTORIES_PER_FILE_MAX);
+        for place in self.met.get(file).iter().flat_map(|places| places.iter()) {
+            if !found.contains(&place.dir) && is_there(fs, place, &file.handle) {
+                found.push(place.dir);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Returns whether an object still has a name.
+fn is_there(fs: &dyn Fs, place: &Place, object: &Handle) -> bool {
+    let entry = Name::new(&place.name).and_then(|name| fs.lookup(&server(), &place.dir, name));
+    entry.is_ok_and(|entry| entry.node.handle == *object)
+}
+
+/// The ids of the server, to which nothing is closed.
+fn server() -> Cred<Disk> {
+    Cred::new(Uid::new(0), Gid::new(0))
+}

@@ -1,0 +1,118 @@
+//! Questions to KeyNote about one operation.
+
+use std::sync::Arc;
+
+use comity_keys::PublicKey;
+use comity_vfs::Handle;
+
+use crate::caller::KeyCaller;
+use crate::held::Held;
+use crate::{Moment, ObjectId, Operation, Revocations};
+use comity_keynote::{Attributes, Exhausted, Principal, Query, Rights, Validity};
+
+/// A question: may this key do this to that object now. It has the action attributes that
+/// conditions of credentials may ask for.
+pub(crate) struct Question<'a> {
+    pub(crate) caller: &'a KeyCaller,
+    pub(crate) operation: Operation,
+    pub(crate) now: Moment,
+    export: &'a str,
+    /// The object, and behind it the directories that it lies below.
+    objects: Vec<ObjectId>,
+    object: String,
+    within: String,
+    now_text: String,
+    address: String,
+}
+
+impl<'a> Question<'a> {
+    pub(crate) fn new(
+        caller: &'a KeyCaller,
+        export: &'a str,
+        object: &Handle,
+        within: &[ObjectId],
+        operation: Operation,
+        now: Moment,
+    ) -> Self {
+        let object = ObjectId(*object);
+        let objects: Vec<_> = std::iter::once(object).chain(within.iter().copied()).collect();
+        let ids: Vec<_> = within.iter().map(ToString::to_string).collect();
+        Self {
+            caller,
+            operation,
+            now,
+            export,
+            objects,
+            object: object.to_string(),
+            within: ids.join(" "),
+            now_text: now.to_string(),
+            address: caller.address.to_string(),
+        }
+    }
+
+    /// The id of the object.
+    pub(crate) fn object_text(&self) -> &str {
+        &self.object
+    }
+
+    /// The object, and behind it the directories that it lies below.
+    pub(crate) fn objects(&self) -> &[ObjectId] {
+        &self.objects
+    }
+}
+
+/// The credentials that were not revoked, for the rights of one account.
+pub(crate) fn usable<'m>(
+    candidates: &[&'m Arc<Held>],
+    revocations: &Revocations,
+    root: &PublicKey,
+) -> Vec<&'m Arc<Held>> {
+    let revoked = |key: &PublicKey| revocations.has_key(key, Some(root));
+    let is_usable = |held: &&&Arc<Held>| {
+        !revocations.has_credential(&held.digest())
+            && !revoked(held.signer())
+            && !held.licensees.iter().flatten().any(revoked)
+    };
+    candidates.iter().filter(is_usable).copied().collect()
+}
+
+/// The rights that an account's grants give, and until when that holds at the longest.
+pub(crate) fn rights(
+    usable: &[&Arc<Held>],
+    root: &PublicKey,
+    question: &Question<'_>,
+) -> (Rights, Moment) {
+    let requesters = [Principal::Key(question.caller.key)];
+    let query = Query { requesters: &requesters, attributes: question };
+    let assertions = usable.iter().map(|held| held.assertion.prepared());
+    match query.rights(assertions) {
+        Ok(found) => (found.value(&Principal::Key(*root)), moment(found.validity(), question.now)),
+        // Nothing follows from credentials that take too much work.
+        Err(Exhausted) => (Rights::NONE, Moment::NEVER),
+    }
+}
+
+/// The moment until which a result holds. A text that is no moment is taken for the next one.
+fn moment(validity: &Validity, now: Moment) -> Moment {
+    match validity {
+        Validity::Unlimited => Moment::NEVER,
+        Validity::Until(text) => text.parse().unwrap_or(now),
+        Validity::Now => now,
+    }
+}
+
+impl Attributes for Question<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        Some(match name {
+            "app_domain" => "Comity",
+            "export" => self.export,
+            "object" => &self.object,
+            "within" => &self.within,
+            "operation" => self.operation.name(),
+            "now" => &self.now_text,
+            "requester" => &self.caller.name,
+            "address" => &self.address,
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,260 @@
+//! The server's memory of grants, shared by all connections.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use comity_keys::PublicKey;
+use comity_vfs::{Handle, Result};
+use quick_cache::sync::Cache;
+
+use crate::accounts::{Account, Accounts};
+use crate::ancestry::Ancestry;
+use crate::caller::KeyCaller;
+use crate::evaluate::{self, Question};
+use crate::held::Held;
+use crate::limits::{DECISION_MILLISECONDS, DECISIONS_DEFAULT, DECISIONS_MAX, SUBMISSIONS_MAX};
+use crate::memory::{ListedCredential, Memory};
+use crate::record::{Medium, MediumError, Record, Recovered};
+use crate::scene::Scene;
+use crate::{Moment, ObjectId, Operation};
+
+/// Tells the moment by a clock that is never set back, see [`crate::RightsClock`].
+pub type TellMoment = Box<dyn Fn() -> Moment + Send + Sync>;
+
+/// The knowledge by which something was decided: the number of changes of credentials and
+/// accounts, and that of moves between directories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct KnownState {
+    epoch: u64,
+    moves: u64,
+}
+
+/// The grants of a server: the keys of accounts, the credentials that were submitted, and what was
+/// revoked.
+pub struct Grants {
+    clock: TellMoment,
+    medium: Box<dyn Medium>,
+    broken: AtomicBool,
+    decisions: usize,
+    accounts: RwLock<Arc<Accounts>>,
+    pub(crate) memory: RwLock<Memory>,
+    ancestry: Ancestry,
+    epoch: AtomicU64,
+    /// Keys that have lost rights since they were asked for.
+    ended: Mutex<Vec<PublicKey>>,
+    /// The outcome of the last submission of a key.
+    submissions: Cache<PublicKey, Arc<str>>,
+}
+
+impl Grants {
+    /// Makes a memory of what an earlier server stored. Credentials that give nothing any more, or
+    /// cannot be read, are left out.
+    #[must_use]
+    pub fn new(clock: TellMoment, medium: Box<dyn Medium>, recovered: Recovered) -> Self {
+        let mut memory = Memory::default();
+        for (revoked, until) in recovered.revoked {
+            memory.revocations.insert(revoked, until);
+        }
+        for (holder, text) in recovered.held {
+            if let Ok(held) = Held::read(&text) {
+                // A credential that does not fit now did not fit when it was stored either.
+                let _ = memory.insert(holder, &Arc::new(held));
+            }
+        }
+        Self {
+            clock,
+            medium,
+            broken: AtomicBool::new(false),
+            decisions: DECISIONS_DEFAULT,
+            accounts: RwLock::default(),
+            memory: RwLock::new(memory),
+            ancestry: Ancestry::default(),
+            epoch: AtomicU64::new(1),
+            ended: Mutex::default(),
+            submissions: Cache::new(SUBMISSIONS_MAX),
+        }
+    }
+
+    /// The same with so many decisions kept for each key, at most [`DECISIONS_MAX`].
+    #[must_use]
+    pub fn keeping(self, decisions: usize) -> Self {
+        Self { decisions: decisions.clamp(1, DECISIONS_MAX), ..self }
+    }
+
+    /// The moment now.
+    pub fn now(&self) -> Moment {
+        (self.clock)()
+    }
+
+    /// The accounts that keys are bound to.
+    pub fn accounts(&self) -> Arc<Accounts> {
+        Arc::clone(&self.accounts.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The number of changes of accounts and credentials so far.
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Puts other accounts in force at once.
+    pub fn bind(&self, accounts: Accounts) {
+        *self.accounts.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(accounts);
+        self.changed();
+        let holders: Vec<_> = self.read().holders().map(|(key, _)| *key).collect();
+        self.lost(holders);
+    }
+
+    /// The keys that hold credentials.
+    pub fn holders(&self) -> Vec<PublicKey> {
+        self.read().holders().map(|(key, _)| *key).collect()
+    }
+
+    /// Returns whether credentials are held for a key.
+    pub fn is_holder(&self, key: &PublicKey) -> bool {
+        self.read().of(key).is_some()
+    }
+
+    /// Finds out which directories objects lie below.
+    pub const fn ancestry(&self) -> &Ancestry {
+        &self.ancestry
+    }
+
+    /// Keys that have lost rights since this was asked last: what they opened is looked at again.
+    pub fn poll_ended(&self) -> Vec<PublicKey> {
+        std::mem::take(&mut *self.ended.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The outcome of the last submission of a key, if that is remembered.
+    pub fn last_submission(&self, key: &PublicKey) -> Option<Arc<str>> {
+        self.submissions.get(key)
+    }
+
+    pub(crate) fn set_last_submission(&self, key: PublicKey, text: String) {
+        self.submissions.insert(key, text.into());
+    }
+
+    pub(crate) fn version(&self) -> KnownState {
+        KnownState { epoch: self.epoch(), moves: self.ancestry.moves() }
+    }
+
+    pub(crate) const fn decisions_kept(&self) -> usize {
+        self.decisions
+    }
+
+    /// Puts records on stable storage. After a failure all that is known is stored anew before
+    /// anything else.
+    pub(crate) fn save(
+        &self,
+        memory: &Memory,
+        records: &[Record],
+    ) -> std::result::Result<(), MediumError> {
+        if self.broken.load(Ordering::Acquire) {
+            let known = memory.records().into_iter().chain([Record::Seen(self.now())]);
+            self.medium.replace(&known.collect::<Vec<_>>())?;
+            self.broken.store(false, Ordering::Release);
+        }
+        let stored = self.medium.store(records);
+        self.broken.store(stored.is_err(), Ordering::Release);
+        stored
+    }
+
+    /// Makes all decisions of before void.
+    pub(crate) fn changed(&self) {
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn lost(&self, keys: impl IntoIterator<Item = PublicKey>) {
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        for key in keys {
+            if !ended.contains(&key) {
+                ended.push(key);
+            }
+        }
+    }
+
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Memory> {
+        self.memory.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Memory> {
+        self.memory.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The objects that the credentials of a key speak of, so many at most.
+    pub(crate) fn objects_of(&self, key: &PublicKey, most: usize) -> Vec<ObjectId> {
+        let memory = self.read();
+        memory.of(key).iter().flat_map(|set| set.objects()).copied().take(most).collect()
+    }
+
+    /// The account by whose grants a key may do an operation, and until when that holds.
+    ///
+    /// # Errors
+    /// [`comity_vfs::Status`] if it cannot be found out what the object lies below.
+    pub(crate) fn grantor(
+        &self,
+        caller: &KeyCaller,
+        scene: &Scene<'_>,
+        object: &Handle,
+        operation: Operation,
+        now: Moment,
+    ) -> Result<(Option<Arc<Account>>, Moment)> {
+        let until = now.after_milliseconds(DECISION_MILLISECONDS);
+        if !self.is_holder(&caller.key) {
+            return Ok((None, until));
+        }
+        let within = self.ancestry.within(scene.tree, object, now)?;
+        let question = Question::new(caller, scene.path, object, &within, operation, now);
+        Ok(self.first_grantor(&question, until))
+    }
+
+    /// The first account whose grants allow what is asked for, and until when that holds.
+    fn first_grantor(
+        &self,
+        question: &Question<'_>,
+        mut until: Moment,
+    ) -> (Option<Arc<Account>>, Moment) {
+        let (accounts, memory) = (self.accounts(), self.read());
+        let candidates = candidates(&memory, question);
+        for root in roots(&candidates, &accounts) {
+            let usable = evaluate::usable(&candidates, &memory.revocations, root);
+            let (rights, holds_until) = evaluate::rights(&usable, root, question);
+            until = until.min(holds_until);
+            if question.operation.is_allowed(rights) {
+                return (accounts.get(root).cloned(), until);
+            }
+        }
+        (None, until)
+    }
+
+    /// The credentials that a key holds.
+    pub fn held_by(&self, key: &PublicKey) -> Vec<ListedCredential> {
+        let memory = self.read();
+        let held = memory.of(key).into_iter().flat_map(|set| set.iter());
+        held.map(|held| memory.listed(*key, held)).collect()
+    }
+
+    /// The credentials that a key signed.
+    pub fn signed_by(&self, key: &PublicKey) -> Vec<ListedCredential> {
+        let memory = self.read();
+        memory.signed_by(key).map(|(holder, held)| memory.listed(*holder, held)).collect()
+    }
+}
+
+/// The credentials that may have a part in the answer.
+pub(crate) fn candidates<'m>(memory: &'m Memory, question: &'m Question<'_>) -> Vec<&'m Arc<Held>> {
+    let Some(set) = memory.of(&question.caller.key) else { return Vec::new() };
+    let mut found: Vec<_> =
+        set.about(question.objects()).filter(|held| question.now < held.until).collect();
+    found.sort_by_key(|held| Arc::as_ptr(held));
+    found.dedup_by_key(|held| Arc::as_ptr(held));
+    found
+}
+
+/// The signers of credentials who have an account, in the order of their keys.
+pub(crate) fn roots<'m>(candidates: &[&'m Arc<Held>], accounts: &Accounts) -> Vec<&'m PublicKey> {
+    let signers = candidates.iter().map(|held| held.signer());
+    let mut roots: Vec<_> = signers.filter(|key| accounts.get(key).is_some()).collect();
+    roots.sort();
+    roots.dedup();
+    roots
+}

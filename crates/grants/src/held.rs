@@ -1,0 +1,189 @@
+//! The credentials that are held for one key, found by the objects they speak of.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use comity_keynote::{
+    AssertionDigest, Need, NeededValue, Principal, SignedAssertion, UnverifiedReason,
+};
+use comity_keys::PublicKey;
+
+use crate::limits::{CREDENTIAL_BYTES_PER_KEY_MAX, CREDENTIALS_PER_KEY_MAX};
+use crate::record::Record;
+use crate::{Moment, ObjectId};
+
+/// A credential that was verified, and what it says that a table needs to know.
+#[derive(Debug)]
+pub struct Held {
+    /// The credential.
+    pub assertion: SignedAssertion,
+    /// The keys that it names; `None` if it names everybody, or others in some queries.
+    pub licensees: Option<Vec<PublicKey>>,
+    /// The objects that it can give rights to or below; `None` if that cannot be told.
+    pub objects: Option<Vec<ObjectId>>,
+    /// When it gives nothing any more by itself; [`Moment::NEVER`] if that cannot be told.
+    pub until: Moment,
+}
+
+impl Held {
+    /// Reads a credential and verifies its signature.
+    ///
+    /// # Errors
+    /// The fault of the text, or the reason why its signature does not count.
+    pub fn read(text: &str) -> Result<Self, UnverifiedReason> {
+        let assertion = SignedAssertion::parse(text)?;
+        let prepared = assertion.prepared();
+        let keys =
+            |names: Vec<&Principal>| names.iter().filter_map(|it| it.key()).copied().collect();
+        let licensees = prepared.licensees().map(keys);
+        let objects = objects(&assertion);
+        let until = end(&assertion);
+        Ok(Self { assertion, licensees, objects, until })
+    }
+
+    /// The key that signed it.
+    #[must_use]
+    pub const fn signer(&self) -> &PublicKey {
+        self.assertion.key()
+    }
+
+    /// The name by which it is revoked.
+    #[must_use]
+    pub const fn digest(&self) -> AssertionDigest {
+        *self.assertion.digest()
+    }
+
+    /// Returns whether it names a key, or everybody.
+    #[must_use]
+    pub fn names(&self, key: &PublicKey) -> bool {
+        self.licensees.as_ref().is_none_or(|licensees| licensees.contains(key))
+    }
+
+    /// The record by which it is stored for a key.
+    pub(crate) fn record(&self, holder: PublicKey) -> Record {
+        let text = self.assertion.text().to_owned();
+        Record::Held { holder, digest: self.digest(), text }
+    }
+}
+
+/// The objects of which one, or what lies below it, must be asked about for a credential to give
+/// anything; `None` if it may give something whatever is asked about.
+fn objects(assertion: &SignedAssertion) -> Option<Vec<ObjectId>> {
+    let needs = assertion.prepared().needs(&["object", "within"])?;
+    let object = |need: &Need<'_>| match need.value {
+        NeededValue::Whole(id) | NeededValue::Part(id) => id.parse().ok(),
+    };
+    needs.iter().map(object).collect()
+}
+
+/// The moment from which on a credential gives nothing.
+fn end(assertion: &SignedAssertion) -> Moment {
+    match assertion.prepared().last_moment() {
+        None => Moment::NEVER,
+        Some("") => Moment::default(),
+        // The credential may still give something in this very second.
+        Some(last) => {
+            last.parse().map_or(Moment::NEVER, |last: Moment| last.after_milliseconds(1_000))
+        }
+    }
+}
+
+/// The credentials that one key holds. A question about an object looks only at those that speak
+/// of this object or one above it, and at those of which nobody can tell.
+#[derive(Debug, Default)]
+pub(crate) struct HeldSet {
+    all: HashMap<AssertionDigest, Arc<Held>>,
+    by_object: HashMap<ObjectId, Vec<Arc<Held>>>,
+    general: Vec<Arc<Held>>,
+    bytes: usize,
+}
+
+/// Why a credential is not held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "there is no room for more credentials: a key may hold {CREDENTIALS_PER_KEY_MAX} of \
+     {CREDENTIAL_BYTES_PER_KEY_MAX} bytes together; drop some with `comity grants --drop`"
+)]
+pub struct Full;
+
+impl HeldSet {
+    /// Adds a credential; returns `false` if it is held already.
+    ///
+    /// # Errors
+    /// [`Full`].
+    pub(crate) fn insert(&mut self, held: &Arc<Held>) -> Result<bool, Full> {
+        let digest = held.digest();
+        if self.all.contains_key(&digest) {
+            return Ok(false);
+        }
+        let bytes = self.bytes + held.assertion.text().len();
+        if self.all.len() >= CREDENTIALS_PER_KEY_MAX || bytes > CREDENTIAL_BYTES_PER_KEY_MAX {
+            return Err(Full);
+        }
+        self.bytes = bytes;
+        self.all.insert(digest, Arc::clone(held));
+        match &held.objects {
+            Some(objects) => {
+                for object in objects {
+                    self.by_object.entry(*object).or_default().push(Arc::clone(held));
+                }
+            }
+            None => self.general.push(Arc::clone(held)),
+        }
+        Ok(true)
+    }
+
+    /// Takes a credential out, if it is held.
+    pub(crate) fn remove(&mut self, digest: &AssertionDigest) -> Option<Arc<Held>> {
+        let held = self.all.remove(digest)?;
+        self.bytes -= held.assertion.text().len();
+        let keep = |other: &Arc<Held>| !Arc::ptr_eq(other, &held);
+        for object in held.objects.iter().flatten() {
+            if let Some(list) = self.by_object.get_mut(object) {
+                list.retain(keep);
+                if list.is_empty() {
+                    self.by_object.remove(object);
+                }
+            }
+        }
+        if held.objects.is_none() {
+            self.general.retain(keep);
+        }
+        Some(held)
+    }
+
+    /// The credentials that may give rights to the first of these objects, which lies below the
+    /// others.
+    pub(crate) fn about<'a>(
+        &'a self,
+        objects: &'a [ObjectId],
+    ) -> impl Iterator<Item = &'a Arc<Held>> {
+        let found = objects.iter().filter_map(|object| self.by_object.get(object)).flatten();
+        self.general.iter().chain(found)
+    }
+
+    /// The objects that credentials speak of.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = &ObjectId> {
+        self.by_object.keys()
+    }
+
+    /// Returns whether a credential is held.
+    pub(crate) fn has(&self, digest: &AssertionDigest) -> bool {
+        self.all.contains_key(digest)
+    }
+
+    /// A credential by its digest.
+    pub(crate) fn get(&self, digest: &AssertionDigest) -> Option<&Arc<Held>> {
+        self.all.get(digest)
+    }
+
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Held>> {
+        self.all.values()
+    }
+
+    /// Returns whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+}

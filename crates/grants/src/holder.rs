@@ -1,0 +1,198 @@
+//! A key that holds credentials, at one address, and what was decided about it.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use comity_keys::PublicKey;
+use comity_vfs::{Cred, Disk, FileKey, Handle, Result};
+
+use crate::accounts::Account;
+use crate::caller::KeyCaller;
+use crate::grants::{Grants, KnownState};
+use crate::limits::GRANTORS_PER_KEY_MAX;
+use crate::scene::Scene;
+use crate::ways::{self, Ways};
+use crate::{Moment, Operation};
+
+/// A principal: a key without an account that acts by the rights granted to it.
+///
+/// Decisions are kept in a table of fixed size: each object has one place in it, so a decision
+/// that is known costs one load of an array.
+pub struct Holder {
+    grants: Arc<Grants>,
+    caller: KeyCaller,
+    decisions: Box<[Mutex<Decisions>]>,
+    grantors: [OnceLock<Arc<Account>>; GRANTORS_PER_KEY_MAX],
+    ways: Mutex<Ways>,
+}
+
+/// The decisions about one object.
+#[derive(Debug, Default)]
+struct Decisions {
+    object: Option<(u32, FileKey)>,
+    version: KnownState,
+    until: Moment,
+    passes: [Pass; Operation::ALL.len()],
+}
+
+/// A decision about one operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Pass {
+    /// Nothing is decided.
+    #[default]
+    Unknown,
+    /// The operation is not allowed.
+    Denied,
+    /// It is allowed under the ids of the grantor at this place.
+    Granted(u8),
+}
+
+impl Holder {
+    /// A key at an address, with no decision about it yet.
+    #[must_use]
+    pub fn new(grants: &Arc<Grants>, key: PublicKey, address: IpAddr) -> Self {
+        Self {
+            grants: Arc::clone(grants),
+            caller: KeyCaller::new(key, address),
+            decisions: (0..grants.decisions_kept()).map(|_| Mutex::default()).collect(),
+            grantors: [const { OnceLock::new() }; GRANTORS_PER_KEY_MAX],
+            ways: Mutex::default(),
+        }
+    }
+
+    /// The key.
+    #[must_use]
+    pub const fn key(&self) -> &PublicKey {
+        &self.caller.key
+    }
+
+    /// The key and its address.
+    #[must_use]
+    pub const fn caller(&self) -> &KeyCaller {
+        &self.caller
+    }
+
+    /// The grants that it acts by.
+    #[must_use]
+    pub const fn grants(&self) -> &Arc<Grants> {
+        &self.grants
+    }
+
+    /// The ids under which the key may do an operation to an object now; `None` if it may not.
+    ///
+    /// # Errors
+    /// [`comity_vfs::Status::Stale`] if the object is gone; [`comity_vfs::Status`] if it cannot be
+    /// found out what the object lies below.
+    pub fn pass(
+        &self,
+        scene: &Scene<'_>,
+        object: &Handle,
+        operation: Operation,
+    ) -> Result<Option<&Cred<Disk>>> {
+        self.grantor(scene, object, operation).map(|grantor| grantor.map(|it| &it.cred))
+    }
+
+    /// The account under whose ids the key may do an operation to an object now.
+    ///
+    /// # Errors
+    /// As for [`Holder::pass`].
+    pub fn grantor(
+        &self,
+        scene: &Scene<'_>,
+        object: &Handle,
+        operation: Operation,
+    ) -> Result<Option<&Account>> {
+        let (now, version) = (self.grants.now(), self.grants.version());
+        let file = (scene.number, (scene.tree.key)(object));
+        let at = operation as usize;
+        let known = self.slot(&file.1).map(|slot| slot.known(&file, version, now, at));
+        let decided = known.unwrap_or(Pass::Unknown);
+        let pass = match decided {
+            Pass::Unknown => {
+                let (pass, until) = self.decide(scene, object, operation, now)?;
+                if let Some(mut slot) = self.slot(&file.1) {
+                    slot.keep(file, version, until, (at, pass));
+                }
+                pass
+            }
+            pass => pass,
+        };
+        let Pass::Granted(place) = pass else { return Ok(None) };
+        Ok(self.grantors.get(usize::from(place)).and_then(OnceLock::get).map(|it| &**it))
+    }
+
+    /// Decides about an operation, and until when that holds.
+    fn decide(
+        &self,
+        scene: &Scene<'_>,
+        object: &Handle,
+        operation: Operation,
+        now: Moment,
+    ) -> Result<(Pass, Moment)> {
+        let (granted, until) = self.grants.grantor(&self.caller, scene, object, operation, now)?;
+        let leads = || match operation {
+            Operation::Look | Operation::Search | Operation::Read => self.way(scene, object, now),
+            _ => None,
+        };
+        let granted = granted.or_else(leads).and_then(|grantor| self.place_of(&grantor));
+        Ok((granted.map_or(Pass::Denied, Pass::Granted), until))
+    }
+
+    /// The account that has granted something to which a directory leads.
+    fn way(&self, scene: &Scene<'_>, dir: &Handle, now: Moment) -> Option<Arc<Account>> {
+        let file = (scene.tree.key)(dir);
+        let known = self.ways().known(scene.number, self.grants.version(), now);
+        let directories = match known {
+            Some(directories) => directories,
+            // The lock is not held while the file system is asked: others ask it meanwhile, too.
+            None => {
+                let found = Arc::new(ways::find(&self.grants, &self.caller, scene, now));
+                self.ways().keep(scene.number, self.grants.version(), now, &found);
+                found
+            }
+        };
+        directories.get(&file).cloned()
+    }
+
+    /// The place at which a grantor stands; `None` if there is no place left.
+    fn place_of(&self, grantor: &Arc<Account>) -> Option<u8> {
+        let is_here = |place: &OnceLock<_>| place.get_or_init(|| Arc::clone(grantor)) == grantor;
+        self.grantors.iter().position(is_here).map(|place| place as u8)
+    }
+
+    fn ways(&self) -> MutexGuard<'_, Ways> {
+        self.ways.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Decisions about a file are kept here, if any are kept.
+    fn slot(&self, file: &FileKey) -> Option<MutexGuard<'_, Decisions>> {
+        use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(file);
+        let slot = self.decisions.get((hash as usize).checked_rem(self.decisions.len())?)?;
+        Some(slot.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Decisions {
+    fn known(&self, file: &(u32, FileKey), version: KnownState, now: Moment, at: usize) -> Pass {
+        let holds = self.version == version && now < self.until;
+        let known = self.passes.get(at).filter(|_| holds && self.object.as_ref() == Some(file));
+        known.copied().unwrap_or(Pass::Unknown)
+    }
+
+    fn keep(
+        &mut self,
+        file: (u32, FileKey),
+        version: KnownState,
+        until: Moment,
+        (at, pass): (usize, Pass),
+    ) {
+        if self.version != version || self.object != Some(file) {
+            *self = Self { object: Some(file), version, until, ..Self::default() };
+        }
+        self.until = until.min(self.until);
+        if let Some(place) = self.passes.get_mut(at) {
+            *place = pass;
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The rights that people have handed on by keys.
+//!
+//! **Answers:** as which account does a key act, under whose ids may a key do an operation to an
+//! object now, and why; which credentials a key holds, what was revoked, and what of that must be
+//! remembered ([`Medium`]).
+//!
+//! **May not know:** the wire, exports and their rules, sockets, where records are kept.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
+
+mod accounts;
+mod ancestry;
+mod caller;
+mod evaluate;
+mod grants;
+mod held;
+mod holder;
+pub mod limits;
+mod memory;
+mod moment;
+mod object_id;
+mod operation;
+mod outcome;
+mod record;
+mod revocations;
+mod revoke;
+mod scene;
+mod submission;
+mod ways;
+mod why;
+
+pub use accounts::{Account, Accounts, BadLine, Binding};
+pub use ancestry::{Ancestry, Tree};
+pub use caller::KeyCaller;
+pub use grants::{Grants, TellMoment};
+pub use held::{Full, Held};
+pub use holder::Holder;
+pub use memory::ListedCredential;
+pub use moment::{Moment, NoMoment, RightsClock};
+pub use object_id::{NoObjectId, ObjectId};
+pub use operation::Operation;
+pub use outcome::Outcome;
+pub use record::{Medium, MediumError, Record, Recovered};
+pub use revocations::{Revocations, Revoked};
+pub use revoke::{Revocation, RevokeError, Revoker};
+pub use scene::Scene;
+pub use submission::{SubmitError, Submitted};

@@ -1,0 +1,87 @@
+use std::fmt;
+use std::str::FromStr;
+
+use comity_vfs::Handle;
+use comity_vfs::limits::HANDLE_BYTES_MAX;
+
+/// The id by which credentials name an object: an `x`, the bytes of its handle as hexadecimal
+/// digits, and a `z`. A handle has a generation, so that another object which gets the same inode
+/// number has another id. The letters at both ends are no digits, so no id is part of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ObjectId(pub Handle);
+
+/// A text that is no id of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no id of an object: expected x, pairs of hexadecimal digits, and z, as `comity id` prints"
+)]
+pub struct NoObjectId;
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("x")?;
+        self.0.bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        f.write_str("z")
+    }
+}
+
+impl FromStr for ObjectId {
+    type Err = NoObjectId;
+
+    fn from_str(text: &str) -> Result<Self, NoObjectId> {
+        let digits = text.strip_prefix('x').and_then(|text| text.strip_suffix('z'));
+        let digits = digits.ok_or(NoObjectId)?.as_bytes();
+        let (pairs, []) = digits.as_chunks::<2>() else { return Err(NoObjectId) };
+        if pairs.len() > HANDLE_BYTES_MAX {
+            return Err(NoObjectId);
+        }
+        let bytes: Option<Vec<u8>> = pairs.iter().map(byte).collect();
+        Handle::new(&bytes.ok_or(NoObjectId)?).map(Self).map_err(|_| NoObjectId)
+    }
+}
+
+/// The byte that a pair of lowercase hexadecimal digits spells.
+fn byte(pair: &[u8; 2]) -> Option<u8> {
+    let digit = |digit: u8| match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    };
+    Some(digit(pair[0])? << 4 | digit(pair[1])?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn an_id_is_read_as_it_is_written(bytes in proptest::collection::vec(any::<u8>(), 1..40)) {
+            let id = ObjectId(Handle::new(&bytes).unwrap());
+            prop_assert_eq!(id.to_string().parse(), Ok(id));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "x?[0-9a-fA-Fz]{0,9}z?") {
+            if let Ok(id) = text.parse::<ObjectId>() {
+                prop_assert_eq!(id.to_string(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn no_id_is_part_of_another() {
+        let id = |bytes: &[u8]| ObjectId(Handle::new(bytes).unwrap()).to_string();
+        assert!(!id(&[1, 2, 3]).contains(&id(&[1, 2])));
+        assert!(!id(&[1, 2, 3]).contains(&id(&[2, 3])));
+    }
+
+    #[test]
+    fn what_is_no_id_is_refused() {
+        let long = format!("x{}z", "00".repeat(10_000));
+        for text in ["", "x", "z", "xz", "x0z", "x0gz", "x00", "00z", "X00z", "x0Az", &long] {
+            assert_eq!(text.parse::<ObjectId>(), Err(NoObjectId), "{text:.20}");
+        }
+    }
+}

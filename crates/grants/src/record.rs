@@ -1,0 +1,63 @@
+use std::error::Error as StdError;
+
+use comity_keynote::AssertionDigest;
+use comity_keys::PublicKey;
+
+use crate::{Moment, Revoked};
+
+/// A change of what must outlive a restart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record {
+    /// A credential is held for a key.
+    Held {
+        /// The key whose session submitted it.
+        holder: PublicKey,
+        /// The digest of the credential.
+        digest: AssertionDigest,
+        /// Its text.
+        text: String,
+    },
+    /// A credential is held for a key no more.
+    Dropped {
+        /// The key.
+        holder: PublicKey,
+        /// The digest of the credential.
+        digest: AssertionDigest,
+    },
+    /// Something was revoked; it is remembered until then.
+    Revoked(Revoked, Moment),
+    /// A revocation is forgotten, because what it revoked has expired.
+    Forgotten(Revoked),
+    /// The clock has shown this moment, at which a right ended.
+    Seen(Moment),
+}
+
+/// Why a [`Medium`] could not store records.
+pub type MediumError = Box<dyn StdError + Send + Sync>;
+
+/// A place that keeps records on stable storage.
+pub trait Medium: Send + Sync {
+    /// Applies records in their order, all or none, and puts them on stable storage.
+    ///
+    /// # Errors
+    /// It is unknown then whether they are stored.
+    fn store(&self, records: &[Record]) -> Result<(), MediumError>;
+
+    /// Replaces all that is stored by `records`, on stable storage. After an error of
+    /// [`Medium::store`] nothing else is called until this has succeeded.
+    ///
+    /// # Errors
+    /// What was stored before is unchanged then.
+    fn replace(&self, records: &[Record]) -> Result<(), MediumError>;
+}
+
+/// All that an earlier server stored.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// The texts of credentials, and the keys they are held for.
+    pub held: Vec<(PublicKey, String)>,
+    /// Revocations, and until when they are remembered.
+    pub revoked: Vec<(Revoked, Moment)>,
+    /// The last moment that the clock is known to have shown.
+    pub seen: Moment,
+}

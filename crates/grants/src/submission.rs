@@ -1,0 +1,209 @@
+//! Credentials come in, and go.
+
+use std::sync::Arc;
+
+use comity_keynote::{AssertionDigest, UnverifiedReason};
+use comity_keys::PublicKey;
+
+use crate::Moment;
+use crate::grants::Grants;
+use crate::held::{Full, Held};
+use crate::limits::CREDENTIALS_PER_SUBMISSION_MAX;
+use crate::memory::Memory;
+use crate::outcome::Outcome;
+use crate::record::{MediumError, Record};
+
+/// A submitted credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Submitted {
+    /// Its digest, by which it can be revoked.
+    pub digest: AssertionDigest,
+    /// Its signer.
+    pub authorizer: PublicKey,
+    /// The outcome for it.
+    pub outcome: Outcome,
+}
+
+/// Why no credential of a submission is held.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmitError {
+    /// A text is no credential, or its signature is wrong.
+    #[error("credential {number}, which begins at line {line}: {why}")]
+    Credential {
+        /// The number of the credential in the submission, from 1.
+        number: usize,
+        /// The line of the submission at which it begins, from 1.
+        line: usize,
+        /// The fault.
+        why: UnverifiedReason,
+    },
+    /// There are none, or too many.
+    #[error("a submission has 1 to {CREDENTIALS_PER_SUBMISSION_MAX} credentials, this has {0}")]
+    Number(usize),
+    /// There is no room.
+    #[error(transparent)]
+    Full(#[from] Full),
+    /// The state folder cannot be written.
+    #[error("the credentials cannot be stored: {0}")]
+    Store(MediumError),
+}
+
+impl Grants {
+    /// Takes credentials for the key that submits them, one behind the other with empty lines
+    /// between. They are on stable storage when this returns.
+    ///
+    /// # Errors
+    /// [`SubmitError`]: then none of them is held.
+    pub fn submit(&self, holder: PublicKey, text: &str) -> Result<Vec<Submitted>, SubmitError> {
+        let credentials = read_all(text)?;
+        let (now, accounts) = (self.now(), self.accounts());
+        let mut memory = self.write();
+        let useful = memory.useful(&holder, &accounts, &credentials);
+        let (mut submitted, mut new) = (Vec::new(), Vec::new());
+        for (held, useful) in credentials.into_iter().zip(useful) {
+            let outcome = outcome(&memory, &holder, &held, useful, now);
+            let (digest, authorizer) = (held.digest(), *held.signer());
+            submitted.push(Submitted { digest, authorizer, outcome });
+            if outcome == Outcome::Held {
+                new.push(held);
+            }
+        }
+        self.hold(&mut memory, holder, &new)?;
+        drop(memory);
+        if !new.is_empty() {
+            self.changed();
+        }
+        Ok(submitted)
+    }
+
+    /// Takes credentials away from a key that holds them; returns how many there were.
+    ///
+    /// # Errors
+    /// [`SubmitError::Store`].
+    pub fn drop_held(
+        &self,
+        holder: &PublicKey,
+        digests: &[AssertionDigest],
+    ) -> Result<usize, SubmitError> {
+        let mut memory = self.write();
+        let is_held =
+            |digest: &&AssertionDigest| memory.of(holder).is_some_and(|set| set.has(digest));
+        let digests: Vec<_> = digests.iter().filter(is_held).copied().collect();
+        let dropped =
+            |digest: &AssertionDigest| Record::Dropped { holder: *holder, digest: *digest };
+        let records: Vec<_> = digests.iter().map(dropped).collect();
+        self.save(&memory, &records).map_err(SubmitError::Store)?;
+        for digest in &digests {
+            memory.remove(holder, digest);
+        }
+        drop(memory);
+        self.changed();
+        self.lost([*holder]);
+        Ok(digests.len())
+    }
+
+    /// Forgets what has ended by itself. To be called once a second. When a right has ended the
+    /// clock is put on stable storage, so that the right does not come back if the clock is set
+    /// back and the server starts anew.
+    ///
+    /// # Errors
+    /// The state folder cannot be written; the rights have ended all the same.
+    pub fn expire(&self) -> Result<(), MediumError> {
+        let now = self.now();
+        let mut memory = self.write();
+        let ended = memory.expire(now);
+        let forgotten = memory.revocations.expire(now);
+        if ended.is_empty() && forgotten.is_empty() {
+            return Ok(());
+        }
+        let dropped = ended.iter().map(|(holder, digest)| {
+            let (holder, digest) = (*holder, *digest);
+            Record::Dropped { holder, digest }
+        });
+        let forgotten = forgotten.into_iter().map(Record::Forgotten);
+        let records: Vec<_> = dropped.chain(forgotten).chain([Record::Seen(now)]).collect();
+        let saved = self.save(&memory, &records);
+        drop(memory);
+        self.changed();
+        self.lost(ended.into_iter().map(|(holder, _)| holder));
+        saved
+    }
+
+    fn hold(
+        &self,
+        memory: &mut Memory,
+        holder: PublicKey,
+        new: &[Arc<Held>],
+    ) -> Result<(), SubmitError> {
+        let mut inserted = Vec::new();
+        let mut insert = || -> Result<(), SubmitError> {
+            for held in new {
+                memory.insert(holder, held)?;
+                inserted.push(held.digest());
+            }
+            let records: Vec<_> = new.iter().map(|held| held.record(holder)).collect();
+            self.save(memory, &records).map_err(SubmitError::Store)
+        };
+        let outcome = insert();
+        if outcome.is_err() {
+            for digest in &inserted {
+                memory.remove(&holder, digest);
+            }
+        }
+        outcome
+    }
+}
+
+/// Reads the credentials of a submission.
+fn read_all(text: &str) -> Result<Vec<Arc<Held>>, SubmitError> {
+    let parts = parts(text);
+    if parts.is_empty() || parts.len() > CREDENTIALS_PER_SUBMISSION_MAX {
+        return Err(SubmitError::Number(parts.len()));
+    }
+    let read = |(at, (line, text)): (usize, &(usize, String))| {
+        let (number, line) = (at + 1, *line);
+        let held = Held::read(text).map(Arc::new);
+        held.map_err(|why| SubmitError::Credential { number, line, why })
+    };
+    parts.iter().enumerate().map(read).collect()
+}
+
+/// The parts of a text between empty lines, and the lines at which they begin.
+fn parts(text: &str) -> Vec<(usize, String)> {
+    let mut parts: Vec<(usize, String)> = Vec::new();
+    let mut is_open = false;
+    for (at, line) in text.lines().enumerate() {
+        if line.trim().is_empty() {
+            is_open = false;
+            continue;
+        }
+        match parts.last_mut().filter(|_| is_open) {
+            Some((_, part)) => part.push_str(line),
+            None => parts.push((at + 1, line.to_owned())),
+        }
+        is_open = true;
+        if let Some((_, part)) = parts.last_mut() {
+            part.push('\n');
+        }
+    }
+    parts
+}
+
+fn outcome(
+    memory: &Memory,
+    holder: &PublicKey,
+    held: &Held,
+    useful: Result<(), Outcome>,
+    now: Moment,
+) -> Outcome {
+    let digest = held.digest();
+    if memory.revocations.has_credential(&digest) {
+        Outcome::Revoked
+    } else if memory.of(holder).is_some_and(|set| set.has(&digest)) {
+        Outcome::Known
+    } else if held.until <= now {
+        Outcome::Ended
+    } else {
+        useful.err().unwrap_or(Outcome::Held)
+    }
+}

@@ -1,0 +1,20 @@
+/// The numbers that show that a hunt met what it looks for.
+#[derive(Default)]
+pub(crate) struct Tally {
+    /// Hidden objects.
+    pub(crate) hidden: usize,
+    /// Seeds in which an exception was met.
+    pub(crate) excepted: u64,
+    /// Ways upward from below a hidden directory.
+    pub(crate) buried: usize,
+}
+
+impl Tally {
+    /// Checks that a hunt over so many seeds was not for nothing.
+    pub(crate) fn assert_rich(&self, seeds: u64) {
+        let Self { hidden, excepted, buried } = *self;
+        assert!(hidden > 2 * seeds as usize, "{hidden} hidden objects: the hunt is for nothing");
+        assert!(excepted > seeds / 10, "the exceptions are never met");
+        assert!(buried > seeds as usize / 4, "nobody stands below a hidden directory");
+    }
+}

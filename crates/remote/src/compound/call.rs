@@ -1,0 +1,209 @@
+use std::sync::Arc;
+
+use comity_proto::nfs4::{
+    NfsFh4, PROGRAM, Sequence4args, Stateid4, Tag4, VERSION, operation as op, procedure,
+};
+use comity_vfs::OpenAccess;
+use comity_xdr::{Encode, Encoder, Opaque, RecordStart, Word};
+
+use super::owner::OpenOwner;
+use crate::rpc::begin_call;
+use crate::server_handle::ServerHandle;
+
+/// The state under which a file's data is read or changed: the delegation or the open of an owner.
+/// Its stateid is filled in when the request is sent, for it may change meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StateUse {
+    /// The file.
+    pub(crate) file: ServerHandle,
+    /// The open-owner.
+    pub(crate) owner: Arc<OpenOwner>,
+    /// The access that the state must include.
+    pub(crate) access: OpenAccess,
+    /// The purpose.
+    pub(crate) purpose: StatePurpose,
+}
+
+/// The purpose of showing state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StatePurpose {
+    /// Data is read or written: the file is opened if it is not open.
+    Data,
+    /// An attribute is set: state is shown if there is any.
+    Attribute,
+}
+
+/// A stateid that is to be filled in.
+#[derive(Debug, Clone)]
+pub(crate) struct StatePlace {
+    /// Its offset in the record.
+    pub(crate) at: usize,
+    /// The state.
+    pub(crate) state: StateUse,
+    /// The stateid that was filled in last.
+    pub(crate) shown: Stateid4,
+}
+
+/// A COMPOUND that is done in a slot of a session. Its record is whole but for the xid, the
+/// arguments of SEQUENCE and the stateids.
+#[derive(Debug)]
+pub(crate) struct CompoundRequest {
+    /// The record with its mark.
+    pub(crate) record: Vec<u8>,
+    /// The offset of the arguments of SEQUENCE.
+    pub(crate) sequence_at: usize,
+    /// The stateids.
+    pub(crate) places: Vec<StatePlace>,
+    /// The number of results, that of SEQUENCE included, from which on the request has changed
+    /// something, if it changes what must not be changed twice.
+    pub(crate) changed_from: Option<u32>,
+}
+
+/// Puts a COMPOUND together, operation by operation.
+#[derive(Debug)]
+pub(crate) struct CompoundCall {
+    encoder: Encoder,
+    start: RecordStart,
+    count: Word,
+    operations: u32,
+    sequence_at: usize,
+    places: Vec<StatePlace>,
+    changed_from: Option<u32>,
+}
+
+impl CompoundCall {
+    /// Begins a COMPOUND of a minor version under an AUTH_SYS credential.
+    pub(crate) fn new(minorversion: u32, credential: &[u8]) -> Self {
+        let (mut encoder, start, count) = begin(minorversion, credential);
+        encoder.value(&op::SEQUENCE);
+        let sequence_at = encoder.bytes().len();
+        encoder.value(&NO_SEQUENCE);
+        let (operations, places, changed_from) = (1, Vec::new(), None);
+        Self { encoder, start, count, operations, sequence_at, places, changed_from }
+    }
+
+    /// Adds an operation.
+    pub(crate) fn op(mut self, operation: u32, arguments: &impl Encode) -> Self {
+        self.encoder.value(&operation);
+        self.encoder.value(arguments);
+        self.operations += 1;
+        self
+    }
+
+    /// Adds an operation without arguments.
+    pub(crate) fn bare(self, operation: u32) -> Self {
+        self.op(operation, &())
+    }
+
+    /// Adds PUTFH.
+    pub(crate) fn on(self, handle: &ServerHandle) -> Self {
+        let handle: NfsFh4<'_> = Opaque(handle.bytes());
+        self.op(op::PUTFH, &handle)
+    }
+
+    /// Adds an operation whose arguments begin with a stateid that is filled in later.
+    pub(crate) fn stateful(
+        mut self,
+        operation: u32,
+        state: StateUse,
+        arguments: &impl Encode,
+    ) -> Self {
+        self.encoder.value(&operation);
+        self.operations += 1;
+        self.and_state(state, arguments)
+    }
+
+    /// Adds a stateid that is filled in later behind the last arguments, and further arguments.
+    pub(crate) fn and_state(mut self, state: StateUse, arguments: &impl Encode) -> Self {
+        let (at, shown) = (self.encoder.bytes().len(), Stateid4::ANONYMOUS);
+        self.places.push(StatePlace { at, state, shown });
+        self.encoder.value(&shown);
+        self.encoder.value(arguments);
+        self
+    }
+
+    /// Says that the last operation must not be done twice.
+    pub(crate) fn once(mut self) -> Self {
+        self.changed_from.get_or_insert(self.operations);
+        self
+    }
+
+    /// Returns the request.
+    pub(crate) fn finish(self) -> CompoundRequest {
+        let Self { mut encoder, start, count, operations, sequence_at, places, changed_from } =
+            self;
+        encoder.set(count, operations);
+        encoder.end_record(start);
+        let record = std::mem::take(encoder.bytes_mut());
+        CompoundRequest { record, sequence_at, places, changed_from }
+    }
+}
+
+/// Returns the record of a COMPOUND of one operation outside of any session.
+pub(crate) fn lone_operation(
+    minorversion: u32,
+    credential: &[u8],
+    operation: u32,
+    arguments: &impl Encode,
+) -> Vec<u8> {
+    let (mut encoder, start, count) = begin(minorversion, credential);
+    encoder.value(&operation);
+    encoder.value(arguments);
+    encoder.set(count, 1);
+    encoder.end_record(start);
+    std::mem::take(encoder.bytes_mut())
+}
+
+/// SEQUENCE before its slot is known.
+const NO_SEQUENCE: Sequence4args = Sequence4args {
+    sessionid: [0; 16],
+    sequenceid: 0,
+    slotid: 0,
+    highest_slotid: 0,
+    cachethis: false,
+};
+
+/// Begins the record of a COMPOUND, up to its operations, whose number is set later.
+fn begin(minorversion: u32, credential: &[u8]) -> (Encoder, RecordStart, Word) {
+    let (mut encoder, start) = begin_call((PROGRAM, VERSION, procedure::COMPOUND), credential);
+    let tag: Tag4<'_> = Opaque(b"");
+    encoder.value(&tag);
+    let count = encoder.word_behind(minorversion);
+    (encoder, start, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use comity_proto::nfs4::CompoundHead;
+    use comity_rpc::Call;
+    use comity_xdr::Decoder;
+
+    use super::*;
+
+    #[test]
+    fn a_request_is_a_call_whose_places_are_where_they_say() {
+        let file = ServerHandle::new(b"file").unwrap();
+        let owner = Arc::new(OpenOwner { id: 1, credential: Vec::new() });
+        let purpose = StatePurpose::Data;
+        let state = StateUse { file, owner, access: OpenAccess::Read, purpose };
+        let request = CompoundCall::new(2, b"\0\0\0\x01")
+            .on(&file)
+            .stateful(op::READ, state, &(7_u64))
+            .once()
+            .bare(op::GETATTR)
+            .finish();
+        let call = Call::parse(&request.record[4..]).unwrap();
+        assert_eq!((call.header.program, call.header.version), (PROGRAM, 4));
+        let mut decoder = Decoder::new(call.arguments);
+        let head: CompoundHead<'_> = decoder.value().unwrap();
+        assert_eq!((head.minorversion, head.operations), (2, 4));
+        assert_eq!(decoder.value::<u32>().unwrap(), op::SEQUENCE);
+        assert_eq!(request.record.len() - decoder.rest().len(), request.sequence_at);
+        assert_eq!(decoder.value::<Sequence4args>().unwrap(), NO_SEQUENCE);
+        assert_eq!(decoder.value::<u32>().unwrap(), op::PUTFH);
+        decoder.value::<NfsFh4<'_>>().unwrap();
+        assert_eq!(decoder.value::<u32>().unwrap(), op::READ);
+        assert_eq!(request.record.len() - decoder.rest().len(), request.places[0].at);
+        assert_eq!(request.changed_from, Some(3));
+    }
+}

@@ -1,0 +1,93 @@
+//! OPEN: its arguments, and what it grants.
+
+use comity_proto::nfs4::{
+    Fattr4, NfsFh4, Open4args, Open4resok, OpenClaim4, OpenDelegation4, Openflag4, StateOwner4,
+    Stateid4, open_result, operation as op, share,
+};
+use comity_vfs::{DelegationKind, OpenAccess};
+use comity_xdr::{Encode, Encoder, Opaque};
+
+use super::reply::{CompoundReply, OpFailure};
+use crate::server_handle::ServerHandle;
+
+/// The arguments of an OPEN. Nothing is denied to others.
+#[derive(Debug)]
+pub(crate) struct OpenArguments<'a> {
+    /// The number of the open-owner.
+    pub(crate) owner: u32,
+    /// The bits of the access.
+    pub(crate) access: u32,
+    /// True if a delegation is welcome.
+    pub(crate) wants_delegation: bool,
+    /// With or without creation.
+    pub(crate) how: Openflag4<'a>,
+    /// By what it is opened.
+    pub(crate) claim: OpenClaim4<'a>,
+}
+
+impl Encode for OpenArguments<'_> {
+    fn encode(&self, encoder: &mut Encoder) {
+        let wish =
+            if self.wants_delegation { share::WANT_NO_PREFERENCE } else { share::WANT_NO_DELEG };
+        let owner = self.owner.to_be_bytes();
+        encoder.value(&Open4args {
+            seqid: 0,
+            share_access: self.access | wish,
+            share_deny: 0,
+            // The session says which client it is (RFC 8881, 18.16.3).
+            owner: StateOwner4 { clientid: 0, owner: Opaque(&owner) },
+            openhow: self.how,
+            claim: self.claim,
+        });
+    }
+}
+
+/// The bits of `share_access`.
+pub(crate) const fn share_bits(access: OpenAccess) -> u32 {
+    match access {
+        OpenAccess::Read => share::READ,
+        OpenAccess::Write => share::WRITE,
+        OpenAccess::Both => share::BOTH,
+    }
+}
+
+/// The result of an OPEN.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpenResult {
+    /// The file, if it was opened by name.
+    pub(crate) file: Option<ServerHandle>,
+    /// The open's stateid.
+    pub(crate) stateid: Stateid4,
+    /// The delegation that came with it, and whether it is to be given back at once.
+    pub(crate) delegation: Option<(Stateid4, DelegationKind, bool)>,
+    /// True if the server tells when a lock that was waited for may be free.
+    pub(crate) notifies_locks: bool,
+}
+
+/// Reads the results of a COMPOUND of PUTFH and OPEN, or, with `by_name`, of PUTFH, SAVEFH,
+/// GETATTR, OPEN and GETFH. Others may follow.
+///
+/// # Errors
+/// [`OpFailure`]: nothing was opened.
+pub(crate) fn read_open(reply: &CompoundReply, by_name: bool) -> Result<OpenResult, OpFailure> {
+    let mut results = reply.results();
+    results.status(op::PUTFH)?;
+    if by_name {
+        results.status(op::SAVEFH)?;
+        results.next::<Fattr4<'_>>(op::GETATTR)?;
+    }
+    let opened: Open4resok<'_> = results.next(op::OPEN)?;
+    let file = if by_name {
+        let handle: NfsFh4<'_> = results.next(op::GETFH)?;
+        ServerHandle::new(handle.0)
+    } else {
+        None
+    };
+    let delegation = match opened.delegation {
+        OpenDelegation4::Read(read) => Some((read.stateid, DelegationKind::Read, read.recall)),
+        OpenDelegation4::Write(write) => Some((write.stateid, DelegationKind::Write, write.recall)),
+        OpenDelegation4::None | OpenDelegation4::NoneExt(_) => None,
+    };
+    let notifies_locks = opened.rflags & open_result::MAY_NOTIFY_LOCK != 0;
+    Ok(OpenResult { file, stateid: opened.stateid, delegation, notifies_locks })
+}

@@ -1,0 +1,68 @@
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Time since the machine was booted, sleep included: a lease passes while a laptop sleeps.
+pub(super) fn now() -> Duration {
+    let time = clock_gettime(ClockId::Boottime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Wakes the thread that keeps time.
+#[derive(Debug, Default)]
+pub(super) struct Alarm {
+    state: Mutex<AlarmState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct AlarmState {
+    at: Option<Duration>,
+    /// True if the thread is wanted whatever the time is.
+    is_wanted: bool,
+}
+
+impl Alarm {
+    /// Sets the time, if it is earlier than the one that is set.
+    pub(super) fn set(&self, at: Option<Duration>) {
+        let Some(at) = at else { return };
+        let mut state = self.lock();
+        if state.at.is_none_or(|set| at < set) {
+            state.at = Some(at);
+            drop(state);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Wakes the thread now.
+    pub(super) fn wake(&self) {
+        self.lock().is_wanted = true;
+        self.changed.notify_one();
+    }
+
+    /// Waits until the time has come, or the thread is wanted.
+    pub(super) fn wait(&self) {
+        let mut state = self.lock();
+        loop {
+            let left = state.at.map(|at| at.saturating_sub(now()));
+            if std::mem::take(&mut state.is_wanted) || left == Some(Duration::ZERO) {
+                state.at = None;
+                return;
+            }
+            state = match left {
+                // A time jump while the machine slept is noticed within a second.
+                Some(left) => {
+                    let left = left.min(Duration::from_secs(1));
+                    let waited = self.changed.wait_timeout(state, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, AlarmState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,253 @@
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use comity_vfs::Interrupt;
+
+use super::alarm::{Alarm, now};
+use super::events::EventQueue;
+use super::send_queue::{Flushed, SendQueue};
+use super::waiter::Waiter;
+use crate::calls::{LinkAction, LinkPlace};
+use crate::limits::IN_FLIGHT_BYTES_MAX;
+use crate::machine::{Machine, MachineOutput, MountFailure, Notice};
+use crate::transport::Transport;
+
+/// All that the threads of one mount share.
+pub(super) struct SharedEngine<M: Machine> {
+    state: Mutex<EngineState<M>>,
+    /// Signalled when the client is introduced or could not be.
+    introduced: Condvar,
+    pub(super) links: Vec<LinkShell>,
+    pub(super) alarm: Alarm,
+    pub(super) transport: Box<dyn Transport>,
+    pub(super) events: EventQueue,
+    /// True once the mount has ended.
+    is_over: AtomicBool,
+    /// True while an interrupted thread has left records that nobody sends.
+    needs_flush: AtomicBool,
+}
+
+struct EngineState<M: Machine> {
+    machine: M,
+    waiters: HashMap<u64, Arc<Waiter<M::Outcome>>>,
+    /// Threads that wait for memory for their requests.
+    crowd: VecDeque<Thread>,
+    introduction: Option<Result<(), MountFailure>>,
+    /// Why the last attempt to connect failed.
+    last_error: Option<std::io::Error>,
+}
+
+/// A connection of the shell.
+#[derive(Default)]
+pub(super) struct LinkShell {
+    pub(super) queue: SendQueue,
+    order: Mutex<Option<LinkPlace>>,
+    ordered: Condvar,
+}
+
+impl<M: Machine> SharedEngine<M> {
+    pub(super) fn new(machine: M, connections: usize, transport: Box<dyn Transport>) -> Self {
+        let (waiters, crowd) = (HashMap::new(), VecDeque::new());
+        let (introduction, last_error) = (None, None);
+        let state = EngineState { machine, waiters, crowd, introduction, last_error };
+        Self {
+            state: Mutex::new(state),
+            introduced: Condvar::new(),
+            links: (0..connections).map(|_| LinkShell::default()).collect(),
+            alarm: Alarm::default(),
+            transport,
+            events: EventQueue::default(),
+            is_over: AtomicBool::new(false),
+            needs_flush: AtomicBool::new(false),
+        }
+    }
+
+    /// Has the machine do something, and then does what it wants done.
+    pub(super) fn drive<T>(&self, work: impl FnOnce(&mut M, Duration) -> T) -> T {
+        let mut state = self.state();
+        let now = now();
+        let done = work(&mut state.machine, now);
+        let mut touched = 0_u32;
+        while let Some(output) = state.machine.poll_output(now) {
+            touched |= self.obey(&mut state, output);
+        }
+        let at = state.machine.poll_timeout();
+        state.admit_next();
+        drop(state);
+        self.alarm.set(at);
+        self.flush(touched);
+        done
+    }
+
+    /// Follows an order; returns the connections over which there is something to send, as bits.
+    fn obey(&self, state: &mut EngineState<M>, output: MachineOutput<M::Outcome>) -> u32 {
+        match output {
+            MachineOutput::Link(LinkAction::Send(place, record)) => {
+                if let Some(link) = self.links.get(place.link) {
+                    link.queue.push(place.generation, record);
+                    return 1 << place.link;
+                }
+            }
+            MachineOutput::Link(LinkAction::Connect(place)) => self.order(place),
+            MachineOutput::Link(LinkAction::Disconnect(place)) => {
+                if let Some(link) = self.links.get(place.link) {
+                    link.queue.close(place.generation);
+                }
+            }
+            MachineOutput::Done(id, outcome) => {
+                if let Some(waiter) = state.waiters.remove(&id) {
+                    waiter.give(outcome);
+                }
+            }
+            MachineOutput::Ready => self.introduction_ended(state, Ok(())),
+            MachineOutput::Failed(failure) => self.introduction_ended(state, Err(failure)),
+            MachineOutput::Note(notice) => self.log(&notice),
+            MachineOutput::Event(event) => self.events.push(event),
+        }
+        0
+    }
+
+    fn introduction_ended(&self, state: &mut EngineState<M>, how: Result<(), MountFailure>) {
+        state.introduction.get_or_insert(how);
+        self.introduced.notify_all();
+    }
+
+    /// Waits until the client is introduced.
+    ///
+    /// # Errors
+    /// The last error of a connection, if `patience` ends before.
+    pub(super) fn wait_for_introduction(
+        &self,
+        patience: Duration,
+    ) -> Result<(), Option<Result<MountFailure, std::io::Error>>> {
+        let is_open = |state: &mut EngineState<M>| state.introduction.is_none();
+        let waited = self.introduced.wait_timeout_while(self.state(), patience, is_open);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        match state.introduction {
+            Some(Ok(())) => Ok(()),
+            Some(Err(failure)) => Err(Some(Ok(failure))),
+            None => Err(state.last_error.take().map(Err)),
+        }
+    }
+
+    /// Submits a request of so many bytes when there is memory for it; `None` if the thread was
+    /// interrupted before.
+    pub(super) fn submit(
+        &self,
+        bytes: usize,
+        request: M::Request,
+        waiter: &Arc<Waiter<M::Outcome>>,
+    ) -> Option<u64> {
+        self.wait_for_room(bytes)?;
+        let mut state = self.state();
+        let id = state.machine.submit(now(), request);
+        state.waiters.insert(id, Arc::clone(waiter));
+        drop(state);
+        self.drive(|_, _| ());
+        Some(id)
+    }
+
+    fn wait_for_room(&self, bytes: usize) -> Option<()> {
+        loop {
+            let mut state = self.state();
+            let in_flight = state.machine.bytes_in_flight();
+            if in_flight == 0 || in_flight + bytes <= IN_FLIGHT_BYTES_MAX {
+                return Some(());
+            }
+            state.crowd.push_back(thread::current());
+            drop(state);
+            if Interrupt::is_raised() {
+                self.drive(|_, _| ());
+                return None;
+            }
+            thread::park();
+        }
+    }
+
+    /// Nobody waits for a request any more.
+    pub(super) fn forsake(&self, id: u64) {
+        self.state().waiters.remove(&id);
+        self.drive(|machine, _| machine.forsake(id));
+    }
+
+    /// Sends what waits for these connections.
+    fn flush(&self, touched: u32) {
+        for (at, link) in self.links.iter().enumerate() {
+            if touched & 1 << at != 0 && link.queue.flush() == Flushed::Interrupted {
+                self.needs_flush.store(true, Ordering::SeqCst);
+                self.alarm.wake();
+            }
+        }
+    }
+
+    /// Sends what interrupted threads have left.
+    pub(super) fn flush_left(&self) {
+        if self.needs_flush.swap(false, Ordering::SeqCst) {
+            self.flush(u32::MAX);
+        }
+    }
+
+    fn order(&self, place: LinkPlace) {
+        if let Some(link) = self.links.get(place.link) {
+            *link.order.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+            link.ordered.notify_all();
+        }
+    }
+
+    /// Waits for the order to make a connection; `None` if the mount has ended.
+    pub(super) fn next_order(&self, link: &LinkShell) -> Option<LinkPlace> {
+        let guard = link.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_idle = |order: &mut Option<LinkPlace>| order.is_none() && !self.is_over();
+        let waited = link.ordered.wait_while(guard, is_idle);
+        waited.unwrap_or_else(PoisonError::into_inner).take().filter(|_| !self.is_over())
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+
+    /// Ends all threads.
+    pub(super) fn end(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        for link in &self.links {
+            link.queue.close_any();
+            let order = link.order.lock().unwrap_or_else(PoisonError::into_inner);
+            link.ordered.notify_all();
+            drop(order);
+        }
+        self.alarm.wake();
+        self.events.end();
+    }
+
+    /// Remembers why no connection could be made.
+    pub(super) fn note_error(&self, error: std::io::Error) {
+        tracing::debug!(server = self.transport.peer(), %error, "no connection");
+        self.state().last_error = Some(error);
+    }
+
+    fn log(&self, notice: &Notice) {
+        let server = self.transport.peer();
+        match notice {
+            Notice::RespondsAgain | Notice::Reclaimed(_) => tracing::info!(server, "{notice}"),
+            _ => tracing::warn!(server, "{notice}"),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, EngineState<M>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<M: Machine> EngineState<M> {
+    /// Wakes the next thread that waits for memory, if there is some.
+    fn admit_next(&mut self) {
+        if self.machine.bytes_in_flight() < IN_FLIGHT_BYTES_MAX
+            && let Some(thread) = self.crowd.pop_front()
+        {
+            thread.unpark();
+        }
+    }
+}

@@ -1,0 +1,37 @@
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, Thread};
+
+use comity_vfs::Interrupt;
+
+/// A thread that waits for one value.
+#[derive(Debug)]
+pub(super) struct Waiter<T> {
+    thread: Thread,
+    value: Mutex<Option<T>>,
+}
+
+impl<T> Waiter<T> {
+    /// For the calling thread.
+    pub(super) fn here() -> Self {
+        Self { thread: thread::current(), value: Mutex::new(None) }
+    }
+
+    /// Gives the value, and wakes the thread.
+    pub(super) fn give(&self, value: T) {
+        *self.value.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+        self.thread.unpark();
+    }
+
+    /// Waits for the value; `None` if the thread was interrupted before it came.
+    pub(super) fn wait(&self) -> Option<T> {
+        loop {
+            if let Some(value) = self.value.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                return Some(value);
+            }
+            if Interrupt::is_raised() {
+                return None;
+            }
+            thread::park();
+        }
+    }
+}

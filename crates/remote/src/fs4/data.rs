@@ -1,0 +1,244 @@
+//! Verbs on data.
+
+use std::sync::Arc;
+
+use comity_proto::nfs4::{
+    Commit4args, Nfsstat4, Read4resok, StableHow4, Verifier4, Write4resok, operation as op,
+};
+use comity_vfs::{
+    Attr, Change, Changed, Cred, Data, Disk, Handle, OpenAccess, Read, ReadInto, Result, Status,
+    Written,
+};
+use comity_xdr::{Encode, Encoder};
+
+use super::attributes::OBJECT;
+use super::remote4::Remote4;
+use crate::compound::{OpFailure, OpenOwner, StatePurpose, StateUse};
+use crate::server_handle::ServerHandle;
+use crate::unstable::KeptData;
+
+impl Remote4 {
+    /// Reads. One who has opened the file is not judged again: if the server does, for the mode of
+    /// the file has changed, it is read in the name of the mount's owner.
+    pub(super) fn read(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        place: (u64, u32),
+        into: &mut ReadInto<'_>,
+    ) -> Result<Read<Disk>> {
+        let caller = self.callers.using(cred, node);
+        match self.read_as(&caller, node, place, into) {
+            Err(Status::Acces) if into.opened => self.read_as(&self.owner, node, place, into),
+            read => read,
+        }
+    }
+
+    fn read_as(
+        &self,
+        caller: &Arc<OpenOwner>,
+        node: &Handle,
+        (offset, count): (u64, u32),
+        into: &mut ReadInto<'_>,
+    ) -> Result<Read<Disk>> {
+        let count = count.min(self.transfer_bytes.0);
+        let file = self.file(node)?;
+        let state = state_of(caller, &file, OpenAccess::Read);
+        let call =
+            self.call_on(caller, &file).stateful(op::READ, state, &ReadPlace { offset, count });
+        let call = if into.opened { call } else { call.op(op::GETATTR, &OBJECT) };
+        let reply = self.perform(call)?;
+        let mut results = reply.results();
+        results.status(op::PUTFH)?;
+        let read: Read4resok<'_> = results.next(op::READ).map_err(data_failure)?;
+        // No more is taken than was asked for.
+        let data = read.data.0.get(..count as usize).unwrap_or(read.data.0);
+        into.bytes.extend_from_slice(data);
+        let attr = if into.opened { None } else { Some(self.attr(&mut results)?) };
+        Ok(Read { data: Data::Appended(data.len() as u32), eof: read.eof, attr })
+    }
+
+    pub(super) fn write(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Written<Disk>> {
+        self.write_as(&self.callers.using(cred, node), node, offset, data)
+    }
+
+    /// Writes for one who has opened the file, as [`Remote4::read`] reads.
+    pub(super) fn write_opened(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<u32> {
+        let written = match self.write(cred, node, offset, data) {
+            Err(Status::Acces) => self.write_as(&self.owner, node, offset, data),
+            written => written,
+        };
+        written.map(|written| written.value)
+    }
+
+    fn write_as(
+        &self,
+        caller: &Arc<OpenOwner>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Written<Disk>> {
+        let data = data.get(..self.transfer_bytes.1 as usize).unwrap_or(data);
+        self.make_room(data.len())?;
+        let turn = self.unstable.begin_write(node)?;
+        let (before, written, after) =
+            self.send_write(caller, node, WriteRest { offset, stable: UNSTABLE, data })?;
+        let value = written.count.min(data.len() as u32);
+        let data = data.get(..value as usize).unwrap_or_default();
+        if written.committed == UNSTABLE {
+            turn.keep(offset, data.to_vec(), written.writeverf, caller);
+        } else {
+            self.unstable.cut(node, (offset, offset.saturating_add(value.into())));
+        }
+        Ok(Changed { value, change: Change { before: Some(before), after } })
+    }
+
+    /// Has a WRITE done; returns the attributes before and behind it, too.
+    fn send_write(
+        &self,
+        caller: &Arc<OpenOwner>,
+        node: &Handle,
+        arguments: WriteRest<'_>,
+    ) -> Result<(Attr<Disk>, Write4resok, Option<Attr<Disk>>)> {
+        let file = self.file(node)?;
+        let state = state_of(caller, &file, OpenAccess::Write);
+        let call = self.call_on(caller, &file).op(op::GETATTR, &OBJECT);
+        let call = call.stateful(op::WRITE, state, &arguments).op(op::GETATTR, &OBJECT);
+        let reply = self.perform(call)?;
+        let mut results = reply.results();
+        results.status(op::PUTFH)?;
+        let before = self.attr(&mut results)?;
+        let written: Write4resok = results.next(op::WRITE).map_err(data_failure)?;
+        Ok((before, written, self.attr(&mut results).ok()))
+    }
+
+    /// Commits files until so many bytes more may be kept until they are stable.
+    fn make_room(&self, bytes: usize) -> Result<()> {
+        while let Some(turn) = self.unstable.begin_relief(bytes)? {
+            match self.commit(&turn.node) {
+                Ok(_) => {}
+                Err(Status::Interrupted) => return Err(Status::Interrupted),
+                Err(status) => {
+                    tracing::warn!(file = ?turn.node, %status, "written data is lost");
+                    turn.fail(status);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits what was written to a file. Data that the server has lost in a restart is written
+    /// again.
+    pub(super) fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
+        let start = self.unstable.begin_commit(node)?;
+        let arguments = Commit4args { offset: 0, count: 0 };
+        let call = match &start.owner {
+            Some(owner) => self.call_as(owner, node)?,
+            None => self.call_unnamed(node)?,
+        };
+        let reply = self.perform(call.op(op::COMMIT, &arguments).op(op::GETATTR, &OBJECT))?;
+        let mut results = reply.results();
+        let committed = results.status(op::PUTFH).and_then(|()| results.next(op::COMMIT));
+        let verifier: Verifier4 = match committed {
+            Ok(verifier) => verifier,
+            // Changes of a directory are stable when they are answered.
+            Err(OpFailure::Status(Nfsstat4::IsDir)) => return self.getattr(node).map(Some),
+            Err(OpFailure::Status(Nfsstat4::Stale)) => {
+                self.unstable.forget(node);
+                return Ok(None);
+            }
+            Err(failure) => return Err(failure.into()),
+        };
+        match self.unstable.end_commit(node, &start, verifier)? {
+            None => self.attr(&mut results).map(Some),
+            Some(turn) => {
+                turn.rewrite(|offset, piece| self.rewrite(node, offset, piece))?;
+                self.getattr(node).map(Some)
+            }
+        }
+    }
+
+    /// Writes lost data again, so that it is stable at once.
+    fn rewrite(&self, node: &Handle, mut offset: u64, piece: &KeptData) -> Result<()> {
+        let mut rest = piece.data.as_slice();
+        while !rest.is_empty() {
+            let data = rest.get(..self.transfer_bytes.1 as usize).unwrap_or(rest);
+            let arguments = WriteRest { offset, stable: StableHow4::FileSync, data };
+            let written = self.send_write(&piece.owner, node, arguments)?.1;
+            let count = (written.count as usize).min(data.len());
+            if count == 0 || written.committed == UNSTABLE {
+                return Err(Status::Io);
+            }
+            rest = rest.get(count..).unwrap_or_default();
+            offset += count as u64;
+        }
+        Ok(())
+    }
+
+    /// The state under which a caller reads or changes data of a file.
+    pub(super) fn state(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        access: OpenAccess,
+    ) -> Result<StateUse> {
+        Ok(state_of(&self.callers.of(cred), &self.file(node)?, access))
+    }
+}
+
+/// The state under which the owner of an open reads or writes.
+fn state_of(owner: &Arc<OpenOwner>, file: &ServerHandle, access: OpenAccess) -> StateUse {
+    let (file, owner, purpose) = (*file, Arc::clone(owner), StatePurpose::Data);
+    StateUse { file, owner, access, purpose }
+}
+
+/// Returns the error of an operation on data; only regular files have any.
+fn data_failure(failure: OpFailure) -> Status {
+    match failure {
+        OpFailure::Status(Nfsstat4::Symlink) => Status::Inval,
+        failure => failure.into(),
+    }
+}
+
+/// The arguments of READ behind its stateid.
+struct ReadPlace {
+    offset: u64,
+    count: u32,
+}
+
+impl Encode for ReadPlace {
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.value(&self.offset);
+        encoder.value(&self.count);
+    }
+}
+
+/// Data that need not be stable before COMMIT.
+const UNSTABLE: StableHow4 = StableHow4::Unstable;
+
+/// The arguments of WRITE behind its stateid.
+struct WriteRest<'a> {
+    offset: u64,
+    stable: StableHow4,
+    data: &'a [u8],
+}
+
+impl Encode for WriteRest<'_> {
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.value(&self.offset);
+        encoder.value(&self.stable);
+        encoder.opaque(self.data);
+    }
+}

@@ -1,0 +1,229 @@
+//! Opening and making regular files, both by OPEN (RFC 8881, 18.16).
+
+use std::time::Duration;
+
+use comity_proto::nfs4::{
+    Createhow4, Creatverfattr, Open4resok, OpenClaim4, Openflag4, operation as op,
+};
+use comity_vfs::{
+    Attr, Change, Changed, Create, Cred, DelegationKind, Disk, FileType, Handle, HeldLock,
+    LockOutcome, LockRequest, Made, Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId,
+    OpenedFile, Result, SetAttr, Status,
+};
+
+use super::attributes::{AttributeValues, OBJECT};
+use super::names::{component, finish_made};
+use super::remote4::Remote4;
+use crate::compound::{CompoundReply, CompoundRequest, OpenArguments, share_bits};
+use crate::machine::StateEvent;
+use crate::server_handle::ServerHandle;
+use crate::session::{OpenAnswer, OpenTask, SessionAnswer, SessionRequest, TaskClaim};
+
+/// The place of a file: its directory and its name there.
+type NamePlace<'a> = (&'a Handle, Name<'a>);
+
+impl Remote4 {
+    /// Makes a regular file. It stays open for a while: its maker writes it next.
+    pub(super) fn create(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        how: &Create<Disk>,
+    ) -> Result<Made<Disk>> {
+        let task = self.task(cred, None, OpenAccess::Both, TaskClaim::Use);
+        match (self.open_at(cred, (dir, name), task, Some(how)), how) {
+            (Ok((made, _)), _) => Ok(made),
+            // A file that is there is taken as it is, though the caller may not open it.
+            (Err(Status::Acces), Create::Unchecked(set)) => self.take(cred, (dir, name), set),
+            (Err(status), _) => Err(status),
+        }
+    }
+
+    /// Takes a file that is there.
+    fn take(
+        &self,
+        cred: &Cred<Disk>,
+        place: NamePlace<'_>,
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        let found = self.lookup(cred, place.0, place.1).map_err(|_| Status::Acces)?;
+        if found.node.attr.file_type != FileType::Regular {
+            return Err(Status::Acces);
+        }
+        let mut node = found.node;
+        if let Some(size) = set.size {
+            let set = SetAttr { size: Some(size), ..SetAttr::default() };
+            let change = self.setattr(cred, &node.handle, &set, None)?;
+            node.attr = change.after.unwrap_or(node.attr);
+        }
+        Ok(Changed { value: node, change: Change { before: found.dir, after: found.dir } })
+    }
+
+    fn task(
+        &self,
+        cred: &Cred<Disk>,
+        file: Option<ServerHandle>,
+        access: OpenAccess,
+        claim: TaskClaim,
+    ) -> OpenTask {
+        OpenTask::of_caller(self.callers.of(cred), file, access, claim)
+    }
+
+    /// Opens by name, with or without creation.
+    fn open_at(
+        &self,
+        cred: &Cred<Disk>,
+        (dir, name): NamePlace<'_>,
+        task: OpenTask,
+        create: Option<&Create<Disk>>,
+    ) -> Result<(Made<Disk>, Option<OpenAnswer>)> {
+        let set = match create {
+            Some(Create::Unchecked(set) | Create::Guarded(set)) => *set,
+            Some(Create::Exclusive(_)) | None => SetAttr::default(),
+        };
+        let values = AttributeValues::to_set(&set, &self.owners);
+        let attrs = values.fattr();
+        let how = match create {
+            None => Openflag4::NoCreate,
+            Some(Create::Unchecked(_)) => Openflag4::Create(Createhow4::Unchecked(attrs)),
+            Some(Create::Guarded(_)) => Openflag4::Create(Createhow4::Guarded(attrs)),
+            Some(Create::Exclusive(verf)) => {
+                let both = Creatverfattr { verf: *verf, attrs };
+                Openflag4::Create(Createhow4::Exclusive41(both))
+            }
+        };
+        let arguments = self.open_arguments(&task, how, OpenClaim4::Null(component(name)));
+        let call = self.call(cred, dir)?.bare(op::SAVEFH).op(op::GETATTR, &OBJECT);
+        let request = finish_made(call.op(op::OPEN, &arguments).once()).finish();
+        let (reply, answer) = self.open_by(task, request)?;
+        let mut results = reply.as_ref().ok_or(Status::ServerFault)?.results();
+        results.status(op::PUTFH)?;
+        results.status(op::SAVEFH)?;
+        let before = self.attr(&mut results)?;
+        let opened: Open4resok<'_> = results.next(op::OPEN)?;
+        let made = self.made(cred, &mut results, (before, opened.cinfo))?;
+        if let Some(size) = set.size {
+            self.unstable.cut(&made.value.handle, (size, u64::MAX));
+        }
+        Ok((made, answer))
+    }
+
+    fn open_arguments<'a>(
+        &self,
+        task: &OpenTask,
+        how: Openflag4<'a>,
+        claim: OpenClaim4<'a>,
+    ) -> OpenArguments<'a> {
+        let wants_delegation = self.wants_delegations;
+        let access = share_bits(task.access);
+        OpenArguments { owner: task.owner.id, access, wants_delegation, how, claim }
+    }
+
+    fn open_by(
+        &self,
+        task: OpenTask,
+        request: CompoundRequest,
+    ) -> Result<(Option<CompoundReply>, Option<OpenAnswer>)> {
+        let bytes = request.record.len();
+        match self.ask(bytes, SessionRequest::Open(task, request))? {
+            SessionAnswer::Reply(reply) => Ok((Some(reply), None)),
+            SessionAnswer::Opened(mut answer) => Ok((answer.reply.take(), Some(answer))),
+            _ => Err(Status::ServerFault),
+        }
+    }
+
+    /// Reads the attributes behind an OPEN by handle.
+    fn attr_behind_open(&self, reply: &CompoundReply) -> Result<Attr<Disk>> {
+        let mut results = reply.results();
+        results.status(op::PUTFH)?;
+        results.next::<Open4resok<'_>>(op::OPEN)?;
+        self.attr(&mut results)
+    }
+
+    /// Tells the client what the server says of a file that was delegated with an open.
+    fn opened(&self, handle: Handle, attr: Option<Attr<Disk>>, answer: &OpenAnswer) -> OpenedFile {
+        if let (Some(DelegationKind::Write), Some(attr)) = (answer.delegation, attr)
+            && let Ok(file) = self.file(&handle)
+        {
+            self.engine.with(|machine, _| machine.note_known(&file, attr.size, attr.change));
+        }
+        OpenedFile { open: OpenId(answer.open), handle, attr, delegation: answer.delegation }
+    }
+}
+
+impl OpenFiles for Remote4 {
+    fn open(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> Result<OpenedFile> {
+        let file = self.file(node)?;
+        let task = self.task(cred, Some(file), access, TaskClaim::Caller);
+        let arguments = self.open_arguments(&task, Openflag4::NoCreate, OpenClaim4::Fh);
+        let caller = self.callers.using(cred, node);
+        let call = self.call_on(&caller, &file).op(op::OPEN, &arguments).once();
+        let (reply, answer) = self.open_by(task, call.op(op::GETATTR, &OBJECT).finish())?;
+        let attr = reply.map(|reply| self.attr_behind_open(&reply)).transpose();
+        match answer {
+            Some(answer) => Ok(self.opened(*node, attr.ok().flatten(), &answer)),
+            None => attr.and(Err(Status::ServerFault)),
+        }
+    }
+
+    fn open_name(
+        &self,
+        cred: &Cred<Disk>,
+        place: (&Handle, Name<'_>),
+        access: OpenAccess,
+        create: Option<&Create<Disk>>,
+    ) -> Result<Changed<OpenedFile, Disk>> {
+        let task = self.task(cred, None, access, TaskClaim::Caller);
+        let (made, answer) = self.open_at(cred, place, task, create)?;
+        let answer = answer.ok_or(Status::ServerFault)?;
+        let Node { handle, attr } = made.value;
+        let value = self.opened(handle, Some(attr), &answer);
+        Ok(Changed { value, change: made.change })
+    }
+
+    fn close(&self, open: OpenId) -> Result<()> {
+        self.ask(0, SessionRequest::Close(open.0)).map(drop)
+    }
+
+    fn delegation(&self, node: &Handle) -> Option<DelegationKind> {
+        let file = self.file(node).ok()?;
+        self.engine.with(|machine, now| machine.delegation(now, &file))
+    }
+
+    fn return_delegation(&self, node: &Handle) -> Result<()> {
+        self.ask(0, SessionRequest::Return(self.file(node)?)).map(drop)
+    }
+
+    fn note_unwritten(&self, node: &Handle, size: Option<u64>) {
+        if let Ok(file) = self.file(node) {
+            self.engine.with(|machine, _| machine.note_unwritten(&file, size));
+        }
+    }
+
+    fn lock(&self, wanted: &LockRequest) -> Result<LockOutcome> {
+        match self.ask(0, SessionRequest::Lock(*wanted))? {
+            SessionAnswer::Lock(outcome) => Ok(outcome),
+            _ => Err(Status::ServerFault),
+        }
+    }
+
+    fn find_lock(&self, wanted: &LockRequest) -> Result<Option<HeldLock>> {
+        match self.ask(0, SessionRequest::FindLock(*wanted))? {
+            SessionAnswer::HeldLock(held) => Ok(held),
+            _ => Err(Status::ServerFault),
+        }
+    }
+
+    fn poll_event(&self, patience: Duration) -> Option<OpenEvent> {
+        let event = self.engine.poll_event(patience)?;
+        let node = |file: ServerHandle| self.handles.handle(file.bytes()).ok();
+        Some(match event {
+            StateEvent::Recalled { file, is_truncated } => {
+                OpenEvent::Recalled { node: node(file)?, is_truncated }
+            }
+            StateEvent::DelegationLost(file) => OpenEvent::DelegationLost { node: node(file)? },
+            StateEvent::StateLost(file) => OpenEvent::StateLost { node: node(file)? },
+        })
+    }
+}

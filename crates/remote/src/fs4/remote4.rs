@@ -1,0 +1,119 @@
+use std::sync::Arc;
+
+use comity_idmap::Owners;
+use comity_proto::nfs4::{Fattr4, NfsFh4, attribute, operation as op};
+use comity_vfs::{Attr, Cred, Disk, Handle, HandleTable, Node, Result, Status};
+
+use super::attributes::{KnownAttributes, OBJECT};
+use super::caller::Callers;
+use super::verifiers::Verifiers;
+use crate::compound::{CompoundCall, CompoundReply, OpResults, OpenOwner};
+use crate::engine::ClientEngine;
+use crate::server_handle::ServerHandle;
+use crate::session::{ClientMachine, SessionAnswer, SessionRequest};
+use crate::unstable::UnstableWrites;
+
+/// A file system of a server.
+pub(crate) struct Remote4 {
+    pub(super) engine: ClientEngine<ClientMachine>,
+    /// The minor version.
+    pub(super) minor: u32,
+    /// The owner of the mount, in whose name calls are made that name no caller.
+    pub(super) owner: Arc<OpenOwner>,
+    pub(super) callers: Callers,
+    pub(super) owners: Owners,
+    pub(super) handles: HandleTable,
+    pub(super) root: Handle,
+    pub(super) volume: u64,
+    /// True if delegations are welcome.
+    pub(super) wants_delegations: bool,
+    /// Most bytes of a READ and of a WRITE.
+    pub(super) transfer_bytes: (u32, u32),
+    pub(super) verifiers: Verifiers,
+    pub(super) unstable: UnstableWrites,
+}
+
+impl Remote4 {
+    /// The minor version that is spoken.
+    pub(crate) const fn minor(&self) -> u32 {
+        self.minor
+    }
+
+    /// Begins a COMPOUND of a caller who uses an object.
+    pub(super) fn call(&self, cred: &Cred<Disk>, node: &Handle) -> Result<CompoundCall> {
+        self.call_as(&self.callers.using(cred, node), node)
+    }
+
+    /// Begins a COMPOUND on an object in the name of a caller.
+    pub(super) fn call_as(&self, caller: &OpenOwner, node: &Handle) -> Result<CompoundCall> {
+        Ok(self.call_on(caller, &self.file(node)?))
+    }
+
+    /// Begins a COMPOUND on an object of the server's.
+    pub(super) fn call_on(&self, caller: &OpenOwner, file: &ServerHandle) -> CompoundCall {
+        CompoundCall::new(self.minor, &caller.credential).on(file)
+    }
+
+    /// The server's name of an object.
+    ///
+    /// # Errors
+    /// [`Status::Stale`] if it was forgotten.
+    pub(super) fn file(&self, node: &Handle) -> Result<ServerHandle> {
+        ServerHandle::new(&self.handles.name(node)?).ok_or(Status::BadHandle)
+    }
+
+    /// Begins a COMPOUND on an object in the name of whoever used it last.
+    pub(super) fn call_unnamed(&self, node: &Handle) -> Result<CompoundCall> {
+        let known: Option<Arc<OpenOwner>> = self.callers.who_used(node);
+        self.call_as(known.as_ref().unwrap_or(&self.owner), node)
+    }
+
+    /// Has a COMPOUND done; its results begin with that of PUTFH.
+    pub(super) fn perform(&self, call: CompoundCall) -> Result<CompoundReply> {
+        let request = call.finish();
+        let bytes = request.record.len();
+        match self.ask(bytes, SessionRequest::Compound(request))? {
+            SessionAnswer::Reply(reply) => Ok(reply),
+            _ => Err(Status::ServerFault),
+        }
+    }
+
+    /// Has a request of so many bytes done.
+    pub(super) fn ask(&self, bytes: usize, request: SessionRequest) -> Result<SessionAnswer> {
+        Ok(self.engine.perform(bytes, request)??)
+    }
+
+    /// Reads the attributes that GETATTR of [`OBJECT`] brought.
+    pub(super) fn attr(&self, results: &mut OpResults<'_>) -> Result<Attr<Disk>> {
+        let fattr: Fattr4<'_> = results.next(op::GETATTR)?;
+        let known = KnownAttributes::decode(&fattr, &self.owners).map_err(malformed)?;
+        known.attr().ok_or(Status::Io)
+    }
+
+    /// Reads the handle that GETFH brought.
+    pub(super) fn handle(&self, results: &mut OpResults<'_>) -> Result<Handle> {
+        self.handles.handle(results.next::<NfsFh4<'_>>(op::GETFH)?.0)
+    }
+
+    /// Reads handle and attributes that GETFH and GETATTR brought. An object on which another file
+    /// system is mounted is the top of that one.
+    pub(super) fn node(&self, results: &mut OpResults<'_>) -> Result<Node<Disk>> {
+        Ok(Node { handle: self.handle(results)?, attr: self.attr(results)? })
+    }
+
+    /// Returns the attributes of an object.
+    pub(super) fn getattr(&self, node: &Handle) -> Result<Attr<Disk>> {
+        let reply = self.perform(self.call_unnamed(node)?.op(op::GETATTR, &OBJECT))?;
+        let mut results = reply.results();
+        results.status(op::PUTFH)?;
+        self.attr(&mut results)
+    }
+}
+
+/// Returns the error for results that make no sense.
+pub(super) fn malformed(reason: comity_xdr::Malformed) -> Status {
+    crate::compound::OpFailure::Malformed(reason).into()
+}
+
+/// The attribute that says whether an object is a directory.
+pub(super) const TYPE: u32 = attribute::TYPE;

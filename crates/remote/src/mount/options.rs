@@ -1,0 +1,139 @@
+use std::time::Duration;
+
+use comity_idmap::Owners;
+use comity_vfs::{Cred, Disk};
+
+use crate::limits::CONNECTIONS_MAX;
+use crate::rpc::auth_sys;
+use crate::session::{ClientIdentity, MachineSettings, Persistence};
+
+/// A version of NFS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NfsVersion {
+    /// 4.1 (RFC 8881).
+    FourOne,
+    /// 4.2 (RFC 7862).
+    FourTwo,
+}
+
+impl NfsVersion {
+    pub(super) const fn of_minor(minor: u32) -> Self {
+        if minor >= 2 { Self::FourTwo } else { Self::FourOne }
+    }
+
+    const fn minor(self) -> u32 {
+        match self {
+            Self::FourOne => 1,
+            Self::FourTwo => 2,
+        }
+    }
+}
+
+/// The use of delegations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DelegationUse {
+    /// None are asked for.
+    None,
+    /// Files that are delegated are opened without asking. Recalled delegations are given back at
+    /// once.
+    Own,
+    /// The same, but recalls are told by [`comity_vfs::OpenFiles::poll_event`]. Whoever asks for
+    /// events gives the delegations back: a cache, say.
+    HandedUp,
+}
+
+/// The options of a mount; their names in nfs(5) stand beside them.
+#[derive(Debug, Clone)]
+pub struct MountOptions {
+    /// The names of the directory, from the server's root on.
+    pub path: Vec<Vec<u8>>,
+    /// The lowest and the highest version that may be spoken (`vers`).
+    pub versions: (NfsVersion, NfsVersion),
+    /// The name by which the server knows this mount.
+    pub identity: ClientIdentity,
+    /// The name of this machine, for AUTH_SYS.
+    pub machine_name: Vec<u8>,
+    /// The user in whose name calls are made that name no caller.
+    pub cred: Cred<Disk>,
+    /// The names of users and groups; without any they are numbers.
+    pub owners: Owners,
+    /// Connections to the server (`nconnect`), 16 at most.
+    pub connections: usize,
+    /// The time without an answer after which a call counts as late (`timeo`).
+    pub patience: Duration,
+    /// The times that a late call is waited for again (`retrans`) before it fails, with `soft`, or
+    /// before the connection is given up.
+    pub retries: u32,
+    /// True if calls that are late for too often fail (`soft`); otherwise they are tried for as
+    /// long as it takes (`hard`).
+    pub is_soft: bool,
+    /// Most bytes of a READ (`rsize`).
+    pub read_bytes_max: u32,
+    /// Most bytes of a WRITE (`wsize`).
+    pub write_bytes_max: u32,
+    /// The use of delegations.
+    pub delegations: DelegationUse,
+    /// The time within which the server must have answered for the first time.
+    pub introduction: Duration,
+}
+
+/// Most bytes of the data of one call.
+const DATA_BYTES_MAX: u32 = 1 << 20;
+
+impl MountOptions {
+    /// The usual options, those of Linux where it has them: `hard,timeo=600,retrans=2`, 1 MiB at
+    /// once, one connection.
+    #[must_use]
+    pub fn new(identity: ClientIdentity, cred: Cred<Disk>) -> Self {
+        Self {
+            path: Vec::new(),
+            versions: (NfsVersion::FourOne, NfsVersion::FourTwo),
+            identity,
+            machine_name: rustix::system::uname().nodename().to_bytes().to_vec(),
+            cred,
+            owners: Owners::default(),
+            connections: 1,
+            patience: Duration::from_secs(60),
+            retries: 2,
+            is_soft: false,
+            read_bytes_max: DATA_BYTES_MAX,
+            write_bytes_max: DATA_BYTES_MAX,
+            delegations: DelegationUse::Own,
+            introduction: Duration::from_secs(30),
+        }
+    }
+
+    /// The same for a directory, by its path from the server's root on.
+    #[must_use]
+    pub fn at(mut self, path: &str) -> Self {
+        let names = path.split('/').filter(|name| !name.is_empty() && *name != ".");
+        self.path = names.map(|name| name.as_bytes().to_vec()).collect();
+        self
+    }
+
+    pub(super) fn connections(&self) -> usize {
+        self.connections.clamp(1, CONNECTIONS_MAX)
+    }
+
+    pub(super) fn machine_settings(&self) -> MachineSettings {
+        let all = self.patience * (self.retries + 1);
+        let largest = self.read_bytes_max.max(self.write_bytes_max);
+        MachineSettings {
+            identity: self.identity.clone(),
+            credential: auth_sys(&self.cred, &self.machine_name),
+            minors: (self.versions.1.minor(), self.versions.0.minor()),
+            connections: self.connections(),
+            patience: self.patience,
+            persistence: if self.is_soft { Persistence::Soft(all) } else { Persistence::Hard },
+            data_bytes_max: largest.clamp(MESSAGE_BYTES_MIN, DATA_BYTES_MAX),
+            wants_delegations: self.delegations != DelegationUse::None,
+            hands_up_recalls: self.delegations == DelegationUse::HandedUp,
+            seed: u32::from_be_bytes(
+                self.identity.verifier.first_chunk().copied().unwrap_or_default(),
+            ),
+        }
+    }
+}
+
+/// Fewest bytes of data for which messages have room: a page of a directory.
+const MESSAGE_BYTES_MIN: u32 = crate::limits::LISTING_BYTES;

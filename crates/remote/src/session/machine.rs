@@ -1,0 +1,476 @@
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_proto::nfs4::{Clientid4, Seqid4, Sessionid4};
+
+use super::callback::CallbackSlots;
+use super::faults::StateTest;
+use super::file_states::{FileStates, OpenKey};
+use super::job::{Job, LockTaskKind};
+use super::pending::{PendingRequest, RequestForm, RequestStage};
+use super::phase::ClientPhase;
+use super::prepare::Readiness;
+use super::reclaim::ReclaimQueue;
+use super::request::{SessionOutcome, SessionRequest};
+use super::settings::{MachineSettings, Persistence};
+use super::slots::SlotTable;
+
+use crate::calls::{CallBytes, Heard, LinkPlace, OutstandingCalls, Sending};
+use crate::machine::{CallFailure, Machine, MachineOutput, Notice};
+use crate::server_handle::ServerHandle;
+
+/// An order of this machine.
+pub(super) type SessionOutput = MachineOutput<SessionOutcome>;
+
+/// A client of one server. See the module.
+#[derive(Debug)]
+pub(crate) struct ClientMachine {
+    pub(super) settings: MachineSettings,
+    pub(super) calls: OutstandingCalls,
+    pub(super) phase: ClientPhase,
+    /// The minor version that is spoken.
+    pub(super) minor: u32,
+    pub(super) client: Option<KnownClient>,
+    pub(super) session: Option<LiveSession>,
+    /// By number, and so in the order in which they came.
+    pub(super) requests: BTreeMap<u64, PendingRequest>,
+    pub(super) next_request: u64,
+    /// Requests that wait for a slot, in the order in which they came.
+    pub(super) waiting: BTreeSet<u64>,
+    /// Requests that are to be sent again, by the time of that.
+    pub(super) delayed: BTreeSet<(Duration, u64)>,
+    /// Requests that fail if they have not ended by a time.
+    pub(super) deadlines: BTreeSet<(Duration, u64)>,
+    /// Bytes of the records of all requests.
+    pub(super) bytes: usize,
+    pub(super) lease: Lease,
+    pub(super) states: FileStates,
+    /// Requests that wait for an operation on an open to end.
+    pub(super) blocked: HashMap<OpenKey, Vec<u64>>,
+    /// The slots of the back channel.
+    pub(super) callbacks: CallbackSlots,
+    /// Locks that callers wait for.
+    pub(super) lock_waits: BTreeSet<u64>,
+    /// Recalled delegations that are given back at a time, whoever keeps data.
+    pub(super) overdue: BTreeMap<(Duration, u64), ServerHandle>,
+    /// State that is still to be reclaimed.
+    pub(super) reclaims: ReclaimQueue,
+    pub(super) testing: StateTest,
+    /// True once the log says that the lease has moved.
+    pub(super) has_moved: bool,
+    pub(super) outputs: VecDeque<SessionOutput>,
+    responsiveness: Responsiveness,
+}
+
+/// The client as the server knows it.
+#[derive(Debug)]
+pub(super) struct KnownClient {
+    pub(super) clientid: Clientid4,
+    /// The sequenceid of the next CREATE_SESSION.
+    pub(super) sequence: Seqid4,
+    /// True if RECLAIM_COMPLETE was done.
+    pub(super) has_reclaimed: bool,
+    /// The server's name for itself (`server_owner4.so_major_id`).
+    pub(super) server: Box<[u8]>,
+}
+
+/// A session.
+#[derive(Debug)]
+pub(super) struct LiveSession {
+    pub(super) sessionid: Sessionid4,
+    pub(super) slots: SlotTable,
+    /// Most bytes of a request and of a reply.
+    pub(super) request_bytes_max: u32,
+    pub(super) response_bytes_max: u32,
+}
+
+/// The client's lease.
+#[derive(Debug)]
+pub(super) struct Lease {
+    pub(super) length: Duration,
+    /// The time at which the request was sent that renewed it last.
+    pub(super) renewed: Duration,
+    /// True while a request is under way only to renew it.
+    pub(super) is_renewing: bool,
+}
+
+/// The last sign of life of the server.
+#[derive(Debug, Default)]
+struct Responsiveness {
+    heard: Duration,
+    is_reported: bool,
+}
+
+impl Machine for ClientMachine {
+    type Request = SessionRequest;
+    type Outcome = SessionOutcome;
+
+    fn begin(&mut self, now: Duration) {
+        if self.phase == ClientPhase::Idle {
+            self.introduce(now);
+        }
+    }
+
+    fn submit(&mut self, now: Duration, request: SessionRequest) -> u64 {
+        let id = self.accept(now, request);
+        match self.phase {
+            ClientPhase::Ended => self.answer(id, Err(CallFailure::Ended)),
+            _ => self.dispatch(now),
+        }
+        id
+    }
+
+    fn forsake(&mut self, id: u64) {
+        let Some(pending) = self.requests.get_mut(&id) else { return };
+        pending.is_forsaken |= std::mem::take(&mut pending.has_caller);
+        // A request that is about to change state goes on: others wait for it.
+        if pending.slot().is_none() && !pending.job.has_turn() {
+            self.remove(id);
+        }
+    }
+
+    fn handle_up(&mut self, now: Duration, place: LinkPlace) {
+        if self.calls.handle_up(now, place) {
+            self.bind(now, place);
+        }
+    }
+
+    fn handle_down(&mut self, now: Duration, place: LinkPlace) {
+        let lost = self.calls.handle_down(now, place);
+        self.drop_requests(lost);
+    }
+
+    fn handle_record(&mut self, now: Duration, place: LinkPlace, bytes: Vec<u8>) {
+        match self.calls.handle_record(now, place, &bytes) {
+            Heard::Reply(owner) => {
+                self.note_answer(now);
+                self.settle(now, (owner, place), bytes);
+            }
+            Heard::Call => self.heed_call(now, place, &bytes),
+            Heard::Stray => {}
+            Heard::Nonsense => {
+                let lost = self.calls.give_up(now, place);
+                self.drop_requests(lost);
+            }
+        }
+        self.dispatch(now);
+    }
+
+    fn handle_timeout(&mut self, now: Duration) {
+        let lost = self.calls.handle_timeout(now);
+        self.drop_requests(lost);
+        self.fail_overdue(now);
+        self.send_delayed(now);
+        self.renew(now);
+        self.close_idle(now);
+        self.return_overdue(now);
+        self.note_silence(now);
+        self.dispatch(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Duration> {
+        let first = |set: &BTreeSet<(Duration, u64)>| set.first().map(|(at, _)| *at);
+        let times = [
+            self.calls.poll_timeout(),
+            first(&self.delayed),
+            first(&self.deadlines),
+            self.renew_at(),
+            self.states
+                .idle
+                .first()
+                .map(|(at, _)| *at)
+                .filter(|_| self.phase == ClientPhase::Ready),
+            self.overdue_at(),
+            self.silence_at(),
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    fn poll_output(&mut self, now: Duration) -> Option<SessionOutput> {
+        let link = self.calls.poll_action(now).map(MachineOutput::Link);
+        link.or_else(|| self.outputs.pop_front())
+    }
+
+    fn bytes_in_flight(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// The lease before the server has said how long it is: that of most servers.
+const LEASE_FIRST: Duration = Duration::from_secs(90);
+/// Connections are given up after this multiple of the time after which a server counts as not
+/// responding.
+const SILENCE_FACTOR: u32 = 3;
+
+impl ClientMachine {
+    /// Makes a client that has not begun.
+    pub(crate) fn new(settings: MachineSettings) -> Self {
+        let silence = settings.patience * SILENCE_FACTOR;
+        Self {
+            calls: OutstandingCalls::new(settings.connections, silence, settings.seed),
+            phase: ClientPhase::Idle,
+            minor: settings.minors.0,
+            client: None,
+            session: None,
+            requests: BTreeMap::new(),
+            next_request: 1,
+            waiting: BTreeSet::new(),
+            delayed: BTreeSet::new(),
+            deadlines: BTreeSet::new(),
+            bytes: 0,
+            lease: Lease { length: LEASE_FIRST, renewed: Duration::ZERO, is_renewing: false },
+            states: FileStates::default(),
+            blocked: HashMap::new(),
+            callbacks: CallbackSlots::default(),
+            lock_waits: BTreeSet::new(),
+            overdue: BTreeMap::new(),
+            reclaims: ReclaimQueue::default(),
+            testing: StateTest::default(),
+            has_moved: false,
+            outputs: VecDeque::new(),
+            responsiveness: Responsiveness::default(),
+            settings,
+        }
+    }
+
+    /// The minor version that is spoken.
+    pub(crate) const fn minor(&self) -> u32 {
+        self.minor
+    }
+
+    /// Most bytes of a request and of a reply in the present session.
+    pub(crate) fn message_bytes(&self) -> (u32, u32) {
+        let limits =
+            |session: &LiveSession| (session.request_bytes_max, session.response_bytes_max);
+        self.session.as_ref().map_or((0, 0), limits)
+    }
+
+    /// The server's name for itself.
+    pub(crate) fn server_identity(&self) -> &[u8] {
+        self.client.as_ref().map_or(&[], |client| &client.server)
+    }
+
+    /// The server has told the length of its lease.
+    pub(crate) fn set_lease(&mut self, length: Duration) {
+        self.lease.length = length.max(Duration::from_secs(1));
+    }
+
+    /// Takes in a request of a caller's.
+    fn accept(&mut self, now: Duration, request: SessionRequest) -> u64 {
+        let pending = match request {
+            SessionRequest::Compound(request) => {
+                PendingRequest::in_session(request, Job::Verb, now)
+            }
+            SessionRequest::Open(task, request) => {
+                PendingRequest::in_session(request, Job::Open(task), now)
+            }
+            SessionRequest::Close(open) => return self.close(now, open),
+            SessionRequest::Lock(wanted) => return self.lock(now, wanted, LockTaskKind::Lock),
+            SessionRequest::FindLock(wanted) => return self.lock(now, wanted, LockTaskKind::Find),
+            SessionRequest::Return(file) => return self.return_for(now, &file),
+        };
+        self.insert_for_caller(now, pending)
+    }
+
+    /// Takes in a request that a caller waits for.
+    pub(super) fn insert_for_caller(&mut self, now: Duration, mut pending: PendingRequest) -> u64 {
+        pending.has_caller = true;
+        if let Persistence::Soft(patience) = self.settings.persistence {
+            pending.deadline = Some(now + patience);
+        }
+        self.insert(pending)
+    }
+
+    /// Answers a caller whose request needs no call to the server; returns the request's number.
+    pub(super) fn answer_at_once(&mut self, outcome: SessionOutcome) -> u64 {
+        let id = self.next_request;
+        self.next_request += 1;
+        self.outputs.push_back(MachineOutput::Done(id, outcome));
+        id
+    }
+
+    pub(super) fn insert(&mut self, pending: PendingRequest) -> u64 {
+        let id = self.next_request;
+        self.next_request += 1;
+        self.bytes += pending.record.len();
+        self.deadlines.extend(pending.deadline.map(|at| (at, id)));
+        if matches!(pending.form, RequestForm::InSession(_)) {
+            self.waiting.insert(id);
+        }
+        self.requests.insert(id, pending);
+        id
+    }
+
+    /// Removes a request from all lists; its slot must have been given back.
+    pub(super) fn remove(&mut self, id: u64) -> Option<PendingRequest> {
+        let pending = self.requests.remove(&id)?;
+        self.bytes -= pending.record.len();
+        self.waiting.remove(&id);
+        if let Some(at) = pending.retry_at() {
+            self.delayed.remove(&(at, id));
+        }
+        if let Some(at) = pending.deadline {
+            self.deadlines.remove(&(at, id));
+        }
+        Some(pending)
+    }
+
+    /// Ends a request, and answers its caller if there is one.
+    pub(super) fn answer(&mut self, id: u64, outcome: SessionOutcome) {
+        if let Some(pending) = self.remove(id)
+            && pending.has_caller
+        {
+            self.outputs.push_back(MachineOutput::Done(id, outcome));
+        }
+    }
+
+    /// Sends requests that wait, as far as there are slots.
+    pub(super) fn dispatch(&mut self, now: Duration) {
+        while let Some(id) = self.next_waiting() {
+            let has_slot = |session: &LiveSession| session.slots.has_free();
+            if !self.session.as_ref().is_some_and(has_slot) {
+                return;
+            }
+            self.waiting.remove(&id);
+            match self.prepare(now, id) {
+                Readiness::Ready => self.send_in_slot(now, id),
+                Readiness::Blocked(key) => self.block(id, key),
+                Readiness::Over => {}
+            }
+        }
+    }
+
+    /// The first request that may be sent in the present phase.
+    fn next_waiting(&self) -> Option<u64> {
+        let may_go = |id: &&u64| {
+            let job = self.requests.get(id).map(|pending| &pending.job);
+            match self.phase {
+                ClientPhase::Ready => true,
+                ClientPhase::Reclaiming | ClientPhase::Completing => {
+                    job.is_some_and(Job::is_recovery)
+                }
+                _ => false,
+            }
+        };
+        self.waiting.iter().find(may_go).copied()
+    }
+
+    /// Has a request wait until an operation on an open has ended.
+    fn block(&mut self, id: u64, key: OpenKey) {
+        if let Some(pending) = self.requests.get_mut(&id) {
+            pending.stage = RequestStage::Blocked;
+            self.blocked.entry(key).or_default().push(id);
+        }
+    }
+
+    /// An operation on an open has ended.
+    pub(super) fn unblock(&mut self, key: &OpenKey) {
+        for id in self.blocked.remove(key).unwrap_or_default() {
+            self.send_again(id);
+        }
+    }
+
+    /// Sends the record of a request.
+    pub(super) fn transmit(&mut self, now: Duration, id: u64, only_over: Option<LinkPlace>) {
+        let Some(pending) = self.requests.get(&id) else { return };
+        let record: CallBytes = Arc::clone(&pending.record);
+        self.calls.send(now, Sending { owner: id, record, only_over });
+    }
+
+    /// Puts a request off.
+    pub(super) fn delay(&mut self, at: Duration, id: u64, stage: RequestStage) {
+        if let Some(pending) = self.requests.get_mut(&id) {
+            pending.stage = stage;
+            pending.delays = pending.delays.saturating_add(1);
+            self.delayed.insert((at, id));
+        }
+    }
+
+    pub(super) fn note(&mut self, notice: Notice) {
+        self.outputs.push_back(MachineOutput::Note(notice));
+    }
+
+    /// Sends what was put off until now.
+    fn send_delayed(&mut self, now: Duration) {
+        while let Some((at, id)) = self.delayed.first().copied().filter(|(at, _)| *at <= now) {
+            self.delayed.remove(&(at, id));
+            let Some(pending) = self.requests.get_mut(&id) else { continue };
+            match (pending.stage, &pending.form) {
+                (RequestStage::SlotDelayed(slot, _), _) => {
+                    pending.stage = RequestStage::InSlot(slot);
+                    self.transmit(now, id, None);
+                }
+                (_, RequestForm::Alone) => {
+                    pending.stage = RequestStage::Sent;
+                    self.send_control_again(now, id);
+                }
+                (_, RequestForm::InSession(_)) => {
+                    pending.stage = RequestStage::Waiting;
+                    self.waiting.insert(id);
+                }
+            }
+        }
+    }
+
+    /// Fails the requests whose time is over. One in a slot stays there without a caller.
+    fn fail_overdue(&mut self, now: Duration) {
+        while let Some((at, id)) = self.deadlines.first().copied().filter(|(at, _)| *at <= now) {
+            self.deadlines.remove(&(at, id));
+            let Some(pending) = self.requests.get_mut(&id) else { continue };
+            pending.deadline = None;
+            if std::mem::take(&mut pending.has_caller) {
+                pending.is_forsaken = true;
+                self.outputs.push_back(MachineOutput::Done(id, Err(CallFailure::TimedOut)));
+            }
+            if pending.slot().is_none() && !pending.job.has_turn() {
+                self.remove(id);
+            }
+        }
+    }
+
+    fn drop_requests(&mut self, lost: Vec<u64>) {
+        lost.into_iter().for_each(|id| drop(self.remove(id)));
+    }
+
+    fn note_answer(&mut self, now: Duration) {
+        self.responsiveness.heard = now;
+        if std::mem::take(&mut self.responsiveness.is_reported) {
+            self.note(Notice::RespondsAgain);
+        }
+    }
+
+    /// The time at which the server counts as not responding.
+    fn silence_at(&self) -> Option<Duration> {
+        if self.responsiveness.is_reported {
+            return None;
+        }
+        let first = self.requests.values().next()?.since;
+        Some(first.max(self.responsiveness.heard) + self.settings.patience)
+    }
+
+    fn note_silence(&mut self, now: Duration) {
+        if self.silence_at().is_some_and(|at| at <= now) {
+            self.responsiveness.is_reported = true;
+            self.note(Notice::NotResponding);
+        }
+    }
+}
+
+#[cfg(test)]
+impl ClientMachine {
+    /// The present session.
+    pub(crate) fn sessionid(&self) -> Sessionid4 {
+        self.session.as_ref().unwrap().sessionid
+    }
+
+    /// Slot and sequenceid of a request.
+    pub(crate) fn slot_of(&self, id: u64) -> Option<(u32, u32)> {
+        self.requests.get(&id)?.slot().map(|used| (used.slot, used.sequenceid))
+    }
+
+    /// Slots that may be used.
+    pub(crate) fn usable_slots(&self) -> u32 {
+        self.session.as_ref().unwrap().slots.usable()
+    }
+}

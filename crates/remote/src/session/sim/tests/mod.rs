@@ -1,0 +1,9 @@
+//! Each way of recovery, by name, and many ways at once by chance.
+
+mod callbacks;
+mod connections;
+mod locks;
+mod restarts;
+mod revocations;
+mod seeds;
+mod sessions;

@@ -1,0 +1,50 @@
+use std::time::Duration;
+
+use comity_vfs::OpenAccess;
+
+use crate::machine::Notice;
+use crate::machine::StateEvent;
+use crate::session::sim::world::settings;
+use crate::session::sim::*;
+
+fn delegating() -> ServerSettings {
+    ServerSettings { delegations: true, ..ServerSettings::default() }
+}
+
+#[test]
+fn a_delegation_that_the_server_took_away_is_found_and_freed() {
+    let mut one = settings(0);
+    one.hands_up_recalls = true;
+    let mut world = World::with(delegating(), vec![one, settings(1)]);
+    let top = top(&mut world);
+    let file = file(&mut world, &top, "f");
+    world.pass(Duration::from_secs(10));
+    opened(world.perform(0, open(0, &file, OpenAccess::Both)));
+    // The recall does not get through, and the server does not wait forever.
+    world.mute = Some(0);
+    opened(world.perform(1, open(0, &file, OpenAccess::Both)));
+    world.mute = None;
+    // The next request learns of it.
+    reply(world.perform(0, nothing(&top)));
+    world.pass(Duration::from_secs(10));
+    let lost = StateEvent::DelegationLost(file);
+    assert_eq!(world.clients[0].events, [lost]);
+    assert!(world.clients[0].notices.contains(&Notice::DelegationLost(file)));
+    assert_eq!(bytes(world.perform(0, read(0, &file))), Ok(vec![]));
+    reply(world.perform(0, nothing(&top)));
+    assert_eq!(world.clients[0].events.len(), 1, "it was told once");
+}
+
+#[test]
+fn a_read_under_a_delegation_that_is_gone_is_done_under_an_open() {
+    let mut world = World::new(2, delegating());
+    let top = top(&mut world);
+    let file = file(&mut world, &top, "f");
+    world.pass(Duration::from_secs(10));
+    let held = opened(world.perform(0, open(0, &file, OpenAccess::Read)));
+    assert!(held.delegation.is_some());
+    world.mute = Some(0);
+    opened(world.perform(1, open(0, &file, OpenAccess::Both)));
+    world.mute = None;
+    assert_eq!(bytes(world.perform(0, read(0, &file))), Ok(vec![]));
+}

@@ -1,0 +1,32 @@
+//! Connections to a server: how one is made, and its two halves. Plain TCP is one way; a transport
+//! that proves who both sides are is another.
+
+mod tcp;
+
+use std::io::{self, Read, Write};
+
+pub use tcp::Tcp;
+pub(crate) use tcp::dial;
+
+/// A way to connect to one server.
+pub trait Transport: Send + Sync {
+    /// Makes a connection. May take seconds, but not forever.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or is not the one that it should be.
+    fn connect(&self) -> io::Result<Duplex>;
+
+    /// The server's name for messages.
+    fn peer(&self) -> String;
+}
+
+/// A connection.
+pub struct Duplex {
+    /// Bytes from the server; waits for them.
+    pub reader: Box<dyn Read + Send>,
+    /// Bytes to the server. A write that waits for long returns [`io::ErrorKind::WouldBlock`] or
+    /// [`io::ErrorKind::TimedOut`] now and then, so that its caller can look about.
+    pub writer: Box<dyn Write + Send>,
+    /// Ends the connection, so that whoever waits in one of its halves returns.
+    pub close: Box<dyn Fn() + Send + Sync>,
+}

@@ -1,0 +1,99 @@
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Duration;
+
+use socket2::{Domain, Socket, Type};
+
+use super::{Duplex, Transport};
+
+/// Longest a connection may take to be made.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+
+/// A write looks about after so long.
+const WRITE_PAUSE: Duration = Duration::from_millis(200);
+
+/// Reserved ports that are tried: those that Linux's own client takes.
+const RESERVED: std::ops::RangeInclusive<u16> = 665..=1023;
+
+/// Plain TCP to a host and port, by name or address. Names are looked up for each connection.
+#[derive(Debug, Clone)]
+pub struct Tcp {
+    host: String,
+    port: u16,
+}
+
+impl Tcp {
+    /// A way to this host and port.
+    #[must_use]
+    pub fn new(host: impl Into<String>, port: u16) -> Self {
+        Self { host: host.into(), port }
+    }
+}
+
+impl From<SocketAddr> for Tcp {
+    fn from(address: SocketAddr) -> Self {
+        Self::new(address.ip().to_string(), address.port())
+    }
+}
+
+impl Transport for Tcp {
+    fn connect(&self) -> io::Result<Duplex> {
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        for address in (self.host.as_str(), self.port).to_socket_addrs()? {
+            match dial(address) {
+                Ok(stream) => return duplex(stream),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    fn peer(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+}
+
+fn duplex(stream: TcpStream) -> io::Result<Duplex> {
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(WRITE_PAUSE))?;
+    let (reader, closer) = (stream.try_clone()?, stream.try_clone()?);
+    // One that has ended already needs no end.
+    let close = move || drop(closer.shutdown(Shutdown::Both));
+    Ok(Duplex { reader: Box::new(reader), writer: Box::new(stream), close: Box::new(close) })
+}
+
+/// Connects to a server; as root from a reserved port, if one is free.
+pub(crate) fn dial(address: SocketAddr) -> io::Result<TcpStream> {
+    // Loopback needs no such port, and thousands of connections a test would use them up.
+    let reserved = rustix::process::geteuid().is_root() && !address.ip().is_loopback();
+    match reserved.then(|| from_reserved(address)) {
+        Some(Ok(stream)) => Ok(stream),
+        _ => TcpStream::connect_timeout(&address, CONNECT_MAX),
+    }
+}
+
+fn from_reserved(address: SocketAddr) -> io::Result<TcpStream> {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let own = match address.ip() {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    let count = RESERVED.len() as u16;
+    let mut last = io::ErrorKind::AddrInUse.into();
+    for _ in 0..count {
+        let port = RESERVED.start() + NEXT.fetch_add(1, Ordering::Relaxed) % count;
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+        let bound = socket.bind(&SocketAddr::new(own, port).into());
+        match bound.and_then(|()| socket.connect_timeout(&address.into(), CONNECT_MAX)) {
+            Ok(()) => return Ok(socket.into()),
+            Err(error) if is_taken(&error) => last = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
+
+fn is_taken(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable)
+}

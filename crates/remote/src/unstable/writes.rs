@@ -1,0 +1,449 @@
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+
+use comity_vfs::{Handle, Interrupt, Result, Status};
+
+use super::kept_ranges::{KeptData, KeptRanges, WriteVerifier};
+use crate::compound::OpenOwner;
+use crate::limits::UNSTABLE_BYTES_MAX;
+
+/// Data that was written to files and is not known to be stable.
+#[derive(Debug, Default)]
+pub(crate) struct UnstableWrites(Mutex<WritesState>);
+
+#[derive(Debug, Default)]
+struct WritesState {
+    files: HashMap<Handle, FileWrites>,
+    bytes: usize,
+    serial: u64,
+    /// True while somebody commits a file to make room.
+    is_relieving: bool,
+    /// Threads that wait for their turn.
+    crowd: Vec<Thread>,
+}
+
+/// The writes of one file.
+#[derive(Debug, Default)]
+struct FileWrites {
+    kept: KeptRanges,
+    /// Data that the server has copied on its own, so that it cannot be written again: the number
+    /// of the last copy by verifier.
+    copies: HashMap<WriteVerifier, u64>,
+    /// Writes that are under way.
+    writers: u32,
+    /// True while lost data is written again. It would undo a write that came in between.
+    is_rewriting: bool,
+    /// The failure of a commit of which nobody has heard.
+    failure: Option<Status>,
+}
+
+/// The turn of a write of one file; others write at the same time.
+#[derive(Debug)]
+pub(crate) struct WriteTurn<'w> {
+    writes: &'w UnstableWrites,
+    node: Handle,
+}
+
+/// The turn of one who writes lost data again; nobody else writes to the file meanwhile.
+#[derive(Debug)]
+pub(crate) struct RewriteTurn<'w> {
+    writes: &'w UnstableWrites,
+    node: Handle,
+    /// The data with its offsets.
+    lost: Vec<(u64, KeptData)>,
+    has_lost_copies: bool,
+}
+
+/// The turn of one who commits a file to make room.
+#[derive(Debug)]
+pub(crate) struct ReliefTurn<'w> {
+    writes: &'w UnstableWrites,
+    /// The file.
+    pub(crate) node: Handle,
+}
+
+/// The moment at which a COMMIT begins: it is about writes that were answered before.
+#[derive(Debug)]
+pub(crate) struct CommitStart {
+    serial: u64,
+    /// The caller who has written last, if anybody has.
+    pub(crate) owner: Option<Arc<OpenOwner>>,
+}
+
+impl UnstableWrites {
+    /// Waits until a file may be written.
+    ///
+    /// # Errors
+    /// [`Status::Interrupted`].
+    pub(crate) fn begin_write(&self, node: &Handle) -> Result<WriteTurn<'_>> {
+        self.wait(|state| {
+            let file = state.files.entry(*node).or_default();
+            (!file.is_rewriting).then(|| file.writers += 1)
+        })?;
+        Ok(WriteTurn { writes: self, node: *node })
+    }
+
+    /// Waits until so many bytes more may be kept. Returns the turn of committing a file if that is
+    /// what it takes.
+    ///
+    /// # Errors
+    /// [`Status::Interrupted`].
+    pub(crate) fn begin_relief(&self, bytes: usize) -> Result<Option<ReliefTurn<'_>>> {
+        self.wait(|state| {
+            if state.bytes + bytes <= UNSTABLE_BYTES_MAX || state.bytes == 0 {
+                return Some(None);
+            }
+            if state.is_relieving {
+                return None;
+            }
+            state.is_relieving = true;
+            let largest = state.files.iter().max_by_key(|(_, file)| file.kept.bytes());
+            Some(largest.map(|(node, _)| ReliefTurn { writes: self, node: *node }))
+        })
+    }
+
+    /// Begins a COMMIT of a file.
+    ///
+    /// # Errors
+    /// The failure of an earlier one of which nobody has heard.
+    pub(crate) fn begin_commit(&self, node: &Handle) -> Result<CommitStart> {
+        let mut state = self.state();
+        let serial = state.serial;
+        let found = state.change(node, |file| {
+            let owner = file.kept.newest().map(|piece| Arc::clone(&piece.owner));
+            (file.failure.take(), owner)
+        });
+        match found {
+            Some((Some(failure), _)) => Err(failure),
+            Some((None, owner)) => Ok(CommitStart { serial, owner }),
+            None => Ok(CommitStart { serial, owner: None }),
+        }
+    }
+
+    /// A COMMIT has succeeded: what is stable is forgotten. Data that was written under another
+    /// verifier is lost; it is returned when it is the caller's turn to write it again.
+    ///
+    /// # Errors
+    /// [`Status::Interrupted`].
+    pub(crate) fn end_commit(
+        &self,
+        node: &Handle,
+        start: &CommitStart,
+        verifier: WriteVerifier,
+    ) -> Result<Option<RewriteTurn<'_>>> {
+        let is_lost = self.state().change(node, |file| {
+            file.kept.take(start.serial, |piece| piece.verifier == verifier);
+            file.copies.retain(|known, serial| *serial > start.serial || *known != verifier);
+            file.kept.has(start.serial) || file.copies.values().any(|it| *it <= start.serial)
+        });
+        if is_lost != Some(true) {
+            return Ok(None);
+        }
+        self.begin_rewrite(node, start.serial, verifier).map(Some)
+    }
+
+    /// Waits until nobody writes to a file, and takes what is lost of it.
+    fn begin_rewrite(
+        &self,
+        node: &Handle,
+        serial: u64,
+        verifier: WriteVerifier,
+    ) -> Result<RewriteTurn<'_>> {
+        let (lost, has_lost_copies) = self.wait(|state| {
+            let take = |file: &mut FileWrites| {
+                if file.writers > 0 || file.is_rewriting {
+                    return None;
+                }
+                file.is_rewriting = true;
+                let known = file.copies.len();
+                file.copies.retain(|_, copied| *copied > serial);
+                let lost = file.kept.take(serial, |piece| piece.verifier != verifier);
+                Some((lost, file.copies.len() < known))
+            };
+            // Others may have written all again meanwhile.
+            state.files.entry(*node).or_default();
+            state.change(node, take).flatten()
+        })?;
+        Ok(RewriteTurn { writes: self, node: *node, lost, has_lost_copies })
+    }
+
+    /// Data of a file is overwritten, or cut away, from an offset up to another.
+    pub(crate) fn cut(&self, node: &Handle, (start, end): (u64, u64)) {
+        self.state().change(node, |file| file.kept.cut(start, end));
+    }
+
+    /// A file is gone.
+    pub(crate) fn forget(&self, node: &Handle) {
+        self.state().change(node, FileWrites::forget);
+    }
+
+    /// The server has copied data to a file, which is not stable.
+    pub(crate) fn copied(&self, node: &Handle, verifier: WriteVerifier) {
+        let mut state = self.state();
+        state.serial += 1;
+        let serial = state.serial;
+        state.files.entry(*node).or_default().copies.insert(verifier, serial);
+    }
+
+    /// Memory that is taken, in bytes.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.state().bytes
+    }
+
+    /// Waits until something can be done; it is tried whenever something has changed.
+    fn wait<T>(&self, mut attempt: impl FnMut(&mut WritesState) -> Option<T>) -> Result<T> {
+        loop {
+            let mut state = self.state();
+            if let Some(done) = attempt(&mut state) {
+                return Ok(done);
+            }
+            state.crowd.push(thread::current());
+            drop(state);
+            if Interrupt::is_raised() {
+                return Err(Status::Interrupted);
+            }
+            thread::park();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, WritesState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl WriteTurn<'_> {
+    /// Data was written that is not stable.
+    pub(crate) fn keep(
+        &self,
+        offset: u64,
+        data: Vec<u8>,
+        verifier: WriteVerifier,
+        owner: &Arc<OpenOwner>,
+    ) {
+        let mut state = self.writes.state();
+        state.serial += 1;
+        let piece = KeptData { data, verifier, owner: Arc::clone(owner), serial: state.serial };
+        state.change(&self.node, |file| file.kept.put(offset, piece));
+    }
+}
+
+impl Drop for WriteTurn<'_> {
+    fn drop(&mut self) {
+        let mut state = self.writes.state();
+        state.change(&self.node, |file| file.writers -= 1);
+        state.wake();
+    }
+}
+
+impl RewriteTurn<'_> {
+    /// Has the lost data written so that it is stable.
+    ///
+    /// # Errors
+    /// The first error of `write`: that piece is lost. [`Status::Interrupted`]: none is.
+    /// [`Status::Io`] if copies are lost.
+    pub(crate) fn rewrite(
+        mut self,
+        mut write: impl FnMut(u64, &KeptData) -> Result<()>,
+    ) -> Result<()> {
+        while let Some((offset, piece)) = self.lost.pop() {
+            match write(offset, &piece) {
+                Ok(()) => {}
+                Err(Status::Interrupted) => {
+                    self.lost.push((offset, piece));
+                    return Err(Status::Interrupted);
+                }
+                Err(status) => return Err(status),
+            }
+        }
+        if self.has_lost_copies { Err(Status::Io) } else { Ok(()) }
+    }
+}
+
+impl Drop for RewriteTurn<'_> {
+    fn drop(&mut self) {
+        let mut state = self.writes.state();
+        let lost = std::mem::take(&mut self.lost);
+        state.change(&self.node, |file| {
+            file.is_rewriting = false;
+            lost.into_iter().for_each(|(offset, piece)| file.kept.put(offset, piece));
+        });
+        state.wake();
+    }
+}
+
+impl ReliefTurn<'_> {
+    /// The file could not be committed: what was kept of it is lost. The next commit says so.
+    pub(crate) fn fail(self, status: Status) {
+        let mut state = self.writes.state();
+        let failure = (status != Status::Stale).then_some(status);
+        state.change(&self.node, |file| {
+            file.forget();
+            file.failure = file.failure.or(failure);
+        });
+    }
+}
+
+impl Drop for ReliefTurn<'_> {
+    fn drop(&mut self) {
+        let mut state = self.writes.state();
+        state.is_relieving = false;
+        state.wake();
+    }
+}
+
+impl WritesState {
+    /// Has something done with the writes of a file, if there are any.
+    fn change<T>(&mut self, node: &Handle, work: impl FnOnce(&mut FileWrites) -> T) -> Option<T> {
+        let file = self.files.get_mut(node)?;
+        let before = file.kept.bytes();
+        let done = work(file);
+        self.bytes = self.bytes - before + file.kept.bytes();
+        if file.is_idle() {
+            self.files.remove(node);
+        }
+        Some(done)
+    }
+
+    fn wake(&mut self) {
+        self.crowd.drain(..).for_each(|thread| thread.unpark());
+    }
+}
+
+impl FileWrites {
+    fn forget(&mut self) {
+        self.kept.cut(0, u64::MAX);
+        self.copies.clear();
+    }
+
+    fn is_idle(&self) -> bool {
+        self.kept.is_empty()
+            && self.copies.is_empty()
+            && self.writers == 0
+            && !self.is_rewriting
+            && self.failure.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner() -> Arc<OpenOwner> {
+        Arc::new(OpenOwner { id: 1, credential: Vec::new() })
+    }
+
+    fn node(byte: u8) -> Handle {
+        Handle::new(&[byte]).unwrap()
+    }
+
+    fn write(writes: &UnstableWrites, at: u64, data: &[u8], verifier: u8) {
+        let turn = writes.begin_write(&node(1)).unwrap();
+        turn.keep(at, data.to_vec(), [verifier; 8], &owner());
+    }
+
+    fn commit(
+        writes: &UnstableWrites,
+        start: &CommitStart,
+        verifier: u8,
+    ) -> Result<Vec<(u64, Vec<u8>)>> {
+        let mut lost = Vec::new();
+        if let Some(turn) = writes.end_commit(&node(1), start, [verifier; 8])? {
+            turn.rewrite(|at, piece| {
+                lost.push((at, piece.data.clone()));
+                Ok(())
+            })?;
+        }
+        lost.sort_unstable();
+        Ok(lost)
+    }
+
+    #[test]
+    fn a_commit_is_about_what_was_written_before_it_began() {
+        let writes = UnstableWrites::default();
+        write(&writes, 0, b"before", 1);
+        let start = writes.begin_commit(&node(1)).unwrap();
+        write(&writes, 10, b"after", 1);
+        assert_eq!(commit(&writes, &start, 1), Ok(Vec::new()));
+        let later = writes.begin_commit(&node(1)).unwrap();
+        assert_eq!(commit(&writes, &later, 2), Ok(vec![(10, b"after".to_vec())]));
+        assert_eq!((writes.bytes(), writes.state().files.len()), (0, 0));
+    }
+
+    #[test]
+    fn data_that_another_write_has_replaced_is_not_written_again() {
+        let writes = UnstableWrites::default();
+        write(&writes, 0, b"older data", 1);
+        write(&writes, 5, b"new", 2);
+        writes.cut(&node(1), (9, u64::MAX));
+        let start = writes.begin_commit(&node(1)).unwrap();
+        let lost = vec![(0, b"older".to_vec()), (8, b"t".to_vec())];
+        assert_eq!(commit(&writes, &start, 2), Ok(lost));
+    }
+
+    #[test]
+    fn a_copy_that_is_lost_is_an_error_once() {
+        let writes = UnstableWrites::default();
+        writes.copied(&node(1), [1; 8]);
+        writes.copied(&node(1), [2; 8]);
+        let start = writes.begin_commit(&node(1)).unwrap();
+        assert_eq!(commit(&writes, &start, 2), Err(Status::Io));
+        assert_eq!(commit(&writes, &start, 2), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn an_interrupted_rewrite_loses_nothing_and_a_failed_one_a_piece() {
+        let writes = UnstableWrites::default();
+        write(&writes, 0, b"one", 1);
+        write(&writes, 5, b"two", 1);
+        let start = writes.begin_commit(&node(1)).unwrap();
+        for status in [Status::Interrupted, Status::NoSpc] {
+            let turn = writes.end_commit(&node(1), &start, [2; 8]).unwrap().unwrap();
+            assert_eq!(turn.rewrite(|_, _| Err(status)), Err(status));
+        }
+        assert_eq!(commit(&writes, &start, 2).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn nobody_writes_while_lost_data_is_written_again() {
+        let writes = UnstableWrites::default();
+        write(&writes, 0, b"lost", 1);
+        let start = writes.begin_commit(&node(1)).unwrap();
+        let turn = writes.begin_write(&node(1)).unwrap();
+        let rewritten = Mutex::new(false);
+        thread::scope(|scope| {
+            let committer = scope.spawn(|| {
+                let turn = writes.end_commit(&node(1), &start, [2; 8]).unwrap().unwrap();
+                scope.spawn(|| {
+                    drop(writes.begin_write(&node(1)).unwrap());
+                    assert!(*rewritten.lock().unwrap());
+                });
+                turn.rewrite(|_, _| {
+                    *rewritten.lock().unwrap() = true;
+                    Ok(())
+                })
+            });
+            while writes.state().crowd.is_empty() {
+                thread::yield_now();
+            }
+            assert!(!*rewritten.lock().unwrap());
+            drop(turn);
+            committer.join().unwrap().unwrap();
+        });
+    }
+
+    #[test]
+    fn too_much_that_is_not_stable_is_committed_and_a_failure_is_told_once() {
+        let writes = UnstableWrites::default();
+        assert!(writes.begin_relief(usize::MAX).unwrap().is_none(), "there is nothing to commit");
+        write(&writes, 0, &vec![1; UNSTABLE_BYTES_MAX / 2], 1);
+        assert!(writes.begin_relief(UNSTABLE_BYTES_MAX / 4).unwrap().is_none());
+        let relief = writes.begin_relief(UNSTABLE_BYTES_MAX).unwrap().unwrap();
+        assert_eq!(relief.node, node(1));
+        relief.fail(Status::NoSpc);
+        assert_eq!(writes.bytes(), 0);
+        assert_eq!(writes.begin_commit(&node(1)).unwrap_err(), Status::NoSpc);
+        assert!(writes.begin_commit(&node(1)).is_ok());
+    }
+}

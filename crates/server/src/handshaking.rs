@@ -1,0 +1,13 @@
+use comity_tls::Handshake;
+
+use crate::memory_budget::Charge;
+
+/// A handshake that is under way.
+pub(crate) struct Handshaking {
+    pub(crate) handshake: Box<Handshake>,
+    /// The second in which it began.
+    pub(crate) begun: u32,
+    /// It has been counted among those of strangers, or the peer is none.
+    pub(crate) is_counted: bool,
+    pub(crate) _charge: Charge,
+}

@@ -1,0 +1,222 @@
+//! Attacks on the channel, each with the end that it takes.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use comity_server::{Patience, Server, Settings};
+use rustls::pki_types::CertificateDer;
+
+use crate::client::{Identity, call, config, connect, handshake, next_reply, probe, probed};
+use crate::service::{CHANNEL, Telling, settings, start};
+use crate::toy::{NULL, eventually, record};
+
+/// Connections that ended for this reason.
+fn ended(server: &Server<Telling>, reason: &str) -> u64 {
+    server.stats().ended().find(|(name, _)| *name == reason).unwrap().1
+}
+
+/// Reads until the server closes; returns the bytes.
+fn until_end(mut stream: impl Read) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // A reset is an end, too.
+    let _ = stream.read_to_end(&mut bytes);
+    bytes
+}
+
+fn refusal(stream: &mut TcpStream) -> [u32; 5] {
+    let reply = next_reply(stream).unwrap();
+    std::array::from_fn(|at| u32::from_be_bytes(reply[4 * at..4 * at + 4].try_into().unwrap()))
+}
+
+#[test]
+fn striptls_gains_nothing_where_tls_is_demanded() {
+    let server = start(None, settings());
+    server.service().rules.demands_tls.store(true, Ordering::SeqCst);
+    let mut stripped = connect(server.addresses()[0]);
+    stripped.write_all(&record(1, CHANNEL, &[])).unwrap();
+    assert_eq!(refusal(&mut stripped), [1, 1, 1, 1, 5]);
+    let mut client = handshake(server.addresses()[0], config(None, &[])).unwrap();
+    assert_eq!(call(&mut client, 1, (CHANNEL, &[])).unwrap(), b"TLS");
+}
+
+#[test]
+fn early_plain_bytes_behind_the_probe_end_the_connection() {
+    let server = start(None, settings());
+    for behind in [record(8, CHANNEL, &[]), vec![0x16], vec![0x80, 0, 0]] {
+        let before = ended(&server, "early_bytes");
+        let mut stream = connect(server.addresses()[0]);
+        stream.write_all(&[probe(7, NULL), behind].concat()).unwrap();
+        let answered = until_end(stream);
+        assert!(!answered.windows(5).any(|bytes| bytes == b"plain"), "nothing is done in clear");
+        assert_eq!(ended(&server, "early_bytes"), before + 1);
+    }
+}
+
+#[test]
+fn plain_bytes_after_the_answer_are_no_handshake() {
+    let server = start(None, settings());
+    let mut stream = probed(server.addresses()[0]);
+    stream.write_all(&record(8, CHANNEL, &[])).unwrap();
+    assert!(!until_end(stream).windows(5).any(|bytes| bytes == b"plain"));
+    assert_eq!(ended(&server, "handshake"), 1);
+}
+
+#[test]
+fn a_second_starttls_is_refused() {
+    let server = start(None, settings());
+    let mut client = handshake(server.addresses()[0], config(None, &[])).unwrap();
+    client.write_all(&probe(9, NULL)).unwrap();
+    let reply = next_reply(&mut client).unwrap();
+    assert_eq!(reply[..4], 9_u32.to_be_bytes());
+    assert_eq!(reply[4..20], [[0, 0, 0, 1]; 4].concat(), "AUTH_ERROR, AUTH_BADCRED");
+    assert_eq!(call(&mut client, 1, (CHANNEL, &[])).unwrap(), b"TLS");
+}
+
+#[test]
+fn the_flavor_of_the_probe_is_refused_for_other_procedures() {
+    let server = start(None, settings());
+    let mut stream = connect(server.addresses()[0]);
+    stream.write_all(&probe(9, CHANNEL)).unwrap();
+    // The toy looks at no credential; what counts is that no handshake follows.
+    assert!(next_reply(&mut stream).is_ok());
+    assert_eq!(call(&mut stream, 1, (CHANNEL, &[])).unwrap(), b"plain");
+}
+
+#[test]
+fn a_probe_without_tls_is_refused_and_calls_go_on() {
+    let server = start(None, crate::toy::settings());
+    let mut stream = connect(server.addresses()[0]);
+    stream.write_all(&probe(9, NULL)).unwrap();
+    // The gate of the toy would start it; a server without a key ends the connection.
+    assert!(!until_end(stream).windows(5).any(|bytes| bytes == b"plain"));
+}
+
+#[test]
+fn a_flood_of_key_updates_ends_the_connection() {
+    let server = start(None, settings());
+    let mut client = handshake(server.addresses()[0], config(None, &[])).unwrap();
+    for _ in 0..100 {
+        client.conn.refresh_traffic_keys().unwrap();
+        if client.conn.write_tls(&mut client.sock).is_err() {
+            break;
+        }
+    }
+    eventually("the flood ends the connection", || ended(&server, "tls") == 1);
+}
+
+#[test]
+fn renegotiation_does_not_exist() {
+    // A hello in the clear, where TLS 1.2 would begin anew, is no record of this connection.
+    let server = start(None, settings());
+    let mut client = handshake(server.addresses()[0], config(None, &[])).unwrap();
+    client.sock.write_all(&[0x16, 3, 3, 0, 5, 1, 0, 0, 1, 0]).unwrap();
+    let _ = until_end(&client.sock);
+    eventually("it is counted", || ended(&server, "tls") == 1);
+}
+
+#[test]
+fn a_changed_byte_ends_the_connection() {
+    let server = start(None, settings());
+    let mut client = handshake(server.addresses()[0], config(None, &[])).unwrap();
+    client.conn.writer().write_all(&record(1, CHANNEL, &[])).unwrap();
+    let mut sealed = Vec::new();
+    client.conn.write_tls(&mut sealed).unwrap();
+    *sealed.last_mut().unwrap() ^= 1;
+    client.sock.write_all(&sealed).unwrap();
+    let _ = until_end(&client.sock);
+    eventually("it is counted", || ended(&server, "tls") == 1);
+}
+
+#[test]
+fn no_session_is_resumed_so_none_comes_under_another_key() {
+    let server = start(None, settings());
+    let address = server.addresses()[0];
+    let (first, second) = (Identity::until(2090), Identity::until(2090));
+    // One store of sessions for both identities.
+    let mut config_of = [config(Some(&first), &[]), config(Some(&second), &[])];
+    let [one, two] = &mut config_of;
+    two.resumption = one.resumption.clone();
+    let channels = config_of.map(|config| {
+        let mut client = handshake(address, config).unwrap();
+        let channel = call(&mut client, 1, (CHANNEL, &[])).unwrap();
+        assert_eq!(client.conn.handshake_kind(), Some(rustls::HandshakeKind::Full));
+        assert_eq!(client.conn.tls13_tickets_received(), 0);
+        channel
+    });
+    assert_ne!(channels[0], channels[1]);
+}
+
+#[test]
+fn an_expired_certificate_is_refused() {
+    let server = start(None, settings());
+    let expired = Identity::until(2010);
+    refuse(&server, config(Some(&expired), &[]), "CertificateExpired");
+}
+
+#[test]
+fn a_connection_ends_with_the_certificate_of_its_peer() {
+    let server = start(None, settings());
+    let identity = Identity::for_a_while(Duration::from_secs(3));
+    let mut client = handshake(server.addresses()[0], config(Some(&identity), &[])).unwrap();
+    assert!(call(&mut client, 1, (CHANNEL, &[])).is_ok());
+    eventually("it has expired", || ended(&server, "expired") == 1);
+}
+
+#[test]
+fn a_key_that_is_not_that_of_the_certificate_is_refused() {
+    let server = start(None, settings());
+    let (own, other) = (Identity::until(2090), Identity::until(2090));
+    let stolen = Identity { chain: other.chain, key: own.key };
+    let key = rustls::crypto::aws_lc_rs::sign::any_supported_type(&stolen.private()).unwrap();
+    let certified = rustls::sign::CertifiedKey::new(stolen.chain, key);
+    let mut config = config(None, &[]);
+    let resolver = rustls::sign::SingleCertAndKey::from(certified);
+    config.client_auth_cert_resolver = Arc::new(resolver);
+    refuse(&server, config, "DecryptError");
+}
+
+#[test]
+fn an_oversized_certificate_chain_is_refused() {
+    let server = start(None, settings());
+    let mut identity = Identity::until(2090);
+    let long = CertificateDer::from(vec![0x30; 12 << 10]);
+    identity.chain.extend([long.clone(), long.clone(), long]);
+    refuse(&server, config(Some(&identity), &[]), "");
+}
+
+/// The handshake seems finished to the client, which learns by an alert, or by the end, that the
+/// server has refused it.
+fn refuse(server: &Server<Telling>, config: rustls::ClientConfig, alert: &str) {
+    let refused = handshake(server.addresses()[0], config)
+        .and_then(|mut client| call(&mut client, 1, (CHANNEL, &[])));
+    let error = refused.unwrap_err().to_string();
+    assert!(error.contains(alert), "{error}");
+    eventually("it is counted", || ended(server, "handshake") == 1);
+}
+
+/// A server that waits one second for handshakes.
+fn impatient() -> Server<Telling> {
+    let settings = settings();
+    let patience = Patience { handshake_seconds: 1, ..settings.patience };
+    start(None, Settings { patience, ..settings })
+}
+
+#[test]
+fn a_stalled_handshake_ends_and_delays_nobody() {
+    let server = impatient();
+    let address = server.addresses()[0];
+    let mut stalled: Vec<TcpStream> = (0..50).map(|_| probed(address)).collect();
+    // Half of them send the beginning of a record.
+    for stream in stalled.iter_mut().step_by(2) {
+        stream.write_all(&[0x16, 3, 1, 2, 0]).unwrap();
+    }
+    let begun = Instant::now();
+    let mut client = handshake(address, config(None, &[])).unwrap();
+    assert_eq!(call(&mut client, 1, (CHANNEL, &[])).unwrap(), b"TLS");
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    eventually("all of them end", || ended(&server, "handshake_slow") == 50);
+    drop(stalled);
+}

@@ -1,0 +1,68 @@
+//! The files that clients hold by grants.
+
+use std::sync::Arc;
+
+use comity_credential::PublicKey;
+
+use crate::{Client, Engine, FileKey, Grantee};
+
+/// The files that a client holds by grants, each as often as it has opens and delegations of it. A
+/// state that has ended meanwhile is left out, and so is one that was made meanwhile. The client's
+/// lock is taken for each of them for a moment.
+#[derive(Debug)]
+pub struct GrantedFiles {
+    client: Arc<Client>,
+    numbers: std::vec::IntoIter<u32>,
+}
+
+impl GrantedFiles {
+    /// Returns the client.
+    #[must_use]
+    pub const fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+}
+
+impl Iterator for GrantedFiles {
+    type Item = (FileKey, Arc<Grantee>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let client = &self.client;
+        self.numbers.find_map(|number| {
+            let state = client.state();
+            let held = state.holdings.get(number)?;
+            held.what.grantee().map(|grantee| (held.file.key, Arc::clone(grantee)))
+        })
+    }
+}
+
+impl Engine {
+    /// Returns the clients with state that rests on the grants of this key, or of any key if none
+    /// is given, in the order in which they were created. A client without such state costs one
+    /// atomic load.
+    #[must_use]
+    pub fn grantee_clients(&self, key: Option<&PublicKey>) -> Vec<Arc<Client>> {
+        let mut clients = self.clients.all();
+        clients.retain(|client| client.has_grantees() && rests_on(client, key));
+        clients
+    }
+
+    /// Returns the files that a client holds by grants of this key, or of any key if none is given.
+    #[must_use]
+    pub fn granted_files(&self, client: &Arc<Client>, key: Option<&PublicKey>) -> GrantedFiles {
+        let is_wanted = |grantee: &Arc<Grantee>| key.is_none_or(|key| grantee.key == *key);
+        let state = client.state();
+        let states = state.holdings.states();
+        let numbers = states.filter(|(_, state)| state.what.grantee().is_some_and(is_wanted));
+        let mut numbers: Vec<u32> = numbers.map(|(number, _)| number).collect();
+        drop(state);
+        numbers.sort_unstable();
+        GrantedFiles { client: Arc::clone(client), numbers: numbers.into_iter() }
+    }
+}
+
+fn rests_on(client: &Client, key: Option<&PublicKey>) -> bool {
+    let state = client.state();
+    client.note_grantees(&state);
+    state.holdings.rest_on_grants(key)
+}

@@ -1,0 +1,45 @@
+//! A file that holds a database, private to its owner.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use redb::Database;
+use redb::backends::FileBackend;
+
+/// A database that has failed may panic when it is closed, too.
+pub(crate) fn close(database: Option<Database>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
+}
+
+/// Opens the file, or makes it. Whatever the umask, nobody else may read it: it names clients and
+/// what they may do.
+pub(crate) fn private(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file =
+        options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+/// Opens a database and checks all of it, so that damage is found now and not when a client needs
+/// what was stored.
+pub(crate) fn database(file: File) -> Result<Database, redb::Error> {
+    let mut database = Database::builder().create_with_backend(FileBackend::new(file)?)?;
+    // A file that had to be repaired is as good as one that had not.
+    let _ = database.check_integrity()?;
+    Ok(database)
+}
+
+/// Does something with a file that may be damaged: redb sometimes panics on those.
+pub(crate) fn whole<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
+    let damaged = |_| Err(redb::Error::Corrupted("it is damaged".into()));
+    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(damaged)
+}
+
+/// Puts the name of the file on stable storage: without it a power cut would lose the whole store.
+pub(crate) fn name_is_stable(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}

@@ -1,0 +1,225 @@
+//! The file of credentials and revocations. Its layout is in docs/formats.md.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use comity_grants::{Medium, MediumError, Moment, Record, Recovered, Revoked};
+use comity_keynote::AssertionDigest;
+use comity_keys::PublicKey;
+use redb::{Database, ReadableDatabase, ReadableTable, Table, TableDefinition};
+
+use crate::database_file::{close, database, name_is_stable, private, whole};
+use crate::error::StoreError;
+
+const FORMAT: u32 = 1;
+const META: TableDefinition<'_, &str, u32> = TableDefinition::new("meta");
+const MOMENTS: TableDefinition<'_, &str, u64> = TableDefinition::new("moments");
+const HELD: TableDefinition<'_, &[u8], &str> = TableDefinition::new("held");
+const REVOKED: TableDefinition<'_, &[u8], u64> = TableDefinition::new("revoked");
+
+/// The name in [`MOMENTS`] of the last moment that the clock is known to have shown.
+const SEEN: &str = "seen";
+
+/// Bytes of a digest.
+const DIGEST_BYTES: usize = 32;
+
+/// A file of this machine that keeps credentials and revocations, open in one process.
+pub struct GrantFile {
+    path: PathBuf,
+    /// None if a write has failed: what stands on the disk is not known then.
+    database: Mutex<Option<Database>>,
+}
+
+impl GrantFile {
+    /// Opens the file `path`, or makes it; returns what earlier servers stored in it.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`], [`StoreError::Format`].
+    pub fn open(path: &Path) -> Result<(Self, Recovered), StoreError> {
+        let name = || path.display().to_string();
+        let read = |source: redb::Error| StoreError::Read { name: name(), source: source.into() };
+        let file = private(path).map_err(|error| read(error.into()))?;
+        let opened = whole(|| {
+            let database = database(file)?;
+            let found = format(&database)?;
+            Ok((database, found))
+        });
+        let (database, found) = opened.map_err(read)?;
+        name_is_stable(path).map_err(|error| read(error.into()))?;
+        if found != FORMAT {
+            return Err(StoreError::Format { name: name(), found, expected: FORMAT });
+        }
+        let known = whole(|| recovered(&database)).map_err(read)?;
+        let file = Self { path: path.to_owned(), database: Mutex::new(Some(database)) };
+        Ok((file, known))
+    }
+
+    fn database(&self) -> MutexGuard<'_, Option<Database>> {
+        self.database.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Medium for GrantFile {
+    fn store(&self, records: &[Record]) -> Result<(), MediumError> {
+        let mut place = self.database();
+        let database = place.as_ref().ok_or("it could not be written before")?;
+        let applied = whole(|| apply(database, records));
+        if applied.is_err() {
+            close(place.take());
+        }
+        Ok(applied?)
+    }
+
+    fn replace(&self, records: &[Record]) -> Result<(), MediumError> {
+        let mut place = self.database();
+        close(place.take());
+        *place = Some(rewrite(&self.path, records)?);
+        Ok(())
+    }
+}
+
+/// Makes a file of these records and puts it in the place of the old one, which is left alone until
+/// the new one is on stable storage.
+fn rewrite(path: &Path, records: &[Record]) -> Result<Database, redb::Error> {
+    let new = path.with_extension("new");
+    // An earlier attempt may have left it.
+    let _ = fs::remove_file(&new);
+    let made = whole(|| {
+        let database = database(private(&new)?)?;
+        format(&database)?;
+        apply(&database, records)?;
+        Ok(database)
+    });
+    let placed = made.and_then(|database| {
+        fs::rename(&new, path)?;
+        name_is_stable(path)?;
+        Ok(database)
+    });
+    if placed.is_err() {
+        // Others may need the space.
+        let _ = fs::remove_file(&new);
+    }
+    placed
+}
+
+/// The format of a database; a new one gets ours, and its tables.
+fn format(database: &Database) -> Result<u32, redb::Error> {
+    let transaction = database.begin_write()?;
+    let mut meta = transaction.open_table(META)?;
+    let found = meta.get("format")?.map(|format| format.value());
+    if found.is_none() {
+        meta.insert("format", FORMAT)?;
+        transaction.open_table(MOMENTS)?;
+        transaction.open_table(HELD)?;
+        transaction.open_table(REVOKED)?;
+    }
+    drop(meta);
+    transaction.commit()?;
+    Ok(found.unwrap_or(FORMAT))
+}
+
+fn recovered(database: &Database) -> Result<Recovered, redb::Error> {
+    let transaction = database.begin_read()?;
+    let mut recovered = Recovered::default();
+    for entry in transaction.open_table(HELD)?.iter()? {
+        let (key, text) = entry?;
+        if let Some((holder, _)) = read_held(key.value()) {
+            recovered.held.push((holder, text.value().to_owned()));
+        }
+    }
+    for entry in transaction.open_table(REVOKED)?.iter()? {
+        let (key, until) = entry?;
+        if let Some(revoked) = read_revoked(key.value()) {
+            recovered.revoked.push((revoked, Moment(until.value())));
+        }
+    }
+    let seen = transaction.open_table(MOMENTS)?.get(SEEN)?.map(|seen| seen.value());
+    recovered.seen = Moment(seen.unwrap_or_default());
+    Ok(recovered)
+}
+
+fn apply(database: &Database, records: &[Record]) -> Result<(), redb::Error> {
+    let transaction = database.begin_write()?;
+    {
+        let mut held = transaction.open_table(HELD)?;
+        let mut revoked = transaction.open_table(REVOKED)?;
+        let mut moments = transaction.open_table(MOMENTS)?;
+        for record in records {
+            apply_one((&mut held, &mut revoked, &mut moments), record)?;
+        }
+    }
+    Ok(transaction.commit()?)
+}
+
+type Tables<'a, 't> = (
+    &'a mut Table<'t, &'static [u8], &'static str>,
+    &'a mut Table<'t, &'static [u8], u64>,
+    &'a mut Table<'t, &'static str, u64>,
+);
+
+fn apply_one((held, revoked, moments): Tables<'_, '_>, record: &Record) -> Result<(), redb::Error> {
+    match record {
+        Record::Held { holder, digest, text } => {
+            held.insert(&*held_key(holder, digest), text.as_str())?;
+        }
+        Record::Dropped { holder, digest } => {
+            held.remove(&*held_key(holder, digest))?;
+        }
+        Record::Revoked(what, until) => {
+            revoked.insert(&*revoked_key(what), until.0)?;
+        }
+        Record::Forgotten(what) => {
+            revoked.remove(&*revoked_key(what))?;
+        }
+        Record::Seen(moment) => {
+            moments.insert(SEEN, moment.0)?;
+        }
+    }
+    Ok(())
+}
+
+/// A key and a digest: the text of the key, a zero, the digest.
+fn held_key(holder: &PublicKey, digest: &AssertionDigest) -> Vec<u8> {
+    let mut bytes = holder.to_string().into_bytes();
+    bytes.push(0);
+    bytes.extend(digest.as_bytes());
+    bytes
+}
+
+fn read_held(bytes: &[u8]) -> Option<(PublicKey, AssertionDigest)> {
+    let at = bytes.len().checked_sub(DIGEST_BYTES + 1)?;
+    let (holder, digest) = bytes.split_at_checked(at)?;
+    let (0, digest) = digest.split_first()? else { return None };
+    let holder = std::str::from_utf8(holder).ok()?.parse().ok()?;
+    Some((holder, AssertionDigest::from_bytes(digest.try_into().ok()?)))
+}
+
+/// `c` and a digest, or `k`, the text of a key, a zero, and the text of the account's key or
+/// nothing.
+fn revoked_key(what: &Revoked) -> Vec<u8> {
+    match what {
+        Revoked::Credential(digest) => [b"c", &digest.as_bytes()[..]].concat(),
+        Revoked::Key { key, grantor } => {
+            let grantor = grantor.map(|grantor| grantor.to_string()).unwrap_or_default();
+            format!("k{key}\0{grantor}").into_bytes()
+        }
+    }
+}
+
+fn read_revoked(bytes: &[u8]) -> Option<Revoked> {
+    match bytes.split_first()? {
+        (b'c', digest) => {
+            Some(Revoked::Credential(AssertionDigest::from_bytes(digest.try_into().ok()?)))
+        }
+        (b'k', keys) => {
+            let (key, grantor) = std::str::from_utf8(keys).ok()?.split_once('\0')?;
+            let grantor = match grantor {
+                "" => None,
+                grantor => Some(grantor.parse().ok()?),
+            };
+            Some(Revoked::Key { key: key.parse().ok()?, grantor })
+        }
+        _ => None,
+    }
+}

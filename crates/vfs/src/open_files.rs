@@ -1,0 +1,182 @@
+use std::time::Duration;
+
+use crate::{Attr, Changed, Create, Cred, Disk, Handle, Name, Result};
+
+/// The side of a client's file system on which state is held at the server: opens, byte-range locks
+/// and delegations (RFC 8881, 8 to 10).
+///
+/// While a file is delegated nobody else opens it in a way that conflicts: what is known of it
+/// stays true, and is used without asking the server. When the server wants the delegation back, or
+/// has taken it, [`OpenFiles::poll_event`] says so; no verb calls back.
+pub trait OpenFiles: Send + Sync {
+    /// Opens a file that was found before. Reads and writes of this caller are then done under the
+    /// open, until it is closed; those of callers who have not opened the file work, too.
+    ///
+    /// # Errors
+    /// [`crate::Status::Acces`]; [`crate::Status`].
+    fn open(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> Result<OpenedFile>;
+
+    /// Finds a name in a directory, or makes a file of that name as `create` says, and opens it, in
+    /// one step. Tells the directory's change.
+    ///
+    /// # Errors
+    /// Those of [`crate::Fs::lookup`] and [`crate::Fs::create`].
+    fn open_name(
+        &self,
+        cred: &Cred<Disk>,
+        place: (&Handle, Name<'_>),
+        access: OpenAccess,
+        create: Option<&Create<Disk>>,
+    ) -> Result<Changed<OpenedFile, Disk>>;
+
+    /// Closes a file; its locks of all owners that locked through this open are given back before.
+    /// Data that was written need not be stable: see [`crate::Fs::commit`].
+    ///
+    /// # Errors
+    /// [`crate::Status::Io`] if the server had lost the open or its locks meanwhile.
+    fn close(&self, open: OpenId) -> Result<()>;
+
+    /// The delegation that is held of a file and certainly good at this moment: not recalled, and
+    /// within the lease. Asks nobody.
+    fn delegation(&self, node: &Handle) -> Option<DelegationKind>;
+
+    /// Gives a delegation back; the caller has written what it had kept from the server. Does
+    /// nothing if there is none.
+    ///
+    /// # Errors
+    /// [`crate::Status`]; the delegation is gone even so.
+    fn return_delegation(&self, node: &Handle) -> Result<()>;
+
+    /// Tells the length in bytes of a file with a write delegation of which data is kept from the
+    /// server, or `None` when all is written. The server may ask for it (CB_GETATTR).
+    fn note_unwritten(&self, node: &Handle, size: Option<u64>);
+
+    /// Locks or, with [`crate::RangeLock::Free`], unlocks bytes of an open file.
+    ///
+    /// # Errors
+    /// [`crate::Status::NotSupp`] where there are no locks, [`crate::Status::Interrupted`] while
+    /// waiting, [`crate::Status::Io`] if locks of this open were lost; [`crate::Status`].
+    fn lock(&self, wanted: &LockRequest) -> Result<LockOutcome>;
+
+    /// The lock that stands against one, if there is any.
+    ///
+    /// # Errors
+    /// As [`OpenFiles::lock`].
+    fn find_lock(&self, wanted: &LockRequest) -> Result<Option<HeldLock>>;
+
+    /// The next event, if one comes while `patience` lasts. Each is reported once.
+    fn poll_event(&self, patience: Duration) -> Option<OpenEvent>;
+}
+
+/// The use for which a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OpenAccess {
+    /// Reading.
+    Read,
+    /// Writing.
+    Write,
+    /// Both.
+    Both,
+}
+
+impl OpenAccess {
+    /// Returns whether it includes reading.
+    #[must_use]
+    pub const fn reads(self) -> bool {
+        matches!(self, Self::Read | Self::Both)
+    }
+
+    /// Returns whether it includes writing.
+    #[must_use]
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::Both)
+    }
+}
+
+/// The number of an open, among all of one file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OpenId(pub u64);
+
+/// A file that was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenedFile {
+    /// The open.
+    pub open: OpenId,
+    /// The file.
+    pub handle: Handle,
+    /// Its attributes at that moment; `None` if nobody was asked, because it is delegated.
+    pub attr: Option<Attr<Disk>>,
+    /// The delegation that is held of it.
+    pub delegation: Option<DelegationKind>,
+}
+
+/// The right that a delegation gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DelegationKind {
+    /// Nobody else changes the file.
+    Read,
+    /// Nobody else reads or changes the file.
+    Write,
+}
+
+/// An owner of locks: its locks do not conflict with each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LockOwner(pub u64);
+
+/// A lock that is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockRequest {
+    /// The open through which it is taken.
+    pub open: OpenId,
+    /// The owner of the lock.
+    pub owner: LockOwner,
+    /// The first and the last byte; [`u64::MAX`] as the last is the end of every file.
+    pub bytes: (u64, u64),
+    /// The kind of the lock.
+    pub lock: crate::RangeLock,
+    /// True if the caller waits while others hold a lock that conflicts.
+    pub waits: bool,
+}
+
+/// The outcome of [`OpenFiles::lock`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockOutcome {
+    /// Done.
+    Done,
+    /// Another owner has a lock that conflicts, and the caller did not want to wait.
+    Denied,
+    /// Waiting would never end, as the server knows.
+    Deadlock,
+}
+
+/// A lock of another owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeldLock {
+    /// The first and the last byte, as in [`LockRequest::bytes`].
+    pub bytes: (u64, u64),
+    /// True if nobody else may read the bytes either.
+    pub is_exclusive: bool,
+}
+
+/// A change of the state that is held at the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenEvent {
+    /// The server wants the delegation of a file back. What was kept from the server must be
+    /// written, and then [`OpenFiles::return_delegation`] called, before the lease has passed.
+    Recalled {
+        /// The file.
+        node: Handle,
+        /// True if the file is about to be cut to nothing, so that its data need not be written.
+        is_truncated: bool,
+    },
+    /// A delegation has ended without being returned: others may have changed the file.
+    DelegationLost {
+        /// The file.
+        node: Handle,
+    },
+    /// Opens or locks of a file were lost: calls that need them fail until it is closed.
+    StateLost {
+        /// The file.
+        node: Handle,
+    },
+}

@@ -1,0 +1,34 @@
+//! The server dies and comes back: clients make new handshakes and have their locks again.
+
+use anyhow::{Result, ensure};
+
+use crate::kernel::ground::Ground;
+use crate::kernel::tests::Test;
+
+pub(super) const TEST: Test = Test {
+    name: "tls-kill-6.12",
+    about: "writes and locks over TLS, the server killed: all is reclaimed by new handshakes",
+    script: include_str!("kill.sh"),
+    kills: KILLS,
+    prepare: |ground| {
+        ground.give(&[("kill.py", include_str!("kill.py"))])?;
+        super::equip(ground, 1)
+    },
+    verify,
+    ..super::BOTH_SIDED
+};
+
+/// Times that the server is killed; `kill.py` knows it.
+const KILLS: u32 = 3;
+
+/// Every record is there, and each connection made a handshake.
+fn verify(ground: &Ground) -> Result<()> {
+    let records = std::fs::read_to_string(ground.export().join("records"))?;
+    let wanted: String =
+        (0..records.lines().count()).map(|number| format!("{number:7}\n")).collect();
+    ensure!(records == wanted, "records are lost");
+    ensure!(ground.written("acknowledged")?.trim() == records.lines().count().to_string());
+    let handshakes = ground.written("tlshd.log")?.matches("was successful").count();
+    ensure!(handshakes > KILLS as usize, "only {handshakes} handshakes");
+    Ok(())
+}

@@ -97,8 +97,8 @@ impl GrantService {
         read(&self.own)
     }
 
-    /// Forgets what has ended. To be called each second.
-    pub(crate) fn pass(&self) {
+    /// Forgets what has ended.
+    pub(crate) fn expire(&self) {
         if let Err(error) = self.grants.expire() {
             tracing::error!(%error, "the end of credentials cannot be stored; they have ended");
         }

@@ -24,6 +24,7 @@ mod nlm_replies;
 mod offered;
 mod options;
 mod portmap;
+mod rights_watch;
 mod run;
 mod service;
 mod sockets;

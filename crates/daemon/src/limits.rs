@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+/// Longest time until all that clients hold by grants is looked at again, if nothing is known to
+/// have changed: a program on the server may have moved a file. Its calls are refused within a
+/// second all the same.
+pub(crate) const RIGHTS_ROUND: Duration = Duration::from_secs(10);
+
 /// Most clients in one answer, which then has 100 KB: a server with 10,000 clients makes no answer
 /// that others have to wait for.
 pub(crate) const CLIENTS_PAGE: usize = 256;

@@ -100,6 +100,11 @@ pub(crate) fn append_state(text: &mut String, memory: &Memory) {
                 "Delegations taken back by force.",
                 totals.delegations_revoked,
             ),
+            (
+                "comity_rights_ended_total",
+                "Opens, locks and delegations revoked because a right ended.",
+                totals.rights_ended,
+            ),
             ("comity_lock_waits_total", "Locks somebody had to wait for.", totals.lock_waits),
             (
                 "comity_reply_cache_hits_total",

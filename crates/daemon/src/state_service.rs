@@ -25,6 +25,7 @@ use crate::grant_service::GrantService;
 use crate::host_queue::HostQueue;
 use crate::lease_break_watcher::LeaseBreakWatcher;
 use crate::local_locks::LocalLocks;
+use crate::rights_watch::RightsWatch;
 use crate::statd::{self, Notification};
 use crate::storage::{Repair, settle};
 
@@ -168,11 +169,10 @@ impl StateService {
         let _ = self.dialer.set(Box::new(dialer));
         let (memory, callbacks) = (self.memory.clone(), Arc::clone(&self.callbacks));
         let mut repair = Repair::new(Arc::clone(&memory.engine), Arc::clone(&self.store));
-        let grants = Arc::clone(&self.grants);
+        let mut rights = RightsWatch::new((&memory, &callbacks), &self.exports, &self.grants);
         let keep = move || {
             pass(&memory, &callbacks);
             repair.pass();
-            grants.pass();
         };
         let state_service = each_second("state", keep);
         let state_service = state_service.context("cannot start the thread that watches leases")?;
@@ -180,9 +180,11 @@ impl StateService {
         let tidier =
             each_second("tidier", move || Arc::clone(&exports.current()).release_removed());
         let tidier = tidier.context("cannot start the thread that closes removed files")?;
+        let rights = each_second("rights", move || rights.pass());
+        let rights = rights.context("cannot start the thread that watches rights")?;
         let (callbacks, clock) = (Arc::clone(&self.callbacks), self.memory.clock);
         let mut threads = self.copier.begin(move || callbacks.pump(clock.now()))?;
-        let (stop, others): (Vec<_>, Vec<_>) = [state_service, tidier].into_iter().unzip();
+        let (stop, others): (Vec<_>, Vec<_>) = [state_service, tidier, rights].into_iter().unzip();
         threads.extend(others);
         self.watch = Some((stop, threads));
         Ok(())

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
+use comity_grants::{Scene, Tree};
 use comity_vfs::{AsServer, FileKey, Fs, Handle, Result, Status};
 
 use crate::counters::{ClientCounters, ExportCounters};
@@ -160,6 +161,14 @@ impl Export {
         let one_volume = !self.settings.crosses_mounts;
         let volume = if one_volume { self.volume } else { self.fs.volume(handle) };
         FileKey { volume, export: self.id.0, handle: *handle }
+    }
+
+    /// Asks a question about rights to an object of the export.
+    pub(crate) fn at_scene<T>(&self, ask: impl FnOnce(&Scene<'_>) -> T) -> T {
+        let key = |handle: &Handle| self.key(handle);
+        let path = self.path.to_string_lossy();
+        let tree = Tree { fs: &*self.fs, key: &key };
+        ask(&Scene { number: self.id.0, path: &path, tree })
     }
 
     /// The rules for a peer, if it may come in at all.

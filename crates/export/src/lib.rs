@@ -35,6 +35,7 @@ mod export_spec;
 mod exports;
 mod file_text;
 mod gate;
+mod granted_access;
 mod handle_mac;
 mod host_cache;
 mod key_identity;

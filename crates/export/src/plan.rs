@@ -67,7 +67,9 @@ impl Plan {
         self.moment
     }
 
-    pub(crate) const fn generation(&self) -> u64 {
+    /// Its number, another for each plan.
+    #[must_use]
+    pub const fn generation(&self) -> u64 {
         self.generation
     }
 

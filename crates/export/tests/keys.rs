@@ -296,17 +296,14 @@ fn every_verb_asks_for_exactly_its_right() {
 }
 
 #[test]
-fn no_file_is_delegated_to_a_caller_who_acts_by_grants() {
-    let site = Site::new(KeyUse::Preferred);
-    let file = site.create(&site.fs.root(), "file");
-    let delegable = |key: &PrivateKey| {
-        let (view, file) = site.enter(Some(key.public_key()), "/srv/file").unwrap();
-        view.may_be_delegated(&file).unwrap()
-    };
-    assert!(delegable(&site.alice) && delegable(&site.bob), "Bob is who he says");
-    site.grant(&file, "rwx");
-    assert!(delegable(&site.alice));
-    assert!(!delegable(&site.bob));
+fn a_file_is_delegated_by_grants_only_to_a_key_that_may_read_it() {
+    for (rights, expected) in [("wx", false), ("rx", true)] {
+        let site = Site::new(KeyUse::Only);
+        let file = site.create(&site.fs.root(), "file");
+        site.grant(&file, rights);
+        let (view, file) = site.bob("/srv/file").unwrap();
+        assert_eq!(view.may_be_delegated(&file), Ok(expected), "{rights}");
+    }
 }
 
 #[test]

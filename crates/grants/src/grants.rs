@@ -1,7 +1,7 @@
 //! The server's memory of grants, shared by all connections.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use comity_keys::PublicKey;
 use comity_vfs::{Handle, Result};
@@ -24,7 +24,7 @@ pub type TellMoment = Box<dyn Fn() -> Moment + Send + Sync>;
 /// The knowledge by which something was decided: the number of changes of credentials and
 /// accounts, and that of moves between directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct KnownState {
+pub struct KnownState {
     epoch: u64,
     moves: u64,
 }
@@ -40,8 +40,6 @@ pub struct Grants {
     pub(crate) memory: RwLock<Memory>,
     ancestry: Ancestry,
     epoch: AtomicU64,
-    /// Keys that have lost rights since they were asked for.
-    ended: Mutex<Vec<PublicKey>>,
     /// The outcome of the last submission of a key.
     submissions: Cache<PublicKey, Arc<str>>,
 }
@@ -70,7 +68,6 @@ impl Grants {
             memory: RwLock::new(memory),
             ancestry: Ancestry::default(),
             epoch: AtomicU64::new(1),
-            ended: Mutex::default(),
             submissions: Cache::new(SUBMISSIONS_MAX),
         }
     }
@@ -100,8 +97,6 @@ impl Grants {
     pub fn bind(&self, accounts: Accounts) {
         *self.accounts.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(accounts);
         self.changed();
-        let holders: Vec<_> = self.read().holders().map(|(key, _)| *key).collect();
-        self.lost(holders);
     }
 
     /// The keys that hold credentials.
@@ -119,11 +114,6 @@ impl Grants {
         &self.ancestry
     }
 
-    /// Keys that have lost rights since this was asked last: what they opened is looked at again.
-    pub fn poll_ended(&self) -> Vec<PublicKey> {
-        std::mem::take(&mut *self.ended.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
     /// The outcome of the last submission of a key, if that is remembered.
     pub fn last_submission(&self, key: &PublicKey) -> Option<Arc<str>> {
         self.submissions.get(key)
@@ -133,7 +123,9 @@ impl Grants {
         self.submissions.insert(key, text.into());
     }
 
-    pub(crate) fn version(&self) -> KnownState {
+    /// The knowledge by which decisions are made now. While it stays the same a right ends by time
+    /// alone, or because a program on the server moves a file.
+    pub fn version(&self) -> KnownState {
         KnownState { epoch: self.epoch(), moves: self.ancestry.moves() }
     }
 
@@ -163,15 +155,6 @@ impl Grants {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
-    pub(crate) fn lost(&self, keys: impl IntoIterator<Item = PublicKey>) {
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        for key in keys {
-            if !ended.contains(&key) {
-                ended.push(key);
-            }
-        }
-    }
-
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Memory> {
         self.memory.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -184,6 +167,21 @@ impl Grants {
     pub(crate) fn objects_of(&self, key: &PublicKey, most: usize) -> Vec<ObjectId> {
         let memory = self.read();
         memory.of(key).iter().flat_map(|set| set.objects()).copied().take(most).collect()
+    }
+
+    /// Returns whether a key may do an operation to an object now by what was granted to it.
+    ///
+    /// # Errors
+    /// [`comity_vfs::Status`] if it cannot be found out what the object lies below.
+    pub fn allows(
+        &self,
+        caller: &KeyCaller,
+        scene: &Scene<'_>,
+        object: &Handle,
+        operation: Operation,
+    ) -> Result<bool> {
+        let (grantor, _) = self.grantor(caller, scene, object, operation, self.now())?;
+        Ok(grantor.is_some())
     }
 
     /// The account by whose grants a key may do an operation, and until when that holds.

@@ -35,7 +35,7 @@ mod why;
 pub use accounts::{Account, Accounts, BadLine, Binding};
 pub use ancestry::{Ancestry, Tree};
 pub use caller::KeyCaller;
-pub use grants::{Grants, TellMoment};
+pub use grants::{Grants, KnownState, TellMoment};
 pub use held::{Full, Held};
 pub use holder::Holder;
 pub use memory::ListedCredential;

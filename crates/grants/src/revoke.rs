@@ -82,10 +82,8 @@ impl Grants {
             },
         };
         self.remember(&mut memory, &revoked)?;
-        let holders: Vec<_> = memory.holders().map(|(key, _)| *key).collect();
         drop(memory);
         self.changed();
-        self.lost(holders);
         Ok(revoked.into_iter().map(|(revoked, _)| revoked).collect())
     }
 

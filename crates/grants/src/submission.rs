@@ -98,7 +98,6 @@ impl Grants {
         }
         drop(memory);
         self.changed();
-        self.lost([*holder]);
         Ok(digests.len())
     }
 
@@ -125,7 +124,6 @@ impl Grants {
         let saved = self.save(&memory, &records);
         drop(memory);
         self.changed();
-        self.lost(ended.into_iter().map(|(holder, _)| holder));
         saved
     }
 

@@ -145,7 +145,7 @@ fn a_right_may_end_while_its_client_closes() {
         assert_eq!(revoked.len(), ended);
         revoked.into_iter().for_each(|it| engine.free_stateid(sender(&holder), it).unwrap());
         assert_eq!(engine.census().opens, 1);
-        assert!(engine.grantee_clients(None).is_empty());
+        assert!(engine.grantee_clients().is_empty());
     });
 }
 

@@ -212,7 +212,7 @@ pub fn metrics(server: &Running) -> String {
 }
 
 /// Waits until something holds.
-pub fn wait_until(what: &str, holds: impl Fn() -> bool) {
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < until, "waited in vain: {what}");

@@ -1,6 +1,7 @@
 //! Directories that look changed in every reply, so that no client answers one user out of what it
 //! keeps for another (`no_client_cache`).
 
+use comity_grants::Operation;
 use comity_vfs::{Attr, Disk, FileType, Result, Time};
 
 use super::{Node, View};
@@ -13,13 +14,15 @@ impl View<'_> {
     }
 
     /// Returns whether a file may be delegated. Where clients must not cache for several users,
-    /// only a file that is hidden from nobody may be. To who acts by grants no file is: a client
-    /// with a delegation would not ask again, and would not see the right end.
+    /// only a file that is hidden from nobody may be. A caller that acts by grants must have been
+    /// granted to read it: a client reads what it was delegated without asking.
     ///
     /// # Errors
     /// [`comity_vfs::Status`].
     pub fn may_be_delegated(&self, node: &Node) -> Result<bool> {
-        if self.resolved.holder().is_some() {
+        if let Some(holder) = self.resolved.holder()
+            && self.pass(holder, node.handle(), Operation::Read)?.is_none()
+        {
             return Ok(false);
         }
         if !self.rules().no_client_cache || !self.is_cloaked() {

@@ -1,6 +1,9 @@
 //! A caller that acts by what was granted to its key: each object is judged by itself.
 
-use comity_grants::{Holder, Operation, Scene, Tree};
+use std::sync::Arc;
+
+use comity_credential::Grantee;
+use comity_grants::{Holder, Operation, Scene};
 use comity_vfs::{Access, Cred, Disk, Handle, Name, Result, Status};
 
 use super::rights::Passage;
@@ -18,6 +21,16 @@ const ACCESS: [(Access, Operation, Operation); 6] = [
 ];
 
 impl View<'_> {
+    /// Returns the key by whose grants the caller acts, if it has no ids of its own here. State
+    /// that the caller gets rests on these grants and ends with them
+    /// ([`crate::Plan::granted_access`]).
+    #[must_use]
+    pub fn grantee(&self) -> Option<Arc<Grantee>> {
+        let (holder, export) = (self.resolved.holder()?, self.resolved.export().id().0);
+        let (key, address) = (*holder.key(), holder.caller().address);
+        Some(Arc::new(Grantee { key, address, export }))
+    }
+
     /// The way to the file system under the ids of whoever granted this operation.
     ///
     /// # Errors
@@ -54,11 +67,7 @@ impl View<'_> {
 
     /// Asks a question about an object of the export.
     pub(super) fn at_scene<T>(&self, ask: impl FnOnce(&Scene<'_>) -> T) -> T {
-        let export = self.resolved.export();
-        let key = |handle: &Handle| export.key(handle);
-        let path = export.path().to_string_lossy();
-        let tree = Tree { fs: self.fs(), key: &key };
-        ask(&Scene { number: export.id().0, path: &path, tree })
+        self.resolved.export().at_scene(ask)
     }
 
     /// The rights that a key was granted to an object, as ACCESS reports them.

@@ -105,7 +105,13 @@ pub(super) fn freed(request: &Request<'_>, handle: &[u8]) -> Result<Nlm4Stats, S
 
 /// A caller that can neither read nor write a file could not have opened it. Its owner may have
 /// opened it before the mode changed, or made it so, and reads it by NFSv3 all the same.
+///
+/// A key that acts by grants locks nothing by NLM: its host could not be told that the right to a
+/// lock has ended, and would go on as if it had it.
 pub(super) fn may_open(view: &View<'_>, node: &Node) -> Result<(), Status> {
+    if view.grantee().is_some() {
+        return Err(Status::NotSupp);
+    }
     let wanted = Access::READ | Access::MODIFY;
     let (granted, _) = view.access(node, wanted)?;
     if granted.contains(Access::READ) || granted.contains(Access::MODIFY) {

@@ -25,6 +25,7 @@ pub(super) fn refused(status: Status) -> Nlm4Stats {
         Status::Stale | Status::BadHandle => Nlm4Stats::StaleFh,
         Status::RoFs => Nlm4Stats::Rofs,
         Status::FBig => Nlm4Stats::Fbig,
+        Status::NotSupp => Nlm4Stats::DeniedNolocks,
         Status::Delay => Nlm4Stats::DeniedGracePeriod,
         Status::Acces | Status::Perm => Nlm4Stats::Denied,
         _ => Nlm4Stats::Failed,

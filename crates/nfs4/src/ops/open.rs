@@ -93,8 +93,8 @@ fn open_file(
     let may_be_delegated = file.may_be_delegated()?;
     let Wanted { share, claim, wish } = wanted.if_delegated(may_be_delegated);
     let (key, user) = (file.key(), file.user());
-    let (grantee, empties) = (None, file.empties);
-    let caller = compound.caller;
+    let (grantee, empties) = (file.grantee(), file.empties);
+    let (grantee, caller) = (grantee.as_ref(), compound.caller);
     let open =
         Open { client, caller, owner, file: key, share, claim, wish, user, grantee, empties };
     let mut opened = compound.engine().open(compound.now(), &open).map_err(refused)?;

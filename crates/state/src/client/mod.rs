@@ -281,7 +281,7 @@ impl Client {
 
     /// Notes whether any state rests on grants.
     pub(crate) fn note_grantees(&self, state: &ClientState) {
-        self.has_grantees.store(state.holdings.rest_on_grants(None), Ordering::Release);
+        self.has_grantees.store(state.holdings.rest_on_grants(), Ordering::Release);
     }
 
     /// Returns whether any state may rest on grants. The cost is one atomic load.

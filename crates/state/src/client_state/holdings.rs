@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use comity_credential::PublicKey;
-
 use super::offload::Offloads;
 use super::owner::{Owner, OwnerKind};
 use super::state::{Counts, LockState, OpenState, State, StateKind, address, lock_owner};
@@ -31,8 +29,8 @@ pub(crate) struct Holdings {
     reap_at: usize,
     counts: Counts,
     revoked: RevokedCounts,
-    /// The number of states that rest on the grants of each key.
-    by_key: HashMap<PublicKey, usize>,
+    /// The number of states that rest on grants.
+    on_grants: usize,
     /// Copies that are under way or have ended. They do not count as state that a client would
     /// lose.
     pub(crate) offloads: Offloads,
@@ -65,7 +63,7 @@ impl Holdings {
             reap_at: 0,
             counts: Counts::default(),
             revoked: RevokedCounts::default(),
-            by_key: HashMap::new(),
+            on_grants: 0,
             offloads: Offloads::default(),
             memory,
         }
@@ -106,9 +104,9 @@ impl Holdings {
         self.revoked.flags()
     }
 
-    /// Returns whether a state rests on the grants of this key, or of any key if none is given.
-    pub(crate) fn rest_on_grants(&self, key: Option<&PublicKey>) -> bool {
-        key.map_or(!self.by_key.is_empty(), |key| self.by_key.contains_key(key))
+    /// Returns whether a state rests on grants.
+    pub(crate) const fn rest_on_grants(&self) -> bool {
+        self.on_grants > 0
     }
 
     pub(crate) fn get(&self, number: u32) -> Option<&State> {
@@ -151,15 +149,15 @@ impl Holdings {
         }
     }
 
-    /// Makes an open rest on the grants of this key.
+    /// Makes an open rest on the grants of this key, whatever it rested on before.
     pub(crate) fn rest_open_on(&mut self, number: u32, grantee: &Arc<Grantee>) {
         let Some(StateKind::Open(opening)) = self.states.get_mut(&number).map(|it| &mut it.what)
         else {
             return;
         };
-        let before = opening.grantee.replace(Arc::clone(grantee));
-        self.count_key(Some(grantee), true);
-        self.count_key(before.as_ref(), false);
+        if opening.grantee.replace(Arc::clone(grantee)).is_none() {
+            self.on_grants += 1;
+        }
     }
 
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut State> {
@@ -397,7 +395,7 @@ impl Holdings {
 
     fn count(&mut self, what: &StateKind) {
         self.counts.add(what);
-        self.count_key(what.grantee(), true);
+        self.on_grants += usize::from(what.grantee().is_some());
         if let StateKind::Revoked(why) = what {
             self.revoked.add(*why);
         }
@@ -405,18 +403,9 @@ impl Holdings {
 
     fn uncount(&mut self, what: &StateKind) {
         self.counts.take(what);
-        self.count_key(what.grantee(), false);
+        self.on_grants -= usize::from(what.grantee().is_some());
         if let StateKind::Revoked(why) = what {
             self.revoked.take(*why);
-        }
-    }
-
-    fn count_key(&mut self, grantee: Option<&Arc<Grantee>>, more: bool) {
-        let Some(key) = grantee.map(|grantee| grantee.key) else { return };
-        let count = self.by_key.entry(key).or_default();
-        *count = if more { *count + 1 } else { count.saturating_sub(1) };
-        if *count == 0 {
-            self.by_key.remove(&key);
         }
     }
 

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use comity_credential::PublicKey;
-
 use crate::{Client, Engine, FileKey, Grantee};
 
 /// The files that a client holds by grants, each as often as it has opens and delegations of it. A
@@ -37,23 +35,21 @@ impl Iterator for GrantedFiles {
 }
 
 impl Engine {
-    /// Returns the clients with state that rests on the grants of this key, or of any key if none
-    /// is given, in the order in which they were created. A client without such state costs one
-    /// atomic load.
+    /// Returns the clients with state that rests on grants, in the order in which they were
+    /// created. A client without such state costs one atomic load.
     #[must_use]
-    pub fn grantee_clients(&self, key: Option<&PublicKey>) -> Vec<Arc<Client>> {
+    pub fn grantee_clients(&self) -> Vec<Arc<Client>> {
         let mut clients = self.clients.all();
-        clients.retain(|client| client.has_grantees() && rests_on(client, key));
+        clients.retain(|client| client.has_grantees() && rests_on_grants(client));
         clients
     }
 
-    /// Returns the files that a client holds by grants of this key, or of any key if none is given.
+    /// Returns the files that a client holds by grants.
     #[must_use]
-    pub fn granted_files(&self, client: &Arc<Client>, key: Option<&PublicKey>) -> GrantedFiles {
-        let is_wanted = |grantee: &Arc<Grantee>| key.is_none_or(|key| grantee.key == *key);
+    pub fn granted_files(&self, client: &Arc<Client>) -> GrantedFiles {
         let state = client.state();
         let states = state.holdings.states();
-        let numbers = states.filter(|(_, state)| state.what.grantee().is_some_and(is_wanted));
+        let numbers = states.filter(|(_, state)| state.what.grantee().is_some());
         let mut numbers: Vec<u32> = numbers.map(|(number, _)| number).collect();
         drop(state);
         numbers.sort_unstable();
@@ -61,8 +57,8 @@ impl Engine {
     }
 }
 
-fn rests_on(client: &Client, key: Option<&PublicKey>) -> bool {
+fn rests_on_grants(client: &Client) -> bool {
     let state = client.state();
     client.note_grantees(&state);
-    state.holdings.rest_on_grants(key)
+    state.holdings.rest_on_grants()
 }

@@ -94,16 +94,16 @@ impl World {
                 let by = (&file(name), &*grantee(key));
                 vec![format!("{} ended", self.engine.end_rights(self.now, &client, by, allowed))]
             }
-            ("by-grants", keys) => self.by_grants(keys.first().map(|key| grantee(key).key)),
+            ("by-grants", []) => self.by_grants(),
             _ => self.states(verb, args),
         }
     }
 
-    /// Tells which clients have what by the grants of a key, or of any.
-    fn by_grants(&self, key: Option<PublicKey>) -> Told {
-        let clients = self.engine.grantee_clients(key.as_ref());
+    /// Tells which clients have what by grants.
+    fn by_grants(&self) -> Told {
+        let clients = self.engine.grantee_clients();
         let of_one = |client: &Arc<Client>| {
-            let files = self.engine.granted_files(client, key.as_ref());
+            let files = self.engine.granted_files(client);
             let names: Vec<_> = files.map(|(file, _)| file_name(&file)).collect();
             format!("{}: {}", text(client.owner()), names.join(" "))
         };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use comity_coherence::{clear_new, clear_opened};
+use comity_credential::Grantee;
 use comity_export::{Node, SeenMade, View};
 use comity_proto::nfs4::{
     Bitmap4, ChangeInfo4, Createhow4, Fattr4, Nfsstat4, Open4args, OpenClaim4, Openflag4, attribute,
@@ -48,6 +49,11 @@ impl<'a> File<'a> {
     /// Returns the credentials of the caller, if its right to open the file was checked.
     pub(super) fn user(&self) -> Option<&Arc<Cred<Disk>>> {
         self.judged.then(|| self.view.user())
+    }
+
+    /// Returns the key by whose grants the caller opens the file, if it acts by grants.
+    pub(super) fn grantee(&self) -> Option<Arc<Grantee>> {
+        self.view.grantee()
     }
 
     /// Returns whether it may be delegated.

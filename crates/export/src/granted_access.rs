@@ -1,0 +1,36 @@
+use comity_credential::Grantee;
+use comity_grants::{KeyCaller, Operation};
+use comity_vfs::{Access, FileKey, Result, Status};
+
+use crate::{ExportId, Plan};
+
+/// The access for which a file is opened, and the operation that each stands for.
+const ACCESS: [(Access, Operation); 3] = [
+    (Access::READ, Operation::Read),
+    (Access::MODIFY, Operation::Write),
+    (Access::EXECUTE, Operation::Search),
+];
+
+impl Plan {
+    /// Returns what the grants of a key allow now of reading, changing and executing a file, for
+    /// state that rests on them: nothing if the file or the export is gone. No caller is let in by
+    /// it.
+    ///
+    /// # Errors
+    /// [`Status`] if it cannot be found out what the file lies below.
+    pub fn granted_access(&self, file: &FileKey, grantee: &Grantee) -> Result<Access> {
+        let export = self.export(ExportId(grantee.export));
+        let Some((export, grants)) = export.zip(self.grants()) else { return Ok(Access::NONE) };
+        let caller = KeyCaller::new(grantee.key, grantee.address);
+        let mut granted = Access::NONE;
+        for (access, operation) in ACCESS {
+            let object = &file.handle;
+            match export.at_scene(|scene| grants.allows(&caller, scene, object, operation)) {
+                Ok(true) => granted = granted | access,
+                Ok(false) | Err(Status::Stale) => {}
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(granted)
+    }
+}

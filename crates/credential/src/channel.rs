@@ -66,6 +66,21 @@ impl Channel {
         }
     }
 
+    /// A number that tells channels of one address apart: 0 without TLS, 1 by TLS without a key,
+    /// else the first bytes of the name of the key.
+    #[must_use]
+    #[inline]
+    pub fn number(&self) -> u64 {
+        match self {
+            Self::Plain => 0,
+            Self::Tls(None) => 1,
+            Self::Tls(Some(identity)) => {
+                let [a, b, c, d, e, f, g, h, ..] = identity.key.id().0;
+                u64::from_be_bytes([a, b, c, d, e, f, g, h])
+            }
+        }
+    }
+
     /// Its kind.
     #[must_use]
     pub const fn kind(&self) -> ChannelKind {

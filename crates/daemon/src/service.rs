@@ -49,6 +49,11 @@ impl Gate<RpcPeer> for ProgramGate {
         }
     }
 
+    #[inline]
+    fn proof_of(&self, visitor: &RpcPeer) -> u64 {
+        self.0.proof_of(visitor)
+    }
+
     fn starts_tls(&self, visitor: &RpcPeer) -> bool {
         self.0.starts_tls(visitor)
     }

@@ -21,6 +21,11 @@ impl Gate<RpcPeer> for Exports {
         self.judge(visitor, Some(visitor.channel().kind()))
     }
 
+    #[inline]
+    fn proof_of(&self, visitor: &RpcPeer) -> u64 {
+        visitor.channel().number()
+    }
+
     /// A peer may begin TLS on a fresh connection. One that is not known by its address may only
     /// where it can be known by what it proves: else a handshake would gain it nothing.
     fn starts_tls(&self, visitor: &RpcPeer) -> bool {

@@ -1,16 +1,17 @@
 //! Callers who proved a key: what they may do, and under whose ids it is done.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use comity_backend::{Memory, MemoryOptions};
-use comity_credential::{Channel, CredentialRef, KeyId, PeerIdentity, PeerKey};
+use comity_credential::{Channel, CredentialRef, Gate, KeyId, PeerIdentity, PeerKey};
 use comity_export::{
-    Clearance, Client, Door, Export, ExportId, HandleKey, KeyUse, Node, Plan, Refusal, RpcPeer,
-    Rules, View,
+    Clearance, Client, Door, Export, ExportId, Exports, HandleKey, KeyUse, Node, Plan, Refusal,
+    RpcPeer, Rules, View,
 };
 use comity_grants::{
     Accounts, Binding, Grants, Medium, MediumError, Moment, ObjectId, Record, Recovered,
@@ -106,8 +107,10 @@ impl Site {
     fn peer(key: Option<&PublicKey>) -> RpcPeer {
         let peer = RpcPeer::new("192.0.2.7:700".parse::<SocketAddr>().unwrap());
         let Some(key) = key else { return peer };
+        let spki = key.to_spki();
+        let id = KeyId(*spki.last_chunk().unwrap());
         let identity = PeerIdentity {
-            key: PeerKey::new(&key.to_spki(), KeyId([0; 32])),
+            key: PeerKey::new(&spki, id),
             names: Box::default(),
             authorities: Box::default(),
             user: None,
@@ -142,6 +145,16 @@ fn names(view: &View<'_>, dir: &Node) -> Vec<String> {
     view.readdir(dir, 0, Listed::Nodes, &mut visit).unwrap();
     names.sort();
     names
+}
+
+#[test]
+fn kept_answers_are_told_apart_by_key() {
+    let exports = Exports::new(Plan::new(HandleKey::new([0; 16]), Vec::new()));
+    let proof_of = |key| Gate::proof_of(&exports, &Site::peer(key));
+    let [one, two] = [1, 2].map(|_| PrivateKey::generate(Algorithm::Ed25519).unwrap());
+    let numbers = [None, Some(one.public_key()), Some(two.public_key())].map(proof_of);
+    assert_eq!(BTreeSet::from(numbers).len(), 3);
+    assert_eq!(proof_of(Some(one.public_key())), numbers[1]);
 }
 
 #[test]

@@ -111,13 +111,16 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
         };
         let ticket = match program.repeat_of(&call) {
             Repeat::Harmless => None,
-            Repeat::Remember => match self.replay.begin(ReplayKey::new(peer, header.xid, record)) {
-                Verdict::New(ticket) => Some(ticket),
-                repeat => {
-                    self.repeats.fetch_add(1, Ordering::Relaxed);
-                    return Ok(again(&repeat, replies));
+            Repeat::Remember => {
+                let key = ReplayKey::new(peer, header.xid, record);
+                match self.replay.begin(key.proved(self.gate.proof_of(visitor))) {
+                    Verdict::New(ticket) => Some(ticket),
+                    repeat => {
+                        self.repeats.fetch_add(1, Ordering::Relaxed);
+                        return Ok(again(&repeat, replies));
+                    }
                 }
-            },
+            }
         };
         Ok(perform(program, (&call, verifier), visitor, ticket, replies))
     }

@@ -25,6 +25,14 @@ pub trait Gate<V: ?Sized>: Send + Sync {
         ReplyVerifier::Empty
     }
 
+    /// Returns a number that tells apart what peers of one address have proved: an answer that is
+    /// kept for a repeated call is given to a peer of the same number only.
+    #[inline]
+    fn proof_of(&self, visitor: &V) -> u64 {
+        let _ = visitor;
+        0
+    }
+
     /// Returns whether this peer may begin TLS on its connection now (RFC 9289, 4.1). Only a probe
     /// for TLS asks.
     fn starts_tls(&self, visitor: &V) -> bool {
@@ -69,6 +77,11 @@ impl<V: ?Sized, G: Gate<V> + ?Sized> Gate<V> for Arc<G> {
     #[inline]
     fn reply_verifier(&self, call: &CallHeader<'_>, visitor: &V) -> ReplyVerifier {
         (**self).reply_verifier(call, visitor)
+    }
+
+    #[inline]
+    fn proof_of(&self, visitor: &V) -> u64 {
+        (**self).proof_of(visitor)
     }
 
     fn starts_tls(&self, visitor: &V) -> bool {

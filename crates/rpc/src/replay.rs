@@ -31,6 +31,7 @@ const LOOKS_MAX: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ReplayKey {
     peer: IpAddr,
+    proof: u64,
     xid: u32,
     length: usize,
     digest: u64,
@@ -42,7 +43,13 @@ impl ReplayKey {
     pub fn new(peer: IpAddr, xid: u32, record: &[u8]) -> Self {
         let mut hasher = SipHasher13::new();
         hasher.write(record.get(..REPLAY_DIGEST_BYTES).unwrap_or(record));
-        Self { peer, xid, length: record.len(), digest: hasher.finish() }
+        Self { peer, proof: 0, xid, length: record.len(), digest: hasher.finish() }
+    }
+
+    /// The same call of a sender that proves something else ([`crate::Gate::proof_of`]).
+    #[must_use]
+    pub const fn proved(self, proof: u64) -> Self {
+        Self { proof, ..self }
     }
 
     /// Of whose share the call is.
@@ -272,6 +279,16 @@ mod tests {
         assert!(matches!(cache.begin(key(1)), Verdict::InProgress));
         ticket.answered(b"done");
         assert!(matches!(cache.begin(key(1)), Verdict::Answered(a) if *a == *b"done"));
+    }
+
+    #[test]
+    fn the_same_bytes_by_another_key_are_another_call() {
+        let cache = ReplayCache::default();
+        let Verdict::New(ticket) = cache.begin(key(1).proved(7)) else { panic!("not new") };
+        ticket.answered(b"done");
+        assert!(matches!(cache.begin(key(1)), Verdict::New(_)));
+        assert!(matches!(cache.begin(key(1).proved(8)), Verdict::New(_)));
+        assert!(matches!(cache.begin(key(1).proved(7)), Verdict::Answered(_)));
     }
 
     #[test]

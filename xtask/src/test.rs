@@ -47,6 +47,12 @@ pub(crate) struct SoakOptions {
     /// Seconds of fuzzing for each target.
     #[arg(long, default_value_t = 600)]
     fuzz_seconds: u64,
+    /// Give each target so many inputs, however long that takes.
+    #[arg(long, value_name = "N", conflicts_with = "fuzz_seconds")]
+    fuzz_inputs: Option<u64>,
+    /// Fuzz only this target; may be given more than once.
+    #[arg(long, value_name = "TARGET")]
+    fuzz_target: Vec<String>,
     /// Boot this kernel in the trials, and leave out those that need another one.
     #[arg(long, value_enum)]
     kernel: Option<kernel::Kernel>,
@@ -67,22 +73,22 @@ enum Trials {
 }
 
 /// The part of a campaign that is run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Extent {
     /// The trials with kernel clients.
     trials: Trials,
-    /// Seconds of fuzzing for each target.
-    fuzz_seconds: u64,
+    /// The fuzzing of each target.
+    fuzzing: fuzz::Fuzzing,
 }
 
 /// The part of the campaigns that `cargo xtask test` runs.
-const SHORT: Extent = Extent { trials: Trials::Core, fuzz_seconds: 15 };
+const SHORT: Extent = Extent { trials: Trials::Core, fuzzing: fuzz::Fuzzing::SHORT };
 
 /// A step as it is run.
 struct Task<'a> {
     root: &'a Path,
     name: &'static str,
-    extent: Extent,
+    extent: &'a Extent,
 }
 
 /// A step that has run.
@@ -106,7 +112,7 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     let is_chosen = |step: &Step| {
         if options.only.is_empty() { !(options.quick && step.slow) } else { is_named(step) }
     };
-    let mut done = run(root, is_chosen, SHORT);
+    let mut done = run(root, is_chosen, &SHORT);
     for step in STEPS.iter().filter(|step| options.quick && step.slow && !is_named(step)) {
         let verdict = Verdict::skipped("left out by --quick");
         done.push(StepReport { name: step.name, verdict, seconds: 0.0 });
@@ -121,12 +127,14 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
 pub(crate) fn soak(root: &Path, options: &SoakOptions) -> Result<ExitCode> {
     check_names(&options.only)?;
     let trials = options.kernel.map_or(Trials::All, Trials::On);
-    let extent = Extent { trials, fuzz_seconds: options.fuzz_seconds };
+    let fuzzing =
+        fuzz::Fuzzing::long(options.fuzz_seconds, options.fuzz_inputs, options.fuzz_target.clone());
+    let extent = Extent { trials, fuzzing };
     let is_chosen = |step: &Step| {
         let named = options.only.iter().any(|name| name == step.name);
         if options.only.is_empty() { ["kernel", "fuzz"].contains(&step.name) } else { named }
     };
-    Ok(conclude(&run(root, is_chosen, extent)))
+    Ok(conclude(&run(root, is_chosen, &extent)))
 }
 
 fn check_names(names: &[String]) -> Result<()> {
@@ -137,7 +145,7 @@ fn check_names(names: &[String]) -> Result<()> {
 }
 
 /// Runs the chosen steps: what all need first, then two lanes side by side.
-fn run(root: &Path, is_chosen: impl Fn(&Step) -> bool, extent: Extent) -> Vec<StepReport> {
+fn run(root: &Path, is_chosen: impl Fn(&Step) -> bool, extent: &Extent) -> Vec<StepReport> {
     let chosen: Vec<&'static Step> = STEPS.iter().filter(|step| is_chosen(step)).collect();
     let done = Mutex::new(Vec::new());
     let run_lane = |lane: Lane| {
@@ -156,7 +164,7 @@ fn run(root: &Path, is_chosen: impl Fn(&Step) -> bool, extent: Extent) -> Vec<St
     done.into_inner().unwrap_or_default()
 }
 
-fn perform(root: &Path, step: &'static Step, extent: Extent) -> StepReport {
+fn perform(root: &Path, step: &'static Step, extent: &Extent) -> StepReport {
     let start = Instant::now();
     println!("test: {:12} ...", step.name);
     let task = Task { root, name: step.name, extent };

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
@@ -20,22 +20,65 @@ const JOBS: usize = 2;
 /// Longest time for building all targets with their dependencies.
 const BUILD_PATIENCE: Duration = Duration::from_secs(30 * 60);
 
+/// The targets of credentials, which strangers write: [`Fuzzing::SHORT`] gives them a minute.
+const CREDENTIALS: [&str; 1] = ["assertion"];
+
+/// Longest time for a target that is given a number of inputs.
+const INPUTS_PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
+
+/// The length of the fuzzing of each target.
+#[derive(Debug, Clone)]
+pub(super) struct Fuzzing {
+    seconds: u64,
+    /// The same for targets of [`CREDENTIALS`].
+    credential_seconds: u64,
+    /// So many inputs instead.
+    inputs: Option<u64>,
+    /// Only these targets; all if empty.
+    only: Vec<String>,
+}
+
+impl Fuzzing {
+    /// The part that `cargo xtask test` runs.
+    pub(super) const SHORT: Self =
+        Self { seconds: 15, credential_seconds: 60, inputs: None, only: Vec::new() };
+
+    /// A campaign.
+    pub(super) const fn long(seconds: u64, inputs: Option<u64>, only: Vec<String>) -> Self {
+        Self { seconds, credential_seconds: seconds, inputs, only }
+    }
+
+    /// The end of a target's fuzzing as libFuzzer is told it, and the longest time until then.
+    fn end(&self, target: &str) -> (String, Duration) {
+        if let Some(inputs) = self.inputs {
+            return (format!("-runs={inputs}"), INPUTS_PATIENCE);
+        }
+        let is_credential = CREDENTIALS.contains(&target);
+        let seconds = if is_credential { self.credential_seconds } else { self.seconds };
+        (format!("-max_total_time={seconds}"), Duration::from_secs(seconds + 300))
+    }
+}
+
 /// Builds all targets, with the address sanitizer if there is a nightly toolchain, and runs them.
 ///
 /// # Errors
 /// If cargo-fuzz is not to be had, or a target does not build.
 pub(super) fn step(task: &Task<'_>) -> Result<Verdict> {
-    let (root, seconds) = (task.root, task.extent.fuzz_seconds);
+    let (root, fuzzing) = (task.root, &task.extent.fuzzing);
     let tool = tools::install(root, "cargo-fuzz", "0.13.2")?;
     let nightly = has_nightly();
     let folder = build(root, task.name, &tool, nightly)?;
-    let targets = targets(root)?;
+    let mut targets = targets(root)?;
+    for name in &fuzzing.only {
+        ensure!(targets.contains(name), "no fuzz target `{name}`: there are {}", targets.join(" "));
+    }
+    targets.retain(|target| fuzzing.only.is_empty() || fuzzing.only.contains(target));
     ensure!(!targets.is_empty(), "no fuzz targets");
     let queue = Mutex::new(targets.into_iter());
     let total = Mutex::new(Verdict::default());
     std::thread::scope(|scope| {
         for _ in 0..JOBS {
-            scope.spawn(|| work_off(root, &folder, seconds, (&queue, &total)));
+            scope.spawn(|| work_off(root, &folder, fuzzing, (&queue, &total)));
         }
     });
     let mut verdict = total.into_inner().unwrap_or_default();
@@ -86,12 +129,12 @@ fn build(root: &Path, name: &str, tool: &Path, nightly: bool) -> Result<PathBuf>
 fn work_off(
     root: &Path,
     folder: &Path,
-    seconds: u64,
+    fuzzing: &Fuzzing,
     (queue, total): (&Mutex<impl Iterator<Item = String>>, &Mutex<Verdict>),
 ) {
     let next = || queue.lock().ok().and_then(|mut queue| queue.next());
     while let Some(target) = next() {
-        let verdict = fuzz(root, folder, &target, seconds)
+        let verdict = fuzz(root, folder, &target, fuzzing)
             .unwrap_or_else(|error| Verdict::failed(format!("{target}: {error:#}")));
         if let Ok(mut total) = total.lock() {
             total.add(verdict);
@@ -100,25 +143,28 @@ fn work_off(
 }
 
 /// Runs one target on its corpus; what it finds on the way stays under `target`.
-fn fuzz(root: &Path, folder: &Path, target: &str, seconds: u64) -> Result<Verdict> {
+fn fuzz(root: &Path, folder: &Path, target: &str, fuzzing: &Fuzzing) -> Result<Verdict> {
     let found = root.join("target/fuzz/corpus").join(target);
     let artifacts = root.join("target/fuzz/artifacts").join(target);
     fs::create_dir_all(&found)?;
     fs::create_dir_all(&artifacts)?;
     let seeds = root.join("fuzz/corpus").join(target);
     ensure!(seeds.is_dir(), "no seeds in {}", seeds.display());
+    let (end, patience) = fuzzing.end(target);
     let mut command = patient(folder.join(target));
     command
-        .arg(format!("-max_total_time={seconds}"))
+        .arg(end)
         .args(["-rss_limit_mb=1024", "-malloc_limit_mb=256", "-timeout=10", "-print_final_stats=1"])
         .arg(format!("-artifact_prefix={}/", artifacts.display()))
         .args([found, seeds]);
-    let done = run(root, &format!("fuzz-{target}"), command, Duration::from_secs(seconds + 300))?;
+    let began = Instant::now();
+    let done = run(root, &format!("fuzz-{target}"), command, patience)?;
     if !done.success {
         return Ok(Verdict::failed(format!("{target}: {}", done.ending())));
     }
     let text = done.text();
     let runs = text.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
-    println!("test: fuzz         {target}: {} inputs in {seconds} s", runs.unwrap_or("?").trim());
+    let (runs, seconds) = (runs.unwrap_or("?").trim(), began.elapsed().as_secs());
+    println!("test: fuzz         {target}: {runs} inputs in {seconds} s");
     Ok(Verdict::passed())
 }

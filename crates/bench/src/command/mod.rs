@@ -11,7 +11,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::selfscale::predict;
-use crate::{compare, report, workload};
+use crate::{compare, dirsim, report, workload};
 
 pub use agent::AgentOptions;
 pub use run::Run;
@@ -47,6 +47,13 @@ pub enum Command {
     ///
     /// Exits with 1 if --fail-over is given and a figure is worse by more.
     Compare(compare::Options),
+    /// Say what directory delegations would save on a trace
+    ///
+    /// Replays look-ups, listings and changes of directories against policies of a server and
+    /// memories of clients, and counts the calls that are saved and caused. The trace is a file in
+    /// the project's own text format, of strace, fatrace or nfsdump, or a classic pattern that is
+    /// made here. Nothing is mounted and nobody is asked.
+    Dirsim(dirsim::Options),
     /// Make the report of a result anew: report.html and plots, which `run` has made once
     Report(report::Options),
     /// Empty this machine's caches when a client that measures asks for it
@@ -71,6 +78,7 @@ pub fn perform(command: &Command) -> Result<ExitCode> {
         Command::Predict(options) => predict::command(options),
         Command::Compare(options) => compare::command(options),
         Command::Report(options) => report::command(options, &workload::all()),
+        Command::Dirsim(options) => dirsim::command(options),
         Command::Agent(options) => agent::perform(options),
     }
 }

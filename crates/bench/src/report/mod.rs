@@ -12,6 +12,7 @@ mod date;
 mod distribution;
 mod legend;
 mod page;
+pub(crate) mod plot;
 mod scale;
 mod section;
 mod selfscale_plots;

@@ -1,0 +1,28 @@
+//! `comity bench dirsim`: what directory delegations would save on a trace (RFC 8881, 10.9).
+//!
+//! Wickman's simulation at CITI (2006) granted every delegation and let clients remember without
+//! bound: over 90 % of LOOKUPs and over 95 % of the revalidations of directories went away. Its
+//! figures stand beside these.
+
+mod client_cache;
+mod event;
+mod generate;
+pub mod import;
+mod options;
+mod policy;
+mod simulated_calls;
+mod simulation;
+mod text;
+mod trace_error;
+
+pub use event::{Action, Actor, Event};
+pub use generate::Pattern;
+pub use options::{Options, command};
+pub use policy::{Asker, GrantPolicy, PolicyName};
+pub use simulated_calls::{Asked, CallCounts, SimulatedCalls};
+pub use simulation::{Settings, simulate};
+pub use text::{read, write};
+pub use trace_error::TraceError;
+
+#[cfg(test)]
+mod tests;

@@ -21,7 +21,7 @@ use crate::stdout::say;
 const DELEGATION_BYTES: u64 = 180;
 
 /// The figures of the simulation of 2006.
-const HISTORY: &str = "\nCITI 2006 (Wickman; always, clients without bound): over 90 % of LOOKUP and \
+const HISTORY: &str = "\nCITI 2006 (Wickman; always, no bound): over 90 % of LOOKUP and \
     over 95 % of the\nrevalidations saved.\n";
 
 /// Longest time by which a client is behind the others when it does the same.

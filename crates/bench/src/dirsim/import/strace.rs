@@ -198,7 +198,7 @@ mod tests {
 
     const TEXT: &str = r#"
 12 1700000000.000001 execve("/bin/sh", ["sh"], 0x7ffd /* 3 vars */) = 0
-12 1700000000.000002 openat(AT_FDCWD</home>, "no\"te", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file)
+12 1700000000.000002 openat(AT_FDCWD</home>, "no\"te", O_RDONLY|O_CLOEXEC) = -1 ENOENT (None)
 12 1700000000.000003 openat(AT_FDCWD</home>, "new", O_WRONLY|O_CREAT, 0666) = 3</home/new>
 12 1700000000.000004 openat(AT_FDCWD</home>, "new", O_WRONLY|O_CREAT, 0666) = 4</home/new>
 [pid 13] 1700000000.000005 chdir("/srv") = 0

@@ -27,7 +27,6 @@ use comity_vfs::{
     ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid, Wire, Written,
 };
 
-use self::change_mask::own_moments;
 pub use self::clearance::Clearance;
 use self::cloaking::may_add;
 pub use self::listing::{ListingPart, VisitSeen};
@@ -536,19 +535,17 @@ impl<'a> View<'a> {
     /// the export's number alone, which stays the same when devices are numbered anew.
     #[inline(always)]
     fn attr_out(&self, attr: &Attr<Disk>) -> Attr<Wire> {
-        // Four words may differ from those on disk. They are decided before the one copy of
-        // all others: a branch in the middle of the copy, or between two copies, makes
-        // it slow.
-        let ((uid, gid), (modified, changed)) = if self.resolved.is_plain() {
-            (comity_idmap::unmapped(attr), own_moments(attr))
+        // The ids are decided before the one copy of all else: a branch in the middle of the
+        // copy, or between two copies, makes it slow.
+        let (uid, gid) = if self.resolved.is_plain() {
+            comity_idmap::unmapped(attr)
         } else if self.resolved.is_mapped_alone() {
-            (self.rules().ids.mapped(self.resolved.caller(), attr), own_moments(attr))
+            self.rules().ids.mapped(self.resolved.caller(), attr)
         } else {
             return self.shown_otherwise(attr);
         };
         let mut seen = attr.with_ids(uid, gid);
         seen.fsid ^= self.resolved.fsid();
-        (seen.mtime.nanoseconds, seen.ctime.nanoseconds) = (modified, changed);
         seen
     }
 }

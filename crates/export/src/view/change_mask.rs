@@ -41,9 +41,3 @@ impl View<'_> {
         Ok(Some(if means { attr.ctime } else { shown }))
     }
 }
-
-/// The nanoseconds at which an object was modified and changed.
-#[inline(always)]
-pub(super) const fn own_moments(attr: &Attr<Disk>) -> (u32, u32) {
-    (attr.mtime.nanoseconds, attr.ctime.nanoseconds)
-}

@@ -40,7 +40,7 @@ if [ "${1:-}" = boot ]; then shift; boot "$@"; fi
 program=$(realpath "$1")
 folder=$(dirname "$(realpath "$0")")
 [ -x /lib/systemd/systemd ] || die "there is no systemd here (Debian: apt install systemd)"
-# What is mounted on; removed afterwards when it was not there before.
+# The paths to mount on; they are removed afterwards if they were not there before.
 made=
 for place in /usr/bin/comity /etc/exports; do
     [ -e $place ] || { touch $place; made="$made $place"; }

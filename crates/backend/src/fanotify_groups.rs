@@ -44,7 +44,7 @@ impl Groups {
         Self { by_device: HashMap::new(), most: user.div_ceil(2) }
     }
 
-    /// Marks a file. What is told of it can be read when `any` can be.
+    /// Marks a file. Reports about it can be read when `any` is readable.
     pub(crate) fn mark(&mut self, file: &File, any: BorrowedFd<'_>) -> Result<Inode, Errno> {
         let stat = fstat(file)?;
         let group = self.group(stat.st_dev, any)?;

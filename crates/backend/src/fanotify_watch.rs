@@ -1,5 +1,5 @@
 //! Reports of the kernel (`fanotify`) that a program has renamed, removed or linked a marked file
-//! or changed its attributes. What this process does itself is passed over.
+//! or changed its attributes. Changes made by this process are passed over.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -12,7 +12,7 @@ use comity_vfs::{
 use common::{caller, is_root, list, mode, name, open, read, root, serve};
 
 #[test]
-fn what_is_written_is_read_again() {
+fn written_values_are_read_again() {
     let served = serve();
     let file = served.create(&root(), "file", 0o644).unwrap();
     let written = served.fs.write(&root(), &file.handle, 3, b"comity").unwrap();

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_reply_gives_the_next_call_of_its_place_takes() {
+    fn the_next_call_of_its_place_takes_a_value_from_the_reply() {
         let of = |gives_stateid_at, takes_stateid_at| {
             let expect = Expectation { length: 60, ..Expectation::default() };
             Template { bytes: vec![0; 40], expect, units: 1, gives_stateid_at, takes_stateid_at }

@@ -81,7 +81,7 @@ fn a_slower_result_is_worse_whether_rates_or_times_were_measured() {
 }
 
 #[test]
-fn what_noise_may_explain_is_not_worse() {
+fn a_difference_that_noise_may_explain_is_not_worse() {
     let found = compare(&outcome("a", 100.0, 2.0, 0.4), &outcome("b", 85.0, 2.3, 0.4)).unwrap();
     assert!(found.rows.iter().all(|row| !row.gain.is_distinct() && !row.is_worse_by(0.05)));
 }

@@ -237,7 +237,7 @@ fn a_word_that_stands_in_every_source_is_searched_for_too() {
 }
 
 #[test]
-fn who_may_not_give_files_away_lists_own_ones() {
+fn a_user_who_may_not_give_files_away_lists_own_ones() {
     let lsr = |users: &str| {
         let (place, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let chosen = chosen("lsr", &[("users", users)]);

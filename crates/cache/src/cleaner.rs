@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_removed() {
+    fn damaged_entries_are_removed() {
         let world = World::new(3);
         world.medium.write(&file(1).paths().map, 10, &[0xff]).unwrap();
         let bounds = Bounds { bytes_max: u64::MAX, free_min: 0 };

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_done_is_left() {
+    fn entries_that_are_not_done_are_left() {
         let medium = Arc::new(MemoryMedium::default());
         let (journal, left) = open(&medium);
         assert!(left.is_empty());

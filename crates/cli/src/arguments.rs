@@ -141,14 +141,14 @@ pub(crate) enum Command {
     /// version 4.1 or 4.2, `dir:PATH` or a path for a directory of this machine, or `memory:` for
     /// an empty file system in memory that is gone when it is unmounted.
     ///
-    /// What is read of a server is kept in a disk cache, also over restarts, and what is written is
-    /// sent later, but before fsync(2) and close(2) return. A delegated file is used without asking
-    /// the server at all. Options of the cache: dc_enable, nodc_enable; dc_root=FOLDER [default:
+    /// Data read from a server stay in a disk cache, also over restarts. Written data are sent
+    /// later, but before fsync(2) and close(2) return. A delegated file is used without asking the
+    /// server at all. Options of the cache: dc_enable, nodc_enable; dc_root=FOLDER [default:
     /// /var/cache/comity as root, else ~/.cache/comity]; dc_max_size=SIZE and dc_min_free=SIZE, in
     /// KiB or with K, M, G or T; dc_read to use what is cached and add nothing (nodc_read: the
     /// default); dc_write=through, memory (the default) or journal, by which data that a program
-    /// was promised survives a crash; dc_offline=ro to serve what is cached while the server
-    /// cannot be reached; acregmin=, acregmax=, acdirmin= and acdirmax= in seconds.
+    /// was promised survives a crash; dc_offline=ro to serve what is cached while the server cannot
+    /// be reached; acregmin=, acregmax=, acdirmin= and acdirmax= in seconds.
     ///
     /// Options about a server: vers=4, 4.1 or 4.2; port=N; hard (the default) or soft;
     /// timeo=TENTHS; retrans=N; rsize=BYTES; wsize=BYTES; nconnect=N.

@@ -24,7 +24,7 @@ fn refused(arguments: &[&str], names: &str) {
 }
 
 #[test]
-fn what_was_typed_wrongly_is_a_usage_error() {
+fn mistyped_arguments_are_a_usage_error() {
     refused(&["run"], "subcommand");
     refused(&["run", "postmrk"], "did you mean postmark?");
     refused(&["run", "postmark"], "TARGET");
@@ -68,7 +68,7 @@ fn parameters_that_make_no_sense_are_a_usage_error_before_anything_is_made() {
 }
 
 #[test]
-fn what_cannot_be_done_is_told_in_a_line_that_says_what_to_do() {
+fn a_run_that_is_impossible_ends_with_a_line_that_says_what_to_do() {
     let place = Place::new();
     let output = place.path("result");
     let failed = |arguments: &[&str], names: &[&str]| {
@@ -106,7 +106,7 @@ fn workloads_are_listed_and_each_has_its_help() {
 
 /// `comity bench list | head -1`
 #[test]
-fn who_closes_the_pipe_has_seen_enough_of_workloads() {
+fn a_closed_pipe_is_not_an_error_of_the_list_of_workloads() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let ended = comity().args(["bench", "list"]).stdout(writer).output().unwrap();
@@ -231,7 +231,7 @@ fn a_signal_that_comes_twice_at_once_is_one() {
 
 /// As a terminal does: programs that the run has started are interrupted with it.
 #[test]
-fn what_ends_because_the_user_ends_the_run_has_not_failed() {
+fn a_workload_that_ends_because_the_user_ends_the_run_has_not_failed() {
     let place = Place::new();
     let tree = place.path("tree");
     fs::create_dir(&tree).unwrap();

@@ -17,7 +17,7 @@ fn a_good_configuration_passes() {
 }
 
 #[test]
-fn what_is_wrong_has_file_line_and_column() {
+fn a_mistake_has_file_line_and_column() {
     let place = Place::new();
     let data = place.data();
     let text = format!("# comment\n{} *(rw,subtree_check)\n", data.display());

@@ -50,7 +50,7 @@ fn without_a_server_there_is_nobody_to_ask() {
 
 /// `comity status | head -1`
 #[test]
-fn who_closes_the_pipe_has_seen_enough() {
+fn a_closed_pipe_is_not_an_error() {
     let place = Place::new();
     let server = Running::start(&mut place.serve_data());
     for words in [&["status"][..], &["status", "--json"], &["log"], &["reload"], &["clients"]] {

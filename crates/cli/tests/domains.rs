@@ -79,7 +79,7 @@ fn page(server: &Running) -> String {
 }
 
 #[test]
-fn what_is_refused_squashed_and_hidden_is_counted_by_export_and_domain() {
+fn refused_squashed_and_hidden_calls_are_counted_by_export_and_domain() {
     if !is_root() {
         return;
     }

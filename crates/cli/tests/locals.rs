@@ -84,7 +84,7 @@ fn second_of(stateid: comity_proto::nfs4::Stateid4) -> comity_proto::nfs4::State
 
 /// A lock that another client stands against is no lock against programs either.
 #[test]
-fn what_a_client_was_denied_is_held_no_more_than_before() {
+fn a_denied_lock_holds_no_more_than_before() {
     let (place, path) = place();
     let server = Running::start(&mut place.serve_data());
     let (mut one, file) = client(&server, &path, "one");
@@ -97,7 +97,7 @@ fn what_a_client_was_denied_is_held_no_more_than_before() {
 }
 
 #[test]
-fn who_wrote_and_reads_now_lets_programs_read() {
+fn a_client_that_wrote_and_now_reads_lets_programs_read() {
     let (place, path) = place();
     let server = Running::start(&mut place.serve_data());
     let (mut one, file) = client(&server, &path, "one");
@@ -110,7 +110,7 @@ fn who_wrote_and_reads_now_lets_programs_read() {
 }
 
 #[test]
-fn what_a_client_leaves_behind_is_free_for_programs() {
+fn files_that_a_client_leaves_are_free_for_programs() {
     let (place, path) = place();
     let server = Running::start(&mut place.serve_data());
     let (mut one, file) = client(&server, &path, "one");
@@ -199,7 +199,7 @@ fn a_program_gets_what_was_delegated_to_a_client_that_is_sent_away() {
 }
 
 #[test]
-fn what_a_program_has_open_is_not_delegated() {
+fn a_file_that_a_program_has_open_is_not_delegated() {
     let (place, path) = place();
     let server = Running::start(&mut place.serve_data());
     let program = program(&path);
@@ -296,7 +296,7 @@ fn a_program_that_changes_a_file_as_soon_as_it_is_delegated_has_it_recalled() {
 }
 
 #[test]
-fn what_the_holder_itself_changes_is_not_recalled() {
+fn changes_by_the_holder_itself_recall_nothing() {
     if !is_root() {
         return eprintln!("skipped: takes root, to give a file to the client");
     }

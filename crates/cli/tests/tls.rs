@@ -196,7 +196,7 @@ fn names_and_users_of_a_certificate_count_below_an_authority() {
 }
 
 #[test]
-fn what_a_client_holds_belongs_to_its_key() {
+fn state_of_a_client_belongs_to_its_key() {
     let place = Place::new();
     file(&place, "file");
     let server = serve(&place, "DATA *(rw,insecure,no_root_squash)");

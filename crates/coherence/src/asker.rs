@@ -108,8 +108,8 @@ pub enum Refused {
     Rights(Status),
 }
 
-/// Checks a read or a write under a stateid. What others were delegated is recalled if the stateid
-/// is of no open of the caller's, and the caller may do it.
+/// Checks a read or a write under a stateid. Delegations of others are recalled if the stateid is
+/// of no open of the caller's, and the caller may do it.
 ///
 /// # Errors
 /// [`Refused`].

@@ -20,8 +20,8 @@ pub struct Hosts {
 }
 
 /// Returns the name of a host of NFSv3 that calls: its address, or for one that comes by TLS also
-/// that, or the key that it has proved instead. What it calls itself may be anybody's. A host whose
-/// name is no address is never called: calls to it would go in clear.
+/// that, or the key that it has proved instead. The name that it gives itself may be anybody's. A
+/// host whose name is no address is never called: calls to it would go in clear.
 #[must_use]
 pub fn host_name(peer: &RpcPeer) -> Vec<u8> {
     let address = peer.peer().ip();

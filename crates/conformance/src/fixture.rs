@@ -66,8 +66,8 @@ pub(super) struct Shown {
 }
 
 impl<'a> Fixture<'a> {
-    /// Makes the directory of one case. What is left of an earlier run under its name is not
-    /// touched: a number is added.
+    /// Makes the directory of one case. Remains of an earlier run under its name are not touched: a
+    /// number is added.
     ///
     /// # Errors
     /// [`super::Failure`] if it cannot be made.

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_off_is_a_bad_credential_and_other_flavors_are_rejected() {
+    fn a_truncated_credential_is_bad_and_other_flavors_are_rejected() {
         let parse = |flavor| Credential::parse(&OpaqueAuth { flavor, body: Opaque(&[0; 7]) });
         assert_eq!(parse(Flavor::SYS), Err(AuthStat::BadCred));
         assert_eq!(parse(Flavor::GSS), Err(AuthStat::RejectedCred));

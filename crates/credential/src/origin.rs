@@ -15,7 +15,7 @@ pub struct Origin {
     channel: OriginChannel,
 }
 
-/// The channel of an origin. What was introduced by one cannot be reached by another.
+/// The channel of an origin. State that came by one channel cannot be reached by another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum OriginChannel {
     /// Without TLS.

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_asked_has_less_time_than_who_waits() {
+    fn a_client_that_is_asked_has_less_time_than_the_program_that_waits() {
         let seconds = Duration::from_secs;
         assert_eq!(patience(seconds(45)), seconds(40));
         assert_eq!(patience(seconds(4)), seconds(2));

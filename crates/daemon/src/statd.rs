@@ -103,8 +103,8 @@ fn tell_all(
     }
 }
 
-/// Tells a host from every address that it can know the server by; which it was is not remembered.
-/// What it does not know it does not heed.
+/// Tells a host of the restart from every address by which it may know the server, since nothing
+/// records which one it used. A host ignores messages from addresses that it does not know.
 fn tell_from(host: IpAddr, sources: &[IpAddr], arguments: &[u8]) -> io::Result<()> {
     let fitting = sources.iter().filter(|source| source.is_ipv4() == host.is_ipv4());
     let mut from: Vec<_> = fitting.copied().map(Some).collect();

@@ -70,8 +70,8 @@ impl StateFolder {
         }
     }
 
-    /// The files of a certificate and its private key for TLS. What is not there is made, for a
-    /// server with these names; a certificate alone is made anew with the key that is there.
+    /// The files of a certificate and its private key for TLS. Missing files are made, for a server
+    /// with these names; if only the certificate is missing, it is made with the key that is there.
     ///
     /// # Errors
     /// If a file cannot be read or made, or others may read the key.

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_client_is_refused() {
+    fn text_that_is_no_client_is_refused() {
         for client in [
             "",
             "10.0.0.0/33",

@@ -83,8 +83,8 @@ impl Export {
     }
 
     /// The same export with what its options say about it, and with somebody to ask for the names
-    /// of peers; without, entries by name match nobody. `origins` go with the clients. What `old`
-    /// has counted goes on.
+    /// of peers; without, entries by name match nobody. `origins` go with the clients. The counters
+    /// of `old` go on.
     pub(crate) fn configured(
         self,
         settings: Settings,

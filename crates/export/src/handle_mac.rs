@@ -55,9 +55,9 @@ const PURPOSE_BYTES: usize = 64;
 const _: () = assert!(PURPOSE_BYTES > size_of::<ExportId>() + HANDLE_BYTES_MAX);
 
 /// A key for one purpose, made of the secret under which handles are sealed. The secret itself
-/// seals handles and is used for nothing else: those of earlier versions stay good. What is hashed
-/// here is longer than what a handle's MAC is made of, so that no handle has a MAC that is part of
-/// a key.
+/// seals handles and is used for nothing else: those of earlier versions stay good. The text hashed
+/// here is longer than the one a handle's MAC is made of, so that no handle has a MAC that is part
+/// of a key.
 #[must_use]
 pub fn derived_key(secret: &[u8; 16], purpose: &'static str) -> [u8; 16] {
     debug_assert!(purpose.len() <= PURPOSE_BYTES, "purposes are told apart by all of their bytes");

@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded_and_names_outlast_strangers_without() {
+    fn kept_names_are_bounded_and_outlast_strangers_without_a_name() {
         let (names, _) = names();
         assert!(of(&names, 1).is_ok());
         for number in 0..NAMES_MAX as u32 + 10 {

@@ -60,7 +60,7 @@ impl Netgroups {
     }
 
     /// Reads the text of a netgroup file: `NAME MEMBER...`, where a member is a netgroup's name or
-    /// `(host,user,domain)`. What is neither is no member.
+    /// `(host,user,domain)`. Any other text is no member.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut groups = BTreeMap::new();

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_proof_is_refused_and_display_is_what_was_parsed() {
+    fn text_that_is_no_proof_is_refused_and_display_is_the_parsed_text() {
         for text in ["key=", "key=rsa:AAAA", "ca=", "ca=ca.pem", "cert=", "cert=a b", "cert=a@ca"] {
             assert!(Proof::parse(text).unwrap().is_err(), "{text}");
         }

@@ -73,7 +73,7 @@ impl Sources {
         }
     }
 
-    /// Reads the text of all sources. What is wrong in it is told by [`crate::load()`], too.
+    /// Reads the text of all sources. [`crate::load()`] reports the mistakes in it, too.
     ///
     /// # Errors
     /// All diagnostics, if one of them is an error.

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused() {
+    fn text_that_is_no_pattern_is_refused() {
         for pattern in ["lab[0-9", "lab[]", "lab[!]", "lab[9-0]", "la b*", "lab[/]", "*\u{e9}"] {
             assert!(Wildcard::parse(pattern).is_err(), "{pattern}");
         }

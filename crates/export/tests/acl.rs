@@ -66,7 +66,7 @@ fn a_default_acl_is_mapped_too() {
 }
 
 #[test]
-fn who_is_in_no_range_cannot_be_named_and_is_shown_as_anonymous() {
+fn an_id_in_no_range_cannot_be_named_and_is_shown_as_anonymous() {
     let site = Site::new(MAPS);
     let file = site.file(b"f", (51_005, 52_105), 0o640);
     let (view, _) = site.guest(1005, 105, &[]);
@@ -98,7 +98,7 @@ proptest! {
 
     /// A client of a one-to-one range is shown the ids that it sets; the disk has the others.
     #[test]
-    fn what_is_set_is_shown_again(
+    fn an_acl_that_is_set_is_shown_again(
         users in proptest::collection::btree_set(1000..2000_u32, 1..6),
         groups in proptest::collection::btree_set(100..200_u32, 0..6),
     ) {

@@ -257,7 +257,7 @@ fn without_client_caches_a_directory_looks_changed_in_every_reply() {
 
 /// Exception `onto-hidden`, where it need not be one.
 #[test]
-fn who_may_not_add_names_is_not_told_that_a_hidden_one_is_there() {
+fn a_caller_that_may_not_add_names_is_not_told_of_a_hidden_one() {
     let site = Site::new(CLOAK);
     let dir = site.dir(b"closed", (8, 8), 0o755);
     site.file_in(&dir, b"secret", (500, 7), 0o666, &site.admin().0);
@@ -334,7 +334,7 @@ fn a_file_that_a_hidden_directory_holds_too_outlives_its_visible_name() {
 
 /// Exception `below-hidden`.
 #[test]
-fn what_stands_below_a_hidden_directory_is_found_by_nobody_but_by_a_handle() {
+fn objects_below_a_hidden_directory_are_found_by_handle_only() {
     let site = site();
     let (admin, root) = site.admin();
     let vault = admin.lookup(&root, b"vault").unwrap().0.node;

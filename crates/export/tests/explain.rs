@@ -74,7 +74,7 @@ fn the_end_is_what_the_server_would_say() {
 }
 
 #[test]
-fn who_is_kept_out_is_told_by_what() {
+fn a_refused_client_is_told_the_rule_that_refuses_it() {
     let site = Site::new(&OPTIONS.replace("rw,insecure", "ro,map_default=deny"));
     let ask = |from, who, operation| asked(&site, from, who, "", operation);
     let last = |found: &Explanation| found.decisions.last().map(shown).unwrap();

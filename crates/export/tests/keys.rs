@@ -320,7 +320,7 @@ fn a_file_is_delegated_by_grants_only_to_a_key_that_may_read_it() {
 }
 
 #[test]
-fn what_a_key_makes_belongs_to_the_grantor() {
+fn files_that_a_key_makes_belong_to_the_grantor() {
     let site = Site::new(KeyUse::Only);
     let dir = site.mkdir(&site.fs.root(), "dir");
     site.grant(&dir, "rwxcd");

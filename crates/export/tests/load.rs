@@ -144,7 +144,7 @@ fn a_dead_name_server_is_not_asked_for_ever() {
 }
 
 #[test]
-fn what_a_client_would_see_is_spelled_out() {
+fn the_view_of_a_client_is_spelled_out() {
     let plan = fine(
         "/a\\040b 192.0.2.0/24(rw,fsid=7) *(ro,all_squash,anonuid=9)\n/b \
          192.0.2.1(rw,async,nordirplus)",
@@ -166,7 +166,7 @@ fn what_a_client_would_see_is_spelled_out() {
 }
 
 #[test]
-fn what_is_unwise_is_a_warning() {
+fn unwise_exports_are_a_warning() {
     for (text, expected) in [
         ("/a *(no_root_squash)", "e:1:4: warning: no_root_squash for everybody"),
         ("/a *(rw,insecure)", "e:1:4: warning: rw and insecure for everybody"),
@@ -250,7 +250,7 @@ fn only_a_file_is_read() {
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn wrong_exports_are_refused() {
     for (text, expected) in [
         (
             "/a 10.0.0.1(rw)\n/a 10.0.0.1(ro)",
@@ -304,7 +304,7 @@ fn only_what_is_mounted_is_offered() {
 
 /// `/proc` is mounted, and a link to it lies where the last caller may not look.
 #[test]
-fn what_is_mounted_is_looked_at_as_the_server_whoever_called_last() {
+fn mount_points_are_looked_at_as_the_server_whoever_called_last() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: only root may act as others");
     }

@@ -93,7 +93,7 @@ fn names_come_from_files_like_passwd_and_group() {
 }
 
 #[test]
-fn what_is_wrong_with_names_is_told_with_its_place() {
+fn mistakes_in_names_are_reported_with_their_place() {
     let place = Location::new();
     let bad = place.write("p", "alice:x:1000:::\nnobody\n");
     let twice = place.write("q", "root:x:1000:::\nroot:x:1001:::\n");
@@ -122,7 +122,7 @@ fn what_is_wrong_with_names_is_told_with_its_place() {
 }
 
 #[test]
-fn what_is_unwise_about_names_is_a_warning() {
+fn unwise_rules_about_names_are_a_warning() {
     let place = Location::new();
     for (owners, expected) in [
         ("domain = \"a\"", "/c.toml:8:10: warning: owners without a name"),
@@ -146,7 +146,7 @@ fn what_is_unwise_about_names_is_a_warning() {
 }
 
 #[test]
-fn whom_a_domain_has_a_name_for_is_explained_by_it() {
+fn a_user_with_a_name_in_a_domain_is_explained_by_it() {
     let plan = Location::new().load(NAMED).unwrap().0;
     let caller = Cred::new(Uid::new(1001), Gid::new(100)).with_groups([Gid::new(101)]);
     let explanation = explain(

@@ -27,7 +27,7 @@ fn to_owner(uid: Option<u32>, gid: Option<u32>) -> SetAttr<Wire> {
 }
 
 #[test]
-fn what_a_user_makes_is_its_own_on_both_sides() {
+fn files_that_a_user_makes_are_its_own_on_both_sides() {
     let site = Site::new(MAPS);
     let (view, root) = site.guest(1005, 105, &[]);
     let file = view.create(CLEAR, &root, b"f", &Create::Guarded(owned(0o640))).unwrap().value.node;
@@ -38,7 +38,7 @@ fn what_a_user_makes_is_its_own_on_both_sides() {
 }
 
 #[test]
-fn what_no_range_leads_to_is_shown_as_anonymous_and_never_by_its_server_id() {
+fn an_id_outside_all_ranges_is_shown_as_anonymous_and_never_by_its_server_id() {
     let site = Site::new(MAPS);
     site.file(b"foreign", (7, 8), 0o666);
     site.file(b"theirs", (1005, 105), 0o666);

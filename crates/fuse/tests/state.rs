@@ -150,7 +150,7 @@ fn a_close_makes_what_was_written_stable_and_is_told() {
 }
 
 #[test]
-fn what_the_kernel_keeps_of_a_delegated_file_goes_before_the_delegation() {
+fn the_kernels_cache_of_a_delegated_file_goes_before_the_delegation() {
     if !can_mount() {
         return;
     }

@@ -51,7 +51,7 @@ impl Default for Ancestry {
 }
 
 impl Ancestry {
-    /// The number of moves so far. What was decided at another number is decided anew.
+    /// The number of moves so far. A decision made at another number is made anew.
     pub fn moves(&self) -> u64 {
         self.moves.load(Ordering::Acquire)
     }

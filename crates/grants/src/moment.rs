@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_refused() {
+    fn text_that_is_no_moment_is_refused() {
         for text in [
             "",
             "2027-01-31",

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_id_is_refused() {
+    fn text_that_is_no_id_is_refused() {
         let long = format!("x{}z", "00".repeat(10_000));
         for text in ["", "x", "z", "xz", "x0z", "x0gz", "x00", "00z", "X00z", "x0Az", &long] {
             assert_eq!(text.parse::<ObjectId>(), Err(NoObjectId), "{text:.20}");

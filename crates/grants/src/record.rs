@@ -46,8 +46,7 @@ pub trait Medium: Send + Sync {
     /// Replaces all that is stored by `records`, on stable storage. After an error of
     /// [`Medium::store`] nothing else is called until this has succeeded.
     ///
-    /// # Errors
-    /// What was stored before is unchanged then.
+    /// # Errors The storage failed; the earlier records are unchanged.
     fn replace(&self, records: &[Record]) -> Result<(), MediumError>;
 }
 

@@ -173,7 +173,7 @@ fn credentials_and_revocations_outlive_a_restart() {
 }
 
 #[test]
-fn what_cannot_be_stored_is_not_acknowledged_and_leaves_nothing_behind() {
+fn a_submission_that_cannot_be_stored_is_not_acknowledged_and_leaves_nothing_behind() {
     let case = case();
     let Case { world, alice, bob, dir, .. } = &case;
     let text = alice.grants(bob, dir, "r");

@@ -37,7 +37,7 @@ pub enum Denied {
 /// The user and the group that no file and no caller has.
 const NOBODY: u32 = u32::MAX;
 
-/// A caller on both sides of the border. What it owns it always sees as its own.
+/// A caller on both sides of the border. A caller always sees its own files as its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// Its own ids on disk, and what it called itself; if it did not, the id that nothing has.

@@ -1,8 +1,8 @@
 //! Regular expressions, matched in a time that is linear in the text (RFC 2704, section 5.3.4).
 //!
-//! Which texts match is as POSIX says. Where a text can match in several ways, the groups are those
-//! of the first alternative that leads to a match, and not those of the longest match: that is the
-//! one difference, and it shows in the attributes `_1`, `_2` and so on only.
+//! The texts that match are those of POSIX. Where a text can match in several ways, the groups are
+//! those of the first alternative that leads to a match, and not those of the longest match: that
+//! is the one difference, and it shows in the attributes `_1`, `_2` and so on only.
 
 mod posix;
 mod ready;

@@ -100,7 +100,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn what_the_index_finds_gives_as_much_as_all(
+    fn assertions_found_by_the_index_give_as_much_as_all(
         links in prop::collection::vec((0..4_usize, 0..4_usize, 0..5_usize, 1..64_u8), 0..25),
         object in 0..5_usize,
         within in prop::collection::vec(0..5_usize, 0..3),

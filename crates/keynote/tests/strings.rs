@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_signed_is_verified_as_the_same(body in trees::body(), algorithm in 0..2_usize) {
+    fn a_signed_assertion_is_verified_as_the_same(body in trees::body(), algorithm in 0..2_usize) {
         let key = PrivateKey::generate(Algorithm::ALL[algorithm]).unwrap();
         let authorizer = StringExpr::Literal(key.public_key().to_keynote());
         let body = Body { authorizer, ..body };

@@ -59,7 +59,7 @@ fn a_mixture_of_types_is_refused_at_its_operand() {
 }
 
 #[test]
-fn what_breaks_the_grammar_is_refused_with_its_place() {
+fn text_that_breaks_the_grammar_is_refused_with_its_place() {
     for (text, expected) in [
         (
             "Comment: a\n",

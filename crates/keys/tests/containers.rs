@@ -158,7 +158,7 @@ fn private_keys_of_other_kinds_are_refused() {
 }
 
 #[test]
-fn what_is_shown_of_a_private_key_is_its_public_key() {
+fn a_private_key_is_shown_as_its_public_key() {
     for algorithm in Algorithm::ALL {
         let key = PrivateKey::generate(algorithm).unwrap();
         assert_eq!(format!("{key:?}"), format!("PrivateKey({})", key.public_key()));

@@ -25,7 +25,7 @@ impl Answer {
         Self { barrier: barrier.map(Box::new), ..self }
     }
 
-    /// Hands the answer to the shell. What stands behind a barrier is kept until then; if the
+    /// Hands the answer to the shell. An answer that waits for a barrier is kept until then; if the
     /// barrier fails, a failure takes its place, with a body of `absent_words` words of "absent".
     pub(crate) fn outcome(
         self,

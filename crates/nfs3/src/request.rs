@@ -68,8 +68,8 @@ impl<'a> Request<'a> {
         View::approach(self.plan, self.visitor, &self.credential(), sealed).map_err(Stop::refused)
     }
 
-    /// Lets a request in that belongs to mounting. Who says nothing about itself then (RFC 2623,
-    /// 2.3.2) is nobody where AUTH_SYS is wanted: anybody could say that, and prove as little.
+    /// Lets a request in that belongs to mounting. A caller that sends AUTH_NONE (RFC 2623, 2.3.2)
+    /// becomes nobody where AUTH_SYS is wanted: an AUTH_SYS credential would prove as little.
     pub(crate) fn enter_to_mount(&self, door: Door<'_>) -> Result<(View<'a>, Node), Stop> {
         let says_nothing = self.call.header.credential.flavor == Flavor::NONE;
         match self.enter(door) {

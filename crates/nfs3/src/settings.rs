@@ -39,7 +39,7 @@ mod tests {
     use comity_vfs::Time;
 
     #[test]
-    fn what_is_not_named_stays() {
+    fn settings_that_are_not_named_stay() {
         assert!(set_attr(&Sattr3::default()).unwrap().is_empty());
     }
 

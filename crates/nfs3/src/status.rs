@@ -1,8 +1,8 @@
 use comity_proto::nfs3::Nfsstat3;
 use comity_vfs::Status;
 
-/// A file system's outcome in the numbers of NFSv3 (RFC 1813, 2.6). What version 3 has no number
-/// for gets the one that makes a client do the right thing.
+/// A file system's outcome in the numbers of NFSv3 (RFC 1813, 2.6). A status for which version 3
+/// has no number gets the one that makes a client do the right thing.
 #[must_use]
 pub const fn nfsstat3(status: Status) -> Nfsstat3 {
     match status {

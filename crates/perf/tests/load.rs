@@ -124,7 +124,7 @@ fn stalling(at_call: usize, rest: Duration) -> SocketAddr {
 /// room: of 500 calls in half a second 200 are due in the two fifths that it rests. A closed loop
 /// would have four that wait.
 #[test]
-fn what_a_rest_of_the_server_made_others_wait_is_in_the_latencies_of_an_open_loop() {
+fn waits_caused_by_a_pause_of_the_server_are_in_the_latencies_of_an_open_loop() {
     let bytes = [&[0x80, 0, 0, 8][..], &[0; 8]].concat();
     let expect = Expectation::like(&[0; 8], 8);
     let template = Template { bytes, expect, units: 1, ..Template::default() };

@@ -241,7 +241,7 @@ fn the_client_makes_300_000_null_calls_a_second_of_one_core() {
 }
 
 #[test]
-fn what_is_done_untimed_is_in_no_figure() {
+fn untimed_work_is_in_no_figure() {
     let mut driver = driver(Box::new(Nothing(None)));
     driver.lookup("one").unwrap();
     for _ in 0..2 {

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_peer_does_not_read_is_bounded() {
+    fn data_that_a_peer_does_not_read_are_bounded() {
         let (backchannel, _) = backchannel();
         backchannel.send(&vec![0; BACKCHANNEL_BYTES_MAX]).unwrap();
         assert_eq!(backchannel.send(b"x"), Err(SendError::Full));

@@ -23,8 +23,8 @@ pub trait Program<V: ?Sized>: Send + Sync {
         self.repeat(call.header.version, call.header.procedure)
     }
 
-    /// Answers a call of one of its versions: appends the results, and only those, to `reply`.
-    /// What it appended is taken back unless it says [`Outcome::Done`].
+    /// Answers a call of one of its versions: appends the results, and only those, to `reply`. The
+    /// appended results are taken back unless it returns [`Outcome::Done`].
     fn call(&self, call: &Call<'_>, visitor: &V, reply: &mut Encoder) -> Outcome;
 }
 

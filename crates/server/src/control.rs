@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_answered_and_a_long_line_is_cut() {
+    fn a_line_that_is_no_request_is_answered_and_a_long_one_is_cut() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("control.sock");
         let socket = ControlSocket::start(&path, Echo).unwrap();

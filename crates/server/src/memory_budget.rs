@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_charged_is_bounded_and_comes_back() {
+    fn charges_are_bounded_and_come_back() {
         let budget = Arc::new(MemoryBudget::new(100));
         let account = Arc::new(budget.account());
         let charge = account.charge(40).unwrap();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_all_it_can_leaves_as_much_to_the_next() {
+    fn a_client_that_takes_all_it_can_leaves_as_much_to_the_next() {
         let budget = Arc::new(MemoryBudget::new(1_200));
         let accounts: Vec<_> = (0..5).map(|_| Arc::new(budget.account())).collect();
         let mut charges = Vec::new();

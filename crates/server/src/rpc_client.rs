@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_there_is_an_error() {
+    fn a_host_that_is_not_there_is_an_error() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_answer_may_have_done_it() {
+    fn a_host_that_does_not_answer_may_have_done_it() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let says = |answer: &'static [u8]| {

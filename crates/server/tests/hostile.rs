@@ -28,7 +28,7 @@ fn a_record_of_two_gigabytes_ends_the_connection_at_once() {
 }
 
 #[test]
-fn who_does_not_speak_rpc_is_not_listened_to() {
+fn a_peer_that_does_not_speak_rpc_is_not_listened_to() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);
     client.send(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n");
@@ -51,7 +51,7 @@ fn one_byte_a_second_comes_to_an_end() {
 }
 
 #[test]
-fn who_says_nothing_is_not_kept_and_who_spoke_once_is() {
+fn a_silent_peer_is_closed_and_one_that_spoke_once_is_kept() {
     let server = start(&Arc::default(), settings());
     let mut spoke = Client::new(&server);
     spoke.call(1, toy::NULL, &[]);
@@ -115,7 +115,7 @@ fn a_long_record_that_does_not_go_on_comes_to_an_end() {
 }
 
 #[test]
-fn who_closes_in_the_middle_of_a_long_record_is_gone_at_once() {
+fn a_peer_that_closes_in_the_middle_of_a_long_record_is_gone_at_once() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);
     let call = record(1, toy::ECHO, &opaque(&vec![7; 1 << 20]));
@@ -172,7 +172,7 @@ fn one_address_cannot_take_the_memory_that_others_need() {
 }
 
 #[test]
-fn who_never_reads_makes_us_stop_reading_and_goes() {
+fn a_peer_that_never_reads_is_read_no_more_and_closed() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);
     client.0.set_nonblocking(true).unwrap();
@@ -195,7 +195,7 @@ fn who_never_reads_makes_us_stop_reading_and_goes() {
 }
 
 #[test]
-fn who_reads_late_gets_everything() {
+fn a_peer_that_reads_late_gets_everything() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);
     for xid in 0..40 {

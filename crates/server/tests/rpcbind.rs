@@ -17,7 +17,7 @@ done
 kill $daemon; exit $status";
 
 #[test]
-fn what_is_registered_is_known_and_what_is_withdrawn_is_not() {
+fn a_registered_program_is_known_and_a_withdrawn_one_is_not() {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root || !Path::new("/usr/sbin/rpcbind").exists() {
         return println!("skipped: it needs root and rpcbind");

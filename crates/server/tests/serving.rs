@@ -120,7 +120,7 @@ fn a_large_record_of_many_fragments_is_joined() {
 }
 
 #[test]
-fn who_sends_all_and_then_an_end_is_answered_and_let_go() {
+fn a_peer_that_sends_all_and_then_an_end_is_answered_and_closed() {
     let server = start(&Arc::default(), settings());
     for calls in [1, 5] {
         let mut client = Client::new(&server);

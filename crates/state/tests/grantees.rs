@@ -218,7 +218,7 @@ fn a_listing_survives_the_end_of_what_it_lists() {
 }
 
 #[test]
-fn what_state_rests_on_moves_with_its_client_and_so_does_what_ended() {
+fn the_grants_of_a_state_move_with_its_client_and_so_do_ended_ones() {
     let (from, to) = (engine(), engine());
     let (old, by) = (client(&from, "a"), grantee(1, 1));
     let ended = opened(&from, &old, ("o", 1, Share::WRITE), Some(&by)).stateid;

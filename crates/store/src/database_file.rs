@@ -13,8 +13,8 @@ pub(crate) fn close(database: Option<Database>) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
 }
 
-/// Opens the file, or makes it. Whatever the umask, nobody else may read it: it names clients and
-/// what they may do.
+/// Opens the file, or makes it. Nobody else may read it, whatever the umask is: it names clients
+/// and their rights.
 pub(crate) fn private(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     let file =

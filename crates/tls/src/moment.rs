@@ -9,8 +9,8 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Reads a time of a certificate (RFC 5280, 4.1.2.5): `YYMMDDHHMMSSZ` or `YYYYMMDDHHMMSSZ`. What
-/// was before 1970 is 0.
+/// Reads a time of a certificate (RFC 5280, 4.1.2.5): `YYMMDDHHMMSSZ` or `YYYYMMDDHHMMSSZ`. A time
+/// before 1970 is 0.
 pub(crate) fn read(value: &Value<'_>) -> Option<u64> {
     let text = value.content.strip_suffix(b"Z")?;
     let (year, rest) = match value.tag {
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_none() {
+    fn text_that_is_no_time_is_none() {
         for text in ["", "Z", "700101000000", "701301000000Z", "7001010000000Z", "70010100-100Z"] {
             assert_eq!(moment(UTC_TIME, text), None, "{text}");
         }

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_identifier_is_refused() {
+    fn bytes_that_are_no_object_identifier_are_refused() {
         for text in
             ["", "1", "3.1", "1.40", "1..2", "1.2.x", "1.2.4294967296", "+1.2", "2.4294967295"]
         {

@@ -212,8 +212,7 @@ impl Opener {
 
 /// The bytes of the first record of a stream, its header included, if that has come.
 ///
-/// # Errors
-/// What begins there is no record.
+/// # Errors The stream does not begin with a record.
 pub fn record_bytes(stream: &[u8]) -> Result<Option<usize>, Error> {
     // Change_cipher_spec to application_data; the version is 3.1 or 3.3 whatever is spoken.
     if stream.first().is_some_and(|kind| !(20..=23).contains(kind)) {

@@ -103,8 +103,9 @@ pub trait Fs: Send + Sync {
     /// Reads up to `count` bytes at `offset` into `into`.
     ///
     /// The owner of a file may always read it, whatever its mode: a client has checked when it
-    /// opened the file, and may have opened it before the mode changed. So may whoever is known to
-    /// have opened it for reading. Who may execute a file may read it, so that clients can run it.
+    /// opened the file, and may have opened it before the mode changed. A caller known to have
+    /// opened it for reading may read it, too. A caller that may execute a file may read it, so
+    /// that clients can run it.
     ///
     /// # Errors
     /// [`Status::IsDir`], [`Status::Inval`] if it is no regular file; [`Status`].

@@ -161,8 +161,8 @@ pub struct HeldLock {
 /// A change of the state that is held at the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenEvent {
-    /// The server wants the delegation of a file back. What was kept from the server must be
-    /// written, and then [`OpenFiles::return_delegation`] called, before the lease has passed.
+    /// The server wants the delegation of a file back. Data kept from the server must be written,
+    /// and then [`OpenFiles::return_delegation`] called, before the lease has passed.
     Recalled {
         /// The file.
         node: Handle,

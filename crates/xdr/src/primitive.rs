@@ -195,7 +195,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(
+        fn written_values_are_read_again(
             number in any::<u64>(),
             data in proptest::collection::vec(any::<u8>(), 0..64),
             list in proptest::collection::vec(any::<i32>(), 0..9),

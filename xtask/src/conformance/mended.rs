@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_mended_once() {
+    fn a_mistake_is_mended_once() {
         let text = "open(\"owner1\"); open(b\"owner2\"); lock(lockowner=b\"one\", size=a/4)";
         let mended = mend(text, "(\"owner", "(b\"owner");
         assert_eq!(mended, text.replace("(\"owner1", "(b\"owner1"));

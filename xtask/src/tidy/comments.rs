@@ -41,15 +41,27 @@ const OPENINGS: &[&str] = &[
     "That",
 ];
 
+/// First words of a relative clause that stands for a subject, also behind another sentence, where
+/// "Where there is none, ..." and "That is so" are sentences.
+const RELATIVES: &[&str] = &["What", "Who", "Whoever", "Whose", "Whom", "Which"];
+
 impl Block {
     /// Returns whether the block opens with a relative clause, or one like it, instead of a
-    /// sentence or a noun. A question is a sentence.
+    /// sentence or a noun, or a later sentence has a relative clause for its subject. A question
+    /// is a sentence.
     pub(super) fn is_headless(&self) -> bool {
         let text = self.lines.join(" ");
-        let first = text.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
-        let end = text.find(['?', '.']).map(|at| text.as_bytes()[at]);
-        OPENINGS.contains(&first) && end != Some(b'?')
+        let mut sentences = text.split_inclusive(". ").flat_map(|part| part.split_inclusive("? "));
+        let is_opening = sentences.next().is_some_and(|sentence| begins(sentence, OPENINGS));
+        is_opening || sentences.any(|sentence| begins(sentence, RELATIVES))
     }
+}
+
+/// Returns whether a sentence that is no question begins with one of some words.
+fn begins(sentence: &str, words: &[&str]) -> bool {
+    let first = sentence.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    let end = sentence.find(['?', '.']).map(|at| sentence.as_bytes()[at]);
+    words.contains(&first) && end != Some(b'?')
 }
 
 /// The blocks of a Rust source.
@@ -145,7 +157,16 @@ mod tests {
         {
             assert!(is_headless(bad), "{bad}");
         }
+        for bad in
+            ["// Locks it.\n// Who waits is told.", "// Why? Somebody may. What is held ends."]
+        {
+            assert!(is_headless(bad), "{bad}");
+        }
         for good in ["// Whole files.", "/// What if it fails?", "// Returns whether it is so."] {
+            assert!(!is_headless(good), "{good}");
+        }
+        for good in ["// Locks it. What if it fails? It ends.", "// Locks it. Where it is, all is."]
+        {
             assert!(!is_headless(good), "{good}");
         }
     }

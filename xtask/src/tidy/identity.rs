@@ -1,5 +1,5 @@
-//! A thread that serves has the identity of its last caller. What it does with paths that no caller
-//! named, it does as the server: `comity_vfs::AsServer`.
+//! A thread that serves has the identity of its last caller. Work on paths that no caller named is
+//! done as the server: `comity_vfs::AsServer`.
 
 use super::Finding;
 use super::sources::{Source, Tree};

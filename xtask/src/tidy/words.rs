@@ -37,6 +37,10 @@ const BANNED: &[(&str, &str)] = &[
     ("tray", "handoff"),
 ];
 
+/// First words of a name that is a relative clause.
+const RELATIVES: &[&str] =
+    &["how", "what", "whatever", "whether", "which", "who", "whoever", "whom", "whose"];
+
 /// Type names that every crate may have.
 const ORDINARY: &[&str] = &["Arguments", "Command", "Error", "Options", "Result", "Settings"];
 
@@ -58,6 +62,7 @@ pub(super) fn measure(tree: &Tree, tables: &mut Tables) {
 /// Finds what is above the tables.
 pub(super) fn check(tree: &Tree, tables: &Tables, findings: &mut Vec<Finding>) {
     check_comments(tree, &tables.headless, findings);
+    check_names(tree, findings);
     for (word, places) in banned(tree) {
         let most = allowed(&tables.words, word);
         let plain =
@@ -97,6 +102,23 @@ fn check_comments(tree: &Tree, table: &Counts, findings: &mut Vec<Finding>) {
             "begin with a subject or a verb; `cargo xtask comments --headless --under ...`";
         let what = format!("headless comments in `{name}`");
         check_places(&what, &places, allowed(table, &name), remedy, findings);
+    }
+}
+
+/// Finds names of three words and more that begin with a relative clause: sentences without a
+/// subject, such as those of tests.
+fn check_names(tree: &Tree, findings: &mut Vec<Finding>) {
+    for source in &tree.sources {
+        let Ok(tokens) = source.text.parse::<TokenStream>() else { continue };
+        each_identifier(tokens, &mut |name, line| {
+            let mut parts = name.split('_').filter(|part| !part.is_empty());
+            let is_clause = parts.next().is_some_and(|first| RELATIVES.contains(&first));
+            if is_clause && parts.count() > 1 {
+                let what = format!("`{name}` has no subject");
+                let remedy = "name the thing that it is about: a_closed_pipe_is_not_an_error";
+                findings.push(Finding::new((source.path.as_str(), line), what, remedy));
+            }
+        });
     }
 }
 
@@ -224,6 +246,14 @@ mod tests {
         }
         assert_eq!(parts("HouseKeepers"), ["house", "keepers"]);
         assert_eq!(parts("SAYS_NOTHING"), ["says", "nothing"]);
+    }
+
+    #[test]
+    fn a_name_that_begins_with_a_relative_clause_is_found() {
+        let count = |text: &str| count(&tree(&[("crates/a/src/b.rs", text)]), &Tables::default());
+        let clause = ["who_", "waits_is_told"].concat();
+        assert_eq!(count(&format!("fn {clause}() {{}} p! {{ fn {clause}() {{}} }}")), 2);
+        assert_eq!(count("fn who_waits() { let whole_files_are = what; } fn a_who_b_c() {}"), 0);
     }
 
     #[test]

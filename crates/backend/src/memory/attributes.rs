@@ -75,7 +75,7 @@ pub(super) fn check_values(memory: &Memory, state: &State, set: &SetAttr<Disk>) 
     if sound(set.atime) && sound(set.mtime) { Ok(()) } else { Err(Status::Inval) }
 }
 
-/// Makes a checked change. What is asked for comes last, so a mode given together with an owner
+/// Makes a checked change. The requested mode is set last, so a mode given together with an owner
 /// stands.
 fn apply(state: &mut State, cred: &Cred<Disk>, set: &SetAttr<Disk>, now: Time) -> Result<()> {
     if set.uid.is_some() || set.gid.is_some() {

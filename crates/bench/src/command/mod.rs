@@ -28,7 +28,7 @@ pub enum Command {
     /// peer:ganesha. Several targets take turns, round by round, so that a noisy machine hurts all
     /// alike. `all` runs every workload. Data read back is checked; wrong data ends the run.
     ///
-    /// What is measured goes into a directory: result.json, every sample in it. It is kept when the
+    /// The result goes into a directory: result.json, with every sample in it. It is kept when the
     /// run is interrupted or fails, and the same command with --resume goes on. Files made on the
     /// targets are removed afterwards.
     ///
@@ -41,9 +41,9 @@ pub enum Command {
     Predict(predict::Options),
     /// Compare two results, figure by figure
     ///
-    /// How many times better B is than A, with its 95 % interval (Welch's t over the rounds), and
-    /// whether the samples tell the two apart at all. Where both hold selfscale, each is predicted
-    /// on the other's focal workload too.
+    /// The page says how many times better B is than A, with the 95 % interval (Welch's t over the
+    /// rounds), and whether the samples tell the two apart at all. Where both hold selfscale, each
+    /// is predicted on the other's focal workload too.
     ///
     /// Exits with 1 if --fail-over is given and a figure is worse by more.
     Compare(compare::Options),

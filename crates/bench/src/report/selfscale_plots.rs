@@ -236,7 +236,7 @@ fn checks(page: &mut Page, known: &[PlottedTarget<'_>]) {
     if checked.is_empty() {
         return;
     }
-    page.heading("What predictions are worth");
+    page.heading("Accuracy of predictions");
     page.paragraph("note", CHECKED);
     for (one, check) in &checked {
         let warnings: Vec<String> =

@@ -15,7 +15,7 @@ use crate::suite::{Better, Outcome, TargetRecord};
 /// An explanation of how figures are judged.
 const RULES: &str = "Times better: above 1 is better, whether a time or a rate was measured. A \
     figure is steady if the 95 % interval of its mean (Student's t over rounds) lies within 5 % of \
-    it, else noisy; with fewer than three rounds it is no result. What is not steady is marked ~. \
+    it, else noisy; with fewer than three rounds it is no result. Unsteady figures are marked ~. \
     Ratios are of rounds that were run one after the other, and are coloured only where their \
     95 % interval leaves out 1.";
 
@@ -85,7 +85,7 @@ pub(super) fn title(outcome: &Outcome) -> String {
 fn ending(page: &mut Page, outcome: &Outcome) {
     if let Some(failure) = &outcome.failure {
         let text = format!(
-            "The run failed in round {} of {} on {}: {}. What was measured before is below.",
+            "The run failed in round {} of {} on {}: {}. Earlier measurements are below.",
             failure.round + 1,
             failure.workload,
             failure.target,
@@ -215,7 +215,7 @@ fn noise(page: &mut Page, digested: &[Digested<'_>]) {
     if noisy.is_empty() {
         return;
     }
-    page.details("Which figures are noisy", |page| page.list("", &noisy));
+    page.details("Noisy figures", |page| page.list("", &noisy));
 }
 
 /// Puts the machine, the targets and the method on the page.

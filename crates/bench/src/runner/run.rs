@@ -87,8 +87,8 @@ struct Step {
 
 /// Measures what the plan says; the result is in its directory, whatever happens.
 ///
-/// # Errors
-/// The first thing that failed. What was measured before is kept, and the failure is in the result.
+/// # Errors The first thing that failed. Earlier measurements are kept, and the failure is in the
+/// result.
 pub fn run(plan: &Plan, interrupt: &Interrupt) -> Result<Outcome> {
     let content = Arc::new(Content::new(plan.seed));
     let opened = plan.targets.iter().map(|spec| spec.open(&plan.options, &content));

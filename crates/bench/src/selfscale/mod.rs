@@ -8,7 +8,7 @@
 //! independent.
 //!
 //! Nothing here knows files: what is measured is a [`Subject`]. The one that does is in `engine`.
-//! How it all stands in a result is in `record`: only measured batches and the choices made.
+//! `record` says how a result holds it: only measured batches and the choices made.
 
 mod axis;
 mod check;

@@ -15,11 +15,11 @@ use crate::suite::{Outcome, Store, bytes};
 /// The workload to predict, and the result to predict it from.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Results that hold the workload `selfscale`; of several, each target of each is told.
+    /// Results that hold the workload `selfscale`; all targets in all of them are predicted.
     #[arg(required = true, value_name = "RESULT")]
     results: Vec<PathBuf>,
-    /// Distinct bytes read or written, as 64M. What is not given is as at the first result's focal
-    /// point.
+    /// Distinct bytes read or written, as 64M. A parameter that is not given is as at the first
+    /// result's focal point.
     #[arg(long, value_name = "BYTES", value_parser = size)]
     unique_bytes: Option<f64>,
     /// Mean size of a request, as 32K.

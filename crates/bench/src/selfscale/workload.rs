@@ -153,7 +153,8 @@ impl Plan {
     }
 }
 
-/// Keeps what was chosen. What the check says is no note: each reader finds it anew.
+/// Keeps what was chosen. The result of the check is not kept as a note: each reader computes it
+/// anew.
 fn keep(context: &mut Context<'_>, finding: &Finding) {
     Recorded::choice(&finding.exploration).into_iter().for_each(|sample| context.keep(sample));
     if !finding.exploration.is_settled {

@@ -80,7 +80,7 @@ mod tests {
     use crate::rng::Rng;
 
     #[test]
-    fn what_hurts_both_of_a_pair_drops_out() {
+    fn a_slowdown_of_both_of_a_pair_drops_out() {
         let mut rng = Rng::new(2);
         let base: Vec<f64> = (0..20).map(|_| 100.0 * (1.0 + 5.0 * rng.unit())).collect();
         let measured: Vec<f64> = base.iter().map(|b| b * 1.1).collect();

@@ -272,8 +272,8 @@ impl Driver {
         result.with_context(|| format!("{} of {path}", kind.name()))
     }
 
-    /// Does an operation and keeps how long it took. What is done before and afterwards is outside
-    /// of that.
+    /// Does an operation and keeps how long it took. Work done before and afterwards is outside of
+    /// that.
     fn timed<T>(
         &mut self,
         kind: Kind,

@@ -4,7 +4,7 @@ use super::Environment;
 use super::stopwatch::Stopwatch;
 
 impl Environment {
-    /// Of this machine, now. What the system does not say is left empty.
+    /// Of this machine, now. Fields that the system does not tell are left empty.
     #[must_use]
     pub fn here() -> Self {
         let name = rustix::system::uname();

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_shared_out() {
+    fn the_remaining_time_is_shared_out() {
         let all = TimeBudget::new(Some(Duration::from_secs(1000)));
         let part = all.part(4).left().unwrap().as_secs_f64();
         assert!((245.0..=250.0).contains(&part), "{part}");

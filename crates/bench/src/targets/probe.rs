@@ -10,7 +10,8 @@ const SYNCS: usize = 10;
 const BYTES: usize = 4096;
 
 /// Tries, in an empty directory of a target, what every workload relies on, and times `fsync`:
-/// gives the median in seconds. What one worker has synced, another that comes later must find.
+/// gives the median in seconds. Data that one worker has synced must be there for one that comes
+/// later.
 ///
 /// # Errors
 /// The target keeps no promise, and which.

@@ -27,8 +27,8 @@ pub(super) struct Word {
 }
 
 /// The lines of a file as words: continuation lines joined, comments left out, quotes and octal
-/// escapes undone. Empty lines are none. What cannot be read is told, and the rest of it passed
-/// over.
+/// escapes undone. Empty lines are left out. A line that cannot be read is reported, and the rest
+/// of it passed over.
 pub(super) struct Lines<'a> {
     rest: &'a [u8],
     at: At,

@@ -399,7 +399,7 @@ fn settings() -> impl Strategy<Value = Settings> {
 
 proptest! {
     #[test]
-    fn what_is_shown_is_read_again(
+    fn a_shown_export_is_read_again(
         name in proptest::collection::vec(1..=255_u8, 1..20),
         specs in proptest::collection::vec((client(), rules(), settings()), 1..4),
     ) {

@@ -129,7 +129,8 @@ impl Mounted {
         }
     }
 
-    /// Writes, and learns the change. Who was let in when the file was opened is let in for good.
+    /// Writes, and learns the change. A caller that could open the file may write until it closes
+    /// it.
     fn write_once(
         &self,
         cred: &Cred<Disk>,

@@ -35,7 +35,7 @@ impl OpenFlags {
         OFlags::from_bits_retain(self.0)
     }
 
-    /// The rights that an open needs. Who may execute a file may have it read for that.
+    /// The rights that an open needs. A caller that may execute a file may have it read for that.
     fn rights(self) -> Access {
         let access_mode = self.flags() & OFlags::ACCMODE;
         let execute = self.0 & EXECUTE != 0 && access_mode == OFlags::RDONLY;

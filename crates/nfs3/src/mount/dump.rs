@@ -1,5 +1,5 @@
-//! DUMP (RFC 1813, 5.2.2): what the caller has mounted. What others have, from where and below
-//! which path, may be nothing it is to know of, and a caller of MOUNT is known by its address only.
+//! DUMP (RFC 1813, 5.2.2): what the caller has mounted. The mounts of other clients are left out:
+//! the caller may have no right to know of them, and MOUNT knows a caller by its address only.
 
 use comity_rpc::Done;
 use comity_xdr::Encoder;

@@ -1,5 +1,5 @@
-//! EXPORT (RFC 1813, 5.2.5): what is offered to the caller, and as whom it is meant. What is
-//! offered to others only is not told, nor who they are.
+//! EXPORT (RFC 1813, 5.2.5): what is offered to the caller, and as whom it is meant. Exports for
+//! others only are left out, and so are the names of those others.
 
 use std::os::unix::ffi::OsStrExt;
 

@@ -263,7 +263,7 @@ fn the_word_of_its_end_names_the_request_whose_answer_may_come_later() {
 }
 
 #[test]
-fn how_far_a_copy_is_is_told_until_the_client_knows_its_end() {
+fn the_progress_of_a_copy_is_reported_until_the_client_knows_its_end() {
     let mut ground = Ground::new();
     let (stateid, mut copying) = ground.begin();
     assert_eq!(ground.status(&stateid), Ok((0, None)));

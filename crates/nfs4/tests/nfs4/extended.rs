@@ -10,7 +10,7 @@ use crate::script::Script;
 use crate::world::{World, export, furnish, memory};
 
 #[test]
-fn whether_there_are_extended_attributes_is_said_as_it_is() {
+fn support_of_extended_attributes_is_reported_as_it_is() {
     for (status, supported) in [(Status::NotSupp, 0), (Status::NoXattr, 1), (Status::Acces, 1)] {
         let fs = memory();
         furnish(&*fs);

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_costs_more_than_it_did_is_told() {
+    fn a_cost_that_has_grown_is_reported() {
         let even: BTreeMap<_, _> = cases().into_iter().map(|case| (case, 1_000_000)).collect();
         assert!(judge(&even));
         for (at, (case, part)) in cases().into_iter().enumerate() {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_counted_reaches_no_goal() {
+    fn an_operation_that_was_not_counted_reaches_no_goal() {
         assert!(!judge(&BTreeMap::new()));
     }
 }

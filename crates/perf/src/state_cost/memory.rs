@@ -56,7 +56,7 @@ pub(super) fn weigh(bench: &Bench) -> Result<bool> {
     Ok(good.iter().all(|good| *good) && delegations == files)
 }
 
-/// Opens all files, each by one of the clients; closes them again if wished. How many were
+/// Opens all files, each by one of the clients; closes them again if wished. Returns how many were
 /// delegated.
 fn open_all(
     people: &mut [Person],

@@ -105,8 +105,9 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(missed.is_empty())
 }
 
-/// All phases. The first one is the noise of the measurement itself. What floods as fast as one
-/// processor can is shown and not judged: its share of the server's processor is what it costs.
+/// All phases. The first one is the noise of the measurement itself. Floods as fast as one
+/// processor can send are shown and not judged: their cost is their share of the server's
+/// processor.
 fn phases(rate: u32) -> Vec<Phase> {
     let phase = |name: String, behavior, is_judged| Phase { name, behavior, is_judged };
     let crowd =

@@ -9,8 +9,8 @@ const RETRY_FIRST: Duration = Duration::from_millis(100);
 /// Longest pause. A server that is back is found within it.
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
-/// A connection: its number, and which in the row of connections of that number it is. What is told
-/// of an earlier one in the row is of no interest any more.
+/// A connection: its number, and which in the row of connections of that number it is. Events of an
+/// earlier one in the row are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct LinkPlace {
     /// Its number, from 0 on.

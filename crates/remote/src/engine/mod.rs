@@ -2,7 +2,7 @@
 //!
 //! Callers submit requests on their own threads and park until they end. Each connection has a
 //! thread that makes it and reads from it; writing is done by whichever caller comes first. One
-//! more thread keeps time. What a machine wants done is done by the thread that has it.
+//! more thread keeps time. The thread that holds a state machine does what the machine asks for.
 
 mod alarm;
 mod events;

@@ -9,8 +9,8 @@ use crate::calls::CallBytes;
 /// Records that are sent with one system call at most.
 const BATCH_MAX: usize = 16;
 
-/// The records that go out over one connection. Whoever puts one in sends it and what waits before
-/// it, unless another thread is at it already.
+/// The records that go out over one connection. A thread that adds a record sends it and all before
+/// it, unless another thread is sending already.
 #[derive(Default)]
 pub(super) struct SendQueue {
     queue: Mutex<QueuedRecords>,
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_an_ended_connection_is_not_sent_over_the_next() {
+    fn records_for_an_ended_connection_are_not_sent_over_the_next() {
         let (queue, pipe) = open();
         queue.push(1, record(b"old"));
         queue.close(1);

@@ -37,8 +37,8 @@ pub enum DelegationUse {
     /// Files that are delegated are opened without asking. Recalled delegations are given back at
     /// once.
     Own,
-    /// The same, but recalls are told by [`comity_vfs::OpenFiles::poll_event`]. Whoever asks for
-    /// events gives the delegations back: a cache, say.
+    /// The same, but recalls are told by [`comity_vfs::OpenFiles::poll_event`]. The caller that
+    /// asks for events, such as a cache, gives the delegations back.
     HandedUp,
 }
 

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_and_owned_is_read_again() {
+    fn attributes_of_a_new_object_and_owners_are_read_again() {
         let owned = owned(70_000, 12);
         assert_eq!(metadata(&owned.fattr()).unwrap().user, 70_000);
         let made = made(0o644, Some(9));

@@ -54,7 +54,7 @@ const CALLBACK_PROGRAM: u32 = 0x4000_0000;
 /// The first and the longest wait after which a server that says DELAY is asked again.
 const DELAY_WAITS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(50)];
 
-/// A client of its own with a session, in which it makes one call at a time. What it has at the
+/// A client of its own with a session, in which it makes one call at a time. Its state at the
 /// server ends with it.
 #[derive(Debug)]
 pub struct Session<W: Wire> {

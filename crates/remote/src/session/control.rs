@@ -261,7 +261,7 @@ impl ClientMachine {
         self.dispatch(now);
     }
 
-    /// The session has ended at the server. What is under way is done again in the next one.
+    /// The session has ended at the server. Requests under way are made again in the next one.
     pub(super) fn lose_session(&mut self, now: Duration, status: Nfsstat4) {
         self.note(Notice::SessionLost(status));
         self.session = None;

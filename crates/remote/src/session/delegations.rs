@@ -68,8 +68,8 @@ impl ClientMachine {
         }
     }
 
-    /// The server wants a delegation back. Whoever keeps data from the server is told; otherwise it
-    /// is given back at once.
+    /// The server wants a delegation back. A user of the session that keeps data from the server is
+    /// told; without one it is given back at once.
     pub(super) fn recalled(&mut self, now: Duration, file: &ServerHandle, is_truncated: bool) {
         let Some(held) = self.states.delegation_mut(file) else { return };
         if held.recalled.is_some() || held.is_returning {

@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_callers_hold_is_counted() {
+    fn states_that_callers_hold_are_counted() {
         let mut states = FileStates::default();
         let key = (file(), 1);
         states.open_of(&file(), &owner(1));

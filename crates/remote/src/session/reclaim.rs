@@ -74,8 +74,8 @@ impl ClientMachine {
         opens.for_each(|open| open.is_busy = false);
     }
 
-    /// Plans the reclaims of one file. What nobody holds is forgotten: it is opened again when it
-    /// is needed.
+    /// Plans the reclaims of one file. State that nobody holds is forgotten: the file is opened
+    /// again when it is needed.
     fn plan_reclaim(&mut self, file: &ServerHandle) {
         let Some(state) = self.states.files.get_mut(file) else { return };
         let mut delegation = match &state.delegation {

@@ -81,7 +81,7 @@ impl ClientMachine {
         }
     }
 
-    /// Ends a request that has no reply. What it was to change is left as it was.
+    /// Ends a request that has no reply. The state that it was to change stays as it was.
     fn fail(&mut self, now: Duration, id: u64, failure: CallFailure) {
         let Some(job) = self.requests.get(&id).map(|pending| pending.job.clone()) else { return };
         self.answer(id, Err(failure));

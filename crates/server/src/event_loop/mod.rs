@@ -177,8 +177,8 @@ impl<V> EventLoop<V> {
         }
         if after == After::Starved {
             if connection.rests_unheard() {
-                // Without it each call of a stranger that rests would wake the thread. What fails
-                // is reported more often, and nothing is lost.
+                // Without it each call of a stranger that rests would wake the thread. If it fails,
+                // the thread is woken more often, and nothing is lost.
                 let _ = self.handle.pause_reading(connection.socket(), token);
             }
             if !std::mem::replace(&mut connection.is_starved, true) {

@@ -74,8 +74,8 @@ fn a_write_under_the_open_of_another_user_heeds_deny_modes() {
     }
 }
 
-/// A program that has inherited the open file uses just this open. What it may do with the file is
-/// decided by the file's rights.
+/// A program that has inherited the open file uses just this open. The file's rights decide what it
+/// may do with the file.
 #[test]
 fn the_deny_modes_of_an_open_do_not_stand_against_a_user_that_shows_it() {
     for (engine, person) in Person::both(engine) {

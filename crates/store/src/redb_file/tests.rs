@@ -73,8 +73,9 @@ proptest! {
     }
 }
 
-/// Format 1 named a file by the number of its export, and kept no identities. Whoever presents the
-/// name of such a client may be that client: the upgrade must not cost a client its locks.
+/// Format 1 named a file by the number of its export, and kept no identities. Any caller that
+/// presents the name of such a client may be that client: the upgrade must not cost a client its
+/// locks.
 #[test]
 fn a_client_that_lost_files_in_a_store_of_format_1_may_reclaim_none() {
     let folder = tempfile::tempdir().unwrap();

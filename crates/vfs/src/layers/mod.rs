@@ -65,7 +65,8 @@ pub struct Layer<H> {
 }
 
 impl<H: Hook> Layer<H> {
-    /// Puts `hook` in front of `fs`. Who wants to talk to the hook later gives an [`Arc`] of it.
+    /// Puts `hook` in front of `fs`. A caller that wants to use the hook later gives an [`Arc`] of
+    /// it.
     #[must_use]
     pub fn new(fs: Arc<dyn Fs>, hook: H) -> Self {
         Self { fs, hook }

@@ -67,7 +67,7 @@ impl Passthrough {
     }
 
     /// Changes attributes of a node under the caller's identity, and tells the node's before and
-    /// after. What bears none is refused as told.
+    /// after. A node that cannot have attributes is refused with `refusal`.
     pub(crate) fn change_attributes(
         &self,
         (cred, refusal): (&Cred<Disk>, Status),

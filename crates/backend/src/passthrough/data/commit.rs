@@ -34,8 +34,8 @@ impl Passthrough {
         }
     }
 
-    /// The object is gone. What was done to it before is stable when its end is, which somebody
-    /// else may have made and not waited for.
+    /// Commits an object that is gone. Its earlier changes are stable once its removal is, which
+    /// another caller may have done without waiting for it.
     fn commit_volume(&self, mount: &Mount, handle: &Handle) -> Result<Option<Attr<Disk>>> {
         self.nodes.ledger().failures.of(handle, Instant::now())?;
         blocking(|| retry_on_intr(|| syncfs(mount.fd()))).map_err(status)?;

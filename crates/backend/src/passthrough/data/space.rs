@@ -31,7 +31,7 @@ impl Passthrough {
         })
     }
 
-    /// See [`comity_vfs::Fs::statfs`]. What is available leaves out the blocks kept back for the
+    /// See [`comity_vfs::Fs::statfs`]. The available space leaves out the blocks kept back for the
     /// superuser, whoever asks: the server gives up its right to them.
     pub(crate) fn statfs(&self, node: &Handle) -> Result<Space> {
         let node = self.node(node)?;

@@ -8,8 +8,8 @@ use comity_vfs::{Handle, Result, Status};
 use crate::passthrough::limits::{SPACE_FAILURE, SYNC_ERRORS_MAX};
 use crate::passthrough::mounts::mount::volume_id;
 
-/// Objects whose barrier has failed: they outlive the node, since nobody else remembers. What a
-/// kernel could not write it forgets, and tells once.
+/// Objects whose barrier has failed: they outlive the node, since nobody else remembers. The kernel
+/// reports data that it could not write once, and then forgets it.
 #[derive(Debug, Default)]
 pub(crate) struct SyncErrors {
     count: AtomicUsize,

@@ -161,9 +161,9 @@ impl Passthrough {
         ControlFlow::Continue(position)
     }
 
-    /// Shows a few entries from `position` on by their names; tells where they end. What is shown
-    /// was so while the directory had the snapshot's version: no name can have got another object
-    /// meanwhile. `None` if it has another version now.
+    /// Shows a few entries from `position` on by their names; tells where they end. The entries
+    /// shown were true while the directory had the snapshot's version: no name can have got another
+    /// object meanwhile. `None` if it has another version now.
     fn show_step(
         &self,
         show: &mut Show<'_>,
@@ -209,8 +209,8 @@ impl Passthrough {
         })
     }
 
-    /// The object of an entry of a snapshot by its name. Whoever lists a directory again will do so
-    /// once more: then objects are taken into use, as far as there is room.
+    /// The object of an entry of a snapshot by its name. A caller that lists a directory again will
+    /// do so once more: then objects are taken into use, as far as there is room.
     fn remembered_entry(
         &self,
         (dir, within): (&Node, &ThreadCwd<'_>),

@@ -137,8 +137,8 @@ impl Cache {
     }
 
     /// Returns whether an object that is asked for should be taken in: there is room for it, or it
-    /// was asked for a short while ago too. Who walks through more objects than can be open would
-    /// else have all of them opened in vain, and what is in use closed.
+    /// was asked for a short while ago too. Otherwise a caller that walks through more objects than
+    /// can be open would have all of them opened in vain, and objects in use closed.
     pub(crate) fn should_cache(&self, handle: &Handle) -> bool {
         !self.ledger.descriptors.is_full() || self.ghosts.again(hash(handle))
     }

@@ -119,8 +119,9 @@ impl Drop for Share {
 }
 
 impl Pool {
-    /// From how many on somebody gives way, and how many nobody is to give way for. Whoever has
-    /// many and opens nothing keeps them: even then the others can have their parts.
+    /// The number of descriptors from which on a sharer gives way, and the number for which none
+    /// has to. A sharer that has many and opens nothing keeps them: even then the others can have
+    /// their parts.
     fn bounds(&self) -> (usize, usize) {
         let sharers = self.sharers.load(Ordering::Relaxed).max(1);
         let all = (self.most / (2 * sharers - 1)).saturating_mul(sharers);

@@ -185,8 +185,8 @@ impl Node {
     }
 
     /// Lets go of the descriptor for writing, after all that was written is stable: as long as it
-    /// is open nobody on this machine can execute the file (ETXTBSY). Who writes and commits in
-    /// quick turns keeps it, and so does who locks bytes by it.
+    /// is open nobody on this machine can execute the file (ETXTBSY). A caller that writes and
+    /// commits in quick turns keeps it, and so does one that locks bytes by it.
     pub(crate) fn end_writing(&self) {
         let mut writer = self.writer();
         let used = self.barrier.is_written() || self.locked.load(Ordering::Relaxed);

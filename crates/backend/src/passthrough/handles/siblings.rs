@@ -60,8 +60,8 @@ impl Siblings {
         hasher.finish()
     }
 
-    /// A file system with its root on `volume` ends. What was held through it stays held as long as
-    /// another has its root there.
+    /// A file system with its root on `volume` ends. Objects held through it stay held as long as
+    /// another one has its root there.
     fn leave(&self, volume: u64, ledger: &Arc<Ledger>) {
         let mut volumes = self.volumes();
         let others = volumes.roots.get(&volume).map_or(0, |roots| roots - 1);

@@ -60,7 +60,7 @@ pub(super) const ALL: &[Parameter] = &[
     },
     Parameter {
         name: "command",
-        about: "What is run in it, by sh",
+        about: "Command that sh runs in it",
         kind: ParameterKind::Text,
         paper: "",
         quick: "",

@@ -10,7 +10,7 @@ const EVERY: &str = concat!(
 pub(super) const ALL: &[Parameter] = &[
     Parameter {
         name: "operations",
-        about: "What is asked for, one or more of all, separated by commas",
+        about: "Procedures to call, one or more, separated by commas",
         kind: ParameterKind::Text,
         paper: EVERY,
         quick: EVERY,

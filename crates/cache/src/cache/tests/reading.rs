@@ -288,7 +288,7 @@ fn a_file_is_not_empty_while_the_server_is_away() {
 }
 
 #[test]
-fn what_is_known_is_served_offline_if_that_is_wanted() {
+fn cached_data_are_served_offline_if_that_is_wanted() {
     let world = World::new(CacheOptions { offline: true, ..through() });
     let file = world.file("file", &data(20_000));
     let dir = world.cache.root();

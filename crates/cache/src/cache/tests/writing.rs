@@ -72,7 +72,7 @@ fn data_that_waits_is_sent_after_a_time() {
 
 /// rclone issue 4293.
 #[test]
-fn what_was_written_is_there_after_the_end_of_the_process() {
+fn written_data_are_there_after_the_end_of_the_process() {
     let world = world(WriteMode::Memory);
     let file = world.file("file", b"");
     world.write(&file, 0, b"data");
@@ -190,7 +190,7 @@ fn the_journal_brings_back_what_was_written_before_a_kill() {
 }
 
 #[test]
-fn what_arrived_before_a_kill_is_no_conflict() {
+fn data_that_arrived_before_a_kill_are_no_conflict() {
     let world = world(WriteMode::Journal);
     let file = world.file("file", b"old data");
     world.write(&file, 0, b"new");

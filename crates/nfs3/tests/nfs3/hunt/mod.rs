@@ -1,6 +1,6 @@
 //! The leak hunt: whatever is asked about hidden objects, by name or by handle, the whole reply is
-//! that of a server where these objects do not exist. What docs/semantics.md says cannot be hidden
-//! is left out of the comparison, and nothing else.
+//! that of a server where these objects do not exist. The comparison leaves out the things that
+//! docs/semantics.md says cannot be hidden, and nothing else.
 
 mod climb;
 mod coverage;

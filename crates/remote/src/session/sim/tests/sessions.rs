@@ -84,7 +84,7 @@ fn a_lease_is_renewed_while_nothing_is_asked() {
 }
 
 #[test]
-fn what_the_server_puts_off_is_asked_again_later_and_later() {
+fn delayed_requests_are_sent_again_after_growing_pauses() {
     let mut world = World::new(2, ServerSettings { delegations: true, ..Default::default() });
     let top = top(&mut world);
     let file = file(&mut world, &top, "f");

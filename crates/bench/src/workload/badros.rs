@@ -29,9 +29,9 @@ impl Workload for Badros {
          files, ls of 500 files four times, read of 6.1 MB, read of it again, copy of another 6.1 \
          MB, 1,000 random reads of 1 to 2,663 bytes in 4.3 MB, 2,000 small appends, and 1,000 \
          times an append and a read of the whole file. Caches are not emptied in between; some 8 \
-         MB of other data are read between the tests. Untar writes what an archive would hold. How \
-         long an append is was not said. With several copies the figure is the time of the \
-         slowest."
+         MB of other data are read between the tests. Untar writes what an archive would hold. The \
+         thesis does not say how long an append is. With several copies the figure is the time of \
+         the slowest."
     }
 
     fn parameters(&self) -> &'static [crate::suite::Parameter] {

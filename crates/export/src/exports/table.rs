@@ -143,7 +143,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
         "wdelay",
         "wdelay",
         NOTHING,
-        "what waits for stable storage together shares one barrier, always; the default",
+        "changes that wait for stable storage together share one barrier, always; the default",
     ),
     flag(
         "no_wdelay",

@@ -266,9 +266,11 @@ impl Fs for Cache {
         length: u64,
     ) -> Result<Change<Disk>> {
         self.flush(node)?;
-        let change = self.fs.deallocate(cred, node, offset, length)?;
-        self.note_own(node, &change);
-        Ok(change)
+        self.replace_data(node, || {
+            let change = self.fs.deallocate(cred, node, offset, length)?;
+            Ok(Changed { value: (), change })
+        })
+        .map(|changed| changed.change)
     }
 
     fn local_locks(&self) -> Option<&dyn LocalLocks> {
@@ -292,9 +294,7 @@ impl Fs for Cache {
     ) -> Result<Changed<u64, Disk>> {
         self.flush(source.0)?;
         self.flush(target.0)?;
-        let changed = self.fs.copy(cred, source, target, length)?;
-        self.attributes.expire(target.0);
-        Ok(changed)
+        self.replace_data(target.0, || self.fs.copy(cred, source, target, length))
     }
 
     fn clone_range(
@@ -306,9 +306,11 @@ impl Fs for Cache {
     ) -> Result<Change<Disk>> {
         self.flush(source.0)?;
         self.flush(target.0)?;
-        let changed = self.fs.clone_range(cred, source, target, length)?;
-        self.attributes.expire(target.0);
-        Ok(changed)
+        self.replace_data(target.0, || {
+            let change = self.fs.clone_range(cred, source, target, length)?;
+            Ok(Changed { value: (), change })
+        })
+        .map(|changed| changed.change)
     }
 }
 
@@ -339,6 +341,21 @@ impl Cache {
         }
     }
 
+    /// Changes data of a file in another way than by a write: no page of it is kept, for the
+    /// answer need not tell what has become of the file.
+    fn replace_data<T>(
+        &self,
+        node: &Handle,
+        work: impl FnOnce() -> Result<Changed<T, Disk>>,
+    ) -> Result<Changed<T, Disk>> {
+        let changed = work();
+        // One that failed may have been done all the same.
+        self.store.evict(&self.file(node));
+        let change = changed.as_ref().map_or(Change::UNKNOWN, |changed| changed.change);
+        self.note_own(node, &change);
+        changed
+    }
+
     fn change_attributes(
         &self,
         cred: &Cred<Disk>,
@@ -354,9 +371,13 @@ impl Cache {
         self.flush(node)?;
         let known = self.attributes.last(node).map(|attr| attr.change);
         let change = self.fs.setattr(cred, node, set, guard)?;
-        if let (Some(before), Some(after)) = (change.before, change.after) {
-            let after = super::attributes::version(&after);
-            self.store.carry(&self.file(node), before.change, after);
+        match (change.before, change.after) {
+            (Some(before), Some(after)) => {
+                let after = super::attributes::version(&after);
+                self.store.carry(&self.file(node), before.change, after);
+            }
+            _ if set.size.is_some() => _ = self.store.evict(&self.file(node)),
+            _ => {}
         }
         let seen = seen.filter(|_| change.before.map(|attr| attr.change) == known);
         let before = change.before.map(|attr| seen.unwrap_or_else(|| self.shown(node, attr)));

@@ -23,6 +23,8 @@ pub(in super::super) struct Below {
     metrics: Arc<Metrics>,
     /// True if files that are opened are delegated.
     pub(in super::super) delegates: AtomicBool,
+    /// True if answers do not tell what a change did to attributes.
+    pub(in super::super) silent: AtomicBool,
     delegated: Mutex<HashSet<Handle>>,
     events: Mutex<Vec<OpenEvent>>,
     opens: AtomicU64,
@@ -48,6 +50,7 @@ impl Below {
             fs: Layer::new(faulty, Arc::clone(&metrics)),
             metrics,
             delegates: AtomicBool::new(false),
+            silent: AtomicBool::new(false),
             delegated: Mutex::default(),
             events: Mutex::default(),
             opens: AtomicU64::new(0),
@@ -79,6 +82,10 @@ impl Below {
     pub(in super::super) fn revoke(&self, node: &Handle) {
         self.delegated.lock().unwrap().remove(node);
         self.events.lock().unwrap().push(OpenEvent::DelegationLost { node: *node });
+    }
+
+    fn told(&self, change: Change<Disk>) -> Change<Disk> {
+        if self.silent.load(Ordering::SeqCst) { Change::UNKNOWN } else { change }
     }
 
     fn opened(&self, node: Node<Disk>) -> OpenedFile {
@@ -170,7 +177,7 @@ impl Fs for Below {
         set: &SetAttr<Disk>,
         guard: Option<Time>,
     ) -> Result<Change<Disk>> {
-        self.fs.setattr(cred, node, set, guard)
+        self.fs.setattr(cred, node, set, guard).map(|change| self.told(change))
     }
 
     fn access(
@@ -363,7 +370,7 @@ impl Fs for Below {
         offset: u64,
         length: u64,
     ) -> Result<Change<Disk>> {
-        self.fs.deallocate(cred, node, offset, length)
+        self.fs.deallocate(cred, node, offset, length).map(|change| self.told(change))
     }
 
     fn local_locks(&self) -> Option<&dyn LocalLocks> {
@@ -385,7 +392,8 @@ impl Fs for Below {
         target: (&Handle, u64),
         length: u64,
     ) -> Result<Changed<u64, Disk>> {
-        self.fs.copy(cred, source, target, length)
+        let copied = self.fs.copy(cred, source, target, length)?;
+        Ok(Changed { change: self.told(copied.change), ..copied })
     }
 
     fn clone_range(
@@ -395,6 +403,6 @@ impl Fs for Below {
         target: (&Handle, u64),
         length: u64,
     ) -> Result<Change<Disk>> {
-        self.fs.clone_range(cred, source, target, length)
+        self.fs.clone_range(cred, source, target, length).map(|change| self.told(change))
     }
 }

@@ -202,6 +202,55 @@ fn own_changes_of_a_directory_are_seen_by_all_callers_at_once() {
     assert_eq!(find(0, "other"), Err(Status::NoEnt));
 }
 
+/// A delegated file of 20,000 bytes whose pages are all cached, and another one.
+fn delegated_and_cached(world: &World) -> (comity_vfs::Handle, comity_vfs::Handle) {
+    let (file, other) = (world.file("file", &[2; 20_000]), world.file("other", &[1; 20_000]));
+    world.below.delegates.store(true, Ordering::SeqCst);
+    world.cache.open_files().unwrap().open(&root(), &file, OpenAccess::Both).unwrap();
+    assert_eq!(world.read(&file), [2; 20_000]);
+    (file, other)
+}
+
+#[test]
+fn a_delegated_file_is_read_again_after_a_copy_into_it() {
+    for silent in [false, true] {
+        let world = World::new(through());
+        let (file, other) = delegated_and_cached(&world);
+        world.below.silent.store(silent, Ordering::SeqCst);
+        world.cache.copy(&root(), (&other, 0), (&file, 4_096), 10_000).unwrap();
+        let mut expected = vec![2; 20_000];
+        expected[4_096..14_096].fill(1);
+        assert!(world.read(&file) == expected, "copied, silent: {silent}");
+        world.cache.clone_range(&root(), (&other, 0), (&file, 0), 20_000).unwrap();
+        assert!(world.read(&file) == [1; 20_000], "cloned, silent: {silent}");
+    }
+}
+
+#[test]
+fn a_delegated_file_is_read_again_after_a_hole_was_punched() {
+    for silent in [false, true] {
+        let world = World::new(through());
+        let (file, _) = delegated_and_cached(&world);
+        world.below.silent.store(silent, Ordering::SeqCst);
+        world.cache.deallocate(&root(), &file, 4_096, 4_096).unwrap();
+        let mut expected = vec![2; 20_000];
+        expected[4_096..8_192].fill(0);
+        assert!(world.read(&file) == expected, "silent: {silent}");
+    }
+}
+
+#[test]
+fn a_delegated_file_that_was_cut_and_grew_again_is_read_again() {
+    let world = World::new(through());
+    let (file, _) = delegated_and_cached(&world);
+    world.below.silent.store(true, Ordering::SeqCst);
+    for size in [0, 20_000] {
+        let set = comity_vfs::SetAttr { size: Some(size), ..Default::default() };
+        world.cache.setattr(&root(), &file, &set, None).unwrap();
+    }
+    assert!(world.read(&file) == [0; 20_000]);
+}
+
 /// juicefs pull request 5125.
 #[test]
 fn a_failing_cache_disk_is_done_without() {

@@ -9,7 +9,7 @@ mod page_table;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use quick_cache::sync::Cache;
@@ -62,6 +62,8 @@ struct CachedFile {
     paths: Paths,
     /// `None` if nothing of it is cached.
     header: RwLock<Option<Header>>,
+    /// True while no header with this epoch was written: it makes no older entry good.
+    is_new: AtomicBool,
 }
 
 impl CachedFile {
@@ -137,6 +139,7 @@ impl PageStore {
         let used_seconds = self.seconds();
         let header = Header { file: *file, epoch, change, size, present: 0, used_seconds };
         *place = Some(header);
+        object.is_new.store(true, Ordering::Relaxed);
         if had_pages {
             self.health.note(self.medium.truncate(&object.paths.map, 0));
             self.health.note(self.medium.truncate(&object.paths.data, 0));
@@ -236,10 +239,30 @@ impl PageStore {
         let Some(header) = place.as_mut().filter(|header| Epoch(header.epoch) == epoch) else {
             return;
         };
-        self.fill_locked(&object.paths, header, start, data);
+        if self.fill_locked(&object.paths, header, start, data) {
+            self.note_use(&object, header);
+        }
     }
 
-    fn fill_locked(&self, paths: &Paths, header: &mut Header, start: u64, data: &[u8]) {
+    /// Writes the header of a new file at once. That of another one waits until the table is on
+    /// stable storage, which may hold entries that the header would make good.
+    fn note_use(&self, object: &CachedFile, header: &mut Header) {
+        let age = self.seconds().saturating_sub(header.used_seconds);
+        if age > USE_GRAIN_SECONDS {
+            header.used_seconds = self.seconds();
+            self.save_later(&header.file);
+        }
+        if object.is_new.swap(false, Ordering::Relaxed) {
+            self.write_header(&object.paths, header);
+        }
+    }
+
+    fn save_later(&self, file: &FileName) {
+        self.unsaved.lock().unwrap_or_else(PoisonError::into_inner).insert(*file);
+    }
+
+    /// Returns whether pages were kept.
+    fn fill_locked(&self, paths: &Paths, header: &mut Header, start: u64, data: &[u8]) -> bool {
         let range = start..(start + data.len() as u64).min(header.size);
         let mut sums = Vec::new();
         for page in pages(&range) {
@@ -251,20 +274,16 @@ impl PageStore {
             };
             sums.push(checksum(header.epoch, page, content));
         }
-        let Some(end) = sums.len().checked_sub(1) else { return };
+        let Some(end) = sums.len().checked_sub(1) else { return false };
         let length = page_range(start / PAGE_BYTES + end as u64, header.size).end - start;
         let content = data.get(..length as usize).unwrap_or(data);
-        let is_new = header.present == 0;
         if self.health.note(self.medium.write(&paths.data, start, content)).is_none() {
-            return;
+            return false;
         }
         self.set_checksums(paths, start / PAGE_BYTES, &sums);
         let total = header.size.div_ceil(PAGE_BYTES);
         header.present = (header.present + sums.len() as u64).min(total);
-        if is_new || self.seconds().saturating_sub(header.used_seconds) > USE_GRAIN_SECONDS {
-            header.used_seconds = self.seconds();
-            self.write_header(paths, header);
-        }
+        true
     }
 
     /// Follows a change that was made through this cache and by nobody else: the pages of the
@@ -284,7 +303,7 @@ impl PageStore {
         }
         header.change = after.change;
         header.size = after.size;
-        self.unsaved.lock().unwrap_or_else(PoisonError::into_inner).insert(*file);
+        self.save_later(file);
         Some(Epoch(header.epoch))
     }
 
@@ -431,6 +450,7 @@ impl PageStore {
             Ok::<_, std::convert::Infallible>(Arc::new(CachedFile {
                 paths,
                 header: RwLock::new(header),
+                is_new: AtomicBool::new(false),
             }))
         };
         match self.objects.get_or_insert_with(file, load) {

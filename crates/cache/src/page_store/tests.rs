@@ -179,3 +179,27 @@ fn no_page_of_an_earlier_version_is_read_after_a_crash() {
         }
     }
 }
+
+/// A file that was used long ago has its time of use written, and with that its header.
+#[test]
+fn no_page_is_older_than_an_own_change_after_a_crash_though_its_use_is_noted() {
+    let new = [2; PAGE];
+    for seed in 0..300 {
+        let medium = Arc::new(MemoryMedium::default());
+        let seconds = Arc::new(AtomicU64::new(1));
+        let clock = Arc::clone(&seconds);
+        let clock: Clock = Arc::new(move || clock.load(Ordering::Relaxed) * 1_000);
+        let first = PageStore::new(Arc::clone(&medium) as Arc<dyn Medium>, clock);
+        let epoch = first.enter(&file(b"a"), version(1, 3 * PAGE));
+        first.fill(&file(b"a"), epoch, 0, &[1; 2 * PAGE]);
+        medium.settle();
+        seconds.store(2 * USE_GRAIN_SECONDS, Ordering::Relaxed);
+        first.carry(&file(b"a"), 1, version(2, 3 * PAGE)).unwrap();
+        first.drop_pages(&file(b"a"), &(0..PAGE as u64));
+        first.fill(&file(b"a"), epoch, 2 * PAGE as u64, &new);
+        medium.crash(seed);
+        let second = store(&medium);
+        let epoch = second.enter(&file(b"a"), version(2, 3 * PAGE));
+        assert!(read(&second, epoch, 0..PAGE) == Err(PAGE as u64), "seed {seed}");
+    }
+}

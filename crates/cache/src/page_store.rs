@@ -34,7 +34,11 @@ pub(crate) struct FileVersion {
 /// Names the pages of one version of a file. Those of an earlier one have another epoch, and so can
 /// neither be read nor filled by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Epoch(u64);
+pub(crate) struct Epoch {
+    number: u64,
+    /// The last own change of the file: an answer from before it is not kept.
+    edit: u64,
+}
 
 /// Some bytes of a file, from a certain place on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +55,7 @@ pub(crate) struct PageStore {
     objects: Cache<FileName, Arc<CachedFile>>,
     health: DiskHealth,
     random: RandomState,
-    epochs: AtomicU64,
+    numbers: AtomicU64,
     /// Files whose headers on the disk are of an earlier version.
     unsaved: Mutex<HashSet<FileName>>,
     clock: Clock,
@@ -62,11 +66,17 @@ struct CachedFile {
     paths: Paths,
     /// `None` if nothing of it is cached.
     header: RwLock<Option<Header>>,
+    /// Number of the last own change, which no other change of any file has.
+    edit: AtomicU64,
     /// True while no header with this epoch was written: it makes no older entry good.
     is_new: AtomicBool,
 }
 
 impl CachedFile {
+    fn epoch(&self, header: &Header) -> Epoch {
+        Epoch { number: header.epoch, edit: self.edit.load(Ordering::Relaxed) }
+    }
+
     fn read(&self) -> RwLockReadGuard<'_, Option<Header>> {
         self.header.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -94,7 +104,7 @@ impl PageStore {
             objects: Cache::new(OBJECTS_MAX),
             health: DiskHealth::default(),
             random: RandomState::new(),
-            epochs: AtomicU64::new(0),
+            numbers: AtomicU64::new(0),
             unsaved: Mutex::default(),
             clock,
         }
@@ -109,11 +119,11 @@ impl PageStore {
     pub(crate) fn enter(&self, file: &FileName, version: FileVersion) -> Epoch {
         let object = self.object(file);
         if let Some(header) = object.read().as_ref().filter(|header| is_of(header, version)) {
-            return Epoch(header.epoch);
+            return object.epoch(header);
         }
         let mut header = object.write();
         match header.as_ref() {
-            Some(known) if is_of(known, version) => Epoch(known.epoch),
+            Some(known) if is_of(known, version) => object.epoch(known),
             _ => self.begin(file, &object, &mut header, version),
         }
     }
@@ -133,8 +143,7 @@ impl PageStore {
         place: &mut Option<Header>,
         FileVersion { change, size }: FileVersion,
     ) -> Epoch {
-        let number = self.epochs.fetch_add(1, Ordering::Relaxed);
-        let epoch = self.random.hash_one(number);
+        let epoch = self.random.hash_one(self.next());
         let had_pages = place.as_ref().is_some_and(|header| header.present > 0);
         let used_seconds = self.seconds();
         let header = Header { file: *file, epoch, change, size, present: 0, used_seconds };
@@ -144,7 +153,12 @@ impl PageStore {
             self.health.note(self.medium.truncate(&object.paths.map, 0));
             self.health.note(self.medium.truncate(&object.paths.data, 0));
         }
-        Epoch(epoch)
+        object.epoch(&header)
+    }
+
+    /// A number that is given out once.
+    fn next(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Reads from the first byte of `range`, which is the first of a page, as much as is there
@@ -158,7 +172,7 @@ impl PageStore {
     ) -> PageRun {
         let object = self.object(file);
         let header = object.read();
-        let Some(header) = header.as_ref().filter(|header| Epoch(header.epoch) == epoch) else {
+        let Some(header) = header.as_ref().filter(|header| header.epoch == epoch.number) else {
             return PageRun::Miss(range.end - range.start);
         };
         let range = range.start..range.end.min(header.size);
@@ -208,7 +222,7 @@ impl PageStore {
     pub(crate) fn first_missing(&self, file: &FileName, epoch: Epoch) -> Option<Range<u64>> {
         let object = self.object(file);
         let header = object.read();
-        let header = header.as_ref().filter(|header| Epoch(header.epoch) == epoch)?;
+        let header = header.as_ref().filter(|header| header.epoch == epoch.number)?;
         let total = header.size.div_ceil(PAGE_BYTES);
         for first in (0..total).step_by(TABLE_STEP as usize) {
             let sums = self.checksums(&object.paths, first..total.min(first + TABLE_STEP));
@@ -228,15 +242,20 @@ impl PageStore {
         header.as_ref().map_or(0, missing)
     }
 
-    /// Keeps whole pages of a file, from the first byte of a page on; the last page of the file may
-    /// be shorter. Does nothing if the file has begun anew since `epoch`.
+    /// Keeps whole pages of a file that were fetched, from the first byte of a page on; the last
+    /// page of the file may be shorter. Does nothing if the file has begun anew since `epoch`, or
+    /// was changed here: the answer may be older.
     pub(crate) fn fill(&self, file: &FileName, epoch: Epoch, start: u64, data: &[u8]) {
+        self.put(file, start, data, |now| now == epoch);
+    }
+
+    fn put(&self, file: &FileName, start: u64, data: &[u8], is_good: impl Fn(Epoch) -> bool) {
         if !self.health.is_usable() || data.is_empty() {
             return;
         }
         let object = self.object(file);
         let mut place = object.write();
-        let Some(header) = place.as_mut().filter(|header| Epoch(header.epoch) == epoch) else {
+        let Some(header) = place.as_mut().filter(|header| is_good(object.epoch(header))) else {
             return;
         };
         if self.fill_locked(&object.paths, header, start, data) {
@@ -303,8 +322,9 @@ impl PageStore {
         }
         header.change = after.change;
         header.size = after.size;
+        object.edit.store(self.next(), Ordering::Relaxed);
         self.save_later(file);
-        Some(Epoch(header.epoch))
+        Some(object.epoch(header))
     }
 
     /// The page at the old end of a file, or at the new one, has another length from now on: it is
@@ -369,14 +389,14 @@ impl PageStore {
         let length = whole.end.min(size).saturating_sub(whole.start) as usize;
         let at = (from - whole.start) as usize;
         if at == 0 && part.len() >= length {
-            return self.fill(file, epoch, whole.start, part);
+            return self.put(file, whole.start, part, |now| now.number == epoch.number);
         }
         let mut content = Vec::new();
         let known = self.read(file, epoch, whole.start..whole.start + length as u64, &mut content);
         match (known, content.get_mut(at..at + part.len())) {
             (PageRun::Hit(count), Some(place)) if count as usize == length => {
                 place.copy_from_slice(part);
-                self.fill(file, epoch, whole.start, &content);
+                self.put(file, whole.start, &content, |now| now.number == epoch.number);
             }
             _ => self.drop_pages(file, &whole),
         }
@@ -386,6 +406,7 @@ impl PageStore {
     pub(crate) fn drop_pages(&self, file: &FileName, range: &Range<u64>) {
         let object = self.object(file);
         let header = object.write();
+        object.edit.store(self.next(), Ordering::Relaxed);
         if header.is_some() {
             let pages = pages(range);
             let zeros = vec![0; (pages.end - pages.start) as usize];
@@ -450,6 +471,7 @@ impl PageStore {
             Ok::<_, std::convert::Infallible>(Arc::new(CachedFile {
                 paths,
                 header: RwLock::new(header),
+                edit: AtomicU64::new(self.next()),
                 is_new: AtomicBool::new(false),
             }))
         };

@@ -93,7 +93,10 @@ impl Medium for Disk {
     }
 
     fn truncate(&self, path: &str, length: u64) -> io::Result<()> {
-        self.existing(path)?.map_or(Ok(()), |file| file.set_len(length))
+        match self.existing(path)? {
+            Some(file) if file.metadata()?.len() > length => file.set_len(length),
+            _ => Ok(()),
+        }
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {
@@ -153,6 +156,7 @@ mod tests {
         assert_eq!(disk.list("a").unwrap(), ["b"]);
         assert!(disk.list("c").unwrap().is_empty());
         disk.truncate("a/b", 3).unwrap();
+        disk.truncate("a/b", u64::MAX).unwrap();
         assert_eq!(disk.read("a/b", 0, &mut bytes).unwrap(), 3);
         disk.remove("a/b").unwrap();
         disk.remove("a/b").unwrap();

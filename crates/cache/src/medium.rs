@@ -20,7 +20,7 @@ pub trait Medium: Send + Sync {
     /// The disk's; a part may be written.
     fn write(&self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Cuts a file, if it is there.
+    /// Cuts a file, if it is there and longer.
     ///
     /// # Errors
     /// The disk's.

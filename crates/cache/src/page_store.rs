@@ -16,7 +16,7 @@ use quick_cache::sync::Cache;
 
 use crate::header::{HEADER_BYTES, Header, checksum};
 use crate::key::{FileName, Paths};
-use crate::limits::{OBJECTS_MAX, PAGE_BYTES, TABLE_STEP, USE_GRAIN_SECONDS};
+use crate::limits::{OBJECTS_MAX, PAGE_BYTES, TABLE_STEP, TRANSFER_BYTES_MAX, USE_GRAIN_SECONDS};
 use crate::medium::Medium;
 use crate::options::Clock;
 
@@ -94,7 +94,7 @@ fn pages(range: &Range<u64>) -> Range<u64> {
 /// The bytes of a page of a file of this length.
 fn page_range(page: u64, size: u64) -> Range<u64> {
     let start = page * PAGE_BYTES;
-    start.min(size)..(start + PAGE_BYTES).min(size)
+    start.min(size)..start.saturating_add(PAGE_BYTES).min(size)
 }
 
 impl PageStore {
@@ -162,7 +162,7 @@ impl PageStore {
     }
 
     /// Reads from the first byte of `range`, which is the first of a page, as much as is there
-    /// without a gap; appends it to `bytes`.
+    /// without a gap, and no more than one transfer; appends it to `bytes`.
     pub(crate) fn read(
         &self,
         file: &FileName,
@@ -175,7 +175,8 @@ impl PageStore {
         let Some(header) = header.as_ref().filter(|header| header.epoch == epoch.number) else {
             return PageRun::Miss(range.end - range.start);
         };
-        let range = range.start..range.end.min(header.size);
+        let most = range.start.saturating_add(TRANSFER_BYTES_MAX).min(header.size);
+        let range = range.start..range.end.min(most).max(range.start);
         let sums = self.checksums(&object.paths, pages(&range));
         let is_there = sums.first().is_some_and(|sum| *sum != 0);
         let alike = sums.iter().take_while(|sum| (**sum != 0) == is_there).count() as u64;
@@ -195,22 +196,23 @@ impl PageStore {
         bytes: &mut Vec<u8>,
     ) -> PageRun {
         let before = bytes.len();
-        let mut data = vec![0; (pages(&range).end * PAGE_BYTES - range.start) as usize];
-        let read = self.health.note(self.medium.read(&paths.data, range.start, &mut data));
-        data.truncate(read.unwrap_or(0));
+        bytes.resize(before + (pages(&range).end * PAGE_BYTES - range.start) as usize, 0);
+        let data = bytes.get_mut(before..).unwrap_or_default();
+        let read = self.health.note(self.medium.read(&paths.data, range.start, data)).unwrap_or(0);
+        let data = data.get(..read).unwrap_or_default();
+        let mut good = 0;
         for (page, sum) in pages(&range).zip(sums) {
             let whole = page_range(page, header.size);
-            let at = (whole.start - range.start) as usize;
-            let content = data.get(at..at + (whole.end - whole.start) as usize);
-            let is_good = |content: &&[u8]| checksum(header.epoch, page, content) == *sum;
-            let Some(content) = content.filter(is_good) else {
+            let end = good + (whole.end - whole.start) as usize;
+            let content = data.get(good..end);
+            if content.is_none_or(|content| checksum(header.epoch, page, content) != *sum) {
                 self.health.note_damage();
                 break;
-            };
-            bytes.extend_from_slice(content);
+            }
+            good = end;
         }
         let wanted = (range.end - range.start) as usize;
-        bytes.truncate(before + wanted.min(bytes.len() - before));
+        bytes.truncate(before + good.min(wanted));
         match (bytes.len() - before) as u64 {
             0 => PageRun::Miss(page_range(range.start / PAGE_BYTES, range.end).end - range.start),
             count => PageRun::Hit(count),
@@ -238,7 +240,8 @@ impl PageStore {
     pub(crate) fn missing(&self, file: &FileName) -> u64 {
         let object = self.object(file);
         let header = object.read();
-        let missing = |header: &Header| header.size.div_ceil(PAGE_BYTES) - header.present;
+        let total = |header: &Header| header.size.div_ceil(PAGE_BYTES);
+        let missing = |header: &Header| total(header).saturating_sub(header.present);
         header.as_ref().map_or(0, missing)
     }
 
@@ -315,9 +318,9 @@ impl PageStore {
             self.resize_last(&object.paths, header, after.size);
         }
         if after.size < header.size {
-            let gone = after.size.div_ceil(PAGE_BYTES)..header.size.div_ceil(PAGE_BYTES);
-            let zeros = vec![0; (gone.end - gone.start) as usize];
-            self.set_checksums(&object.paths, gone.start, &zeros);
+            let total = after.size.div_ceil(PAGE_BYTES);
+            self.cut_checksums(&object.paths, total);
+            header.present = header.present.min(total);
             self.health.note(self.medium.truncate(&object.paths.data, after.size));
         }
         header.change = after.change;
@@ -407,10 +410,12 @@ impl PageStore {
         let object = self.object(file);
         let header = object.write();
         object.edit.store(self.next(), Ordering::Relaxed);
-        if header.is_some() {
-            let pages = pages(range);
-            let zeros = vec![0; (pages.end - pages.start) as usize];
-            self.set_checksums(&object.paths, pages.start, &zeros);
+        if let Some(header) = header.as_ref() {
+            let (pages, total) = (pages(range), header.size.div_ceil(PAGE_BYTES));
+            match pages.end < total {
+                true => self.clear_checksums(&object.paths, pages),
+                false => self.cut_checksums(&object.paths, pages.start),
+            }
         }
     }
 

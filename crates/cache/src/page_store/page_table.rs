@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::PageStore;
 use crate::header::{ENTRY_BYTES, TABLE_OFFSET};
 use crate::key::Paths;
+use crate::limits::TABLE_STEP;
 
 impl PageStore {
     /// The checksums of pages; 0 for those that are not there.
@@ -24,5 +25,20 @@ impl PageStore {
         let bytes: Vec<u8> = sums.iter().flat_map(|sum| sum.to_le_bytes()).collect();
         let at = TABLE_OFFSET + first * ENTRY_BYTES;
         self.health.note(self.medium.write(&paths.map, at, &bytes));
+    }
+
+    /// Takes out the checksums of pages, some at a time.
+    pub(super) fn clear_checksums(&self, paths: &Paths, pages: Range<u64>) {
+        let steps = (pages.end - pages.start).div_ceil(TABLE_STEP);
+        for first in (0..steps).map(|step| pages.start + step * TABLE_STEP) {
+            let count = pages.end.min(first + TABLE_STEP) - first;
+            self.set_checksums(paths, first, &vec![0; count as usize]);
+        }
+    }
+
+    /// Takes out the checksums of all pages from `first` on, however long the file is said to be.
+    pub(super) fn cut_checksums(&self, paths: &Paths, first: u64) {
+        let end = TABLE_OFFSET + first * ENTRY_BYTES;
+        self.health.note(self.medium.truncate(&paths.map, end));
     }
 }

@@ -216,3 +216,21 @@ fn an_answer_from_before_an_own_change_is_not_kept() {
     let now = store.enter(&file(b"a"), version(2, 2 * PAGE));
     assert!(read(&store, now, 0..PAGE) == Ok(vec![2; PAGE]));
 }
+
+#[test]
+fn a_huge_sparse_file_is_cut_within_little_memory() {
+    let medium = Arc::new(MemoryMedium::default());
+    let store = store(&medium);
+    let huge = i64::MAX as u64;
+    let epoch = store.enter(&file(b"a"), FileVersion { change: 1, size: huge });
+    store.fill(&file(b"a"), epoch, 0, &[7; 3 * PAGE]);
+    store.drop_pages(&file(b"a"), &(2 * PAGE as u64..huge));
+    assert!(read(&store, epoch, 0..3 * PAGE) == Ok(vec![7; 2 * PAGE]));
+    assert!(store.carry(&file(b"a"), 1, version(2, PAGE)).is_some());
+    assert_eq!(store.missing(&file(b"a")), 0);
+    let again = FileVersion { change: 3, size: huge };
+    let epoch = store.carry(&file(b"a"), 2, again).unwrap();
+    assert_eq!(read(&store, epoch, PAGE..2 * PAGE), Err(PAGE as u64), "a cut page came back");
+    let gap = store.first_missing(&file(b"a"), epoch).unwrap();
+    assert_eq!(gap.start, PAGE as u64);
+}

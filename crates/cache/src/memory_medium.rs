@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
@@ -19,6 +19,7 @@ pub(crate) struct MemoryMedium {
     /// Calls until all fail, if there is such a number.
     calls_left: AtomicU64,
     free: AtomicU64,
+    full: AtomicBool,
     calls: AtomicU64,
 }
 
@@ -72,6 +73,11 @@ impl MemoryMedium {
     /// Sets the free space; 0 is plenty.
     pub(crate) fn set_free(&self, bytes: u64) {
         self.free.store(bytes, Ordering::SeqCst);
+    }
+
+    /// Lets writes beyond the ends of files fail for want of space.
+    pub(crate) fn set_full(&self, full: bool) {
+        self.full.store(full, Ordering::SeqCst);
     }
 
     /// The names of all files.
@@ -139,6 +145,9 @@ impl Medium for MemoryMedium {
         let content = files.now.entry(path.to_owned()).or_default();
         let end = offset as usize + bytes.len();
         if content.len() < end {
+            if self.full.load(Ordering::SeqCst) {
+                return Err(Errno::NOSPC.into());
+            }
             content.resize(end, 0);
         }
         content[offset as usize..end].copy_from_slice(bytes);
@@ -148,7 +157,7 @@ impl Medium for MemoryMedium {
     fn truncate(&self, path: &str, length: u64) -> io::Result<()> {
         self.call()?;
         if let Some(content) = self.lock().now.get_mut(path) {
-            content.resize(length as usize, 0);
+            content.truncate(usize::try_from(length).unwrap_or(usize::MAX));
         }
         Ok(())
     }

@@ -62,19 +62,22 @@ impl Cache {
     /// Reads one piece of the best file, if no program needs the line.
     pub(super) fn fill_one(&self) {
         let quiet = self.now().saturating_sub(self.filler.busy.load(Ordering::Relaxed));
-        if quiet < QUIET_TIME || !self.options.fills {
+        if quiet < QUIET_TIME || !self.options.fills || !self.store.health().is_usable() {
             return;
         }
         let Some((node, cred)) = self.filler.best() else { return };
         match self.fill_piece(&cred, &node) {
             Ok(Some(_)) => {}
-            // It is complete, or cannot be completed now.
+            // It is complete, or cannot be completed until a program reads it again.
             Ok(None) | Err(_) => self.filler.forget(&node),
         }
     }
 
     /// Reads the first piece of a file that is not there; returns where it ends, or `None` if the
     /// file is complete.
+    ///
+    /// # Errors
+    /// [`Status::NoSpc`] if the cache disk does not take it; those of the file system below.
     fn fill_piece(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Option<u64>> {
         let attr = self.attr(node)?;
         let epoch = self.store.enter(&self.file(node), version(&attr));
@@ -84,7 +87,11 @@ impl Cache {
         let range = range.start..range.end.min(range.start + TRANSFER_BYTES_MAX);
         let read = CachedRead { cred, node, attr, epoch, opened: false };
         let mut bytes = Vec::new();
-        self.fetch(&read, range.clone(), &mut bytes)?;
+        let is_same_version = self.fetch(&read, range.clone(), &mut bytes)?;
+        let missing = self.store.first_missing(&self.file(node), epoch);
+        if is_same_version && missing.is_some_and(|missing| missing.start == range.start) {
+            return Err(Status::NoSpc);
+        }
         Ok(Some(range.end))
     }
 
@@ -92,7 +99,8 @@ impl Cache {
     /// it.
     ///
     /// # Errors
-    /// [`Status`] of the file system below; [`Status::Io`] if the cache disk takes no pages.
+    /// [`Status`] of the file system below; [`Status::NoSpc`] if the cache disk takes no pages,
+    /// [`Status::Delay`] if others change the file all the time.
     pub fn fill(
         &self,
         cred: &Cred<Disk>,
@@ -102,7 +110,7 @@ impl Cache {
         let mut before = None;
         while let Some(end) = self.fill_piece(cred, node)? {
             if before == Some(end) {
-                return Err(Status::Io);
+                return Err(Status::Delay);
             }
             before = Some(end);
             let size = self.attributes.last(node).map_or(end, |attr| attr.size);

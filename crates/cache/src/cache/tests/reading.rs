@@ -321,6 +321,24 @@ fn a_file_is_filled_on_demand_and_says_how_far_it_is() {
     assert_eq!(world.calls(Verb::Read), reads);
 }
 
+#[test]
+fn the_filler_leaves_a_file_that_the_cache_disk_does_not_take() {
+    let world = World::new(through());
+    let file = world.file("file", &data(3_000_000));
+    pieces_of(&world, &file);
+    world.medium.set_full(true);
+    world.pass(3_000);
+    (0..10).for_each(|_| world.cache.tick());
+    assert!(world.calls(Verb::Read) <= 3, "{} reads", world.calls(Verb::Read));
+    world.medium.set_full(false);
+    let mut bytes = Vec::new();
+    let mut into = comity_vfs::ReadInto::new(&mut bytes);
+    world.cache.read(&root(), &file, 100_000, 10_000, &mut into).unwrap();
+    world.pass(3_000);
+    (0..10).for_each(|_| world.cache.tick());
+    assert!(world.cache.store.missing(&world.cache.file(&file)) < 700, "it goes on later");
+}
+
 /// rclone issue 9530.
 #[test]
 fn a_file_is_not_empty_while_the_server_is_away() {

@@ -19,6 +19,9 @@ const CHECKSUM_AT: usize = 64;
 const DATA: u32 = 1;
 const DONE: u32 = 2;
 
+/// Most bytes of data in one record: there is room for a handle beside them.
+const PIECE_BYTES_MAX: usize = (RECORD_BYTES_MAX / 2) as usize;
+
 /// The journal of a cache.
 pub(crate) struct Journal {
     medium: Arc<dyn Medium>,
@@ -88,11 +91,20 @@ impl Journal {
         if state.end + data.len() as u64 > JOURNAL_BYTES_MAX {
             return Err(io::ErrorKind::StorageFull.into());
         }
+        let (end, next) = (state.end, state.next);
         let ids = (cred.uid.number(), cred.gid.number());
-        let (number, data) = (state.next, data.to_vec());
-        let record = JournalRecord { kind: DATA, number, file, change, at: offset, ids, data };
-        self.write(&mut state, &record)?;
-        self.medium.sync(PATH)?;
+        let written = pieces(offset, data).try_for_each(|(at, data)| {
+            let (number, data) = (state.next, data.to_vec());
+            let record = JournalRecord { kind: DATA, number, file, change, at, ids, data };
+            self.write(&mut state, &record)
+        });
+        if let Err(error) = written.and_then(|()| self.medium.sync(PATH)) {
+            // None of it was promised, so that none of it comes back.
+            (state.end, state.next) = (end, next);
+            self.medium.truncate(PATH, end)?;
+            return Err(error);
+        }
+        let number = state.next - 1;
         state.undone.insert(file, number);
         Ok(number)
     }
@@ -131,6 +143,12 @@ impl Journal {
     fn lock(&self) -> MutexGuard<'_, JournalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The pieces of data that have a record each: none is longer than what is read back.
+fn pieces(offset: u64, data: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    let starts = (offset..).step_by(PIECE_BYTES_MAX);
+    starts.zip(data.chunks(PIECE_BYTES_MAX))
 }
 
 /// All records up to the first that does not count, and where they end.

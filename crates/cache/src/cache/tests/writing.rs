@@ -190,6 +190,39 @@ fn the_journal_brings_back_what_was_written_before_a_kill() {
 }
 
 #[test]
+fn a_write_longer_than_a_record_comes_back_after_a_kill() {
+    let world = world(WriteMode::Journal);
+    let file = world.file("file", b"");
+    let long = vec![7; crate::limits::RECORD_BYTES_MAX as usize + 10];
+    world.write(&file, 3, &long);
+    world.write(&file, 0, b"abc");
+    let world = world.killed();
+    let seen = world.seen(&file);
+    assert!(seen.starts_with(b"abc") && seen[3..] == long, "{} bytes", seen.len());
+}
+
+#[test]
+fn two_conflicts_of_one_moment_are_both_kept() {
+    let world = world(WriteMode::Memory);
+    let files = [world.file("one", b"old"), world.file("two", b"old")];
+    for file in &files {
+        open(&world, file);
+        world.write(file, 0, b"ours");
+        world.change(file, 0, b"theirs");
+        world.below.revoke(file);
+        world.cache.open_files().unwrap().poll_event(Default::default()).unwrap();
+    }
+    std::thread::scope(|scope| {
+        for file in &files {
+            scope.spawn(|| assert_eq!(world.cache.commit(file), Err(Status::Stale)));
+        }
+    });
+    let folders: std::collections::HashSet<_> =
+        conflicts(&world).iter().map(|path| path.rsplit_once('/').unwrap().0.to_owned()).collect();
+    assert_eq!(folders.len(), 2);
+}
+
+#[test]
 fn data_that_arrived_before_a_kill_are_no_conflict() {
     let world = world(WriteMode::Journal);
     let file = world.file("file", b"old data");

@@ -21,8 +21,7 @@ pub(crate) fn keep(
 ) -> io::Result<String> {
     let bytes = file.handle.bytes().iter();
     let handle: String = bytes.map(|byte| format!("{byte:02x}")).collect();
-    let taken = medium.list(CONFLICTS)?.len();
-    let folder = format!("{CONFLICTS}/{now}-{taken}");
+    let folder = free_folder(medium, file, now)?;
     let text = format!("volume {:x}\nhandle {handle}\n", file.volume);
     put(medium, &format!("{folder}/handle"), text.as_bytes())?;
     for (offset, data) in extents.iter() {
@@ -31,7 +30,38 @@ pub(crate) fn keep(
     Ok(folder)
 }
 
+/// A folder that is not there. One thread at a time keeps data of a file, whose name is part of it.
+fn free_folder(medium: &dyn Medium, file: &FileName, now: u64) -> io::Result<String> {
+    let taken = medium.list(CONFLICTS)?;
+    let name = |number: usize| format!("{now}-{}-{number}", file.digits());
+    let free = (0..=taken.len()).map(name).find(|name| !taken.contains(name));
+    Ok(format!("{CONFLICTS}/{}", free.unwrap_or_else(|| name(taken.len() + 1))))
+}
+
 fn put(medium: &dyn Medium, path: &str, bytes: &[u8]) -> io::Result<()> {
     medium.write(path, 0, bytes)?;
     medium.sync(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use comity_vfs::Handle;
+
+    use super::*;
+    use crate::memory_medium::MemoryMedium;
+
+    #[test]
+    fn conflicts_of_one_moment_have_a_folder_each() {
+        let medium = MemoryMedium::default();
+        let file = |name: &[u8]| FileName { volume: 1, handle: Handle::new(name).unwrap() };
+        let mut extents = Extents::default();
+        extents.put(0, b"data");
+        let folders =
+            [b"a", b"a", b"b"].map(|name| keep(&medium, &file(name), &extents, 5).unwrap());
+        medium.remove(&format!("{}/0", folders[0])).unwrap();
+        medium.remove(&format!("{}/handle", folders[0])).unwrap();
+        let last = keep(&medium, &file(b"c"), &extents, 5).unwrap();
+        let all: std::collections::HashSet<_> = folders.iter().chain([&last]).collect();
+        assert_eq!(all.len(), 4, "{folders:?}, {last}");
+    }
 }

@@ -28,11 +28,16 @@ pub(crate) const OBJECTS: &str = "objects";
 impl FileName {
     /// The paths of its objects.
     pub(crate) fn paths(&self) -> Paths {
+        let digits = self.digits();
+        Paths::of(digits.get(..3).unwrap_or_default(), &digits)
+    }
+
+    /// The name of its objects.
+    pub(crate) fn digits(&self) -> String {
         let mut hasher = SipHasher24::new();
         hasher.write(&self.volume.to_le_bytes());
         hasher.write(self.handle.bytes());
-        let digits = format!("{:032x}", u128::from(hasher.finish128()));
-        Paths::of(digits.get(..3).unwrap_or_default(), &digits)
+        format!("{:032x}", u128::from(hasher.finish128()))
     }
 }
 

@@ -26,6 +26,16 @@ const PIECE_BYTES_MAX: usize = (RECORD_BYTES_MAX / 2) as usize;
 pub(crate) struct Journal {
     medium: Arc<dyn Medium>,
     state: Mutex<JournalState>,
+    stable: Mutex<Stable>,
+}
+
+/// The part of the journal that is on stable storage.
+#[derive(Debug, Default)]
+struct Stable {
+    /// The last record of it.
+    upto: u64,
+    /// A call has failed: the next one would tell nothing of the data before (fsync(2)).
+    failed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -73,7 +83,7 @@ impl Journal {
         let left = left_of(records);
         let undone = left.iter().map(|left| (left.file, next - 1)).collect();
         let state = Mutex::new(JournalState { end, next, undone });
-        Ok((Self { medium, state }, left))
+        Ok((Self { medium, state, stable: Mutex::default() }, left))
     }
 
     /// Puts data on stable storage; returns the number of its record.
@@ -81,6 +91,18 @@ impl Journal {
     /// # Errors
     /// The disk's, or that there is too much in it already: nothing may be promised.
     pub(crate) fn append(
+        &self,
+        (file, change): (FileName, u64),
+        cred: &Cred<Disk>,
+        offset: u64,
+        data: &[u8],
+    ) -> io::Result<u64> {
+        let number = self.append_unstable((file, change), cred, offset, data)?;
+        self.make_stable(number)?;
+        Ok(number)
+    }
+
+    fn append_unstable(
         &self,
         (file, change): (FileName, u64),
         cred: &Cred<Disk>,
@@ -98,15 +120,32 @@ impl Journal {
             let record = JournalRecord { kind: DATA, number, file, change, at, ids, data };
             self.write(&mut state, &record)
         });
-        if let Err(error) = written.and_then(|()| self.medium.sync(PATH)) {
+        if let Err(error) = written {
             // None of it was promised, so that none of it comes back.
             (state.end, state.next) = (end, next);
             self.medium.truncate(PATH, end)?;
             return Err(error);
         }
         let number = state.next - 1;
+        // From now on the journal is not emptied.
         state.undone.insert(file, number);
         Ok(number)
+    }
+
+    /// Puts all records up to one on stable storage. Those that were written meanwhile go with it,
+    /// and nobody who looks at the journal waits for the disk.
+    fn make_stable(&self, number: u64) -> io::Result<()> {
+        let mut stable = self.stable.lock().unwrap_or_else(PoisonError::into_inner);
+        if stable.upto >= number {
+            return Ok(());
+        }
+        if stable.failed {
+            return Err(io::Error::other("the disk failed to keep it before"));
+        }
+        let last = self.lock().next - 1;
+        let synced = self.medium.sync(PATH);
+        stable.failed = synced.is_err();
+        synced.map(|()| stable.upto = last)
     }
 
     /// Notes that the file system below has the data of a file up to a record on stable storage.

@@ -20,6 +20,8 @@ pub(crate) struct MemoryMedium {
     calls_left: AtomicU64,
     free: AtomicU64,
     full: AtomicBool,
+    syncs: Mutex<()>,
+    syncs_begun: AtomicU64,
     calls: AtomicU64,
 }
 
@@ -78,6 +80,16 @@ impl MemoryMedium {
     /// Lets writes beyond the ends of files fail for want of space.
     pub(crate) fn set_full(&self, full: bool) {
         self.full.store(full, Ordering::SeqCst);
+    }
+
+    /// Lets no call of `sync` go on while this is held.
+    pub(crate) fn hold_syncs(&self) -> MutexGuard<'_, ()> {
+        self.syncs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of calls of `sync` that have begun.
+    pub(crate) fn syncs_begun(&self) -> u64 {
+        self.syncs_begun.load(Ordering::SeqCst)
     }
 
     /// The names of all files.
@@ -169,6 +181,8 @@ impl Medium for MemoryMedium {
     }
 
     fn sync(&self, path: &str) -> io::Result<()> {
+        self.syncs_begun.fetch_add(1, Ordering::SeqCst);
+        drop(self.hold_syncs());
         self.call()?;
         let mut files = self.lock();
         match files.now.get(path).cloned() {

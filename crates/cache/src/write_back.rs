@@ -1,6 +1,7 @@
 //! Files with data that the file system below does not have yet: plain data under locks.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,9 +12,37 @@ use crate::dirty::Extents;
 /// All such files.
 #[derive(Default)]
 pub(crate) struct DirtyFiles {
-    files: Mutex<HashMap<Handle, Arc<DirtyFile>>>,
+    files: Mutex<HashMap<Handle, Known>>,
     /// Bytes of all of them.
     bytes: AtomicU64,
+}
+
+/// A file and the number of those who have it in hand.
+struct Known {
+    file: Arc<DirtyFile>,
+    users: usize,
+}
+
+/// A file in hand: it stays one of them meanwhile. Once nobody has it in hand it is let go of if it
+/// has no data and no failure any more.
+pub(crate) struct InUse<'a> {
+    files: &'a DirtyFiles,
+    node: Handle,
+    file: Arc<DirtyFile>,
+}
+
+impl Deref for InUse<'_> {
+    type Target = DirtyFile;
+
+    fn deref(&self) -> &DirtyFile {
+        &self.file
+    }
+}
+
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        self.files.leave(&self.node);
+    }
 }
 
 /// One of them.
@@ -21,6 +50,8 @@ pub(crate) struct DirtyFile {
     state: Mutex<DirtyState>,
     /// Held while data goes to the file system below: one thread at a time sends.
     turn: Mutex<()>,
+    /// Held while data is taken: it has one order in the journal and here.
+    order: Mutex<()>,
 }
 
 /// The data of a file and what is to be known about it.
@@ -46,6 +77,15 @@ pub(crate) struct DirtyState {
 }
 
 impl DirtyState {
+    /// Begins to have data, if there is none yet, over this change attribute; returns the one that
+    /// its data was written over.
+    pub(crate) fn begin(&mut self, change: u64, now: u64) -> u64 {
+        if self.is_clean() {
+            (self.since, self.base) = (now, change);
+        }
+        self.base
+    }
+
     /// Returns whether there is no data.
     pub(crate) const fn is_clean(&self) -> bool {
         self.waiting.is_empty() && self.sending.is_empty()
@@ -58,8 +98,28 @@ impl DirtyState {
 }
 
 impl DirtyFile {
+    fn new(cred: &Cred<Disk>, now: u64) -> Self {
+        let state = DirtyState {
+            waiting: Extents::default(),
+            sending: Extents::default(),
+            since: now,
+            cred: cred.clone(),
+            written: Time::default(),
+            base: 0,
+            record: 0,
+            failure: None,
+            doubtful: false,
+        };
+        Self { state: Mutex::new(state), turn: Mutex::default(), order: Mutex::default() }
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, DirtyState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the turn to add data.
+    pub(crate) fn order(&self) -> MutexGuard<'_, ()> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the turn to send.
@@ -70,45 +130,38 @@ impl DirtyFile {
 
 impl DirtyFiles {
     /// The file, if it is one.
-    pub(crate) fn get(&self, node: &Handle) -> Option<Arc<DirtyFile>> {
-        self.lock().get(node).cloned()
+    pub(crate) fn get(&self, node: &Handle) -> Option<InUse<'_>> {
+        self.lock().get_mut(node).map(|known| self.take(node, known))
     }
 
     /// The file, which becomes one.
-    pub(crate) fn enter(&self, node: &Handle, cred: &Cred<Disk>, now: u64) -> Arc<DirtyFile> {
-        let new = || {
-            let state = DirtyState {
-                waiting: Extents::default(),
-                sending: Extents::default(),
-                since: now,
-                cred: cred.clone(),
-                written: Time::default(),
-                base: 0,
-                record: 0,
-                failure: None,
-                doubtful: false,
-            };
-            Arc::new(DirtyFile { state: Mutex::new(state), turn: Mutex::default() })
-        };
-        Arc::clone(self.lock().entry(*node).or_insert_with(new))
+    pub(crate) fn enter(&self, node: &Handle, cred: &Cred<Disk>, now: u64) -> InUse<'_> {
+        let new = || Known { file: Arc::new(DirtyFile::new(cred, now)), users: 0 };
+        self.take(node, self.lock().entry(*node).or_insert_with(new))
     }
 
-    /// Lets go of a file that has no data and no failure any more.
-    pub(crate) fn leave(&self, node: &Handle) {
+    fn take(&self, node: &Handle, known: &mut Known) -> InUse<'_> {
+        known.users += 1;
+        InUse { files: self, node: *node, file: Arc::clone(&known.file) }
+    }
+
+    fn leave(&self, node: &Handle) {
         let mut files = self.lock();
-        let is_done = files.get(node).is_some_and(|file| {
-            // Nobody else has it in hand, so that nobody adds data to it.
-            let state = file.lock();
-            Arc::strong_count(file) == 1 && state.is_clean() && state.failure.is_none()
-        });
+        let Some(known) = files.get_mut(node) else { return };
+        known.users -= 1;
+        let is_done = known.users == 0 && {
+            let state = known.file.lock();
+            state.is_clean() && state.failure.is_none()
+        };
         if is_done {
             files.remove(node);
         }
     }
 
     /// All files.
-    pub(crate) fn all(&self) -> Vec<(Handle, Arc<DirtyFile>)> {
-        self.lock().iter().map(|(node, file)| (*node, Arc::clone(file))).collect()
+    pub(crate) fn all(&self) -> Vec<(Handle, InUse<'_>)> {
+        let mut files = self.lock();
+        files.iter_mut().map(|(node, known)| (*node, self.take(node, known))).collect()
     }
 
     /// The bytes of all files.
@@ -121,7 +174,7 @@ impl DirtyFiles {
         self.bytes.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Handle, Arc<DirtyFile>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Handle, Known>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -22,7 +22,6 @@ impl Cache {
                 state.record = u64::MAX;
                 state.doubtful = true;
             }
-            drop(file);
             self.drop_arrived(&node);
             if let Err(status) = self.commit_below(&node) {
                 tracing::warn!(%status, "data of an earlier run is not written yet");

@@ -35,7 +35,8 @@ impl Cache {
         // One that clears set-id bits is rare, and to be seen at once.
         let is_plain = mode_after_write(cred, &attr) == attr.mode;
         let is_file = attr.file_type == FileType::Regular && is_plain;
-        let goes_through = self.options.write == WriteMode::Through || !fits || !is_file;
+        let is_one = fits && is_file && !data.is_empty();
+        let goes_through = self.options.write == WriteMode::Through || !is_one;
         if goes_through || !(opened || self.may_write(cred, node, &attr)?) {
             return self.write_below(cred, node, (offset, data), opened);
         }
@@ -45,7 +46,6 @@ impl Cache {
             return self.write_below(cred, node, (offset, data), opened);
         }
         let change = Change { before: Some(before), after: Some(self.shown(node, attr)) };
-        drop(file);
         if self.dirty.bytes() > DIRTY_BYTES_MAX {
             // The writer waits until there is room.
             let _ = self.flush(node);
@@ -66,21 +66,20 @@ impl Cache {
         node: &Handle,
         (attr, offset, data): (&Attr<Disk>, u64, &[u8]),
     ) -> bool {
-        let mut state = file.lock();
-        if state.is_clean() {
-            state.since = self.now();
-            state.base = attr.change;
-        }
-        if let Some(journal) = self.promises() {
-            let name = (self.file(node), state.base);
-            match journal.append(name, cred, offset, data) {
-                Ok(record) => state.record = record,
-                Err(error) => {
-                    tracing::warn!(%error, "the journal takes no more: writing through");
-                    return false;
-                }
+        let _order = file.order();
+        let name = (self.file(node), file.lock().begin(attr.change, self.now()));
+        // Readers of the file do not wait for the disk.
+        let record = self.promises().map(|journal| journal.append(name, cred, offset, data));
+        let record = match record.transpose() {
+            Ok(record) => record,
+            Err(error) => {
+                tracing::warn!(%error, "the journal takes no more: writing through");
+                return false;
             }
-        }
+        };
+        let mut state = file.lock();
+        state.begin(attr.change, self.now());
+        state.record = record.unwrap_or(state.record);
         let before = state.waiting.bytes();
         state.waiting.put(offset, data);
         self.dirty.count(before, state.waiting.bytes());
@@ -118,8 +117,6 @@ impl Cache {
             false => self.fs.write(cred, node, offset, data),
         });
         drop(turn);
-        drop(file);
-        self.dirty.leave(node);
         written
     }
 
@@ -145,12 +142,8 @@ impl Cache {
             return self.commit_below(node).map(|_| ());
         }
         let Some(file) = self.dirty.get(node) else { return Ok(()) };
-        let turn = file.turn();
-        let sent = self.send_all(node, &file);
-        drop(turn);
-        drop(file);
-        self.dirty.leave(node);
-        sent
+        let _turn = file.turn();
+        self.send_all(node, &file)
     }
 
     fn send_all(&self, node: &Handle, file: &DirtyFile) -> Result<()> {
@@ -184,28 +177,38 @@ impl Cache {
 
     /// Ends an attempt to send: the data is gone, or waits again, or was kept beside.
     fn settle(&self, node: &Handle, file: &DirtyFile, sent: Result<()>, record: u64) -> Result<()> {
+        let given_up = self.settle_state(node, file, sent);
+        if let Some(sending) = given_up
+            && self.keep_beside(node, &sending)
+        {
+            self.note_done(node, record, 0);
+        }
+        sent
+    }
+
+    /// The same without the disk; returns data that is to be kept beside.
+    fn settle_state(&self, node: &Handle, file: &DirtyFile, sent: Result<()>) -> Option<Extents> {
         let mut state = file.lock();
         let sending = std::mem::take(&mut state.sending);
         let before = sending.bytes() + state.waiting.bytes();
-        match sent {
-            Ok(()) => state.since = self.now(),
-            Err(status) if is_final(status) => {
-                if self.keep_beside(node, &sending) {
-                    self.note_done(node, record, 0);
-                }
+        let given_up = match sent {
+            Ok(()) => {
+                state.since = self.now();
+                None
             }
+            Err(status) if is_final(status) => Some(sending),
             Err(_) => {
-                let newer = std::mem::take(&mut state.waiting);
-                state.waiting = sending;
+                let newer = std::mem::replace(&mut state.waiting, sending);
                 state.waiting.put_all(&newer);
+                None
             }
-        }
+        };
         self.dirty.count(before, state.waiting.bytes());
         if state.is_clean() {
             self.tell_size(node, None);
             state.base = self.attributes.last(node).map_or(0, |attr| attr.change);
         }
-        sent
+        given_up
     }
 
     /// Writes one piece in as few calls as it can.
@@ -245,12 +248,8 @@ impl Cache {
         let file = self.dirty.get(node);
         let record = file.as_ref().map_or(0, |file| file.lock().record);
         if let Some(file) = file {
-            let turn = file.turn();
-            let sent = self.send_all(node, &file);
-            drop(turn);
-            drop(file);
-            self.dirty.leave(node);
-            sent?;
+            let _turn = file.turn();
+            self.send_all(node, &file)?;
         }
         let attr = self.fs.commit(node)?;
         if let Some(attr) = attr {
@@ -276,7 +275,6 @@ impl Cache {
                 let state = file.lock();
                 !state.waiting.is_empty() && now.saturating_sub(state.since) >= DIRTY_AGE_MAX
             };
-            drop(file);
             if is_old && let Err(status) = self.flush(&node) {
                 tracing::debug!(%status, "data waits further");
                 self.tell_later(&node, status);

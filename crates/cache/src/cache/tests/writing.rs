@@ -261,6 +261,26 @@ fn under_a_delegation_the_journal_is_stable_enough() {
 }
 
 #[test]
+fn readers_do_not_wait_for_the_journal() {
+    let world = &world(WriteMode::Journal);
+    let file = world.file("file", b"old data");
+    let begun = world.medium.syncs_begun();
+    let held = world.medium.hold_syncs();
+    let (told, heard) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| world.write(&file, 0, b"new"));
+        while world.medium.syncs_begun() == begun {
+            std::thread::yield_now();
+        }
+        scope.spawn(|| told.send(world.read(&file)));
+        let read = heard.recv_timeout(std::time::Duration::from_secs(10));
+        drop(held);
+        assert_eq!(read, Ok(b"old data".to_vec()));
+    });
+    assert_eq!(world.read(&file), b"new data");
+}
+
+#[test]
 fn without_a_journal_disk_writes_go_through() {
     let world = world(WriteMode::Journal);
     let file = world.file("file", b"old data");

@@ -43,18 +43,19 @@ pub(crate) fn evict(typed: arguments::Evict) -> Result<ExitCode> {
     }
     let had = &answer["client"];
     say(format_args!(
-        "evicted: {} from {}; freed opens: {}, locks: {}, delegations: {}",
+        "evicted: {} from {}; freed opens: {}, locks: {}, delegations: {}, directories: {}",
         text(&had["client"]),
         text(&had["address"]),
         had["opens"],
         had["locks"],
-        had["delegations"]
+        had["delegations"],
+        had["directories"]
     ));
     Ok(ExitCode::SUCCESS)
 }
 
 const HEAD: &str = "\
-CLIENT            NFS  ADDRESS          AGE      SILENT   SESSIONS  OPENS   LOCKS   DELEGATIONS  \
+CLIENT            NFS  ADDRESS          AGE      SILENT   SESSIONS  OPENS   LOCKS   DELEGATIONS  DIRECTORIES  \
 STATE      NAME; WAITS FOR";
 
 fn all(state: &common_arguments::State, out: &mut impl Write) -> Result<()> {
@@ -100,7 +101,7 @@ fn row(client: &Value) -> String {
     let time = |name: &str| seconds(&client[name]);
     let number = |name: &str| client[name].to_string();
     let mut line = format!(
-        "{:<16}  {:<3}  {:<15}  {:<7}  {:<7}  {:<8}  {:<6}  {:<6}  {:<11}  {:<9}  {}",
+        "{:<16}  {:<3}  {:<15}  {:<7}  {:<7}  {:<8}  {:<6}  {:<6}  {:<11}  {:<11}  {:<9}  {}",
         text(&client["client"]),
         text(&client["spoken"]),
         text(&client["address"]),
@@ -110,6 +111,7 @@ fn row(client: &Value) -> String {
         number("opens"),
         number("locks"),
         number("delegations"),
+        number("directories"),
         standing(client),
         text(&client["name"]),
     );
@@ -253,15 +255,22 @@ fn held(state: &Value) -> String {
         "lock" => format!("{} by {}", ranges(state), text(&state["owner"])),
         "delegation" => match state["recalled_seconds"].as_u64() {
             Some(_) => format!(
-                "delegation for {}, recalled {} ago",
-                text(&state["access"]),
+                "{}, recalled {} ago",
+                delegation(&state["access"]),
                 seconds(&state["recalled_seconds"])
             ),
-            None => format!("delegation for {}", text(&state["access"])),
+            None => delegation(&state["access"]),
         },
         _ => "delegation, revoked".to_owned(),
     };
     format!("  {}: {what}, for {}", file(state), seconds(&state["age_seconds"]))
+}
+
+fn delegation(access: &Value) -> String {
+    match text(access) {
+        "directory" => "directory delegation".to_owned(),
+        access => format!("delegation for {access}"),
+    }
 }
 
 fn ranges(state: &Value) -> String {
@@ -277,7 +286,7 @@ fn ranges(state: &Value) -> String {
 fn wait(waiting: &Value) -> String {
     let what = match text(&waiting["kind"]) {
         "lock" => format!("to lock {}", range(&waiting["range"])),
-        _ => format!("for the delegation for {} to come back", text(&waiting["access"])),
+        _ => format!("for the {} to come back", delegation(&waiting["access"])),
     };
     let who = waiting["client"].as_str().unwrap_or("somebody without a client's number");
     let whom = waiting["waits_for"].as_str().unwrap_or("nobody, it may come");

@@ -19,6 +19,10 @@ pub enum Act<'a> {
     Link(&'a Node),
     /// Takes a name of it out of this directory.
     Unlink(&'a Node),
+    /// Makes a name in it; it is a directory.
+    AddName,
+    /// Takes a name out of it; it is a directory.
+    RemoveName,
 }
 
 impl Act<'_> {
@@ -35,7 +39,12 @@ impl Act<'_> {
         match self {
             Self::Read => Share::READ,
             Self::Write | Self::Resize => Share::WRITE,
-            Self::Change | Self::Tag | Self::Link(_) | Self::Unlink(_) => 0,
+            Self::Change
+            | Self::Tag
+            | Self::Link(_)
+            | Self::Unlink(_)
+            | Self::AddName
+            | Self::RemoveName => 0,
         }
     }
 

@@ -6,6 +6,8 @@ use comity_state::{Client, Engine, Error, Io, Opened, Sender, Share, Shown, Stat
 use comity_vfs::{Result, Status};
 
 use crate::act::Act;
+use crate::names::ChangesDirectories;
+use crate::patience::Patience;
 use crate::rights::judge;
 
 /// A caller whose operation meets what others hold.
@@ -17,11 +19,42 @@ pub struct Asker<'a> {
     pub now: Duration,
     /// The client whose own delegations do not stand against the operation, if it is known.
     pub client: Option<&'a Client>,
+    /// Waits for clients that give a directory back; none if the operation cannot wait.
+    pub patience: Option<&'a dyn Patience>,
 }
 
 /// The answer to an operation under a stateid: by whom the stateid is shown, if it is of anybody's
 /// state, and the clearance.
 pub type Checked<'a> = (Option<Shown<'a>>, Clearance);
+
+impl<'a> ChangesDirectories<'a> for Asker<'a> {
+    fn engine(&self) -> Option<&'a Engine> {
+        Some(self.engine)
+    }
+
+    fn pause(&self, moment: Duration) -> bool {
+        self.patience.is_some_and(|patience| patience.wait_for_clients(self.now, moment))
+    }
+
+    fn clear_object(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<()> {
+        self.clear(object, act).map(drop)
+    }
+
+    fn clear_object_named(
+        &self,
+        view: &View<'_>,
+        (dir, name): (&Node, &[u8]),
+        act: Act<'_>,
+    ) -> Result<()> {
+        if !self.engine.has_delegations() {
+            return Ok(());
+        }
+        match view.lookup(dir, name) {
+            Ok((seen, _)) => self.clear((view, &seen.node), act).map(drop),
+            Err(_) => Ok(()),
+        }
+    }
+}
 
 impl Asker<'_> {
     /// Recalls what others were delegated of an object, if that stands against an act that the
@@ -39,34 +72,6 @@ impl Asker<'_> {
         }
     }
 
-    /// The same for the object of a name that is about to be taken out of a directory or replaced.
-    /// If there is none, or none that the caller may know of, the operation finds that out.
-    ///
-    /// # Errors
-    /// As [`Asker::clear`].
-    pub fn clear_name(&self, view: &View<'_>, (dir, name): (&Node, &[u8])) -> Result<Clearance> {
-        self.clear_named(view, (dir, name), Act::Unlink(dir))
-    }
-
-    /// The same for another act on the object of a name.
-    ///
-    /// # Errors
-    /// As [`Asker::clear`].
-    pub fn clear_named(
-        &self,
-        view: &View<'_>,
-        (dir, name): (&Node, &[u8]),
-        act: Act<'_>,
-    ) -> Result<Clearance> {
-        if !self.engine.has_delegations() {
-            return Ok(Clearance::given());
-        }
-        match view.lookup(dir, name) {
-            Ok((seen, _)) => self.recall((view, &seen.node), act),
-            Err(_) => Ok(Clearance::given()),
-        }
-    }
-
     #[inline(never)]
     fn recall(&self, (view, node): (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance> {
         let refused = Cell::new(Status::Acces);
@@ -80,15 +85,10 @@ impl Asker<'_> {
     }
 }
 
-/// Clears the making of an object: clients hold nothing of it yet.
+/// Clears a change of an object that was made by the same operation: clients hold nothing of it yet.
+/// A directory that was made is not delegated as long as the clearance of its name lives.
 #[must_use]
 pub const fn clear_new() -> Clearance {
-    Clearance::given()
-}
-
-/// Clears the removal of a directory: none is delegated.
-#[must_use]
-pub const fn clear_empty() -> Clearance {
     Clearance::given()
 }
 

@@ -9,6 +9,7 @@ use comity_vfs::{Attr, FileType, Result, Status, Wire};
 
 use crate::act::Act;
 use crate::asker::Asker;
+use crate::names::ChangesDirectories;
 use crate::{Pause, Settle};
 
 /// The delegations, deny modes and reclaims of other clients that calls of NFSv3 meet.
@@ -17,6 +18,39 @@ pub struct Hosts {
     clock: Box<dyn Fn() -> Duration + Send + Sync>,
     pause: Option<Box<Pause>>,
     settle: Option<Arc<Settle>>,
+}
+
+/// A call of a host of NFSv3.
+#[derive(Clone, Copy)]
+pub struct HostCall<'a> {
+    /// What clients hold; none if nothing is ever delegated, denied or reclaimed.
+    pub hosts: Option<&'a Hosts>,
+    /// The address of the host.
+    pub address: IpAddr,
+}
+
+impl<'a> ChangesDirectories<'a> for HostCall<'a> {
+    fn engine(&self) -> Option<&'a Engine> {
+        self.hosts.map(|hosts| &*hosts.engine)
+    }
+
+    fn pause(&self, moment: Duration) -> bool {
+        let pause = self.hosts.and_then(|hosts| hosts.pause.as_ref());
+        pause.is_some_and(|pause| pause(moment))
+    }
+
+    fn clear_object(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<()> {
+        Hosts::clear(self.hosts, self.address, object, act).map(drop)
+    }
+
+    fn clear_object_named(
+        &self,
+        view: &View<'_>,
+        (dir, name): (&Node, &[u8]),
+        act: Act<'_>,
+    ) -> Result<()> {
+        Hosts::clear_named(self.hosts, self.address, (view, dir, name), act).map(drop)
+    }
 }
 
 /// Returns the name of a host of NFSv3 that calls: its address, or for one that comes by TLS also
@@ -120,7 +154,7 @@ impl Hosts {
     }
 
     fn asker(&self) -> Asker<'_> {
-        Asker { engine: &self.engine, now: (self.clock)(), client: None }
+        Asker { engine: &self.engine, now: (self.clock)(), client: None, patience: None }
     }
 
     /// Returns whether an act may meet anything that clients hold. Costs a look at two numbers, or

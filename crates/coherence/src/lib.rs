@@ -3,7 +3,7 @@
 //!
 //! **Answers:** whether an operation may go on, or has to wait for a delegation that is recalled, a
 //! deny mode or a reclaim; which attributes are the newest. Every verb of a [`View`] that changes
-//! something takes a [`Clearance`], and only this crate gives one.
+//! something takes a [`Clearance`] or a [`DirectoryClearance`], and only this crate gives one.
 //!
 //! **May not know:** procedures, operations and status numbers of any protocol; sockets, threads.
 //!
@@ -19,7 +19,9 @@ mod asker;
 mod broken;
 mod clock;
 mod host;
+mod names;
 mod newest;
+mod patience;
 mod rights;
 
 use std::time::Duration;
@@ -27,12 +29,14 @@ use std::time::Duration;
 use comity_state::JournalPosition;
 
 pub use act::Act;
-pub use asker::{Asker, Checked, Refused, check_io, clear_empty, clear_new, clear_opened};
+pub use asker::{Asker, Checked, Refused, check_io, clear_new, clear_opened};
 pub use broken::broken_promise;
 pub use clock::Clock;
-pub use comity_export::Clearance;
-pub use host::{Hosts, host_name};
+pub use comity_export::{Clearance, DirectoryClearance};
+pub use host::{HostCall, Hosts, host_name};
+pub use names::ChangesDirectories;
 pub use newest::Newest;
+pub use patience::Patience;
 
 /// Lets calls to clients go out and a moment pass, while other threads serve what this one would;
 /// returns whether there was anybody to wait for.

@@ -128,6 +128,7 @@ impl ClientAdmin<'_> {
             "opens": counts.opens,
             "locks": counts.locks,
             "delegations": counts.delegations,
+            "directories": counts.directories,
             "revoked": counts.revoked,
             "waits": summary.waits,
             "waits_for": waits_for.collect::<Vec<_>>(),
@@ -240,6 +241,7 @@ const fn modes(bits: u32) -> &'static str {
 
 const fn allowed(kind: DelegationKind) -> &'static str {
     match kind {
+        DelegationKind::Directory => "directory",
         DelegationKind::Read => "r",
         DelegationKind::Write => "rw",
     }

@@ -212,6 +212,8 @@ impl Reload {
         }
         self.exports.replace(plan);
         self.recall_cloaked();
+        // The view of a directory depends on the maps, the cloaks and the exports below it.
+        self.memory.engine.recall_directories(self.memory.clock.now());
         if server_settings(&self.configuration.sources.list)? != self.written {
             tracing::warn!("[server] has changed: restart the server to apply it");
         }

@@ -136,6 +136,8 @@ impl comity_state::Locals for LocalLocks {
     fn delegate(&self, file: &FileKey, kind: DelegationKind) -> bool {
         let _alone = self.alone(file);
         let hold = match kind {
+            // Programs change a directory without opening it, so a lease would not tell.
+            DelegationKind::Directory => return true,
             DelegationKind::Read => FileHold::Shared,
             DelegationKind::Write => FileHold::Exclusive,
         };

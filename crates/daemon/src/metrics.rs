@@ -3,6 +3,7 @@
 use comity_export::{Counts, Exports, Plan};
 use comity_nfs4::{Counted, Memory, Tally};
 use comity_server::metrics::{append_counters, append_numbers};
+use comity_state::NoDirectory;
 use comity_store::Store;
 
 type Row = ([(&'static str, String); 2], Counts);
@@ -61,6 +62,11 @@ pub(crate) fn append_state(text: &mut String, memory: &Memory) {
         ("comity_locks", "Byte ranges that are locked.", census.locks),
         ("comity_lock_waiters", "Locks that somebody waits for now.", census.waits),
         ("comity_delegations", "Delegations that clients hold.", census.delegations),
+        (
+            "comity_directory_delegations",
+            "Delegations of directories among them.",
+            census.directories,
+        ),
         ("comity_reply_cache_bytes", "Bytes set aside for replies.", census.reply_cache_bytes),
         ("comity_held_bytes", "Bytes counted for all that clients hold.", census.held_bytes),
     ];
@@ -79,6 +85,16 @@ pub(crate) fn append_state(text: &mut String, memory: &Memory) {
                 "comity_recalls_timed_out_total",
                 "Recalls that were not heeded in time.",
                 totals.recalls_overdue,
+            ),
+            (
+                "comity_directory_delegations_granted_total",
+                "Directories delegated.",
+                totals.directories_granted,
+            ),
+            (
+                "comity_directory_delegations_recalled_total",
+                "Delegations of directories recalled.",
+                totals.directories_recalled,
             ),
             (
                 "comity_recalls_any_total",
@@ -118,6 +134,19 @@ pub(crate) fn append_state(text: &mut String, memory: &Memory) {
             ),
         ],
     );
+    append_refused_directories(text, &totals.directories_refused);
+}
+
+/// Appends why directories were not delegated.
+fn append_refused_directories(text: &mut String, refused: &[u64; 6]) {
+    let reasons = NoDirectory::ALL.iter().zip(refused);
+    let rows: Vec<_> =
+        reasons.map(|(why, count)| ([("reason", why.name().to_owned())], *count)).collect();
+    let (name, help) = (
+        "comity_directory_delegations_refused_total",
+        "Requests for directories that were refused.",
+    );
+    append_counters(text, name, help, rows.iter().map(|(labels, count)| (&labels[..], *count)));
 }
 
 /// Appends whether what must outlive the server can be stored.

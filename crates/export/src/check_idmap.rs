@@ -6,13 +6,14 @@ use comity_vfs::{Attr, Disk, Gid, Uid};
 
 use crate::diagnostic::Diagnostics;
 use crate::export_spec::{ClientSpec, ExportSpec};
-use crate::{Location, Rules};
+use crate::{KeyUse, Location, Rules};
 
 /// Says what is unwise in the maps and cloaks of an export's clients.
 pub(crate) fn check_rooms(export: &ExportSpec, diagnostics: &mut Diagnostics) {
     for spec in &export.specs {
         check_gap(spec, diagnostics);
         check_cloak(spec, diagnostics);
+        check_directories(spec, diagnostics);
         check_owners(spec, diagnostics);
         for side in sides(spec) {
             check_escapes(&side, spec, diagnostics);
@@ -155,6 +156,19 @@ fn check_cloak(spec: &ClientSpec, diagnostics: &mut Diagnostics) {
     if rules.cloak.is_empty() && rules.no_client_cache {
         let place = spec.origin.option("no_client_cache").unwrap_or(&spec.place);
         diagnostics.warning(place, "no_client_cache without a cloak: it only makes clients slower");
+    }
+}
+
+fn check_directories(spec: &ClientSpec, diagnostics: &mut Diagnostics) {
+    let rules = &spec.terms.rules;
+    let views_differ = !rules.cloak.is_empty() || rules.key_use != KeyUse::AccountsOnly;
+    if rules.dir_delegations.are_granted() && (views_differ || rules.no_client_cache) {
+        let place = spec.origin.option("dir_delegations").unwrap_or(&spec.place);
+        diagnostics.warning(
+            place,
+            "dir_delegations with a cloak, no_client_cache or sec=key: no directory is delegated, \
+             because users of one client may see different listings",
+        );
     }
 }
 

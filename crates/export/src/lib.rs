@@ -27,6 +27,7 @@ mod config_reader;
 mod cookie;
 mod counters;
 mod diagnostic;
+mod directory_delegations;
 mod domain;
 mod explain;
 mod export;
@@ -70,6 +71,7 @@ pub use comity_idmap::{Ids, Owner, Squash};
 pub use cookie::Position;
 pub use counters::{ClientCounters, Counts};
 pub use diagnostic::{Diagnostic, Location, Severity};
+pub use directory_delegations::{DirectoryDelegations, DirectoryGrants};
 pub use explain::{Decision, Explanation, Operation, Question, explain};
 pub use export::Export;
 pub use export_id::ExportId;
@@ -88,6 +90,9 @@ pub use rule_source::RuleSource;
 pub use rules::{KeyUse, Rules};
 pub use server_settings::{NfsVersion, ServerSettings};
 pub use sources::{Configuration, ReadAuthorities, Source, Sources};
-pub use view::{Clearance, Door, ListingPart, Node, Outside, Seen, SeenMade, View, VisitSeen};
+pub use view::{
+    ChangeUnderWay, Clearance, DirectoryClearance, Door, ListingPart, Node, Outside, Seen,
+    SeenMade, View, VisitSeen,
+};
 pub use visible_export::VisibleExport;
 pub use wildcard::Wildcard;

@@ -4,7 +4,7 @@ use comity_cloak::{Cloak, Entry, Owned};
 use comity_credential::Flavor;
 use comity_idmap::{Ids, MapDefault, Rule, Squash};
 
-use crate::Channels;
+use crate::{Channels, DirectoryDelegations};
 
 /// Under which rules a client meets an export; everything exports(5) says behind a client's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct Rules {
     pub readdirplus: bool,
     /// NFSv4 takes no name that is not UTF-8 (`utf8_names`).
     pub utf8_names: bool,
+    /// Delegations of directories (`dir_delegations`).
+    pub dir_delegations: DirectoryDelegations,
 }
 
 /// The weight of a key that a caller has proved by TLS.
@@ -65,6 +67,7 @@ impl Default for Rules {
             channels: Channels::ALL,
             readdirplus: true,
             utf8_names: false,
+            dir_delegations: DirectoryDelegations::default(),
         }
     }
 }
@@ -108,7 +111,11 @@ impl fmt::Display for Rules {
             write!(f, ",{name}={ids}:{mask}")
         })?;
         f.write_str(if self.no_client_cache { ",no_client_cache" } else { "" })?;
-        f.write_str(if self.utf8_names { ",utf8_names" } else { "" })
+        f.write_str(if self.utf8_names { ",utf8_names" } else { "" })?;
+        match self.dir_delegations {
+            all if all == DirectoryDelegations::default() => Ok(()),
+            all => write!(f, ",dir_delegations={all}"),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod change_mask;
 mod clearance;
 mod cloaking;
 mod crossing;
+mod directory_delegation;
 mod grant_xattr;
 mod key;
 mod key_caller;
@@ -27,7 +28,7 @@ use comity_vfs::{
     ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid, Wire, Written,
 };
 
-pub use self::clearance::Clearance;
+pub use self::clearance::{ChangeUnderWay, Clearance, DirectoryClearance};
 use self::cloaking::may_add;
 pub use self::listing::{ListingPart, VisitSeen};
 use self::name::{MADE, REMOVED, REMOVED_AS_DIR, RENAMED, entry_name, plain_name};
@@ -293,7 +294,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn create(
         &self,
-        _: Clearance,
+        _: DirectoryClearance<'_>,
         dir: &Node,
         name: &[u8],
         how: &Create<Wire>,
@@ -317,7 +318,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn mkdir(
         &self,
-        _: Clearance,
+        _: DirectoryClearance<'_>,
         dir: &Node,
         name: &[u8],
         set: &SetAttr<Wire>,
@@ -332,7 +333,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn symlink(
         &self,
-        _: Clearance,
+        _: DirectoryClearance<'_>,
         dir: &Node,
         name: &[u8],
         target: &[u8],
@@ -348,7 +349,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn mknod(
         &self,
-        _: Clearance,
+        _: DirectoryClearance<'_>,
         dir: &Node,
         name: &[u8],
         special: Special,
@@ -362,7 +363,12 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// [`Status`].
-    pub fn remove(&self, _: Clearance, dir: &Node, name: &[u8]) -> Result<Change<Wire>> {
+    pub fn remove(
+        &self,
+        _: DirectoryClearance<'_>,
+        dir: &Node,
+        name: &[u8],
+    ) -> Result<Change<Wire>> {
         let at = self.before_change(DirectoryChange::Remove(dir))?;
         let name = entry_name(name, REMOVED)?;
         self.not_hidden(at, dir, name)?;
@@ -373,7 +379,12 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// [`Status`].
-    pub fn rmdir(&self, _: Clearance, dir: &Node, name: &[u8]) -> Result<Change<Wire>> {
+    pub fn rmdir(
+        &self,
+        _: DirectoryClearance<'_>,
+        dir: &Node,
+        name: &[u8],
+    ) -> Result<Change<Wire>> {
         let at = self.before_change(DirectoryChange::Remove(dir))?;
         let name = entry_name(name, REMOVED_AS_DIR)?;
         self.not_hidden(at, dir, name)?;
@@ -386,7 +397,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn rename(
         &self,
-        _: Clearance,
+        _: DirectoryClearance<'_>,
         source: (&Node, &[u8]),
         target: (&Node, &[u8]),
     ) -> Result<(Change<Wire>, Change<Wire>)> {
@@ -417,7 +428,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn link(
         &self,
-        _: Clearance,
+        _: DirectoryClearance<'_>,
         node: &Node,
         dir: &Node,
         name: &[u8],

@@ -14,6 +14,8 @@ use site::{Site, names, owned};
 
 /// Nobody holds anything in these tests.
 const CLEAR: comity_export::Clearance = comity_export::Clearance::given();
+const NAMES: comity_export::DirectoryClearance<'static> =
+    comity_export::DirectoryClearance::given();
 
 /// Files of 500 to 599 are shown to their owners alone.
 const CLOAK: &str = "rw,insecure,cloak_uid=500-599:+000";
@@ -38,11 +40,11 @@ fn names_of_hidden_objects_are_not_found_and_not_listed() {
     assert_eq!(names(&view, &root), ["plain"]);
     for hidden in [&b"secret"[..], b"vault"] {
         assert_eq!(view.lookup(&root, hidden).map(drop), Err(Status::NoEnt));
-        assert_eq!(view.remove(CLEAR, &root, hidden).map(drop), Err(Status::NoEnt));
-        assert_eq!(view.rmdir(CLEAR, &root, hidden).map(drop), Err(Status::NoEnt));
-        let renamed = view.rename(CLEAR, (&root, hidden), (&root, b"mine"));
+        assert_eq!(view.remove(NAMES, &root, hidden).map(drop), Err(Status::NoEnt));
+        assert_eq!(view.rmdir(NAMES, &root, hidden).map(drop), Err(Status::NoEnt));
+        let renamed = view.rename(NAMES, (&root, hidden), (&root, b"mine"));
         assert_eq!(renamed.map(drop), Err(Status::NoEnt));
-        let renamed = view.rename(CLEAR, (&root, hidden), (&root, hidden));
+        let renamed = view.rename(NAMES, (&root, hidden), (&root, hidden));
         assert_eq!(renamed.map(drop), Err(Status::NoEnt));
     }
     let (owner, root) = site.guest(500, 7, &[]);
@@ -87,15 +89,15 @@ fn making_something_over_a_hidden_name_is_exist_and_leaves_it_whole() {
     let exist = Err(Status::Exist);
     for name in [&b"secret"[..], b"vault"] {
         for how in [Create::Unchecked(cut), Create::Guarded(cut), Create::Exclusive([1; 8])] {
-            assert_eq!(view.create(CLEAR, &root, name, &how).map(drop), exist);
+            assert_eq!(view.create(NAMES, &root, name, &how).map(drop), exist);
         }
-        assert_eq!(view.mkdir(CLEAR, &root, name, &owned(0o700)).map(drop), exist);
-        assert_eq!(view.symlink(CLEAR, &root, name, b"t", &owned(0o777)).map(drop), exist);
-        assert_eq!(view.mknod(CLEAR, &root, name, Special::Fifo, &owned(0o600)).map(drop), exist);
+        assert_eq!(view.mkdir(NAMES, &root, name, &owned(0o700)).map(drop), exist);
+        assert_eq!(view.symlink(NAMES, &root, name, b"t", &owned(0o777)).map(drop), exist);
+        assert_eq!(view.mknod(NAMES, &root, name, Special::Fifo, &owned(0o600)).map(drop), exist);
         let plain = view.lookup(&root, b"plain").unwrap().0.node;
-        assert_eq!(view.link(CLEAR, &plain, &root, name).map(drop), exist);
-        assert_eq!(view.rename(CLEAR, (&root, b"plain"), (&root, name)).map(drop), exist);
-        let missing = view.rename(CLEAR, (&root, b"missing"), (&root, name));
+        assert_eq!(view.link(NAMES, &plain, &root, name).map(drop), exist);
+        assert_eq!(view.rename(NAMES, (&root, b"plain"), (&root, name)).map(drop), exist);
+        let missing = view.rename(NAMES, (&root, b"missing"), (&root, name));
         assert_eq!(missing.map(drop), Err(Status::NoEnt), "as over a name that is not there");
     }
     assert_eq!(size(&site, b"secret"), 5);
@@ -110,9 +112,9 @@ fn a_directory_of_hidden_entries_is_empty_but_cannot_be_removed() {
     site.file_in(&dir, b"secret", (500, 7), 0o600, &admin);
     let (view, root) = site.guest(7, 7, &[]);
     assert_eq!(names(&view, &dir), [""; 0]);
-    assert_eq!(view.rmdir(CLEAR, &root, b"dir").map(drop), Err(Status::NotEmpty));
-    view.mkdir(CLEAR, &root, b"other", &owned(0o700)).unwrap();
-    let renamed = view.rename(CLEAR, (&root, b"other"), (&root, b"dir"));
+    assert_eq!(view.rmdir(NAMES, &root, b"dir").map(drop), Err(Status::NotEmpty));
+    view.mkdir(NAMES, &root, b"other", &owned(0o700)).unwrap();
+    let renamed = view.rename(NAMES, (&root, b"other"), (&root, b"dir"));
     assert_eq!(renamed.map(drop), Err(Status::NotEmpty));
 }
 
@@ -121,8 +123,8 @@ fn mount_finds_no_way_through_hidden_directories() {
     let site = site();
     let (admin, root) = site.admin();
     let vault = admin.lookup(&root, b"vault").unwrap().0.node;
-    admin.mkdir(CLEAR, &vault, b"open", &owned(0o777)).unwrap();
-    admin.symlink(CLEAR, &root, b"hidden-link", b"plain", &owned(0o777)).unwrap();
+    admin.mkdir(NAMES, &vault, b"open", &owned(0o777)).unwrap();
+    admin.symlink(NAMES, &root, b"hidden-link", b"plain", &owned(0o777)).unwrap();
     let link = admin.lookup(&root, b"hidden-link").unwrap().0.node;
     assert_eq!(site::chown(&admin, &link, 500), Ok(()));
     let mount = |uid, path: &str| site.through(uid, 7, &[], Door::Path(path.as_bytes())).map(drop);
@@ -139,7 +141,7 @@ fn mounting_below_an_export_takes_the_right_to_search_on_the_way() {
     let site = Site::new("rw,insecure");
     let closed = site.dir(b"closed", (8, 8), 0o700);
     let (admin, _) = site.admin();
-    admin.mkdir(CLEAR, &closed, b"open", &owned(0o777)).unwrap();
+    admin.mkdir(NAMES, &closed, b"open", &owned(0o777)).unwrap();
     let mount = |uid, path: &str| site.through(uid, 7, &[], Door::Path(path.as_bytes())).map(drop);
     let refused = Err(Refusal::Status(Status::Acces));
     assert_eq!(mount(7, "/srv/closed/open"), refused);
@@ -245,13 +247,13 @@ fn without_client_caches_a_directory_looks_changed_in_every_reply() {
     let change = |node| view.getattr(node).unwrap().change;
     assert_ne!(change(&root), change(&root), "clients of NFSv4 look at this alone");
     assert_eq!(change(&file), change(&file));
-    let made = view.create(CLEAR, &root, b"new", &Create::Guarded(owned(0o600))).unwrap();
+    let made = view.create(NAMES, &root, b"new", &Create::Guarded(owned(0o600))).unwrap();
     assert!(made.change.before.is_none() && made.change.after.is_some());
     assert_eq!(times(&view, &file), times(&view, &file), "a file's times are its own");
     let plain = Site::new(CLOAK);
     let (view, root) = plain.guest(7, 7, &[]);
     assert_eq!(times(&view, &root), times(&view, &root));
-    let made = view.create(CLEAR, &root, b"new", &Create::Guarded(owned(0o600))).unwrap();
+    let made = view.create(NAMES, &root, b"new", &Create::Guarded(owned(0o600))).unwrap();
     assert!(made.change.before.is_some());
 }
 
@@ -267,15 +269,15 @@ fn a_caller_that_may_not_add_names_is_not_told_of_a_hidden_one() {
     for name in [&b"secret"[..], b"missing"] {
         let refused = Err(Status::Acces);
         for how in [Create::Unchecked(owned(0o600)), Create::Exclusive([1; 8])] {
-            assert_eq!(view.create(CLEAR, &dir, name, &how).map(drop), refused);
+            assert_eq!(view.create(NAMES, &dir, name, &how).map(drop), refused);
         }
-        assert_eq!(view.mkdir(CLEAR, &dir, name, &owned(0o700)).map(drop), refused);
-        assert_eq!(view.symlink(CLEAR, &dir, name, b"t", &owned(0o777)).map(drop), refused);
-        assert_eq!(view.mknod(CLEAR, &dir, name, Special::Fifo, &owned(0o600)).map(drop), refused);
-        assert_eq!(view.link(CLEAR, &plain, &dir, name).map(drop), refused);
-        assert_eq!(view.rename(CLEAR, (&root, b"plain"), (&dir, name)).map(drop), refused);
+        assert_eq!(view.mkdir(NAMES, &dir, name, &owned(0o700)).map(drop), refused);
+        assert_eq!(view.symlink(NAMES, &dir, name, b"t", &owned(0o777)).map(drop), refused);
+        assert_eq!(view.mknod(NAMES, &dir, name, Special::Fifo, &owned(0o600)).map(drop), refused);
+        assert_eq!(view.link(NAMES, &plain, &dir, name).map(drop), refused);
+        assert_eq!(view.rename(NAMES, (&root, b"plain"), (&dir, name)).map(drop), refused);
     }
-    let exists = view.mkdir(CLEAR, &root, b"plain", &owned(0o700)).map(drop);
+    let exists = view.mkdir(NAMES, &root, b"plain", &owned(0o700)).map(drop);
     assert_eq!(exists, Err(Status::Exist), "a visible name is told of as ever");
 }
 
@@ -285,7 +287,7 @@ fn a_hidden_source_does_not_say_more_of_the_target_than_a_missing_one() {
     let dir = site.dir(b"dark", (8, 8), 0o600);
     let (view, root) = site.guest(7, 7, &[]);
     for name in [&b"secret"[..], b"missing"] {
-        let renamed = view.rename(CLEAR, (&root, name), (&dir, b"new")).map(drop);
+        let renamed = view.rename(NAMES, (&root, name), (&dir, b"new")).map(drop);
         assert_eq!(renamed, Err(Status::Acces), "the target cannot be searched");
     }
 }
@@ -298,7 +300,7 @@ fn link_counts_sizes_and_times_of_a_directory_are_those_on_disk() {
     let (view, _) = site.guest(7, 7, &[]);
     let before = view.getattr(&dir).unwrap();
     let (admin, _) = site.admin();
-    let vault = admin.mkdir(CLEAR, &dir, b"vault", &owned(0o777)).unwrap().value.node;
+    let vault = admin.mkdir(NAMES, &dir, b"vault", &owned(0o777)).unwrap().value.node;
     assert_eq!(site::chown(&admin, &vault, 500), Ok(()));
     let after = view.getattr(&dir).unwrap();
     assert_eq!(names(&view, &dir), [""; 0]);
@@ -324,11 +326,11 @@ fn a_file_that_a_hidden_directory_holds_too_outlives_its_visible_name() {
     let (admin, root) = site.admin();
     let vault = admin.lookup(&root, b"vault").unwrap().0.node;
     let plain = admin.lookup(&root, b"plain").unwrap().0.node;
-    admin.link(CLEAR, &plain, &vault, b"kept").unwrap();
+    admin.link(NAMES, &plain, &vault, b"kept").unwrap();
     let (view, root) = site.guest(7, 7, &[]);
     let sealed = view.seal(&plain);
     assert_eq!(view.getattr(&plain).unwrap().links, 2);
-    view.remove(CLEAR, &root, b"plain").unwrap();
+    view.remove(NAMES, &root, b"plain").unwrap();
     assert!(site.through(7, 7, &[], Door::Handle(sealed.bytes())).is_ok());
 }
 
@@ -338,7 +340,7 @@ fn objects_below_a_hidden_directory_are_found_by_handle_only() {
     let site = site();
     let (admin, root) = site.admin();
     let vault = admin.lookup(&root, b"vault").unwrap().0.node;
-    let open = admin.mkdir(CLEAR, &vault, b"open", &owned(0o777)).unwrap().value.node;
+    let open = admin.mkdir(NAMES, &vault, b"open", &owned(0o777)).unwrap().value.node;
     let (view, root) = site.guest(7, 7, &[]);
     assert_eq!(view.lookup(&root, b"vault").map(drop), Err(Status::NoEnt));
     let sealed = view.seal(&open);

@@ -24,6 +24,8 @@ use comity_vfs::{
 };
 
 const CLEAR: Clearance = Clearance::given();
+const NAMES: comity_export::DirectoryClearance<'static> =
+    comity_export::DirectoryClearance::given();
 
 /// The ids of Alice, who has an account.
 const ALICE: u32 = 1000;
@@ -163,7 +165,7 @@ fn a_bound_key_is_its_user_whatever_it_says() {
     let top = site.fs.root();
     let dir = site.mkdir(&top, "shared");
     let (view, shared) = site.enter(Some(site.alice.public_key()), "/srv/shared").unwrap();
-    let made = view.create(CLEAR, &shared, b"file", &Create::Guarded(SetAttr::default())).unwrap();
+    let made = view.create(NAMES, &shared, b"file", &Create::Guarded(SetAttr::default())).unwrap();
     let on_disk = site.fs.getattr(made.value.node.handle()).unwrap();
     assert_eq!((on_disk.uid.number(), on_disk.gid.number()), (ALICE, ALICE));
     // The client sees as its own what its user owns.
@@ -172,7 +174,7 @@ fn a_bound_key_is_its_user_whatever_it_says() {
     // Without a key, and with one that is not bound, the caller is who it says.
     for key in [None, Some(site.bob.public_key())] {
         let (view, shared) = site.enter(key, "/srv/shared").unwrap();
-        let made = view.create(CLEAR, &shared, b"other", &Create::Guarded(SetAttr::default()));
+        let made = view.create(NAMES, &shared, b"other", &Create::Guarded(SetAttr::default()));
         assert_eq!(made.unwrap_err(), Status::Acces);
     }
 }
@@ -274,17 +276,17 @@ const VERBS: [Verb; 28] = [
     }),
     ("setacl", "a", |view, _, file| view.setacl(CLEAR, file, AclKind::Access, None).map(drop)),
     ("create", "c", |view, dir, _| {
-        view.create(CLEAR, dir, b"new", &Create::Guarded(SetAttr::default())).map(drop)
+        view.create(NAMES, dir, b"new", &Create::Guarded(SetAttr::default())).map(drop)
     }),
-    ("mkdir", "c", |view, dir, _| view.mkdir(CLEAR, dir, b"new", &SetAttr::default()).map(drop)),
+    ("mkdir", "c", |view, dir, _| view.mkdir(NAMES, dir, b"new", &SetAttr::default()).map(drop)),
     ("symlink", "c", |view, dir, _| {
-        view.symlink(CLEAR, dir, b"new", b"to", &SetAttr::default()).map(drop)
+        view.symlink(NAMES, dir, b"new", b"to", &SetAttr::default()).map(drop)
     }),
     ("mknod", "c", |view, dir, _| {
-        view.mknod(CLEAR, dir, b"new", Special::Fifo, &SetAttr::default()).map(drop)
+        view.mknod(NAMES, dir, b"new", Special::Fifo, &SetAttr::default()).map(drop)
     }),
-    ("link", "c", |view, dir, file| view.link(CLEAR, file, dir, b"new").map(drop)),
-    ("remove", "d", |view, dir, _| view.remove(CLEAR, dir, b"file").map(drop)),
+    ("link", "c", |view, dir, file| view.link(NAMES, file, dir, b"new").map(drop)),
+    ("remove", "d", |view, dir, _| view.remove(NAMES, dir, b"file").map(drop)),
 ];
 
 #[test]
@@ -325,11 +327,11 @@ fn files_that_a_key_makes_belong_to_the_grantor() {
     let dir = site.mkdir(&site.fs.root(), "dir");
     site.grant(&dir, "rwxcd");
     let (view, dir) = site.bob_at(&dir).unwrap();
-    let made = view.create(CLEAR, &dir, b"new", &Create::Guarded(SetAttr::default())).unwrap();
+    let made = view.create(NAMES, &dir, b"new", &Create::Guarded(SetAttr::default())).unwrap();
     assert_eq!(site.fs.getattr(made.value.node.handle()).unwrap().uid.number(), ALICE);
     view.write(CLEAR, &made.value.node, 0, b"data").unwrap();
-    view.rename(CLEAR, (&dir, b"new"), (&dir, b"renamed")).unwrap();
-    view.remove(CLEAR, &dir, b"renamed").unwrap();
+    view.rename(NAMES, (&dir, b"new"), (&dir, b"renamed")).unwrap();
+    view.remove(NAMES, &dir, b"renamed").unwrap();
 }
 
 #[test]
@@ -344,14 +346,14 @@ fn no_right_is_gained_by_a_link_or_a_move() {
     let (_, at_poor) = site.bob_at(&poor).unwrap();
     let (seen, _) = view.lookup(&at_poor, b"file").unwrap();
     assert_eq!(seen.node.handle(), &file);
-    let linked = view.link(CLEAR, &seen.node, &at_full, b"mine");
+    let linked = view.link(NAMES, &seen.node, &at_full, b"mine");
     assert_eq!(linked.unwrap_err(), Status::Acces);
-    let moved = view.rename(CLEAR, (&at_poor, b"file"), (&at_full, b"mine"));
+    let moved = view.rename(NAMES, (&at_poor, b"file"), (&at_full, b"mine"));
     assert_eq!(moved.unwrap_err(), Status::Acces);
     // The other way no right is gained.
-    view.create(CLEAR, &at_full, b"own", &Create::Guarded(SetAttr::default())).unwrap();
+    view.create(NAMES, &at_full, b"own", &Create::Guarded(SetAttr::default())).unwrap();
     site.grant(&poor, "c");
-    view.rename(CLEAR, (&at_full, b"own"), (&at_poor, b"given")).unwrap();
+    view.rename(NAMES, (&at_full, b"own"), (&at_poor, b"given")).unwrap();
 }
 
 #[test]
@@ -368,9 +370,9 @@ fn a_right_ends_when_the_file_is_moved_out_also_for_a_handle_that_is_held() {
     // Alice moves it through the server, which counts at once.
     let (hers, from) = site.enter(Some(site.alice.public_key()), "/srv/shared").unwrap();
     let (_, to) = site.enter(Some(site.alice.public_key()), "/srv/private").unwrap();
-    hers.rename(CLEAR, (&from, b"file"), (&to, b"file")).unwrap();
+    hers.rename(NAMES, (&from, b"file"), (&to, b"file")).unwrap();
     assert_eq!(read(), Err(Status::Stale));
-    hers.rename(CLEAR, (&to, b"file"), (&from, b"file")).unwrap();
+    hers.rename(NAMES, (&to, b"file"), (&from, b"file")).unwrap();
     view.lookup(&dir, b"file").unwrap();
     assert_eq!(read(), Ok(()));
     // A program on the server moves it, which counts within a second.

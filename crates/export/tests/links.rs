@@ -14,7 +14,8 @@ use comity_vfs::Status;
 use site::Site;
 
 /// Nobody holds anything in these tests.
-const CLEAR: comity_export::Clearance = comity_export::Clearance::given();
+const NAMES: comity_export::DirectoryClearance<'static> =
+    comity_export::DirectoryClearance::given();
 
 fn owned(path: &Path, owner: u32, mode: u32) {
     chown(path, Some(owner), Some(owner)).unwrap();
@@ -44,7 +45,7 @@ fn a_file_that_must_not_be_linked_to_does_not_tell_whether_a_name_is_free() {
     let closed = view.lookup(&root, b"closed").unwrap().0.node;
     for name in [&b"secret"[..], b"missing"] {
         assert_eq!(
-            view.link(CLEAR, &guarded, &closed, name).map(drop),
+            view.link(NAMES, &guarded, &closed, name).map(drop),
             Err(Status::Acces),
             "{name:?}"
         );

@@ -13,6 +13,8 @@ use site::{Site, chown, names, owned};
 
 /// Nobody holds anything in these tests.
 const CLEAR: comity_export::Clearance = comity_export::Clearance::given();
+const NAMES: comity_export::DirectoryClearance<'static> =
+    comity_export::DirectoryClearance::given();
 
 const MAPS: &str =
     "rw,insecure,range_map_uid=1000-1999:51000-51999,range_map_gid=100-199:52100-52199";
@@ -30,7 +32,7 @@ fn to_owner(uid: Option<u32>, gid: Option<u32>) -> SetAttr<Wire> {
 fn files_that_a_user_makes_are_its_own_on_both_sides() {
     let site = Site::new(MAPS);
     let (view, root) = site.guest(1005, 105, &[]);
-    let file = view.create(CLEAR, &root, b"f", &Create::Guarded(owned(0o640))).unwrap().value.node;
+    let file = view.create(NAMES, &root, b"f", &Create::Guarded(owned(0o640))).unwrap().value.node;
     assert_eq!(owner(&view, &file), (1005, 105));
     let (admin, root) = site.admin();
     let found = admin.lookup(&root, b"f").unwrap().0.node;
@@ -90,11 +92,11 @@ fn an_owner_the_domain_has_no_id_for_cannot_be_set() {
         [to_owner(Some(2000), None), to_owner(None, Some(200)), to_owner(Some(51_005), None)]
     {
         assert_eq!(view.setattr(CLEAR, &file, &wrong, None).map(drop), Err(Status::BadOwner));
-        let made = view.create(CLEAR, &root_again, b"new", &Create::Guarded(wrong)).map(drop);
+        let made = view.create(NAMES, &root_again, b"new", &Create::Guarded(wrong)).map(drop);
         assert_eq!(made, Err(Status::BadOwner));
-        let made = view.mkdir(CLEAR, &root_again, b"new", &wrong).map(drop);
+        let made = view.mkdir(NAMES, &root_again, b"new", &wrong).map(drop);
         assert_eq!(made, Err(Status::BadOwner));
-        let made = view.symlink(CLEAR, &root_again, b"new", b"t", &wrong).map(drop);
+        let made = view.symlink(NAMES, &root_again, b"new", b"t", &wrong).map(drop);
         assert_eq!(made, Err(Status::BadOwner));
     }
     assert_eq!(owner(&site.admin().0, &file), (51_005, 52_105));
@@ -122,7 +124,7 @@ fn pass_deny_and_squash_say_what_becomes_of_the_rest() {
     let acting = |default: &str, uid: u32| {
         let site = Site::new(&format!("{MAPS},map_default={default}"));
         let entered = site.enter(uid, uid, &[]).map(|(view, root)| {
-            view.create(CLEAR, &root, b"f", &Create::Guarded(owned(0o600))).unwrap();
+            view.create(NAMES, &root, b"f", &Create::Guarded(owned(0o600))).unwrap();
         });
         entered.map(|()| {
             let (admin, root) = site.admin();
@@ -142,7 +144,7 @@ fn pass_deny_and_squash_say_what_becomes_of_the_rest() {
 fn lustre_the_squash_id_is_a_server_id_and_escapes_no_range() {
     let site = Site::new(&format!("{MAPS},anonuid=1500,anongid=150"));
     let (view, root) = site.guest(7, 7, &[]);
-    view.create(CLEAR, &root, b"f", &Create::Guarded(owned(0o600))).unwrap();
+    view.create(NAMES, &root, b"f", &Create::Guarded(owned(0o600))).unwrap();
     let (admin, root) = site.admin();
     let attr = admin.lookup(&root, b"f").unwrap().0.attr;
     assert_eq!((attr.uid.number(), attr.gid.number()), (1500, 150), "it is not mapped once more");
@@ -223,10 +225,10 @@ fn illumos_single_ids_and_everybody() {
     let site = Site::new("rw,insecure,range_map_uid=501:1001,range_map_uid=0-4294967294:2000");
     for (uid, server) in [(501, 1001), (502, 2000), (4_294_967_294, 2000), (0, 65_534)] {
         let (view, root) = site.guest(uid, 5, &[]);
-        view.create(CLEAR, &root, b"f", &Create::Guarded(owned(0o600))).unwrap();
+        view.create(NAMES, &root, b"f", &Create::Guarded(owned(0o600))).unwrap();
         let (admin, root) = site.admin();
         assert_eq!(admin.lookup(&root, b"f").unwrap().0.attr.uid.number(), server, "{uid}");
-        admin.remove(CLEAR, &root, b"f").unwrap();
+        admin.remove(NAMES, &root, b"f").unwrap();
     }
 }
 
@@ -242,7 +244,7 @@ fn freebsd_root_alone_or_everybody_as_one_user() {
     ] {
         let site = Site::new(&format!("rw,insecure,{options}"));
         let (view, root) = site.guest(uid, 5, &[]);
-        view.create(CLEAR, &root, b"f", &Create::Guarded(owned(0o600))).unwrap();
+        view.create(NAMES, &root, b"f", &Create::Guarded(owned(0o600))).unwrap();
         let (admin, root) = site.admin();
         let attr = admin.lookup(&root, b"f").unwrap().0.attr;
         assert_eq!(attr.uid.number(), server, "{options} {uid}");
@@ -254,7 +256,7 @@ fn freebsd_root_alone_or_everybody_as_one_user() {
 fn minus_one_is_nobody() {
     let site = Site::new(&format!("{MAPS},no_root_squash,map_default=pass"));
     let (view, root) = site.guest(u32::MAX, u32::MAX, &[u32::MAX]);
-    view.create(CLEAR, &root, b"f", &Create::Guarded(owned(0o600))).unwrap();
+    view.create(NAMES, &root, b"f", &Create::Guarded(owned(0o600))).unwrap();
     let (admin, root) = site.admin();
     let attr = admin.lookup(&root, b"f").unwrap().0.attr;
     assert_eq!((attr.uid.number(), attr.gid.number()), (65_534, 65_534));

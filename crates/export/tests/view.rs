@@ -19,6 +19,8 @@ use comity_xdr::{Counted, Encoder, Opaque};
 
 /// Nobody holds anything in these tests.
 const CLEAR: comity_export::Clearance = comity_export::Clearance::given();
+const NAMES: comity_export::DirectoryClearance<'static> =
+    comity_export::DirectoryClearance::given();
 
 const KEY: [u8; 16] = [9; 16];
 
@@ -87,7 +89,7 @@ fn set() -> SetAttr<comity_vfs::Wire> {
 }
 
 fn made_file(view: &View<'_>, dir: &Node, name: &[u8]) -> Node {
-    view.create(CLEAR, dir, name, &Create::Guarded(set())).unwrap().value.node
+    view.create(NAMES, dir, name, &Create::Guarded(set())).unwrap().value.node
 }
 
 /// The refusal of somebody who must not come in.
@@ -107,15 +109,15 @@ fn read_only_is_read_only_for_every_verb() {
     let ro = Err(Status::RoFs);
     assert_eq!(view.setattr(CLEAR, &file, &set(), None).map(drop), ro);
     assert_eq!(view.write(CLEAR, &file, 0, b"x").map(drop), ro);
-    assert_eq!(view.create(CLEAR, &root, b"g", &Create::Unchecked(set())).map(drop), ro);
-    assert_eq!(view.create(CLEAR, &root, b"g", &Create::Exclusive([1; 8])).map(drop), ro);
-    assert_eq!(view.mkdir(CLEAR, &root, b"g", &set()).map(drop), ro);
-    assert_eq!(view.symlink(CLEAR, &root, b"g", b"f", &set()).map(drop), ro);
-    assert_eq!(view.mknod(CLEAR, &root, b"g", Special::Fifo, &set()).map(drop), ro);
-    assert_eq!(view.remove(CLEAR, &root, b"f").map(drop), ro);
-    assert_eq!(view.rmdir(CLEAR, &root, b"f").map(drop), ro);
-    assert_eq!(view.rename(CLEAR, (&root, b"f"), (&root, b"g")).map(drop), ro);
-    assert_eq!(view.link(CLEAR, &file, &root, b"g").map(drop), ro);
+    assert_eq!(view.create(NAMES, &root, b"g", &Create::Unchecked(set())).map(drop), ro);
+    assert_eq!(view.create(NAMES, &root, b"g", &Create::Exclusive([1; 8])).map(drop), ro);
+    assert_eq!(view.mkdir(NAMES, &root, b"g", &set()).map(drop), ro);
+    assert_eq!(view.symlink(NAMES, &root, b"g", b"f", &set()).map(drop), ro);
+    assert_eq!(view.mknod(NAMES, &root, b"g", Special::Fifo, &set()).map(drop), ro);
+    assert_eq!(view.remove(NAMES, &root, b"f").map(drop), ro);
+    assert_eq!(view.rmdir(NAMES, &root, b"f").map(drop), ro);
+    assert_eq!(view.rename(NAMES, (&root, b"f"), (&root, b"g")).map(drop), ro);
+    assert_eq!(view.link(NAMES, &file, &root, b"g").map(drop), ro);
     let (granted, _) = view.access(&file, Access::ALL).unwrap();
     assert_eq!(granted, Access::READ | Access::EXECUTE);
     let mut bytes = Vec::new();
@@ -131,7 +133,7 @@ fn an_exclusive_create_is_one_clients_own() {
     let plan = everybody(writable());
     let exclusive = |peer: &str| {
         let (view, root) = enter(&plan, &visitor(peer), 7, "/srv").unwrap();
-        view.create(CLEAR, &root, b"lock", &Create::Exclusive([1; 8])).map(drop)
+        view.create(NAMES, &root, b"lock", &Create::Exclusive([1; 8])).map(drop)
     };
     assert_eq!(exclusive("10.0.0.1:700"), Ok(()));
     assert_eq!(exclusive("10.0.0.2:700"), Err(Status::Exist));
@@ -221,7 +223,7 @@ fn handles_open_only_what_they_were_made_for() {
     assert_eq!(view.admit(sealed.bytes()), Ok(file));
     let gone = plan(vec![export(2, "/b", &fs, clients("*"))]);
     assert_eq!(entered(&gone, sealed.bytes()), Err(Refusal::Status(Status::Stale)), "export gone");
-    view.remove(CLEAR, &root, b"f").unwrap();
+    view.remove(NAMES, &root, b"f").unwrap();
     assert_eq!(view.getattr(&file), Err(Status::Stale), "object gone");
     let other = plan(vec![export(1, "/a", &memory(), clients("*"))]);
     let (view, _) = enter(&other, &visitor, 5, "/a").unwrap();
@@ -232,7 +234,7 @@ fn handles_open_only_what_they_were_made_for() {
 fn nothing_leads_above_the_root() {
     let plan = everybody(writable());
     let (view, root) = enter(&plan, &visitor("10.0.0.1:700"), 5, "/srv").unwrap();
-    let dir = view.mkdir(CLEAR, &root, b"d", &set()).unwrap().value.node;
+    let dir = view.mkdir(NAMES, &root, b"d", &set()).unwrap().value.node;
     let lookup = |dir: &Node, name: &[u8]| view.lookup(dir, name).map(|(seen, _)| seen.node);
     assert_eq!(lookup(&root, b".."), Ok(root));
     assert_eq!(lookup(&root, b"."), Ok(root));
@@ -255,15 +257,15 @@ fn names_are_judged_by_the_verb() {
     let file = made_file(&view, &root, b"f");
     let verbs = |name: &[u8]| {
         [
-            view.create(CLEAR, &root, name, &Create::Unchecked(set())).map(drop),
-            view.mkdir(CLEAR, &root, name, &set()).map(drop),
-            view.symlink(CLEAR, &root, name, b"t", &set()).map(drop),
-            view.mknod(CLEAR, &root, name, Special::Fifo, &set()).map(drop),
-            view.link(CLEAR, &file, &root, name).map(drop),
-            view.remove(CLEAR, &root, name).map(drop),
-            view.rmdir(CLEAR, &root, name).map(drop),
-            view.rename(CLEAR, (&root, name), (&root, b"x")).map(drop),
-            view.rename(CLEAR, (&root, b"f"), (&root, name)).map(drop),
+            view.create(NAMES, &root, name, &Create::Unchecked(set())).map(drop),
+            view.mkdir(NAMES, &root, name, &set()).map(drop),
+            view.symlink(NAMES, &root, name, b"t", &set()).map(drop),
+            view.mknod(NAMES, &root, name, Special::Fifo, &set()).map(drop),
+            view.link(NAMES, &file, &root, name).map(drop),
+            view.remove(NAMES, &root, name).map(drop),
+            view.rmdir(NAMES, &root, name).map(drop),
+            view.rename(NAMES, (&root, name), (&root, b"x")).map(drop),
+            view.rename(NAMES, (&root, b"f"), (&root, name)).map(drop),
         ]
     };
     use Status::{Acces, Exist, Inval, NameTooLong};
@@ -302,9 +304,9 @@ fn paths_lead_to_the_innermost_export_the_caller_may_use() {
     ]);
     let one = visitor("10.0.0.1:700");
     let (view, root) = enter(&plan, &one, 5, "/srv").unwrap();
-    let dir = view.mkdir(CLEAR, &root, b"in", &set()).unwrap().value.node;
+    let dir = view.mkdir(NAMES, &root, b"in", &set()).unwrap().value.node;
     made_file(&view, &root, b"f");
-    view.symlink(CLEAR, &root, b"link", b"in", &set()).unwrap();
+    view.symlink(NAMES, &root, b"link", b"in", &set()).unwrap();
     let of = |visitor: &RpcPeer, path: &str| {
         enter(&plan, visitor, 5, path).map(|(view, node)| (view.export_id().0, node))
     };
@@ -352,7 +354,7 @@ fn a_pass_is_kept_until_the_plan_changes() {
     let may_write = |plan: &Plan, stamp| {
         let sys = Sys::stamped(stamp, 5, 5, &[]);
         let entered = View::enter(plan, &visitor, &sys.claim(), Door::Handle(sealed.bytes()));
-        entered.map(|(view, root)| view.mkdir(CLEAR, &root, &[b'a' + stamp as u8], &set()).is_ok())
+        entered.map(|(view, root)| view.mkdir(NAMES, &root, &[b'a' + stamp as u8], &set()).is_ok())
     };
     assert_eq!(may_write(&first, 0), Ok(true));
     assert_eq!(may_write(&first, 1), Ok(true));
@@ -361,7 +363,7 @@ fn a_pass_is_kept_until_the_plan_changes() {
     let none = plan(vec![export(1, "/srv", &fs, vec![])]);
     assert_eq!(may_write(&none, 3), Err(Refusal::Status(Status::Acces)), "client gone");
     assert!(
-        view.mkdir(CLEAR, &root, b"x", &set()).is_ok(),
+        view.mkdir(NAMES, &root, b"x", &set()).is_ok(),
         "a request is judged by one plan, whole"
     );
     assert_eq!(may_write(&first, 4), Ok(true));

@@ -1,4 +1,4 @@
-use comity_coherence::{Act, Clearance, Hosts};
+use comity_coherence::{Act, Clearance, HostCall, Hosts};
 use comity_export::{Node, View};
 use comity_vfs::Result;
 
@@ -26,16 +26,8 @@ impl Nfs3 {
         Hosts::clear(self.hosts(), request.address(), object, act)
     }
 
-    /// Clears an act on the object of a name, see [`Hosts::clear_named`].
-    ///
-    /// # Errors
-    /// As [`Hosts::clear`].
-    pub(crate) fn clear_named(
-        &self,
-        request: &Request<'_>,
-        name: (&View<'_>, &Node, &[u8]),
-        act: Act<'_>,
-    ) -> Result<Clearance> {
-        Hosts::clear_named(self.hosts(), request.address(), name, act)
+    /// Returns a call that may change directories.
+    pub(crate) fn host_call(&self, request: &Request<'_>) -> HostCall<'_> {
+        HostCall { hosts: self.hosts(), address: request.address() }
     }
 }

@@ -1,6 +1,6 @@
 //! The bounds of this crate, with their reasons.
 
-use comity_proto::nfs4::DATA_BYTES_MAX;
+use comity_proto::nfs4::{DATA_BYTES_MAX, Verifier4};
 
 /// Most operations of one COMPOUND. The Linux client sends at most nine; some clients send one
 /// LOOKUP for each component of a path. A longer COMPOUND would keep a thread busy for long.
@@ -72,3 +72,7 @@ pub const CALL_HEADER_BYTES_MIN: usize = 40;
 /// twice. A longer COMPOUND counts as if it contained one. Filehandles at the front and the data of
 /// WRITEs do not count.
 pub const REPEAT_SCAN_BYTES: usize = 1024;
+
+/// The verifier of all cookies. It is constant because cookies stay valid when the directory
+/// changes.
+pub(crate) const COOKIEVERF: Verifier4 = [0; 8];

@@ -3,19 +3,15 @@
 use std::ops::ControlFlow;
 
 use comity_export::{Found, Node, Position, Pseudo, PseudoNode, Seen, View};
-use comity_proto::nfs4::{Bitmap4, Entry4, Nfsstat4, Readdir4args, Verifier4, attribute as a};
+use comity_proto::nfs4::{Bitmap4, Entry4, Nfsstat4, Readdir4args, attribute as a};
 use comity_vfs::{Attr, Disk, FileType, Listed, Listing, Wire};
 use comity_xdr::{Checkpoint, Encoder, Opaque, padding};
 
 use crate::attributes::{Subject, What, fattr4};
 use crate::compound::Compound;
 use crate::filehandle::Object;
-use crate::limits::LISTING_BYTES_MAX;
+use crate::limits::{COOKIEVERF, LISTING_BYTES_MAX};
 use crate::stop::Stop;
-
-/// The verifier of all cookies. It is constant because cookies stay valid when the directory
-/// changes.
-const COOKIEVERF: Verifier4 = [0; 8];
 
 /// Bytes behind the entries: the end of the list, and the flag for the end of the directory.
 const TAIL_BYTES: usize = 4 + 4;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use comity_coherence::{Clock, Settle};
+use comity_coherence::{Clock, Patience, Settle};
 use comity_credential::{AuthStat, CredentialRef, Flavor};
 use comity_export::RpcPeer;
 use comity_proto::nfs4::{ClientOwner4, Stateid4};
@@ -62,6 +62,12 @@ impl Memory {
         callbacks.pump(now);
         pause(moment);
         true
+    }
+}
+
+impl Patience for Memory {
+    fn wait_for_clients(&self, now: Duration, moment: Duration) -> bool {
+        Self::wait_for_clients(self, now, moment)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Removal of objects that an operation created before it failed. Otherwise a repetition of the
 //! request would fail with EXIST.
 
+use comity_coherence::ChangesDirectories;
 use comity_export::{Node, SeenMade, View};
 use comity_vfs::FileType;
 
@@ -35,11 +36,11 @@ impl<'a> New<'a> {
         if seen.node != self.node {
             return;
         }
-        let cleared = compound.asker(None).clear_name(view, (&self.dir, self.name));
-        let Ok(clearance) = cleared else { return };
+        let cleared = compound.asker(None).clear_removal(view, (&self.dir, self.name));
+        let Ok(cleared) = cleared else { return };
         let _ = match seen.attr.file_type {
-            FileType::Directory => view.rmdir(clearance, &self.dir, self.name),
-            _ => view.remove(clearance, &self.dir, self.name),
+            FileType::Directory => view.rmdir(cleared, &self.dir, self.name),
+            _ => view.remove(cleared, &self.dir, self.name),
         };
     }
 }

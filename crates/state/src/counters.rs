@@ -7,6 +7,10 @@ pub(crate) struct Counters {
     pub(crate) recalls_returned: Count,
     pub(crate) recalls_overdue: Count,
     pub(crate) recalls_any: Count,
+    pub(crate) directories_granted: Count,
+    /// In the order of [`crate::NoDirectory::ALL`].
+    pub(crate) directories_refused: [Count; 6],
+    pub(crate) directories_recalled: Count,
     pub(crate) slot_recalls: Count,
     pub(crate) slot_recalls_heeded: Count,
     pub(crate) revoked: Count,

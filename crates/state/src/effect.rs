@@ -48,12 +48,14 @@ pub enum Effect {
         /// The file.
         file: FileKey,
     },
-    /// CB_RECALL_ANY of read and write delegations, only for clients with sessions. It may be lost.
+    /// CB_RECALL_ANY of delegations, only for clients with sessions. It may be lost.
     RecallAny {
         /// The client that should return delegations.
         client: Arc<Client>,
         /// Number of delegations that it may keep.
         keep: u32,
+        /// True if it has delegations of directories, so that these count, too.
+        directories: bool,
     },
     /// CB_RECALL_SLOT over the session's own back channel. The shell reports it by
     /// [`crate::Engine::slots_recalled`]. It may be lost: the next reply to SEQUENCE contains the

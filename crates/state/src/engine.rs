@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use crate::client::Clients;
 use crate::counters::Counters;
+use crate::directories::{Changes, DirectoryHistory};
 use crate::effect::EffectQueue;
 use crate::file::{File, Files};
 use crate::id_hasher::BuildIdHasher;
@@ -90,6 +91,10 @@ pub struct Engine {
     /// The memory for state.
     pub(crate) held: Arc<Pool>,
     pub(crate) files: Files,
+    /// Changes of directories that are under way.
+    pub(crate) changes: Changes,
+    /// The use of directories, for the policies of their delegations.
+    pub(crate) history: DirectoryHistory,
     pub(crate) grace: Grace,
     pub(crate) effect_queue: EffectQueue,
     pub(crate) counters: Counters,
@@ -111,6 +116,8 @@ impl Engine {
             reply_cache: Pool::new(settings.limits.reply_cache_bytes),
             held: Arc::new(Pool::new(settings.limits.held_bytes)),
             files: Files::new(),
+            changes: Changes::default(),
+            history: DirectoryHistory::default(),
             grace: Grace::new((now.saturating_add(settings.grace), settings.grace), recovered),
             effect_queue: EffectQueue::default(),
             counters: Counters::default(),
@@ -170,10 +177,10 @@ impl Engine {
         self.unstored().zip(settle).is_none_or(|(position, settle)| settle(position))
     }
 
-    /// Returns whether any file is delegated. The cost is one atomic load.
+    /// Returns whether any file or directory is delegated. The cost is one atomic load.
     #[must_use]
     pub fn has_delegations(&self) -> bool {
-        self.files.delegations.load(Ordering::Acquire) > 0
+        self.files.delegations.load(Ordering::SeqCst) > 0
     }
 
     pub(crate) fn record(&self, record: Record) {

@@ -29,8 +29,9 @@
 //!
 //! 1. `ids`, `stateid`, `error`, `limits`, `table`, `memory_pool`, `lock`: identifiers, bounds,
 //!    containers, and the byte-range locks of one file.
-//! 2. `file`, `channel`, `client_state`, `record`: the state of one file, the slots and connections
-//!    of a session, the state of one client, records for stable storage.
+//! 2. `file`, `channel`, `client_state`, `record`, `directories`: the state of one file, the slots
+//!    and connections of a session, the state of one client, records for stable storage, the use of
+//!    directories.
 //! 3. `client`, `session`, `recovery`, `effect`, `counters`: a client, a session, who may reclaim,
 //!    messages to clients, counts of events.
 //! 4. `engine`: [`Engine`], which has the tables of all of these, and its [`Settings`].
@@ -41,8 +42,7 @@
 //! 7. `report`, `migration`, `tick`: reports for administrators, clients that move to another
 //!    engine ([`Engine::export_client`], [`Engine::import_client`]), and deadlines.
 //!
-//! Layouts (pNFS) would be one more kind of state in `client_state` and one more facade, and
-//! directory delegations one more file of `delegations`.
+//! Layouts (pNFS) would be one more kind of state in `client_state` and one more facade.
 //!
 //! **May not know:** the wire, file systems, threads, clocks.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
@@ -58,6 +58,7 @@ mod clients;
 mod counters;
 mod courtesy;
 mod delegations;
+mod directories;
 mod effect;
 mod engine;
 mod error;
@@ -101,7 +102,10 @@ pub use clients::{ExchangeId, Exchanged, Introduced, Setclientid};
 pub use comity_credential::{Grantee, KeyId, Origin, OriginChannel};
 pub use comity_vfs::FileKey;
 pub use courtesy::LockRefusal;
-pub use delegations::{DelegatedAttributes, Delegation, DelegationWish, NoDelegation};
+pub use delegations::{
+    DelegatedAttributes, Delegation, DelegationWish, DirectoryRequest, NoDelegation, NoDirectory,
+};
+pub use directories::{Adaptive, Always, DirectoryPolicy, DirectoryUse, Never, SecondAsk};
 pub use effect::Effect;
 pub use engine::{Engine, Settings};
 pub use error::{Error, Result};

@@ -139,5 +139,15 @@ pub const WRITER_PAUSE: Duration = Duration::from_millis(1);
 /// Number of these pauses.
 pub const WRITER_PAUSES_MAX: u32 = 100;
 
+/// Shortest rest of a client after the recall of a directory. A program that makes files one after
+/// another is done with most directories in less.
+pub(crate) const DIRECTORY_REST_MIN: Duration = Duration::from_secs(10);
+
+/// Longest rest. A directory that others change all the time is tried once an hour.
+pub(crate) const DIRECTORY_REST_MAX: Duration = Duration::from_secs(3600);
+
+/// Directories of all clients whose use is remembered. Each takes about 200 bytes.
+pub(crate) const DIRECTORY_USES_MAX: usize = 1 << 16;
+
 /// Parts of a table, each with its own lock. Two clients use the same part only by chance.
 pub(crate) const SHARDS: usize = 64;

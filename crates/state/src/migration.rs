@@ -213,7 +213,7 @@ impl Engine {
             }
             ExportedKind::Delegation { kind, principal, given, .. } => {
                 let others = match kind {
-                    DelegationKind::Read => Share::WRITE,
+                    DelegationKind::Directory | DelegationKind::Read => Share::WRITE,
                     DelegationKind::Write => Share::BOTH,
                 };
                 if on_file.shares.others(holder, others) {

@@ -6,7 +6,10 @@ use std::time::Duration;
 use crate::client_state::{Holdings, State, StateKind, client_of_lock_owner};
 use crate::file::{File, FileState, Holder};
 use crate::sync::atomic::Ordering;
-use crate::{ByteRange, Client, ClientProtocol, Effect, Engine, FileKey, Offer, SessionId, Share};
+use crate::{
+    ByteRange, Client, ClientProtocol, DelegationKind, Effect, Engine, FileKey, Offer, SessionId,
+    Share,
+};
 
 pub(crate) type Wakes = Vec<(FileKey, Offer)>;
 
@@ -41,7 +44,9 @@ impl Engine {
                 all.into_iter().for_each(|range| self.tell_unlocked(state.file.key, range));
                 file.locks.forget(now, owner, &mut offers);
             }
-            StateKind::Delegation(_) => self.drop_delegation(&state.file, &mut file, holder),
+            StateKind::Delegation(_) => {
+                self.drop_delegation(&state.file, &mut file, holder);
+            }
             StateKind::Revoked(_) => {}
         }
         drop(file);
@@ -66,11 +71,20 @@ impl Engine {
         }
     }
 
-    pub(crate) fn drop_delegation(&self, file: &File, on_file: &mut FileState, holder: Holder) {
-        if on_file.delegations.remove(holder).is_some() {
-            self.files.delegations.fetch_sub(1, Ordering::AcqRel);
+    /// Removes a delegation from its file; returns its kind.
+    pub(crate) fn drop_delegation(
+        &self,
+        file: &File,
+        on_file: &mut FileState,
+        holder: Holder,
+    ) -> Option<DelegationKind> {
+        let kind = on_file.delegations.remove(holder)?.kind;
+        self.files.delegations.fetch_sub(1, Ordering::AcqRel);
+        // The file system holds only files for clients.
+        if kind != DelegationKind::Directory {
             self.tell_undelegated(file.key);
         }
+        Some(kind)
     }
 
     pub(crate) fn wake_waiters(&self, file: &Arc<File>, offers: Vec<Offer>) {

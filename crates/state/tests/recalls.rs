@@ -1,4 +1,4 @@
-//! Delegations of one file against a simple model: conflicts are recalled, and a recall that is not
+//! Delegations of one file and one directory against a simple model: conflicts are recalled, and a recall that is not
 //! heeded ends in a revocation at its deadline, no sooner and no later.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    Caller, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, Delegation, DelegationKind,
-    DelegationWish, Direction, Effect, Engine, Error, ExchangeId, FileKey, Open, Origin, Principal,
-    Recovered, Sender, Settings, Share, Stateid, Verifier,
+    Always, Caller, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, Delegation,
+    DelegationKind, DelegationWish, Direction, DirectoryRequest, Effect, Engine, Error, ExchangeId,
+    FileKey, NoDirectory, Open, Origin, Principal, Recovered, Sender, Settings, Share, Stateid,
+    Verifier,
 };
-use comity_vfs::Handle;
+use comity_vfs::{Cred, Gid, Handle, Uid};
 use introduction::session_of;
 use proptest::prelude::*;
 
@@ -20,6 +21,10 @@ const CLIENTS: usize = 3;
 
 fn file() -> FileKey {
     FileKey { volume: 1, export: 1, handle: Handle::new(&[1]).unwrap() }
+}
+
+fn directory(number: u8) -> FileKey {
+    FileKey { volume: 2, export: 1, handle: Handle::new(&[number]).unwrap() }
 }
 
 fn caller(client: usize) -> Caller {
@@ -60,6 +65,18 @@ enum Step {
     Return {
         client: usize,
     },
+    /// The client asks for the directory.
+    AskDirectory {
+        client: usize,
+    },
+    /// The client changes the directory.
+    ChangeDirectory {
+        client: usize,
+    },
+    /// The client gives the directory back.
+    ReturnDirectory {
+        client: usize,
+    },
     /// CB_RECALL has reached the client.
     Sent {
         client: usize,
@@ -87,6 +104,9 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(client, access, wish)| Step::Open { client, access, wish }),
         3 => client().prop_map(|client| Step::Close { client }),
         1 => client().prop_map(|client| Step::Return { client }),
+        3 => client().prop_map(|client| Step::AskDirectory { client }),
+        2 => client().prop_map(|client| Step::ChangeDirectory { client }),
+        1 => client().prop_map(|client| Step::ReturnDirectory { client }),
         2 => client().prop_map(|client| Step::Sent { client }),
         4 => (1..80_u64).prop_map(|seconds| Step::Pass { seconds }),
         1 => client().prop_map(|client| Step::Free { client }),
@@ -107,6 +127,7 @@ struct Delegated {
 struct Holder {
     open: Option<(Stateid, u32)>,
     delegated: Option<Delegated>,
+    directory: Option<Delegated>,
     revoked: Vec<Stateid>,
 }
 
@@ -144,9 +165,18 @@ impl World {
                     self.engine.delegreturn(shown, &delegated.stateid).unwrap();
                 }
             }
+            Step::AskDirectory { client } => self.ask_directory(client),
+            Step::ChangeDirectory { client } => self.change_directory(client),
+            Step::ReturnDirectory { client } => {
+                if let Some(held) = self.holders[client].directory.take() {
+                    let shown = (self.sender(client), &directory(1));
+                    self.engine.delegreturn(shown, &held.stateid).unwrap();
+                }
+            }
             Step::Sent { client } => {
                 let now = self.now;
-                if let Some(delegated) = &mut self.holders[client].delegated {
+                let Holder { delegated, directory, .. } = &mut self.holders[client];
+                for delegated in delegated.iter_mut().chain(directory) {
                     // A recall that is sent again changes nothing, nor does one that never began.
                     let stateid = delegated.stateid;
                     delegated.sent = delegated.sent.or(delegated.queued.map(|_| now));
@@ -204,13 +234,57 @@ impl World {
         }
     }
 
+    /// A directory is delegated unless the client has it, or a delegation of it is being recalled.
+    fn ask_directory(&mut self, client: usize) {
+        let user = Arc::new(Cred::new(Uid::new(1), Gid::new(1)));
+        let request = DirectoryRequest {
+            client: &self.clients[client],
+            caller: caller(client),
+            directory: directory(1),
+            parent: directory(0),
+            user: &user,
+            policy: &Always,
+        };
+        let asked = self.engine.delegate_directory(self.now, &request);
+        let mut held = self.holders.iter().filter_map(|holder| holder.directory);
+        let is_recalled = held.any(|held| held.queued.is_some());
+        match asked {
+            Ok(stateid) => {
+                assert!(!is_recalled);
+                let (queued, sent) = (None, None);
+                let held = Delegated { stateid, kind: DelegationKind::Directory, queued, sent };
+                assert!(self.holders[client].directory.replace(held).is_none());
+            }
+            Err(NoDirectory::Held) => assert!(self.holders[client].directory.is_some()),
+            Err(error) => assert_eq!((error, is_recalled), (NoDirectory::Contention, true)),
+        }
+    }
+
+    /// A change waits until no other client has the directory. The client's own delegation stays.
+    fn change_directory(&mut self, client: usize) {
+        let (now, mine) = (self.now, &self.clients[client]);
+        let changed = self.engine.break_delegations(
+            now,
+            Some(mine),
+            &directory(1),
+            Share::access(Share::BOTH),
+        );
+        let others = self.holders.iter_mut().enumerate().filter(|(other, _)| *other != client);
+        let mut waits = false;
+        for held in others.filter_map(|(_, holder)| holder.directory.as_mut()) {
+            held.queued.get_or_insert(now);
+            waits = true;
+        }
+        assert_eq!(changed, if waits { Err(Error::Delay) } else { Ok(()) });
+    }
+
     /// A grant stands against nothing that other clients have.
     fn check_grant(&self, client: usize, kind: DelegationKind) {
         let others = self.holders.iter().enumerate().filter(|(other, _)| *other != client);
         for (_, other) in others {
             let access = other.open.map_or(0, |(_, access)| access);
             let against = match kind {
-                DelegationKind::Read => Share::WRITE,
+                DelegationKind::Directory | DelegationKind::Read => Share::WRITE,
                 DelegationKind::Write => Share::BOTH,
             };
             assert_eq!(access & against, 0, "another client has the file open");
@@ -233,8 +307,10 @@ impl World {
                 let sent = it.sent.map(|sent| sent + self.lease);
                 queued.into_iter().chain(sent).min().is_some_and(|until| self.now >= until)
             };
-            let revoked = holder.delegated.take_if(overdue);
-            holder.revoked.extend(revoked.map(|delegated| delegated.stateid));
+            for held in [&mut holder.delegated, &mut holder.directory] {
+                let revoked = held.take_if(|held| overdue(held));
+                holder.revoked.extend(revoked.map(|delegated| delegated.stateid));
+            }
         }
     }
 
@@ -243,8 +319,9 @@ impl World {
         while let Some(effect) = self.engine.poll_effect() {
             if let Effect::Recall { client, stateid, .. } = effect {
                 let number = client.owner()[0] as usize;
-                let held = self.holders[number].delegated;
-                assert!(held.is_some_and(|it| it.stateid == stateid && it.queued.is_some()));
+                let Holder { delegated, directory, .. } = &self.holders[number];
+                let mut held = delegated.iter().chain(directory);
+                assert!(held.any(|it| it.stateid == stateid && it.queued.is_some()));
             }
         }
         for (client, holder) in self.holders.iter().enumerate() {
@@ -252,11 +329,10 @@ impl World {
             if let Some((stateid, _)) = &holder.open {
                 assert_eq!(test(stateid), Ok(()));
             }
-            if let Some(delegated) = &holder.delegated {
-                assert_eq!(test(&delegated.stateid), Ok(()));
-                let recalls = self.engine.recalls(&self.clients[client]).len();
-                assert_eq!(recalls, usize::from(delegated.queued.is_some()));
-            }
+            let held = || holder.delegated.iter().chain(&holder.directory);
+            held().for_each(|delegated| assert_eq!(test(&delegated.stateid), Ok(())));
+            let recalls = self.engine.recalls(&self.clients[client]).len();
+            assert_eq!(recalls, held().filter(|held| held.queued.is_some()).count());
             for stateid in &holder.revoked {
                 assert_eq!(test(stateid), Err(Error::DelegRevoked));
             }
@@ -264,7 +340,12 @@ impl World {
         let held = self.holders.iter().filter_map(|it| it.delegated.map(|it| it.kind));
         let strongest = held.clone().max();
         assert_eq!(self.engine.delegated(&file()), strongest);
-        assert_eq!(self.engine.census().delegations, held.count());
+        let directories = self.holders.iter().filter(|it| it.directory.is_some()).count();
+        let census = self.engine.census();
+        assert_eq!(
+            (census.delegations, census.directories),
+            (held.count() + directories, directories)
+        );
     }
 }
 

@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use comity_keys::{Algorithm, PublicKey};
 use comity_state::{
-    ByteRange, Caller, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, Delegation,
-    DelegationWish, Direction, Engine, Error, ExchangeId, FileKey, GrantedAccess, Grantee,
-    HostLock, Lock, LockRequestKind, LockType, Locker, Open, Opened, Origin, Principal, Recovered,
-    Result, Sender, Settings, Share, Stateid, Verifier,
+    Always, ByteRange, Caller, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, Delegation,
+    DelegationWish, Direction, DirectoryRequest, Engine, Error, ExchangeId, FileKey, GrantedAccess,
+    Grantee, HostLock, Lock, LockRequestKind, LockType, Locker, NoDirectory, Open, Opened, Origin,
+    Principal, Recovered, Result, Sender, Settings, Share, Stateid, Verifier,
 };
-use comity_vfs::Handle;
+use comity_vfs::{Cred, Gid, Handle, Uid};
 use introduction::session_of;
+use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::thread;
 
 /// Schedules that are tried for each test: together they take some seconds.
@@ -90,6 +91,50 @@ fn clients_of_different_files_do_not_meet() {
         });
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert_eq!((engine.census().files, engine.census().states), (0, 0));
+    });
+}
+
+/// A directory is changed while a client asks for it: the change is done before the client has the
+/// delegation, or waits until it is returned. No client keeps an old listing under a delegation.
+#[test]
+fn a_directory_is_not_delegated_across_a_change() {
+    explore(|engine| {
+        let holder = person(&engine, 1);
+        let listing = Arc::new(AtomicUsize::new(0));
+        let changing = {
+            let (engine, listing) = (Arc::clone(&engine), Arc::clone(&listing));
+            thread::spawn(move || {
+                let under_way = engine.changes_under_way(&key(1));
+                under_way.fetch_add(1, Ordering::SeqCst);
+                let cleared = !engine.has_delegations()
+                    || engine.break_delegations(START, None, &key(1), WRITE).is_ok();
+                if cleared {
+                    listing.store(1, Ordering::SeqCst);
+                }
+                under_way.fetch_sub(1, Ordering::SeqCst);
+                cleared
+            })
+        };
+        let user = Arc::new(Cred::new(Uid::new(1), Gid::new(1)));
+        let request = DirectoryRequest {
+            client: &holder,
+            caller: holder.caller(),
+            directory: key(1),
+            parent: key(2),
+            user: &user,
+            policy: &Always,
+        };
+        let granted = engine.delegate_directory(START, &request);
+        let seen = listing.load(Ordering::SeqCst);
+        let changed = changing.join().unwrap();
+        if let Ok(stateid) = granted {
+            assert_eq!(usize::from(changed), seen, "the holder has not heard of the change");
+            engine.delegreturn((sender(&holder), &key(1)), &stateid).unwrap();
+        } else {
+            assert_eq!((granted, changed), (Err(NoDirectory::Contention), true));
+        }
+        engine.tick(START);
+        assert_eq!((engine.census().states, engine.census().delegations), (0, 0));
     });
 }
 

@@ -11,7 +11,7 @@ use super::idmap_options::{
 };
 use crate::export_spec::{Fsid, Terms};
 use crate::path::normal;
-use crate::{Channels, KeyUse, Location};
+use crate::{Channels, DirectoryDelegations, KeyUse, Location};
 
 /// An option there is.
 #[derive(Debug)]
@@ -386,6 +386,18 @@ pub(crate) const OPTIONS: &[Choice] = &[
         "NFSv4 clients are refused names that are not UTF-8; such as are there already are listed, \
          and cannot be used until they are renamed on the server",
     ),
+    valued(
+        "dir_delegations",
+        Argument::Needed("sole-writer, POLICY:sole-writer or never"),
+        "dir_delegations",
+        dir_delegations,
+        "clients of NFSv4.1 that ask for it keep listings and missing names without asking again, \
+         until somebody else changes the directory; only with `sole-writer`, which says that \
+         nothing but this server changes the export's directories. POLICY is `second-ask` (a \
+         client gets a directory when it asks twice within a minute, and waits longer after each \
+         recall; the default), `always`, `adaptive` (as second-ask, as long as more calls are \
+         saved than caused) or `never`",
+    ),
 ];
 
 fn set<T>(place: &mut T, value: T) -> Result<(), String> {
@@ -468,6 +480,10 @@ fn sec(draft: &mut Draft, value: &str) -> Result<(), String> {
         flavors = vec![Flavor::SYS, Flavor::NONE];
     }
     set(&mut draft.terms.rules.flavors, flavors)
+}
+
+fn dir_delegations(draft: &mut Draft, value: &str) -> Result<(), String> {
+    set(&mut draft.terms.rules.dir_delegations, DirectoryDelegations::parse(value)?)
 }
 
 fn xprtsec(draft: &mut Draft, value: &str) -> Result<(), String> {

@@ -1,10 +1,12 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use comity_grants::Operation;
 use comity_vfs::{Result, Status};
 
 use super::{Node, View};
 
-/// Leave to change something: it was seen to that the change stands against nothing that clients
-/// hold. Every verb of a [`View`] that changes something takes one.
+/// Leave to change an object: it was seen to that the change stands against nothing that clients
+/// hold. Every verb of a [`View`] that changes an object takes one.
 ///
 /// Only `comity-coherence` gives it, and tests do; `cargo xtask tidy` finds others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +17,63 @@ impl Clearance {
     #[must_use]
     pub const fn given() -> Self {
         Self(())
+    }
+}
+
+/// Leave to change names or attributes of one or two directories. Every verb of a [`View`] that
+/// changes the names of a directory takes one. While it lives, no client is granted a delegation of
+/// these directories: it would not hear of the change.
+///
+/// Only `comity-coherence` gives it, and tests do; `cargo xtask tidy` finds others.
+#[derive(Debug, Clone)]
+pub struct DirectoryClearance<'a> {
+    _under_way: [Option<ChangeUnderWay<'a>>; 2],
+}
+
+impl<'a> DirectoryClearance<'a> {
+    /// Gives leave where no client can hold a directory. It is for `comity-coherence` and for
+    /// tests.
+    #[must_use]
+    pub const fn given() -> Self {
+        Self { _under_way: [None, None] }
+    }
+
+    /// Gives leave for a change that is counted as under way. It is for `comity-coherence`.
+    #[must_use]
+    pub const fn during(first: ChangeUnderWay<'a>, second: Option<ChangeUnderWay<'a>>) -> Self {
+        Self { _under_way: [Some(first), second] }
+    }
+
+    /// Returns the leave to change the attributes of the object whose change is under way.
+    #[must_use]
+    pub const fn of_object(&self) -> Clearance {
+        Clearance(())
+    }
+}
+
+/// A change of a directory that is counted as under way until this value is dropped.
+#[derive(Debug)]
+pub struct ChangeUnderWay<'a>(&'a AtomicUsize);
+
+impl<'a> ChangeUnderWay<'a> {
+    /// Counts a change in the number of those that are under way. It must be called before the
+    /// delegations of the directory are looked at.
+    #[must_use]
+    pub fn begin(changes: &'a AtomicUsize) -> Self {
+        changes.fetch_add(1, Ordering::SeqCst);
+        Self(changes)
+    }
+}
+
+impl Clone for ChangeUnderWay<'_> {
+    fn clone(&self) -> Self {
+        Self::begin(self.0)
+    }
+}
+
+impl Drop for ChangeUnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -29,5 +88,24 @@ impl View<'_> {
             Err(Status::Acces) => Ok(false),
             Err(why) => Err(why),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_under_way_as_long_as_its_clearance_lives() {
+        let (first, second) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let counts = || (first.load(Ordering::SeqCst), second.load(Ordering::SeqCst));
+        let begin = ChangeUnderWay::begin;
+        let cleared = DirectoryClearance::during(begin(&first), Some(begin(&second)));
+        let again = cleared.clone();
+        assert_eq!(counts(), (2, 2));
+        drop(cleared);
+        assert_eq!(counts(), (1, 1));
+        drop(again);
+        assert_eq!(counts(), (0, 0));
     }
 }

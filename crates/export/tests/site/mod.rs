@@ -17,6 +17,8 @@ use comity_xdr::{Counted, Encoder, Opaque};
 
 /// Nobody holds anything in these tests.
 const CLEAR: comity_export::Clearance = comity_export::Clearance::given();
+const NAMES: comity_export::DirectoryClearance<'static> =
+    comity_export::DirectoryClearance::given();
 
 pub(crate) struct Site {
     plan: Plan,
@@ -112,7 +114,7 @@ impl Site {
         admin: &View<'_>,
     ) -> Node {
         let node =
-            admin.create(CLEAR, dir, name, &Create::Guarded(owned(mode))).unwrap().value.node;
+            admin.create(NAMES, dir, name, &Create::Guarded(owned(mode))).unwrap().value.node;
         give(admin, &node, owner);
         node
     }
@@ -120,7 +122,7 @@ impl Site {
     /// Makes a directory with these server ids at the top.
     pub(crate) fn dir(&self, name: &[u8], owner: (u32, u32), mode: u32) -> Node {
         let (admin, root) = self.admin();
-        let node = admin.mkdir(CLEAR, &root, name, &owned(mode)).unwrap().value.node;
+        let node = admin.mkdir(NAMES, &root, name, &owned(mode)).unwrap().value.node;
         give(&admin, &node, owner);
         node
     }

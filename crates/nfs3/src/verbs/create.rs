@@ -1,8 +1,8 @@
 //! CREATE (RFC 1813, 3.3.8): makes a regular file. An exclusive one is known by the client's
 //! verifier, which the backend keeps with the file, so that a retry after a restart finds its own.
 
-use comity_coherence::{Act, clear_new};
-use comity_export::Door;
+use comity_coherence::{Act, ChangesDirectories};
+use comity_export::{Door, Node, View};
 use comity_proto::nfs3::{Create3args, Createhow3};
 use comity_vfs::{Create, Result, Status, Wire};
 use comity_xdr::Encoder;
@@ -21,21 +21,32 @@ pub(super) fn create(
     let Create3args { place, how } = request.arguments()?;
     let (view, dir) = request.enter(Door::Handle(place.dir.0))?;
     let made = wanted(&how).and_then(|how| {
-        let named = (&view, &dir, place.name.0);
-        let clearance = match &how {
-            Create::Unchecked(set) if set.size.is_some() => {
-                nfs.clear_named(request, named, Act::Resize)?
-            }
-            // A file that is there stays as it is: the reply only shows its attributes.
-            Create::Unchecked(_) => match nfs.clear_named(request, named, Act::Read) {
-                Err(Status::Acces) => clear_new(),
-                cleared => cleared?,
-            },
-            Create::Guarded(_) | Create::Exclusive(_) => clear_new(),
-        };
-        view.create(clearance, &dir, place.name.0, &how)
+        let call = nfs.host_call(request);
+        let cleared = call.clear_new_name((&view, &dir))?;
+        clear_existing(&call, &view, (&dir, place.name.0), &how)?;
+        view.create(cleared, &dir, place.name.0, &how)
     });
     Ok(create_reply::answer(reply, &view, &dir, made))
+}
+
+/// Clears what becomes of a file that exists already.
+fn clear_existing<'a>(
+    call: &impl ChangesDirectories<'a>,
+    view: &View<'_>,
+    name: (&Node, &[u8]),
+    how: &Create<Wire>,
+) -> Result<()> {
+    match how {
+        Create::Unchecked(set) if set.size.is_some() => {
+            call.clear_object_named(view, name, Act::Resize)
+        }
+        // A file that is there stays as it is: the reply only shows its attributes.
+        Create::Unchecked(_) => match call.clear_object_named(view, name, Act::Read) {
+            Err(Status::Acces) => Ok(()),
+            cleared => cleared,
+        },
+        Create::Guarded(_) | Create::Exclusive(_) => Ok(()),
+    }
 }
 
 fn wanted(how: &Createhow3) -> Result<Create<Wire>> {

@@ -1,7 +1,7 @@
 //! LINK (RFC 1813, 3.3.15): gives an object one name more; the directory and the object's count of
 //! links are stable before it is said.
 
-use comity_coherence::Act;
+use comity_coherence::ChangesDirectories;
 use comity_export::Door;
 use comity_proto::nfs3::{Link3args, Link3wcc};
 use comity_xdr::Encoder;
@@ -15,8 +15,8 @@ pub(super) fn link(nfs: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Re
     let Link3args { file, link } = request.arguments()?;
     let (view, node) = request.enter(Door::Handle(file.0))?;
     let dir = view.admit(link.dir.0)?;
-    let cleared = nfs.clear(request, (&view, &node), Act::Link(&dir));
-    Ok(match cleared.and_then(|clearance| view.link(clearance, &node, &dir, link.name.0)) {
+    let cleared = nfs.host_call(request).clear_link((&view, &node), &dir);
+    Ok(match cleared.and_then(|cleared| view.link(cleared, &node, &dir, link.name.0)) {
         Ok(linked) => {
             let file_attributes = Some(fattr3(&linked.value));
             let linkdir_wcc = wcc_data(&linked.change);

@@ -1,7 +1,7 @@
 //! MKNOD (RFC 1813, 3.3.11): makes a device, a named pipe or a socket; what has a verb of its own
 //! is BADTYPE here.
 
-use comity_coherence::clear_new;
+use comity_coherence::ChangesDirectories;
 use comity_export::Door;
 use comity_proto::nfs3::{Mknod3args, Mknoddata3, Sattr3, Specdata3};
 use comity_vfs::{Device, Result, SetAttr, Special, Status, Wire};
@@ -14,14 +14,16 @@ use crate::request::{Request, Stop};
 use crate::settings::set_attr;
 
 pub(super) fn mknod(
-    _: &Nfs3,
+    nfs: &Nfs3,
     request: &Request<'_>,
     reply: &mut Encoder,
 ) -> std::result::Result<Answer, Stop> {
     let Mknod3args { place, what } = request.arguments()?;
     let (view, dir) = request.enter(Door::Handle(place.dir.0))?;
-    let made = wanted(&what)
-        .and_then(|(special, set)| view.mknod(clear_new(), &dir, place.name.0, special, &set));
+    let made = wanted(&what).and_then(|(special, set)| {
+        let cleared = nfs.host_call(request).clear_new_name((&view, &dir))?;
+        view.mknod(cleared, &dir, place.name.0, special, &set)
+    });
     Ok(create_reply::answer(reply, &view, &dir, made))
 }
 

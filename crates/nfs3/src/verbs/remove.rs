@@ -1,6 +1,6 @@
 //! REMOVE (RFC 1813, 3.3.12): removes a name that is no directory's.
 
-use comity_coherence::Act;
+use comity_coherence::ChangesDirectories;
 use comity_export::Door;
 use comity_proto::nfs3::Diropargs3;
 use comity_xdr::Encoder;
@@ -17,7 +17,7 @@ pub(super) fn remove(
 ) -> Result<Answer, Stop> {
     let Diropargs3 { dir, name } = request.arguments()?;
     let (view, dir) = request.enter(Door::Handle(dir.0))?;
-    let cleared = nfs.clear_named(request, (&view, &dir, name.0), Act::Unlink(&dir));
-    let change = cleared.and_then(|clearance| view.remove(clearance, &dir, name.0));
+    let cleared = nfs.host_call(request).clear_removal(&view, (&dir, name.0));
+    let change = cleared.and_then(|cleared| view.remove(cleared, &dir, name.0));
     Ok(remove_reply::answer(reply, &view, &dir, change))
 }

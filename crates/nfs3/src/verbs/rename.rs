@@ -1,7 +1,7 @@
 //! RENAME (RFC 1813, 3.3.14): gives an object another name, in the same directory or another one of
 //! the same export; both directories are stable before it is said.
 
-use comity_coherence::Act;
+use comity_coherence::ChangesDirectories;
 use comity_export::Door;
 use comity_proto::nfs3::{Rename3args, Rename3wcc};
 use comity_xdr::Encoder;
@@ -19,10 +19,11 @@ pub(super) fn rename(
     let Rename3args { from, to } = request.arguments()?;
     let (view, source) = request.enter(Door::Handle(from.dir.0))?;
     let target = view.admit(to.dir.0)?;
+    let (old, new) = ((&source, from.name.0), (&target, to.name.0));
     let renamed = nfs
-        .clear_named(request, (&view, &source, from.name.0), Act::Unlink(&source))
-        .and_then(|_| nfs.clear_named(request, (&view, &target, to.name.0), Act::Unlink(&target)))
-        .and_then(|clearance| view.rename(clearance, (&source, from.name.0), (&target, to.name.0)));
+        .host_call(request)
+        .clear_rename(&view, old, new)
+        .and_then(|cleared| view.rename(cleared, old, new));
     Ok(match renamed {
         Ok((from, to)) => {
             let body = Rename3wcc { fromdir_wcc: wcc_data(&from), todir_wcc: wcc_data(&to) };

@@ -1,7 +1,7 @@
 //! SETATTR (RFC 1813, 3.3.2): changes attributes, if the guard (the ctime that the client has seen)
 //! still holds.
 
-use comity_coherence::Act;
+use comity_coherence::{Act, ChangesDirectories};
 use comity_export::Door;
 use comity_proto::nfs3::Setattr3args;
 use comity_xdr::Encoder;
@@ -23,8 +23,9 @@ pub(super) fn setattr(
     let set = set_attr(&args.new_attributes)?;
     let guard = args.guard.map(time).transpose()?;
     let act = if set.size.is_some() { Act::Resize } else { Act::Change };
-    let cleared = nfs.clear(request, (&view, &node), act);
-    Ok(match cleared.and_then(|clearance| view.setattr(clearance, &node, &set, guard)) {
+    let cleared = nfs.host_call(request).clear_attributes((&view, &node), act);
+    let set = cleared.and_then(|cleared| view.setattr(cleared.of_object(), &node, &set, guard));
+    Ok(match set {
         Ok(change) => {
             let barrier = view.change_barrier(&node, None);
             ok(reply, &view, &wcc_data(&change)).behind(barrier)

@@ -1,7 +1,7 @@
 //! SYMLINK (RFC 1813, 3.3.10): makes a symbolic link. Its target is the client's own business; all
 //! that is asked of it is that a file system can keep it.
 
-use comity_coherence::clear_new;
+use comity_coherence::ChangesDirectories;
 use comity_export::Door;
 use comity_proto::nfs3::Symlink3args;
 use comity_vfs::limits::LINK_TARGET_BYTES_MAX;
@@ -15,7 +15,7 @@ use crate::request::{Request, Stop};
 use crate::settings::set_attr;
 
 pub(super) fn symlink(
-    _: &Nfs3,
+    nfs: &Nfs3,
     request: &Request<'_>,
     reply: &mut Encoder,
 ) -> std::result::Result<Answer, Stop> {
@@ -23,7 +23,8 @@ pub(super) fn symlink(
     let (view, dir) = request.enter(Door::Handle(place.dir.0))?;
     let made = set_attr(&attributes).and_then(|set| {
         check(target.0)?;
-        view.symlink(clear_new(), &dir, place.name.0, target.0, &set)
+        let cleared = nfs.host_call(request).clear_new_name((&view, &dir))?;
+        view.symlink(cleared, &dir, place.name.0, target.0, &set)
     });
     Ok(create_reply::answer(reply, &view, &dir, made))
 }

@@ -103,9 +103,15 @@ fn question(encoder: &mut Encoder, effect: &Effect, fh: &[u8]) {
             step(encoder, operation::CB_OFFLOAD, &head);
             outcome(encoder, *copied, end);
         }
-        Effect::RecallAny { keep, .. } => {
-            let kinds = [recall_any::READ_DELEGATIONS, recall_any::WRITE_DELEGATIONS];
-            let (objects_to_keep, type_mask) = (*keep, Bitmap4::of(&kinds));
+        Effect::RecallAny { keep, directories, .. } => {
+            let kinds = [
+                recall_any::READ_DELEGATIONS,
+                recall_any::WRITE_DELEGATIONS,
+                recall_any::DIR_DELEGATIONS,
+            ];
+            // Clients that know nothing of directory delegations need not know their number.
+            let kinds = if *directories { &kinds[..] } else { &kinds[..2] };
+            let (objects_to_keep, type_mask) = (*keep, Bitmap4::of(kinds));
             let wish = CbRecallAny4args { objects_to_keep, type_mask };
             step(encoder, operation::CB_RECALL_ANY, &wish);
         }

@@ -4,7 +4,9 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
-use comity_coherence::{Asker, Checked, Clearance, check_io};
+use comity_coherence::{
+    Asker, ChangesDirectories, Checked, DirectoryClearance, Patience, check_io,
+};
 use comity_export::{Node, View};
 use comity_proto::nfs4::{Nfsstat4, Stateid4};
 use comity_state::{
@@ -194,21 +196,34 @@ impl Compound<'_> {
     /// operation.
     pub(crate) fn asker<'c>(&'c self, bearer: Option<&'c Client>) -> Asker<'c> {
         let client = self.client().map(Arc::as_ref).or(bearer);
-        Asker { engine: self.engine(), now: self.now(), client }
+        let patience = Some(self.nfs.memory() as &dyn Patience);
+        Asker { engine: self.engine(), now: self.now(), client, patience }
     }
 
-    /// Clears the removal of a name, or its replacement by another.
+    /// Clears the removal of a name.
     ///
     /// # Errors
-    /// GRACE: a client that had the object open may still reclaim it. DELAY: a delegation of it is
-    /// being recalled.
-    pub(crate) fn clear_name(
+    /// GRACE: a client that had the object open may still reclaim it. DELAY: a delegation of it or
+    /// of its directory is being recalled.
+    pub(crate) fn clear_removal(
         &self,
         view: &View<'_>,
         name: (&Node, &[u8]),
-    ) -> Result<Clearance, Stop> {
+    ) -> Result<DirectoryClearance<'_>, Stop> {
         self.outside_grace()?;
-        Ok(self.asker(None).clear_name(view, name)?)
+        Ok(self.asker(None).clear_removal(view, name)?)
+    }
+
+    /// Clears the making of a name.
+    ///
+    /// # Errors
+    /// DELAY: a delegation of the directory is being recalled.
+    pub(crate) fn clear_new_name(
+        &self,
+        view: &View<'_>,
+        dir: &Node,
+    ) -> Result<DirectoryClearance<'_>, Stop> {
+        Ok(self.asker(None).clear_new_name((view, dir))?)
     }
 
     /// Checks that no client may still reclaim its opens; names must not change before.

@@ -1,7 +1,7 @@
 //! CREATE (RFC 8881, 18.4): creates an object other than a regular file, and makes it the current
 //! one.
 
-use comity_coherence::clear_new;
+use comity_coherence::{DirectoryClearance, clear_new};
 use comity_export::{Node, SeenMade, View};
 use comity_proto::nfs4::{Create4args, Create4resok, Createtype4, Nfsstat4, Specdata4};
 use comity_vfs::{Device, Special};
@@ -28,10 +28,12 @@ pub(super) fn create(
     }
     let name = compound.component(args.objname.0)?;
     let settings = settings.for_new(view, dir)?;
-    let made = make(view, dir, name, &args.objtype, &settings)?;
+    let cleared = compound.clear_new_name(view, dir)?;
+    let made = make((view, cleared.clone()), (dir, name), &args.objtype, &settings)?;
     let object = Object::In(view.clone(), made.value.node);
     let done = settings.set_acls(clear_new(), (view, &made.value.node), is_dir);
     done.inspect_err(|_| New::made(dir, name, &made).take_back(compound, view))?;
+    drop(cleared);
     reply.value(&Create4resok { cinfo: change_info(&made.change), attrset: settings.mask });
     let barrier = view.change_barrier(dir, Some(&made.value.node));
     compound.behind(barrier);
@@ -40,22 +42,21 @@ pub(super) fn create(
 }
 
 fn make(
-    view: &View<'_>,
-    dir: &Node,
-    name: &[u8],
+    (view, cleared): (&View<'_>, DirectoryClearance<'_>),
+    (dir, name): (&Node, &[u8]),
     what: &Createtype4<'_>,
     Settings { set, .. }: &Settings,
 ) -> Result<SeenMade, Stop> {
     let device = |Specdata4 { major, minor }| Device { major, minor };
-    let special = |special| view.mknod(clear_new(), dir, name, special, set);
+    let special = |cleared, special| view.mknod(cleared, dir, name, special, set);
     let made = match *what {
-        Createtype4::Dir => view.mkdir(clear_new(), dir, name, set),
+        Createtype4::Dir => view.mkdir(cleared, dir, name, set),
         Createtype4::Lnk(target) if target.0.is_empty() => return Err(Nfsstat4::Inval.into()),
-        Createtype4::Lnk(target) => view.symlink(clear_new(), dir, name, target.0, set),
-        Createtype4::Blk(numbers) => special(Special::Block(device(numbers))),
-        Createtype4::Chr(numbers) => special(Special::Character(device(numbers))),
-        Createtype4::Sock => special(Special::Socket),
-        Createtype4::Fifo => special(Special::Fifo),
+        Createtype4::Lnk(target) => view.symlink(cleared, dir, name, target.0, set),
+        Createtype4::Blk(numbers) => special(cleared, Special::Block(device(numbers))),
+        Createtype4::Chr(numbers) => special(cleared, Special::Character(device(numbers))),
+        Createtype4::Sock => special(cleared, Special::Socket),
+        Createtype4::Fifo => special(cleared, Special::Fifo),
         Createtype4::Reg | Createtype4::Attrdir | Createtype4::Namedattr => {
             return Err(Nfsstat4::BadType.into());
         }

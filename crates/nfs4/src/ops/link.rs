@@ -1,6 +1,6 @@
 //! LINK (RFC 8881, 18.9): gives the saved object a name in the current directory.
 
-use comity_coherence::Act;
+use comity_coherence::ChangesDirectories;
 use comity_proto::nfs4::{Component4, Nfsstat4};
 use comity_vfs::{FileType, Status};
 use comity_xdr::{Decoder, Encoder};
@@ -21,9 +21,9 @@ pub(super) fn link(
     if from.export_id() != view.export_id() {
         return Err(Nfsstat4::XDev.into());
     }
-    let clearance = compound.asker(None).clear((view, node), Act::Link(dir))?;
+    let cleared = compound.asker(None).clear_link((view, node), dir)?;
     let linked =
-        view.link(clearance, node, dir, name).map_err(|status| match view.getattr(node) {
+        view.link(cleared, node, dir, name).map_err(|status| match view.getattr(node) {
             // The RFC demands ISDIR where Linux returns EPERM.
             Ok(attr) if attr.file_type == FileType::Directory => Status::IsDir,
             _ => status,

@@ -131,7 +131,7 @@ static OPERATIONS: [Row; 61] = [
     op(operation::CREATE_SESSION, "CREATE_SESSION", FIRST, create_session::create_session),
     op(operation::DESTROY_SESSION, "DESTROY_SESSION", FIRST, destroy_session::destroy_session),
     op(operation::FREE_STATEID, "FREE_STATEID", NONE, free_stateid::free_stateid),
-    op(operation::GET_DIR_DELEGATION, "GET_DIR_DELEGATION", HANDLE, get_dir_delegation::get),
+    op(operation::GET_DIR_DELEGATION, "GET_DIR_DELEGATION", STATE, get_dir_delegation::get),
     op(operation::SECINFO_NO_NAME, "SECINFO_NO_NAME", HANDLE, secinfo::secinfo_no_name),
     op(operation::SEQUENCE, "SEQUENCE", NONE, sequence::sequence),
     op(operation::TEST_STATEID, "TEST_STATEID", NONE, test_stateid::test_stateid),

@@ -16,10 +16,13 @@ pub(super) fn remove(
     let target: Component4<'_> = args.value()?;
     let (view, dir) = compound.real(Nfsstat4::RoFs)?;
     let name = compound.component(target.0)?;
-    let clearance = compound.clear_name(view, (dir, name))?;
-    let change = match view.remove(clearance, dir, name) {
-        Err(Status::IsDir) => view.rmdir(clearance, dir, name),
-        removed => removed,
+    let cleared = compound.clear_removal(view, (dir, name))?;
+    let change = match view.remove(cleared.clone(), dir, name) {
+        Err(Status::IsDir) => view.rmdir(cleared, dir, name),
+        removed => {
+            drop(cleared);
+            removed
+        }
     };
     reply.value(&change_info(&change?));
     let barrier = view.change_barrier(dir, None);

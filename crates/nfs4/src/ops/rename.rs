@@ -1,5 +1,6 @@
 //! RENAME (RFC 8881, 18.26): gives an object of the saved directory a name in the current one.
 
+use comity_coherence::ChangesDirectories;
 use comity_export::{Node, View};
 use comity_proto::nfs4::{Nfsstat4, Rename4args, Rename4resok};
 use comity_vfs::{FileType, Status};
@@ -22,9 +23,10 @@ pub(super) fn rename(
     if from.export_id() != view.export_id() {
         return Err(Nfsstat4::XDev.into());
     }
-    compound.clear_name(from, (source, oldname))?;
-    let clearance = compound.clear_name(view, (target, newname))?;
-    let renamed = view.rename(clearance, (source, oldname), (target, newname));
+    compound.outside_grace()?;
+    let (old, new) = ((source, oldname), (target, newname));
+    let cleared = compound.asker(None).clear_rename(view, old, new)?;
+    let renamed = view.rename(cleared, old, new);
     let (from, to) = renamed.map_err(|status| match status {
         // The object at the new name has another type.
         Status::IsDir | Status::NotDir if is_dir(from, source) && is_dir(view, target) => {

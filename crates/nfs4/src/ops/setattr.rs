@@ -1,6 +1,6 @@
 //! SETATTR (RFC 8881, 18.30): changes attributes. A change of the size needs the right to write.
 
-use comity_coherence::Act;
+use comity_coherence::{Act, ChangesDirectories};
 use comity_proto::nfs4::{Nfsstat4, Setattr4args};
 use comity_state::Share;
 use comity_vfs::FileType;
@@ -37,13 +37,14 @@ pub(super) fn setattr(
         (shows(compound, &args.stateid, 0).ok().and_then(|(shown, _)| shown), Act::Change)
     };
     let bearer = shown.as_ref().map(|shown| &**shown.bearer);
-    let clearance = compound.asker(bearer).clear((view, node), act)?;
+    let cleared = compound.asker(bearer).clear_attributes((view, node), act)?;
     if !settings.set.is_empty() {
-        view.setattr(clearance, node, &settings.set, None)?;
+        view.setattr(cleared.of_object(), node, &settings.set, None)?;
     }
     // The ACL is set after the mode in the same request, so that the ACL decides (RFC 8881,
     // 6.4.1.3).
-    settings.set_acls(clearance, (view, node), is_dir)?;
+    settings.set_acls(cleared.of_object(), (view, node), is_dir)?;
+    drop(cleared);
     reply.value(&settings.mask);
     let barrier = view.change_barrier(node, None);
     compound.behind(barrier);

@@ -1,7 +1,7 @@
 //! SETXATTR and REMOVEXATTR (RFC 8276, 8.4.2, 8.4.4): change an extended attribute of the namespace
 //! `user`.
 
-use comity_coherence::Act;
+use comity_coherence::{Act, ChangesDirectories};
 use comity_proto::nfs4::{Nfsstat4, Setxattr4args, SetxattrOption4, Xattrkey4};
 use comity_vfs::XattrMode;
 use comity_xdr::{Decoder, Encoder};
@@ -48,8 +48,9 @@ fn change(
     }
     // As for SETATTR (RFC 8881, 18.30.4), delegations are recalled first: their holders may cache
     // extended attributes.
-    let clearance = compound.asker(None).clear((view, node), Act::Tag)?;
-    let change = view.setxattr(clearance, node, name, value, mode)?;
+    let cleared = compound.asker(None).clear_attributes((view, node), Act::Tag)?;
+    let change = view.setxattr(cleared.of_object(), node, name, value, mode)?;
+    drop(cleared);
     reply.value(&change_info(&change));
     let barrier = view.change_barrier(node, None);
     compound.behind(barrier);

@@ -143,7 +143,7 @@ fn answer(world: &World, call: &[u8], said: Option<(u64, u64)>) {
 }
 
 /// Answers a call so.
-fn reply(world: &World, call: &[u8], (status, body): (Nfsstat4, &[u8])) {
+pub(crate) fn reply(world: &World, call: &[u8], (status, body): (Nfsstat4, &[u8])) {
     let (_, sequence, operation) = read(call);
     let status = status as u32;
     let mut reply = accepted(call);

@@ -8,6 +8,7 @@ mod border;
 mod callbacks;
 mod cloaks;
 mod copies;
+mod directories;
 mod emptying;
 mod extended;
 mod hostile;

@@ -3,7 +3,9 @@
 
 use comity_xdr::{Counted, Decode, Encode, Opaque};
 
-use super::{Bitmap4, Clientid4, Nfsstat4, Nfstime4, OPAQUE_BYTES_MAX, Seqid4, Stateid4};
+use super::{
+    Bitmap4, Clientid4, Nfsstat4, Nfstime4, OPAQUE_BYTES_MAX, Seqid4, Stateid4, Verifier4,
+};
 
 /// Names a session: `sessionid4`.
 pub type Sessionid4 = [u8; 16];
@@ -158,9 +160,22 @@ pub struct GetDirDelegation4args {
     pub dir_attributes: Bitmap4,
 }
 
-/// The non-fatal half of GET_DIR_DELEGATION's answer, as far as it is given: `gddrnf4_status`.
+/// A directory delegation that was granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct GetDirDelegation4resok {
+    pub cookieverf: Verifier4,
+    pub stateid: Stateid4,
+    /// The notifications that will be sent.
+    pub notification: Bitmap4,
+    pub child_attributes: Bitmap4,
+    pub dir_attributes: Bitmap4,
+}
+
+/// The non-fatal half of GET_DIR_DELEGATION's answer: `gddrnf4_status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum GetDirDelegation4res {
+    #[xdr(0)]
+    Ok(GetDirDelegation4resok),
     #[xdr(1)]
     Unavail { will_signal_deleg_avail: bool },
 }

@@ -180,8 +180,10 @@ impl ExportedKind {
                 let strongest = ranges.iter().map(|(_, kind)| *kind).max();
                 strongest.map(share_of)
             }
-            Self::Delegation { kind: DelegationKind::Read, .. } => Some(Share::access(Share::READ)),
-            Self::Delegation { .. } => Some(Share::access(Share::BOTH)),
+            Self::Delegation { kind: DelegationKind::Write, .. } => {
+                Some(Share::access(Share::BOTH))
+            }
+            Self::Delegation { .. } => Some(Share::access(Share::READ)),
         }
     }
 }

@@ -18,18 +18,28 @@ pub struct Counts {
     pub opens: usize,
     /// Number of lock states: one for each lock-owner and file.
     pub locks: usize,
-    /// Number of delegations.
+    /// Number of delegations of files.
     pub delegations: usize,
+    /// Number of delegations of directories.
+    pub directories: usize,
     /// Number of revoked states that the client has not freed yet.
     pub revoked: usize,
 }
 
 impl Counts {
+    /// Returns the number of delegations of files and directories.
+    pub(crate) const fn all_delegations(&self) -> usize {
+        self.delegations + self.directories
+    }
+
     pub(crate) const fn of(&mut self, what: &StateKind) -> Option<&mut usize> {
         match what {
             StateKind::Open(opening) if opening.closed => None,
             StateKind::Open(_) => Some(&mut self.opens),
             StateKind::Lock(_) => Some(&mut self.locks),
+            StateKind::Delegation(DelegationState { kind: DelegationKind::Directory, .. }) => {
+                Some(&mut self.directories)
+            }
             StateKind::Delegation(_) => Some(&mut self.delegations),
             StateKind::Revoked(_) => Some(&mut self.revoked),
         }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::client_state::StateKind;
 use crate::file::{Delegated, File, Holder, Recall};
 use crate::{
-    At, Client, ClientProtocol, Engine, Error, FileKey, Record, Result, Revocation, Sender, Share,
-    Stateid,
+    At, Client, ClientProtocol, DelegationKind, Engine, Error, FileKey, Record, Result, Revocation,
+    Sender, Share, Stateid,
 };
 
 impl Engine {
@@ -108,7 +108,10 @@ impl Engine {
         }
         client.note_revoked(&state);
         self.counters.revoked.add(1);
-        self.drop_delegation(file, &mut file.state(), holder);
-        self.record(Record::Revoked(client.recorded(), file.key));
+        let kind = self.drop_delegation(file, &mut file.state(), holder);
+        // Delegations of directories are not reclaimed after a restart.
+        if kind != Some(DelegationKind::Directory) {
+            self.record(Record::Revoked(client.recorded(), file.key));
+        }
     }
 }

@@ -62,7 +62,7 @@ pub enum NoDelegation {
 /// see when it locks without asking the server. Locks of NLM belong to no open.
 fn locked(on_file: &FileState, client: &Client, kind: DelegationKind) -> bool {
     let kind = match kind {
-        DelegationKind::Read => LockType::Read,
+        DelegationKind::Directory | DelegationKind::Read => LockType::Read,
         DelegationKind::Write => LockType::Write,
     };
     let is_other = |owner: u64| client_of_lock_owner(owner) != client.id.number();
@@ -149,15 +149,14 @@ impl Engine {
             return Err(NoDelegation::Resource);
         }
         let holder = Holder { client: open.client.id, state: 0 };
-        let others = match wanted {
-            DelegationKind::Read => on_file.shares.is_written(),
-            DelegationKind::Write => on_file.shares.others(holder, Share::BOTH),
+        let writes = wanted == DelegationKind::Write;
+        let others = if writes {
+            on_file.shares.others(holder, Share::BOTH)
+        } else {
+            on_file.shares.is_written()
         };
         let used = others || on_file.by_many_exports;
-        let share = match wanted {
-            DelegationKind::Read => Share::access(Share::READ),
-            DelegationKind::Write => Share::access(Share::BOTH),
-        };
+        let share = Share::access(if writes { Share::BOTH } else { Share::READ });
         let held = on_file.delegations.of(open.client.id).is_some()
             || on_file.delegations.conflict(Some(open.client.id), share).is_some();
         let tired = !reclaims && on_file.delegations.was_recalled_recently(now, open.client.id);

@@ -2,6 +2,7 @@
 //! with them, and returned or revoked.
 
 mod cb_getattr;
+mod directory;
 mod giving_back;
 mod grant;
 mod programs;
@@ -9,5 +10,6 @@ mod recall;
 mod recall_any;
 
 pub use cb_getattr::DelegatedAttributes;
+pub use directory::{DirectoryRequest, NoDirectory};
 pub use grant::{Delegation, DelegationWish, NoDelegation};
 pub(crate) use grant::{DelegationClaim, DelegationRequest};

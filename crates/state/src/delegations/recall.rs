@@ -33,7 +33,12 @@ impl Engine {
             };
             delegated.recall =
                 Some(Recall { queued: now, sent: None, until: None, wanted_by: mine });
-            tired.push(holder.client);
+            if delegated.kind == DelegationKind::Directory {
+                self.history.note(holder.client, &file.key, |seen| seen.recall(now));
+                self.counters.directories_recalled.add(1);
+            } else {
+                tired.push(holder.client);
+            }
             let (stateid, file) = (delegated.stateid, file.key);
             self.effect_queue.push(Effect::Recall { client, stateid, file, truncate: false });
         }
@@ -42,8 +47,8 @@ impl Engine {
     }
 
     /// Recalls the delegations of a file that an operation conflicts with, except those of `mine`.
-    /// The operations are READ and WRITE without an open, SETATTR, REMOVE, RENAME and LINK, in any
-    /// protocol. A client's own operation never recalls its own delegation.
+    /// The operations are READ and WRITE without an open, SETATTR, and all that make or remove a
+    /// name, in any protocol. A client's own operation never recalls its own delegation.
     ///
     /// # Errors
     /// [`crate::Error::Delay`]: the recall is under way.
@@ -82,6 +87,20 @@ impl Engine {
         }
         for file in self.files.all().iter().filter(|file| file.key.export == export) {
             self.recall(now, file, &mut file.state(), (None, Share::access(Share::BOTH)));
+        }
+    }
+
+    /// Recalls all delegations of directories because the rules of exports may have changed, on
+    /// which the view of a directory depends.
+    pub fn recall_directories(&self, now: Duration) {
+        if !self.has_delegations() {
+            return;
+        }
+        for file in self.files.all() {
+            let mut on_file = file.state();
+            if on_file.delegations.strongest() == Some(DelegationKind::Directory) {
+                self.recall(now, &file, &mut on_file, (None, Share::access(Share::BOTH)));
+            }
         }
     }
 

@@ -48,7 +48,7 @@ impl Engine {
 
     fn recall_any_of(&self, now: Duration, client: &Arc<Client>, all: Fullness) {
         let mut state = client.state();
-        let held = state.holdings.counts().delegations;
+        let held = state.holdings.counts().all_delegations();
         let own =
             Fullness { len: state.holdings.len(), limit: self.settings.limits.states_per_client };
         let share = if all.is_near() { (all.excess() * held).div_ceil(all.len) } else { 0 };
@@ -58,10 +58,11 @@ impl Engine {
             return;
         }
         state.asked_any = Some(now);
+        let directories = state.holdings.counts().directories > 0;
         drop(state);
         self.counters.recalls_any.add(1);
         let (client, keep) = (Arc::clone(client), (held - too_many) as u32);
-        self.effect_queue.push(Effect::RecallAny { client, keep });
+        self.effect_queue.push(Effect::RecallAny { client, keep, directories });
     }
 }
 

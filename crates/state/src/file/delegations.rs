@@ -9,6 +9,8 @@ use crate::{ClientId, Principal, Stateid};
 /// The kind of a delegation (RFC 8881, 10.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DelegationKind {
+    /// A delegation of a directory (RFC 8881, 10.9): no other client changes it.
+    Directory,
     /// A read delegation: no client writes.
     Read,
     /// A write delegation: no other client reads or writes.
@@ -22,7 +24,7 @@ impl DelegationKind {
     }
 }
 
-/// A delegation of a file.
+/// A delegation of a file or a directory.
 #[derive(Debug)]
 pub(crate) struct Delegated {
     pub(crate) kind: DelegationKind,

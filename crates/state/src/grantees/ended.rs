@@ -37,7 +37,7 @@ impl GrantedAccess {
             }
             // A client with a write delegation also reads without asking.
             StateKind::Delegation(delegating) => {
-                self.read && (delegating.kind == DelegationKind::Read || self.write)
+                self.read && (delegating.kind != DelegationKind::Write || self.write)
             }
             StateKind::Lock(_) | StateKind::Revoked(_) => true,
         }

@@ -21,8 +21,10 @@ pub struct Census {
     pub locks: usize,
     /// Number of locks that are waited for, or offered to a waiting owner.
     pub waits: usize,
-    /// Number of delegations.
+    /// Number of delegations of files and directories.
     pub delegations: usize,
+    /// Number of delegations of directories.
+    pub directories: usize,
     /// Bytes that kept replies may take.
     pub reply_cache_bytes: usize,
     /// Bytes that are counted for the state of all clients.
@@ -50,6 +52,7 @@ impl Engine {
             locks,
             waits,
             delegations: self.files.delegations.load(Ordering::Acquire),
+            directories: sum(|client| client.state().holdings.counts().directories),
             reply_cache_bytes: self.reply_cache.reserved_bytes(),
             held_bytes: self.held.reserved_bytes(),
         }

@@ -1,6 +1,7 @@
 //! Counters of events since the server started.
 
 use crate::Engine;
+use crate::counters::Count;
 
 /// Counts of events since the server started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -11,6 +12,13 @@ pub struct Totals {
     pub recalls_returned: u64,
     /// Number of recalls that the client did not answer in time.
     pub recalls_overdue: u64,
+    /// Number of delegations of directories that were granted.
+    pub directories_granted: u64,
+    /// Number of requests for delegations of directories that were refused, by the reasons of
+    /// [`crate::NoDirectory::ALL`].
+    pub directories_refused: [u64; 6],
+    /// Number of delegations of directories whose recall began.
+    pub directories_recalled: u64,
     /// Number of CB_RECALL_ANY, which ask clients to return delegations of their choice.
     pub recalls_any: u64,
     /// Number of times that the target of a session's slots was lowered.
@@ -41,6 +49,9 @@ impl Engine {
             recalls_sent: counters.recalls_sent.get(),
             recalls_returned: counters.recalls_returned.get(),
             recalls_overdue: counters.recalls_overdue.get(),
+            directories_granted: counters.directories_granted.get(),
+            directories_refused: counters.directories_refused.each_ref().map(Count::get),
+            directories_recalled: counters.directories_recalled.get(),
             recalls_any: counters.recalls_any.get(),
             slot_recalls: counters.slot_recalls.get(),
             slot_recalls_heeded: counters.slot_recalls_heeded.get(),

@@ -78,6 +78,11 @@ fn delegations_are_recalled() {
 }
 
 #[test]
+fn directories_are_delegated_and_recalled() {
+    transcript("directories.txt");
+}
+
+#[test]
 fn delegations_are_asked_back_before_none_is_left() {
     transcript("recall_any.txt");
 }

@@ -168,8 +168,9 @@ impl World {
             Effect::GetAttr { client, file } => {
                 format!("out: {}, what of {}?", text(client.owner()), file_name(file))
             }
-            Effect::RecallAny { client, keep } => {
-                format!("out: {}, keep {keep} delegations", text(client.owner()))
+            Effect::RecallAny { client, keep, directories } => {
+                let kinds = if *directories { ", directories among them" } else { "" };
+                format!("out: {}, keep {keep} delegations{kinds}", text(client.owner()))
             }
             Effect::RecallSlot { client, session, target } => {
                 let named = self.sessions.iter().find(|(_, known)| *known == session);

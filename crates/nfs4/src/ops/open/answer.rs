@@ -58,6 +58,8 @@ fn delegation(given: &Delegation, asked: bool) -> OpenDelegation4<'static> {
                 permissions,
             })
         }
+        // OPEN delegates no directories.
+        Delegation::Granted { kind: DelegationKind::Directory, .. } => OpenDelegation4::None,
         Delegation::Refused(_) if !asked => OpenDelegation4::None,
         Delegation::Refused(why) => OpenDelegation4::NoneExt(match why {
             NoDelegation::NotWanted => OpenNoneDelegation4::NotWanted,

@@ -196,14 +196,16 @@ fn made<'a>(
         }
         Createhow4::Guarded(attrs) => {
             let settings = settings(compound, (&view, dir), attrs)?;
-            let made = view.create(clear_new(), dir, name, &Create::Guarded(settings.set))?;
+            let cleared = compound.clear_new_name(&view, dir)?;
+            let made = view.create(cleared, dir, name, &Create::Guarded(settings.set))?;
             let fresh = Some(New::made(dir, name, &made));
             let file = new(compound, (view, dir), (&made, fresh), settings.mask);
             let done = settings.set_acls(clear_new(), (&file.view, &file.node), false);
             file.once(compound, done)
         }
         Createhow4::Exclusive(verifier) => {
-            let made = view.create(clear_new(), dir, name, &Create::Exclusive(*verifier))?;
+            let cleared = compound.clear_new_name(&view, dir)?;
+            let made = view.create(cleared, dir, name, &Create::Exclusive(*verifier))?;
             let fresh = New::if_made(dir, name, &made);
             Ok(new(compound, (view, dir), (&made, fresh), HOLDS_VERIFIER))
         }
@@ -217,7 +219,8 @@ fn made<'a>(
             let mut settings = settings(compound, (&view, dir), &both.attrs)?;
             // The file is empty, and truncation would change a time that stores the verifier.
             settings.set.size = settings.set.size.filter(|size| *size != 0);
-            let made = view.create(clear_new(), dir, name, &Create::Exclusive(both.verf))?;
+            let cleared = compound.clear_new_name(&view, dir)?;
+            let made = view.create(cleared, dir, name, &Create::Exclusive(both.verf))?;
             let fresh = New::if_made(dir, name, &made);
             let mask = settings.mask.or(&HOLDS_VERIFIER);
             let file = new(compound, (view, dir), (&made, fresh), mask);
@@ -250,7 +253,8 @@ fn unchecked<'a>(
             return Ok(File { empties, attrset: size, ..file });
         }
     }
-    let made = view.create(clear_new(), dir, name, &Create::Unchecked(settings.set))?;
+    let cleared = compound.clear_new_name(&view, dir)?;
+    let made = view.create(cleared, dir, name, &Create::Unchecked(settings.set))?;
     let fresh = New::if_made(dir, name, &made);
     let file = new(compound, (view, dir), (&made, fresh), settings.mask);
     let done = settings.set_acls(clear_new(), (&file.view, &file.node), false);

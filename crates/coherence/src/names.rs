@@ -1,0 +1,144 @@
+//! Clearances for changes of directories: of their names, and of their attributes. Delegations of
+//! the directories are recalled first, whichever client holds them, except the asker's own.
+
+use std::time::Duration;
+
+use comity_export::{ChangeUnderWay, DirectoryClearance, Node, View};
+use comity_state::Engine;
+use comity_state::limits::{WRITER_PAUSE, WRITER_PAUSES_MAX};
+use comity_vfs::{Result, Status};
+
+use crate::act::Act;
+
+/// A caller that changes directories. Its delegations do not stand against its own changes.
+///
+/// All functions fail with [`comity_vfs::Status::Delay`] while a delegation is being recalled, and
+/// with another [`comity_vfs::Status`] if the caller may not do this; then nothing was recalled.
+pub trait ChangesDirectories<'a> {
+    /// Returns the state of all clients; none if nothing is ever delegated.
+    fn engine(&self) -> Option<&'a Engine>;
+
+    /// Clears an act on an object with what clients hold of it.
+    ///
+    /// # Errors
+    /// As all functions here.
+    fn clear_object(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<()>;
+
+    /// Clears an act on the object of a name. If there is none, or none that the caller may know
+    /// of, the operation finds that out.
+    ///
+    /// # Errors
+    /// As all functions here.
+    fn clear_object_named(&self, view: &View<'_>, name: (&Node, &[u8]), act: Act<'_>)
+    -> Result<()>;
+
+    /// Lets calls to clients go out and a moment pass; returns whether it could.
+    fn pause(&self, moment: Duration) -> bool;
+
+    /// Clears a change of names with what clients hold of the directory. Waits a little for holders
+    /// that answer at once: a client that is told to come again is slower by far.
+    ///
+    /// # Errors
+    /// As all functions here.
+    fn clear_directory(&self, directory: (&View<'_>, &Node), act: Act<'_>) -> Result<()> {
+        let mut cleared = self.clear_object(directory, act);
+        for _ in 0..WRITER_PAUSES_MAX {
+            if cleared != Err(Status::Delay) || !self.pause(WRITER_PAUSE) {
+                break;
+            }
+            cleared = self.clear_object(directory, act);
+        }
+        cleared
+    }
+
+    /// Clears the making of a name in a directory. Delegations of the directory are recalled even
+    /// if the name exists: it may be removed before the operation finds it.
+    ///
+    /// # Errors
+    /// As all functions here.
+    fn clear_new_name(&self, (view, dir): (&View<'_>, &Node)) -> Result<DirectoryClearance<'a>> {
+        let cleared = self.begin(view, dir, None);
+        self.clear_directory((view, dir), Act::AddName)?;
+        Ok(cleared)
+    }
+
+    /// Clears the removal of a name from a directory, and of its object.
+    ///
+    /// # Errors
+    /// As all functions here.
+    fn clear_removal(
+        &self,
+        view: &View<'_>,
+        (dir, name): (&Node, &[u8]),
+    ) -> Result<DirectoryClearance<'a>> {
+        let cleared = self.begin(view, dir, None);
+        self.clear_object_named(view, (dir, name), Act::Unlink(dir))?;
+        self.clear_directory((view, dir), Act::RemoveName)?;
+        Ok(cleared)
+    }
+
+    /// Clears a rename: the removal of a name from one directory, and its making in another or the
+    /// same, where it may replace an object.
+    ///
+    /// # Errors
+    /// As all functions here.
+    fn clear_rename(
+        &self,
+        view: &View<'_>,
+        from: (&Node, &[u8]),
+        to: (&Node, &[u8]),
+    ) -> Result<DirectoryClearance<'a>> {
+        let cleared = self.begin(view, from.0, Some(to.0).filter(|dir| *dir != from.0));
+        self.clear_object_named(view, from, Act::Unlink(from.0))?;
+        self.clear_object_named(view, to, Act::Unlink(to.0))?;
+        // Both recalls begin before the first is waited for.
+        let entered = self.clear_object((view, to.0), Act::AddName);
+        self.clear_directory((view, from.0), Act::RemoveName)?;
+        let entered = match entered {
+            Err(Status::Delay) => self.clear_directory((view, to.0), Act::AddName),
+            entered => entered,
+        };
+        entered.map(|()| cleared)
+    }
+
+    /// Clears another name for an object.
+    ///
+    /// # Errors
+    /// As all functions here.
+    fn clear_link(
+        &self,
+        (view, node): (&View<'_>, &Node),
+        dir: &Node,
+    ) -> Result<DirectoryClearance<'a>> {
+        let cleared = self.begin(view, dir, None);
+        self.clear_object((view, node), Act::Link(dir))?;
+        self.clear_directory((view, dir), Act::AddName)?;
+        Ok(cleared)
+    }
+
+    /// Clears a change of attributes of an object, which may be a directory.
+    ///
+    /// # Errors
+    /// As all functions here.
+    fn clear_attributes(
+        &self,
+        (view, node): (&View<'_>, &Node),
+        act: Act<'_>,
+    ) -> Result<DirectoryClearance<'a>> {
+        let cleared = self.begin(view, node, None);
+        self.clear_object((view, node), act)?;
+        Ok(cleared)
+    }
+
+    /// Counts a change as under way. That comes before all looks at delegations.
+    fn begin(
+        &self,
+        view: &View<'_>,
+        first: &Node,
+        second: Option<&Node>,
+    ) -> DirectoryClearance<'a> {
+        let Some(engine) = self.engine() else { return DirectoryClearance::given() };
+        let begin = |dir| ChangeUnderWay::begin(engine.changes_under_way(&view.key(dir)));
+        DirectoryClearance::during(begin(first), second.map(begin))
+    }
+}

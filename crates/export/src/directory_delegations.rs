@@ -1,0 +1,118 @@
+use std::fmt;
+
+/// The policy by which clients get delegations of directories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DirectoryGrants {
+    /// None are granted.
+    Never,
+    /// Each client that asks gets one.
+    Always,
+    /// A client that asks twice within a minute gets one. After a recall it waits, longer each time.
+    #[default]
+    SecondAsk,
+    /// The same where delegations have saved more calls than they have caused.
+    Adaptive,
+}
+
+impl DirectoryGrants {
+    const ALL: [Self; 4] = [Self::Never, Self::Always, Self::SecondAsk, Self::Adaptive];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::Always => "always",
+            Self::SecondAsk => "second-ask",
+            Self::Adaptive => "adaptive",
+        }
+    }
+}
+
+/// Delegations of the directories of an export (`dir_delegations`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DirectoryDelegations {
+    /// The policy.
+    pub grants: DirectoryGrants,
+    /// True if only this server changes the directories. Otherwise none are delegated: clients
+    /// would not hear of the changes by other programs.
+    pub sole_writer: bool,
+}
+
+impl DirectoryDelegations {
+    /// Reads the value of `dir_delegations=`.
+    ///
+    /// # Errors
+    /// A text for users.
+    pub(crate) fn parse(value: &str) -> Result<Self, String> {
+        let (mut grants, mut sole_writer) = (None, false);
+        for word in value.split(':') {
+            let found = DirectoryGrants::ALL.into_iter().find(|grants| grants.name() == word);
+            match (word, found) {
+                ("sole-writer", _) if sole_writer => return Err(format!("{word} stands twice")),
+                ("sole-writer", _) => sole_writer = true,
+                (_, Some(_)) if grants.is_some() => {
+                    return Err("expected one of never, always, second-ask and adaptive".into());
+                }
+                (_, Some(_)) => grants = found,
+                (_, None) => {
+                    return Err(format!(
+                        "unknown word {word:?}: expected sole-writer, and never, always, \
+                         second-ask or adaptive"
+                    ));
+                }
+            }
+        }
+        let all = Self { grants: grants.unwrap_or_default(), sole_writer };
+        if !sole_writer && all.grants != DirectoryGrants::Never {
+            return Err(format!(
+                "without sole-writer no directory is delegated: write {value}:sole-writer if only \
+                 this server changes the directories"
+            ));
+        }
+        Ok(all)
+    }
+
+    /// Returns whether any directory may be delegated.
+    #[must_use]
+    pub fn are_granted(&self) -> bool {
+        self.sole_writer && self.grants != DirectoryGrants::Never
+    }
+}
+
+/// As `dir_delegations=` has them.
+impl fmt::Display for DirectoryDelegations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.grants.name())?;
+        f.write_str(if self.sole_writer { ":sole-writer" } else { "" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_written_as_it_is_read() {
+        for value in ["never", "always:sole-writer", "second-ask:sole-writer"] {
+            assert_eq!(DirectoryDelegations::parse(value).unwrap().to_string(), value);
+        }
+        let short = DirectoryDelegations::parse("sole-writer").unwrap();
+        assert_eq!(short.to_string(), "second-ask:sole-writer");
+        assert!(short.are_granted());
+        assert!(!DirectoryDelegations::parse("sole-writer:never").unwrap().are_granted());
+        assert!(!DirectoryDelegations::default().are_granted());
+    }
+
+    #[test]
+    fn values_that_would_do_nothing_or_contradict_each_other_are_refused() {
+        for (value, told) in [
+            ("always", "without sole-writer"),
+            ("", "unknown word \"\""),
+            ("sometimes", "unknown word \"sometimes\""),
+            ("never:always", "expected one of"),
+            ("sole-writer:sole-writer", "stands twice"),
+        ] {
+            let error = DirectoryDelegations::parse(value).unwrap_err();
+            assert!(error.contains(told), "{value}: {error}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+use comity_vfs::{Access, FileType, Result, Status};
+
+use super::{Node, View};
+use crate::KeyUse;
+
+impl View<'_> {
+    /// Returns whether a directory may be delegated to the caller's client. The client then answers
+    /// listings for all its users out of its cache, so it may not where their views differ: where
+    /// files are cloaked, or where objects are known by a right to them. The caller must be able to
+    /// use the directory.
+    ///
+    /// # Errors
+    /// [`Status::NotDir`]; [`Status`].
+    pub fn may_delegate_directory(&self, dir: &Node) -> Result<bool> {
+        if self.getattr(dir)?.file_type != FileType::Directory {
+            return Err(Status::NotDir);
+        }
+        let rules = self.rules();
+        let views_differ = !rules.cloak.is_empty() || rules.key_use != KeyUse::AccountsOnly;
+        if !rules.dir_delegations.are_granted() || views_differ || rules.no_client_cache {
+            return Ok(false);
+        }
+        let (granted, _) = self.access(dir, Access::READ | Access::LOOKUP)?;
+        Ok(granted.intersects(Access::READ | Access::LOOKUP))
+    }
+}

@@ -1,0 +1,351 @@
+//! Directory delegations: every change of a directory by anyone else is preceded by a recall.
+
+use std::sync::Arc;
+
+use comity_export::{ExportRequest, HandleKey, Plan, Source, Sources, load};
+use comity_proto::nfs4::callback::operation as cb;
+use comity_proto::nfs4::{
+    Bitmap4, Component4, Create4args, Createhow4, Createtype4, Fattr4, GetDirDelegation4args,
+    GetDirDelegation4res, Nfsstat4, Nfstime4, Open4args, OpenClaim4, Openflag4, Rename4args,
+    Setattr4args, Setxattr4args, SetxattrOption4, StateOwner4, Stateid4, attribute,
+    operation as op, share,
+};
+use comity_state::NoDirectory;
+use comity_vfs::{Cred, Fs, Gid, Mode, SetAttr, Uid};
+use comity_xdr::{Decoder, Encoder, Opaque};
+
+use crate::callbacks::{client, go_to, opened, perform, reply};
+use crate::session::Session;
+use crate::world::{World, encoded, furnish, memory};
+
+const ALWAYS: &str = ",dir_delegations=always:sole-writer";
+const TOP: &[&[u8]] = &[b"srv", b"pub"];
+const INNER: &[&[u8]] = &[b"srv", b"pub", b"inner"];
+
+fn plan(fs: &Arc<dyn Fs>, options: &str) -> Plan {
+    let text = format!("/srv/pub *(rw,insecure,no_root_squash,fsid=1{options})\n").into_bytes();
+    let sources = Sources::new(vec![Source::Text { name: "exports".into(), text }]);
+    let open = |_: &ExportRequest<'_>| Ok(Arc::clone(fs));
+    load(&sources, &open, HandleKey::new([7; 16]), None).unwrap().0
+}
+
+/// A server and two of its clients.
+struct Site {
+    world: World,
+    fs: Arc<dyn Fs>,
+    holder: Session,
+    other: Session,
+}
+
+impl Site {
+    fn new() -> Self {
+        Self::of(ALWAYS)
+    }
+
+    fn of(options: &str) -> Self {
+        let fs = memory();
+        furnish(&*fs);
+        let world = World::of(plan(&fs, options));
+        let (holder, other) = (client(&world, 2, b"holder"), client(&world, 2, b"other"));
+        Self { world, fs, holder, other }
+    }
+
+    /// The holder asks for a directory.
+    fn ask(&mut self, path: &[&[u8]]) -> Result<Option<Stateid4>, Nfsstat4> {
+        ask(&self.world, &mut self.holder, path)
+    }
+
+    fn hold(&mut self, path: &[&[u8]]) -> Stateid4 {
+        self.ask(path).unwrap().expect("it is granted")
+    }
+
+    fn give_back(&mut self, path: &[&[u8]], stateid: &Stateid4) {
+        let (status, _) = perform(&self.world, 2, &mut self.holder, steps(path) + 1, |call| {
+            go_to(call, path);
+            call.value(&op::DELEGRETURN);
+            call.value(stateid);
+        });
+        assert_eq!(status, Nfsstat4::Ok);
+    }
+
+    fn is_refused(&mut self, why: NoDirectory) {
+        assert_eq!(self.ask(TOP), Ok(None));
+        let refused = self.world.engine.totals().directories_refused;
+        let reasons = NoDirectory::ALL.iter().zip(refused).filter(|(_, count)| *count > 0);
+        let reasons: Vec<_> = reasons.map(|(why, _)| *why).collect();
+        assert_eq!(reasons, [why]);
+    }
+}
+
+fn steps(path: &[&[u8]]) -> u32 {
+    path.len() as u32 + 1
+}
+
+fn ask(world: &World, session: &mut Session, path: &[&[u8]]) -> Result<Option<Stateid4>, Nfsstat4> {
+    let (status, told) = perform(world, 2, session, steps(path) + 1, |call| {
+        go_to(call, path);
+        call.value(&op::GET_DIR_DELEGATION);
+        let (delay, none) = (Nfstime4 { seconds: 0, nseconds: 0 }, Bitmap4::EMPTY);
+        call.value(&GetDirDelegation4args {
+            signal_deleg_avail: false,
+            notification_types: none,
+            child_attr_delay: delay,
+            dir_attr_delay: delay,
+            child_attributes: none,
+            dir_attributes: none,
+        });
+    });
+    if status != Nfsstat4::Ok {
+        return Err(status);
+    }
+    let mut answer = Decoder::new(&told[8 * (path.len() + 2)..]);
+    Ok(match answer.value().unwrap() {
+        GetDirDelegation4res::Ok(granted) => Some(granted.stateid),
+        GetDirDelegation4res::Unavail { .. } => None,
+    })
+}
+
+/// The operation of each callback that is under way; the client answers them.
+fn calls(world: &World) -> Vec<u32> {
+    let calls = world.calls();
+    calls.iter().for_each(|call| reply(world, call, (Nfsstat4::Ok, &[])));
+    calls.iter().map(|call| opened(call).2).collect()
+}
+
+/// An operation that changes a directory, and those that lead to it.
+struct Change {
+    name: &'static str,
+    operations: u32,
+    say: Box<dyn Fn(&mut Encoder)>,
+}
+
+fn change(name: &'static str, operations: u32, say: impl Fn(&mut Encoder) + 'static) -> Change {
+    Change { name, operations, say: Box::new(say) }
+}
+
+fn none() -> Fattr4<'static> {
+    Fattr4 { attrmask: Bitmap4::EMPTY, attr_vals: Opaque(b"") }
+}
+
+fn open(call: &mut Encoder, name: &'static [u8], how: Createhow4<'static>) {
+    go_to(call, TOP);
+    call.value(&op::OPEN);
+    call.value(&Open4args {
+        seqid: 0,
+        share_access: share::READ | share::WANT_NO_DELEG,
+        share_deny: 0,
+        owner: StateOwner4 { clientid: 0, owner: Opaque(b"process") },
+        openhow: Openflag4::Create(how),
+        claim: OpenClaim4::Null(Opaque(name)),
+    });
+}
+
+fn make(call: &mut Encoder, path: &[&[u8]], name: &'static [u8], objtype: Createtype4<'static>) {
+    go_to(call, path);
+    call.value(&op::CREATE);
+    call.value(&Create4args { objtype, objname: Opaque(name), createattrs: none() });
+}
+
+fn rename(
+    call: &mut Encoder,
+    (from, oldname): (&[&[u8]], &[u8]),
+    (to, newname): (&[&[u8]], &[u8]),
+) {
+    go_to(call, from);
+    call.value(&op::SAVEFH);
+    go_to(call, to);
+    call.value(&op::RENAME);
+    call.value(&Rename4args { oldname: Opaque(oldname), newname: Opaque(newname) });
+}
+
+fn remove(call: &mut Encoder, path: &[&[u8]], name: &[u8]) {
+    go_to(call, path);
+    call.value(&op::REMOVE);
+    call.value::<Component4<'_>>(&Opaque(name));
+}
+
+/// All changes of the top directory. Each finds what the earlier ones have left.
+fn changes() -> Vec<Change> {
+    vec![
+        change("OPEN, guarded", 4, |call| open(call, b"a", Createhow4::Guarded(none()))),
+        change("OPEN, unchecked", 4, |call| open(call, b"b", Createhow4::Unchecked(none()))),
+        change("OPEN, exclusive", 4, |call| open(call, b"c", Createhow4::Exclusive([1; 8]))),
+        change("CREATE of a directory", 4, |call| make(call, TOP, b"d", Createtype4::Dir)),
+        change("CREATE of a link", 4, |call| {
+            make(call, TOP, b"l", Createtype4::Lnk(Opaque(b"to")));
+        }),
+        change("CREATE of a FIFO", 4, |call| make(call, TOP, b"f", Createtype4::Fifo)),
+        change("LINK", 9, |call| {
+            go_to(call, &[b"srv", b"pub", b"a"]);
+            call.value(&op::SAVEFH);
+            go_to(call, TOP);
+            call.value(&op::LINK);
+            call.value::<Component4<'_>>(&Opaque(b"second"));
+        }),
+        change("RENAME within", 8, |call| rename(call, (TOP, b"b"), (TOP, b"e"))),
+        change("RENAME out", 9, |call| rename(call, (TOP, b"e"), (INNER, b"e"))),
+        change("RENAME in", 9, |call| rename(call, (INNER, b"e"), (TOP, b"g"))),
+        change("REMOVE of a file", 4, |call| remove(call, TOP, b"g")),
+        change("REMOVE of a directory", 4, |call| remove(call, TOP, b"d")),
+        change("SETATTR", 4, |call| {
+            go_to(call, TOP);
+            call.value(&op::SETATTR);
+            let (attrmask, mode) = (Bitmap4::of(&[attribute::MODE]), encoded(&0o755_u32));
+            let obj_attributes = Fattr4 { attrmask, attr_vals: Opaque(&mode) };
+            call.value(&Setattr4args { stateid: Stateid4::ANONYMOUS, obj_attributes });
+        }),
+        change("SETXATTR", 4, |call| {
+            go_to(call, TOP);
+            call.value(&op::SETXATTR);
+            let (option, key, value) =
+                (SetxattrOption4::Either, Opaque(&b"k"[..]), Opaque(&b"v"[..]));
+            call.value(&Setxattr4args { option, key, value });
+        }),
+    ]
+}
+
+#[test]
+fn every_change_by_another_client_waits_for_the_recall() {
+    let mut site = Site::new();
+    for Change { name, operations, say } in changes() {
+        let stateid = site.hold(TOP);
+        let other = |site: &mut Site| {
+            perform(&site.world, 2, &mut site.other, operations, |call| say(call)).0
+        };
+        assert_eq!(other(&mut site), Nfsstat4::Delay, "{name}");
+        assert_eq!(calls(&site.world), [cb::CB_RECALL], "{name}");
+        assert_eq!(other(&mut site), Nfsstat4::Delay, "{name} is not done before the return");
+        assert_eq!(calls(&site.world), [0; 0], "{name} recalls once");
+        site.give_back(TOP, &stateid);
+        assert_eq!(other(&mut site), Nfsstat4::Ok, "{name} is done after the return");
+    }
+}
+
+#[test]
+fn the_holder_s_own_changes_recall_nothing() {
+    let mut site = Site::new();
+    let stateid = site.hold(TOP);
+    for Change { name, operations, say } in changes() {
+        let (status, _) = perform(&site.world, 2, &mut site.holder, operations, |call| say(call));
+        assert_eq!(status, Nfsstat4::Ok, "{name}");
+        assert_eq!(calls(&site.world), [0; 0], "{name}");
+    }
+    site.give_back(TOP, &stateid);
+}
+
+#[test]
+fn a_rename_waits_for_the_holder_of_either_directory_and_of_the_moved_one() {
+    let moved: &[&[u8]] = &[b"srv", b"pub", b"inner", b"own"];
+    for held in [TOP, INNER, moved] {
+        let mut site = Site::new();
+        let stateid = site.hold(held);
+        let other = |site: &mut Site| {
+            let say = |call: &mut Encoder| rename(call, (INNER, b"own"), (TOP, b"own"));
+            perform(&site.world, 2, &mut site.other, 9, say).0
+        };
+        assert_eq!(other(&mut site), Nfsstat4::Delay);
+        assert_eq!(calls(&site.world), [cb::CB_RECALL]);
+        site.give_back(held, &stateid);
+        assert_eq!(other(&mut site), Nfsstat4::Ok);
+    }
+}
+
+#[test]
+fn a_removed_directory_is_recalled_too() {
+    let own: &[&[u8]] = &[b"srv", b"pub", b"inner", b"own"];
+    let mut site = Site::new();
+    let stateid = site.hold(own);
+    let other = |site: &mut Site| {
+        perform(&site.world, 2, &mut site.other, 5, |call| remove(call, INNER, b"own")).0
+    };
+    assert_eq!(other(&mut site), Nfsstat4::Delay);
+    assert_eq!(calls(&site.world), [cb::CB_RECALL]);
+    site.give_back(own, &stateid);
+    assert_eq!(other(&mut site), Nfsstat4::Ok);
+}
+
+#[test]
+fn reading_and_writing_files_recalls_no_directory() {
+    let mut site = Site::new();
+    site.hold(TOP);
+    let (status, _) = perform(&site.world, 2, &mut site.other, 4, |call| {
+        open(call, b"file", Createhow4::Unchecked(none()));
+    });
+    assert_eq!(status, Nfsstat4::Ok, "an existing file is opened");
+    assert_eq!(calls(&site.world), [0; 0]);
+}
+
+#[test]
+fn a_caller_without_the_right_to_change_a_directory_recalls_nothing() {
+    let mut site = Site::new();
+    site.hold(TOP);
+    site.world.act_as(9, 9, &[]);
+    for Change { name, operations, say } in changes().into_iter().take(6) {
+        let (status, _) = perform(&site.world, 2, &mut site.other, operations, |call| say(call));
+        assert_eq!(status, Nfsstat4::Access, "{name}");
+    }
+    let (status, _) =
+        perform(&site.world, 2, &mut site.other, 4, |call| remove(call, TOP, b"file"));
+    assert_eq!(status, Nfsstat4::Access);
+    assert_eq!(calls(&site.world), [0; 0]);
+}
+
+#[test]
+fn a_directory_is_delegated_to_several_clients_and_recalled_from_all_others() {
+    let mut site = Site::new();
+    let mut third = client(&site.world, 2, b"third");
+    site.hold(TOP);
+    assert!(ask(&site.world, &mut third, TOP).unwrap().is_some());
+    let (status, _) = perform(&site.world, 2, &mut site.holder, 4, |call| {
+        make(call, TOP, b"d", Createtype4::Dir)
+    });
+    assert_eq!(status, Nfsstat4::Delay);
+    assert_eq!(calls(&site.world), [cb::CB_RECALL], "the third client's alone");
+}
+
+#[test]
+fn files_are_not_delegated_as_directories() {
+    let mut site = Site::new();
+    assert_eq!(site.ask(&[b"srv", b"pub", b"file"]), Err(Nfsstat4::NotDir));
+    assert_eq!(site.ask(&[b"srv"]), Ok(None), "nor are directories above the exports");
+}
+
+#[test]
+fn no_directory_is_delegated_where_others_may_write_or_users_may_see_different_names() {
+    for options in [
+        "",
+        ",dir_delegations=never",
+        ",dir_delegations=always:sole-writer,no_client_cache",
+        ",dir_delegations=always:sole-writer,cloak_uid=1-2:+000",
+    ] {
+        Site::of(options).is_refused(NoDirectory::Export);
+    }
+}
+
+#[test]
+fn the_policy_of_the_export_decides() {
+    let mut site = Site::of(",dir_delegations=sole-writer");
+    site.is_refused(NoDirectory::Policy);
+    assert!(site.ask(TOP).unwrap().is_some(), "the second request is granted");
+}
+
+#[test]
+fn a_user_who_may_not_use_a_directory_gets_no_delegation_of_it() {
+    let mut site = Site::new();
+    let set = SetAttr { mode: Some(Mode::new(0o700)), ..SetAttr::default() };
+    let server = Cred::new(Uid::new(0), Gid::new(0));
+    site.fs.setattr(&server, &site.fs.root(), &set, None).unwrap();
+    site.world.act_as(9, 9, &[]);
+    site.is_refused(NoDirectory::Export);
+}
+
+#[test]
+fn new_rules_recall_the_directories_that_were_granted_by_the_old_ones() {
+    let mut site = Site::new();
+    let stateid = site.hold(TOP);
+    site.world.exports.replace(plan(&site.fs, ",dir_delegations=never"));
+    site.world.engine.recall_directories(site.world.now());
+    assert_eq!(calls(&site.world), [cb::CB_RECALL]);
+    site.give_back(TOP, &stateid);
+    site.is_refused(NoDirectory::Export);
+}

@@ -1,0 +1,12 @@
+//! Facts about the use of directories from which directory delegations follow: the requests and
+//! recalls of the past, the policies that judge them, and the changes that are under way.
+
+mod changes;
+mod history;
+mod policy;
+mod usage;
+
+pub(crate) use changes::Changes;
+pub(crate) use history::DirectoryHistory;
+pub use policy::{Adaptive, Always, DirectoryPolicy, Never, SecondAsk};
+pub use usage::DirectoryUse;

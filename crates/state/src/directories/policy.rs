@@ -1,0 +1,146 @@
+//! The policies by which a client gets a directory delegation. They are pure: the time is an
+//! argument, and all that is known of the past is in [`DirectoryUse`].
+
+use std::time::Duration;
+
+use super::DirectoryUse;
+
+/// Time in which a second request for a directory counts as repeated.
+const REPEATED_WITHIN: Duration = Duration::from_secs(60);
+
+/// Calls that a delegation must have saved for each call that its end has caused. Below one, the
+/// delegation costs more than it saves.
+const WORTH: f64 = 1.0;
+
+/// Number of rests after which [`Adaptive`] tries a directory again that was not worth it.
+const REST_OF_WORTHLESS: u32 = 8;
+
+/// A policy: whether a client that asks for a delegation of a directory gets it.
+pub trait DirectoryPolicy: Send + Sync {
+    /// Returns whether to grant a delegation at `now` to a client that has used the directory like
+    /// this. The present request is counted in `seen`.
+    fn grants(&self, now: Duration, seen: &DirectoryUse) -> bool;
+}
+
+/// Grants no delegations.
+#[derive(Debug, Clone, Copy)]
+pub struct Never;
+
+impl DirectoryPolicy for Never {
+    fn grants(&self, _: Duration, _: &DirectoryUse) -> bool {
+        false
+    }
+}
+
+/// Grants a delegation to each client that asks. The bounds of memory still hold.
+#[derive(Debug, Clone, Copy)]
+pub struct Always;
+
+impl DirectoryPolicy for Always {
+    fn grants(&self, _: Duration, _: &DirectoryUse) -> bool {
+        true
+    }
+}
+
+/// Grants a delegation to a client that asks a second time within a minute. After a recall the
+/// client waits, longer each time.
+#[derive(Debug, Clone, Copy)]
+pub struct SecondAsk;
+
+impl DirectoryPolicy for SecondAsk {
+    fn grants(&self, now: Duration, seen: &DirectoryUse) -> bool {
+        let is_repeated = seen.pause().is_some_and(|pause| pause <= REPEATED_WITHIN);
+        is_repeated && now >= seen.rests_until()
+    }
+}
+
+/// Grants like [`SecondAsk`] as long as the delegations of the directory have saved more calls than
+/// their ends have caused. A directory that was not worth it is tried again after a long rest.
+#[derive(Debug, Clone, Copy)]
+pub struct Adaptive;
+
+impl DirectoryPolicy for Adaptive {
+    fn grants(&self, now: Duration, seen: &DirectoryUse) -> bool {
+        let is_worth_it = seen.saved_per_caused().is_none_or(|ratio| ratio >= WORTH);
+        let rested = || now >= seen.rests_until().saturating_add(seen.rest() * REST_OF_WORTHLESS);
+        SecondAsk.grants(now, seen) && (is_worth_it || rested())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(count: u64) -> Duration {
+        Duration::from_secs(count)
+    }
+
+    /// Asks once a second until the policy grants; returns the time.
+    fn granted_after(policy: &dyn DirectoryPolicy, seen: &mut DirectoryUse, from: u64) -> u64 {
+        let asked = |at: &u64| {
+            seen.ask(seconds(*at));
+            policy.grants(seconds(*at), seen)
+        };
+        let at = (from..from + 100_000).find(asked).expect("it is granted in the end");
+        seen.grant(seconds(at));
+        at - from
+    }
+
+    #[test]
+    fn never_and_always_do_not_look_at_the_past() {
+        let mut seen = DirectoryUse::default();
+        seen.ask(seconds(1));
+        assert!(!Never.grants(seconds(1), &seen));
+        assert!(Always.grants(seconds(1), &seen));
+    }
+
+    #[test]
+    fn the_second_request_within_a_minute_is_granted() {
+        let mut seen = DirectoryUse::default();
+        for (at, granted) in [(100, false), (161, false), (221, true), (222, true)] {
+            seen.ask(seconds(at));
+            assert_eq!(SecondAsk.grants(seconds(at), &seen), granted, "at {at}");
+        }
+    }
+
+    #[test]
+    fn the_rest_after_a_recall_doubles_and_is_bounded() {
+        let (mut seen, mut now, mut rests) = (DirectoryUse::default(), 0, Vec::new());
+        for _ in 0..12 {
+            now += granted_after(&SecondAsk, &mut seen, now);
+            seen.recall(seconds(now));
+            rests.push(seen.rest().as_secs());
+        }
+        assert_eq!(&rests[..4], [10, 20, 40, 80]);
+        assert_eq!(rests.last(), Some(&3600));
+    }
+
+    #[test]
+    fn a_delegation_that_lasted_makes_the_next_rest_short() {
+        let mut seen = DirectoryUse::default();
+        let mut now = granted_after(&SecondAsk, &mut seen, 0);
+        for _ in 0..3 {
+            seen.recall(seconds(now));
+            now += granted_after(&SecondAsk, &mut seen, now);
+        }
+        assert_eq!(seen.rest(), seconds(40));
+        seen.recall(seconds(now + 1000));
+        assert_eq!(seen.rest(), seconds(10));
+    }
+
+    #[test]
+    fn adaptive_rests_longer_where_delegations_cost_more_than_they_save() {
+        let waits = |policy: &dyn DirectoryPolicy, held: u64| {
+            let (mut seen, mut now) = (DirectoryUse::default(), 0);
+            let mut waited = 0;
+            for _ in 0..6 {
+                waited = granted_after(policy, &mut seen, now);
+                now += waited + held;
+                seen.recall(seconds(now));
+            }
+            waited
+        };
+        assert!(waits(&Adaptive, 0) > 4 * waits(&SecondAsk, 0), "nothing was saved");
+        assert_eq!(waits(&Adaptive, 5000), waits(&SecondAsk, 5000), "much was saved");
+    }
+}

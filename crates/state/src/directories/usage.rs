@@ -1,0 +1,83 @@
+use std::time::Duration;
+
+use crate::limits::{DIRECTORY_REST_MAX, DIRECTORY_REST_MIN};
+
+/// Calls that the end of a delegation causes: CB_RECALL, DELEGRETURN, the repeated change, and the
+/// next request of the holder.
+const CALLS_OF_A_RECALL: f64 = 4.0;
+
+/// Weight of the newest value in an average of past ones.
+const NEWEST: f64 = 0.25;
+
+/// The requests of a client for a directory without a delegation, and the ends of its delegations.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DirectoryUse {
+    asked: Option<Duration>,
+    /// Time between the last two requests.
+    pause: Option<Duration>,
+    /// Average of the time between requests, in seconds.
+    pause_seconds: Option<f64>,
+    granted: Option<Duration>,
+    rest: Duration,
+    rests_until: Duration,
+    saved_per_caused: Option<f64>,
+}
+
+impl DirectoryUse {
+    /// Notes a request of a client that has no delegation of the directory.
+    pub fn ask(&mut self, now: Duration) {
+        self.pause = self.asked.map(|asked| now.saturating_sub(asked));
+        if let Some(pause) = self.pause {
+            self.pause_seconds = Some(averaged(self.pause_seconds, pause.as_secs_f64()));
+        }
+        self.asked = Some(now);
+    }
+
+    /// Notes a grant.
+    pub fn grant(&mut self, now: Duration) {
+        self.granted = Some(now);
+    }
+
+    /// Notes the recall of a delegation. The client rests afterwards, each time twice as long
+    /// within bounds, unless the delegation has lasted longer than the rest before it.
+    pub fn recall(&mut self, now: Duration) {
+        let held = self.granted.take().map_or(Duration::ZERO, |since| now.saturating_sub(since));
+        let is_short = held <= self.rest;
+        self.rest = if is_short { self.rest * 2 } else { Duration::ZERO };
+        self.rest = self.rest.clamp(DIRECTORY_REST_MIN, DIRECTORY_REST_MAX);
+        self.rests_until = now.saturating_add(self.rest);
+        let pause = self.pause_seconds.unwrap_or(f64::INFINITY).max(1e-3);
+        let ratio = held.as_secs_f64() / pause / CALLS_OF_A_RECALL;
+        self.saved_per_caused = Some(averaged(self.saved_per_caused, ratio));
+    }
+
+    /// Returns the time between the last two requests.
+    #[must_use]
+    pub const fn pause(&self) -> Option<Duration> {
+        self.pause
+    }
+
+    /// Returns the rest after the last recall.
+    #[must_use]
+    pub const fn rest(&self) -> Duration {
+        self.rest
+    }
+
+    /// Returns the end of that rest.
+    #[must_use]
+    pub const fn rests_until(&self) -> Duration {
+        self.rests_until
+    }
+
+    /// Returns the calls that past delegations have saved for each call that their ends have
+    /// caused; none before the first end. The client is taken to have asked under a delegation as
+    /// often as before it.
+    #[must_use]
+    pub const fn saved_per_caused(&self) -> Option<f64> {
+        self.saved_per_caused
+    }
+}
+
+fn averaged(past: Option<f64>, newest: f64) -> f64 {
+    past.map_or(newest, |past| past + NEWEST * (newest - past))
+}

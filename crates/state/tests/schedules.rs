@@ -109,6 +109,8 @@ fn a_directory_is_not_delegated_across_a_change() {
                 let cleared = !engine.has_delegations()
                     || engine.break_delegations(START, None, &key(1), WRITE).is_ok();
                 if cleared {
+                    // The change takes as long as a grant, so that the grant may fall into it.
+                    (0..50).for_each(|_| assert_eq!(listing.load(Ordering::SeqCst), 0));
                     listing.store(1, Ordering::SeqCst);
                 }
                 under_way.fetch_sub(1, Ordering::SeqCst);

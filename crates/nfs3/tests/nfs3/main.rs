@@ -5,6 +5,7 @@
 mod barriers;
 mod border;
 mod conflicts;
+mod directories;
 mod golden;
 mod hostile;
 mod hunt;

@@ -199,9 +199,12 @@ impl<'a> View<'a> {
         guard: Option<Time>,
     ) -> Result<Change<Wire>> {
         let sets_size_only = SetAttr { size: set.size, ..SetAttr::default() } == *set;
-        let change =
-            if sets_size_only { DirectoryChange::Size } else { DirectoryChange::Attributes };
-        let at = self.before_change(change(node))?;
+        let change = match set.size {
+            Some(_) if sets_size_only => DirectoryChange::Size(node),
+            Some(_) => DirectoryChange::SizeAndAttributes(node),
+            None => DirectoryChange::Attributes(node),
+        };
+        let at = self.before_change(change)?;
         let (set, guard) = (self.set_in(set)?, self.guarded(node, guard)?);
         Ok(self.change_out(at.fs.setattr(at.cred, node.handle(), &set, guard)?))
     }
@@ -308,7 +311,10 @@ impl<'a> View<'a> {
         };
         self.make(dir, name, |at, name| match self.is_hidden(at, dir, name)? {
             true => Err(Status::Exist),
-            false => at.fs.create(at.cred, dir.handle(), name, &how),
+            false => match self.may_empty(&how) {
+                Some(set) => self.create_or_empty(at, dir, name, &set),
+                None => at.fs.create(at.cred, dir.handle(), name, &how),
+            },
         })
     }
 
@@ -417,6 +423,7 @@ impl<'a> View<'a> {
             return Err(Status::Exist);
         }
         self.moving_gains_nothing(at, (source.0, from.1), target.0)?;
+        self.moving_replaces_nothing(at, source.0, (target.0, to.1))?;
         let rename = || at.fs.rename(at.cred, from, to);
         let (source, target) = self.moving((source.0, target.0), rename)?;
         Ok((self.change_out(source), self.change_out(target)))

@@ -35,12 +35,13 @@ impl View<'_> {
 
     /// Returns whether a name stands for an object that the caller may not know of.
     pub(super) fn is_hidden(&self, at: Passage<'_>, dir: &Node, name: Name<'_>) -> Result<bool> {
-        if !self.is_cloaked() {
+        if !self.is_guarded() {
             return Ok(false);
         }
         match at.fs.lookup(at.cred, dir.handle(), name) {
             Ok(entry) => {
-                let hidden = !self.shows(at.cred, &entry.node.attr);
+                self.met(dir, name, &entry.node.handle);
+                let hidden = !self.knows(&entry.node.handle, &entry.node.attr);
                 self.resolved.counters().hide(hidden.into());
                 Ok(hidden)
             }
@@ -56,7 +57,7 @@ impl View<'_> {
     pub(super) fn told(&self, at: Passage<'_>, dir: &Node, name: Name<'_>, why: Status) -> Status {
         let may_be_secret = match why {
             Status::Exist => self.is_hidden(at, dir, name) == Ok(true),
-            Status::Perm => self.is_cloaked(),
+            Status::Perm => self.is_guarded(),
             _ => false,
         };
         if may_be_secret && !may_add(at, dir).unwrap_or(false) { Status::Acces } else { why }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use comity_credential::Grantee;
 use comity_grants::{Holder, Operation, Scene};
-use comity_vfs::{Access, Cred, Disk, Handle, Name, Result, Status};
+use comity_vfs::{
+    Access, Change, Changed, Create, Cred, Disk, FileType, Handle, Made, Name, Result, SetAttr,
+    Status,
+};
 
 use super::rights::Passage;
 use super::{Node, View};
@@ -118,6 +121,67 @@ impl View<'_> {
         let found = at.fs.lookup(at.cred, source.handle(), name)?.node;
         self.met(source, name, &found.handle);
         self.gains_nothing(&self.seen_or(&found, Status::NoEnt)?.node, target)
+    }
+
+    /// Refuses to move an object onto another one if the key may not take names out of the target
+    /// directory: the other object would lose its name there.
+    ///
+    /// # Errors
+    /// [`Status::Acces`]; [`Status`].
+    pub(super) fn moving_replaces_nothing(
+        &self,
+        at: Passage<'_>,
+        source: &Node,
+        (target, name): (&Node, Name<'_>),
+    ) -> Result<()> {
+        if self.resolved.holder().is_none() || source == target {
+            return Ok(());
+        }
+        match at.fs.lookup(at.cred, target.handle(), name) {
+            Ok(_) => self.gate(target, Operation::Delete).map(drop),
+            Err(Status::NoEnt) => Ok(()),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// The attributes of a new file, if a key asks for it in a way that would change the size of a
+    /// file that is there already.
+    pub(super) fn may_empty(&self, how: &Create<Disk>) -> Option<SetAttr<Disk>> {
+        match how {
+            Create::Unchecked(set) if set.size.is_some() => self.resolved.holder().map(|_| *set),
+            _ => None,
+        }
+    }
+
+    /// Makes a file, or changes the size of the one that has the name. The latter needs the right
+    /// to write that file.
+    ///
+    /// # Errors
+    /// [`Status::Exist`] if the name belongs to something else, or to an object that the key may
+    /// not know of; [`Status`].
+    pub(super) fn create_or_empty(
+        &self,
+        at: Passage<'_>,
+        dir: &Node,
+        name: Name<'_>,
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        match at.fs.create(at.cred, dir.handle(), name, &Create::Guarded(*set)) {
+            Err(Status::Exist) => {}
+            made => return made,
+        }
+        let found = at.fs.lookup(at.cred, dir.handle(), name)?;
+        self.met(dir, name, &found.node.handle);
+        let file = self.seen_or(&found.node, Status::Exist)?.node;
+        if found.node.attr.file_type != FileType::Regular {
+            return Err(Status::Exist);
+        }
+        let writing = self.gate(&file, Operation::Write)?;
+        let size = SetAttr { size: set.size, ..SetAttr::default() };
+        let emptied = at.fs.setattr(writing.cred, file.handle(), &size, None)?;
+        let attr = emptied.after.map_or_else(|| at.fs.getattr(file.handle()), Ok)?;
+        let value = comity_vfs::Node { handle: *file.handle(), attr };
+        Ok(Changed { value, change: Change { before: found.dir, after: found.dir } })
     }
 
     /// Remembers the name by which a key met an object, so that it can be found out later what the

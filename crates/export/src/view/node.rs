@@ -86,14 +86,19 @@ impl View<'_> {
     /// Refuses an object that the caller may not know of.
     #[inline(always)]
     fn judge(&self, handle: &Handle, attr: &Attr<Disk>, otherwise: Status) -> Result<()> {
-        if !self.is_guarded() {
+        if !self.is_guarded() || self.knows(handle, attr) {
             return Ok(());
         }
-        let known = match self.resolved.is_by_right() {
+        self.refuse(handle, otherwise)
+    }
+
+    /// Returns whether the caller may know of an object. It is asked where some objects are hidden.
+    #[inline(always)]
+    pub(super) fn knows(&self, handle: &Handle, attr: &Attr<Disk>) -> bool {
+        match self.resolved.is_by_right() {
             true => self.knows_by_right(handle, attr),
             false => self.shows(self.cred(), attr),
-        };
-        if known { Ok(()) } else { self.refuse(handle, otherwise) }
+        }
     }
 
     /// Returns whether a caller who acts by grants may know of an object: by what was granted to

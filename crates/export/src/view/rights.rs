@@ -19,6 +19,8 @@ pub(super) enum DirectoryChange<'n> {
     Attributes(&'n Node),
     /// The size of a file changes and no other attribute that a caller chooses.
     Size(&'n Node),
+    /// The size of a file and other attributes change.
+    SizeAndAttributes(&'n Node),
 }
 
 /// The way to the file system of a caller who may do an operation.
@@ -75,6 +77,10 @@ impl View<'_> {
             }
             DirectoryChange::Attributes(node) => self.gate(node, Operation::SetAttributes),
             DirectoryChange::Size(file) => self.gate(file, Operation::Write),
+            DirectoryChange::SizeAndAttributes(file) => {
+                let writing = self.gate(file, Operation::Write)?;
+                self.gate(file, Operation::SetAttributes)?.together(writing)
+            }
         }
     }
 

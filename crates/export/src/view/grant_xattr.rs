@@ -2,7 +2,7 @@
 //! credentials and asks for decisions (`setfattr -n user.comity.grant`).
 
 use comity_grants::{Grants, ObjectId, Operation, SubmitError};
-use comity_vfs::{Change, Result, Status, Wire};
+use comity_vfs::{Access, Change, Result, Status, Wire};
 
 use super::{Node, View};
 
@@ -31,6 +31,22 @@ impl View<'_> {
     #[must_use]
     pub fn answers_keys(&self) -> bool {
         self.resolved.key().is_some()
+    }
+
+    /// Returns whether a caller who acts by grants may set extended attributes of an object. They
+    /// need another right than data do. `None` for any other caller, for whom the right to write
+    /// data decides.
+    ///
+    /// # Errors
+    /// [`Status`] if it cannot be found out what the object lies below.
+    pub fn may_tag(&self, node: &Node) -> Result<Option<bool>> {
+        let Some(holder) = self.resolved.holder() else { return Ok(None) };
+        let granted = self.pass(holder, node.handle(), Operation::SetAttributes)?;
+        let Some(cred) = granted.filter(|_| !self.rules().read_only) else {
+            return Ok(Some(false));
+        };
+        let (access, _) = self.fs().access(cred, node.handle(), Access::MODIFY)?;
+        Ok(Some(access.contains(Access::MODIFY)))
     }
 
     /// Submits credentials for the caller's key. They are on stable storage when this returns.

@@ -7,6 +7,8 @@ mod border;
 mod conflicts;
 mod directories;
 mod golden;
+mod granted;
+mod granted_operations;
 mod hostile;
 mod hunt;
 mod listing;

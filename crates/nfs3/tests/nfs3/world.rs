@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use comity_backend::{Memory, MemoryOptions};
 use comity_coherence::Hosts;
+use comity_credential::Channel;
 use comity_export::{
     Client, Export, ExportId, Exports, HandleKey, Ids, Plan, RpcPeer, Rules, Squash,
 };
@@ -185,6 +186,11 @@ impl World {
     /// The same client, calling from this port.
     pub(crate) fn calling_from(self, port: u16) -> Self {
         Self { visitor: RpcPeer::new(SocketAddr::new(PEER, port)), ..self }
+    }
+
+    /// The same client, whose connection is of this kind.
+    pub(crate) fn by_channel(self, channel: Channel) -> Self {
+        Self { visitor: self.visitor.over(channel), ..self }
     }
 
     /// The same server beside one of NFSv4.

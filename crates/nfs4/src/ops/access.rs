@@ -27,7 +27,11 @@ pub(super) fn access(
         Object::In(view, node) => {
             let asked = Access::from_bits(wanted | by_xattr(wanted).bits());
             let (granted, attr) = view.access(node, asked)?;
-            (granted.bits() | xattr_rights(granted) | of_keys(view, node), attr.file_type)
+            let tags = match view.may_tag(node)? {
+                Some(may_tag) => xattr_rights(granted, may_tag),
+                None => xattr_rights(granted, granted.contains(Access::MODIFY)),
+            };
+            (granted.bits() | tags | of_keys(view, node), attr.file_type)
         }
     };
     let supported = wanted & (meaningful(file_type).bits() | XATTR);
@@ -62,7 +66,8 @@ fn by_xattr(wanted: u32) -> Access {
     read | if wanted & ACCESS4_XAWRITE != 0 { Access::MODIFY } else { Access::NONE }
 }
 
-fn xattr_rights(granted: Access) -> u32 {
-    let right = |by, bits| if granted.contains(by) { bits } else { 0 };
-    right(Access::READ, ACCESS4_XAREAD | ACCESS4_XALIST) | right(Access::MODIFY, ACCESS4_XAWRITE)
+fn xattr_rights(granted: Access, may_tag: bool) -> u32 {
+    let right = |has, bits| if has { bits } else { 0 };
+    let reads = right(granted.contains(Access::READ), ACCESS4_XAREAD | ACCESS4_XALIST);
+    reads | right(may_tag, ACCESS4_XAWRITE)
 }

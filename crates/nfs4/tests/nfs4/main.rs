@@ -11,6 +11,9 @@ mod copies;
 mod directories;
 mod emptying;
 mod extended;
+#[path = "../../../nfs3/tests/nfs3/granted.rs"]
+mod granted;
+mod granted_operations;
 mod hostile;
 mod hunt;
 mod nameless;

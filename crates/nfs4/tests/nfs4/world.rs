@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use comity_backend::{Memory, MemoryOptions};
+use comity_credential::Channel;
 use comity_export::{
     Client, Export, ExportId, Exports, HandleKey, Ids, Plan, RpcPeer, Rules, Squash,
 };
@@ -140,6 +141,11 @@ impl World {
     /// The same server for a client at this address and port.
     pub(crate) fn coming_from(self, peer: SocketAddr) -> Self {
         Self { peer: peer.ip(), visitor: RpcPeer::new(peer), ..self }
+    }
+
+    /// The same client, whose connection is of this kind.
+    pub(crate) fn by_channel(self, channel: Channel) -> Self {
+        Self { visitor: self.visitor.over(channel), ..self }
     }
 
     /// Calls come from another address of the client from now on, over the same connection.

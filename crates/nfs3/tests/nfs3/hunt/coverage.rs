@@ -43,14 +43,22 @@ const ALL: [(u32, RangeInclusive<u32>); 3] = [
 
 /// Fails if a procedure is neither called nor excused, or is both.
 pub(super) fn assert_whole(asked: &BTreeSet<Procedure>) {
-    let not_served = NOT_SERVED.map(|number| (nlm::PROGRAM, number));
-    let excused: BTreeSet<Procedure> = WITHOUT_A_FILE.into_iter().chain(not_served).collect();
+    let excused: BTreeSet<Procedure> = WITHOUT_A_FILE.into_iter().chain(not_served()).collect();
+    let expected: BTreeSet<Procedure> = all().difference(&excused).copied().collect();
+    assert_eq!(*asked, expected, "the procedures that the hunt calls");
+}
+
+/// All programs with the numbers of their procedures.
+pub(crate) fn all() -> BTreeSet<Procedure> {
     let numbers = |(program, numbers): (u32, RangeInclusive<u32>)| {
         numbers.map(move |number| (program, number))
     };
-    let all: BTreeSet<Procedure> = ALL.into_iter().flat_map(numbers).collect();
-    let expected: BTreeSet<Procedure> = all.difference(&excused).copied().collect();
-    assert_eq!(*asked, expected, "the procedures that the hunt calls");
+    ALL.into_iter().flat_map(numbers).collect()
+}
+
+/// Those that are answered PROC_UNAVAIL.
+pub(crate) fn not_served() -> BTreeSet<Procedure> {
+    NOT_SERVED.into_iter().map(|number| (nlm::PROGRAM, number)).collect()
 }
 
 #[test]

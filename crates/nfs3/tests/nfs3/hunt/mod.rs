@@ -3,7 +3,7 @@
 //! docs/semantics.md says cannot be hidden, and nothing else.
 
 mod climb;
-mod coverage;
+pub(crate) mod coverage;
 mod exception;
 mod gist;
 mod ground;

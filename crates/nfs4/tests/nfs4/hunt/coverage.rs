@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::world::World;
 
 /// Operations about clients, sessions and stateids, which name no file.
-const WITHOUT_A_FILE: [u32; 15] = [
+pub(crate) const WITHOUT_A_FILE: [u32; 15] = [
     op::DELEGPURGE,
     op::RENEW,
     op::SETCLIENTID,
@@ -29,7 +29,7 @@ const WITHOUT_A_FILE: [u32; 15] = [
 ];
 
 /// Operations that this server answers with NOTSUPP.
-const NOT_SERVED: [u32; 12] = [
+pub(crate) const NOT_SERVED: [u32; 12] = [
     op::OPENATTR,
     op::GETDEVICEINFO,
     op::GETDEVICELIST,

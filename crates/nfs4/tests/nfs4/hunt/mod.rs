@@ -4,7 +4,7 @@
 
 pub(crate) mod changes;
 mod climb;
-mod coverage;
+pub(crate) mod coverage;
 #[path = "../../../../nfs3/tests/nfs3/hunt/exception.rs"]
 mod exception;
 #[path = "../../../../nfs3/tests/nfs3/hunt/ground.rs"]

@@ -1,5 +1,6 @@
-use std::io::Write;
-use std::net::{SocketAddr, TcpStream};
+use std::fmt::Debug;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -14,10 +15,15 @@ use crate::limits::SILENCE_SECONDS_MAX;
 /// The user and group as whom root calls.
 pub const CALLER: u32 = 1000;
 
+/// A stream of bytes to a server and back, such as a socket or TLS upon one.
+pub trait Duplex: Read + Write + Debug + Send {}
+
+impl<T: Read + Write + Debug + Send> Duplex for T {}
+
 /// A connection on which one call is made at a time.
 #[derive(Debug)]
 pub struct Caller {
-    stream: TcpStream,
+    stream: Box<dyn Duplex>,
     credential: Vec<u8>,
     xid: u32,
 }
@@ -46,7 +52,12 @@ impl Caller {
         let stream = dial(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(SILENCE_SECONDS_MAX.into())))?;
-        Ok(Self { stream, credential: credential(user, group), xid: 0 })
+        Ok(Self::over(stream, (user, group)))
+    }
+
+    /// Makes calls on a stream that is connected, as this user and group.
+    pub fn over(stream: impl Duplex + 'static, (user, group): (u32, u32)) -> Self {
+        Self { stream: Box::new(stream), credential: credential(user, group), xid: 0 }
     }
 
     /// Calls a procedure of any program (number, version, procedure); gives the record of the
@@ -68,6 +79,7 @@ impl Caller {
     /// Not answered, or not accepted.
     pub fn exchange(&mut self, parts: &[&[u8]]) -> Result<Vec<u8>> {
         parts.iter().try_for_each(|part| self.stream.write_all(part)).map_err(told)?;
+        self.stream.flush().map_err(told)?;
         let reply = receive(&mut self.stream)?;
         accepted(&reply)?;
         Ok(reply)

@@ -1,5 +1,4 @@
 use std::io::{ErrorKind, Read};
-use std::net::TcpStream;
 
 use anyhow::{Error, Result, anyhow, ensure};
 
@@ -9,7 +8,7 @@ use crate::limits::{REPLY_BYTES_MAX, SILENCE_SECONDS_MAX};
 ///
 /// # Errors
 /// The server is gone or silent; a record of several fragments, or too long a one.
-pub fn receive(stream: &mut TcpStream) -> Result<Vec<u8>> {
+pub fn receive(stream: &mut impl Read) -> Result<Vec<u8>> {
     let mut mark = [0; 4];
     stream.read_exact(&mut mark).map_err(told)?;
     let mark = u32::from_be_bytes(mark);
@@ -35,7 +34,7 @@ pub(super) fn told(error: std::io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
 
     use super::*;
 

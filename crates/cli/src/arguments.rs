@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use comity_export::{Client, Operation};
+use comity_grants::limits::{DECISIONS_DEFAULT, DECISIONS_MAX};
 use comity_state::Limits;
 
 use comity_daemon::{REPLY_CACHE_BYTES_MIN, Spoken, logging};
@@ -302,6 +303,11 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) accounts: Vec<PathBuf>,
 
+    /// Number of objects whose decisions are kept for each key that acts by grants, about 200 bytes
+    /// each
+    #[arg(long, value_name = "N", default_value_t = DECISIONS_DEFAULT, value_parser = decisions)]
+    pub(crate) decisions_per_key: usize,
+
     #[command(flatten)]
     pub(crate) state: State,
 
@@ -528,6 +534,12 @@ fn reply_cache_bytes(text: &str) -> Result<usize, String> {
     let bytes = text.parse::<usize>().map_err(|error| error.to_string())?;
     let least = || format!("at least {REPLY_CACHE_BYTES_MIN}: a session takes half of that");
     if bytes < REPLY_CACHE_BYTES_MIN { Err(least()) } else { Ok(bytes) }
+}
+
+fn decisions(text: &str) -> Result<usize, String> {
+    let number = text.parse::<usize>().map_err(|error| error.to_string())?;
+    let range = 1..=DECISIONS_MAX;
+    if range.contains(&number) { Ok(number) } else { Err(format!("from 1 to {DECISIONS_MAX}")) }
 }
 
 fn client(text: &str) -> Result<String, String> {

@@ -49,6 +49,7 @@ pub(crate) fn options(
         limits: limits(&typed),
         level: logging::level(level).context("log_level of the configuration")?,
         accounts: typed.accounts.clone(),
+        decisions_per_key: typed.decisions_per_key,
         state_folder: state_folder(typed.state.state_dir.or(written.state_dir), is_root)?,
         sources,
         read_only: typed.read_only,

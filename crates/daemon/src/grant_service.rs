@@ -11,6 +11,7 @@ use comity_grants::{Accounts, Binding, Grants, Moment, RightsClock};
 use comity_keys::PublicKey;
 use comity_store::GrantFile;
 
+use crate::options::Options;
 use crate::user_ids::cred_of;
 
 /// The file of credentials and revocations, in the state folder.
@@ -35,11 +36,12 @@ impl GrantService {
     ///
     /// # Errors
     /// If the state folder or a file of accounts cannot be read: says what to do about it.
-    pub(crate) fn open(state_folder: &Path, others: Vec<PathBuf>) -> Result<Self> {
-        let (file, recovered) = GrantFile::open(&state_folder.join(GRANTS))?;
+    pub(crate) fn open(options: &Options) -> Result<Self> {
+        let (file, recovered) = GrantFile::open(&options.state_folder.join(GRANTS))?;
         let clock = clock(recovered.seen);
-        let grants = Arc::new(Grants::new(clock, Box::new(file), recovered));
-        let own = state_folder.join(ACCOUNTS);
+        let grants = Grants::new(clock, Box::new(file), recovered);
+        let grants = Arc::new(grants.keeping(options.decisions_per_key));
+        let (own, others) = (options.state_folder.join(ACCOUNTS), options.accounts.clone());
         let service = Self { grants, own, others, turn: Mutex::new(()) };
         service.reload()?;
         Ok(service)

@@ -43,6 +43,8 @@ pub struct Options {
     pub drain_seconds: u32,
     /// Files of accounts beside those that `comity account` made.
     pub accounts: Vec<PathBuf>,
+    /// Objects whose decisions are kept for each key that acts by grants.
+    pub decisions_per_key: usize,
     /// The folder of the data that outlive the process: keys, client records, the control socket.
     pub state_folder: PathBuf,
     /// The log level.

@@ -58,7 +58,7 @@ pub fn run(
     let key = state.handle_key()?;
     let handles = HandleKey::new(key);
     let leases = options.local_locks.then(Arc::<LeaseWatch>::default);
-    let grants = Arc::new(GrantService::open(&options.state_folder, options.accounts.clone())?);
+    let grants = Arc::new(GrantService::open(options)?);
     let configuration = Configuration::new(options.sources.clone(), handles)
         .read_only(options.read_only)
         .all_as_root(options.all_as_root)

@@ -9,7 +9,7 @@ use comity_vfs::{Result, Status};
 
 use crate::export::Entry;
 use crate::key_identity::KeyIdentity;
-use crate::resolved_caller::ResolvedCaller;
+use crate::resolved_caller::{KEYS, ResolvedCaller};
 use crate::rules_version::RulesVersion;
 use crate::{Export, ExportId, Plan, Refusal, RpcPeer};
 
@@ -41,7 +41,7 @@ pub(crate) fn admit_to_mount(
 }
 
 fn rules_version(plan: &Plan, visitor: &RpcPeer) -> RulesVersion {
-    let grants = plan.grants().filter(|_| visitor.key().is_some());
+    let grants = plan.grants().filter(|_| KEYS && visitor.key().is_some());
     RulesVersion { plan: plan.generation(), grants: grants.map_or(0, |grants| grants.epoch()) }
 }
 

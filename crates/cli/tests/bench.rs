@@ -29,7 +29,10 @@ fn mistyped_arguments_are_a_usage_error() {
     refused(&["run", "postmrk"], "did you mean postmark?");
     refused(&["run", "postmark"], "TARGET");
     refused(&["run", "postmark", "/tmp", "--size-most", "much"], "`much` is no number of bytes");
-    refused(&["run", "postmark", "peer:samba"], "there are peer:comity, peer:memory and peer:gan");
+    refused(
+        &["run", "postmark", "peer:samba"],
+        "there are peer:comity, peer:memory, peer:keys and",
+    );
     refused(&["run", "postmark", "nfs://h/x?vers=4.2"], "there are 3 and 4.1");
     refused(&["run", "postmark", "/tmp", "--limit-minutes", "0"], "--limit-minutes");
     refused(&["run", "postmark", "/tmp", "--quick", "--paper"], "--paper");
@@ -58,6 +61,9 @@ fn parameters_that_make_no_sense_are_a_usage_error_before_anything_is_made() {
         ("bonnie", ["--block-size", "0"], "--block-size"),
         ("locks", ["--ranges", "0"], "--ranges"),
         ("locks", ["--waiters", "0"], "--waiters"),
+        ("discfs", ["--parts", "grep,tar"], "--parts: from postmark,grep,build"),
+        ("discfs", ["--decisions", "8,0"], "--decisions"),
+        ("discfs", ["--chains", "65"], "--chains"),
         ("rpc", ["--operations", "nul"], "there is no `nul`"),
         ("rpc", ["--depths", "0"], "--depths"),
         ("rpc", ["--seconds", "1e300"], "--seconds"),
@@ -96,7 +102,7 @@ fn workloads_are_listed_and_each_has_its_help() {
     let said = run(comity().args(["bench", "list"]));
     assert_eq!(said.code, Some(0));
     let names = ["nfsstone", "lsr", "postmark", "grep", "compile", "andrew", "badros", "bonnie"];
-    for name in names.into_iter().chain(["locks", "rpc", "selfscale"]) {
+    for name in names.into_iter().chain(["discfs", "locks", "rpc", "selfscale"]) {
         assert!(said.out.lines().any(|line| line.starts_with(name)), "{name}: {}", said.out);
         let help = run(comity().args(["bench", "run", name, "--help"]));
         assert_eq!(help.code, Some(0));
@@ -141,6 +147,68 @@ fn a_directory_and_a_server_that_is_started_take_turns() {
     assert_eq!(fs::read_dir(place.data()).unwrap().count(), 0, "files are left");
     let left = fs::read_dir(place.path("")).unwrap().count();
     assert_eq!(left, 2, "the peer's folder is left");
+}
+
+/// Small sizes of `discfs`.
+const DISCFS: [&str; 20] = [
+    "--postmark-files=20",
+    "--transactions=20",
+    "--grep-files=30",
+    "--sources=30",
+    "--products=10",
+    "--bonnie-bytes=256K",
+    "--decisions=1,64",
+    "--files=10",
+    "--reads=20",
+    "--chains=1,3",
+    "--chain-files=30",
+    "--rounds=1",
+    "--quick",
+    "--seed=1",
+    "peer:keys?vers=3",
+    "peer:keys?vers=4.1",
+    "bench",
+    "run",
+    "discfs",
+    "--output",
+];
+
+#[test]
+fn work_by_grants_is_measured_beside_work_by_an_account() {
+    let place = Place::new();
+    let output = place.path("result");
+    let (options, words) = DISCFS.split_at(16);
+    let said = run(comity().args(words).arg(&output).args(options));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let result = result(&output);
+    for round in result["workloads"][0]["rounds"].as_array().unwrap() {
+        let samples = round["samples"].as_array().unwrap();
+        let count = |metric: &str, name: &str, value: &Value| {
+            let is_one =
+                |sample: &&Value| sample["metric"] == metric && sample["at"][name] == *value;
+            samples.iter().filter(is_one).count()
+        };
+        for part in ["postmark transactions", "grep time", "build time", "bonnie read"] {
+            let counted = ["NK", "COLD", "WARM"].map(|by| count(part, "rights", &by.into()));
+            assert_eq!(counted, [2, 1, 1], "{part} of NK, COLD, WARM");
+        }
+        for kept in [Value::from("NK"), 1.0.into(), 64.0.into()] {
+            assert_eq!(count("decisions reads", "kept", &kept), 1, "{kept}");
+        }
+        for links in [0.0, 1.0, 3.0] {
+            assert_eq!(count("chain time", "links", &links.into()), 1, "{links} links");
+        }
+    }
+}
+
+#[test]
+fn work_by_grants_needs_a_server_that_knows_keys() {
+    let place = Place::new();
+    let mut command = comity();
+    command.args(["bench", "run", "discfs"]).arg(place.data());
+    let said = run(command.arg("--output").arg(place.path("result")));
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.err.contains("discfs needs a server") && said.err.contains("peer:keys"));
 }
 
 /// Small sizes of workloads.

@@ -14,6 +14,7 @@ pub(super) fn show() -> Result<()> {
             Needs::Directory => "directories only",
             Needs::Locks => "directories, and servers in version 4.1",
             Needs::Protocol => "servers only",
+            Needs::Keys => "peer:keys only",
         };
         writeln!(text, "{:10} {} ({needs})", workload.name(), workload.about())?;
     }

@@ -143,6 +143,7 @@ fn check_targets(plan: &Plan, targets: &[Box<dyn Target>]) -> Result<()> {
     {
         let what = match chosen.workload.needs() {
             Needs::Protocol => "a server: nfs://host/export or peer:comity",
+            Needs::Keys => "a server that knows its callers by their keys: peer:keys",
             Needs::Locks => "a directory, or a server that is spoken to in 4.1 (?vers=4.1)",
             Needs::Directory | Needs::Files => "a directory",
         };

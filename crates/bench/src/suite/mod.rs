@@ -44,7 +44,7 @@ pub use published_figure::Figure;
 pub use result_store::{RESULT_FILE, Store};
 pub use sample::{Better, Latency, Place, Sample, Unit};
 pub use tally::Tally;
-pub use target::{Server, Target, TargetKind};
+pub use target::{ByKey, Server, Target, TargetKind};
 pub use target_kind::Kind;
 pub(crate) use time_budget::TimeBudget;
 pub use version::Version;

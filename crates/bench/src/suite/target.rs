@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use super::{Files, TargetRecord};
 use crate::suite::Version;
@@ -34,6 +34,19 @@ pub trait Target: Send + Sync {
         None
     }
 
+    /// Its files, for one worker that calls under a key.
+    ///
+    /// # Errors
+    /// It knows no keys, is gone, or refuses.
+    fn files_by_key(&self, by: ByKey) -> Result<Box<dyn Files>> {
+        bail!("{} knows no keys, and {by:?} needs one: name peer:keys", self.name())
+    }
+
+    /// Returns whether callers are known by their keys.
+    fn has_keys(&self) -> bool {
+        false
+    }
+
     /// Returns whether its files can be locked.
     fn has_locks(&self) -> bool {
         self.directory().is_some()
@@ -56,6 +69,16 @@ pub trait Target: Send + Sync {
     fn check(&self) -> Result<()> {
         Ok(())
     }
+}
+
+/// The rights by which a worker calls, and what the server keeps about them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ByKey {
+    /// Credentials from the account down to the worker's key, which is a new one; 0 for the key of
+    /// the account itself.
+    pub chain: usize,
+    /// Objects whose decisions the server keeps for each key.
+    pub decisions: usize,
 }
 
 /// A server as a client reaches it.

@@ -68,6 +68,8 @@ pub enum Needs {
     Locks,
     /// A server that speaks the protocol.
     Protocol,
+    /// A server that knows its callers by their keys.
+    Keys,
 }
 
 impl Needs {
@@ -78,7 +80,8 @@ impl Needs {
             Self::Files => true,
             Self::Directory => target.kind() == TargetKind::Directory,
             Self::Locks => target.has_locks(),
-            Self::Protocol => target.kind() == TargetKind::Protocol,
+            Self::Protocol => target.server().is_some(),
+            Self::Keys => target.has_keys(),
         }
     }
 }

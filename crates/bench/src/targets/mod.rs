@@ -4,6 +4,7 @@
 mod counters;
 mod directory;
 mod ganesha;
+mod keyed;
 mod mount;
 mod namespace;
 mod nfs;
@@ -20,6 +21,7 @@ pub use ganesha::{
     Ganesha, is_installed as is_ganesha_installed, start as start_ganesha, wait_for_export,
 };
 pub use namespace::{enter as enter_namespace, is_inside as is_inside_namespace};
+pub use nfs::files_over;
 pub use null_target::NullTarget;
 pub use peer::{Peer, free_address, needs_namespace};
 pub use probe::probe;

@@ -39,12 +39,22 @@ struct Open {
     uncommitted: Option<Writeverf3>,
 }
 
+/// The files below a handle over NFS version 3, on a connection that there is.
+#[must_use]
+pub fn files_over(caller: Caller, root: &[u8]) -> Box<dyn Files> {
+    Box::new(NfsFiles::over(caller, root))
+}
+
 impl NfsFiles {
     /// Connects, as a user.
     pub(super) fn connect(address: SocketAddr, root: &[u8], who: (u32, u32)) -> Result<Self> {
-        let caller = Caller::connect_as(address, who.0, who.1)?;
+        Ok(Self::over(Caller::connect_as(address, who.0, who.1)?, root))
+    }
+
+    /// The same on a connection that there is.
+    pub(super) fn over(caller: Caller, root: &[u8]) -> Self {
         let (directories, open) = (HashMap::new(), Slab::new());
-        Ok(Self { caller, root: root.to_vec(), directories, open })
+        Self { caller, root: root.to_vec(), directories, open }
     }
 
     fn call(&mut self, procedure: u32, arguments: &impl Encode) -> IoResult<Vec<u8>> {

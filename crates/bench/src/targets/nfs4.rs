@@ -9,7 +9,7 @@ use comity_proto::nfs4::{
     operation as op, share,
 };
 use comity_remote::nfs4::{
-    Compound, Locker, OBJECT, Opened, Opening, Session, list, made, metadata, owned,
+    Backchannel, Compound, Locker, OBJECT, Opened, Opening, Session, list, made, metadata, owned,
 };
 use comity_remote::rpc::Caller;
 use comity_xdr::Opaque;
@@ -45,9 +45,17 @@ struct Open {
 impl Nfs4Files {
     /// Introduces itself, as a user.
     pub(super) fn connect(address: SocketAddr, root: &[u8], who: (u32, u32)) -> Result<Self> {
-        let session = Session::connect(address, who)?;
+        Ok(Self::of(Session::connect(address, who)?, root))
+    }
+
+    /// The same on a connection that there is.
+    pub(super) fn over(caller: Caller, root: &[u8], who: (u32, u32)) -> Result<Self> {
+        Ok(Self::of(Session::begin(caller, who, Backchannel::No)?, root))
+    }
+
+    fn of(session: Session<Caller>, root: &[u8]) -> Self {
         let (directories, open) = (HashMap::new(), Slab::new());
-        Ok(Self { session, root: root.to_vec(), directories, open, opens: 0 })
+        Self { session, root: root.to_vec(), directories, open, opens: 0 }
     }
 
     /// The handle of the directory that a path is in, and the last name.

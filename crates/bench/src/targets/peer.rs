@@ -9,11 +9,12 @@ use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
 use super::ganesha::{self, Ganesha};
+use super::keyed::KeyedTarget;
 use super::server::{self, NfsTarget};
 use super::{mount, namespace};
 use crate::limits::START_SECONDS_MAX;
 use crate::process::Server;
-use crate::suite::Version;
+use crate::suite::{Target, Version};
 
 /// A server that the harness starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub enum Peer {
     Comity,
     /// The same with an empty file system in memory.
     Memory,
+    /// This program's own, spoken to over TLS by callers that it knows by their keys.
+    Keys,
     /// nfs-ganesha as it is installed.
     Ganesha,
 }
@@ -65,12 +68,15 @@ impl Peer {
         match name {
             "comity" => Ok(Self::Comity),
             "memory" => Ok(Self::Memory),
+            "keys" => Ok(Self::Keys),
             "ganesha" => Ok(Self::Ganesha),
             "knfsd" => bail!(
                 "peer:knfsd: the kernel's server is not started here; \
                  name its export: nfs://host/export"
             ),
-            other => bail!("peer:{other}: there are peer:comity, peer:memory and peer:ganesha"),
+            other => bail!(
+                "peer:{other}: there are peer:comity, peer:memory, peer:keys and peer:ganesha"
+            ),
         }
     }
 
@@ -80,6 +86,7 @@ impl Peer {
         match self {
             Self::Comity => "peer:comity",
             Self::Memory => "peer:memory",
+            Self::Keys => "peer:keys",
             Self::Ganesha => "peer:ganesha",
         }
     }
@@ -94,20 +101,23 @@ impl Peer {
         (name, version): (&str, Version),
         place: Option<&Path>,
         program: Option<&Path>,
-    ) -> Result<NfsTarget> {
+    ) -> Result<Box<dyn Target>> {
         let place = place.map_or_else(std::env::temp_dir, Path::to_path_buf);
         let folder = tempfile::Builder::new().prefix("comity-bench-peer-").tempdir_in(&place);
         let folder = folder.with_context(|| format!("{name}: no folder in {}", place.display()))?;
         let export = folder.path().join("export");
         fs::create_dir(&export)?;
-        match self {
-            Self::Ganesha => start_ganesha((name, version), folder, &export),
-            Self::Comity | Self::Memory => {
-                let program = program.map_or_else(std::env::current_exe, |path| Ok(path.into()))?;
-                let own = Own { program, in_memory: self == Self::Memory };
-                start_comity((name, version), folder, &export, &own)
+        let program = || program.map_or_else(std::env::current_exe, |path| Ok(path.into()));
+        Ok(match self {
+            Self::Ganesha => Box::new(start_ganesha((name, version), folder, &export)?),
+            Self::Keys => {
+                Box::new(KeyedTarget::start((name, version), (folder, &export), &program()?)?)
             }
-        }
+            Self::Comity | Self::Memory => {
+                let own = Own { program: program()?, in_memory: self == Self::Memory };
+                Box::new(start_comity((name, version), folder, &export, &own)?)
+            }
+        })
     }
 }
 
@@ -224,17 +234,17 @@ pub(super) fn caller() -> (u32, u32) {
     (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw())
 }
 
-fn processors() -> Result<Vec<usize>> {
+pub(super) fn processors() -> Result<Vec<usize>> {
     let allowed = rustix::thread::sched_getaffinity(None)?;
     Ok((0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect())
 }
 
-fn filesystem_of(path: &Path) -> String {
+pub(super) fn filesystem_of(path: &Path) -> String {
     mount::of(path).map_or_else(|| "an unknown file system".into(), |mount| mount.filesystem)
 }
 
 /// The version that a program prints, in its first line.
-fn version_of(program: &Path) -> String {
+pub(super) fn version_of(program: &Path) -> String {
     let flag = if program.ends_with("ganesha.nfsd") { "-v" } else { "--version" };
     let said = Command::new(program).arg(flag).output();
     let said = said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned());
@@ -242,7 +252,6 @@ fn version_of(program: &Path) -> String {
     if line.is_empty() { program.display().to_string() } else { line }
 }
 
-/// An address on loopback that nobody uses.
 /// Returns an address on loopback that nobody uses.
 ///
 /// # Errors

@@ -71,7 +71,7 @@ impl Spec {
             Self::Peer(peer, place, version) => {
                 let version = version.unwrap_or(options.version);
                 let place = place.as_deref();
-                Box::new(peer.start((&self.name(), version), place, options.comity.as_deref())?)
+                peer.start((&self.name(), version), place, options.comity.as_deref())?
             }
             Self::Idle => Box::new(NullTarget::new(Arc::clone(content))),
         })
@@ -103,12 +103,15 @@ mod tests {
 
     #[test]
     fn targets_are_told_apart() {
-        let servers = ["nfs://h:1/x", "nfs://h/x?vers=4.1", "peer:comity", "peer:memory?vers=3"];
+        let servers = ["nfs://h:1/x", "nfs://h/x?vers=4.1", "peer:comity", "peer:keys?vers=3"];
         for name in servers.into_iter().chain(["peer:ganesha=/tmp?vers=4.1", "/mnt/a?b", "idle:"]) {
             assert_eq!(Spec::parse(name).unwrap().name(), name);
         }
         let error = Spec::parse("peer:samba").unwrap_err().to_string();
-        assert_eq!(error, "peer:samba: there are peer:comity, peer:memory and peer:ganesha");
+        assert_eq!(
+            error,
+            "peer:samba: there are peer:comity, peer:memory, peer:keys and peer:ganesha"
+        );
         let error = Spec::parse("nfs://h/x?vers=2").unwrap_err().to_string();
         assert_eq!(error, "version 2 of NFS is not spoken: there are 3 and 4.1");
         assert!(Spec::parse("peer:comity?proto=udp").is_err());

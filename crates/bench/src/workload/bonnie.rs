@@ -94,9 +94,10 @@ impl Workload for Bonnie {
 }
 
 /// The work on a block.
-type Phase = fn(&mut Driver, &OpenFile, u64, usize) -> Result<()>;
+pub(super) type Phase = fn(&mut Driver, &OpenFile, u64, usize) -> Result<()>;
 
-const PHASES: &[(&str, Phase)] = &[
+/// What is done to each block, and its name.
+pub(super) const PHASES: &[(&str, Phase)] = &[
     ("write", |driver, file, offset, length| driver.write(file, offset, length)),
     ("read", |driver, file, offset, length| driver.read(file, offset, length)),
     ("rewrite", |driver, file, offset, length| {

@@ -139,7 +139,7 @@ pub(super) fn fill(context: &Context<'_>, driver: &mut Driver, tree: &Tree) -> R
 }
 
 /// Reads every file of every directory, as it is listed; gives how many hold the word.
-fn search(context: &Context<'_>, driver: &mut Driver, tree: &Tree) -> Result<u64> {
+pub(super) fn search(context: &Context<'_>, driver: &mut Driver, tree: &Tree) -> Result<u64> {
     let mut matches = 0;
     for directory in 0..tree.directories {
         let directory = tree.directory(directory);

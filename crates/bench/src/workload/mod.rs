@@ -4,6 +4,7 @@ mod andrew;
 mod badros;
 mod bonnie;
 mod compile;
+mod discfs;
 mod grep;
 mod list_recursive;
 mod locks;
@@ -30,6 +31,7 @@ pub fn all() -> Vec<Arc<dyn Workload>> {
         Arc::new(andrew::Andrew),
         Arc::new(badros::Badros),
         Arc::new(bonnie::Bonnie),
+        Arc::new(discfs::Discfs),
         Arc::new(locks::Locks),
         Arc::new(rpc::Rpc),
         Arc::new(Selfscale),

@@ -2,7 +2,7 @@ use anyhow::{Result, ensure};
 
 use crate::rng::Rng;
 use crate::suite::{
-    Access, Context, Driver, Figure, Kind, Parameter, Parameters, Tally, Unit, Workload,
+    Access, Context, Driver, Figure, Kind, Parameter, Parameters, Preset, Tally, Unit, Workload,
 };
 
 mod parameters;
@@ -41,36 +41,44 @@ impl Workload for Postmark {
     fn run(&self, context: &mut Context<'_>) -> Result<()> {
         let shape = Shape::of(context.parameters())?;
         let mut driver = context.driver()?;
-        for number in 0..shape.directories {
-            driver.make_directory(&context.path(&format!("s{number}")))?;
-        }
-        driver.take_tally();
-        let mut pool = Pool::new(shape, context.rng(0));
-        for _ in 0..pool.shape.files {
-            let operation = pool.create();
-            perform(context, &mut driver, &pool.shape, &operation)?;
-        }
-        let created = driver.take_tally();
-        let transactions = pool.shape.transactions;
-        for number in 0..transactions {
-            for operation in pool.transaction() {
-                perform(context, &mut driver, &pool.shape, &operation)?;
-            }
-            context.advance(number as f64 / transactions as f64);
-        }
-        let mixed = driver.take_tally();
-        while let Some(operation) = pool.delete() {
-            perform(context, &mut driver, &pool.shape, &operation)?;
-        }
-        let deleted = driver.take_tally();
-        report(context, &pool, (created, mixed, deleted));
-        Ok(())
+        play(context, &mut driver, shape)
     }
+}
+
+/// Plays the whole of it with one worker.
+///
+/// # Errors
+/// The target fails an operation.
+pub(super) fn play(context: &mut Context<'_>, driver: &mut Driver, shape: Shape) -> Result<()> {
+    for number in 0..shape.directories {
+        driver.make_directory(&context.path(&format!("s{number}")))?;
+    }
+    driver.take_tally();
+    let mut pool = Pool::new(shape, context.rng(0));
+    for _ in 0..pool.shape.files {
+        let operation = pool.create();
+        perform(context, driver, &pool.shape, &operation)?;
+    }
+    let created = driver.take_tally();
+    let transactions = pool.shape.transactions;
+    for number in 0..transactions {
+        for operation in pool.transaction() {
+            perform(context, driver, &pool.shape, &operation)?;
+        }
+        context.advance(number as f64 / transactions as f64);
+    }
+    let mixed = driver.take_tally();
+    while let Some(operation) = pool.delete() {
+        perform(context, driver, &pool.shape, &operation)?;
+    }
+    let deleted = driver.take_tally();
+    report(context, &pool, (created, mixed, deleted));
+    Ok(())
 }
 
 /// The values of the parameters.
 #[derive(Debug, Clone)]
-struct Shape {
+pub(super) struct Shape {
     files: u64,
     size_least: u64,
     size_most: u64,
@@ -83,6 +91,15 @@ struct Shape {
 }
 
 impl Shape {
+    /// The original sizes, with so many files and transactions.
+    ///
+    /// # Errors
+    /// Never; as for other parameters.
+    pub(super) fn original(files: u64, transactions: u64) -> Result<Self> {
+        let parameters = Parameters::preset(parameters::ALL, Preset::Paper);
+        Ok(Self { files, transactions, ..Self::of(&parameters)? })
+    }
+
     fn of(parameters: &Parameters) -> Result<Self> {
         let shape = Self {
             files: parameters.count("files")?,
@@ -274,7 +291,6 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::suite::Preset;
 
     fn pool(seed: u64) -> Pool {
         let parameters = Parameters::preset(parameters::ALL, Preset::Paper);

@@ -68,7 +68,7 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     }
     let mut build = vec!["build", "--release", "--locked", "--package", "comity-perf", "--bins"];
     if options.identity {
-        build_without_rooms(root)?;
+        build_without_maps(root)?;
     }
     if options.instructions || options.identity {
         build.extend(["--example", "instructions"]);
@@ -83,13 +83,13 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
 }
 
 /// The program that is measured beside the one that is delivered: without range maps and cloaks.
-fn build_without_rooms(root: &Path) -> Result<()> {
+fn build_without_maps(root: &Path) -> Result<()> {
     let build = ["build", "--release", "--locked", "--package", "comity-perf"];
     let without = ["--example", "instructions", "--no-default-features"];
     cargo(root, &[&build[..], &without].concat())?;
     let built = root.join("target/release/examples/instructions");
-    let kept = root.join("target/release/examples/instructions-without-rooms");
-    std::fs::copy(built, kept).context("keep the program without rooms")?;
+    let kept = root.join("target/release/examples/instructions-without-maps");
+    std::fs::copy(built, kept).context("keep the program without range maps and cloaks")?;
     Ok(())
 }
 

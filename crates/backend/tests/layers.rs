@@ -1,4 +1,4 @@
-//! Layers pass everything on, but for what they are there for.
+//! Layers pass every call on, except for the ones that they change.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Two results beside each other: what is told apart, what is not, and what exits with 1.
+//! Comparison of two results: the differences that are reported, those that are not, and those that
+//! exit with 1.
 
 use std::collections::BTreeMap;
 

@@ -192,12 +192,7 @@ fn open_directory(request: &OpenRequest<'_>) -> Result<Arc<dyn Fs>, String> {
 }
 
 fn memory() -> Result<Arc<dyn Fs>, String> {
-    let options = MemoryOptions {
-        root_uid: Uid::new(rustix::process::geteuid().as_raw()),
-        root_gid: Gid::new(rustix::process::getegid().as_raw()),
-        ..MemoryOptions::default()
-    };
-    match Memory::new(options) {
+    match Memory::new(MemoryOptions::of_process()) {
         Ok(memory) => Ok(Arc::new(memory)),
         Err(status) => Err(status.to_string()),
     }

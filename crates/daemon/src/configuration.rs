@@ -1,4 +1,4 @@
-//! From where it is written to a plan in force, and to another one at a reload.
+//! Configurations: from their files to the plan in force, and to another plan at a reload.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,8 +13,8 @@ use comity_export::{
     load,
 };
 use comity_grants::Grants;
+use comity_vfs::Fs;
 use comity_vfs::layers::{Layer, ReadOnly};
-use comity_vfs::{Fs, Gid, Uid};
 
 use crate::systemd;
 use crate::tls::{self, Tls};
@@ -250,14 +250,9 @@ pub(crate) fn log(findings: &[Diagnostic]) {
     }
 }
 
-/// An empty file system in memory. Its top belongs to the server's user, as that of a folder would.
+/// An empty file system in memory.
 fn in_memory() -> Result<Arc<dyn Fs>, String> {
-    let options = MemoryOptions {
-        root_uid: Uid::new(rustix::process::geteuid().as_raw()),
-        root_gid: Gid::new(rustix::process::getegid().as_raw()),
-        ..MemoryOptions::default()
-    };
-    match Memory::new(options) {
+    match Memory::new(MemoryOptions::of_process()) {
         Ok(memory) => Ok(Arc::new(memory)),
         Err(error) => Err(error.to_string()),
     }

@@ -54,8 +54,8 @@ pub(crate) struct Domain {
     pub(crate) used: bool,
 }
 
-/// The domains by name. Those that make no sense are `None`, so that who names them is not wrong,
-/// too.
+/// The domains by name. Invalid ones are `None`, so that an export that names one is not reported
+/// as an error, too.
 pub(crate) type Domains = HashMap<String, Option<Domain>>;
 
 /// Reads all domains; what is wrong is told.

@@ -84,7 +84,7 @@ pub use plan::{Exports, Plan};
 pub use proof::{CertificateProof, Proof};
 pub use pseudo::{Found, Pseudo, PseudoNode};
 pub use refusal::Refusal;
-pub use resolved_caller::{KEYS, ROOMS};
+pub use resolved_caller::{KEYS, MAPS_AND_CLOAKS};
 pub use resolver::{Resolver, SystemResolver, Unresolved};
 pub use rule_source::RuleSource;
 pub use rules::{KeyUse, Rules};

@@ -18,14 +18,14 @@ pub(crate) struct ResolvedCaller {
     caller: Caller,
     counters: Arc<ClientCounters>,
     fsid: u64,
-    rooms: Rooms,
+    needed: NeededFeatures,
     /// The identity that its key gives it.
     identity: KeyIdentity,
 }
 
 /// True if this build has range maps and cloaks. A build without them serves to measure their cost
 /// where nobody uses them: each call asks here first, and nowhere else.
-pub const ROOMS: bool = cfg!(feature = "rooms");
+pub const MAPS_AND_CLOAKS: bool = cfg!(feature = "maps-and-cloaks");
 
 /// True if this build has callers who are known by their keys. A build without them serves to
 /// measure what the question costs where nobody proves a key.
@@ -33,7 +33,7 @@ pub const KEYS: bool = cfg!(feature = "keys");
 
 /// The features that a caller's calls need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Rooms {
+struct NeededFeatures {
     /// There may be objects that the caller may not know of.
     cloaked: bool,
     /// Directories look changed in every reply.
@@ -48,18 +48,18 @@ struct Rooms {
     guarded: bool,
 }
 
-impl Rooms {
-    /// Those that the rules lead through; none, if one is needed that this build does not have.
+impl NeededFeatures {
+    /// The features that the rules need; none, if one of them is missing in this build.
     /// Nothing is hidden from the server's root.
     fn of(rules: &Rules, caller: &Caller, present: bool) -> Option<Self> {
         let mapped = !rules.ids.users.is_empty() || !rules.ids.groups.is_empty();
         let (cloaked, restless) = (!rules.cloak.is_empty(), rules.no_client_cache);
-        let needed = mapped || cloaked || restless;
+        let is_needed = mapped || cloaked || restless;
         let cloaked = cloaked && !caller.disk().is_root();
         let plain = !mapped && !restless;
         let (mapped_alone, by_right, guarded) = (mapped && !restless, false, cloaked);
-        let rooms = Self { cloaked, restless, plain, mapped_alone, by_right, guarded };
-        (present || !needed).then_some(rooms)
+        let needed = Self { cloaked, restless, plain, mapped_alone, by_right, guarded };
+        (present || !is_needed).then_some(needed)
     }
 
     /// The same for a caller whom its key gives this identity.
@@ -89,12 +89,14 @@ impl ResolvedCaller {
         if !KEYS && identity.is_by_key() {
             return Err(Status::ServerFault.into());
         }
-        let rooms = Rooms::of(rules, &caller, ROOMS).ok_or(Status::ServerFault)?.of_key(identity);
+        let needed = NeededFeatures::of(rules, &caller, MAPS_AND_CLOAKS)
+            .ok_or(Status::ServerFault)?
+            .of_key(identity);
         let id = u64::from(export.id().0);
         let fsid = export.fsid() ^ (id << 32 | id);
         let (export, rules, identity) = (Arc::clone(export), Arc::clone(rules), identity.clone());
         let counters = Arc::clone(counters);
-        Ok(Self { export, rules, client, caller, counters, fsid, rooms, identity })
+        Ok(Self { export, rules, client, caller, counters, fsid, needed, identity })
     }
 
     /// The key that the caller has proved.
@@ -140,38 +142,38 @@ impl ResolvedCaller {
     /// Returns whether attributes are shown as they are on disk.
     #[inline]
     pub(crate) const fn is_plain(&self) -> bool {
-        self.rooms.plain
+        self.needed.plain
     }
 
     /// Returns whether there may be objects that the caller may not know of.
     #[inline]
     pub(crate) const fn is_cloaked(&self) -> bool {
-        ROOMS && self.rooms.cloaked
+        MAPS_AND_CLOAKS && self.needed.cloaked
     }
 
     /// Returns whether there may be objects that the caller may not know of, because of a cloak or
     /// because it acts by a key.
     #[inline]
     pub(crate) const fn is_guarded(&self) -> bool {
-        if KEYS { self.rooms.guarded } else { self.is_cloaked() }
+        if KEYS { self.needed.guarded } else { self.is_cloaked() }
     }
 
     /// Returns whether the caller knows an object by a right to it alone, or not at all.
     #[inline]
     pub(crate) const fn is_by_right(&self) -> bool {
-        KEYS && self.rooms.by_right
+        KEYS && self.needed.by_right
     }
 
     /// Returns whether users and groups alone are shown otherwise than they are on disk.
     #[inline]
     pub(crate) const fn is_mapped_alone(&self) -> bool {
-        self.rooms.mapped_alone
+        self.needed.mapped_alone
     }
 
     /// Returns whether directories look changed in every reply.
     #[inline]
     pub(crate) const fn is_restless(&self) -> bool {
-        ROOMS && self.rooms.restless
+        MAPS_AND_CLOAKS && self.needed.restless
     }
 
     pub(crate) const fn caller(&self) -> &Caller {
@@ -212,7 +214,7 @@ mod tests {
     fn without_rooms_nobody_meets_rules_that_need_one() {
         let plain = Rules::default();
         let caller = plain.ids.nobody();
-        assert!(Rooms::of(&plain, &caller, false).is_some());
+        assert!(NeededFeatures::of(&plain, &caller, false).is_some());
         let (wire, disk) = (Range::single(5), Range::single(6));
         let mut map = IdMapBuilder::default();
         map.add(Rule { wire, disk }).unwrap();
@@ -227,8 +229,8 @@ mod tests {
             Rules { cloak: Cloak::new(&[entry]).0, ..plain.clone() },
             Rules { no_client_cache: true, ..plain },
         ] {
-            assert_eq!(Rooms::of(&rules, &caller, false), None);
-            assert!(Rooms::of(&rules, &caller, true).is_some());
+            assert_eq!(NeededFeatures::of(&rules, &caller, false), None);
+            assert!(NeededFeatures::of(&rules, &caller, true).is_some());
         }
     }
 }

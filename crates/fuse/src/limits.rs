@@ -25,8 +25,8 @@ pub(crate) const OPENS_MAX: usize = 1 << 19;
 /// Most callers whose groups are remembered.
 pub(crate) const CALLERS_MAX: usize = 1_024;
 
-/// Time for which the groups of a process are remembered: many calls of one program share a look,
-/// and a process that gives up a group has lost it before a person can tell.
+/// Time for which the groups of a process are remembered: long enough that many calls of one
+/// program share one look, and so short that nobody notices when a process gives up a group.
 pub(crate) const CALLER_LIFE: Duration = Duration::from_millis(100);
 
 /// Most bytes read of a process's status: 65,536 groups of ten digits.

@@ -18,7 +18,7 @@ pub(crate) use ready::ready_patterns;
 pub(crate) enum Pattern {
     /// It looks for a text and has no groups.
     Text(Box<str>),
-    /// It needs the engine.
+    /// An expression that the engine matches.
     Expression {
         /// The engine's program.
         program: Box<Regex>,

@@ -9,7 +9,8 @@ pub const PROGRAM: u32 = 100_024;
 /// The only version.
 pub const VERSION: u32 = 1;
 
-/// Procedure numbers of what one host asks another; the rest is between a host's own programs.
+/// Procedure numbers of the calls between hosts; the other procedures are for a host's own
+/// programs.
 pub mod procedure {
     pub const NULL: u32 = 0;
     pub const STAT: u32 = 1;

@@ -129,7 +129,7 @@ impl Permit {
         *counts.of(channel) += 1;
     }
 
-    /// Something is offered to the peer, as is known now.
+    /// Counts the peer as listed from now on: it is known that an export is offered to it.
     pub(crate) fn list(&mut self) {
         if !std::mem::replace(&mut self.listed, true) {
             self.admission.counts().unlisted -= 1;

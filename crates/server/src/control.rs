@@ -184,8 +184,8 @@ impl ControlSocket {
 }
 
 impl Request {
-    /// Seconds in which a server that is well answers. A reload looks hosts up and opens what is
-    /// exported; an explanation, or what a client would see, may need a name to be looked up.
+    /// Seconds in which a working server answers. A reload looks hosts up and opens the exports; an
+    /// explanation, or the list of exports for a client, may need to look up a name.
     const fn patience_seconds(&self) -> u64 {
         match self {
             Self::Reload | Self::Exports { .. } | Self::Explain { .. } => CONTROL_WORK_SECONDS,

@@ -104,7 +104,7 @@ pub struct ServerStats {
     pub refused: u64,
     /// Connections open now.
     pub connections: u64,
-    /// Those by their channel, in the order of [`ChannelKind::ALL`].
+    /// Open connections by their channel, in the order of [`ChannelKind::ALL`].
     pub by_channel: [u64; 3],
     /// Handshakes that were finished without a certificate of the peer, and with one.
     pub handshakes: [u64; 2],

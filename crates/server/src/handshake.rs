@@ -87,9 +87,9 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         }
     }
 
-    /// Returns how the handshake waits, if it may not take a thread now: its client has its share
-    /// of them, or nothing is offered to the peer, and others like it have begun many in this
-    /// second.
+    /// Returns how the handshake waits, if it may not take a thread now. Either its client has its
+    /// share of the threads, or no export is offered to the peer and such peers have begun many
+    /// handshakes in this second.
     fn must_wait(&self, handshaking: &mut Handshaking) -> Option<After> {
         let Connection { place, call_back, .. } = &*self.connection;
         let threads = self.shared.sleepers_max();

@@ -230,7 +230,7 @@ fn an_import_that_meets_a_conflict_changes_nothing() {
         let (from, to) = (engine(|_| {}), engine(|_| {}));
         let _other = client(&from, "first");
         let (old, _) = client(&from, "a");
-        // The conflict is met when other files have been taken in.
+        // The import meets the conflict after it has taken in other files.
         let _opens: Vec<_> = (1..5).map(|number| opened(&from, &old, number)).collect();
         let (here, _) = client(&to, "b");
         match conflict {

@@ -1,6 +1,6 @@
 //! A file that holds a database, private to its owner.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -36,6 +36,32 @@ pub(crate) fn database(file: File) -> Result<Database, redb::Error> {
 pub(crate) fn whole<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
     let damaged = |_| Err(redb::Error::Corrupted("it is damaged".into()));
     catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(damaged)
+}
+
+/// Makes a database in the file of this path, in place of an old one, and fills it. The old file is
+/// left alone until the new one is on stable storage.
+pub(crate) fn replace(
+    path: &Path,
+    fill: impl FnOnce(&Database) -> Result<(), redb::Error>,
+) -> Result<Database, redb::Error> {
+    let new = path.with_extension("new");
+    // An earlier attempt may have left it.
+    let _ = fs::remove_file(&new);
+    let made = whole(|| {
+        let database = database(private(&new)?)?;
+        fill(&database)?;
+        Ok(database)
+    });
+    let placed = made.and_then(|database| {
+        fs::rename(&new, path)?;
+        name_is_stable(path)?;
+        Ok(database)
+    });
+    if placed.is_err() {
+        // Others may need the space.
+        let _ = fs::remove_file(&new);
+    }
+    placed
 }
 
 /// Puts the name of the file on stable storage: without it a power cut would lose the whole store.

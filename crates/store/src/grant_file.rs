@@ -1,6 +1,5 @@
 //! The file of credentials and revocations. Its layout is in docs/formats.md.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,7 +8,7 @@ use comity_keynote::AssertionDigest;
 use comity_keys::PublicKey;
 use redb::{Database, ReadableDatabase, ReadableTable, Table, TableDefinition};
 
-use crate::database_file::{close, database, name_is_stable, private, whole};
+use crate::database_file::{close, database, name_is_stable, private, replace, whole};
 use crate::error::StoreError;
 
 const FORMAT: u32 = 1;
@@ -82,25 +81,10 @@ impl Medium for GrantFile {
 /// Makes a file of these records and puts it in the place of the old one, which is left alone until
 /// the new one is on stable storage.
 fn rewrite(path: &Path, records: &[Record]) -> Result<Database, redb::Error> {
-    let new = path.with_extension("new");
-    // An earlier attempt may have left it.
-    let _ = fs::remove_file(&new);
-    let made = whole(|| {
-        let database = database(private(&new)?)?;
-        format(&database)?;
-        apply(&database, records)?;
-        Ok(database)
-    });
-    let placed = made.and_then(|database| {
-        fs::rename(&new, path)?;
-        name_is_stable(path)?;
-        Ok(database)
-    });
-    if placed.is_err() {
-        // Others may need the space.
-        let _ = fs::remove_file(&new);
-    }
-    placed
+    replace(path, |database| {
+        format(database)?;
+        apply(database, records)
+    })
 }
 
 /// The format of a database; a new one gets ours, and its tables.

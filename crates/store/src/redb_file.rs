@@ -1,6 +1,5 @@
 //! The medium that is a file of this machine (redb). Its layout is in docs/formats.md.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use comity_state::{ClientProtocol, Record, Recovered};
@@ -9,7 +8,7 @@ use redb::{
     ReadableTable, Table, TableDefinition,
 };
 
-use crate::database_file::{close, database, name_is_stable, private, whole};
+use crate::database_file::{close, database, name_is_stable, private, replace, whole};
 use crate::error::StoreError;
 use crate::key;
 use crate::medium::{Medium, MediumError, OpenMedium};
@@ -83,26 +82,11 @@ impl Medium for RedbFile {
 /// Makes a file of all that is known and puts it in the place of the old one. The old one is left
 /// alone until the new one is on stable storage.
 fn rewrite(path: &Path, starts: u32, known: &Recovered) -> Result<Database, redb::Error> {
-    let new = path.with_extension("new");
-    // An earlier attempt may have left it.
-    let _ = fs::remove_file(&new);
-    let made = whole(|| {
-        let database = database(private(&new)?)?;
-        format(&database)?;
-        set_starts(&database, |_| starts)?;
-        apply(&database, &known.records().collect::<Vec<_>>())?;
-        Ok(database)
-    });
-    let placed = made.and_then(|database| {
-        fs::rename(&new, path)?;
-        name_is_stable(path)?;
-        Ok(database)
-    });
-    if placed.is_err() {
-        // Others may need the space.
-        let _ = fs::remove_file(&new);
-    }
-    placed
+    replace(path, |database| {
+        format(database)?;
+        set_starts(database, |_| starts)?;
+        apply(database, &known.records().collect::<Vec<_>>())
+    })
 }
 
 /// The format of a database; a new one gets ours, and its tables.

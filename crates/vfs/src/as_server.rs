@@ -5,10 +5,10 @@ use crate::Result;
 
 static RESTORE: OnceLock<fn() -> Result<()>> = OnceLock::new();
 
-/// Evidence that the calling thread has the server's own identity: paths that no caller named are
-/// looked at by functions that want it. A thread that serves keeps the identity of its last caller,
-/// who may be shut out of what the server may see, or the other way round. It stays in its thread
-/// and must not be kept over a verb of an [`crate::Fs`], which takes on a caller's identity again.
+/// Evidence that the calling thread has the server's own identity. Functions that look at paths
+/// which no caller named demand it. A thread that serves keeps the identity of its last caller, who
+/// may have fewer rights than the server, or more. The evidence stays in its thread and must not be
+/// kept over a verb of an [`crate::Fs`], which takes on a caller's identity again.
 #[derive(Debug)]
 pub struct AsServer(PhantomData<*const ()>);
 

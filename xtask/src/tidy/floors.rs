@@ -6,7 +6,7 @@ use super::Finding;
 use super::sources::{Text, Tree};
 
 /// A crate of the workspace.
-struct Room {
+struct CrateRule {
     /// Its folder below `crates/`, and its package without `comity-`.
     name: &'static str,
     /// 0 is the ground floor.
@@ -26,55 +26,63 @@ enum Uses {
 use Uses::{Below, These};
 
 /// All crates. A new crate gets a row here, with its floor, in the change that adds it.
-const CRATES: &[Room] = &[
+const CRATES: &[CrateRule] = &[
     // nouns
-    Room { name: "xdr", floor: 0, uses: These(&["xdr-derive"]) },
-    Room { name: "xdr-derive", floor: 0, uses: These(&[]) },
-    Room { name: "vfs", floor: 0, uses: These(&[]) },
-    Room { name: "ranges", floor: 0, uses: These(&[]) },
-    Room { name: "keys", floor: 0, uses: These(&[]) },
+    CrateRule { name: "xdr", floor: 0, uses: These(&["xdr-derive"]) },
+    CrateRule { name: "xdr-derive", floor: 0, uses: These(&[]) },
+    CrateRule { name: "vfs", floor: 0, uses: These(&[]) },
+    CrateRule { name: "ranges", floor: 0, uses: These(&[]) },
+    CrateRule { name: "keys", floor: 0, uses: These(&[]) },
     // words
-    Room { name: "keynote", floor: 1, uses: These(&["keys"]) },
-    Room { name: "rpc", floor: 1, uses: These(&["xdr"]) },
-    Room { name: "proto", floor: 1, uses: These(&["xdr"]) },
-    Room { name: "idmap", floor: 1, uses: These(&["vfs", "ranges"]) },
-    Room { name: "cloak", floor: 1, uses: These(&["vfs", "ranges"]) },
-    Room { name: "conformance", floor: 1, uses: These(&["vfs"]) },
+    CrateRule { name: "keynote", floor: 1, uses: These(&["keys"]) },
+    CrateRule { name: "rpc", floor: 1, uses: These(&["xdr"]) },
+    CrateRule { name: "proto", floor: 1, uses: These(&["xdr"]) },
+    CrateRule { name: "idmap", floor: 1, uses: These(&["vfs", "ranges"]) },
+    CrateRule { name: "cloak", floor: 1, uses: These(&["vfs", "ranges"]) },
+    CrateRule { name: "conformance", floor: 1, uses: These(&["vfs"]) },
     // identity
-    Room { name: "credential", floor: 2, uses: These(&["rpc", "vfs", "xdr", "keys"]) },
-    Room { name: "grants", floor: 2, uses: These(&["vfs", "keys", "keynote"]) },
+    CrateRule { name: "credential", floor: 2, uses: These(&["rpc", "vfs", "xdr", "keys"]) },
+    CrateRule { name: "grants", floor: 2, uses: These(&["vfs", "keys", "keynote"]) },
     // rules
-    Room {
+    CrateRule {
         name: "export",
         floor: 3,
         uses: These(&["vfs", "ranges", "keys", "credential", "grants", "idmap", "cloak"]),
     },
-    Room { name: "state", floor: 3, uses: These(&["vfs", "proto", "credential"]) },
-    Room { name: "tls", floor: 3, uses: These(&["vfs", "credential", "keys"]) },
+    CrateRule { name: "state", floor: 3, uses: These(&["vfs", "proto", "credential"]) },
+    CrateRule { name: "tls", floor: 3, uses: These(&["vfs", "credential", "keys"]) },
     // coherence
-    Room { name: "coherence", floor: 4, uses: These(&["vfs", "credential", "export", "state"]) },
+    CrateRule {
+        name: "coherence",
+        floor: 4,
+        uses: These(&["vfs", "credential", "export", "state"]),
+    },
     // verbs: never a neighbour
-    Room { name: "store", floor: 5, uses: These(&["vfs", "keys", "keynote", "grants", "state"]) },
-    Room { name: "granting", floor: 5, uses: Below },
-    Room { name: "nfs3", floor: 5, uses: Below },
-    Room { name: "nfs4", floor: 5, uses: Below },
-    Room {
+    CrateRule {
+        name: "store",
+        floor: 5,
+        uses: These(&["vfs", "keys", "keynote", "grants", "state"]),
+    },
+    CrateRule { name: "granting", floor: 5, uses: Below },
+    CrateRule { name: "nfs3", floor: 5, uses: Below },
+    CrateRule { name: "nfs4", floor: 5, uses: Below },
+    CrateRule {
         name: "remote",
         floor: 5,
         uses: These(&["proto", "rpc", "xdr", "credential", "idmap", "vfs"]),
     },
-    Room { name: "backend", floor: 5, uses: These(&["vfs"]) },
-    Room { name: "cache", floor: 5, uses: These(&["vfs"]) },
-    Room { name: "fuse", floor: 5, uses: These(&["vfs"]) },
+    CrateRule { name: "backend", floor: 5, uses: These(&["vfs"]) },
+    CrateRule { name: "cache", floor: 5, uses: These(&["vfs"]) },
+    CrateRule { name: "fuse", floor: 5, uses: These(&["vfs"]) },
     // shells
-    Room { name: "server", floor: 6, uses: Below },
-    Room { name: "migrate", floor: 6, uses: Below },
-    Room { name: "bench", floor: 6, uses: Below },
+    CrateRule { name: "server", floor: 6, uses: Below },
+    CrateRule { name: "migrate", floor: 6, uses: Below },
+    CrateRule { name: "bench", floor: 6, uses: Below },
     // service
-    Room { name: "daemon", floor: 7, uses: Below },
-    Room { name: "perf", floor: 7, uses: Below },
+    CrateRule { name: "daemon", floor: 7, uses: Below },
+    CrateRule { name: "perf", floor: 7, uses: Below },
     // street
-    Room { name: "cli", floor: 8, uses: Below },
+    CrateRule { name: "cli", floor: 8, uses: Below },
 ];
 
 const TABLE: &str = "xtask/src/tidy/floors.rs";
@@ -91,29 +99,29 @@ pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
 
 fn check_crate(name: &str, manifest: &Text, findings: &mut Vec<Finding>) {
     let at = |line| (manifest.path.as_str(), line);
-    let Some(room) = room(name) else {
+    let Some(rule) = rule(name) else {
         let what = format!("crate `{name}` has no floor");
         findings.push(Finding::new(at(1), what, format!("give it a row in {TABLE}")));
         return;
     };
     for used in dependencies(&manifest.text) {
-        if !may_use(room, &used) {
+        if !may_use(rule, &used) {
             let line = line_of(&manifest.text, &format!("comity-{used}"));
-            let what = format!("`{name}` (floor {}) may not use `{used}`", room.floor);
+            let what = format!("`{name}` (floor {}) may not use `{used}`", rule.floor);
             let remedy = format!("turn the arrow round with a value; the floors are in {TABLE}");
             findings.push(Finding::new(at(line), what, remedy));
         }
     }
 }
 
-fn room(name: &str) -> Option<&'static Room> {
-    CRATES.iter().find(|room| room.name == name)
+fn rule(name: &str) -> Option<&'static CrateRule> {
+    CRATES.iter().find(|rule| rule.name == name)
 }
 
-fn may_use(user: &Room, used: &str) -> bool {
+fn may_use(user: &CrateRule, used: &str) -> bool {
     match user.uses {
         These(list) => list.contains(&used),
-        Below => room(used).is_some_and(|used| used.floor < user.floor),
+        Below => rule(used).is_some_and(|used| used.floor < user.floor),
     }
 }
 
@@ -149,7 +157,7 @@ mod tests {
         for user in CRATES {
             let These(list) = user.uses else { continue };
             for used in list {
-                let floor = room(used).expect(used).floor;
+                let floor = rule(used).expect(used).floor;
                 let part = (user.name, *used) == ("xdr", "xdr-derive");
                 assert!(floor < user.floor || part, "{} -> {used}", user.name);
             }
@@ -169,8 +177,8 @@ mod tests {
 
     #[test]
     fn neighbours_and_strangers_are_found() {
-        assert!(!may_use(room("nfs3").unwrap(), "backend"));
-        assert!(may_use(room("nfs3").unwrap(), "export"));
+        assert!(!may_use(rule("nfs3").unwrap(), "backend"));
+        assert!(may_use(rule("nfs3").unwrap(), "export"));
         let manifest = Text { path: "crates/attic/Cargo.toml".into(), text: String::new() };
         let mut findings = Vec::new();
         check_crate("attic", &manifest, &mut findings);

@@ -72,6 +72,19 @@ impl Default for MemoryOptions {
     }
 }
 
+impl MemoryOptions {
+    /// The default options, with a top directory that belongs to the user and group of this
+    /// process, as that of a new folder would.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self {
+            root_uid: Uid::new(rustix::process::geteuid().as_raw()),
+            root_gid: Gid::new(rustix::process::getegid().as_raw()),
+            ..Self::default()
+        }
+    }
+}
+
 /// A file system in memory. Its objects live as long as it does; a handle of another instance, or
 /// of an object that is gone, is [`Status::Stale`].
 #[derive(Debug)]

@@ -85,8 +85,8 @@ impl Options {
     }
 }
 
-/// Predicts two results on either's focal workload, where both hold the self-scaling benchmark;
-/// else there is nothing to say.
+/// Predicts each of two results on the focal workload of the other, if both hold the self-scaling
+/// benchmark; otherwise returns an empty text.
 ///
 /// # Errors
 /// A result cannot be read, or is damaged.

@@ -29,7 +29,8 @@ impl Cache {
     ) -> Result<Read<Disk>> {
         let judged = into.opened || self.may_read(cred, node)?;
         for _ in 0..READ_TRIES {
-            // Data that arrives below in between is laid over once more.
+            // Taken before the attributes: data that is sent to the file system below in between is
+            // then laid over twice instead of never.
             let waiting = self.waiting(node, offset, count);
             let waits = self.waits(node);
             let attr = self.attr(node)?;

@@ -79,7 +79,7 @@ impl Four {
         Self::try_on(stream, uid, name)
     }
 
-    /// The same on a connection that is there.
+    /// The same on an open connection.
     pub fn try_on(stream: impl Into<Line>, uid: u32, name: &str) -> Result<Self, Nfsstat4> {
         let stream = stream.into();
         let (recalled, probed, session) = (Vec::new(), false, Sessionid4::default());

@@ -50,8 +50,8 @@ impl Identity {
         Self::new(params.self_signed(&key).unwrap().der().clone(), &key)
     }
 
-    /// A key whose certificate `authority` has signed, for a host with this name; with the users
-    /// that it says (each an RPCAuthSys in DER) behind otherName entries of [`USER`].
+    /// A key whose certificate `authority` has signed, for a host with this name. The certificate
+    /// names the users (each an RPCAuthSys in DER) in otherName entries of [`USER`].
     pub fn signed(authority: &Authority, name: &str, users: &[&[u8]]) -> Self {
         let wrap = |tag: u8, content: &[u8]| [&[tag, content.len() as u8], content].concat();
         let user = |user: &&[u8]| wrap(0xa0, &[&wrap(6, USER), &*wrap(0xa0, user)].concat());

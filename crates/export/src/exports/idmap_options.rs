@@ -26,14 +26,14 @@ struct Ranges {
 
 /// `range_map_uid=`
 pub(super) fn map_users(draft: &mut Draft, value: &str) -> Result<(), String> {
-    let Draft { place, rooms, .. } = draft;
-    rooms.users.add(value, place, &mut rooms.doubts)
+    let Draft { place, idmap, .. } = draft;
+    idmap.users.add(value, place, &mut idmap.doubts)
 }
 
 /// `range_map_gid=`
 pub(super) fn map_groups(draft: &mut Draft, value: &str) -> Result<(), String> {
-    let Draft { place, rooms, .. } = draft;
-    rooms.groups.add(value, place, &mut rooms.doubts)
+    let Draft { place, idmap, .. } = draft;
+    idmap.groups.add(value, place, &mut idmap.doubts)
 }
 
 /// `map_default=`
@@ -49,12 +49,12 @@ pub(super) fn map_default(draft: &mut Draft, value: &str) -> Result<(), String> 
 
 /// `cloak_uid=`
 pub(super) fn cloak_users(draft: &mut Draft, value: &str) -> Result<(), String> {
-    draft.rooms.cloak(Owned::ByUser, value, &draft.place)
+    draft.idmap.cloak(Owned::ByUser, value, &draft.place)
 }
 
 /// `cloak_gid=`
 pub(super) fn cloak_groups(draft: &mut Draft, value: &str) -> Result<(), String> {
-    draft.rooms.cloak(Owned::ByGroup, value, &draft.place)
+    draft.idmap.cloak(Owned::ByGroup, value, &draft.place)
 }
 
 impl IdmapOptions {

@@ -65,7 +65,7 @@ pub(crate) fn terms(
         root_squash: true,
         all_squash: false,
         terms: Terms::default(),
-        rooms: IdmapOptions::default(),
+        idmap: IdmapOptions::default(),
         place: place.clone(),
     };
     let mut origin = RuleSource::new(place.clone());
@@ -81,13 +81,13 @@ pub(crate) fn terms(
             options.push((given.option.about, given.place.clone()));
         }
     }
-    let Draft { mut terms, rooms, root_squash, all_squash, .. } = draft;
+    let Draft { mut terms, idmap, root_squash, all_squash, .. } = draft;
     terms.rules.ids.squash = match (all_squash, root_squash) {
         (true, _) => Squash::All,
         (false, true) => Squash::Root,
         (false, false) => Squash::None,
     };
-    for (place, doubt) in rooms.finish(&mut terms.rules, &mut origin) {
+    for (place, doubt) in idmap.finish(&mut terms.rules, &mut origin) {
         diagnostics.warning(&place, doubt);
     }
     origin.options = options.into();

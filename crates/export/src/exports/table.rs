@@ -59,7 +59,7 @@ pub(crate) struct Draft {
     pub(crate) terms: Terms,
     pub(crate) root_squash: bool,
     pub(crate) all_squash: bool,
-    pub(crate) rooms: IdmapOptions,
+    pub(crate) idmap: IdmapOptions,
     /// The location of the option that is being read.
     pub(crate) place: Location,
 }

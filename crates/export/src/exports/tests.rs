@@ -349,14 +349,14 @@ fn rules() -> impl Strategy<Value = Rules> {
     let default =
         prop_oneof![Just(MapDefault::Squash), Just(MapDefault::Pass), Just(MapDefault::Deny)];
     let ids = (0..u32::MAX, 0..u32::MAX, default, map(), map());
-    let rooms = (cloak(), any::<bool>(), any::<bool>());
+    let cloaking = (cloak(), any::<bool>(), any::<bool>());
     let channels = proptest::sample::subsequence(ChannelKind::ALL.to_vec(), 1..=3);
     let channels =
         channels.prop_map(|kinds| kinds.into_iter().fold(Channels::NONE, Channels::with));
     let keys = prop_oneof![Just(KeyUse::AccountsOnly), Just(KeyUse::Preferred), Just(KeyUse::Only)];
     let flavors = (flavors, channels, keys);
-    (any::<(bool, bool, bool, bool)>(), squash, flavors, ids, rooms).prop_map(
-        |((read_only, sync, secure, readdirplus), squash, flavors, ids, rooms)| Rules {
+    (any::<(bool, bool, bool, bool)>(), squash, flavors, ids, cloaking).prop_map(
+        |((read_only, sync, secure, readdirplus), squash, flavors, ids, cloaking)| Rules {
             read_only,
             sync,
             secure,
@@ -372,9 +372,9 @@ fn rules() -> impl Strategy<Value = Rules> {
                 groups: ids.4,
                 ..Ids::default()
             },
-            cloak: rooms.0,
-            no_client_cache: rooms.1,
-            utf8_names: rooms.2,
+            cloak: cloaking.0,
+            no_client_cache: cloaking.1,
+            utf8_names: cloaking.2,
         },
     )
 }

@@ -5,15 +5,15 @@ use comity_vfs::{Result, Status};
 
 use super::{Node, View};
 
-/// Leave to change an object: it was seen to that the change stands against nothing that clients
-/// hold. Every verb of a [`View`] that changes an object takes one.
+/// Permission to change an object: no delegation, deny mode or reclaim of a client conflicts with
+/// the change. Every verb of a [`View`] that changes an object takes one.
 ///
 /// Only `comity-coherence` gives it, and tests do; `cargo xtask tidy` finds others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clearance(());
 
 impl Clearance {
-    /// Gives leave. It is for `comity-coherence` and for tests.
+    /// Permits a change. Only `comity-coherence` and tests may call it.
     #[must_use]
     pub const fn given() -> Self {
         Self(())

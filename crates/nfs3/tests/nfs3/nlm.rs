@@ -421,7 +421,8 @@ fn a_host_that_is_granted_nothing_more_keeps_its_locks() {
     assert_eq!((census.locks, census.opens), (1, 1));
 }
 
-/// The grant was lost, so it cancels what it has, and unlocks nothing.
+/// The message that granted the lock was lost, so the host cancels a lock that it has already, and
+/// does not unlock it.
 #[test]
 fn a_host_that_was_not_told_of_its_lock_and_cancels_has_none() {
     let (site, _grants, _grant) = granted_to_who_waited();

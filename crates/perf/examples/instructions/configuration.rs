@@ -7,7 +7,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use comity_bench::fixture_tree::CALLER;
 use comity_cloak::{Entry, Owned};
-use comity_export::{Client, Cloak, Export, ExportId, Exports, HandleKey, Ids, Plan, ROOMS, Rules};
+use comity_export::{
+    Client, Cloak, Export, ExportId, Exports, HandleKey, Ids, MAPS_AND_CLOAKS, Plan, Rules,
+};
 use comity_idmap::{IdMap, IdMapBuilder, Range, Rule};
 use comity_nfs3::Nfs3;
 use comity_perf::idmap_cost::{Configuration, FOREIGN, HIDDEN, foreign};
@@ -32,7 +34,10 @@ pub(crate) fn serving(
     configuration: Configuration,
     entries: u32,
 ) -> Result<Stack> {
-    ensure!(ROOMS != (configuration == Configuration::Van), "{configuration} is another build");
+    ensure!(
+        MAPS_AND_CLOAKS != (configuration == Configuration::Van),
+        "{configuration} is another build"
+    );
     let rules = rules(configuration, entries)?;
     let clients = vec![(Client::Everybody, Arc::new(rules))];
     let export = Export::new(EXPORT, PathBuf::from("/bench"), Arc::clone(fs), clients);

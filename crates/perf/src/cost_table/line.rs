@@ -5,7 +5,7 @@ use serde::Serialize;
 pub struct Line {
     /// The name of the measure.
     pub name: &'static str,
-    /// Of the figures.
+    /// The unit of the figures.
     pub unit: &'static str,
     /// The basis of the comparison: another server, or comity under other circumstances.
     pub base_name: &'static str,

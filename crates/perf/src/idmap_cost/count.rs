@@ -12,7 +12,7 @@ use crate::instructions::callgrind;
 /// The function whose instructions are counted.
 const COUNTED: &str = "--toggle-collect=*identity*counted*";
 
-/// Instructions by what was done.
+/// Instructions by case and part.
 pub(super) type Counts = BTreeMap<(Case, Part), u64>;
 
 /// Counts the instructions of each; as many at a time as there are processors.

@@ -9,15 +9,15 @@ pub struct Programs {
     #[arg(long, default_value = "target/release/examples/instructions")]
     program: PathBuf,
     /// Built without range maps and cloaks (`--no-default-features`).
-    #[arg(long, default_value = "target/release/examples/instructions-without-rooms")]
-    without_rooms: PathBuf,
+    #[arg(long, default_value = "target/release/examples/instructions-without-maps")]
+    without_maps: PathBuf,
 }
 
 impl Programs {
     /// The one that serves a case.
     pub(super) fn of(&self, case: &Case) -> &Path {
         match case.configuration {
-            Configuration::Van => &self.without_rooms,
+            Configuration::Van => &self.without_maps,
             _ => &self.program,
         }
     }

@@ -18,7 +18,7 @@ pub const VERSION: u32 = 3;
 /// Longest handle in bytes (NFS3_FHSIZE).
 pub const HANDLE_BYTES_MAX: u32 = 64;
 /// Longest name or path that is read at all, in bytes. RFC 1813 sets no bound: a name above the
-/// file system's is answered NAMETOOLONG, one above this is no call.
+/// file system's bound is answered NAMETOOLONG, and a call with one above this bound is garbage.
 pub const NAME_BYTES_MAX: u32 = 4096;
 /// Largest payload of READ and WRITE in bytes that is read at all.
 pub const DATA_BYTES_MAX: u32 = 1 << 20;

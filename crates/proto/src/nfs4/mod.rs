@@ -104,7 +104,7 @@ impl Stateid4 {
     pub const READ_BYPASS: Self = Self { seqid: u32::MAX, other: [0xff; 12] };
     /// The current stateid (4.1 and later).
     pub const CURRENT: Self = Self { seqid: 1, other: [0; 12] };
-    /// One that is good for nothing (4.1 and later).
+    /// A stateid that is always invalid (4.1 and later).
     pub const INVALID: Self = Self { seqid: u32::MAX, other: [0; 12] };
 }
 

@@ -41,7 +41,7 @@ pub(super) const ENTRY_NAME: Bitmap4 =
 /// The owner of an object whose owner has no number here: nobody.
 const NOBODY: u32 = 65_534;
 
-/// The attributes of an object that came.
+/// The attributes of an object that a reply has brought.
 #[derive(Debug, Default)]
 pub(super) struct KnownAttributes {
     file_type: Option<FileType>,

@@ -84,8 +84,8 @@ impl UnstableWrites {
         Ok(WriteTurn { writes: self, node: *node })
     }
 
-    /// Waits until so many bytes more may be kept. Returns the turn of committing a file if that is
-    /// what it takes.
+    /// Waits until so many more bytes may be kept. Returns the turn to commit a file if that has to
+    /// make room for them.
     ///
     /// # Errors
     /// [`Status::Interrupted`].

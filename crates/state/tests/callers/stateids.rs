@@ -74,7 +74,7 @@ fn all_are(attempts: &[(&str, Option<Error>)], expected: Error) {
     }
 }
 
-/// Tries everything as somebody; nothing changes by it, and no lease is renewed.
+/// Tries every operation as this caller, and checks that it changes no state and renews no lease.
 fn in_vain(caller: Caller, number: u8, expected: [Error; 2]) {
     let both = Person::both(engine).into_iter();
     for ((engine, person), expected) in both.zip(expected) {

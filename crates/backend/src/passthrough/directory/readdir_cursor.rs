@@ -175,13 +175,13 @@ fn seek_to(file: &File, cookie: u64) -> Result<()> {
     }
 }
 
-/// Reads once what the kernel gives; nothing is the end.
+/// Reads the entries that one system call returns; an empty batch is the end of the directory.
 pub(crate) fn read_batch(file: &File, batch: &mut Batch, room: &mut Vec<u8>) -> Result<()> {
     batch.clear();
     read_more(file, batch, room)
 }
 
-/// Adds what the kernel gives at once; nothing is the end.
+/// Adds the entries that one system call returns; none is the end of the directory.
 pub(crate) fn read_more(file: &File, batch: &mut Batch, room: &mut Vec<u8>) -> Result<()> {
     let before = batch.items.len();
     let room: &mut [MaybeUninit<u8>] = room.spare_capacity_mut();

@@ -253,8 +253,8 @@ impl Node {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// [`Node::hold`] for changes that may take long, like cutting a huge file: who waits for one
-    /// lets others take over meanwhile.
+    /// [`Node::hold`] for changes that may take long, like cutting a huge file: a thread that waits
+    /// for one leaves its event loop to another meanwhile.
     pub(crate) fn hold_patiently(&self) -> MutexGuard<'_, ()> {
         match self.changing.try_lock() {
             Ok(held) => held,

@@ -15,8 +15,8 @@ use crate::attributes;
 const PARENT: u32 = 1;
 
 impl Hunt {
-    /// Goes upward from every buried directory: nothing hidden is told of, and no path leads there.
-    /// Counts those directly below a hidden one.
+    /// Goes upward from every buried directory, and checks that no reply tells of a hidden object
+    /// and that no path leads to one. Counts the directories directly below a hidden one.
     pub(super) fn climb(&mut self) -> usize {
         let buried = self.twins.buried.clone();
         for one in &buried {

@@ -75,8 +75,8 @@ impl MountOptions {
         Ok(options)
     }
 
-    /// Adapts what was not said to the source. The ids of another machine need not be ours, so that
-    /// the kernel does not compare them; and what it keeps it shows to all users.
+    /// Adapts options that were not given to the source. The ids of another machine need not be
+    /// ours, so that the kernel does not compare them; and the kernel shows its cache to all users.
     pub(crate) fn adapt(&mut self, is_remote: bool) {
         if is_remote && !self.judge_given {
             self.fuse.kernel_judges = false;

@@ -92,8 +92,8 @@ pub const fn clear_new() -> Clearance {
     Clearance::given()
 }
 
-/// Clears the emptying of a file by the OPEN that was just granted: what stood against it was
-/// recalled then.
+/// Clears the emptying of a file by the OPEN that was just granted, which has recalled conflicting
+/// delegations.
 #[must_use]
 pub const fn clear_opened(_: &Opened) -> Clearance {
     Clearance::given()

@@ -7,7 +7,7 @@ use crate::act::Act;
 const STICKY: u32 = 0o1000;
 
 /// Judges whether the caller may do an act at all. It is asked before somebody's delegation is
-/// recalled for it: who may not touch a file must not be able to take it from others.
+/// recalled for it: a caller without rights to a file must not be able to take it from others.
 pub(crate) fn judge(view: &View<'_>, node: &Node, act: Act<'_>) -> Result<()> {
     if act != Act::Read && view.rules().read_only {
         return Err(Status::RoFs);

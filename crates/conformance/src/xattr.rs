@@ -115,7 +115,8 @@ fn a_change_changes_the_ctime(f: &Fixture<'_>) -> Check {
     same(after.mtime, before.mtime)
 }
 
-/// As on Linux: who copies a tree with all attributes asks everything in it for them.
+/// As on Linux: a program that copies a tree with all attributes asks for those of every object in
+/// it.
 fn special_files_have_none(f: &Fixture<'_>) -> Check {
     let made = f.fs.mknod(&f.owner, &f.top, name("p")?, Special::Fifo, &mode(0o644))?;
     let fifo = made.value.handle;

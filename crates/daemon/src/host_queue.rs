@@ -26,8 +26,8 @@ struct Queue {
 }
 
 impl HostQueue {
-    /// Does something that waits for `host`, sooner or later: what is for one host that does not
-    /// answer is not in the way of what is for others.
+    /// Does something that waits for `host`, sooner or later. Work for a host that does not answer
+    /// is not in the way of work for others.
     pub(crate) fn run(&self, host: IpAddr, work: impl FnOnce() + Send + 'static) {
         let mut queue = self.queue();
         queue.waiting.push_back((host, Box::new(work)));

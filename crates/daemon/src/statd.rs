@@ -14,7 +14,7 @@ use comity_rpc::{Dispatcher, Program};
 use comity_server::{Datagrams, RemoteCall};
 use comity_xdr::{Encoder, Opaque};
 
-/// Hosts that are told at the same time. Most answer at once; who is gone costs a few seconds.
+/// Hosts that are told at the same time. Most answer at once; one that is gone costs a few seconds.
 const TELLERS: usize = 8;
 
 /// Pause before a host that could not be notified is tried again.

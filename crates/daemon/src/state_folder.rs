@@ -1,8 +1,9 @@
 //! The state folder: its lock, the key of the handles, and a key for TLS.
 //!
 //! `handle.key` holds 16 random bytes. Clients keep handles over a restart of the server, so the
-//! key must survive it; who knows it can make up handles, so nobody else may read it. `tls.key` and
-//! `tls.crt` are made if no others are named; clients may trust that certificate, so both stay.
+//! key must survive it. Anybody who knows it can make up handles, so nobody else may read it.
+//! `tls.key` and `tls.crt` are made if no others are named; clients may trust that certificate, so
+//! both stay.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, Permissions};

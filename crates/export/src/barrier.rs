@@ -15,8 +15,9 @@ impl Barrier {
         Self { fs, first, second }
     }
 
-    /// Waits until all that was done to the objects before is on stable storage. One that somebody
-    /// else has removed meanwhile is no failure: what was done is done, and its end is stable too.
+    /// Waits until all that was done to the objects before is on stable storage. An object that
+    /// somebody else has removed meanwhile is no failure: its changes were made, and its removal is
+    /// stable too.
     ///
     /// # Errors
     /// [`comity_vfs::Status`] if the medium failed or is not there: nothing may be promised then.

@@ -58,7 +58,7 @@ pub(crate) struct Domain {
 /// as an error, too.
 pub(crate) type Domains = HashMap<String, Option<Domain>>;
 
-/// Reads all domains; what is wrong is told.
+/// Reads all domains, and reports mistakes.
 pub(crate) fn read(tables: Vec<DomainTable>, reader: &mut Reader<'_>) -> Domains {
     let mut domains = Domains::new();
     let mut places: HashMap<String, Location> = HashMap::new();

@@ -57,8 +57,8 @@ impl Known {
 }
 
 impl HostCache {
-    /// HostCache of a plan that follows another: what was known is still good for a while, so that
-    /// peers that were let in do not wait, and is looked up again when they come.
+    /// The cache of a plan that follows another. Known names are still good for a while, so that
+    /// peers that were let in do not wait, and are looked up again when they come.
     pub(crate) fn new(resolver: Arc<dyn Resolver>, old: Option<&Self>) -> Self {
         let known = old.map(|old| old.0.table().still_known()).unwrap_or_default();
         let table = Mutex::new(Table { known, ..Table::default() });

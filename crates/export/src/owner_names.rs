@@ -51,7 +51,7 @@ impl fmt::Display for Side {
     }
 }
 
-/// Reads all names of a domain; what is wrong is told.
+/// Reads all names of a domain, and reports mistakes.
 pub(crate) fn read(table: &OwnersTable, reader: &mut Reader<'_>) -> Option<Owners> {
     let mut owners = match OwnersBuilder::new(table.domain.get_ref()) {
         Ok(owners) => owners,

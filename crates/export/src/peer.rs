@@ -104,8 +104,8 @@ impl RpcPeer {
         self.channel.identity().and_then(|identity| identity.key.principal().copied())
     }
 
-    /// Returns whether it may begin TLS now. After a call that was admitted it may not: what was
-    /// begun in clear would go on under another identity.
+    /// Returns whether it may begin TLS now. After an admitted call it may not: work begun in clear
+    /// would go on under another identity.
     pub(crate) fn may_start_tls(&self) -> bool {
         let is_fresh = self.admitted.load(Ordering::Relaxed) == 0;
         self.offers_tls && is_fresh && !self.channel.is_tls()

@@ -49,8 +49,8 @@ pub const PLACES_MAX: usize = 65_536;
 /// Most bytes of a line of an accounts file.
 pub const ACCOUNT_LINE_BYTES_MAX: usize = 16 << 10;
 
-/// Most objects to which ways are found for one key; what else it was granted is reached by its
-/// handle, or below one of these.
+/// Most objects to which ways are found for one key. It reaches other granted objects by their
+/// handles, or below one of these.
 pub const WAYS_OBJECTS_MAX: usize = 4_096;
 
 /// Time in which the way to what was granted holds after it was found out.

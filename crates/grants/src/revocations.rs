@@ -22,8 +22,8 @@ pub enum Revoked {
     },
 }
 
-/// All that was revoked, and until when it must be remembered: what a revoked credential gave ends
-/// by itself at its expiry.
+/// All that was revoked, and until when it must be remembered: the rights of a revoked credential
+/// end by themselves at its expiry.
 #[derive(Debug, Clone, Default)]
 pub struct Revocations(HashMap<Revoked, Moment>);
 

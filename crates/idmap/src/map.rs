@@ -230,8 +230,8 @@ impl IdMap {
         &self.rules
     }
 
-    /// Ids that are a server id of some rule, but as a client id are in no range: who bears one and
-    /// passes unchanged becomes the same as those whom the rule leads there.
+    /// Ids that are a server id of some rule, but as a client id are in no range. A user with such
+    /// an id who passes unchanged becomes the same as those whom the rule leads there.
     #[must_use]
     pub fn passed_into(&self) -> Option<(Range, u32)> {
         let mut wire = Builder::new();

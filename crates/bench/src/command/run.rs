@@ -73,7 +73,7 @@ struct Options {
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     output: Option<PathBuf>,
 
-    /// Go on with the result in --output: what it holds is not measured again
+    /// Go on with the result in --output; its measurements are not repeated
     #[arg(long, requires = "output")]
     resume: bool,
 
@@ -107,7 +107,7 @@ struct Options {
     #[arg(long, value_name = "VERSION", default_value_t, value_parser = Version::parse)]
     vers: Version,
 
-    /// Call servers as this user [default: who runs the program]
+    /// Call servers as this user [default: the user who runs the program]
     #[arg(long, value_name = "UID", requires = "gid")]
     uid: Option<u32>,
 

@@ -14,8 +14,8 @@ use hdrhistogram::Histogram;
 const OVERTIME: u32 = 2;
 
 /// Calls that are made when they are due, whether or not those before have been answered. Latencies
-/// count from when a call was due: what a slow answer made others wait is in them, which a closed
-/// loop leaves out (coordinated omission).
+/// count from when a call was due. They contain the waits that a slow answer causes for later
+/// calls, which a closed loop leaves out (coordinated omission).
 #[derive(Debug, Clone, Copy)]
 pub struct OpenLoad {
     /// Calls a second in the mean; the gaps between them are exponential, as of many clients.

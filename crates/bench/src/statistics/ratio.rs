@@ -19,8 +19,8 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Of two lists whose samples with the same number belong together; what one has more is left
-    /// out. Nothing where there is no pair of positive numbers.
+    /// Of two lists whose samples with the same number belong together; surplus samples of one list
+    /// are left out. Nothing where there is no pair of positive numbers.
     #[must_use]
     pub fn of(measured: &[f64], base: &[f64]) -> Option<Self> {
         let pairs = measured.iter().zip(base).filter(|(a, b)| **a > 0.0 && **b > 0.0);

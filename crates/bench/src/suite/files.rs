@@ -5,7 +5,7 @@ use comity_remote::file::{Entry, Metadata};
 /// The operations on files that workloads are made of, as one worker sees one target.
 ///
 /// Paths are relative to the target's top, with `/` between names. Errors carry an error number
-/// wherever the target gave one; who calls adds the path.
+/// wherever the target gave one; the caller adds the path.
 pub trait Files: Send {
     /// Makes a directory.
     ///

@@ -1,4 +1,4 @@
-//! Attributes and rights: what is known is used as long as it is true.
+//! Attributes and rights: known ones are used as long as they are true.
 
 use std::sync::atomic::Ordering;
 

@@ -91,8 +91,8 @@ impl OpenFiles for Cache {
         }
     }
 
-    /// A lock is a meeting point: what others have written before is seen after it, and what was
-    /// written under it is there for others when it is given back.
+    /// Programs meet at a lock: its holder sees data that others have written before, and others
+    /// see the holder's data when the lock is given back.
     fn lock(&self, wanted: &LockRequest) -> Result<LockOutcome> {
         let files = self.below()?;
         // Nobody else reads or writes a delegated file.

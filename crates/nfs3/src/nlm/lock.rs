@@ -56,7 +56,7 @@ fn claim(
             Nlm4Stats::Blocked
         }
         Ok(Err(refusal)) => denied(&refusal),
-        // No notice comes when a program lets go: who waits is to ask again.
+        // No notice comes when a program lets go: a host that waits has to ask again.
         Err(_) if request_kind == LockRequestKind::Blocking => Nlm4Stats::DeniedGracePeriod,
         Err(Taken::Later) => Nlm4Stats::DeniedNolocks,
         Err(_) => Nlm4Stats::Denied,

@@ -39,7 +39,7 @@ pub(super) fn test(nlm: &Nlm, request: &Request<'_>, reply: &mut Encoder) -> Res
     Ok(answered)
 }
 
-/// A program on the server has the bytes; who it is, is no host's business.
+/// A program on the server has the bytes. Hosts are not told which one.
 fn program(range: ByteRange) -> LockRefusal {
     let (client, owner) = (ClientId(0), Box::default());
     LockRefusal::Denied { range, kind: LockType::Write, client, owner }

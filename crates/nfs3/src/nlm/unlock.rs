@@ -1,5 +1,5 @@
-//! UNLOCK: what the owner holds of a range is free; what is not held is free, too. It fails where
-//! it would make one range too many.
+//! UNLOCK: frees the bytes that the owner holds of a range; bytes that it does not hold are no
+//! error. It fails where it would make one range too many.
 
 use comity_proto::nlm::Nlm4Unlockargs;
 use comity_xdr::Encoder;

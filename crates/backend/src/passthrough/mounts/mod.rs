@@ -209,8 +209,8 @@ impl Mounts {
     }
 }
 
-/// The top directory of a mount. By its path another may be reached by now: who may write above it
-/// can put a link in the way.
+/// The top directory of a mount. Its path may lead to another directory by now: a user who may
+/// write above it can put a link in the way.
 fn root_of(entry: &MountEntry) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = open(&entry.point, flags, Mode::empty())?;

@@ -1,5 +1,8 @@
 //! Attributes that are known, and whether they may still be taken for true.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use comity_vfs::{Attr, Disk, FileType, Handle};
 use quick_cache::sync::Cache;
 
@@ -9,32 +12,65 @@ use crate::options::AttributeTimes;
 /// Attributes by object. Times are in milliseconds of any clock that does not go back.
 pub(crate) struct AttributeCache {
     known: Cache<Handle, KnownAttributes>,
+    /// Held while what is known is replaced.
+    turn: Mutex<()>,
+    numbers: AtomicU64,
     times: AttributeTimes,
 }
+
+/// When a call was begun: an answer tells of this moment or a later one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Asked(u64);
 
 #[derive(Debug, Clone, Copy)]
 struct KnownAttributes {
     attr: Attr<Disk>,
     /// When they were fetched; `None` if they must be fetched again.
     fetched: Option<u64>,
+    /// Answers to what was asked before this moment may be older.
+    asked: Asked,
     /// The time for which they are taken for true.
     life: u64,
-    /// Counts changes of a directory by others: names found before one are not true any longer.
+    /// Number of the last change of a directory by others: names found before it are not true any
+    /// longer.
     generation: u64,
-    /// Counts changes through this cache: an answer that was on its way meanwhile may be older.
+    /// Number of the last change through this cache: an answer that was on its way meanwhile may
+    /// be older.
     own: u64,
 }
 
 /// A moment in the life of a directory, to which an answer belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
-    generation: u64,
-    own: u64,
+    /// Moves with changes by others.
+    pub(crate) generation: u64,
+    /// Moves with changes through this cache.
+    pub(crate) own: u64,
 }
 
 impl AttributeCache {
     pub(crate) fn new(times: AttributeTimes) -> Self {
-        Self { known: Cache::new(ATTRIBUTES_MAX), times }
+        let (turn, numbers) = (Mutex::default(), AtomicU64::new(1));
+        Self { known: Cache::new(ATTRIBUTES_MAX), turn, numbers, times }
+    }
+
+    /// The moment of a call that is begun now.
+    pub(crate) fn ask(&self) -> Asked {
+        Asked(self.next())
+    }
+
+    /// A number greater than all before.
+    fn next(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether an answer may be older than what is known.
+    pub(crate) fn is_late(&self, node: &Handle, asked: Asked) -> bool {
+        self.known.get(node).is_some_and(|known| asked < known.asked)
     }
 
     /// The attributes, if they are true at this moment: a delegation makes them so.
@@ -49,61 +85,101 @@ impl AttributeCache {
         self.known.get(node).map(|known| known.attr)
     }
 
-    /// Notes attributes that were fetched. While an object is delegated nobody else changes it.
-    pub(crate) fn note(&self, node: &Handle, attr: Attr<Disk>, now: u64, delegated: bool) {
-        let (least, most) = self.times_of(attr.file_type);
+    /// Notes attributes that were fetched, unless the answer may be older than what is known;
+    /// returns whether it did. While an object is delegated nobody else changes it.
+    pub(crate) fn note(
+        &self,
+        node: &Handle,
+        attr: Attr<Disk>,
+        asked: Asked,
+        (now, delegated): (u64, bool),
+    ) -> bool {
+        let _turn = self.turn();
+        let is_late = self.is_late(node, asked);
+        if !is_late {
+            self.put(node, attr, asked, (now, delegated));
+        }
+        !is_late
+    }
+
+    fn put(
+        &self,
+        node: &Handle,
+        attr: Attr<Disk>,
+        asked: Asked,
+        (now, delegated): (u64, bool),
+    ) -> KnownAttributes {
         let known = self.known.get(node);
         let same = known.filter(|known| delegated || known.attr.change == attr.change);
-        let life = match same {
+        let generation = same.map_or_else(|| self.next(), |same| same.generation);
+        let life = self.life(same, attr.file_type, now);
+        let own = known.map_or(0, |known| known.own);
+        let new = KnownAttributes { attr, fetched: Some(now), asked, life, generation, own };
+        self.known.insert(*node, new);
+        new
+    }
+
+    /// The time for which attributes are true that were `same` before.
+    fn life(&self, same: Option<KnownAttributes>, file_type: FileType, now: u64) -> u64 {
+        let (least, most) = self.times_of(file_type);
+        let Some(known) = same else { return least };
+        match known.fetched {
             // Asked again after they were too old: nothing has happened for so long.
-            Some(known)
-                if known.fetched.is_some_and(|then| now.saturating_sub(then) >= known.life) =>
-            {
+            Some(then) if now.saturating_sub(then) >= known.life => {
                 known.life.saturating_mul(2).clamp(least, most)
             }
-            Some(known) => known.life,
-            None => least,
-        };
-        let generation = known.map_or(0, |known| known.generation) + u64::from(same.is_none());
-        let (fetched, own) = (Some(now), known.map_or(0, |known| known.own));
-        self.known.insert(*node, KnownAttributes { attr, fetched, life, generation, own });
+            _ => known.life,
+        }
     }
 
     /// Notes a change that was made through this cache. If nothing came between, names stay true.
     pub(crate) fn note_own(
         &self,
         node: &Handle,
-        before: Option<u64>,
-        after: Option<Attr<Disk>>,
+        (before, after): (Option<u64>, Option<Attr<Disk>>),
+        asked: Asked,
         now: u64,
     ) {
-        let Some(after) = after else { return self.expire(node) };
+        let _turn = self.turn();
         let known = self.known.get(node);
-        match known.filter(|known| before == Some(known.attr.change)) {
-            Some(known) => {
-                let fetched = Some(now);
-                let own = known.own + 1;
-                self.known.insert(*node, KnownAttributes { attr: after, fetched, own, ..known });
+        let Some(after) = after else {
+            return self.put_expired(node, known);
+        };
+        let follows = known.filter(|known| before == Some(known.attr.change));
+        let own = self.next();
+        let new = match follows {
+            Some(known) => KnownAttributes { attr: after, fetched: Some(now), ..known },
+            // Another answer has come first: nobody can tell which one is older.
+            None if known.is_some_and(|known| asked < known.asked) => {
+                return self.put_expired(node, known);
             }
             None => {
-                self.note(node, after, now, false);
-                self.disown(node);
+                let put = self.put(node, after, asked, (now, false));
+                KnownAttributes { generation: self.next(), ..put }
             }
-        }
+        };
+        self.known.insert(*node, KnownAttributes { own, asked: self.ask(), ..new });
     }
 
     /// The names of a directory, or the verdicts about an object, are not true any longer.
     pub(crate) fn disown(&self, node: &Handle) {
+        let _turn = self.turn();
         if let Some(known) = self.known.get(node) {
-            let generation = known.generation + 1;
+            let generation = self.next();
             self.known.insert(*node, KnownAttributes { generation, ..known });
         }
     }
 
     /// The attributes must be fetched before they are used again.
     pub(crate) fn expire(&self, node: &Handle) {
-        if let Some(known) = self.known.get(node) {
-            self.known.insert(*node, KnownAttributes { fetched: None, ..known });
+        let _turn = self.turn();
+        self.put_expired(node, self.known.get(node));
+    }
+
+    fn put_expired(&self, node: &Handle, known: Option<KnownAttributes>) {
+        if let Some(known) = known {
+            let (own, asked) = (self.next(), self.ask());
+            self.known.insert(*node, KnownAttributes { fetched: None, own, asked, ..known });
         }
     }
 
@@ -114,7 +190,7 @@ impl AttributeCache {
         Moment { generation, own }
     }
 
-    /// The number of times that others have changed an object, or its rights were changed.
+    /// The number of the last change of an object by others, or of its rights.
     pub(crate) fn generation(&self, dir: &Handle) -> u64 {
         self.known.get(dir).map_or(0, |known| known.generation)
     }
@@ -156,19 +232,27 @@ mod tests {
         Handle::new(b"node").unwrap()
     }
 
+    fn note(cache: &AttributeCache, change: u64, now: u64, delegated: bool) {
+        assert!(cache.note(&node(), attr(change), cache.ask(), (now, delegated)));
+    }
+
+    fn note_own(cache: &AttributeCache, before: u64, after: u64) {
+        cache.note_own(&node(), (Some(before), Some(attr(after))), cache.ask(), 0);
+    }
+
     #[test]
     fn attributes_are_true_for_a_time_that_doubles_while_nothing_changes() {
         let cache = AttributeCache::new(AttributeTimes { file: (10, 40), dir: (0, 0) });
-        cache.note(&node(), attr(1), 100, false);
+        note(&cache, 1, 100, false);
         assert!(cache.get(&node(), 109, false).is_some());
         assert!(cache.get(&node(), 110, false).is_none());
         assert!(cache.get(&node(), 110, true).is_some(), "a delegated file");
         for (now, life) in [(110, 20), (130, 40), (170, 40)] {
-            cache.note(&node(), attr(1), now, false);
+            note(&cache, 1, now, false);
             assert!(cache.get(&node(), now + life - 1, false).is_some());
             assert!(cache.get(&node(), now + life, false).is_none());
         }
-        cache.note(&node(), attr(2), 300, false);
+        note(&cache, 2, 300, false);
         assert!(cache.get(&node(), 310, false).is_none(), "a change makes it short again");
         cache.expire(&node());
         assert!(cache.get(&node(), 300, true).is_none());
@@ -178,18 +262,41 @@ mod tests {
     #[test]
     fn names_outlive_own_changes_and_not_those_of_others() {
         let cache = AttributeCache::new(AttributeTimes::default());
-        cache.note(&node(), attr(1), 0, false);
+        note(&cache, 1, 0, false);
         let first = cache.generation(&node());
-        cache.note_own(&node(), Some(1), Some(attr(2)), 0);
+        note_own(&cache, 1, 2);
         assert_eq!(cache.generation(&node()), first);
-        cache.note(&node(), attr(2), 0, false);
+        note(&cache, 2, 0, false);
         assert_eq!(cache.generation(&node()), first);
-        cache.note_own(&node(), Some(3), Some(attr(4)), 0);
+        note_own(&cache, 3, 4);
         assert!(cache.generation(&node()) > first, "another's change came between 2 and 3");
         let second = cache.generation(&node());
-        cache.note(&node(), attr(5), 0, true);
+        note(&cache, 5, 0, true);
         assert_eq!(cache.generation(&node()), second, "delegated");
-        cache.note(&node(), attr(6), 0, false);
+        note(&cache, 6, 0, false);
         assert!(cache.generation(&node()) > second);
+    }
+
+    #[test]
+    fn an_older_answer_never_replaces_a_newer_one() {
+        let cache = AttributeCache::new(AttributeTimes::default());
+        let (first, second) = (cache.ask(), cache.ask());
+        assert!(cache.note(&node(), attr(2), second, (0, false)));
+        assert!(!cache.note(&node(), attr(1), first, (0, false)));
+        assert_eq!(cache.last(&node()).unwrap().change, 2);
+        let meanwhile = cache.ask();
+        note_own(&cache, 2, 3);
+        assert!(!cache.note(&node(), attr(2), meanwhile, (0, true)));
+        assert_eq!(cache.get(&node(), 0, false).unwrap().change, 3);
+    }
+
+    #[test]
+    fn of_two_changes_whose_answers_cross_none_is_taken_for_the_last() {
+        let cache = AttributeCache::new(AttributeTimes::default());
+        note(&cache, 1, 0, false);
+        let (own, later) = (cache.ask(), cache.ask());
+        assert!(cache.note(&node(), attr(3), later, (0, false)));
+        cache.note_own(&node(), (Some(1), Some(attr(2))), own, 0);
+        assert!(cache.get(&node(), 0, true).is_none(), "it is asked for again");
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use comity_vfs::{Access, Attr, Change, Cred, Disk, Handle, Result, Status};
 
 use super::Cache;
+use crate::attribute_cache::Asked;
 use crate::counters::count;
 use crate::page_store::FileVersion;
 use crate::verdict_cache::CallerId;
@@ -28,9 +29,10 @@ impl Cache {
     }
 
     pub(super) fn fetch_attr(&self, node: &Handle) -> Result<Attr<Disk>> {
+        let asked = self.attributes.ask();
         match self.fs.getattr(node) {
             Ok(attr) => {
-                self.note(node, attr);
+                self.note(node, attr, asked);
                 Ok(attr)
             }
             Err(status) => self.offline(node, status),
@@ -48,13 +50,14 @@ impl Cache {
         self.options.offline && matches!(status, Status::Io | Status::Delay)
     }
 
-    /// Notes attributes that came with an answer.
-    pub(super) fn note(&self, node: &Handle, attr: Attr<Disk>) {
+    /// Notes attributes that came with an answer, unless it may be older than what is known;
+    /// returns whether it did.
+    pub(super) fn note(&self, node: &Handle, attr: Attr<Disk>, asked: Asked) -> bool {
         let delegated = self.is_delegated(node);
-        if delegated {
+        if delegated && !self.attributes.is_late(node, asked) {
             self.carry(node, &attr);
         }
-        self.attributes.note(node, attr, self.now(), delegated);
+        self.attributes.note(node, attr, asked, (self.now(), delegated))
     }
 
     /// A delegated file has another change attribute, which nobody else has made: of a rename, or
@@ -67,10 +70,25 @@ impl Cache {
         }
     }
 
+    /// Makes a change of an object and notes it. One that fails may have been made all the same.
+    pub(super) fn change(
+        &self,
+        node: &Handle,
+        work: impl FnOnce() -> Result<Change<Disk>>,
+    ) -> Result<Change<Disk>> {
+        let asked = self.attributes.ask();
+        let change = work();
+        match &change {
+            Ok(change) => self.note_own(node, change, asked),
+            Err(_) => self.attributes.expire(node),
+        }
+        change
+    }
+
     /// Notes a change of an object that was made through this cache.
-    pub(super) fn note_own(&self, node: &Handle, change: &Change<Disk>) {
+    pub(super) fn note_own(&self, node: &Handle, change: &Change<Disk>, asked: Asked) {
         let before = change.before.map(|attr| attr.change);
-        self.attributes.note_own(node, before, change.after, self.now());
+        self.attributes.note_own(node, (before, change.after), asked, self.now());
     }
 
     /// The caller's rights among `wanted`, and the attributes of the file system below.
@@ -88,6 +106,7 @@ impl Cache {
             }
             self.counters.spared.fetch_sub(1, Ordering::Relaxed);
         }
+        let asked = self.attributes.ask();
         // Once asked, all rights cost no more than one.
         let (granted, attr) = match self.fs.access(cred, node, Access::ALL) {
             Err(status) if self.is_offline(status) => {
@@ -97,9 +116,10 @@ impl Cache {
             }
             verdict => verdict?,
         };
-        self.note(node, attr);
-        let generation = self.attributes.generation(node);
-        self.verdicts.note(caller, node, (Access::ALL, granted), generation);
+        if self.note(node, attr, asked) {
+            let generation = self.attributes.generation(node);
+            self.verdicts.note(caller, node, (Access::ALL, granted), generation);
+        }
         Ok((granted & wanted, attr))
     }
 

@@ -117,10 +117,11 @@ impl Cache {
         while (bytes.len() - before) < (end - range.start) as usize {
             let at = range.start + (bytes.len() - before) as u64;
             let mut into = ReadInto { opened, ..ReadInto::new(bytes) };
+            let asked = self.attributes.ask();
             let read = self.fs.read(cred, node, at, (end - at) as u32, &mut into)?;
             let other = read.attr.filter(|after| after.change != attr.change);
             if let Some(after) = other {
-                self.note(node, after);
+                self.note(node, after, asked);
                 return Ok(false);
             }
             if read.data.length() == 0 {
@@ -147,7 +148,13 @@ impl Cache {
     ) -> Result<Written<Disk>> {
         let delegated = self.is_delegated(node);
         let known = self.attributes.last(node);
-        let written = write()?;
+        let asked = self.attributes.ask();
+        let written = write().inspect_err(|_| {
+            // It may have been done all the same.
+            self.store
+                .drop_pages(&self.file(node), &(offset..offset.saturating_add(data.len() as u64)));
+            self.attributes.expire(node);
+        })?;
         let data = data.get(..written.value as usize).unwrap_or(data);
         let (file, change) = (self.file(node), written.change);
         let before = match change.before {
@@ -166,7 +173,7 @@ impl Cache {
             Some(epoch) => self.store.overwrite(&file, epoch, offset, data),
             None => self.store.drop_pages(&file, &(offset..offset + data.len() as u64)),
         }
-        self.attributes.note_own(node, before, change.after, self.now());
+        self.attributes.note_own(node, (before, change.after), asked, self.now());
         Ok(written)
     }
 }

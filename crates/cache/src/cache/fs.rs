@@ -112,7 +112,7 @@ impl Fs for Cache {
         how: &Create<Disk>,
     ) -> Result<Made<Disk>> {
         self.flush_cut(cred, (dir, name), how);
-        self.note_made(cred, (dir, name), self.fs.create(cred, dir, name, how))
+        self.make(cred, (dir, name), || self.fs.create(cred, dir, name, how))
     }
 
     fn mkdir(
@@ -122,7 +122,7 @@ impl Fs for Cache {
         name: Name<'_>,
         set: &SetAttr<Disk>,
     ) -> Result<Made<Disk>> {
-        self.note_made(cred, (dir, name), self.fs.mkdir(cred, dir, name, set))
+        self.make(cred, (dir, name), || self.fs.mkdir(cred, dir, name, set))
     }
 
     fn symlink(
@@ -133,7 +133,7 @@ impl Fs for Cache {
         target: &[u8],
         set: &SetAttr<Disk>,
     ) -> Result<Made<Disk>> {
-        self.note_made(cred, (dir, name), self.fs.symlink(cred, dir, name, target, set))
+        self.make(cred, (dir, name), || self.fs.symlink(cred, dir, name, target, set))
     }
 
     fn mknod(
@@ -144,20 +144,16 @@ impl Fs for Cache {
         special: Special,
         set: &SetAttr<Disk>,
     ) -> Result<Made<Disk>> {
-        self.note_made(cred, (dir, name), self.fs.mknod(cred, dir, name, special, set))
+        self.make(cred, (dir, name), || self.fs.mknod(cred, dir, name, special, set))
     }
 
     fn remove(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>> {
         self.flush_name(cred, (dir, name));
-        let change = self.fs.remove(cred, dir, name)?;
-        self.note_removed(cred, (dir, name), &change);
-        Ok(change)
+        self.take_away(cred, (dir, name), || self.fs.remove(cred, dir, name))
     }
 
     fn rmdir(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>> {
-        let change = self.fs.rmdir(cred, dir, name)?;
-        self.note_removed(cred, (dir, name), &change);
-        Ok(change)
+        self.take_away(cred, (dir, name), || self.fs.rmdir(cred, dir, name))
     }
 
     fn rename(
@@ -167,8 +163,9 @@ impl Fs for Cache {
         target: (&Handle, Name<'_>),
     ) -> Result<(Change<Disk>, Change<Disk>)> {
         self.flush_name(cred, target);
+        let asked = self.attributes.ask();
         let changes = self.fs.rename(cred, source, target)?;
-        self.note_renamed(cred, source, target, &changes);
+        self.note_renamed(cred, (source, target), &changes, asked);
         Ok(changes)
     }
 
@@ -179,11 +176,12 @@ impl Fs for Cache {
         dir: &Handle,
         name: Name<'_>,
     ) -> Result<Changed<Attr<Disk>, Disk>> {
-        let linked = self.fs.link(cred, node, dir, name)?;
-        let value = Node { handle: *node, attr: linked.value };
-        let made = Changed { value, change: linked.change };
-        self.note_made(cred, (dir, name), Ok(made))?;
-        Ok(linked)
+        let made = self.make(cred, (dir, name), || {
+            let linked = self.fs.link(cred, node, dir, name)?;
+            let value = Node { handle: *node, attr: linked.value };
+            Ok(Changed { value, change: linked.change })
+        })?;
+        Ok(Changed { value: made.value.attr, change: made.change })
     }
 
     fn readdir(
@@ -194,10 +192,11 @@ impl Fs for Cache {
         wanted: Listed,
         visit: &mut dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()>,
     ) -> Result<Attr<Disk>> {
+        let begun = (self.attributes.ask(), self.attributes.moment(dir));
         let attr = self.fs.readdir(cred, dir, cookie, wanted, &mut |entry| {
-            visit(&self.note_listed(cred, dir, entry))
+            visit(&self.note_listed(cred, dir, entry, begun))
         })?;
-        self.note(dir, attr);
+        self.note(dir, attr, begun.0);
         Ok(attr)
     }
 
@@ -212,8 +211,7 @@ impl Fs for Cache {
         kind: AclKind,
         acl: Option<&Acl<Disk>>,
     ) -> Result<Change<Disk>> {
-        let change = self.fs.setacl(cred, node, kind, acl)?;
-        self.note_own(node, &change);
+        let change = self.change(node, || self.fs.setacl(cred, node, kind, acl))?;
         self.attributes.disown(node);
         Ok(change)
     }
@@ -230,8 +228,7 @@ impl Fs for Cache {
         value: Option<&[u8]>,
         mode: XattrMode,
     ) -> Result<Change<Disk>> {
-        let change = self.fs.setxattr(cred, node, name, value, mode)?;
-        self.note_own(node, &change);
+        let change = self.change(node, || self.fs.setxattr(cred, node, name, value, mode))?;
         self.attributes.disown(node);
         Ok(change)
     }
@@ -253,9 +250,7 @@ impl Fs for Cache {
         length: u64,
     ) -> Result<Change<Disk>> {
         self.flush(node)?;
-        let change = self.fs.allocate(cred, node, offset, length)?;
-        self.note_own(node, &change);
-        Ok(change)
+        self.change(node, || self.fs.allocate(cred, node, offset, length))
     }
 
     fn deallocate(
@@ -348,11 +343,12 @@ impl Cache {
         node: &Handle,
         work: impl FnOnce() -> Result<Changed<T, Disk>>,
     ) -> Result<Changed<T, Disk>> {
+        let asked = self.attributes.ask();
         let changed = work();
         // One that failed may have been done all the same.
         self.store.evict(&self.file(node));
         let change = changed.as_ref().map_or(Change::UNKNOWN, |changed| changed.change);
-        self.note_own(node, &change);
+        self.note_own(node, &change, asked);
         changed
     }
 
@@ -370,7 +366,19 @@ impl Cache {
         // A time or a length that is set is not to be changed by data that was written before.
         self.flush(node)?;
         let known = self.attributes.last(node).map(|attr| attr.change);
-        let change = self.fs.setattr(cred, node, set, guard)?;
+        let change = self.change(node, || {
+            let change = self.fs.setattr(cred, node, set, guard);
+            self.carry_cut(node, change.as_ref().unwrap_or(&Change::UNKNOWN), set);
+            change
+        })?;
+        let seen = seen.filter(|_| change.before.map(|attr| attr.change) == known);
+        let before = change.before.map(|attr| seen.unwrap_or_else(|| self.shown(node, attr)));
+        self.attributes.disown(node);
+        Ok(Change { before, ..change })
+    }
+
+    /// The pages of a file follow a change of its attributes.
+    fn carry_cut(&self, node: &Handle, change: &Change<Disk>, set: &SetAttr<Disk>) {
         match (change.before, change.after) {
             (Some(before), Some(after)) => {
                 let after = super::attributes::version(&after);
@@ -379,10 +387,5 @@ impl Cache {
             _ if set.size.is_some() => _ = self.store.evict(&self.file(node)),
             _ => {}
         }
-        let seen = seen.filter(|_| change.before.map(|attr| attr.change) == known);
-        let before = change.before.map(|attr| seen.unwrap_or_else(|| self.shown(node, attr)));
-        self.note_own(node, &change);
-        self.attributes.disown(node);
-        Ok(Change { before, ..change })
     }
 }

@@ -5,6 +5,7 @@ use comity_vfs::{
 };
 
 use super::Cache;
+use crate::attribute_cache::{Asked, Moment};
 use crate::counters::count;
 use crate::verdict_cache::CallerId;
 
@@ -50,21 +51,21 @@ impl Cache {
     }
 
     fn find_below(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Entry<Disk>> {
-        let moment = self.attributes.moment(dir);
+        let (asked, moment) = (self.attributes.ask(), self.attributes.moment(dir));
         let found = self.fs.lookup(cred, dir, name);
         let node = match &found {
             Ok(entry) => Some(entry.node.handle),
             Err(Status::NoEnt) => None,
             Err(status) => return self.find_offline(cred, (dir, name), *status),
         };
+        let mut is_told = false;
         if let Ok(entry) = &found {
-            self.note(&entry.node.handle, entry.node.attr);
-            if let Some(attr) = entry.dir {
-                self.note(dir, attr);
-            }
+            self.note(&entry.node.handle, entry.node.attr, asked);
+            is_told = entry.dir.is_some_and(|attr| self.note(dir, attr, asked));
         }
-        // An answer from before a change of ours says nothing of what is there now.
-        let is_current = node.is_some() || self.attributes.moment(dir) == moment;
+        // An answer from before a change says nothing of what is there now.
+        let now = self.attributes.moment(dir);
+        let is_current = now.own == moment.own && (is_told || now.generation == moment.generation);
         if is_current && self.attributes.last(dir).is_some() {
             self.note_name(cred, (dir, name), node);
         }
@@ -96,39 +97,43 @@ impl Cache {
         self.names.note(caller, place, generation, node);
     }
 
-    /// Notes an object that was made through this cache.
-    pub(super) fn note_made(
+    /// Makes an object and notes it.
+    pub(super) fn make(
         &self,
         cred: &Cred<Disk>,
         (dir, name): (&Handle, Name<'_>),
-        made: Result<Made<Disk>>,
+        work: impl FnOnce() -> Result<Made<Disk>>,
     ) -> Result<Made<Disk>> {
-        let made = made?;
+        let asked = self.attributes.ask();
+        let made = work()?;
         self.names.forget((dir, name));
-        self.note_own(dir, &made.change);
-        self.note(&made.value.handle, made.value.attr);
+        self.note_own(dir, &made.change, asked);
+        self.note(&made.value.handle, made.value.attr, asked);
         self.note_name(cred, (dir, name), Some(made.value.handle));
         let node = made.value;
         let attr = self.shown(&node.handle, node.attr);
         Ok(Made { value: Node { attr, ..node }, ..made })
     }
 
-    /// Notes a name that was removed through this cache.
-    pub(super) fn note_removed(
+    /// Removes a name and notes that.
+    pub(super) fn take_away(
         &self,
         cred: &Cred<Disk>,
         (dir, name): (&Handle, Name<'_>),
-        change: &Change<Disk>,
-    ) {
+        work: impl FnOnce() -> Result<Change<Disk>>,
+    ) -> Result<Change<Disk>> {
+        let asked = self.attributes.ask();
+        let change = work()?;
         if let Some(node) = self.known_node(cred, (dir, name)) {
             // It has a link less, or is gone.
             self.attributes.expire(&node);
         }
         self.names.forget((dir, name));
-        self.note_own(dir, change);
+        self.note_own(dir, &change, asked);
         if self.attributes.last(dir).is_some() {
             self.note_name(cred, (dir, name), None);
         }
+        Ok(change)
     }
 
     /// The object of a name as far as it is known, true or not.
@@ -144,9 +149,9 @@ impl Cache {
     pub(super) fn note_renamed(
         &self,
         cred: &Cred<Disk>,
-        source: (&Handle, Name<'_>),
-        target: (&Handle, Name<'_>),
+        (source, target): ((&Handle, Name<'_>), (&Handle, Name<'_>)),
         (from, to): &(Change<Disk>, Change<Disk>),
+        asked: Asked,
     ) {
         let moved = self.known_node(cred, source);
         for node in [moved, self.known_node(cred, target)].into_iter().flatten() {
@@ -154,9 +159,9 @@ impl Cache {
         }
         self.names.forget(source);
         self.names.forget(target);
-        self.note_own(source.0, from);
+        self.note_own(source.0, from, asked);
         if source.0 != target.0 {
-            self.note_own(target.0, to);
+            self.note_own(target.0, to, asked);
         }
         self.note_name(cred, source, None);
         if moved.is_some() {
@@ -170,10 +175,12 @@ impl Cache {
         cred: &Cred<Disk>,
         dir: &Handle,
         entry: &Listing<'a, Disk>,
+        (asked, moment): (Asked, Moment),
     ) -> Listing<'a, Disk> {
         let Some(node) = entry.node else { return *entry };
-        self.note(&node.handle, node.attr);
-        if self.attributes.last(dir).is_some() {
+        self.note(&node.handle, node.attr, asked);
+        let is_current = self.attributes.moment(dir) == moment;
+        if is_current && self.attributes.last(dir).is_some() {
             self.note_name(cred, (dir, entry.name), Some(node.handle));
         }
         let attr = self.shown(&node.handle, node.attr);
@@ -191,8 +198,9 @@ impl Cache {
         {
             return Ok((target, attr));
         }
+        let asked = self.attributes.ask();
         let (target, attr) = self.fs.readlink(cred, node)?;
-        self.note(node, attr);
+        self.note(node, attr, asked);
         self.links.insert(*node, (attr.change, target.clone()));
         Ok((target, attr))
     }

@@ -10,6 +10,7 @@ use comity_vfs::{
 };
 
 use super::Cache;
+use crate::attribute_cache::Asked;
 use crate::verdict_cache::CallerId;
 
 impl Cache {
@@ -27,11 +28,16 @@ impl Cache {
     }
 
     /// Notes what an open has told: attributes that are true, and rights that were granted.
-    fn note_opened(&self, cred: &Cred<Disk>, opened: OpenedFile, access: OpenAccess) -> OpenedFile {
+    fn note_opened(
+        &self,
+        cred: &Cred<Disk>,
+        (opened, asked): (OpenedFile, Asked),
+        access: OpenAccess,
+    ) -> OpenedFile {
         let node = opened.handle;
         let waits = self.waits(&node);
         if let Some(attr) = opened.attr {
-            self.note(&node, attr);
+            self.note(&node, attr, asked);
         }
         let rights = [(access.reads(), Access::READ), (access.writes(), Access::MODIFY)];
         let generation = self.attributes.generation(&node);
@@ -45,9 +51,10 @@ impl Cache {
 
 impl OpenFiles for Cache {
     fn open(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> Result<OpenedFile> {
+        let asked = self.attributes.ask();
         let opened = self.below()?.open(cred, node, access)?;
         self.remember(&opened);
-        Ok(self.note_opened(cred, opened, access))
+        Ok(self.note_opened(cred, (opened, asked), access))
     }
 
     fn open_name(
@@ -60,11 +67,12 @@ impl OpenFiles for Cache {
         if let Some(how) = create {
             self.flush_cut(cred, place, how);
         }
+        let asked = self.attributes.ask();
         let opened = self.below()?.open_name(cred, place, access, create)?;
         self.remember(&opened.value);
-        self.note_own(place.0, &opened.change);
+        self.note_own(place.0, &opened.change, asked);
         self.names.forget(place);
-        let value = self.note_opened(cred, opened.value, access);
+        let value = self.note_opened(cred, (opened.value, asked), access);
         Ok(Changed { value, ..opened })
     }
 

@@ -251,9 +251,10 @@ impl Cache {
             let _turn = file.turn();
             self.send_all(node, &file)?;
         }
+        let asked = self.attributes.ask();
         let attr = self.fs.commit(node)?;
         if let Some(attr) = attr {
-            self.note(node, attr);
+            self.note(node, attr, asked);
         }
         self.note_done(node, record, attr.map_or(0, |attr| attr.change));
         Ok(attr.map(|attr| self.shown(node, attr)))

@@ -25,6 +25,10 @@ pub(in super::super) struct Below {
     pub(in super::super) delegates: AtomicBool,
     /// True if answers do not tell what a change did to attributes.
     pub(in super::super) silent: AtomicBool,
+    /// Held by a test to keep answers with attributes on their way.
+    pub(in super::super) answers: Mutex<()>,
+    /// Calls for attributes that have been answered, or are on their way back.
+    pub(in super::super) answered: AtomicU64,
     delegated: Mutex<HashSet<Handle>>,
     events: Mutex<Vec<OpenEvent>>,
     opens: AtomicU64,
@@ -51,6 +55,8 @@ impl Below {
             metrics,
             delegates: AtomicBool::new(false),
             silent: AtomicBool::new(false),
+            answers: Mutex::default(),
+            answered: AtomicU64::new(0),
             delegated: Mutex::default(),
             events: Mutex::default(),
             opens: AtomicU64::new(0),
@@ -82,6 +88,12 @@ impl Below {
     pub(in super::super) fn revoke(&self, node: &Handle) {
         self.delegated.lock().unwrap().remove(node);
         self.events.lock().unwrap().push(OpenEvent::DelegationLost { node: *node });
+    }
+
+    fn pass_on<T>(&self, answer: T) -> T {
+        self.answered.fetch_add(1, Ordering::SeqCst);
+        drop(self.answers.lock().unwrap());
+        answer
     }
 
     fn told(&self, change: Change<Disk>) -> Change<Disk> {
@@ -167,7 +179,8 @@ impl Fs for Below {
     }
 
     fn getattr(&self, node: &Handle) -> Result<Attr<Disk>> {
-        self.fs.getattr(node)
+        let attr = self.fs.getattr(node);
+        self.pass_on(attr)
     }
 
     fn setattr(
@@ -190,7 +203,8 @@ impl Fs for Below {
     }
 
     fn lookup(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Entry<Disk>> {
-        self.fs.lookup(cred, dir, name)
+        let found = self.fs.lookup(cred, dir, name);
+        self.pass_on(found)
     }
 
     fn parent(&self, cred: &Cred<Disk>, dir: &Handle) -> Result<Node<Disk>> {

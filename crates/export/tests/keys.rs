@@ -440,7 +440,7 @@ fn a_move_onto_a_file_needs_the_right_to_delete_there() {
     site.grant(&poor, "xc");
     let (view, at_full) = site.bob_at(&full).unwrap();
     let (_, at_poor) = site.bob_at(&poor).unwrap();
-    let onto = |new: &[u8]| view.rename(CLEAR, (&at_full, b"own"), (&at_poor, new)).map(drop);
+    let onto = |new: &[u8]| view.rename(NAMES, (&at_full, b"own"), (&at_poor, new)).map(drop);
     assert_eq!(onto(b"victim"), Err(Status::Acces));
     assert!(site.fs.getattr(&victim).is_ok_and(|attr| attr.links == 1));
     assert_eq!(onto(b"free"), Ok(()));
@@ -458,13 +458,13 @@ fn a_name_whose_object_was_not_granted_cannot_be_removed_replaced_or_emptied() {
     let (view, dir_of_bob) = site.bob_at(&dir).unwrap();
     let dir_of_bob = &dir_of_bob;
     assert_eq!(names(&view, dir_of_bob), ["own"]);
-    assert_eq!(view.remove(CLEAR, dir_of_bob, b"file").unwrap_err(), Status::NoEnt);
-    assert_eq!(view.rmdir(CLEAR, dir_of_bob, b"sub").unwrap_err(), Status::NoEnt);
-    let renamed = |from, to| view.rename(CLEAR, (dir_of_bob, from), (dir_of_bob, to)).unwrap_err();
+    assert_eq!(view.remove(NAMES, dir_of_bob, b"file").unwrap_err(), Status::NoEnt);
+    assert_eq!(view.rmdir(NAMES, dir_of_bob, b"sub").unwrap_err(), Status::NoEnt);
+    let renamed = |from, to| view.rename(NAMES, (dir_of_bob, from), (dir_of_bob, to)).unwrap_err();
     assert_eq!(renamed(b"file", b"mine"), Status::NoEnt);
     assert_eq!(renamed(b"own", b"file"), Status::Exist);
     let empty = SetAttr { size: Some(0), ..SetAttr::default() };
-    let made = view.create(CLEAR, dir_of_bob, b"file", &Create::Unchecked(empty));
+    let made = view.create(NAMES, dir_of_bob, b"file", &Create::Unchecked(empty));
     assert_eq!(made.unwrap_err(), Status::Exist);
     assert!(["file", "sub", "own"].iter().all(|name| site.is_there(&dir, name)));
     assert_eq!(site.fs.getattr(&file).unwrap().size, 4);

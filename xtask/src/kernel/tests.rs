@@ -4,6 +4,7 @@ mod bench;
 mod build;
 mod clients;
 mod copies;
+mod directories;
 mod durable;
 mod fsx;
 mod git;
@@ -116,6 +117,7 @@ const CORE: &[&str] = &[
     "clients-4.0",
     "clients-4.1",
     "copies",
+    "directories-7.2",
     "fsx-4.2",
     "fsx-kill",
     "fsx-nconnect",
@@ -201,6 +203,7 @@ pub(super) const ALL: &[Test] = &[
     hosts::TEST,
     hosts::TEST.on("hosts-6.12", Kernel::Linux6_12),
     clients::TEST.over("", "4.2").on("clients-7.2", Kernel::Linux7_2),
+    directories::TEST,
     tls::ALL[0],
     tls::ALL[1],
     tls::ALL[2],

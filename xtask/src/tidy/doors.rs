@@ -27,8 +27,10 @@ fn check_clearances(source: &Source, findings: &mut Vec<Finding>) {
     if source.path.starts_with("crates/coherence/") {
         return;
     }
-    for line in calls_in(source, ("Clearance", "given")) {
-        let what = "`Clearance::given` is called here";
+    let given = [("Clearance", "given"), ("DirectoryClearance", "given")];
+    let given = given.into_iter().chain([("DirectoryClearance", "during")]);
+    for line in given.flat_map(|call| calls_in(source, call)) {
+        let what = "a clearance is given here";
         let remedy = "take the clearance from `comity-coherence`, which looks at what clients hold";
         findings.push(Finding::new((source.path.as_str(), line), what, remedy));
     }

@@ -8,7 +8,9 @@ use crate::export_spec::{ClientSpec, Escaped, ExportSpec, Fsid, Settings, Terms}
 use comity_cloak::{Cloak, Entry, Mask, Owned, Sign};
 use comity_idmap::{IdMap, IdMapBuilder, Ids, MapDefault, Range, Rule, Squash};
 
-use crate::{Channels, Client, KeyUse, Location, RuleSource, Rules, Severity, limits};
+use crate::{
+    Channels, Client, DirectoryDelegations, KeyUse, Location, RuleSource, Rules, Severity, limits,
+};
 
 fn parse(text: &[u8]) -> (Vec<ExportSpec>, Vec<crate::Diagnostic>) {
     let mut diagnostics = Diagnostics::default();
@@ -236,6 +238,7 @@ fn every_option_of_the_table_is_what_the_table_says() {
             ("range_map_uid" | "range_map_gid", _) => "=1-9:11-19",
             ("cloak_uid" | "cloak_gid", _) => "=1-9:+070",
             ("map_default", _) => "=deny",
+            ("dir_delegations", _) => "=sole-writer",
             _ => "=none",
         };
         let text = format!("/a h({}{value})", option.name);
@@ -349,7 +352,9 @@ fn rules() -> impl Strategy<Value = Rules> {
     let default =
         prop_oneof![Just(MapDefault::Squash), Just(MapDefault::Pass), Just(MapDefault::Deny)];
     let ids = (0..u32::MAX, 0..u32::MAX, default, map(), map());
-    let cloaking = (cloak(), any::<bool>(), any::<bool>());
+    let directories = proptest::sample::select(vec!["never", "sole-writer", "always:sole-writer"])
+        .prop_map(|value| DirectoryDelegations::parse(value).unwrap());
+    let cloaking = (cloak(), any::<bool>(), any::<bool>(), directories);
     let channels = proptest::sample::subsequence(ChannelKind::ALL.to_vec(), 1..=3);
     let channels =
         channels.prop_map(|kinds| kinds.into_iter().fold(Channels::NONE, Channels::with));
@@ -375,6 +380,7 @@ fn rules() -> impl Strategy<Value = Rules> {
             cloak: cloaking.0,
             no_client_cache: cloaking.1,
             utf8_names: cloaking.2,
+            dir_delegations: cloaking.3,
         },
     )
 }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use comity_export::{ExportRequest, HandleKey, Plan, Source, Sources, load};
+use comity_export::{
+    Client, DirectoryDelegations, DirectoryGrants, Export, ExportId, ExportRequest, HandleKey,
+    KeyUse, Plan, Rules, Source, Sources, load,
+};
 use comity_proto::nfs4::callback::operation as cb;
 use comity_proto::nfs4::{
     Bitmap4, Component4, Create4args, Createhow4, Createtype4, Fattr4, GetDirDelegation4args,
@@ -319,6 +322,21 @@ fn no_directory_is_delegated_where_others_may_write_or_users_may_see_different_n
         ",dir_delegations=always:sole-writer,cloak_uid=1-2:+000",
     ] {
         Site::of(options).is_refused(NoDirectory::Export);
+    }
+}
+
+#[test]
+fn no_directory_is_delegated_where_keys_hold_rights() {
+    let fs = memory();
+    let dir_delegations =
+        DirectoryDelegations { grants: DirectoryGrants::Always, sole_writer: true };
+    for (key_use, granted) in [(KeyUse::AccountsOnly, true), (KeyUse::Preferred, false)] {
+        let rules = Rules { secure: false, key_use, dir_delegations, ..Rules::default() };
+        let clients = vec![(Client::Everybody, Arc::new(rules))];
+        let export = Export::new(ExportId(1), "/srv/pub".into(), Arc::clone(&fs), clients);
+        let world = World::of(Plan::new(HandleKey::new([7; 16]), vec![Arc::new(export)]));
+        let mut holder = client(&world, 2, b"holder");
+        assert_eq!(ask(&world, &mut holder, TOP).unwrap().is_some(), granted, "{key_use:?}");
     }
 }
 

@@ -78,10 +78,10 @@ pub(crate) enum Command {
     /// Show the clients of a running server and their opens, locks and delegations
     ///
     /// Prints one line for each NFSv4 client and for each NFSv3 host that holds locks: its age, the
-    /// time since its last call, the number of its sessions, opens, locks and delegations, and the
-    /// clients it waits for. With CLIENT, prints each of them with its file and age, and the copies
-    /// that the server makes for this client. A file is shown by its export and its fileid; `find
-    /// EXPORT -xdev -inum FILEID` finds its name.
+    /// time since its last call, the number of its sessions, opens, locks, and delegations of files
+    /// and of directories, and the clients it waits for. With CLIENT, prints each of them with its
+    /// file and age, and the copies that the server makes for this client. A file is shown by its
+    /// export and its fileid; `find EXPORT -xdev -inum FILEID` finds its name.
     ///
     /// A client is "new" until it has confirmed who it is, "expired" when it was silent for longer
     /// than its lease (it keeps what nobody else needs), "revoked" while it has not acknowledged

@@ -7,8 +7,8 @@ use comity_vfs::{Result, Status};
 
 use crate::act::Act;
 use crate::names::ChangesDirectories;
-use crate::patience::Patience;
 use crate::rights::judge;
+use crate::wait_for_clients::WaitForClients;
 
 /// A caller whose operation meets what others hold.
 #[derive(Clone, Copy)]
@@ -20,7 +20,7 @@ pub struct Asker<'a> {
     /// The client whose own delegations do not stand against the operation, if it is known.
     pub client: Option<&'a Client>,
     /// Waits for clients that give a directory back; none if the operation cannot wait.
-    pub patience: Option<&'a dyn Patience>,
+    pub patience: Option<&'a dyn WaitForClients>,
 }
 
 /// The answer to an operation under a stateid: by whom the stateid is shown, if it is of anybody's

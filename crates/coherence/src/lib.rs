@@ -21,8 +21,8 @@ mod clock;
 mod host;
 mod names;
 mod newest;
-mod patience;
 mod rights;
+mod wait_for_clients;
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub use comity_export::{Clearance, DirectoryClearance};
 pub use host::{HostCall, Hosts, host_name};
 pub use names::ChangesDirectories;
 pub use newest::Newest;
-pub use patience::Patience;
+pub use wait_for_clients::WaitForClients;
 
 /// Lets calls to clients go out and a moment pass, while other threads serve what this one would;
 /// returns whether there was anybody to wait for.

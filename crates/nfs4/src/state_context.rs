@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use comity_coherence::{Clock, Patience, Settle};
+use comity_coherence::{Clock, Settle, WaitForClients};
 use comity_credential::{AuthStat, CredentialRef, Flavor};
 use comity_export::RpcPeer;
 use comity_proto::nfs4::{ClientOwner4, Stateid4};
@@ -65,7 +65,7 @@ impl Memory {
     }
 }
 
-impl Patience for Memory {
+impl WaitForClients for Memory {
     fn wait_for_clients(&self, now: Duration, moment: Duration) -> bool {
         Self::wait_for_clients(self, now, moment)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_coherence::{
-    Asker, ChangesDirectories, Checked, DirectoryClearance, Patience, check_io,
+    Asker, ChangesDirectories, Checked, DirectoryClearance, WaitForClients, check_io,
 };
 use comity_export::{Node, View};
 use comity_proto::nfs4::{Nfsstat4, Stateid4};
@@ -196,7 +196,7 @@ impl Compound<'_> {
     /// operation.
     pub(crate) fn asker<'c>(&'c self, bearer: Option<&'c Client>) -> Asker<'c> {
         let client = self.client().map(Arc::as_ref).or(bearer);
-        let patience = Some(self.nfs.memory() as &dyn Patience);
+        let patience = Some(self.nfs.memory() as &dyn WaitForClients);
         Asker { engine: self.engine(), now: self.now(), client, patience }
     }
 

@@ -216,7 +216,7 @@ fn each_second(
     Ok((stop, thread::Builder::new().name(name.into()).spawn(work)?))
 }
 
-/// Hands copies to who makes them.
+/// Hands copies to the threads that make them.
 fn copying(copier: &Arc<Copier>) -> Arc<comity_nfs4::Copier> {
     let copier = Arc::clone(copier);
     Arc::new(move |copying| copier.take(copying))

@@ -569,7 +569,7 @@ impl<'a> View<'a> {
 }
 
 impl View<'_> {
-    /// The attributes shown to who is known by a key, or may not cache directories.
+    /// The attributes shown to a caller who is known by a key, or may not cache directories.
     #[cold]
     fn shown_otherwise(&self, attr: &Attr<Disk>) -> Attr<Wire> {
         let (uid, gid) = self.rules().ids.shown(self.resolved.caller(), attr);

@@ -205,7 +205,7 @@ impl IdMap {
         (!self.is_empty()).then(|| self.recent.kept().clone())
     }
 
-    /// The same without the rule, for who has what was asked lately at hand.
+    /// The same without the rule, for a caller with a cache of its last questions.
     #[inline(always)]
     pub(crate) fn shown(&self, recent: &SharedCache, disk: u32) -> Option<u32> {
         recent.get_or(disk, move || match self.to_wire(disk) {

@@ -41,6 +41,6 @@ pub enum Res {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct SmStatRes {
     pub res: Res,
-    /// The state of who answers.
+    /// The state of the host that answers.
     pub state: i32,
 }

@@ -65,8 +65,8 @@ impl MemoryBudget {
 }
 
 impl Account {
-    /// Takes `bytes`, if the address then has no more than is left. So one that takes all it
-    /// can gets half, and each of several the same part, of which one is left for who comes next
+    /// Takes `bytes`, if the address then has no more than is left. So one that takes all it can
+    /// gets half, and each of several the same part, of which one is left for the next one
     /// (Choudhury and Hahne: dynamic queue length thresholds, IEEE/ACM ToN 1998).
     pub(crate) fn charge(self: &Arc<Self>, bytes: usize) -> Option<Charge> {
         let used = self.budget.used.fetch_add(bytes, Ordering::Relaxed) + bytes;

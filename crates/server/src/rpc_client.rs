@@ -1,4 +1,4 @@
-//! Calls to programs of other hosts, one at a time, for who can wait.
+//! Calls to programs of other hosts, one at a time, for threads that can wait.
 
 use std::fmt;
 use std::io::{self, Read, Write};

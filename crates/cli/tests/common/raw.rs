@@ -66,7 +66,7 @@ impl Raw {
         status(&results).map(|()| taken(&results[4..]).to_vec())
     }
 
-    /// EXPORT or DUMP: pairs of a path and for whom, or of who and what.
+    /// EXPORT or DUMP: pairs of a path and its clients, or of a host and a path.
     pub fn pairs(&mut self, procedure: u32) -> Vec<(String, String)> {
         let results = self.call(MOUNT, procedure, &[]);
         let (mut rest, mut pairs) = (&results[..], Vec::new());

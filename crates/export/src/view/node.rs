@@ -57,7 +57,7 @@ impl View<'_> {
         Ok(self.attr_out(attr))
     }
 
-    /// The same for who goes on with the object.
+    /// The same for a caller that goes on with the object.
     ///
     /// # Errors
     /// [`Status`]; [`Status::Stale`] if the caller may not know of it.

@@ -13,7 +13,7 @@ use comity_xdr::{Decoder, Encoder, Opaque};
 use super::owner::HostOwner;
 use super::take;
 
-/// Takes locks for who waits for them.
+/// Takes locks for the hosts that wait for them.
 pub struct Grants {
     engine: Arc<Engine>,
     exports: Arc<Exports>,

@@ -24,7 +24,7 @@ def ranges(one, two, path):
 
 
 def handing_over(clients, path, seconds_max):
-    """A lock goes to who waits for it, soon after it is free, in the order in which they came."""
+    """A free lock goes to a waiting program soon, in the order in which they came."""
     one, two, three = clients
     fds = [client.open(path, RDWR) for client in clients]
     one.lock(fds[0])

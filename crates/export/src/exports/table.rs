@@ -162,9 +162,8 @@ pub(crate) const OPTIONS: &[Choice] = &[
         "nohide",
         |draft, _| set(&mut draft.terms.settings.is_unhidden, true),
         "honoured if the export above it has `crossmnt` or there is none above it; else refused, \
-         for \
-         then nothing leads from the one into the other. What is seen from above is served under \
-         the rules of the export above",
+         for then nothing leads from the one into the other. The part seen from the export above \
+         is served under the rules of that export",
     ),
     flag(
         "crossmnt",

@@ -16,8 +16,8 @@ type Pair = [AtomicU64; 2];
 #[derive(Clone, Default)]
 pub struct LookupCache(Arc<OnceLock<SharedCache>>);
 
-/// The same for a caller that asks again and again. Shared by all threads: a question and its answer
-/// are one word, so nobody reads half of another's. Cheap to clone.
+/// The same for a caller that asks again and again. Shared by all threads: a question and its
+/// answer are one word, so nobody reads half of another's. Cheap to clone.
 #[derive(Clone)]
 pub struct SharedCache(Arc<[Pair; PAIRS]>);
 

@@ -31,8 +31,8 @@ struct KnownAttributes {
     asked: Asked,
     /// The time for which they are taken for true.
     life: u64,
-    /// Number of the last change of a directory by others: names found before it are not true any
-    /// longer.
+    /// Number of the last change of a directory by others: names that were found before it may be
+    /// wrong.
     generation: u64,
     /// Number of the last change through this cache: an answer that was on its way meanwhile may
     /// be older.

@@ -22,7 +22,7 @@ pub(crate) const OBJECTS_MAX: usize = 16_384;
 pub(crate) const DESCRIPTORS_MAX: usize = 256;
 
 /// Tries to read pages of one change attribute from a file that others change all the time, before
-/// what was read last is passed on without being cached.
+/// the pages read last are passed on without being cached.
 pub(crate) const READ_TRIES: usize = 3;
 
 /// Failures of the cache disk in a row after which it is not used any longer.

@@ -164,7 +164,7 @@ fn reader(path: &Path) -> Receiver<File> {
     opened
 }
 
-/// Opens the file as a client that is delegated it, if it may be.
+/// Opens the file as a client that gets a delegation of it if possible.
 fn delegated(server: &Running, path: &Path, name: &str) -> (Four, Opened) {
     let mut client = Four::connect(server.port, NOBODY, name);
     let file = client.open(path, share::BOTH | share::WANT_WRITE_DELEG).unwrap();

@@ -178,7 +178,7 @@ impl Hosts {
         self.check_denied(address, object, act)?;
         let is_delegated = self.engine.has_delegations();
         let clearance = self.asker().clear(object, act)?;
-        // A READ leaves nothing that could be written over.
+        // A READ changes nothing, so no delegation has to be settled first.
         if act == Act::Read || !is_delegated {
             return Ok(clearance);
         }

@@ -124,8 +124,8 @@ fn a_handle_of_another_length_opens_nothing_else(f: &Fixture<'_>) -> Check {
     opens_nothing_else(f, &[file.bytes(), &[0]].concat(), fileid)
 }
 
-/// Checks that forged bytes are refused. Some may say nothing about the object, so that it is
-/// found.
+/// Checks that forged bytes are refused, or name the object `fileid`: a backend may ignore some
+/// bytes of a handle.
 fn opens_nothing_else(f: &Fixture<'_>, bytes: &[u8], fileid: u64) -> Check {
     match Handle::new(bytes).and_then(|handle| f.attr(&handle)) {
         Ok(attr) => same(attr.fileid, fileid),

@@ -1,4 +1,4 @@
-//! Credentials come in, and go.
+//! Submission of credentials, and giving them up.
 
 use std::sync::Arc;
 

@@ -69,7 +69,7 @@ fn end(reply: &mut Encoder, view: &View<'_>, status: Nfsstat3, body: &impl Encod
     Answer::new(Done { status: status as u32, export: Some(view.export_id().0) })
 }
 
-/// Results that have been promised to nobody yet.
+/// Results that are sent once their barrier is done.
 struct DeferredReply {
     done: Done,
     barrier: Box<Barrier>,

@@ -43,7 +43,7 @@ pub enum Request {
     },
     /// Asks for a page of clients.
     Clients {
-        /// The last one that was told before.
+        /// The last client of the page before.
         after: Option<String>,
     },
     /// Asks for a client and a page of its states.

@@ -461,7 +461,7 @@ pub struct Space {
 pub struct Entry<S: IdDomain> {
     /// The object.
     pub node: Node<S>,
-    /// The directory's attributes, if they were to be had.
+    /// The directory's attributes, if they could be read.
     pub dir: Option<Attr<S>>,
 }
 

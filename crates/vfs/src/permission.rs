@@ -196,8 +196,8 @@ pub fn mode_after_chown<S: IdDomain>(cred: &Cred<S>, attr: &Attr<S>) -> Mode {
     if attr.file_type == FileType::Directory { attr.mode } else { drop_set_ids(cred, attr) }
 }
 
-/// The mode that a chmod to `mode` gives an object of group `gid`: who is no member cannot set its
-/// set-group-id bit.
+/// The mode that a chmod to `mode` gives an object of group `gid`: a caller who is no member of the
+/// group cannot set its set-group-id bit.
 #[must_use]
 pub fn mode_after_chmod<S: IdDomain>(cred: &Cred<S>, gid: Gid<S>, mode: Mode) -> Mode {
     if cred.is_root() || cred.is_member(gid) {

@@ -148,8 +148,7 @@ impl fmt::Display for Parameters {
 impl ParameterKind {
     /// Checks that a text is a value of this kind.
     ///
-    /// # Errors
-    /// It is not; what one looks like.
+    /// # Errors The text is no such value; the error shows the form of one.
     pub fn check(self, text: &str) -> Result<()> {
         match self {
             Self::Count => count(text).map(drop),

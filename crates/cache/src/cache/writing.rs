@@ -243,7 +243,7 @@ impl Cache {
         self.commit_below(node)
     }
 
-    /// The same, and the journal is not enough.
+    /// Commits data at the file system below; a copy in the journal is not enough.
     pub(super) fn commit_below(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         let file = self.dirty.get(node);
         let record = file.as_ref().map_or(0, |file| file.lock().record);

@@ -69,7 +69,8 @@ pub enum Openflag4<'a> {
     Create(Createhow4<'a>),
 }
 
-/// By what a file is opened: `open_claim4`. The last three exist from 4.1 on.
+/// The name, handle or delegation by which a file is opened: `open_claim4`. The last three exist
+/// from 4.1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum OpenClaim4<'a> {
     #[xdr(0)]

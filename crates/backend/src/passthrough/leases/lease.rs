@@ -39,7 +39,7 @@ pub(crate) struct LeasedFiles {
     pub(crate) files: HashMap<Handle, Lease, BuildHasherDefault<HandleHasher>>,
     /// The file that has a lease by each descriptor.
     known: HashMap<RawFd, Handle>,
-    /// Those to be marked.
+    /// Files that fanotify does not watch yet.
     pub(crate) unmarked: HashSet<Handle, BuildHasherDefault<HandleHasher>>,
     /// Files that programs wait for or have changed, not yet reported.
     pub(crate) wanted: Vec<(Handle, LocalUse)>,

@@ -508,6 +508,7 @@ impl<'a> View<'a> {
         make: impl FnOnce(Passage<'_>, Name<'_>) -> Result<comity_vfs::Made<Disk>>,
     ) -> Result<SeenMade> {
         let at = self.before_change(DirectoryChange::Add(dir))?;
+        self.may_know_what_it_makes(dir)?;
         let name = entry_name(name, MADE)?;
         let made = make(at, name).map_err(|why| self.told(at, dir, name, why));
         let Changed { value, change } = made?;

@@ -465,8 +465,35 @@ fn a_name_whose_object_was_not_granted_cannot_be_removed_replaced_or_emptied() {
     assert_eq!(renamed(b"own", b"file"), Status::Exist);
     let empty = SetAttr { size: Some(0), ..SetAttr::default() };
     let made = view.create(NAMES, dir_of_bob, b"file", &Create::Unchecked(empty));
-    assert_eq!(made.unwrap_err(), Status::Exist);
+    assert_eq!(made.unwrap_err(), Status::Acces);
+    // The key would not know of what it makes here.
+    let made = view.create(NAMES, dir_of_bob, b"new", &Create::Guarded(SetAttr::default()));
+    assert_eq!(made.unwrap_err(), Status::Acces);
+    assert!(!site.is_there(&dir, "new"));
     assert!(["file", "sub", "own"].iter().all(|name| site.is_there(&dir, name)));
     assert_eq!(site.fs.getattr(&file).unwrap().size, 4);
     assert!(site.fs.getattr(&sub).is_ok());
+}
+
+#[test]
+fn a_directory_cannot_be_moved_to_where_a_key_gets_rights_to_what_is_in_it() {
+    let site = Site::new(KeyUse::Only);
+    let top = site.fs.root();
+    let (full, poor) = (site.mkdir(&top, "full"), site.mkdir(&top, "poor"));
+    let dir = site.mkdir(&poor, "dir");
+    let secret = site.mkdir(&dir, "secret");
+    site.grant(&full, "rwxcda");
+    site.grant_alone(&poor, "xcd");
+    site.grant_alone(&dir, "rwxcda");
+    let (view, at_full) = site.bob_at(&full).unwrap();
+    let (_, at_poor) = site.bob_at(&poor).unwrap();
+    let moved = view.rename(NAMES, (&at_poor, b"dir"), (&at_full, b"dir"));
+    assert_eq!(moved.unwrap_err(), Status::Acces);
+    assert!(matches!(site.bob_at(&secret), Err(Refusal::Status(Status::Stale))));
+    // A directory below a grant that holds for all of it can be moved.
+    let own = view.mkdir(NAMES, &at_full, b"own", &SetAttr::default()).unwrap();
+    view.rename(NAMES, (&at_full, b"own"), (&at_full, b"new")).unwrap();
+    let sub = view.mkdir(NAMES, &own.value.node, b"sub", &SetAttr::default()).map(drop);
+    assert_eq!(sub, Ok(()));
+    view.rename(NAMES, (&own.value.node, b"sub"), (&at_full, b"sub")).unwrap();
 }

@@ -18,6 +18,9 @@ use crate::record::{Medium, MediumError, Record, Recovered};
 use crate::scene::Scene;
 use crate::{Moment, ObjectId, Operation};
 
+/// A handle of one byte, which no backend has: it stands for an object of which no grant speaks.
+const NO_OBJECT: u8 = 0;
+
 /// Tells the moment by a clock that is never set back, see [`crate::RightsClock`].
 pub type TellMoment = Box<dyn Fn() -> Moment + Send + Sync>;
 
@@ -202,6 +205,30 @@ impl Grants {
         }
         let within = self.ancestry.within(scene.tree, object, now)?;
         let question = Question::new(caller, scene.path, object, &within, operation, now);
+        Ok(self.first_grantor(&question, until))
+    }
+
+    /// The account by whose grants a key may do an operation to whatever is in a directory, by the
+    /// directory alone, and until when that holds. Grants to single objects in it do not count.
+    ///
+    /// # Errors
+    /// As for [`Grants::grantor`].
+    pub(crate) fn grantor_below(
+        &self,
+        caller: &KeyCaller,
+        scene: &Scene<'_>,
+        dir: &Handle,
+        operation: Operation,
+        now: Moment,
+    ) -> Result<(Option<Arc<Account>>, Moment)> {
+        let until = now.after_milliseconds(DECISION_MILLISECONDS);
+        if !self.is_holder(&caller.key) {
+            return Ok((None, until));
+        }
+        let mut within = vec![ObjectId(*dir)];
+        within.extend(self.ancestry.within(scene.tree, dir, now)?);
+        let any = Handle::new(&[NO_OBJECT])?;
+        let question = Question::new(caller, scene.path, &any, &within, operation, now);
         Ok(self.first_grantor(&question, until))
     }
 

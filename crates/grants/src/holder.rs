@@ -26,13 +26,16 @@ pub struct Holder {
     ways: Mutex<Ways>,
 }
 
+/// The place of the decision about what is in a directory, behind those about operations.
+const KNOWS_BELOW: usize = Operation::ALL.len();
+
 /// The decisions about one object.
 #[derive(Debug, Default)]
 struct Decisions {
     object: Option<(u32, FileKey)>,
     version: KnownState,
     until: Moment,
-    passes: [Pass; Operation::ALL.len()],
+    passes: [Pass; KNOWS_BELOW + 1],
 }
 
 /// A decision about one operation.
@@ -102,23 +105,63 @@ impl Holder {
         object: &Handle,
         operation: Operation,
     ) -> Result<Option<&Account>> {
+        let decide = |now| self.decide(scene, object, operation, now);
+        let pass = self.decided(scene, object, operation as usize, decide)?;
+        let Pass::Granted(place) = pass else { return Ok(None) };
+        Ok(self.grantors.get(usize::from(place)).and_then(OnceLock::get).map(|it| &**it))
+    }
+
+    /// Returns whether the key may know of whatever is in a directory, by the directory alone.
+    ///
+    /// # Errors
+    /// As for [`Holder::pass`].
+    pub fn knows_below(&self, scene: &Scene<'_>, dir: &Handle) -> Result<bool> {
+        let decide = |now| {
+            let (granted, until) =
+                self.grants.grantor_below(&self.caller, scene, dir, Operation::Look, now)?;
+            let grantor = granted.and_then(|grantor| self.place_of(&grantor));
+            Ok((grantor.map_or(Pass::Denied, Pass::Granted), until))
+        };
+        Ok(matches!(self.decided(scene, dir, KNOWS_BELOW, decide)?, Pass::Granted(_)))
+    }
+
+    /// The decision at a place of those about an object: the one that is known, or a new one.
+    fn decided(
+        &self,
+        scene: &Scene<'_>,
+        object: &Handle,
+        at: usize,
+        decide: impl FnOnce(Moment) -> Result<(Pass, Moment)>,
+    ) -> Result<Pass> {
         let (now, version) = (self.grants.now(), self.grants.version());
         let file = (scene.number, (scene.tree.key)(object));
-        let at = operation as usize;
         let known = self.slot(&file.1).map(|slot| slot.known(&file, version, now, at));
-        let decided = known.unwrap_or(Pass::Unknown);
-        let pass = match decided {
+        match known.unwrap_or(Pass::Unknown) {
             Pass::Unknown => {
-                let (pass, until) = self.decide(scene, object, operation, now)?;
+                let (pass, until) = decide(now)?;
                 if let Some(mut slot) = self.slot(&file.1) {
                     slot.keep(file, version, until, (at, pass));
                 }
-                pass
+                Ok(pass)
             }
-            pass => pass,
-        };
-        let Pass::Granted(place) = pass else { return Ok(None) };
-        Ok(self.grantors.get(usize::from(place)).and_then(OnceLock::get).map(|it| &**it))
+            pass => Ok(pass),
+        }
+    }
+
+    /// Returns whether the key may do an operation to whatever is in a directory, by the directory
+    /// alone.
+    ///
+    /// # Errors
+    /// As for [`Holder::pass`].
+    pub fn passes_below(
+        &self,
+        scene: &Scene<'_>,
+        dir: &Handle,
+        operation: Operation,
+    ) -> Result<bool> {
+        let now = self.grants.now();
+        let granted = self.grants.grantor_below(&self.caller, scene, dir, operation, now)?;
+        Ok(granted.0.is_some())
     }
 
     /// Decides about an operation, and until when that holds.

@@ -120,7 +120,39 @@ impl View<'_> {
         }
         let found = at.fs.lookup(at.cred, source.handle(), name)?.node;
         self.met(source, name, &found.handle);
-        self.gains_nothing(&self.seen_or(&found, Status::NoEnt)?.node, target)
+        let object = self.seen_or(&found, Status::NoEnt)?.node;
+        self.gains_nothing(&object, target)?;
+        match found.attr.file_type {
+            FileType::Directory => self.gains_nothing_below(&object, target),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses to move a directory if the key would get a right to what is in it by that.
+    fn gains_nothing_below(&self, dir: &Node, target: &Node) -> Result<()> {
+        let Some(holder) = self.resolved.holder() else { return Ok(()) };
+        let passes = |node: &Node, operation| {
+            self.at_scene(|scene| holder.passes_below(scene, node.handle(), operation))
+        };
+        for operation in Operation::ALL {
+            if passes(target, operation)? && !passes(dir, operation)? {
+                return Err(Status::Acces);
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses to make an object in a directory if the key may not know of it afterwards: the
+    /// answer would have to be that of a name that is taken.
+    ///
+    /// # Errors
+    /// [`Status::Acces`]; [`Status`].
+    pub(super) fn may_know_what_it_makes(&self, dir: &Node) -> Result<()> {
+        let Some(holder) = self.resolved.holder() else { return Ok(()) };
+        match self.at_scene(|scene| holder.knows_below(scene, dir.handle()))? {
+            true => Ok(()),
+            false => Err(Status::Acces),
+        }
     }
 
     /// Refuses to move an object onto another one if the key may not take names out of the target

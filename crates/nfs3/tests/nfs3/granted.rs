@@ -111,6 +111,7 @@ pub(crate) enum Needs {
     /// Some right, whichever it is.
     Any,
     /// One of these rights.
+    #[allow(dead_code, reason = "only NLM has such procedures")]
     OneOf(&'static str),
     /// All of these rights.
     All(&'static str),
@@ -128,7 +129,7 @@ pub(crate) enum Verdict {
 }
 
 /// All rights, by their letters.
-const RIGHTS: &str = "rwxcda";
+pub(crate) const RIGHTS: &str = "rwxcda";
 
 impl Needs {
     /// The answer to a key that holds these rights to the objects of the operation.
@@ -169,6 +170,7 @@ pub(crate) struct Furnished {
     pub(crate) channel: Channel,
     pub(crate) dir: Handle,
     pub(crate) file: Handle,
+    #[allow(dead_code, reason = "NFSv3 has no operation on two files")]
     pub(crate) other: Handle,
     pub(crate) link: Handle,
     pub(crate) sub: Handle,
@@ -240,6 +242,7 @@ fn set(mode: u32) -> SetAttr<Disk> {
 }
 
 /// A handle as it travels.
+#[allow(dead_code, reason = "the tests of NFSv4 have one of their own")]
 pub(crate) fn sealed(handle: &Handle) -> Vec<u8> {
     HandleKey::new([7; 16]).seal(ExportId(EXPORT), handle).bytes().to_vec()
 }

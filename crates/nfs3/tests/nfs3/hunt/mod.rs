@@ -6,6 +6,7 @@ mod climb;
 pub(crate) mod coverage;
 mod exception;
 mod gist;
+mod grants;
 mod ground;
 pub(crate) mod level;
 mod locks;
@@ -31,10 +32,11 @@ use self::log::Log;
 use self::rng::Rng;
 use self::shot::{Shot, change, listings, questions, whole_listings};
 use self::tally::Tally;
-use self::twins::{OBJECTS, Twins};
+use self::twins::{Known, OBJECTS, Twins};
 use crate::world::{Reply, set_clock};
 
 const SEEDS: u64 = 200;
+const SEEDS_BY_KEY: u64 = 100;
 const SEEDS_ON_DISK: u64 = 40;
 const CHANGES: usize = 150;
 /// A call that is answered with JUKEBOX is made so often at most.
@@ -55,7 +57,7 @@ fn on_a_real_file_system_statuses_and_listings_are_the_same_too() {
         .finish();
     tracing::subscriber::with_default(to_log, || {
         tracing::info!("the hunt begins");
-        hunt(SEEDS_ON_DISK, Ground::disk);
+        hunt(SEEDS_ON_DISK, Ground::disk, Known::ByIds);
     });
     let log = log.text();
     assert!(log.contains("the hunt begins"));
@@ -65,13 +67,18 @@ fn on_a_real_file_system_statuses_and_listings_are_the_same_too() {
 
 #[test]
 fn nothing_tells_a_hidden_object_from_one_that_is_not_there() {
-    hunt(SEEDS, || Ground::Memory);
+    hunt(SEEDS, || Ground::Memory, Known::ByIds);
 }
 
-fn hunt(seeds: u64, ground: impl Fn() -> Ground) {
+#[test]
+fn a_key_learns_nothing_of_what_was_not_granted_to_it() {
+    hunt(SEEDS_BY_KEY, || Ground::Memory, Known::ByKey);
+}
+
+fn hunt(seeds: u64, ground: impl Fn() -> Ground, known: Known) {
     let (mut met, mut asked) = (Tally::default(), BTreeSet::new());
     for seed in 0..seeds {
-        let mut hunt = Hunt::new(seed, ground());
+        let mut hunt = Hunt::new(seed, ground(), known);
         hunt.ask();
         met.buried += hunt.climb();
         hunt.descend();
@@ -80,7 +87,7 @@ fn hunt(seeds: u64, ground: impl Fn() -> Ground) {
         asked.extend(hunt.asked);
     }
     coverage::assert_whole(&asked);
-    met.assert_rich(seeds);
+    met.assert_rich(seeds, known);
 }
 
 struct Hunt {
@@ -93,10 +100,10 @@ struct Hunt {
 }
 
 impl Hunt {
-    fn new(seed: u64, ground: Ground) -> Self {
+    fn new(seed: u64, ground: Ground, known: Known) -> Self {
         set_clock(1);
         let mut rng = Rng::new(seed);
-        let twins = Twins::new(&mut rng, ground);
+        let twins = Twins::new(&mut rng, ground, known);
         hold(&twins);
         Self { seed, rng, twins, now: 2, asked: BTreeSet::new() }
     }

@@ -21,6 +21,11 @@ struct Entry {
 }
 
 impl Rule {
+    /// Hides nothing.
+    pub(crate) const fn none() -> Self {
+        Self(Vec::new())
+    }
+
     pub(crate) fn random(rng: &mut Rng) -> Self {
         let entry = |rng: &mut Rng| {
             let by_user = rng.one_in(2);

@@ -1,6 +1,6 @@
 //! Two servers that differ in one thing: what is hidden in the first does not exist in the second.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use comity_vfs::{
     Special, Uid,
 };
 
+use super::grants::by_key;
 use super::ground::Ground;
 use super::rng::Rng;
 use super::rule::Rule;
@@ -49,12 +50,24 @@ pub(crate) struct Target {
     pub(crate) names: Option<Vec<Vec<u8>>>,
 }
 
+/// The way in which the caller is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// By the ids that it says.
+    ByIds,
+    /// By a key, to which a user with these ids has granted rights to some objects.
+    ByKey,
+}
+
 pub(crate) struct Twins {
     /// With the hidden objects, and without.
     pub(crate) twins: [Twin; 2],
     pub(crate) caller: Caller,
     pub(crate) rule: Rule,
     pub(crate) options: String,
+    /// The numbers of the objects that were granted to the caller's key, or lead to these; `None`
+    /// for a caller who is known by its ids.
+    granted: Option<BTreeSet<u64>>,
     /// Objects that the caller may know of and can reach, and hidden ones.
     pub(crate) targets: Vec<Target>,
     pub(crate) hidden: usize,
@@ -107,17 +120,36 @@ pub(crate) fn key() -> HandleKey {
 }
 
 impl Twins {
-    pub(crate) fn new(rng: &mut Rng, ground: Ground) -> Self {
+    pub(crate) fn new(rng: &mut Rng, ground: Ground, known: Known) -> Self {
         let caller = caller(rng);
-        let rule = Rule::random(rng);
-        let options = options(rng, &rule);
+        // A cloak may hide what leads to a granted object, and so would hide it in one of the two.
+        let rule = match known {
+            Known::ByIds => Rule::random(rng),
+            Known::ByKey => Rule::none(),
+        };
+        let mut options = options(rng, &rule);
         let filesystems = ground.filesystems(rng);
         grown(&filesystems, rng);
+        let (worlds, granted) = match known {
+            Known::ByIds => {
+                let of = |fs: &Arc<dyn Fs>| World::of(plan(fs, &options));
+                (filesystems.each_ref().map(of), None)
+            }
+            Known::ByKey => {
+                options += ",sec=key";
+                let (worlds, granted, told) = by_key(rng, &filesystems, &options, &caller.disk);
+                options += &told;
+                (worlds, Some(granted))
+            }
+        };
+        let [first, second] = filesystems;
+        let [one, other] = worlds;
         let mut twins = Self {
-            twins: filesystems.map(|fs| Twin { world: World::of(plan(&fs, &options)), fs }),
+            twins: [Twin { fs: first, world: one }, Twin { fs: second, world: other }],
             caller,
             rule,
             options,
+            granted,
             targets: Vec::new(),
             hidden: 0,
             buried: Vec::new(),
@@ -137,7 +169,8 @@ impl Twins {
     }
 
     pub(crate) fn hides(&self, attr: &Attr<Disk>) -> bool {
-        !self.rule.shows(&self.caller.disk, attr)
+        let is_granted = self.granted.as_ref().is_none_or(|ids| ids.contains(&attr.fileid));
+        !is_granted || !self.rule.shows(&self.caller.disk, attr)
     }
 
     /// Finds all objects. Those that are visible and stand below a hidden directory are kept apart:

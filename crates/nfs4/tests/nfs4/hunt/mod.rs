@@ -7,6 +7,8 @@ mod climb;
 pub(crate) mod coverage;
 #[path = "../../../../nfs3/tests/nfs3/hunt/exception.rs"]
 mod exception;
+#[path = "../../../../nfs3/tests/nfs3/hunt/grants.rs"]
+mod grants;
 #[path = "../../../../nfs3/tests/nfs3/hunt/ground.rs"]
 mod ground;
 pub(crate) mod level;
@@ -35,11 +37,12 @@ use self::shot::{
     Shot, by_name, by_stateid, from_the_top, listings, odd_name, questions, whole_listings,
 };
 use self::tally::Tally;
-use self::twins::{Target, Twins};
+use self::twins::{Known, Target, Twins};
 use crate::session::Session;
 use crate::world::set_clock;
 
 const SEEDS: u64 = 90;
+const SEEDS_BY_KEY: u64 = 60;
 const SEEDS_ON_DISK: u64 = 40;
 /// A call that is answered with DELAY is made so often at most.
 const TRIES: usize = 20;
@@ -47,7 +50,7 @@ const CHANGES: usize = 200;
 
 #[test]
 fn nothing_tells_a_hidden_object_from_one_that_is_not_there() {
-    hunt(SEEDS, || Ground::Memory);
+    hunt(SEEDS, || Ground::Memory, Known::ByIds);
 }
 
 #[test]
@@ -56,13 +59,18 @@ fn on_a_real_file_system_statuses_and_listings_are_the_same_too() {
         eprintln!("skipped: needs root");
         return;
     }
-    hunt(SEEDS_ON_DISK, Ground::disk);
+    hunt(SEEDS_ON_DISK, Ground::disk, Known::ByIds);
 }
 
-fn hunt(seeds: u64, ground: impl Fn() -> Ground) {
+#[test]
+fn a_key_learns_nothing_of_what_was_not_granted_to_it() {
+    hunt(SEEDS_BY_KEY, || Ground::Memory, Known::ByKey);
+}
+
+fn hunt(seeds: u64, ground: impl Fn() -> Ground, known: Known) {
     let (mut met, mut asked) = (Tally::default(), BTreeSet::new());
     for seed in 0..seeds {
-        let mut hunt = Hunt::new(seed, ground());
+        let mut hunt = Hunt::new(seed, ground(), known);
         hunt.ask();
         met.buried += hunt.climb();
         met.excepted += u64::from(hunt.change());
@@ -70,7 +78,7 @@ fn hunt(seeds: u64, ground: impl Fn() -> Ground) {
         asked.extend(hunt.asked);
     }
     coverage::assert_whole(&asked);
-    met.assert_rich(seeds);
+    met.assert_rich(seeds, known);
 }
 
 struct Hunt {
@@ -85,10 +93,10 @@ struct Hunt {
 }
 
 impl Hunt {
-    fn new(seed: u64, ground: Ground) -> Self {
+    fn new(seed: u64, ground: Ground, known: Known) -> Self {
         set_clock(1);
         let mut rng = Rng::new(seed);
-        let twins = Twins::new(&mut rng, ground);
+        let twins = Twins::new(&mut rng, ground, known);
         let minor = [2, 1, 2, 0][seed as usize % 4];
         let open = || twins.twins.each_ref().map(|twin| Session::open(&twin.world, minor));
         let sessions = (minor > 0).then(open);

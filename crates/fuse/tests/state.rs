@@ -12,7 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use comity_vfs::{Cred, Disk, Fs, Gid, Handle, Name, OpenEvent, Uid};
+use comity_vfs::layers::{Layer, ReadOnly};
+use comity_vfs::{
+    Create, Cred, Disk, Fs, Gid, Handle, Name, OpenAccess, OpenEvent, SetAttr, Status, Uid,
+};
 use rustix::fs::{FlockOperation, fcntl_lock, flock};
 
 use common::open_files::WithOpens;
@@ -198,4 +201,20 @@ fn recalls_while_a_file_is_read_do_not_hang() {
         readers.into_iter().for_each(|reader| reader.join().unwrap());
         done.store(true, Ordering::Release);
     });
+}
+
+#[test]
+fn a_read_only_layer_neither_makes_files_nor_opens_them_for_writing() {
+    let below = WithOpens::new(memory());
+    let name = |text: &'static str| Name::new(text.as_bytes()).unwrap();
+    let (root, dir) = (root(), below.root());
+    let how = Create::Guarded(SetAttr::default());
+    let file = below.create(&root, &dir, name("file"), &how).unwrap().value.handle;
+    let layer = Layer::new(below.clone(), ReadOnly);
+    let files = layer.open_files().unwrap();
+    let made = files.open_name(&root, (&dir, name("new")), OpenAccess::Read, Some(&how));
+    assert_eq!(made.map(|made| made.value.handle), Err(Status::RoFs));
+    assert_eq!(files.open(&root, &file, OpenAccess::Both), Err(Status::RoFs));
+    let opened = files.open_name(&root, (&dir, name("file")), OpenAccess::Read, None);
+    assert_eq!(opened.unwrap().value.handle, file);
 }

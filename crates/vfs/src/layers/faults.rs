@@ -17,7 +17,7 @@ pub enum When {
 }
 
 /// Faults on purpose: verbs fail without having done anything, and writes take less than all. The
-/// The generator is seeded: the same calls in the same order meet the same faults.
+/// generator is seeded: the same calls in the same order meet the same faults.
 #[derive(Debug)]
 pub struct Faults {
     rules: Vec<Rule>,

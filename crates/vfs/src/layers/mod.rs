@@ -6,6 +6,7 @@
 
 mod faults;
 mod metrics;
+mod opens;
 mod read_only;
 mod record;
 mod verb;
@@ -21,8 +22,8 @@ pub use verb::Verb;
 
 use crate::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs, Handle, Listed,
-    Listing, LocalLocks, Made, Name, Node, OpenFiles, Properties, Read, ReadInto, Result, Seek,
-    SetAttr, Space, Special, Target, Time, Written, XattrMode,
+    Listing, LocalLocks, Made, Name, Node, OpenAccess, OpenFiles, Properties, Read, ReadInto,
+    Result, Seek, SetAttr, Space, Special, Target, Time, Written, XattrMode,
 };
 
 /// The hook of a layer, called for the verbs that pass it.
@@ -42,6 +43,15 @@ pub trait Hook: Send + Sync {
     fn rights(&self, granted: Access) -> Access {
         granted
     }
+
+    /// Lets a file be opened; `makes`: one may be made. All are by default.
+    ///
+    /// # Errors
+    /// The reason why not.
+    fn opens(&self, access: OpenAccess, makes: bool) -> Result<()> {
+        let _ = (access, makes);
+        Ok(())
+    }
 }
 
 impl<H: Hook> Hook for Arc<H> {
@@ -55,6 +65,10 @@ impl<H: Hook> Hook for Arc<H> {
 
     fn rights(&self, granted: Access) -> Access {
         H::rights(self, granted)
+    }
+
+    fn opens(&self, access: OpenAccess, makes: bool) -> Result<()> {
+        H::opens(self, access, makes)
     }
 }
 
@@ -319,7 +333,7 @@ impl<H: Hook> Fs for Layer<H> {
     }
 
     fn open_files(&self) -> Option<&dyn OpenFiles> {
-        self.fs.open_files()
+        self.fs.open_files().map(|_| self as &dyn OpenFiles)
     }
 
     fn release_removed(&self) {

@@ -1,5 +1,5 @@
 use super::{Hook, Verb};
-use crate::{Access, Handle, Result, Status};
+use crate::{Access, Handle, OpenAccess, Result, Status};
 
 /// Nothing is changed: verbs that would answer [`Status::RoFs`], and nobody has a right to.
 #[derive(Debug, Clone, Copy)]
@@ -12,5 +12,9 @@ impl Hook for ReadOnly {
 
     fn rights(&self, granted: Access) -> Access {
         granted & (Access::READ | Access::LOOKUP | Access::EXECUTE)
+    }
+
+    fn opens(&self, access: OpenAccess, makes: bool) -> Result<()> {
+        if makes || access.writes() { Err(Status::RoFs) } else { Ok(()) }
     }
 }

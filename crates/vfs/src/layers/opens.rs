@@ -1,0 +1,63 @@
+//! The state that is held at a server, passed on by a layer.
+
+use std::time::Duration;
+
+use super::{Hook, Layer};
+use crate::{
+    Changed, Create, Cred, DelegationKind, Disk, Handle, HeldLock, LockOutcome, LockRequest, Name,
+    OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Result, Status,
+};
+
+impl<H: Hook> Layer<H> {
+    fn below(&self) -> Result<&dyn OpenFiles> {
+        self.fs.open_files().ok_or(Status::NotSupp)
+    }
+}
+
+impl<H: Hook> OpenFiles for Layer<H> {
+    fn open(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> Result<OpenedFile> {
+        self.hook.opens(access, false)?;
+        self.below()?.open(cred, node, access)
+    }
+
+    fn open_name(
+        &self,
+        cred: &Cred<Disk>,
+        place: (&Handle, Name<'_>),
+        access: OpenAccess,
+        create: Option<&Create<Disk>>,
+    ) -> Result<Changed<OpenedFile, Disk>> {
+        self.hook.opens(access, create.is_some())?;
+        self.below()?.open_name(cred, place, access, create)
+    }
+
+    fn close(&self, open: OpenId) -> Result<()> {
+        self.below()?.close(open)
+    }
+
+    fn delegation(&self, node: &Handle) -> Option<DelegationKind> {
+        self.fs.open_files()?.delegation(node)
+    }
+
+    fn return_delegation(&self, node: &Handle) -> Result<()> {
+        self.below()?.return_delegation(node)
+    }
+
+    fn note_unwritten(&self, node: &Handle, size: Option<u64>) {
+        if let Some(files) = self.fs.open_files() {
+            files.note_unwritten(node, size);
+        }
+    }
+
+    fn lock(&self, wanted: &LockRequest) -> Result<LockOutcome> {
+        self.below()?.lock(wanted)
+    }
+
+    fn find_lock(&self, wanted: &LockRequest) -> Result<Option<HeldLock>> {
+        self.below()?.find_lock(wanted)
+    }
+
+    fn poll_event(&self, patience: Duration) -> Option<OpenEvent> {
+        self.fs.open_files()?.poll_event(patience)
+    }
+}

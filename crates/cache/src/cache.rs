@@ -4,10 +4,12 @@ mod attributes;
 mod data;
 mod filling;
 mod fs;
+mod keeping;
 mod names;
 mod open_files;
 mod recovery;
 mod shown;
+mod status;
 #[cfg(test)]
 mod tests;
 mod writing;
@@ -21,7 +23,7 @@ use quick_cache::sync::Cache as QuickCache;
 
 use crate::attribute_cache::AttributeCache;
 use crate::cleaner::{Bounds, Cleaner};
-use crate::counters::{CacheCounters, CacheStatus};
+use crate::counters::CacheCounters;
 use crate::journal::Journal;
 use crate::key::FileName;
 use crate::limits::{CLEANER_PAUSE, LINKS_MAX};
@@ -31,6 +33,8 @@ use crate::options::{CacheOptions, Clock, WriteMode};
 use crate::page_store::PageStore;
 use crate::verdict_cache::VerdictCache;
 use crate::write_back::DirtyFiles;
+
+pub use keeping::VerifyStep;
 
 /// A file system whose data, attributes, names and rights are remembered: data on a disk, over
 /// restarts; the rest in memory.
@@ -125,27 +129,6 @@ impl Cache {
         let keeps = |file: &FileName| self.dirty.get(&file.handle).is_some();
         if !self.cleaner.step(&self.store, bounds, &keeps) {
             self.clean_at.store(self.now() + CLEANER_PAUSE, Ordering::Relaxed);
-        }
-    }
-
-    /// The state of the cache.
-    #[must_use]
-    pub fn status(&self) -> CacheStatus {
-        let oldest = self.dirty.all().into_iter().filter_map(|(_, file)| {
-            let state = file.lock();
-            (!state.is_clean()).then_some(state.since)
-        });
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        CacheStatus {
-            hit_bytes: read(&self.counters.hit_bytes),
-            miss_bytes: read(&self.counters.miss_bytes),
-            spared_calls: read(&self.counters.spared),
-            disk_bytes: self.cleaner.total(),
-            dirty_bytes: self.dirty.bytes(),
-            dirty_age: oldest.min().map_or(0, |since| self.now().saturating_sub(since)),
-            conflicts: read(&self.counters.conflicts),
-            damaged_pages: self.store.health().damaged(),
-            is_disk_usable: self.store.health().is_usable(),
         }
     }
 

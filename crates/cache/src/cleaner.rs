@@ -117,7 +117,7 @@ impl Round {
         let class = class(store.seconds().saturating_sub(header.used_seconds));
         let is_old =
             self.removes.is_some_and(|(oldest, goal)| class >= oldest && self.freed < goal);
-        if is_old && !keeps(&header.file) {
+        if is_old && !header.is_pinned && !keeps(&header.file) {
             self.freed += store.evict(&header.file);
         } else if let Some(bytes) = self.classes.get_mut(class) {
             *bytes += used;
@@ -245,6 +245,25 @@ mod tests {
         let bounds = Bounds { bytes_max: 1, free_min: 0 };
         (0..20).for_each(|_| world.step(bounds, &keeps));
         assert_eq!(world.left(20), [0]);
+    }
+
+    #[test]
+    fn pinned_files_stay_also_after_another_start_and_a_change() {
+        let world = World::new(20);
+        assert!(world.store.set_pinned(&file(0), true) && !world.store.set_pinned(&file(99), true));
+        world.store.enter(&file(0), FileVersion { change: 2, size: PAGE_BYTES });
+        let epoch = world.store.enter(&file(0), FileVersion { change: 2, size: PAGE_BYTES });
+        world.store.fill(&file(0), epoch, 0, &[2; PAGE_BYTES as usize]);
+        world.store.save();
+        let medium = Arc::clone(&world.medium) as Arc<dyn Medium>;
+        let world = World { store: PageStore::new(medium, Arc::new(|| u64::MAX)), ..world };
+        let bounds = Bounds { bytes_max: 1, free_min: 0 };
+        (0..20).for_each(|_| world.step(bounds, &|_| false));
+        assert_eq!(world.left(20), [0]);
+        world.store.set_pinned(&file(0), false);
+        world.store.save();
+        (0..20).for_each(|_| world.step(bounds, &|_| false));
+        assert!(world.left(20).is_empty());
     }
 
     #[test]

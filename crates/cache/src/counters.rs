@@ -28,8 +28,12 @@ pub struct CacheStatus {
     pub disk_bytes: u64,
     /// Bytes that programs have written and the file system below does not have yet.
     pub dirty_bytes: u64,
-    /// Age in milliseconds of the oldest of them; 0 if there are none.
-    pub dirty_age: u64,
+    /// Files that they belong to.
+    pub dirty_files: u64,
+    /// Age of the oldest of them; 0 if there are none.
+    pub dirty_age_milliseconds: u64,
+    /// Files that programs have read in part, and the filler is to complete.
+    pub partial_files: u64,
     /// Files whose data was kept beside, because another client had changed them.
     pub conflicts: u64,
     /// Pages of the cache disk that were damaged, and read again.

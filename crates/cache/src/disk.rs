@@ -133,6 +133,10 @@ impl Medium for Disk {
         }
     }
 
+    fn length(&self, path: &str) -> io::Result<u64> {
+        self.existing(path)?.map_or(Ok(0), |file| Ok(file.metadata()?.len()))
+    }
+
     fn free(&self) -> io::Result<u64> {
         let space = rustix::fs::statvfs(&self.folder)?;
         Ok(space.f_bavail.saturating_mul(space.f_frsize))

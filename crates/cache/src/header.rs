@@ -19,6 +19,9 @@ const MAGIC: [u8; 8] = *b"comitymp";
 const FORMAT: u32 = 1;
 const CHECKSUM_AT: usize = 248;
 
+/// The flag of a file that the cleaner keeps.
+const PINNED: u64 = 1;
+
 /// The facts about a cached file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
@@ -34,6 +37,8 @@ pub(crate) struct Header {
     pub(crate) present: u64,
     /// Seconds since 1970 at its last use, about.
     pub(crate) used_seconds: u64,
+    /// True if the cleaner keeps it.
+    pub(crate) is_pinned: bool,
 }
 
 impl Header {
@@ -45,7 +50,9 @@ impl Header {
         bytes.extend_from_slice(&(self.file.handle.bytes().len() as u32).to_le_bytes());
         bytes.extend_from_slice(&self.file.volume.to_le_bytes());
         bytes.extend_from_slice(self.file.handle.padded());
-        for word in [self.epoch, self.change, self.size, self.present, self.used_seconds] {
+        let flags = if self.is_pinned { PINNED } else { 0 };
+        let words = [self.epoch, self.change, self.size, self.present, self.used_seconds, flags];
+        for word in words {
             bytes.extend_from_slice(&word.to_le_bytes());
         }
         bytes.resize(CHECKSUM_AT, 0);
@@ -69,8 +76,9 @@ impl Header {
         let length = u32::from_le_bytes(*length) as usize;
         let handle = Handle::new(handle.get(..length)?).ok()?;
         let file = FileName { volume: u64::from_le_bytes(*volume), handle };
-        let [epoch, change, size, present, used_seconds] = words(rest)?;
-        let header = Self { file, epoch, change, size, present, used_seconds };
+        let [epoch, change, size, present, used_seconds, flags] = words(rest)?;
+        let is_pinned = flags & PINNED != 0;
+        let header = Self { file, epoch, change, size, present, used_seconds, is_pinned };
         (u32::from_le_bytes(*format) == FORMAT).then_some(header)
     }
 }
@@ -95,7 +103,7 @@ mod tests {
 
     fn header() -> Header {
         let file = FileName { volume: 7, handle: Handle::new(b"handle").unwrap() };
-        Header { file, epoch: 1, change: 2, size: 3, present: 4, used_seconds: 5 }
+        Header { file, epoch: 1, change: 2, size: 3, present: 4, used_seconds: 5, is_pinned: true }
     }
 
     #[test]

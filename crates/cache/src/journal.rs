@@ -12,7 +12,8 @@ use crate::key::FileName;
 use crate::limits::{JOURNAL_BYTES_MAX, RECORD_BYTES_MAX};
 use crate::medium::Medium;
 
-const PATH: &str = "journal";
+/// The path of the journal on a medium.
+pub(crate) const PATH: &str = "journal";
 const MAGIC: [u8; 4] = *b"cmjr";
 const HEADER_BYTES: usize = 72;
 const CHECKSUM_AT: usize = 64;

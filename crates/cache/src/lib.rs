@@ -32,7 +32,7 @@ mod server_folder;
 mod verdict_cache;
 mod write_back;
 
-pub use cache::Cache;
+pub use cache::{Cache, VerifyStep};
 pub use counters::CacheStatus;
 pub use disk::Disk;
 pub use medium::Medium;

@@ -72,3 +72,6 @@ pub(crate) const LINKS_MAX: usize = 16_384;
 
 /// Pages whose checksums are read at once when a file is searched for gaps: 32 KiB of a map.
 pub(crate) const TABLE_STEP: u64 = 4_096;
+
+/// Pages, or files, after which a step of a look at all pages ends: 32 MiB, less than a second.
+pub(crate) const VERIFY_PAGES: u64 = 8_192;

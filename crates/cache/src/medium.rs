@@ -50,6 +50,12 @@ pub trait Medium: Send + Sync {
     /// The disk's.
     fn used(&self, path: &str) -> io::Result<u64>;
 
+    /// The length of a file in bytes; 0 if it is not there.
+    ///
+    /// # Errors
+    /// The disk's.
+    fn length(&self, path: &str) -> io::Result<u64>;
+
     /// The bytes that are free on the disk.
     ///
     /// # Errors

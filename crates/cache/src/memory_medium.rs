@@ -206,6 +206,10 @@ impl Medium for MemoryMedium {
         Ok(self.lock().now.get(path).map_or(0, |content| content.len() as u64))
     }
 
+    fn length(&self, path: &str) -> io::Result<u64> {
+        self.used(path)
+    }
+
     fn free(&self) -> io::Result<u64> {
         match self.free.load(Ordering::SeqCst) {
             0 => Ok(1 << 50),

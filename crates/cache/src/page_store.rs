@@ -5,6 +5,8 @@
 
 mod disk_health;
 mod page_table;
+mod pins;
+mod verify;
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -21,6 +23,7 @@ use crate::medium::Medium;
 use crate::options::Clock;
 
 pub(crate) use disk_health::DiskHealth;
+pub(crate) use verify::{Verified, VerifyPlace};
 
 /// The state of a file that pages are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,7 +149,9 @@ impl PageStore {
         let epoch = self.random.hash_one(self.next());
         let had_pages = place.as_ref().is_some_and(|header| header.present > 0);
         let used_seconds = self.seconds();
-        let header = Header { file: *file, epoch, change, size, present: 0, used_seconds };
+        let is_pinned = place.as_ref().is_some_and(|header| header.is_pinned);
+        let header =
+            Header { file: *file, epoch, change, size, present: 0, used_seconds, is_pinned };
         *place = Some(header);
         object.is_new.store(true, Ordering::Relaxed);
         if had_pages {
@@ -416,6 +421,15 @@ impl PageStore {
                 true => self.clear_checksums(&object.paths, pages),
                 false => self.cut_checksums(&object.paths, pages.start),
             }
+        }
+    }
+
+    /// Forgets all pages of a file, whose data was replaced; those that are on their way, too.
+    pub(crate) fn restart(&self, file: &FileName) {
+        let object = self.object(file);
+        let mut header = object.write();
+        if let Some(Header { change, size, .. }) = *header {
+            self.begin(file, &object, &mut header, FileVersion { change, size });
         }
     }
 

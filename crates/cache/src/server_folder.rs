@@ -49,7 +49,7 @@ impl Disk {
     /// # Errors
     /// [`FolderError`], which says what to do.
     pub fn of_server(root: &Path, identity: &str) -> Result<Self, FolderError> {
-        let folder = root.join(format!("{:016x}", xxh3_64(identity.as_bytes())));
+        let folder = folder_of(root, identity);
         let failed = |error| match error {
             error if io::Error::kind(&error) == ErrorKind::WouldBlock => {
                 FolderError::InUse(folder.clone())
@@ -72,6 +72,18 @@ impl Disk {
             Err(error) => Err(failed(error)),
         }
     }
+
+    /// Takes the folder of a server if data is left in its journal and nobody else uses it.
+    #[must_use]
+    pub fn left_by_server(root: &Path, identity: &str) -> Option<Self> {
+        let journal = folder_of(root, identity).join(crate::journal::PATH);
+        let is_left = fs::metadata(journal).is_ok_and(|attr| attr.len() > 0);
+        if is_left { Self::of_server(root, identity).ok() } else { None }
+    }
+}
+
+fn folder_of(root: &Path, identity: &str) -> PathBuf {
+    root.join(format!("{:016x}", xxh3_64(identity.as_bytes())))
 }
 
 #[cfg(test)]

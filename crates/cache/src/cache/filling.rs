@@ -49,7 +49,13 @@ impl Filler {
         Some((*best.0, best.1.cred.clone()))
     }
 
-    fn forget(&self, node: &Handle) {
+    /// The number of files that are there in part.
+    pub(super) fn partial_files(&self) -> u64 {
+        self.lock().len() as u64
+    }
+
+    /// Leaves a file as it is.
+    pub(super) fn forget(&self, node: &Handle) {
         self.lock().remove(node);
     }
 

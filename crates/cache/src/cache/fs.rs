@@ -346,7 +346,7 @@ impl Cache {
         let asked = self.attributes.ask();
         let changed = work();
         // One that failed may have been done all the same.
-        self.store.evict(&self.file(node));
+        self.store.restart(&self.file(node));
         let change = changed.as_ref().map_or(Change::UNKNOWN, |changed| changed.change);
         self.note_own(node, &change, asked);
         changed
@@ -384,7 +384,7 @@ impl Cache {
                 let after = super::attributes::version(&after);
                 self.store.carry(&self.file(node), before.change, after);
             }
-            _ if set.size.is_some() => _ = self.store.evict(&self.file(node)),
+            _ if set.size.is_some() => self.store.restart(&self.file(node)),
             _ => {}
         }
     }

@@ -41,4 +41,10 @@ impl PageStore {
         let end = TABLE_OFFSET + first * ENTRY_BYTES;
         self.health.note(self.medium.truncate(&paths.map, end));
     }
+
+    /// A page behind the last that is in the table.
+    pub(super) fn last_page(&self, paths: &Paths) -> u64 {
+        let length = self.health.note(self.medium.length(&paths.map)).unwrap_or(0);
+        length.saturating_sub(TABLE_OFFSET).div_ceil(ENTRY_BYTES)
+    }
 }

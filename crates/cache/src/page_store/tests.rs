@@ -234,3 +234,31 @@ fn a_huge_sparse_file_is_cut_within_little_memory() {
     let gap = store.first_missing(&file(b"a"), epoch).unwrap();
     assert_eq!(gap.start, PAGE as u64);
 }
+
+#[test]
+fn damaged_pages_are_found_in_steps_and_dropped() {
+    let medium = Arc::new(MemoryMedium::default());
+    let store = store(&medium);
+    let names: Vec<Vec<u8>> = (0..20_u8).map(|number| vec![number]).collect();
+    for name in &names {
+        let epoch = store.enter(&file(name), version(1, 600 * PAGE));
+        store.fill(&file(name), epoch, PAGE as u64, &[7; 500 * PAGE]);
+    }
+    for name in &names[..3] {
+        medium.write(&file(name).paths().data, 9 * PAGE as u64, &[0]).unwrap();
+    }
+    let (mut place, mut steps, mut total) = (Some(VerifyPlace::default()), 0, Verified::default());
+    while let Some(here) = place {
+        let mut count = Verified::default();
+        place = store.verify(&here, &mut count);
+        total.files += count.files;
+        total.pages += count.pages;
+        total.damaged += count.damaged;
+        steps += 1;
+    }
+    assert_eq!(total, Verified { files: 20, pages: 10_000, damaged: 3 });
+    assert!(steps > 1);
+    let mut again = Verified::default();
+    store.verify(&VerifyPlace::default(), &mut again);
+    assert_eq!(again.damaged, 0);
+}

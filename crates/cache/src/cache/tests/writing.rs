@@ -62,12 +62,12 @@ fn data_that_waits_is_sent_after_a_time() {
     world.pass(1_000);
     world.cache.tick();
     assert_eq!(world.seen(&file), b"");
-    assert_eq!(world.cache.status().dirty_age, 1_000);
+    assert_eq!(world.cache.status().dirty_age_milliseconds, 1_000);
     world.pass(10_000);
     world.cache.tick();
     assert_eq!(world.seen(&file), b"data");
     let status = world.cache.status();
-    assert_eq!((status.dirty_bytes, status.dirty_age), (0, 0));
+    assert_eq!((status.dirty_bytes, status.dirty_age_milliseconds), (0, 0));
 }
 
 /// rclone issue 4293.

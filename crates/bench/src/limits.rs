@@ -24,9 +24,3 @@ pub const TRACE_EVENTS_MAX: usize = 10_000_000;
 /// Most changes of a directory in one CB_NOTIFY; with more the directory is recalled. Linux has
 /// room for a page of them.
 pub const NOTIFICATIONS_PER_CALL_MAX: usize = 64;
-
-/// Time in which a directory is not delegated to a client again after a recall.
-pub const RECALL_REST_MICROSECONDS: u64 = 10_000_000;
-
-/// Longest such time: it doubles with each recall.
-pub const RECALL_REST_MICROSECONDS_MAX: u64 = 3_600_000_000;

@@ -18,7 +18,7 @@ mod trace_error;
 pub use event::{Action, Actor, Event};
 pub use generate::Pattern;
 pub use options::{Options, command};
-pub use policy::{Asker, GrantPolicy, PolicyName};
+pub use policy::PolicyName;
 pub use simulated_calls::{Asked, CallCounts, SimulatedCalls};
 pub use simulation::{Settings, simulate};
 pub use text::{read, write};

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::client_cache::{CachedDirectory, ClientCache, NameKnowledge};
 use super::event::{Action, Actor, Event};
-use super::policy::{GrantPolicy, PolicyName};
+use super::policy::{Policy, PolicyName};
 use super::simulated_calls::SimulatedCalls;
 use crate::limits::NOTIFICATIONS_PER_CALL_MAX;
 
@@ -42,7 +42,7 @@ impl Default for Settings {
 pub fn simulate(settings: Settings, events: &[Event]) -> SimulatedCalls {
     let mut simulation = Simulation {
         settings,
-        policy: settings.policy.policy(),
+        policy: Policy::new(settings.policy),
         numbers: HashMap::new(),
         versions: HashMap::new(),
         changes: HashMap::new(),
@@ -69,7 +69,7 @@ struct Batch {
 
 struct Simulation {
     settings: Settings,
-    policy: Box<dyn GrantPolicy>,
+    policy: Policy,
     numbers: HashMap<String, u32>,
     /// The number of changes of each directory.
     versions: HashMap<u32, u64>,

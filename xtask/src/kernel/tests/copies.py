@@ -20,14 +20,14 @@ LONGEST = 4 << 30
 
 
 def operations(name):
-    """How often the kernel has sent an operation."""
+    """Returns how often the kernel has sent an operation."""
     with open("/proc/self/mountstats") as file:
         found = re.search(rf"^\s*{name}: (\d+) ", file.read(), re.MULTILINE)
     return int(found[1])
 
 
 def stored(file):
-    """What the client writes from now on it has not been given yet."""
+    """Writes the file's data to the server, so that the client has none left to send."""
     file.flush()
     os.fsync(file.fileno())
 
@@ -59,7 +59,7 @@ def check_cp():
 
 
 def check_long():
-    """What is copied before the answer is cut off; this goes on behind it, and is one COPY."""
+    """A long copy goes on after its answer, and is one COPY; a shorter one ends with its answer."""
     with open("long", "wb") as file:
         file.truncate(LONG)
         file.seek(LONG - 4)
@@ -73,7 +73,7 @@ def check_long():
 
 
 def check_cancel():
-    """Who is killed in the middle of a copy ends at once, and the copy with it."""
+    """A program that is killed in the middle of a copy ends at once, and the copy with it."""
     with open("longest", "wb") as file:
         file.truncate(LONGEST)
     before = operations("OFFLOAD_CANCEL")
@@ -100,7 +100,7 @@ def check_cancel():
 
 
 def size_of(name):
-    """What the server says, now."""
+    """Returns the size that the server tells now."""
     time.sleep(0.5)
     file = os.open(name, os.O_RDONLY)
     try:

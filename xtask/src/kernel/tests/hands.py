@@ -1,4 +1,4 @@
-"""What a guest does when the first of them says so."""
+"""Work that a guest does when the first guest asks for it."""
 import fcntl
 import json
 import os
@@ -74,7 +74,7 @@ class Hands:
         return done.stdout
 
     def calls(self, *names, mount="/mnt/nfs"):
-        """How many calls of these names the kernel has sent for a mount."""
+        """Returns how many calls of these names the kernel has sent for a mount."""
         with open("/proc/self/mountstats") as file:
             devices = file.read().split("\ndevice ")
         lines = next(d for d in devices if f" mounted on {mount} " in d).split("\n")

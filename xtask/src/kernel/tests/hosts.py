@@ -19,7 +19,7 @@ def granted():
 
 
 def cancelled():
-    """Who does not wait any more is in nobody's way."""
+    """A program that does not wait any more is in nobody's way."""
     path = "/mnt/nfs/cancelled"
     fds = [one.open(path, RDWR), three.open(path, RDWR)]
     one.lock(fds[0])

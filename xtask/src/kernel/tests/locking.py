@@ -1,4 +1,4 @@
-"""What clients may expect of locks, whatever protocol they speak."""
+"""Locks behave as clients may expect, whatever protocol they speak."""
 import os
 import time
 

@@ -1,4 +1,4 @@
-"""What a server that is killed may make of a call that is not idempotent.
+"""Effects of a server that is killed on a call that is not idempotent.
 
 It may die between doing and replying; the client sends the call again, and the next server, which
 has no memory of it, says that a name is there already or is gone (RFC 1813, 4.3). Only if the

@@ -30,7 +30,7 @@ def number(name):
 
 
 def shown(*words):
-    """What `comity clients` tells."""
+    """Returns the answer of `comity clients`."""
     state = os.path.join(os.path.dirname(os.environ["EXPORT"]), "server/state")
     words = " ".join([os.environ["PROGRAM"], "clients", *words, "--json --state-dir", state])
     return json.loads(server.local(words))
@@ -105,7 +105,7 @@ def delegations_are_given_back():
 
 
 def nothing_was_taken():
-    """What is open and locked still is, and no delegation was taken by force or one by one."""
+    """Open and locked files still are, and no delegation was taken by force or one by one."""
     totals = ("recalls_sent_total", "recalls_timed_out_total", "delegations_revoked_total")
     assert [number(name) for name in totals] == [0, 0, 0], [number(name) for name in totals]
     one.pwrite(held, "and to the end", 6)

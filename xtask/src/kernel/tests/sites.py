@@ -47,7 +47,7 @@ def fails(wanted, operation, *arguments):
 
 
 def run(who, where, *words):
-    """What a program prints; that it complains of what it cannot find or read is all right."""
+    """Returns the output of a program, which may complain of files that it cannot find or read."""
     uid, groups = who
     done = subprocess.run(words, cwd=where, user=uid, group=uid, extra_groups=groups,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -77,7 +77,7 @@ def write(path, text, mode):
 
 
 def make_files(top):
-    """What user 1000 of this site has; each file holds its own name."""
+    """The files of user 1000 of this site; each holds its own name."""
     os.umask(0)
     os.chdir(top)
     with acting((1000, [PEOPLE])):
@@ -204,7 +204,7 @@ def old_descriptors():
 
 
 def read_old(descriptors):
-    """What is hidden is stale, but for its owner."""
+    """A hidden file is stale, but for its owner."""
     drop_caches()
     time.sleep(1.2)
     with acting(STRANGER):
@@ -228,7 +228,7 @@ def read_old(descriptors):
 
 
 def changes():
-    """What is hidden cannot be removed, renamed, linked to or replaced."""
+    """A hidden file cannot be removed, renamed, linked to or replaced."""
     with acting(STRANGER):
         os.chdir(GUARDED)
         fails(errno.ENOENT, os.unlink, f"report-{ME}")
@@ -246,7 +246,7 @@ def listing(who, where):
 
 
 def second_user(where):
-    """What the second user is shown after the first has listed, either way round."""
+    """Checks the listing of the second user after that of the first, either way round."""
     shown = []
     for first, second in ((OWNER, STRANGER), (STRANGER, OWNER)):
         drop_caches()

@@ -279,7 +279,7 @@ def check_sync():
 
 
 def check_rights():
-    """What others may not do, they cannot; the server decides, by modes."""
+    """Other users cannot do what the modes forbid them; the server decides."""
     os.mkdir("rights")
     write("rights/secret", b"secret", mode=0o600)
     write("rights/public", b"public", mode=0o644)

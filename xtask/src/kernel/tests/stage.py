@@ -41,7 +41,7 @@ class Client:
 
 
 class Server:
-    """What happens on the server's side."""
+    """The server's side of a trial."""
 
     def ask(self, line):
         with open("/mnt/job/ask.new", "w") as file:
@@ -92,7 +92,7 @@ def play(*parts):
 
 
 def seconds_until(future, most):
-    """How long it takes; it must not take longer than `most` seconds."""
+    """Returns how long it takes, which must not be longer than `most` seconds."""
     start = time.monotonic()
     try:
         future.result(most)

@@ -25,7 +25,7 @@ def tries(operation, *arguments, losing):
 
 
 def close_to_open():
-    """What one has closed, the other sees when it opens."""
+    """A client sees the data that the other has closed when it opens the file."""
     for turn in range(60):
         writer = 1 + turn % 2
         text = f"{turn} " * (turn + 1)
@@ -123,7 +123,7 @@ def races():
 
 
 def removal():
-    """What one has removed, the other cannot open."""
+    """A client cannot open a file that the other has removed."""
     for turn in range(20):
         if ME == 1:
             with open("gone", "w") as file:

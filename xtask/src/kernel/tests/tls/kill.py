@@ -10,7 +10,7 @@ KILLS = 3
 
 
 def kills():
-    """How often the server was killed and is back: two bytes are written for each time."""
+    """Returns how often the server was killed and is back: two bytes are written for each time."""
     try:
         return os.stat("/mnt/job/kills").st_size // 2
     except FileNotFoundError:

@@ -1,0 +1,207 @@
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::net::TcpStream;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustls::ClientConnection;
+
+use super::TlsStream;
+
+/// Bytes that are received with one system call.
+const RECEIVED_BYTES: usize = 64 << 10;
+
+/// The halves of a connection with TLS, for one thread that reads and others that write.
+///
+/// # Errors
+/// The system gives no second descriptor.
+pub fn split(stream: TlsStream) -> io::Result<(TlsReader, TlsWriter)> {
+    let (connection, socket) = stream.into_parts();
+    let connection = Arc::new(Mutex::new(connection));
+    let reader = TlsReader {
+        connection: Arc::clone(&connection),
+        socket: socket.try_clone()?,
+        received: vec![0; RECEIVED_BYTES].into(),
+        unread: 0..0,
+    };
+    Ok((reader, TlsWriter { connection, socket, sealed: Vec::new(), sent: 0, accepted: 0 }))
+}
+
+/// The half that receives.
+pub struct TlsReader {
+    connection: Arc<Mutex<ClientConnection>>,
+    socket: TcpStream,
+    received: Box<[u8]>,
+    /// The received bytes that TLS has not taken yet.
+    unread: std::ops::Range<usize>,
+}
+
+impl TlsReader {
+    /// Opens what was received; `None` if more has to be received first.
+    fn open(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        let mut connection = lock(&self.connection);
+        loop {
+            match connection.reader().read(buffer) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                read => return read.map(Some),
+            }
+            let mut rest = self.received.get(self.unread.clone()).unwrap_or_default();
+            if rest.is_empty() {
+                return Ok(None);
+            }
+            self.unread.start += connection.read_tls(&mut rest)?;
+            connection.process_new_packets().map_err(invalid)?;
+        }
+    }
+}
+
+impl Read for TlsReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some(read) = self.open(buffer)? {
+                return Ok(read);
+            }
+            // The lock is free while nothing comes, so that others can write.
+            self.unread = 0..self.socket.read(&mut self.received)?;
+            if self.unread.is_empty() {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+}
+
+/// The half that sends.
+///
+/// A write that takes too long for the socket's timeout returns [`ErrorKind::WouldBlock`] or
+/// [`ErrorKind::TimedOut`]. The next one must begin with the same bytes: they are sealed already,
+/// and only the rest of them is sent.
+pub struct TlsWriter {
+    connection: Arc<Mutex<ClientConnection>>,
+    socket: TcpStream,
+    sealed: Vec<u8>,
+    /// Sealed bytes that were sent.
+    sent: usize,
+    /// Bytes of the caller's in what is sealed.
+    accepted: usize,
+}
+
+impl TlsWriter {
+    fn seal(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        let mut connection = lock(&self.connection);
+        (self.sent, self.accepted) = (0, connection.writer().write_vectored(parts)?);
+        self.sealed.clear();
+        while connection.wants_write() {
+            connection.write_tls(&mut self.sealed)?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        while let Some(rest) = self.sealed.get(self.sent..).filter(|rest| !rest.is_empty()) {
+            match self.socket.write(rest) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(written) => self.sent += written,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Write for TlsWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        if self.sent == self.sealed.len() {
+            self.seal(parts)?;
+        }
+        self.send()?;
+        Ok(self.accepted)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.send()
+    }
+}
+
+fn lock(connection: &Mutex<ClientConnection>) -> MutexGuard<'_, ClientConnection> {
+    connection.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn invalid(error: rustls::Error) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+    use std::time::Duration;
+
+    use rustls::{ServerConnection, StreamOwned};
+
+    use super::*;
+    use crate::accepting::Accepting;
+    use crate::client::{ServerTrust, start};
+    use crate::{ServerKey, Trust, self_made};
+
+    /// Accepts one connection, answers its probe, and then sends back what comes, with pauses in
+    /// which it reads nothing.
+    fn echo(listener: &TcpListener, accepting: &Accepting, bytes: usize) {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut probe = [0; 44];
+        socket.read_exact(&mut probe).unwrap();
+        let head = [0x8000_0020, 0x434d_5459, 1, 0, 0, 8].map(u32::to_be_bytes).concat();
+        socket.write_all(&[&head[..], b"STARTTLS\0\0\0\0"].concat()).unwrap();
+        let connection = ServerConnection::new(Arc::clone(&accepting.config)).unwrap();
+        let mut stream = StreamOwned::new(connection, socket);
+        let mut all = vec![0; bytes];
+        for part in all.chunks_mut(bytes / 3) {
+            thread::sleep(Duration::from_millis(50));
+            stream.read_exact(part).unwrap();
+        }
+        stream.write_all(&all).unwrap();
+        stream.conn.send_close_notify();
+        stream.flush().unwrap();
+    }
+
+    fn accepting() -> Accepting {
+        let folder = tempfile::tempdir().unwrap();
+        let made = self_made(&["localhost".to_owned()], None).unwrap();
+        let [certificate, key] = ["certificate", "key"].map(|name| folder.path().join(name));
+        std::fs::write(&certificate, made.certificate).unwrap();
+        std::fs::write(&key, made.key).unwrap();
+        let key = ServerKey::read(&certificate, &key).unwrap();
+        Accepting::new(&key, Trust::default()).unwrap()
+    }
+
+    fn write_all(writer: &mut TlsWriter, mut bytes: &[u8]) -> usize {
+        let mut slow = 0;
+        while !bytes.is_empty() {
+            match writer.write(bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == ErrorKind::WouldBlock => slow += 1,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        slow
+    }
+
+    #[test]
+    fn bytes_arrive_whole_in_both_directions_although_the_peer_reads_slowly() {
+        let data: Vec<u8> = (0..12_000_000_u32).map(|at| (at % 251) as u8).collect();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (accepting, bytes) = (accepting(), data.len());
+        let server = thread::spawn(move || echo(&listener, &accepting, bytes));
+        let stream = start(socket, (100_003, 4), None, &ServerTrust::new(None)).unwrap();
+        stream.sock.set_write_timeout(Some(Duration::from_millis(5))).unwrap();
+        let (mut reader, mut writer) = split(stream).unwrap();
+        let mut seen = Vec::new();
+        let reading = thread::spawn(move || reader.read_to_end(&mut seen).map(|_| seen));
+        assert!(write_all(&mut writer, &data) > 0, "no write was slow");
+        assert!(reading.join().unwrap().unwrap() == data);
+        server.join().unwrap();
+    }
+}

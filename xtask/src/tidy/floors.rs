@@ -69,7 +69,7 @@ const CRATES: &[CrateRule] = &[
     CrateRule {
         name: "remote",
         floor: 5,
-        uses: These(&["proto", "rpc", "xdr", "credential", "idmap", "vfs"]),
+        uses: These(&["proto", "rpc", "xdr", "keys", "credential", "tls", "idmap", "vfs"]),
     },
     CrateRule { name: "backend", floor: 5, uses: These(&["vfs"]) },
     CrateRule { name: "cache", floor: 5, uses: These(&["vfs"]) },

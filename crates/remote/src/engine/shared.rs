@@ -13,7 +13,7 @@ use super::waiter::Waiter;
 use crate::calls::{LinkAction, LinkPlace};
 use crate::limits::IN_FLIGHT_BYTES_MAX;
 use crate::machine::{Machine, MachineOutput, MountFailure, Notice};
-use crate::transport::Transport;
+use crate::transport::{TlsRefusal, Transport};
 
 /// All that the threads of one mount share.
 pub(super) struct SharedEngine<M: Machine> {
@@ -123,7 +123,9 @@ impl<M: Machine> SharedEngine<M> {
         &self,
         patience: Duration,
     ) -> Result<(), Option<Result<MountFailure, std::io::Error>>> {
-        let is_open = |state: &mut EngineState<M>| state.introduction.is_none();
+        let is_open = |state: &mut EngineState<M>| {
+            state.introduction.is_none() && !state.last_error.as_ref().is_some_and(is_refusal)
+        };
         let waited = self.introduced.wait_timeout_while(self.state(), patience, is_open);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
         match state.introduction {
@@ -222,10 +224,17 @@ impl<M: Machine> SharedEngine<M> {
         self.events.end();
     }
 
-    /// Remembers why no connection could be made.
+    /// Remembers why no connection could be made. One that was refused ends the introduction.
     pub(super) fn note_error(&self, error: std::io::Error) {
-        tracing::debug!(server = self.transport.peer(), %error, "no connection");
-        self.state().last_error = Some(error);
+        let server = self.transport.peer();
+        let mut state = self.state();
+        let is_told = state.last_error.as_ref().is_some_and(|last| is_same(last, &error));
+        match TlsRefusal::behind(&error) {
+            Some(refusal) if !is_told => tracing::warn!(server, "{refusal}; it is tried again"),
+            _ => tracing::debug!(server, %error, "no connection"),
+        }
+        state.last_error = Some(error);
+        self.introduced.notify_all();
     }
 
     fn log(&self, notice: &Notice) {
@@ -250,4 +259,13 @@ impl<M: Machine> EngineState<M> {
             thread.unpark();
         }
     }
+}
+
+fn is_refusal(error: &std::io::Error) -> bool {
+    TlsRefusal::behind(error).is_some()
+}
+
+/// Returns whether both are the same refusal.
+fn is_same(last: &std::io::Error, error: &std::io::Error) -> bool {
+    TlsRefusal::behind(last) == TlsRefusal::behind(error)
 }

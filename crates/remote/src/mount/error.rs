@@ -4,6 +4,7 @@ use comity_vfs::Status;
 
 use crate::engine::StartFailure;
 use crate::machine::MountFailure;
+use crate::transport::TlsRefusal;
 
 /// Why a directory of a server cannot be mounted.
 #[derive(Debug)]
@@ -28,6 +29,15 @@ impl MountError {
         Self { server: server.to_owned(), reason: MountReason::Path(name, status) }
     }
 
+    /// The refusal of TLS because of which the directory cannot be mounted, if that is the reason.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&TlsRefusal> {
+        match &self.reason {
+            MountReason::Start(StartFailure::Unreachable(error)) => TlsRefusal::behind(error),
+            _ => None,
+        }
+    }
+
     /// Returns whether the server speaks none of the versions that were tried.
     #[must_use]
     pub const fn is_about_versions(&self) -> bool {
@@ -38,6 +48,9 @@ impl MountError {
 impl fmt::Display for MountError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.server)?;
+        if let Some(refusal) = self.refusal() {
+            return refusal.fmt(f);
+        }
         match &self.reason {
             MountReason::Start(StartFailure::Threads(error)) => {
                 write!(f, "the system gives no threads: {error}")

@@ -66,6 +66,9 @@ pub(crate) fn kind(record: &[u8]) -> Result<RecordKind, Malformed> {
     }
 }
 
+/// The credential is too weak (`auth_stat`; RFC 5531, 9).
+const AUTH_TOOWEAK: u32 = 5;
+
 /// Why a call was not done: the RPC layer of the server says so (RFC 5531, 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RpcRefusal {
@@ -98,6 +101,11 @@ impl fmt::Display for RpcRefusal {
         match self {
             Self::Malformed(reason) => write!(f, "the reply is malformed: {reason}"),
             Self::RpcMismatch => f.write_str("the server does not speak RPC version 2"),
+            Self::Auth(AUTH_TOOWEAK) => f.write_str(
+                "the server refuses the credential as too weak: its exports may demand TLS (-o \
+                 xprtsec=tls, or mtls with a key), or calls from a port below 1024, which needs \
+                 root",
+            ),
             Self::Auth(why) => write!(f, "the server refuses the credential (auth_stat {why})"),
             Self::ProgramUnavailable => f.write_str("the server does not offer the program"),
             Self::VersionMismatch(low, high) => {

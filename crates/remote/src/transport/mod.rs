@@ -1,12 +1,14 @@
-//! Connections to a server: how one is made, and its two halves. Plain TCP is one way; a transport
-//! that proves who both sides are is another.
+//! Connections to a server: how one is made, and its two halves. Plain TCP is one way; TLS, which
+//! proves who both sides are, is another.
 
 mod tcp;
+mod tls;
 
 use std::io::{self, Read, Write};
 
 pub use tcp::Tcp;
 pub(crate) use tcp::dial;
+pub use tls::{Tls, TlsRefusal};
 
 /// A way to connect to one server.
 pub trait Transport: Send + Sync {
@@ -25,7 +27,8 @@ pub struct Duplex {
     /// Bytes from the server; waits for them.
     pub reader: Box<dyn Read + Send>,
     /// Bytes to the server. A write that waits for long returns [`io::ErrorKind::WouldBlock`] or
-    /// [`io::ErrorKind::TimedOut`] now and then, so that its caller can look about.
+    /// [`io::ErrorKind::TimedOut`] now and then, so that its caller can look about; the next write
+    /// then begins with the same bytes.
     pub writer: Box<dyn Write + Send>,
     /// Ends the connection, so that whoever waits in one of its halves returns.
     pub close: Box<dyn Fn() + Send + Sync>,

@@ -11,7 +11,7 @@ use super::{Duplex, Transport};
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
 /// A write looks about after so long.
-const WRITE_PAUSE: Duration = Duration::from_millis(200);
+pub(super) const WRITE_PAUSE: Duration = Duration::from_millis(200);
 
 /// Reserved ports that are tried: those that Linux's own client takes.
 const RESERVED: std::ops::RangeInclusive<u16> = 665..=1023;
@@ -29,6 +29,21 @@ impl Tcp {
     pub fn new(host: impl Into<String>, port: u16) -> Self {
         Self { host: host.into(), port }
     }
+
+    /// Connects to the first address of the host that answers.
+    pub(super) fn socket(&self) -> io::Result<TcpStream> {
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        for address in (self.host.as_str(), self.port).to_socket_addrs()? {
+            match dial(address) {
+                Ok(stream) => {
+                    stream.set_nodelay(true)?;
+                    return Ok(stream);
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
 }
 
 impl From<SocketAddr> for Tcp {
@@ -39,14 +54,10 @@ impl From<SocketAddr> for Tcp {
 
 impl Transport for Tcp {
     fn connect(&self) -> io::Result<Duplex> {
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        for address in (self.host.as_str(), self.port).to_socket_addrs()? {
-            match dial(address) {
-                Ok(stream) => return duplex(stream),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+        let stream = self.socket()?;
+        stream.set_write_timeout(Some(WRITE_PAUSE))?;
+        let (reader, close) = (stream.try_clone()?, closing(&stream)?);
+        Ok(Duplex { reader: Box::new(reader), writer: Box::new(stream), close })
     }
 
     fn peer(&self) -> String {
@@ -54,13 +65,11 @@ impl Transport for Tcp {
     }
 }
 
-fn duplex(stream: TcpStream) -> io::Result<Duplex> {
-    stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(WRITE_PAUSE))?;
-    let (reader, closer) = (stream.try_clone()?, stream.try_clone()?);
+/// Ends a connection, so that threads that wait in it return.
+pub(super) fn closing(stream: &TcpStream) -> io::Result<Box<dyn Fn() + Send + Sync>> {
+    let stream = stream.try_clone()?;
     // One that has ended already needs no end.
-    let close = move || drop(closer.shutdown(Shutdown::Both));
-    Ok(Duplex { reader: Box::new(reader), writer: Box::new(stream), close: Box::new(close) })
+    Ok(Box::new(move || drop(stream.shutdown(Shutdown::Both))))
 }
 
 /// Connects to a server; as root from a reserved port, if one is free.

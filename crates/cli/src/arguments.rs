@@ -152,7 +152,14 @@ pub(crate) enum Command {
     /// be reached; acregmin=, acregmax=, acdirmin= and acdirmax= in seconds.
     ///
     /// Options about a server: vers=4, 4.1 or 4.2; port=N; hard (the default) or soft;
-    /// timeo=TENTHS; retrans=N; rsize=BYTES; wsize=BYTES; nconnect=N.
+    /// timeo=TENTHS; retrans=N; rsize=BYTES; wsize=BYTES; nconnect=N, the number of connections
+    /// over which the calls are spread.
+    ///
+    /// TLS: xprtsec=none (the default), tls, or mtls, which shows a key to the server; key=FILE,
+    /// the private key, of `comity key new` or OpenSSH, or key=agent [default: the key of the
+    /// other commands]; server_key=KEY, the key that the server has to have, as `comity key show`
+    /// prints it, or a file with its certificate [default: the key that the server had before]. A
+    /// mount over TLS never goes on without it. All users of such a mount act under the one key.
     ///
     /// Data that cannot be written, because another client has changed the file meanwhile, is kept
     /// in the folder `conflicts` of the cache, and the log says so.

@@ -18,6 +18,7 @@ mod keys;
 mod manual;
 mod mount;
 mod mount_cache;
+mod mount_channel;
 mod mount_helper;
 mod mount_number;
 mod mount_options;

@@ -22,6 +22,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::arguments;
+use crate::mount_channel::absolute_option;
 use crate::mount_options::MountOptions;
 use crate::mount_source::is_directory;
 use crate::stdout::say;
@@ -42,11 +43,15 @@ pub(crate) fn mount(typed: &arguments::MountCommand) -> Result<ExitCode> {
         return in_background(typed, &options);
     }
     if !typed.report {
-        return serve(typed, &options, || Ok(()));
+        return serve(typed, &options, |greeting| {
+            greeting.into_iter().for_each(|text| eprintln!("comity: {text}"));
+            Ok(())
+        });
     }
     // Errors go to the command that waits, not to the log.
-    let served = serve(typed, &options, || {
+    let served = serve(typed, &options, |greeting| {
         say(READY);
+        greeting.into_iter().for_each(say);
         close_stdout()
     });
     if let Err(error) = &served {
@@ -59,7 +64,7 @@ pub(crate) fn mount(typed: &arguments::MountCommand) -> Result<ExitCode> {
 fn serve(
     typed: &arguments::MountCommand,
     options: &MountOptions,
-    ready: impl FnOnce() -> io::Result<()>,
+    ready: impl FnOnce(Option<String>) -> io::Result<()>,
 ) -> Result<ExitCode> {
     logging::begin(&typed.log)?;
     let (dir, source) = (absolute(&typed.dir)?, typed.source.display().to_string());
@@ -74,7 +79,7 @@ fn serve(
     let mounted = FuseMount::new(fs, lower, &dir, &fuse)?;
     unmount_by_signal(dir)?;
     let ticker = cache.as_ref().map(Ticker::start).transpose()?;
-    ready().context("cannot report that the mount is ready")?;
+    ready(opened.greeting).context("cannot report that the mount is ready")?;
     let joined = mounted.join().context("the kernel ended the mount");
     drop(ticker);
     finish(cache.as_deref())?;
@@ -173,8 +178,12 @@ fn in_background(typed: &arguments::MountCommand, options: &MountOptions) -> Res
         .spawn()
         .context("cannot start the program that serves the mount")?;
     let said = read_report(&mut child)?;
-    match said.lines().next() {
-        Some(READY) => Ok(ExitCode::SUCCESS),
+    let mut lines = said.lines();
+    match lines.next() {
+        Some(READY) => {
+            lines.for_each(|line| eprintln!("comity: {line}"));
+            Ok(ExitCode::SUCCESS)
+        }
         Some(_) => bail!("{}", said.trim_end()),
         None => bail!("the program that serves the mount ended at once; see it by --foreground"),
     }
@@ -185,7 +194,8 @@ fn arguments_of_background(typed: &arguments::MountCommand) -> Result<Vec<OsStri
         ["mount", "--foreground", "--report", "--log"].map(OsString::from).into();
     words.push(typed.log.clone().into());
     if !typed.options.is_empty() {
-        words.extend([OsString::from("-o"), typed.options.join(",").into()]);
+        let options: Vec<_> = typed.options.iter().map(|one| absolute_option(one)).collect();
+        words.extend([OsString::from("-o"), options.join(",").into()]);
     }
     words.extend([OsString::from("--"), absolute_source(&typed.source)?.into()]);
     words.push(absolute(&typed.dir)?.into());

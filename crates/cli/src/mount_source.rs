@@ -12,6 +12,7 @@ use comity_backend::{
 use comity_remote::{ClientIdentity, DelegationUse, NfsVersion, Tcp};
 use comity_vfs::{Cred, Fs, Gid, Uid};
 
+use crate::mount_channel::ChannelChoice;
 use crate::mount_number::number;
 
 /// The scheme of servers.
@@ -41,6 +42,7 @@ pub(crate) struct ServerChoice {
     read_bytes_max: Option<u32>,
     write_bytes_max: Option<u32>,
     connections: Option<usize>,
+    channel: ChannelChoice,
 }
 
 /// A file system that was opened.
@@ -51,6 +53,8 @@ pub(crate) struct OpenedSource {
     pub(crate) identity: String,
     /// True if it is on another machine, whose ids need not be ours.
     pub(crate) is_remote: bool,
+    /// What the user should know of the server.
+    pub(crate) greeting: Option<String>,
 }
 
 impl ServerChoice {
@@ -71,6 +75,7 @@ impl ServerChoice {
             ("rsize", Some(_)) => self.read_bytes_max = Some(transfer(name, given)?),
             ("wsize", Some(_)) => self.write_bytes_max = Some(transfer(name, given)?),
             ("nconnect", Some(_)) => self.connections = Some(number(name, given, 16)? as usize),
+            _ if self.channel.read(name, value)? => {}
             _ => return Ok(false),
         }
         self.given.get_or_insert_with(|| name.to_owned());
@@ -92,19 +97,24 @@ impl ServerChoice {
             Registry::default().with(DIRECTORY, open_directory).with(MEMORY, |_| memory());
         let request = OpenRequest { location: Location::parse(source), cross_mounts: true };
         let fs = backends.open(&request).map_err(|said| anyhow!("cannot mount: {said}"))?;
-        Ok(OpenedSource { fs, identity: source.display().to_string(), is_remote: false })
+        let identity = source.display().to_string();
+        Ok(OpenedSource { fs, identity, is_remote: false, greeting: None })
     }
 
     fn open_server(&self, server: &ServerPath, dir: &Path) -> Result<OpenedSource> {
         let port = server.port.or(self.port).unwrap_or(PORT);
-        let identity = format!("nfs://{}:{port}/{}", server.host, server.path);
+        let channel = self.channel.channel(Tcp::new(server.host.clone(), port))?;
+        // Another key may see other files: what is cached for one is not shown to another.
+        let user = channel.key.map(|key| format!(" as {key}")).unwrap_or_default();
+        let identity = format!("nfs://{}:{port}/{}{user}", server.host, server.path);
         let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
         // The same in each run of this mount, and another for every other.
         let owner = format!("comity {name} {identity} {}", dir.display());
         let options = self.options(ClientIdentity::new(owner)?).at(&server.path);
-        let transport = Box::new(Tcp::new(server.host.clone(), port));
-        let mounted = comity_remote::mount(transport, &options)?;
-        Ok(OpenedSource { fs: mounted.fs, identity, is_remote: true })
+        let mounted = comity_remote::mount(channel.transport(), &options)
+            .map_err(|error| channel.advise(error))?;
+        let greeting = channel.remember()?;
+        Ok(OpenedSource { fs: mounted.fs, identity, is_remote: true, greeting })
     }
 
     fn options(&self, identity: ClientIdentity) -> comity_remote::MountOptions {

@@ -7,3 +7,6 @@ pub(crate) mod key;
 mod key_choice;
 mod known_servers;
 pub(crate) mod server;
+
+pub(crate) use key_choice::public_key;
+pub(crate) use known_servers::KnownServers;

@@ -229,7 +229,8 @@ fn a_key_sees_the_way_to_what_it_was_granted_and_nothing_beside() {
 
 type Verb = (&'static str, &'static str, fn(&View<'_>, &Node, &Node) -> Result<(), Status>);
 
-/// Each verb of a view that needs one right, the right, and a call of it on a directory and a file in it.
+/// Each verb of a view that needs one right, the right, and a call of it on a directory and a file
+/// in it.
 const VERBS: [Verb; 27] = [
     ("getattr", "any", |view, _, file| view.getattr(file).map(drop)),
     ("properties", "any", |view, _, file| view.properties(file).map(drop)),
@@ -415,7 +416,8 @@ impl Site {
     fn grant_alone(&self, object: &Handle, rights: &str) {
         let id = ObjectId(*object);
         let text = format!(
-            "Authorizer: \"{}\"\nLicensees: \"{}\"\nConditions: object == \"{id}\" -> \"{rights}\";\n",
+            "Authorizer: \"{}\"\nLicensees: \"{}\"\nConditions: \
+             object == \"{id}\" -> \"{rights}\";\n",
             self.alice.public_key().to_keynote(),
             self.bob.public_key().to_keynote(),
         );

@@ -41,10 +41,12 @@ struct Row {
 }
 
 const fn row(number: u32, needs: Needs, operations: fn(&At, Ops) -> Ops) -> Row {
-    let first = match number {
-        ..=op::RELEASE_LOCKOWNER => 0,
-        ..=op::RECLAIM_COMPLETE => 1,
-        _ => 2,
+    let first = if number <= op::RELEASE_LOCKOWNER {
+        0
+    } else if number <= op::RECLAIM_COMPLETE {
+        1
+    } else {
+        2
     };
     Row { number, told: "", needs, first, last: 2, operations }
 }
@@ -205,7 +207,7 @@ const ROWS: &[Row] = &[
     })
     .called("that makes a file, exclusive, of 4.1")
     .with_sessions(),
-    // Whether there is a file of the name is found out by a search.
+    // An unchecked creation looks first whether the name is taken, which is a search.
     row(op::OPEN, Needs::All("xc"), |at, ops| {
         making(at, ops, b"new", Createhow4::Unchecked(Decoder::whole(&[0; 8]).unwrap()))
     })

@@ -32,7 +32,7 @@ use self::log::Log;
 use self::rng::Rng;
 use self::shot::{Shot, change, listings, questions, whole_listings};
 use self::tally::Tally;
-use self::twins::{Known, OBJECTS, Twins};
+use self::twins::{Identified, OBJECTS, Twins};
 use crate::world::{Reply, set_clock};
 
 const SEEDS: u64 = 200;
@@ -57,7 +57,7 @@ fn on_a_real_file_system_statuses_and_listings_are_the_same_too() {
         .finish();
     tracing::subscriber::with_default(to_log, || {
         tracing::info!("the hunt begins");
-        hunt(SEEDS_ON_DISK, Ground::disk, Known::ByIds);
+        hunt(SEEDS_ON_DISK, Ground::disk, Identified::ByIds);
     });
     let log = log.text();
     assert!(log.contains("the hunt begins"));
@@ -67,18 +67,18 @@ fn on_a_real_file_system_statuses_and_listings_are_the_same_too() {
 
 #[test]
 fn nothing_tells_a_hidden_object_from_one_that_is_not_there() {
-    hunt(SEEDS, || Ground::Memory, Known::ByIds);
+    hunt(SEEDS, || Ground::Memory, Identified::ByIds);
 }
 
 #[test]
 fn a_key_learns_nothing_of_what_was_not_granted_to_it() {
-    hunt(SEEDS_BY_KEY, || Ground::Memory, Known::ByKey);
+    hunt(SEEDS_BY_KEY, || Ground::Memory, Identified::ByKey);
 }
 
-fn hunt(seeds: u64, ground: impl Fn() -> Ground, known: Known) {
+fn hunt(seeds: u64, ground: impl Fn() -> Ground, identified: Identified) {
     let (mut met, mut asked) = (Tally::default(), BTreeSet::new());
     for seed in 0..seeds {
-        let mut hunt = Hunt::new(seed, ground(), known);
+        let mut hunt = Hunt::new(seed, ground(), identified);
         hunt.ask();
         met.buried += hunt.climb();
         hunt.descend();
@@ -87,7 +87,7 @@ fn hunt(seeds: u64, ground: impl Fn() -> Ground, known: Known) {
         asked.extend(hunt.asked);
     }
     coverage::assert_whole(&asked);
-    met.assert_rich(seeds, known);
+    met.assert_rich(seeds, identified);
 }
 
 struct Hunt {
@@ -100,10 +100,10 @@ struct Hunt {
 }
 
 impl Hunt {
-    fn new(seed: u64, ground: Ground, known: Known) -> Self {
+    fn new(seed: u64, ground: Ground, identified: Identified) -> Self {
         set_clock(1);
         let mut rng = Rng::new(seed);
-        let twins = Twins::new(&mut rng, ground, known);
+        let twins = Twins::new(&mut rng, ground, identified);
         hold(&twins);
         Self { seed, rng, twins, now: 2, asked: BTreeSet::new() }
     }

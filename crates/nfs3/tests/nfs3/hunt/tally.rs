@@ -1,4 +1,4 @@
-use super::twins::Known;
+use super::twins::Identified;
 
 /// The numbers that show that a hunt met what it looks for.
 #[derive(Default)]
@@ -14,10 +14,10 @@ pub(crate) struct Tally {
 impl Tally {
     /// Checks that a hunt over so many seeds was not for nothing. A key knows all directories above
     /// what was granted to it, so it never stands below a hidden one.
-    pub(crate) fn assert_rich(&self, seeds: u64, known: Known) {
+    pub(crate) fn assert_rich(&self, seeds: u64, identified: Identified) {
         let Self { hidden, excepted, buried } = *self;
         assert!(hidden > 2 * seeds as usize, "{hidden} hidden objects: the hunt is for nothing");
-        if known == Known::ByKey {
+        if identified == Identified::ByKey {
             assert!(excepted > 0 && buried == 0);
             return;
         }

@@ -52,7 +52,7 @@ pub(crate) struct Target {
 
 /// The way in which the caller is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum Identified {
     /// By the ids that it says.
     ByIds,
     /// By a key, to which a user with these ids has granted rights to some objects.
@@ -120,22 +120,22 @@ pub(crate) fn key() -> HandleKey {
 }
 
 impl Twins {
-    pub(crate) fn new(rng: &mut Rng, ground: Ground, known: Known) -> Self {
+    pub(crate) fn new(rng: &mut Rng, ground: Ground, identified: Identified) -> Self {
         let caller = caller(rng);
         // A cloak may hide what leads to a granted object, and so would hide it in one of the two.
-        let rule = match known {
-            Known::ByIds => Rule::random(rng),
-            Known::ByKey => Rule::none(),
+        let rule = match identified {
+            Identified::ByIds => Rule::random(rng),
+            Identified::ByKey => Rule::none(),
         };
         let mut options = options(rng, &rule);
         let filesystems = ground.filesystems(rng);
         grown(&filesystems, rng);
-        let (worlds, granted) = match known {
-            Known::ByIds => {
+        let (worlds, granted) = match identified {
+            Identified::ByIds => {
                 let of = |fs: &Arc<dyn Fs>| World::of(plan(fs, &options));
                 (filesystems.each_ref().map(of), None)
             }
-            Known::ByKey => {
+            Identified::ByKey => {
                 options += ",sec=key";
                 let (worlds, granted, told) = by_key(rng, &filesystems, &options, &caller.disk);
                 options += &told;

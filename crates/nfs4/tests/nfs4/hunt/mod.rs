@@ -37,7 +37,7 @@ use self::shot::{
     Shot, by_name, by_stateid, from_the_top, listings, odd_name, questions, whole_listings,
 };
 use self::tally::Tally;
-use self::twins::{Known, Target, Twins};
+use self::twins::{Identified, Target, Twins};
 use crate::session::Session;
 use crate::world::set_clock;
 
@@ -50,7 +50,7 @@ const CHANGES: usize = 200;
 
 #[test]
 fn nothing_tells_a_hidden_object_from_one_that_is_not_there() {
-    hunt(SEEDS, || Ground::Memory, Known::ByIds);
+    hunt(SEEDS, || Ground::Memory, Identified::ByIds);
 }
 
 #[test]
@@ -59,18 +59,18 @@ fn on_a_real_file_system_statuses_and_listings_are_the_same_too() {
         eprintln!("skipped: needs root");
         return;
     }
-    hunt(SEEDS_ON_DISK, Ground::disk, Known::ByIds);
+    hunt(SEEDS_ON_DISK, Ground::disk, Identified::ByIds);
 }
 
 #[test]
 fn a_key_learns_nothing_of_what_was_not_granted_to_it() {
-    hunt(SEEDS_BY_KEY, || Ground::Memory, Known::ByKey);
+    hunt(SEEDS_BY_KEY, || Ground::Memory, Identified::ByKey);
 }
 
-fn hunt(seeds: u64, ground: impl Fn() -> Ground, known: Known) {
+fn hunt(seeds: u64, ground: impl Fn() -> Ground, identified: Identified) {
     let (mut met, mut asked) = (Tally::default(), BTreeSet::new());
     for seed in 0..seeds {
-        let mut hunt = Hunt::new(seed, ground(), known);
+        let mut hunt = Hunt::new(seed, ground(), identified);
         hunt.ask();
         met.buried += hunt.climb();
         met.excepted += u64::from(hunt.change());
@@ -78,7 +78,7 @@ fn hunt(seeds: u64, ground: impl Fn() -> Ground, known: Known) {
         asked.extend(hunt.asked);
     }
     coverage::assert_whole(&asked);
-    met.assert_rich(seeds, known);
+    met.assert_rich(seeds, identified);
 }
 
 struct Hunt {
@@ -93,10 +93,10 @@ struct Hunt {
 }
 
 impl Hunt {
-    fn new(seed: u64, ground: Ground, known: Known) -> Self {
+    fn new(seed: u64, ground: Ground, identified: Identified) -> Self {
         set_clock(1);
         let mut rng = Rng::new(seed);
-        let twins = Twins::new(&mut rng, ground, known);
+        let twins = Twins::new(&mut rng, ground, identified);
         let minor = [2, 1, 2, 0][seed as usize % 4];
         let open = || twins.twins.each_ref().map(|twin| Session::open(&twin.world, minor));
         let sessions = (minor > 0).then(open);

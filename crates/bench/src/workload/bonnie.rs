@@ -96,7 +96,7 @@ impl Workload for Bonnie {
 /// The work on a block.
 pub(super) type Phase = fn(&mut Driver, &OpenFile, u64, usize) -> Result<()>;
 
-/// What is done to each block, and its name.
+/// The phases, by the names of their figures.
 pub(super) const PHASES: &[(&str, Phase)] = &[
     ("write", |driver, file, offset, length| driver.write(file, offset, length)),
     ("read", |driver, file, offset, length| driver.read(file, offset, length)),

@@ -16,11 +16,11 @@ mod parameters;
 /// The evaluation of `DisCFS` (2003): what it costs to let callers act by credentials.
 pub(super) struct Discfs;
 
-/// A part of the evaluation.
-type Part = fn(&mut Context<'_>) -> Result<()>;
+/// Runs a part of the evaluation.
+type RunPart = fn(&mut Context<'_>) -> Result<()>;
 
 /// The parts by their names, in the order in which they are run.
-const PARTS: [(&str, Part); 6] = [
+const PARTS: [(&str, RunPart); 6] = [
     ("postmark", postmark),
     ("grep", grep),
     ("build", build::run),
@@ -90,7 +90,7 @@ const HISTORY: &[Figure] = &[Figure {
 }];
 
 /// The parts that a user has named.
-fn chosen(parameters: &Parameters) -> Result<Vec<Part>> {
+fn chosen(parameters: &Parameters) -> Result<Vec<RunPart>> {
     let named: Vec<&str> = parameters.text("parts")?.split(',').map(str::trim).collect();
     let known = PARTS.map(|(name, _)| name);
     let unknown = named.iter().find(|name| !known.contains(name));

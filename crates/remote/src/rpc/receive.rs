@@ -8,7 +8,7 @@ use crate::limits::{REPLY_BYTES_MAX, SILENCE_SECONDS_MAX};
 ///
 /// # Errors
 /// The server is gone or silent; a record of several fragments, or too long a one.
-pub fn receive(stream: &mut impl Read) -> Result<Vec<u8>> {
+pub fn receive(stream: &mut (impl Read + ?Sized)) -> Result<Vec<u8>> {
     let mut mark = [0; 4];
     stream.read_exact(&mut mark).map_err(told)?;
     let mark = u32::from_be_bytes(mark);

@@ -8,5 +8,5 @@ mod trust;
 
 pub use halves::{TlsReader, TlsWriter, split};
 pub use identity::{ClientIdentity, IdentityNotMade};
-pub use start::{StartError, TlsStream, start};
+pub use start::{StartError, TlsStream, handshake, start};
 pub use trust::ServerTrust;

@@ -43,6 +43,18 @@ pub fn start(
     trust: &Arc<ServerTrust>,
 ) -> Result<TlsStream, StartError> {
     probe(&mut socket, program)?;
+    handshake(socket, identity, trust)
+}
+
+/// Goes through the handshake with a server that takes TLS at once, without a probe.
+///
+/// # Errors
+/// [`StartError`].
+pub fn handshake(
+    socket: TcpStream,
+    identity: Option<Arc<ClientIdentity>>,
+    trust: &Arc<ServerTrust>,
+) -> Result<TlsStream, StartError> {
     let config = ClientConfig::builder_with_provider(Arc::clone(trust.provider()))
         .with_protocol_versions(&[&TLS13])?
         .dangerous()

@@ -44,12 +44,20 @@ pub(crate) struct Options {
     /// exits with 1 if it loses more than it may.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state"])]
     strangers: bool,
+    /// Measure what rights held by keys cost instead, beside the figures of DisCFS (2003).
+    #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers"])]
+    grants: bool,
+    /// Measure what TLS costs instead, beside stunnel and beside the cipher alone.
+    #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
+          "grants"])]
+    tls: bool,
     /// Take the runs of `comity bench` in docs/bench anew instead, all of them or those named, e.g.
     /// `--docs local,servers`: 24 minutes at most, 8 with --quick; as root, on a machine
     /// that does nothing else.
     #[arg(long, value_name = "RUN,...", num_args = 0..=1, default_missing_value = "",
           value_delimiter = ',',
-          conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers"])]
+          conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers", "grants",
+                             "tls"])]
     docs: Option<Vec<String>>,
     /// Write the counts of instructions to that file.
     #[arg(long, requires = "instructions", conflicts_with = "check")]
@@ -68,11 +76,14 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     }
     let mut build = vec!["build", "--release", "--locked", "--package", "comity-perf", "--bins"];
     if options.identity {
-        build_without_maps(root)?;
+        build_without(root, "maps", &["--features", "keys"])?;
     }
-    if options.instructions || options.identity {
-        build.extend(["--example", "instructions"]);
-    } else {
+    if options.grants {
+        build_without(root, "keys", &["--features", "maps-and-cloaks"])?;
+    }
+    let in_process = options.instructions || options.identity || options.grants;
+    build.extend(if in_process { &["--example", "instructions"][..] } else { &[] });
+    if !in_process || options.grants {
         build.extend(["--package", "comity-cli"]);
     }
     cargo(root, &build)?;
@@ -82,14 +93,14 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The program that is measured beside the one that is delivered: without range maps and cloaks.
-fn build_without_maps(root: &Path) -> Result<()> {
+/// The program that is measured beside the one that is delivered, without one of its features.
+fn build_without(root: &Path, absent: &str, features: &[&str]) -> Result<()> {
     let build = ["build", "--release", "--locked", "--package", "comity-perf"];
     let without = ["--example", "instructions", "--no-default-features"];
-    cargo(root, &[&build[..], &without].concat())?;
+    cargo(root, &[&build[..], &without, features].concat())?;
     let built = root.join("target/release/examples/instructions");
-    let kept = root.join("target/release/examples/instructions-without-maps");
-    std::fs::copy(built, kept).context("keep the program without range maps and cloaks")?;
+    let kept = root.join(format!("target/release/examples/instructions-without-{absent}"));
+    std::fs::copy(built, kept).with_context(|| format!("keep the program without {absent}"))?;
     Ok(())
 }
 
@@ -105,8 +116,11 @@ fn arguments(options: &Options) -> Vec<String> {
     add(options.identity, "identity");
     add(options.state, "state");
     add(options.strangers, "strangers");
+    add(options.grants, "grants");
+    add(options.tls, "tls");
     add(options.update, "--update");
-    let growing = options.identity || options.state || options.strangers;
+    let by_key = options.grants || options.tls;
+    let growing = options.identity || options.state || options.strangers || by_key;
     let table = !(growing || options.instructions || options.syscalls);
     add(table, "table");
     add(options.quick && (table || growing), "--quick");

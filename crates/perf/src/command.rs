@@ -17,7 +17,9 @@ use comity_remote::rpc::Caller;
 
 use crate::baseline_server;
 use crate::row_options::RowOptions;
-use crate::{cost_table, idmap_cost, instructions, state_cost, strangers, syscalls};
+use crate::{
+    cost_table, grants_cost, idmap_cost, instructions, state_cost, strangers, syscalls, tls_cost,
+};
 
 #[derive(Parser)]
 #[command(name = "comity-perf")]
@@ -36,10 +38,14 @@ enum Tool {
     Instructions(instructions::Options),
     /// Measure what range maps and cloaks cost.
     Identity(idmap_cost::Options),
+    /// Measure what rights held by keys cost.
+    Grants(grants_cost::Options),
     /// Measure what locks, delegations and opens cost, and how that grows.
     State(RowOptions),
     /// Measure what a listed client loses to hosts that no export is offered to.
     Strangers(strangers::Options),
+    /// Measure what TLS costs.
+    Tls(tls_cost::Options),
     /// Make the tree of files that is measured.
     Layout {
         /// An empty directory.
@@ -109,6 +115,8 @@ fn run(tool: Tool) -> Result<ExitCode> {
         Tool::Strangers(options) => {
             return Ok(judge(options.rows.check, strangers::run(&options)?));
         }
+        Tool::Grants(options) => return Ok(judge(options.check, grants_cost::run(&options)?)),
+        Tool::Tls(options) => return Ok(judge(options.check, tls_cost::run(&options)?)),
         Tool::Identity(options) => return Ok(judge(options.check, idmap_cost::run(&options)?)),
         Tool::Layout { directory } => FixtureTree::build(&directory).map(|_| ())?,
         Tool::RawServer { directory, port } => {

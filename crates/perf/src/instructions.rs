@@ -91,7 +91,11 @@ fn report(operation: &str, count: u64, agreed: Option<u64>) -> bool {
     percent <= TOLERANCE_PERCENT
 }
 
-fn count(program: &Path, operation: &str) -> Result<u64> {
+/// Instructions of one call of an operation, as a program makes it.
+///
+/// # Errors
+/// Valgrind or the program is missing or fails.
+pub(crate) fn count(program: &Path, operation: &str) -> Result<u64> {
     let few = total(program, operation, CALLS.0)?;
     let many = total(program, operation, CALLS.1)?;
     Ok(many.saturating_sub(few) / (CALLS.1 - CALLS.0))

@@ -11,6 +11,7 @@
 pub mod baseline_server;
 pub mod command;
 pub mod cost_table;
+pub mod grants_cost;
 pub mod idmap_cost;
 pub mod instructions;
 pub mod limits;
@@ -19,3 +20,4 @@ pub mod server_process;
 pub mod state_cost;
 pub mod strangers;
 pub mod syscalls;
+pub mod tls_cost;

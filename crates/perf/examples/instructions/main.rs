@@ -1,9 +1,11 @@
 //! Makes calls through the whole stack in one process, from the received record to the bytes of the
-//! reply: `instructions OPERATION CALLS` for callgrind, and `instructions identity ...`, for what
-//! maps and cloaks cost (see `identity.rs`).
+//! reply: `instructions OPERATION CALLS` for callgrind, `instructions identity ...` for what maps
+//! and cloaks cost (see `identity.rs`), and `instructions grants ...` for what rights held by keys
+//! cost (see `grants.rs`).
 
 mod calls;
 mod configuration;
+mod grants;
 mod identity;
 mod sequenced;
 #[path = "../../../bench/tests/served/setting.rs"]
@@ -25,6 +27,7 @@ fn main() -> Result<()> {
 fn run(words: &[String]) -> Result<()> {
     let (operation, rest) = words.split_first().context("no operation")?;
     match operation.as_str() {
+        "grants" => grants::run(rest),
         "identity" => identity::run(rest),
         operation => single::run(operation, rest.first().context("no count")?.parse()?),
     }

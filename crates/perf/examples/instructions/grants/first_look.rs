@@ -1,0 +1,114 @@
+//! The decision about an object that a key meets for the first time, and the same from the table.
+
+use std::hint::black_box;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use comity_grants::limits::CREDENTIALS_PER_SUBMISSION_MAX;
+use comity_keys::{Algorithm, PrivateKey, PublicKey, Signer};
+use comity_perf::grants_cost::{CHAIN_LENGTHS, CREDENTIALS, OF_ONE_FOLDER, directory, file};
+use comity_vfs::Handle;
+
+use super::site::KeyedExport;
+use super::{CHAIN, processor_time};
+
+/// Decisions that are kept, as in 2003.
+const DECISIONS: usize = 1_024;
+/// Files that are met, at most.
+const MET_MAX: u64 = 1_000;
+/// Times that a decision is taken from the table.
+const TAKEN: u32 = 200_000;
+/// Signatures that are verified.
+const VERIFIED: u32 = 500;
+
+/// Nanoseconds in which a signature is verified.
+pub(super) fn signature() -> Result<f64> {
+    let key = PrivateKey::generate(Algorithm::Ed25519)?;
+    let message = [7; 500];
+    let signature = key.sign(&message)?;
+    let all = processor_time(|| {
+        for _ in 0..VERIFIED {
+            ensure!(key.public_key().verify(black_box(&message), signature.as_bytes()), "forged");
+        }
+        Ok(())
+    })?;
+    Ok(all / f64::from(VERIFIED))
+}
+
+/// Nanoseconds of the first decision about a file by a chain of grants to the tree.
+pub(super) fn decision(tree: &Path, files: u64, links: usize) -> Result<f64> {
+    let site = KeyedExport::new(tree, DECISIONS)?;
+    let (key, chain) = site.chain(&site.find("")?, links)?;
+    site.submit(key, &chain)?;
+    first(&site, key, &met(&site, files)?)
+}
+
+/// Nanoseconds of the same decision from the table.
+pub(super) fn kept(tree: &Path) -> Result<f64> {
+    let site = KeyedExport::new(tree, DECISIONS)?;
+    let (key, chain) = site.chain(&site.find("")?, CHAIN)?;
+    site.submit(key, &chain)?;
+    let (holder, object) = (site.holder(key), site.find(&file(0))?);
+    site.pass(&holder, &object)?;
+    let all =
+        processor_time(|| (0..TAKEN).try_for_each(|_| site.pass(black_box(&holder), &object)))?;
+    Ok(all / f64::from(TAKEN))
+}
+
+/// The same as [`decision`] by each length of chain.
+pub(super) fn chains(tree: &Path, files: u64) -> Result<Vec<f64>> {
+    CHAIN_LENGTHS.iter().map(|links| decision(tree, files, *links)).collect()
+}
+
+/// The same where the key holds each number of credentials, one for the tree and others for other
+/// objects.
+pub(super) fn credentials(tree: &Path, files: u64) -> Result<Vec<f64>> {
+    let number = |count: &usize| {
+        let site = KeyedExport::new(tree, DECISIONS)?;
+        let (key, chain) = site.chain(&site.find("")?, 1)?;
+        site.submit(key, &chain)?;
+        let others: Result<Vec<Handle>> = (1..*count).map(other).collect();
+        hold(&site, &key, &others?)?;
+        first(&site, key, &met(&site, files)?)
+    };
+    CREDENTIALS.iter().map(number).collect()
+}
+
+/// The same where [`OF_ONE_FOLDER`] credentials are for the folder that the file is in.
+pub(super) fn one_folder(tree: &Path, files: u64) -> Result<f64> {
+    let site = KeyedExport::new(tree, DECISIONS)?;
+    let folder = site.find(&directory(0))?;
+    let key = PrivateKey::generate(Algorithm::Ed25519)?;
+    let key = *key.public_key();
+    hold(&site, &key, &vec![folder; OF_ONE_FOLDER])?;
+    let all = met(&site, files.min(10))?;
+    first(&site, key, &all)
+}
+
+/// An object that is none of the tree.
+fn other(number: usize) -> Result<Handle> {
+    let bytes = [&[0xee; 8][..], &number.to_be_bytes()].concat();
+    Handle::new(&bytes).ok().context("no handle")
+}
+
+/// Submits a credential for each object. A submission looks at all that its key holds, so it takes
+/// as many as it may.
+fn hold(site: &KeyedExport, key: &PublicKey, objects: &[Handle]) -> Result<()> {
+    for part in objects.chunks(CREDENTIALS_PER_SUBMISSION_MAX) {
+        let texts: Result<Vec<String>> =
+            part.iter().map(|object| site.chain_to(object, 1, key)).collect();
+        site.submit(*key, &texts?.concat())?;
+    }
+    Ok(())
+}
+
+/// Handles of files.
+fn met(site: &KeyedExport, files: u64) -> Result<Vec<Handle>> {
+    (0..files.min(MET_MAX)).map(|number| site.find(&file(number))).collect()
+}
+
+fn first(site: &KeyedExport, key: PublicKey, files: &[Handle]) -> Result<f64> {
+    let holder = site.holder(key);
+    let all = processor_time(|| files.iter().try_for_each(|file| site.pass(&holder, file)))?;
+    Ok(all / files.len() as f64)
+}

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use comity_backend::{Passthrough, PassthroughOptions};
 use comity_credential::{Channel, CredentialRef, KeyId, PeerIdentity, PeerKey};
 use comity_export::{
-    Clearance, Client, Door, Export, ExportId, HandleKey, KeyUse, Node, Plan, Refusal, RpcPeer,
-    Rules, View,
+    Client, DirectoryClearance, Door, Export, ExportId, HandleKey, KeyUse, Node, Plan, Refusal,
+    RpcPeer, Rules, View,
 };
 use comity_grants::{
     Accounts, Binding, Grants, Medium, MediumError, Moment, ObjectId, Record, Recovered,
@@ -22,7 +22,7 @@ use comity_keynote::Grant;
 use comity_keys::{Algorithm, PrivateKey, Signer};
 use comity_vfs::{Cred, Fs, Gid, Handle, ReadInto, Status, Uid};
 
-const CLEAR: Clearance = Clearance::given();
+const NAMES: DirectoryClearance<'static> = DirectoryClearance::given();
 const ALICE: u32 = 1000;
 /// The first second of the tests, and the one at which grants end.
 const BEGUN: u64 = 1_800_000_000;
@@ -180,7 +180,7 @@ fn two_directories() -> Option<Site> {
 fn no_right_is_gained_by_a_hard_link() {
     let Some(site) = two_directories() else { return };
     let ((view, full), (_, file)) = (site.at("/srv/full"), site.at("/srv/poor/file"));
-    assert_eq!(view.link(CLEAR, &file, &full, b"mine").unwrap_err(), Status::Acces);
+    assert_eq!(view.link(NAMES, &file, &full, b"mine").unwrap_err(), Status::Acces);
     assert!(!site.path("full/mine").exists());
     // A link that Alice makes counts while it is there.
     let handle = *file.handle();
@@ -198,7 +198,7 @@ fn no_right_is_gained_by_a_hard_link() {
 fn no_right_is_gained_by_a_rename() {
     let Some(site) = two_directories() else { return };
     let ((view, full), (_, poor)) = (site.at("/srv/full"), site.at("/srv/poor"));
-    let moved = view.rename(CLEAR, (&poor, b"file"), (&full, b"mine"));
+    let moved = view.rename(NAMES, (&poor, b"file"), (&full, b"mine"));
     assert_eq!(moved.unwrap_err(), Status::Acces);
     assert!(site.path("poor/file").exists() && !site.path("full/mine").exists());
 }

@@ -25,7 +25,7 @@ pub struct Options {
     /// The program that makes calls in one process, as it is delivered.
     #[arg(long, default_value = "target/release/examples/instructions")]
     program: PathBuf,
-    /// The same built without callers by key (`--no-default-features --features rooms`).
+    /// The same built without callers by key (`--no-default-features --features maps-and-cloaks`).
     #[arg(long, default_value = "target/release/examples/instructions-without-keys")]
     without_keys: PathBuf,
     /// The comity that is measured over TLS.

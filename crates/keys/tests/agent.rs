@@ -4,7 +4,7 @@
 mod wire;
 
 use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ struct RealAgent {
 }
 
 impl RealAgent {
-    /// Starts one; `None` if there is none to start.
+    /// Starts one; `None` if it is not installed.
     fn start(folder: &Path) -> Option<Self> {
         let socket = folder.join("agent");
         let command = Command::new("ssh-agent")
@@ -30,10 +30,14 @@ impl RealAgent {
             .arg(&socket)
             .stdout(Stdio::piped())
             .spawn();
-        let mut child = command.ok()?;
+        let mut child = match command {
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            child => child.unwrap(),
+        };
         // The agent prints the path of its socket as soon as it listens there.
         let mut line = String::new();
-        BufReader::new(child.stdout.take()?).read_line(&mut line).ok()?;
+        let length = BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(length > 0, "ssh-agent is installed and does not start");
         Some(Self { child, socket })
     }
 

@@ -334,6 +334,33 @@ fn check_names_certificates_that_end_soon_or_cannot_be_used() {
     assert!(said.out.contains("server.pem: warning: the certificate expires in 9 days"));
 }
 
+#[test]
+fn the_log_names_the_wrong_channel_and_certificates_that_cannot_be_used() {
+    let place = Place::new();
+    file(&place, "file");
+    let exports = format!("{} *(rw,insecure,xprtsec=mtls)", place.data().display());
+    let exports = place.write("exports", &exports);
+    let log = fs::File::create(place.path("log")).unwrap();
+    let mut command = place.serve(&["--exports"]);
+    let server = Running::start_with_log(command.arg(exports), log);
+    let says = |part: &str| fs::read_to_string(place.path("log")).unwrap().contains(part);
+    let root = Raw::connect(server.port, 0).mount(&place.data()).unwrap();
+    let plain = Raw::connect(server.port, 0).denied_with(NFS, 1, &of_handle(&root));
+    assert_eq!(plain, TOO_WEAK);
+    let wrong = "it calls by xprtsec=none, and the exports offered to it take xprtsec=mtls only";
+    wait_until("the channel is named", || says(wrong));
+    assert!(!says("below 1024"));
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    let expired = Identity::new(params.self_signed(&key).unwrap().der().clone(), &key);
+    let plain = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    // With TLS 1.3 a client has finished before the server looks at its certificate.
+    let _ = Line::try_secure(plain, &place.state().join("tls.crt"), Some(&expired));
+    let advice = "the peer's certificate has expired: renew it on the client";
+    wait_until("the certificate is named", || says(advice));
+}
+
 /// A certificate that expires in less than ten days, and its key, in PEM.
 fn soon_expired() -> (String, String) {
     let key = rcgen::KeyPair::generate().unwrap();

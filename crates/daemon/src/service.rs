@@ -13,7 +13,7 @@ use comity_grants::Grants;
 use comity_nfs3::{Message, Mount, Nfs3, Nlm, Nsm};
 use comity_nfs4::{Memory, Nfs4, Tally};
 use comity_proto::mount;
-use comity_rpc::{Admission, Backchannel, CallHeader, Dispatcher, Gate, Program};
+use comity_rpc::{Admission, AuthStat, Backchannel, CallHeader, Dispatcher, Gate, Program};
 use comity_server::metrics::{Measured, Metrics};
 use comity_server::{Endpoints, Service};
 
@@ -52,6 +52,10 @@ impl Gate<RpcPeer> for ProgramGate {
     #[inline]
     fn proof_of(&self, visitor: &RpcPeer) -> u64 {
         self.0.proof_of(visitor)
+    }
+
+    fn refusal_reason(&self, visitor: &RpcPeer, why: AuthStat) -> String {
+        self.0.refusal_reason(visitor, why)
     }
 
     fn starts_tls(&self, visitor: &RpcPeer) -> bool {

@@ -1,5 +1,6 @@
 //! The gate of the server: only peers that some export is offered to may call more than NULL.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Instant;
 
@@ -9,6 +10,9 @@ use comity_vfs::{Result, Status};
 use crate::export::Entry;
 use crate::limits::REFUSAL;
 use crate::{Candidate, Exports, Plan, RpcPeer};
+
+/// Most kinds of channels that a line of the log names.
+const REASONS_MAX: usize = 4;
 
 impl Gate<RpcPeer> for Exports {
     /// Admits a peer that meets the rules of some export: a client of its list that matches the
@@ -24,6 +28,27 @@ impl Gate<RpcPeer> for Exports {
     #[inline]
     fn proof_of(&self, visitor: &RpcPeer) -> u64 {
         visitor.channel().number()
+    }
+
+    /// Names what is wrong about a peer that some export is offered to: its port, or its channel.
+    fn refusal_reason(&self, visitor: &RpcPeer, why: AuthStat) -> String {
+        if why != AuthStat::TooWeak {
+            return "no export is offered to it".to_owned();
+        }
+        let (plan, channel) = (self.current(), visitor.channel().kind());
+        let port = Some(visitor.peer().port());
+        let is_let_in =
+            |port, channel| plan.admission(visitor.into(), port, channel) == Admission::Admitted;
+        if is_let_in(None, Some(channel)) {
+            return "the exports offered to it take calls from ports below 1024 only".to_owned();
+        }
+        let (name, taken) = (channel.name(), plan.channels_for(visitor.into()));
+        let wrong_channel =
+            format!("it calls by xprtsec={name}, and the exports offered to it take {taken} only");
+        match is_let_in(port, None) {
+            true => format!("{wrong_channel}: mount with that option"),
+            false => format!("{wrong_channel}, from ports below 1024"),
+        }
     }
 
     /// A peer may begin TLS on a fresh connection. One that is not known by its address may only
@@ -106,6 +131,16 @@ impl Plan {
             }
         }
         most_open
+    }
+}
+
+impl Plan {
+    /// The channels of the exports that are offered to a peer, as `xprtsec=` has them.
+    fn channels_for(&self, peer: Candidate<'_>) -> String {
+        let entries = self.exports().iter().filter_map(|export| export.decide(peer).ok());
+        let channels = entries.map(|entry| format!("xprtsec={}", entry.rules.channels));
+        let channels: BTreeSet<_> = channels.collect();
+        channels.into_iter().take(REASONS_MAX).collect::<Vec<_>>().join(" or ")
     }
 }
 

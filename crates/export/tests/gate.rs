@@ -180,3 +180,21 @@ fn a_stranger_that_calls_on_is_not_judged_each_time() {
     let again = again.elapsed();
     assert!(again * 4 < judged, "{again:?} {judged:?}");
 }
+
+#[test]
+fn the_reason_of_a_refusal_names_the_port_or_the_channel() {
+    let exports = named(
+        "/srv 10.0.0.1(insecure,xprtsec=tls:mtls) 10.0.0.2(xprtsec=tls) 10.0.0.3(secure)\n\
+         /other 10.0.0.1(insecure,xprtsec=mtls)\n",
+    );
+    let reason = |peer: &str, why| exports.refusal_reason(&visitor(peer), why);
+    let weak = AuthStat::TooWeak;
+    let channel = "it calls by xprtsec=none, and the exports offered to it take";
+    let two = format!("{channel} xprtsec=mtls or xprtsec=tls:mtls only: mount with that option");
+    assert_eq!(reason("10.0.0.1:40000", weak), two);
+    let both = format!("{channel} xprtsec=tls only, from ports below 1024");
+    assert_eq!(reason("10.0.0.2:40000", weak), both);
+    let port = "the exports offered to it take calls from ports below 1024 only";
+    assert_eq!(reason("10.0.0.3:40000", weak), port);
+    assert_eq!(reason("192.0.2.1:700", AuthStat::BadCred), "no export is offered to it");
+}

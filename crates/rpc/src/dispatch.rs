@@ -73,6 +73,11 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
         self.replay.tick(seconds);
     }
 
+    /// Asks the gate why it refused a peer, for the log.
+    pub fn refusal_reason(&self, visitor: &V, why: AuthStat) -> String {
+        self.gate.refusal_reason(visitor, why)
+    }
+
     /// Asks the gate whether a peer may call more than NULL.
     pub fn admission(&self, visitor: &V) -> Admission {
         self.gate.admits(visitor)

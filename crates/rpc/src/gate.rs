@@ -33,6 +33,12 @@ pub trait Gate<V: ?Sized>: Send + Sync {
         0
     }
 
+    /// Returns why this peer was refused, for the log. Only asked when that is logged.
+    fn refusal_reason(&self, visitor: &V, why: AuthStat) -> String {
+        let _ = visitor;
+        format!("the gate does not let it call ({why:?})")
+    }
+
     /// Returns whether this peer may begin TLS on its connection now (RFC 9289, 4.1). Only a probe
     /// for TLS asks.
     fn starts_tls(&self, visitor: &V) -> bool {
@@ -82,6 +88,10 @@ impl<V: ?Sized, G: Gate<V> + ?Sized> Gate<V> for Arc<G> {
     #[inline]
     fn proof_of(&self, visitor: &V) -> u64 {
         (**self).proof_of(visitor)
+    }
+
+    fn refusal_reason(&self, visitor: &V, why: AuthStat) -> String {
+        (**self).refusal_reason(visitor, why)
     }
 
     fn starts_tls(&self, visitor: &V) -> bool {

@@ -6,9 +6,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use comity_rpc::{
-    Answered, AuthStat, Late, RecordLimits, ReplyVerifier, Scan, accepted, next_record,
-};
+use comity_rpc::{Answered, Late, RecordLimits, ReplyVerifier, Scan, accepted, next_record};
 use comity_xdr::Encoder;
 use rustix::io::Errno;
 
@@ -372,7 +370,9 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         }
         match answered {
             Some(Ok(Ok(Answered::Now | Answered::Never | Answered::Undecided))) | None => {}
-            Some(Ok(Ok(Answered::Refused(why)))) => log_refused(peer, why),
+            Some(Ok(Ok(Answered::Refused(why)))) => {
+                log_refused(peer, || service.dispatcher().refusal_reason(visitor, why));
+            }
             Some(Ok(Ok(Answered::StartTls))) if is_last => return Err(Stop::StartTls),
             Some(Ok(Ok(Answered::StartTls))) => return Err(CloseReason::EarlyBytes.into()),
             Some(Ok(Ok(Answered::Later(late)))) => {
@@ -467,15 +467,14 @@ impl Pending<'_> {
     }
 }
 
-/// Logs that the gate refused a peer.
+/// Logs that the gate refused a peer, and for which reason.
 #[cold]
-pub(crate) fn log_refused(peer: SocketAddr, why: AuthStat) {
+pub(crate) fn log_refused(peer: SocketAddr, reason: impl FnOnce() -> String) {
     static LOG: LogRateLimit = LogRateLimit::new();
-    let reason = match why {
-        AuthStat::TooWeak => "the exports offered to it take calls from ports below 1024 only",
-        _ => "no export is offered to it",
-    };
-    LOG.say(|suppressed| tracing::warn!(%peer, reason, suppressed, "a call was refused"));
+    LOG.say(|suppressed| {
+        let reason = reason();
+        tracing::warn!(%peer, reason, suppressed, "a call was refused");
+    });
 }
 
 /// Answers a call whose program panicked with SYSTEM_ERR, and logs the panic.

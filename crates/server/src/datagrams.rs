@@ -121,7 +121,9 @@ fn receive<V, G: Gate<V>>(
     let mut reply = Encoder::new();
     match call.map(|call| dispatcher.answer(call, peer.ip(), &visitor, &mut reply)) {
         Some(Ok(Answered::Now)) => {}
-        Some(Ok(Answered::Refused(why))) => log_refused(peer, why),
+        Some(Ok(Answered::Refused(why))) => {
+            log_refused(peer, || dispatcher.refusal_reason(&visitor, why));
+        }
         _ => return Some(sender),
     }
     // A datagram has no record mark.

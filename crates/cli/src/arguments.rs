@@ -132,7 +132,18 @@ pub(crate) enum Command {
     /// The signer of a credential may revoke it, and everybody above in its chain. It ends at once
     /// for all who rest on it. With a public key, all that this key was given by you ends.
     Revoke(key_arguments::server::Revoke),
-    /// Explain which rights your key has to a file, and by which credentials
+    /// Print the credential for a file or folder that you have made by what was granted to you
+    ///
+    /// It gives all rights to the object and what is below it. Submit it, so that it outlives a
+    /// restart of the server, or give it together with a grant of yours to the owner of another
+    /// key. The server signs it now; it holds as long as you may create in the folder of the
+    /// object.
+    Fetch(key_arguments::server::Fetch),
+    /// Explain which rights a key has to a file, and by which credentials
+    ///
+    /// Prints each credential with the rights that it gives, and each line of it with its verdict.
+    /// You may ask about your own key and about keys to which credentials lead from yours; the
+    /// administrator (`--admin`) may ask about any key.
     Why(key_arguments::server::Why),
     /// Show who a server takes you for
     Whoami(key_arguments::server::Whoami),
@@ -345,6 +356,10 @@ pub(crate) struct Source {
 pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) source: Source,
+
+    #[command(flatten)]
+    pub(crate) state: State,
+
     #[command(flatten)]
     pub(crate) json: Json,
 }

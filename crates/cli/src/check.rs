@@ -5,22 +5,25 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use comity_daemon::{Configuration, check_tls, diagnostic_json, server_settings};
+use comity_daemon::{Configuration, check_state, check_tls, diagnostic_json, server_settings};
 use comity_export::{Diagnostic, Plan, ServerSettings, Severity, Source};
 use serde_json::{Value, json};
 
+use crate::settings::state_folder;
 use crate::stdout::say;
 
 /// The name of the place of exports that were typed rather than written.
 pub(crate) const TYPED: &str = "command line";
 
-/// Reports everything there is to say about a configuration; fails if a server would refuse it.
+/// Reports everything there is to say about a configuration, and what expires soon in the state
+/// folder; fails if a server would refuse it.
 ///
 /// # Errors
 /// None of its own: what is wrong is in the report and in the exit code.
 pub(crate) fn check(
     sources: Vec<Source>,
     typed: Option<(PathBuf, PathBuf)>,
+    state: Option<PathBuf>,
     json: bool,
 ) -> Result<ExitCode> {
     let mut found = Vec::new();
@@ -28,7 +31,12 @@ pub(crate) fn check(
     let exports = match Configuration::to_look_at(sources).load(None) {
         Ok((plan, doubts)) => {
             found.extend(doubts);
+            let is_named = typed.is_some() || written.tls_cert.is_some();
             found.extend(certificates(&written, typed, &plan));
+            let is_root = rustix::process::geteuid().is_root();
+            if let Ok(folder) = state_folder(state.or_else(|| written.state_dir.clone()), is_root) {
+                found.extend(check_state(&folder, !is_named));
+            }
             Some(plan.exports().len())
         }
         Err(wrong) => {

@@ -54,7 +54,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Serve(typed) => serve::serve(typed),
         Command::Check(typed) => {
-            check::check(settings::files(&typed.source), None, typed.json.json)
+            let sources = settings::files(&typed.source);
+            check::check(sources, None, typed.state.state_dir, typed.json.json)
         }
         Command::Exports(typed) => {
             let sources = settings::files(&typed.source);
@@ -76,7 +77,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Submit(typed) => keys::server::submit(&typed),
         Command::Grants(typed) => keys::server::grants(&typed),
         Command::Revoke(typed) => keys::server::revoke(typed),
-        Command::Why(typed) => keys::server::why(&typed),
+        Command::Fetch(typed) => keys::server::fetch(&typed),
+        Command::Why(typed) => keys::server::why(typed),
         Command::Whoami(typed) => keys::server::whoami(&typed),
         Command::Mount(typed) => mount::mount(&typed),
         Command::Umount(typed) => mount::unmount(&typed),

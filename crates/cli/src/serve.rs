@@ -17,7 +17,8 @@ pub(crate) fn serve(typed: arguments::Serve) -> Result<ExitCode> {
     let inherited = inherited_listeners();
     let sources = settings::sources(&typed)?;
     if typed.check {
-        return check::check(sources, typed.tls_cert.zip(typed.tls_key), typed.json.json);
+        let (own, state) = (typed.tls_cert.zip(typed.tls_key), typed.state.state_dir);
+        return check::check(sources, own, state, typed.json.json);
     }
     let written = match server_settings(&sources) {
         Ok(written) => written,

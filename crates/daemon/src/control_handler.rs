@@ -66,11 +66,13 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
             Request::Waits { client } => admin.waits(client.as_deref()),
             Request::Evict { client } => admin.evict(client),
             Request::Clients { after } => admin.clients(after.as_deref()),
+            Request::Why { .. } => grant_admin::why(&plan, request),
             Request::BindAccount { .. }
             | Request::UnbindAccount { .. }
             | Request::Accounts
             | Request::RevokeGrant { .. }
-            | Request::HeldGrants { .. } => grant_admin::perform(&self.grants, request),
+            | Request::HeldGrants { .. }
+            | Request::EndingGrants => grant_admin::perform(&self.grants, request),
         }
     }
 
@@ -91,7 +93,7 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
     }
 
     fn status(&self, plan: &Plan) -> Value {
-        let numbers = (self.numbers)();
+        let (numbers, grants) = ((self.numbers)(), self.grants.grants().counts());
         let shown = self.tls.as_deref().map(Tls::shown);
         let paths = plan.exports().iter().map(|export| export.path().display().to_string());
         json!({
@@ -112,6 +114,9 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
             "panics": numbers.panics,
             "connections_tls": numbers.by_channel[1],
             "connections_mtls": numbers.by_channel[2],
+            "grants_keys": grants.keys,
+            "grants_credentials": grants.credentials,
+            "grants_revocations": grants.revocations,
             "tls_key": shown.as_ref().map(|key| key.public().to_string()),
             "tls_days_left": shown.as_ref().map(|key| key.days_left()),
         })

@@ -1,10 +1,12 @@
 //! Requests of an administrator about keys and grants.
 
-use anyhow::{Result, bail};
-use comity_grants::{Binding, ListedCredential, Revocation, Revoked, Revoker};
+use anyhow::{Context, Result, anyhow, bail};
+use comity_export::Plan;
+use comity_grants::{Binding, ListedCredential, Operation, Revocation, Revoked, Revoker};
 use comity_server::control::Request;
 use serde_json::{Value, json};
 
+use crate::check_state::ending;
 use crate::grant_service::GrantService;
 
 /// Performs a request about keys and grants.
@@ -25,8 +27,27 @@ pub(crate) fn perform(service: &GrantService, request: &Request) -> Result<Value
         Request::Accounts => Ok(service.bindings()?.iter().map(binding).collect()),
         Request::RevokeGrant { what } => revoke(service, what),
         Request::HeldGrants { key } => held(service, key.as_deref()),
+        Request::EndingGrants => Ok(ending(&service.grants()).into()),
         _ => bail!("this is no request about keys"),
     }
+}
+
+/// Tells the rights of a key to an object, and their reasons.
+///
+/// # Errors
+/// If the key or the operation cannot be read, or the object is not in an export for keys.
+pub(crate) fn why(plan: &Plan, request: &Request) -> Result<Value> {
+    let Request::Why { path, operation, key, from } = request else {
+        bail!("this is no request about the rights of a key");
+    };
+    let named = Operation::ALL.into_iter().find(|one| one.name() == operation);
+    if named.is_none() && !operation.is_empty() {
+        bail!("the operations are {}", Operation::ALL.map(Operation::name).join(", "));
+    }
+    let told = plan.why(path, (&key.parse()?, *from), named);
+    let shown = path.display();
+    let failed = || format!("{shown} cannot be reached in an export with sec=key");
+    Ok(told.with_context(failed).map_err(|error| anyhow!("{error:#}"))?.into())
 }
 
 fn binding(binding: &Binding) -> Value {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use anyhow::{Context, Result, anyhow, bail};
-use comity_grants::{Accounts, Binding, Grants, Moment, RightsClock};
+use comity_grants::{Accounts, Binding, Grants, Moment, RightsClock, ServerKey};
 use comity_keys::PublicKey;
 use comity_store::GrantFile;
 
@@ -15,7 +15,7 @@ use crate::options::Options;
 use crate::user_ids::cred_of;
 
 /// The file of credentials and revocations, in the state folder.
-const GRANTS: &str = "grants";
+pub(crate) const GRANTS: &str = "grants";
 
 /// The file of accounts, in the state folder: `comity account` writes it.
 const ACCOUNTS: &str = "accounts";
@@ -32,14 +32,15 @@ pub(crate) struct GrantService {
 }
 
 impl GrantService {
-    /// Reads what earlier servers stored, and the accounts.
+    /// Reads what earlier servers stored, and the accounts. `key` signs the credentials of
+    /// creators.
     ///
     /// # Errors
     /// If the state folder or a file of accounts cannot be read: says what to do about it.
-    pub(crate) fn open(options: &Options) -> Result<Self> {
+    pub(crate) fn open(options: &Options, key: ServerKey) -> Result<Self> {
         let (file, recovered) = GrantFile::open(&options.state_folder.join(GRANTS))?;
         let clock = clock(recovered.seen);
-        let grants = Grants::new(clock, Box::new(file), recovered);
+        let grants = Grants::new(clock, Box::new(file), recovered).signing(key);
         let grants = Arc::new(grants.keeping(options.decisions_per_key));
         let (own, others) = (options.state_folder.join(ACCOUNTS), options.accounts.clone());
         let service = Self { grants, own, others, turn: Mutex::new(()) };

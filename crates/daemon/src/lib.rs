@@ -6,6 +6,7 @@
 //!
 //! **May not know:** what a user typed, bytes on the wire, what a verb does.
 
+mod check_state;
 mod client_admin;
 mod configuration;
 mod control_handler;
@@ -39,6 +40,7 @@ mod tls;
 mod user_ids;
 mod versions;
 
+pub use check_state::check_state;
 pub use configuration::{Configuration, Loaded, server_settings};
 pub use diagnostics::diagnostic_json;
 pub use explanation::explanation_json;

@@ -1,6 +1,7 @@
 //! Counts of squashed, refused and hidden calls of each domain, for the metrics page.
 
 use comity_export::{Counts, Exports, Plan};
+use comity_grants::GrantCounts;
 use comity_nfs4::{Counted, Memory, Tally};
 use comity_server::metrics::{append_counters, append_numbers};
 use comity_state::NoDirectory;
@@ -153,6 +154,25 @@ fn append_refused_directories(text: &mut String, refused: &[u64; 6]) {
 pub(crate) fn append_store(text: &mut String, store: &Store) {
     let (name, help) = ("comity_state_store_broken", "Whether the state of clients is not stored.");
     append_numbers(text, &[(name, help, store.is_broken().into())]);
+}
+
+/// Appends what keys hold, what became of what they submitted, and how often credentials were
+/// evaluated.
+pub(crate) fn append_grants(text: &mut String, counts: &GrantCounts) {
+    let gauges = [
+        ("comity_grants_keys", "Keys that hold credentials.", counts.keys),
+        ("comity_grants_credentials", "Credentials that keys hold.", counts.credentials),
+        ("comity_grants_credential_bytes", "Bytes of these.", counts.credential_bytes),
+        ("comity_grants_revocations", "Revocations remembered.", counts.revocations),
+        ("comity_grants_creations", "Objects whose creator is known.", counts.creations),
+        ("comity_grants_revoked_total", "Credentials and keys revoked.", counts.revoked),
+        ("comity_grants_queries_total", "Decisions by evaluation.", counts.queries),
+        ("comity_grants_cache_hits_total", "Decisions that were known.", counts.cache_hits),
+    ];
+    append_numbers(text, &gauges);
+    let (name, help) = ("comity_grants_submitted_total", "Credentials submitted, by outcome.");
+    let rows = counts.submitted.map(|(outcome, count)| ([("outcome", outcome.to_owned())], count));
+    append_counters(text, name, help, rows.iter().map(|(labels, count)| (&labels[..], *count)));
 }
 
 fn rows(plan: &Plan) -> Vec<Row> {

@@ -58,7 +58,7 @@ pub fn run(
     let key = state.handle_key()?;
     let handles = HandleKey::new(key);
     let leases = options.local_locks.then(Arc::<LeaseWatch>::default);
-    let grants = Arc::new(GrantService::open(options)?);
+    let grants = Arc::new(GrantService::open(options, state.grant_key()?)?);
     let configuration = Configuration::new(options.sources.clone(), handles)
         .read_only(options.read_only)
         .all_as_root(options.all_as_root)
@@ -149,11 +149,13 @@ impl Running {
         let page = metrics.zip(options.metrics).map(|(metrics, address)| {
             let (numbers, exports) = (server.stats_source(), Arc::clone(&exports));
             let (memory, store) = (state_service.memory(), state_service.store());
+            let grants = grants.grants();
             let render = move || {
                 let mut text = metrics.render(&numbers(), &|id| path_of(&exports, id));
                 metrics::append(&mut text, &exports);
                 metrics::append_state(&mut text, &memory);
                 metrics::append_store(&mut text, &store);
+                metrics::append_grants(&mut text, &grants.counts());
                 tally.iter().for_each(|tally| metrics::append_operations(&mut text, tally));
                 text
             };

@@ -1,4 +1,5 @@
-//! The state folder: its lock, the key of the handles, and a key for TLS.
+//! The state folder: its lock, the key of the handles, a key that signs for creators, and one for
+//! TLS.
 //!
 //! `handle.key` holds 16 random bytes. Clients keep handles over a restart of the server, so the
 //! key must survive it. Anybody who knows it can make up handles, so nobody else may read it.
@@ -12,6 +13,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use comity_grants::ServerKey;
+use comity_keys::{Algorithm, PrivateKey};
 use comity_tls::self_made;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -19,8 +22,9 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 const KEY_BYTES: usize = 16;
 const KEY: &str = "handle.key";
-const TLS_KEY: &str = "tls.key";
-const TLS_CERTIFICATE: &str = "tls.crt";
+const GRANT_KEY: &str = "grants.key";
+pub(crate) const TLS_KEY: &str = "tls.key";
+pub(crate) const TLS_CERTIFICATE: &str = "tls.crt";
 const LOCK: &str = "lock";
 const SOCKET: &str = "control.sock";
 
@@ -69,6 +73,30 @@ impl StateFolder {
             Err(error) if error.kind() == ErrorKind::NotFound => make_key(&self.folder),
             Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
         }
+    }
+
+    /// The key that signs the credentials of creators; a new one if there is none yet.
+    ///
+    /// # Errors
+    /// If the file cannot be read or made, holds no private key, or others may read it.
+    pub(crate) fn grant_key(&self) -> Result<ServerKey> {
+        const OTHERWISE: &str = "remove it; credentials that it signed give nothing then";
+        let path = self.folder.join(GRANT_KEY);
+        let shown = path.display();
+        let key = match fs::read_to_string(&path) {
+            Ok(text) => {
+                check_secret(&path, OTHERWISE)?;
+                let advice = || format!("{shown} holds no private key: restore it, or {OTHERWISE}");
+                PrivateKey::from_text(&text, None).with_context(advice)?
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let made = PrivateKey::generate(Algorithm::Ed25519)?;
+                keep(&self.folder, GRANT_KEY, made.to_pem()?.as_bytes())?;
+                made
+            }
+            Err(error) => return Err(error).with_context(|| format!("cannot read {shown}")),
+        };
+        Ok(ServerKey::new(key))
     }
 
     /// The files of a certificate and its private key for TLS. Missing files are made, for a server

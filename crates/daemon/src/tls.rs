@@ -50,7 +50,7 @@ pub(crate) struct Tls {
 }
 
 /// A certificate that expires within so many days is told by `comity check` and in the log.
-const EXPIRES_SOON_DAYS: i64 = 30;
+pub(crate) const EXPIRES_SOON_DAYS: i64 = 30;
 
 impl Tls {
     /// Reads the server's key, or makes one for a server that listens at `addresses`; none if there

@@ -78,7 +78,8 @@ fn met(
     // An authority has said who the peer is: what it claims beside that does not count.
     let proved = visitor.channel().identity().and_then(|identity| identity.user.clone());
     let claimed = proved.map_or(claimed, Credential::Sys);
-    let identity = KeyIdentity::of(plan.grants(), (visitor.key(), peer.ip()), entry.rules);
+    let proved = (visitor.key(), peer.ip());
+    let identity = KeyIdentity::of(plan.grants(), export, proved, entry.rules);
     if matches!(identity, KeyIdentity::Missing) && channel.is_some() {
         return Err(Refusal::Denied(AuthStat::TooWeak));
     }

@@ -9,7 +9,7 @@ use crate::export_spec::{ClientSpec, ExportSpec, Settings};
 use comity_credential::ChannelKind;
 use comity_idmap::Squash;
 
-use crate::{Client, Rules};
+use crate::{Client, KeyUse, Rules};
 
 /// Everything that is declared of one path.
 #[derive(Debug)]
@@ -40,6 +40,7 @@ pub(crate) fn merge(declarations: Vec<ExportSpec>, diagnostics: &mut Diagnostics
 pub(crate) fn check(exports: &[Merged], diagnostics: &mut Diagnostics) {
     for export in exports {
         check_twice(&export.declaration, diagnostics);
+        check_policy(export, diagnostics);
         check_widths(&export.declaration, diagnostics);
         check_rooms(&export.declaration, diagnostics);
         for spec in &export.declaration.specs {
@@ -67,8 +68,10 @@ fn settle(specs: &[ClientSpec], diagnostics: &mut Diagnostics) -> Settings {
         agree(settings.crosses_mounts == crossing, "crossmnt");
         agree(goes_with(&settled.fsid, &settings.fsid), "fsid");
         agree(goes_with(&settled.mount_point, &settings.mount_point), "mountpoint");
+        agree(goes_with(&settled.policy, &settings.policy), "policy");
         settled.fsid = settled.fsid.or(settings.fsid);
         settled.mount_point = settled.mount_point.or_else(|| settings.mount_point.clone());
+        settled.policy = settled.policy.or_else(|| settings.policy.clone());
         settled.is_unhidden |= settings.is_unhidden;
         settled.crosses_mounts |= settings.crosses_mounts;
     }
@@ -77,6 +80,16 @@ fn settle(specs: &[ClientSpec], diagnostics: &mut Diagnostics) -> Settings {
 
 fn goes_with<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
     one.is_none() || other.is_none() || one == other
+}
+
+/// A policy is about keys, which nobody is asked for without `sec=key`.
+fn check_policy(export: &Merged, diagnostics: &mut Diagnostics) {
+    let specs = &export.declaration.specs;
+    let takes_keys = |spec: &ClientSpec| spec.terms.rules.key_use != KeyUse::AccountsOnly;
+    if export.settings.policy.is_some() && !specs.iter().any(takes_keys) {
+        let what = "option policy has no effect: no client of the export has sec=key";
+        diagnostics.warning(&export.declaration.place, what);
+    }
 }
 
 fn check_twice(export: &ExportSpec, diagnostics: &mut Diagnostics) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use comity_grants::{Scene, Tree};
+use comity_grants::Policy;
 use comity_vfs::{AsServer, FileKey, Fs, Handle, Result, Status};
 
 use crate::counters::{ClientCounters, ExportCounters};
@@ -25,6 +25,7 @@ pub struct Export {
     origins: Vec<RuleSource>,
     settings: Settings,
     names: Option<Arc<HostCache>>,
+    policy: Option<Arc<Policy>>,
     identity: Option<(u64, u64)>,
     /// Counts replies that must look like changes, from the clock on, so that a restart repeats
     /// none.
@@ -64,7 +65,7 @@ impl Export {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let moments = AtomicU64::new(now.map_or(0, |since| since.as_nanos() as u64));
         let (settings, identity) = (Settings::default(), identity(&path));
-        let (names, origins) = (None, Vec::new());
+        let (names, policy, origins) = (None, None, Vec::new());
         let counters = ExportCounters::new(clients.iter().map(|(client, _)| (client, None)), None);
         Self {
             id,
@@ -76,6 +77,7 @@ impl Export {
             origins,
             settings,
             names,
+            policy,
             identity,
             moments,
             counters,
@@ -95,6 +97,17 @@ impl Export {
         let clients = self.clients.iter().map(|(client, _)| client).zip(origins.iter().map(Some));
         let counters = ExportCounters::new(clients, old.map(|old| &old.counters));
         Self { settings, names: Some(names), origins, counters, ..self }
+    }
+
+    /// The same export under a policy of the administrator.
+    #[must_use]
+    pub fn under(self, policy: Option<Arc<Policy>>) -> Self {
+        Self { policy, ..self }
+    }
+
+    /// The policy of the administrator for it.
+    pub(crate) const fn policy(&self) -> Option<&Arc<Policy>> {
+        self.policy.as_ref()
     }
 
     /// The counters of its domains and clients.
@@ -163,14 +176,6 @@ impl Export {
         FileKey { volume, export: self.id.0, handle: *handle }
     }
 
-    /// Asks a question about rights to an object of the export.
-    pub(crate) fn at_scene<T>(&self, ask: impl FnOnce(&Scene<'_>) -> T) -> T {
-        let key = |handle: &Handle| self.key(handle);
-        let path = self.path.to_string_lossy();
-        let tree = Tree { fs: &*self.fs, key: &key };
-        ask(&Scene { number: self.id.0, path: &path, tree })
-    }
-
     /// The rules for a peer, if it may come in at all.
     #[must_use]
     pub fn rules<'p>(&self, peer: impl Into<Candidate<'p>>) -> Option<&Arc<Rules>> {
@@ -204,8 +209,8 @@ impl Export {
         Err(Status::Acces)
     }
 
-    pub(crate) fn names(&self) -> Option<&HostCache> {
-        self.names.as_deref()
+    pub(crate) const fn names(&self) -> Option<&Arc<HostCache>> {
+        self.names.as_ref()
     }
 
     /// Returns whether the required mount point is mounted.

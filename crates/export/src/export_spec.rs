@@ -58,6 +58,8 @@ pub struct Settings {
     pub is_unhidden: bool,
     /// The path that must be a mount point for it to be offered (`mountpoint`).
     pub mount_point: Option<PathBuf>,
+    /// The file of the administrator's KeyNote policy (`policy`).
+    pub policy: Option<PathBuf>,
 }
 
 /// The name an export is given by `fsid=`.
@@ -103,10 +105,11 @@ impl fmt::Display for Settings {
         f.write_str(if self.crosses_mounts { ",crossmnt" } else { "" })?;
         f.write_str(if self.is_unhidden { ",nohide" } else { "" })?;
         match &self.mount_point {
-            Some(path) if path.as_os_str().is_empty() => f.write_str(",mountpoint"),
-            Some(path) => write!(f, ",mountpoint={}", Escaped(path)),
-            None => Ok(()),
+            Some(path) if path.as_os_str().is_empty() => f.write_str(",mountpoint")?,
+            Some(path) => write!(f, ",mountpoint={}", Escaped(path))?,
+            None => {}
         }
+        self.policy.iter().try_for_each(|path| write!(f, ",policy={}", Escaped(path)))
     }
 }
 

@@ -1,8 +1,10 @@
 use comity_credential::Grantee;
-use comity_grants::{KeyCaller, Operation};
+use comity_grants::Operation;
 use comity_vfs::{Access, FileKey, Result, Status};
 
-use crate::{ExportId, Plan};
+use crate::key_identity::key_caller;
+use crate::reasons::at_scene;
+use crate::{ExportId, Plan, Rules};
 
 /// The access for which a file is opened, and the operation that each stands for.
 const ACCESS: [(Access, Operation); 3] = [
@@ -21,11 +23,11 @@ impl Plan {
     pub fn granted_access(&self, file: &FileKey, grantee: &Grantee) -> Result<Access> {
         let export = self.export(ExportId(grantee.export));
         let Some((export, grants)) = export.zip(self.grants()) else { return Ok(Access::NONE) };
-        let caller = KeyCaller::new(grantee.key, grantee.address);
+        let caller = key_caller(export, (grantee.key, grantee.address), &Rules::default());
         let mut granted = Access::NONE;
         for (access, operation) in ACCESS {
             let object = &file.handle;
-            match export.at_scene(|scene| grants.allows(&caller, scene, object, operation)) {
+            match at_scene(export, |scene| grants.allows(&caller, scene, object, operation)) {
                 Ok(true) => granted = granted | access,
                 Ok(false) | Err(Status::Stale) => {}
                 Err(why) => return Err(why),

@@ -18,7 +18,7 @@ use crate::limits::{
 use crate::{Resolver, Unresolved};
 
 /// The names of the addresses that came, as long as one plan is in force. Only an address about
-/// which an entry by name may decide is looked up.
+/// which an entry by name may decide, or a condition of a credential, is looked up.
 pub(crate) struct HostCache(Arc<Book>);
 
 struct Book {
@@ -82,6 +82,14 @@ impl HostCache {
             self.start_thread();
         }
         names.ok_or(Status::Delay)
+    }
+
+    /// The names of a peer that are known now, without its address, with spaces between them. Empty
+    /// while none is known: a look-up is made elsewhere meanwhile.
+    pub(crate) fn known_names(&self, peer: IpAddr) -> String {
+        let names = self.of(peer).unwrap_or_default();
+        // The first one is the address.
+        names.get(1..).unwrap_or_default().join(" ")
     }
 
     /// Looks a peer up and waits for the answer: for tools, never for a server.
@@ -292,6 +300,17 @@ mod tests {
         assert_eq!(of(&names, 2).unwrap(), ["192.0.2.2", "b.example.org"], "short name unknown");
         assert_eq!(of(&names, 3).unwrap(), ["192.0.2.3"], "claims the name of another");
         assert_eq!(of(&names, 9).unwrap(), ["192.0.2.9"]);
+    }
+
+    #[test]
+    fn conditions_see_no_name_until_one_is_known_and_never_the_address() {
+        let (names, _) = names();
+        let begun = Instant::now();
+        assert_eq!(names.known_names(stuck(1)), "");
+        assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+        let _ = (of(&names, 1), of(&names, 9));
+        assert_eq!(names.known_names(peer(1)), "a a.example.org");
+        assert_eq!(names.known_names(peer(9)), "");
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use comity_grants::{Account, Grants, Holder};
+use comity_grants::{Account, Grants, Holder, KeyCaller};
 use comity_keys::PublicKey;
 
+use crate::Export;
 use crate::rules::{KeyUse, Rules};
 
 /// The identity that a caller has at an export because of the key that it proved.
@@ -22,9 +23,10 @@ pub(crate) enum KeyIdentity {
 }
 
 impl KeyIdentity {
-    /// The identity of a peer that has proved a key, at an address, under these rules.
+    /// The identity at an export of a peer that has proved a key, at an address, under these rules.
     pub(crate) fn of(
         grants: Option<&Arc<Grants>>,
+        export: &Export,
         (key, address): (Option<PublicKey>, IpAddr),
         rules: &Rules,
     ) -> Self {
@@ -34,11 +36,14 @@ impl KeyIdentity {
         if let Some(account) = grants.accounts().get(&key) {
             return Self::Account(key, Arc::clone(account));
         }
+        let has_policy = || export.policy().is_some_and(|policy| policy.names(&key));
+        let may_act = || grants.is_holder(&key) || has_policy();
         match rules.key_use {
             KeyUse::AccountsOnly => Self::None(Some(key)),
-            KeyUse::Preferred if !grants.is_holder(&key) => Self::None(Some(key)),
+            KeyUse::Preferred if !may_act() => Self::None(Some(key)),
             KeyUse::Preferred | KeyUse::Only => {
-                Self::Holder(Arc::new(Holder::new(grants, key, address)))
+                let caller = key_caller(export, (key, address), rules);
+                Self::Holder(Arc::new(Holder::of(grants, caller)))
             }
         }
     }
@@ -56,5 +61,24 @@ impl KeyIdentity {
     /// Returns whether the caller is known by its key and not by what it says.
     pub(crate) const fn is_by_key(&self) -> bool {
         matches!(self, Self::Account(..) | Self::Holder(_))
+    }
+}
+
+/// A key at an address as it acts at an export: on a host of the names that are known when a
+/// condition asks for them, and as the anonymous user where it has rights by the policy.
+pub(crate) fn key_caller(
+    export: &Export,
+    (key, address): (PublicKey, IpAddr),
+    rules: &Rules,
+) -> KeyCaller {
+    let cred = rules.ids.anonymous.clone();
+    let caller = KeyCaller::new(key, address);
+    let caller = caller.as_guest(Arc::new(Account { user: "(anonymous)".to_owned(), cred }));
+    match export.names() {
+        Some(names) => {
+            let names = Arc::clone(names);
+            caller.named(Arc::new(move || names.known_names(address.to_canonical())))
+        }
+        None => caller,
     }
 }

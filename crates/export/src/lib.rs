@@ -50,6 +50,7 @@ mod peer;
 mod plan;
 mod proof;
 mod pseudo;
+mod reasons;
 mod refusal;
 mod resolved_caller;
 mod resolver;

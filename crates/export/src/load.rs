@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use comity_grants::{Policy, PolicyError};
 use comity_vfs::Fs;
 use siphasher::sip::SipHasher24;
 
@@ -16,6 +17,7 @@ use crate::check_volumes::Tops;
 use crate::diagnostic::Diagnostics;
 use crate::export::identity;
 use crate::export_spec::{ClientSpec, ExportSpec, Fsid, Settings};
+use crate::file_text::text_of;
 use crate::host_cache::HostCache;
 use crate::limits::{EXPORTS_MAX, LOOKUPS_FAILED_MAX};
 use crate::{
@@ -71,7 +73,8 @@ pub fn load(
             if let Some(maker) = properties.ok().and_then(|properties| properties.maker) {
                 check_maker(&export.declaration, maker, &mut diagnostics);
             }
-            exports.push(Arc::new(made(export, id, fs, &names, old)));
+            let policy = policy_of(&export, &mut diagnostics);
+            exports.push(Arc::new(made(export, id, fs, &names, old).under(policy)));
         }
     }
     let plan = Plan::new(key, exports);
@@ -292,6 +295,16 @@ fn backend(
     let request = ExportRequest { path, crosses_mounts: settings.crosses_mounts };
     let opened = open(&request);
     opened.map_err(|what| diagnostics.error(place, format!("{}: {what}", path.display()))).ok()
+}
+
+/// Reads the policy of an export, if it names one.
+fn policy_of(export: &Merged, diagnostics: &mut Diagnostics) -> Option<Arc<Policy>> {
+    let (file, text) = text_of(export.settings.policy.as_deref()?, diagnostics)?;
+    let fault = |PolicyError { line, column, why }| {
+        let file = Arc::clone(&file);
+        diagnostics.error(&Location { file, line, column }, format!("the policy: {why}"));
+    };
+    Policy::parse(&text).map_err(fault).map(Arc::new).ok()
 }
 
 fn kept(old: &Plan, path: &Path, settings: &Settings) -> Option<Arc<dyn Fs>> {

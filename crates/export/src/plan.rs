@@ -47,6 +47,12 @@ impl Plan {
         self.grants.as_ref()
     }
 
+    /// Tells the grants the policies of the exports.
+    fn trust_policies(&self) {
+        let policies = self.exports.iter().filter_map(|export| export.policy()).cloned();
+        self.grants.iter().for_each(|grants| grants.trust(policies.clone().collect()));
+    }
+
     /// The same plan after `old`.
     pub(crate) fn after(mut self, old: &Self) -> Self {
         let known = old.exports.iter().map(|export| (export.id(), export.volume()));
@@ -167,7 +173,7 @@ impl Plan {
 
     /// The names of peers, if there are exports: all of them ask the same.
     pub(crate) fn names(&self) -> Option<&HostCache> {
-        self.exports.iter().find_map(|export| export.names())
+        self.exports.iter().find_map(|export| export.names()).map(|names| &**names)
     }
 
     /// Returns whether some entry of a client list matches by what the peer proves.
@@ -231,6 +237,7 @@ impl Exports {
     /// Puts a first plan in force.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
+        plan.trust_policies();
         let generation = AtomicU64::new(plan.generation);
         Self { plan: ArcSwap::from_pointee(plan), generation, refused: AtomicU64::new(0) }
     }
@@ -244,8 +251,10 @@ impl Exports {
     /// Puts another plan in force, for all requests that begin from here on.
     pub fn replace(&self, plan: Plan) {
         let generation = plan.generation;
-        self.plan.store(Arc::new(plan));
+        let plan = Arc::new(plan);
+        self.plan.store(Arc::clone(&plan));
         self.generation.store(generation, Ordering::Release);
+        plan.trust_policies();
     }
 
     /// Calls that the gate refused, because no export is offered to their peer.

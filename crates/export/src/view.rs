@@ -3,6 +3,7 @@
 mod change_mask;
 mod clearance;
 mod cloaking;
+mod creation;
 mod crossing;
 mod directory_delegation;
 mod grant_xattr;
@@ -24,12 +25,13 @@ use comity_credential::CredentialRef;
 use comity_grants::Operation;
 use comity_idmap::Unmapped;
 use comity_vfs::{
-    Access, Attr, Change, Changed, Create, Cred, Disk, FileType, Fs, Gid, Name, Properties, Read,
-    ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid, Wire, Written,
+    Access, Attr, Change, Changed, Create, Cred, Disk, FileType, Fs, Gid, Made, Name, Properties,
+    Read, ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid, Wire, Written,
 };
 
 pub use self::clearance::{ChangeUnderWay, Clearance, DirectoryClearance};
 use self::cloaking::may_add;
+use self::creation::new;
 pub use self::listing::{ListingPart, VisitSeen};
 use self::name::{MADE, REMOVED, REMOVED_AS_DIR, RENAMED, entry_name, plain_name};
 pub use self::node::{Node, Outside, Seen};
@@ -311,10 +313,7 @@ impl<'a> View<'a> {
         };
         self.make(dir, name, |at, name| match self.is_hidden(at, dir, name)? {
             true => Err(Status::Exist),
-            false => match self.may_empty(&how) {
-                Some(set) => self.create_or_empty(at, dir, name, &set),
-                None => at.fs.create(at.cred, dir.handle(), name, &how),
-            },
+            false => self.create_new_or_found(at, dir, name, &how),
         })
     }
 
@@ -330,7 +329,7 @@ impl<'a> View<'a> {
         set: &SetAttr<Wire>,
     ) -> Result<SeenMade> {
         let set = self.set_in(set)?;
-        self.make(dir, name, |at, name| at.fs.mkdir(at.cred, dir.handle(), name, &set))
+        self.make(dir, name, |at, name| at.fs.mkdir(at.cred, dir.handle(), name, &set).map(new))
     }
 
     /// See [`Fs::symlink`].
@@ -346,7 +345,9 @@ impl<'a> View<'a> {
         set: &SetAttr<Wire>,
     ) -> Result<SeenMade> {
         let set = self.set_in(set)?;
-        self.make(dir, name, |at, name| at.fs.symlink(at.cred, dir.handle(), name, target, &set))
+        self.make(dir, name, |at, name| {
+            at.fs.symlink(at.cred, dir.handle(), name, target, &set).map(new)
+        })
     }
 
     /// See [`Fs::mknod`].
@@ -362,7 +363,9 @@ impl<'a> View<'a> {
         set: &SetAttr<Wire>,
     ) -> Result<SeenMade> {
         let set = self.set_in(set)?;
-        self.make(dir, name, |at, name| at.fs.mknod(at.cred, dir.handle(), name, special, &set))
+        self.make(dir, name, |at, name| {
+            at.fs.mknod(at.cred, dir.handle(), name, special, &set).map(new)
+        })
     }
 
     /// See [`Fs::remove`].
@@ -505,14 +508,17 @@ impl<'a> View<'a> {
         &self,
         dir: &Node,
         name: &[u8],
-        make: impl FnOnce(Passage<'_>, Name<'_>) -> Result<comity_vfs::Made<Disk>>,
+        make: impl FnOnce(Passage<'_>, Name<'_>) -> Result<(Made<Disk>, bool)>,
     ) -> Result<SeenMade> {
         let at = self.before_change(DirectoryChange::Add(dir))?;
         self.may_know_what_it_makes(dir)?;
         let name = entry_name(name, MADE)?;
         let made = make(at, name).map_err(|why| self.told(at, dir, name, why));
-        let Changed { value, change } = made?;
+        let (Changed { value, change }, is_new) = made?;
         self.met(dir, name, &value.handle);
+        if is_new {
+            self.created(&value.handle);
+        }
         // A hidden object that came into the place since it was looked at was found, not made.
         let value = self.seen_or(&value, Status::Exist)?;
         Ok(Changed { value, change: self.change_out(change) })

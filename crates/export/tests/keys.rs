@@ -14,7 +14,8 @@ use comity_export::{
     RpcPeer, Rules, View,
 };
 use comity_grants::{
-    Accounts, Binding, Grants, Medium, MediumError, Moment, ObjectId, Record, Recovered,
+    Accounts, Binding, FetchError, Grants, Medium, MediumError, Moment, ObjectId, Record,
+    Recovered, ServerKey,
 };
 use comity_keynote::sign;
 use comity_keys::{Algorithm, PrivateKey, PublicKey, Signer};
@@ -68,7 +69,9 @@ impl Site {
         let now = Arc::new(AtomicU64::new(1_800_000_000_000));
         let clock = Arc::clone(&now);
         let clock = Box::new(move || Moment(clock.load(Ordering::SeqCst)));
-        let grants = Arc::new(Grants::new(clock, Box::new(Nowhere), Recovered::default()));
+        let signs = ServerKey::new(PrivateKey::generate(Algorithm::Ed25519).unwrap());
+        let grants = Grants::new(clock, Box::new(Nowhere), Recovered::default()).signing(signs);
+        let grants = Arc::new(grants);
         let [alice, bob] = [(); 2].map(|()| PrivateKey::generate(Algorithm::Ed25519).unwrap());
         let user = "alice".to_owned();
         let binding = Binding { user, key: *alice.public_key(), comment: String::new() };
@@ -498,4 +501,36 @@ fn a_directory_cannot_be_moved_to_where_a_key_gets_rights_to_what_is_in_it() {
     let sub = view.mkdir(NAMES, &own.value.node, b"sub", &SetAttr::default()).map(drop);
     assert_eq!(sub, Ok(()));
     view.rename(NAMES, (&own.value.node, b"sub"), (&at_full, b"sub")).unwrap();
+}
+
+#[test]
+fn a_key_is_the_creator_of_what_it_makes_and_of_nothing_that_it_finds() {
+    let site = Site::new(KeyUse::Only);
+    let shared = site.mkdir(&site.fs.root(), "shared");
+    let old = site.create(&shared, "old");
+    site.grant(&shared, "xc");
+    let (view, dir) = site.bob("/srv/shared").unwrap();
+    let create =
+        |called: &str, how| view.create(NAMES, &dir, called.as_bytes(), &how).unwrap().value.node;
+    let set = SetAttr::default();
+    let found = create("old", Create::Unchecked(set));
+    assert_eq!(*found.handle(), old);
+    assert!(matches!(view.fetch(&found), Err(FetchError::NotCreator)));
+    assert_eq!(view.getxattr(&found, b"comity.credential"), Err(Status::NoXattr));
+    let mut into = Vec::new();
+    assert!(view.read(&found, 0, 1, &mut ReadInto::new(&mut into)).is_err());
+    let made = [
+        create("unchecked", Create::Unchecked(set)),
+        create("guarded", Create::Guarded(set)),
+        create("exclusive", Create::Exclusive([7; 8])),
+        create("exclusive", Create::Exclusive([7; 8])),
+        view.mkdir(NAMES, &dir, b"dir", &set).unwrap().value.node,
+        view.symlink(NAMES, &dir, b"link", b"old", &set).unwrap().value.node,
+        view.mknod(NAMES, &dir, b"pipe", Special::Fifo, &set).unwrap().value.node,
+    ];
+    for node in &made {
+        let credential = view.fetch(node).unwrap();
+        assert_eq!(view.getxattr(node, b"comity.credential"), Ok(credential.into_bytes()));
+    }
+    assert!(view.read(&made[0], 0, 1, &mut ReadInto::new(&mut into)).is_ok());
 }

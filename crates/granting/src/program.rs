@@ -44,6 +44,7 @@ impl Program<RpcPeer> for GrantProgram {
             procedure::REVOKE => "REVOKE",
             procedure::WHY => "WHY",
             procedure::ID => "ID",
+            procedure::FETCH => "FETCH",
             _ => "unknown",
         }
     }
@@ -70,6 +71,7 @@ impl Program<RpcPeer> for GrantProgram {
             procedure::REVOKE => done(revoke::revoke(&request, call, reply)),
             procedure::WHY => done(ask::why(&request, call, reply)),
             procedure::ID => done(ask::id(&request, call, reply)),
+            procedure::FETCH => done(ask::fetch(&request, call, reply)),
             _ => Outcome::ProcUnavail,
         }
     }

@@ -1,14 +1,18 @@
 //! Questions to KeyNote about one operation.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use comity_keys::PublicKey;
 use comity_vfs::Handle;
 
 use crate::caller::KeyCaller;
 use crate::held::Held;
+use crate::root::Root;
+use crate::scene::Scene;
 use crate::{Moment, ObjectId, Operation, Revocations};
-use comity_keynote::{Attributes, Exhausted, Principal, Query, Rights, Validity};
+use comity_keynote::{
+    Attributes, Exhausted, PreparedAssertion, Principal, Query, Rights, Validity,
+};
 
 /// A question: may this key do this to that object now. It has the action attributes that
 /// conditions of credentials may ask for.
@@ -23,14 +27,15 @@ pub(crate) struct Question<'a> {
     within: String,
     now_text: String,
     address: String,
+    /// The names of the caller's host, which are asked for only if a condition needs them.
+    client_names: OnceLock<String>,
 }
 
 impl<'a> Question<'a> {
     pub(crate) fn new(
         caller: &'a KeyCaller,
-        export: &'a str,
-        object: &Handle,
-        within: &[ObjectId],
+        scene: &Scene<'a>,
+        (object, within): (&Handle, &[ObjectId]),
         operation: Operation,
         now: Moment,
     ) -> Self {
@@ -41,12 +46,13 @@ impl<'a> Question<'a> {
             caller,
             operation,
             now,
-            export,
+            export: scene.path,
             objects,
             object: object.to_string(),
             within: ids.join(" "),
             now_text: now.to_string(),
             address: caller.address.to_string(),
+            client_names: OnceLock::new(),
         }
     }
 
@@ -61,13 +67,13 @@ impl<'a> Question<'a> {
     }
 }
 
-/// The credentials that were not revoked, for the rights of one account.
+/// The credentials that were not revoked, for the rights that come from one root.
 pub(crate) fn usable<'m>(
     candidates: &[&'m Arc<Held>],
     revocations: &Revocations,
-    root: &PublicKey,
+    root: &Root<'_>,
 ) -> Vec<&'m Arc<Held>> {
-    let revoked = |key: &PublicKey| revocations.has_key(key, Some(root));
+    let revoked = |key: &PublicKey| revocations.has_key(key, root.key());
     let is_usable = |held: &&&Arc<Held>| {
         !revocations.has_credential(&held.digest())
             && !revoked(held.signer())
@@ -76,17 +82,34 @@ pub(crate) fn usable<'m>(
     candidates.iter().filter(is_usable).copied().collect()
 }
 
-/// The rights that an account's grants give, and until when that holds at the longest.
+/// The assertions that count for the rights that come from one root: its own, and credentials.
+pub(crate) fn assertions<'m>(
+    usable: &[&'m Arc<Held>],
+    root: &Root<'m>,
+) -> Vec<&'m PreparedAssertion> {
+    let own = root.assertions().iter().map(|one| one.prepared());
+    own.chain(usable.iter().map(|held| held.assertion.prepared())).collect()
+}
+
+/// The rights that a root gives, and until when that holds at the longest.
 pub(crate) fn rights(
     usable: &[&Arc<Held>],
-    root: &PublicKey,
+    root: &Root<'_>,
+    question: &Question<'_>,
+) -> (Rights, Moment) {
+    rights_from(&assertions(usable, root), &root.principal(), question)
+}
+
+/// The rights that a principal gives by these assertions, and until when that holds at the longest.
+pub(crate) fn rights_from(
+    assertions: &[&PreparedAssertion],
+    giver: &Principal,
     question: &Question<'_>,
 ) -> (Rights, Moment) {
     let requesters = [Principal::Key(question.caller.key)];
     let query = Query { requesters: &requesters, attributes: question };
-    let assertions = usable.iter().map(|held| held.assertion.prepared());
-    match query.rights(assertions) {
-        Ok(found) => (found.value(&Principal::Key(*root)), moment(found.validity(), question.now)),
+    match query.rights(assertions.iter().copied()) {
+        Ok(found) => (found.value(giver), moment(found.validity(), question.now)),
         // Nothing follows from credentials that take too much work.
         Err(Exhausted) => (Rights::NONE, Moment::NEVER),
     }
@@ -112,6 +135,9 @@ impl Attributes for Question<'_> {
             "now" => &self.now_text,
             "requester" => &self.caller.name,
             "address" => &self.address,
+            "client_names" => self.client_names.get_or_init(|| {
+                self.caller.client_names.as_ref().map(|names| names()).unwrap_or_default()
+            }),
             _ => return None,
         })
     }

@@ -9,12 +9,17 @@ use quick_cache::sync::Cache;
 
 use crate::accounts::{Account, Accounts};
 use crate::ancestry::Ancestry;
+use crate::by_creation::ByCreation;
 use crate::caller::KeyCaller;
+use crate::counters::{Counters, GrantCounts};
+use crate::creator::ServerKey;
 use crate::evaluate::{self, Question};
 use crate::held::Held;
 use crate::limits::{DECISION_MILLISECONDS, DECISIONS_DEFAULT, DECISIONS_MAX, SUBMISSIONS_MAX};
 use crate::memory::{ListedCredential, Memory};
+use crate::policy::Policy;
 use crate::record::{Medium, MediumError, Record, Recovered};
+use crate::root::Root;
 use crate::scene::Scene;
 use crate::{Moment, ObjectId, Operation};
 
@@ -40,6 +45,11 @@ pub struct Grants {
     broken: AtomicBool,
     decisions: usize,
     accounts: RwLock<Arc<Accounts>>,
+    /// The policies of the exports in force.
+    policies: RwLock<Arc<[Arc<Policy>]>>,
+    /// The key by which the server signs credentials of creators, if it has one.
+    pub(crate) server_key: Option<ServerKey>,
+    pub(crate) counters: Counters,
     pub(crate) memory: RwLock<Memory>,
     ancestry: Ancestry,
     epoch: AtomicU64,
@@ -68,6 +78,9 @@ impl Grants {
             broken: AtomicBool::new(false),
             decisions: DECISIONS_DEFAULT,
             accounts: RwLock::default(),
+            policies: RwLock::new(Arc::new([])),
+            server_key: None,
+            counters: Counters::default(),
             memory: RwLock::new(memory),
             ancestry: Ancestry::default(),
             epoch: AtomicU64::new(1),
@@ -79,6 +92,12 @@ impl Grants {
     #[must_use]
     pub fn keeping(self, decisions: usize) -> Self {
         Self { decisions: decisions.clamp(1, DECISIONS_MAX), ..self }
+    }
+
+    /// The same with a key by which the server signs, for creators, that they made an object.
+    #[must_use]
+    pub fn signing(self, key: ServerKey) -> Self {
+        Self { server_key: Some(key), ..self }
     }
 
     /// The moment now.
@@ -100,6 +119,48 @@ impl Grants {
     pub fn bind(&self, accounts: Accounts) {
         *self.accounts.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(accounts);
         self.changed();
+    }
+
+    /// Puts the policies of exports in force at once.
+    pub fn trust(&self, policies: Vec<Arc<Policy>>) {
+        let mut place = self.policies.write().unwrap_or_else(PoisonError::into_inner);
+        if **place == *policies {
+            return;
+        }
+        *place = policies.into();
+        drop(place);
+        self.changed();
+    }
+
+    /// The policies of the exports in force.
+    pub(crate) fn policies(&self) -> Arc<[Arc<Policy>]> {
+        Arc::clone(&self.policies.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Credentials that end by themselves before a moment, so many at most, the next one first:
+    /// when each ends, the key that signed it, and as it is listed.
+    pub fn ending(
+        &self,
+        before: Moment,
+        most: usize,
+    ) -> Vec<(Moment, PublicKey, ListedCredential)> {
+        let memory = self.read();
+        let ending = memory.ending(before).take(most);
+        ending.map(|(until, key, held)| (until, *held.signer(), memory.listed(key, held))).collect()
+    }
+
+    /// Numbers for the metrics page.
+    pub fn counts(&self) -> GrantCounts {
+        let memory = self.read();
+        let sets = || memory.holders().map(|(_, set)| set);
+        GrantCounts {
+            keys: sets().count() as u64,
+            credentials: sets().map(|set| set.len() as u64).sum(),
+            credential_bytes: memory.bytes() as u64,
+            revocations: memory.revocations.len() as u64,
+            creations: memory.creations.len() as u64,
+            ..self.counters.totals()
+        }
     }
 
     /// The keys that hold credentials.
@@ -200,12 +261,19 @@ impl Grants {
         now: Moment,
     ) -> Result<(Option<Arc<Account>>, Moment)> {
         let until = now.after_milliseconds(DECISION_MILLISECONDS);
-        if !self.is_holder(&caller.key) {
+        if !self.may_have_rights(caller, scene) {
             return Ok((None, until));
         }
+        self.counters.query();
         let within = self.ancestry.within(scene.tree, object, now)?;
-        let question = Question::new(caller, scene.path, object, &within, operation, now);
-        Ok(self.first_grantor(&question, until))
+        let question = Question::new(caller, scene, (object, &within), operation, now);
+        Ok(self.first_grantor(scene, &question, until))
+    }
+
+    /// Returns whether a key can have any right through an export: it holds credentials, which a
+    /// creator does, too, or the export has a policy.
+    fn may_have_rights(&self, caller: &KeyCaller, scene: &Scene<'_>) -> bool {
+        scene.policy.is_some() || self.is_holder(&caller.key)
     }
 
     /// The account by whose grants a key may do an operation to whatever is in a directory, by the
@@ -222,33 +290,39 @@ impl Grants {
         now: Moment,
     ) -> Result<(Option<Arc<Account>>, Moment)> {
         let until = now.after_milliseconds(DECISION_MILLISECONDS);
-        if !self.is_holder(&caller.key) {
+        if !self.may_have_rights(caller, scene) {
             return Ok((None, until));
         }
         let mut within = vec![ObjectId(*dir)];
         within.extend(self.ancestry.within(scene.tree, dir, now)?);
         let any = Handle::new(&[NO_OBJECT])?;
-        let question = Question::new(caller, scene.path, &any, &within, operation, now);
-        Ok(self.first_grantor(&question, until))
+        let question = Question::new(caller, scene, (&any, &within), operation, now);
+        Ok(self.first_grantor(scene, &question, until))
     }
 
     /// The first account whose grants allow what is asked for, and until when that holds.
     fn first_grantor(
         &self,
+        scene: &Scene<'_>,
         question: &Question<'_>,
         mut until: Moment,
     ) -> (Option<Arc<Account>>, Moment) {
         let (accounts, memory) = (self.accounts(), self.read());
         let candidates = candidates(&memory, question);
-        for root in roots(&candidates, &accounts) {
-            let usable = evaluate::usable(&candidates, &memory.revocations, root);
-            let (rights, holds_until) = evaluate::rights(&usable, root, question);
+        for root in Root::all(&candidates, &accounts, (scene, question.caller)) {
+            let usable = evaluate::usable(&candidates, &memory.revocations, &root);
+            let (rights, holds_until) = evaluate::rights(&usable, &root, question);
             until = until.min(holds_until);
             if question.operation.is_allowed(rights) {
-                return (accounts.get(root).cloned(), until);
+                return (Some(Arc::clone(root.account())), until);
             }
         }
-        (None, until)
+        let server = self.server_key.as_ref().map(ServerKey::public);
+        let by_creation = ByCreation { memory: &memory, accounts: &accounts, server };
+        match by_creation.first(scene, question) {
+            Some(found) => (Some(Arc::clone(found.root.account())), until.min(found.until)),
+            None => (None, until),
+        }
     }
 
     /// The credentials that a key holds.
@@ -266,20 +340,11 @@ impl Grants {
 }
 
 /// The credentials that may have a part in the answer.
-pub(crate) fn candidates<'m>(memory: &'m Memory, question: &'m Question<'_>) -> Vec<&'m Arc<Held>> {
+pub(crate) fn candidates<'m>(memory: &'m Memory, question: &Question<'_>) -> Vec<&'m Arc<Held>> {
     let Some(set) = memory.of(&question.caller.key) else { return Vec::new() };
     let mut found: Vec<_> =
         set.about(question.objects()).filter(|held| question.now < held.until).collect();
     found.sort_by_key(|held| Arc::as_ptr(held));
     found.dedup_by_key(|held| Arc::as_ptr(held));
     found
-}
-
-/// The signers of credentials who have an account, in the order of their keys.
-pub(crate) fn roots<'m>(candidates: &[&'m Arc<Held>], accounts: &Accounts) -> Vec<&'m PublicKey> {
-    let signers = candidates.iter().map(|held| held.signer());
-    let mut roots: Vec<_> = signers.filter(|key| accounts.get(key).is_some()).collect();
-    roots.sort();
-    roots.dedup();
-    roots
 }

@@ -154,10 +154,7 @@ impl HeldSet {
 
     /// The credentials that may give rights to the first of these objects, which lies below the
     /// others.
-    pub(crate) fn about<'a>(
-        &'a self,
-        objects: &'a [ObjectId],
-    ) -> impl Iterator<Item = &'a Arc<Held>> {
+    pub(crate) fn about<'a>(&'a self, objects: &[ObjectId]) -> impl Iterator<Item = &'a Arc<Held>> {
         let found = objects.iter().filter_map(|object| self.by_object.get(object)).flatten();
         self.general.iter().chain(found)
     }
@@ -180,6 +177,11 @@ impl HeldSet {
     /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Held>> {
         self.all.values()
+    }
+
+    /// Returns how many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
     }
 
     /// Returns whether there are none.

@@ -21,6 +21,8 @@ use crate::{Moment, Operation};
 pub struct Holder {
     grants: Arc<Grants>,
     caller: KeyCaller,
+    /// The counter of its decisions that were known already.
+    lane: usize,
     decisions: Box<[Mutex<Decisions>]>,
     grantors: [OnceLock<Arc<Account>>; GRANTORS_PER_KEY_MAX],
     ways: Mutex<Ways>,
@@ -54,9 +56,16 @@ impl Holder {
     /// A key at an address, with no decision about it yet.
     #[must_use]
     pub fn new(grants: &Arc<Grants>, key: PublicKey, address: IpAddr) -> Self {
+        Self::of(grants, KeyCaller::new(key, address))
+    }
+
+    /// A caller, with no decision about it yet.
+    #[must_use]
+    pub fn of(grants: &Arc<Grants>, caller: KeyCaller) -> Self {
         Self {
             grants: Arc::clone(grants),
-            caller: KeyCaller::new(key, address),
+            caller,
+            lane: grants.counters.lane(),
             decisions: (0..grants.decisions_kept()).map(|_| Mutex::default()).collect(),
             grantors: [const { OnceLock::new() }; GRANTORS_PER_KEY_MAX],
             ways: Mutex::default(),
@@ -144,7 +153,10 @@ impl Holder {
                 }
                 Ok(pass)
             }
-            pass => Ok(pass),
+            pass => {
+                self.grants.counters.hit(self.lane);
+                Ok(pass)
+            }
         }
     }
 

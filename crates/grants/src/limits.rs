@@ -16,6 +16,16 @@ pub const HOLDERS_MAX: usize = 65_536;
 /// Most credentials of one submission: a chain has as many as it has links.
 pub const CREDENTIALS_PER_SUBMISSION_MAX: usize = 64;
 
+/// Most objects of one creator that are remembered, about 200 bytes each: the oldest makes room. A
+/// credential that was fetched and submitted counts on.
+pub const CREATIONS_PER_KEY_MAX: usize = 4_096;
+
+/// Most objects of all creators that are remembered.
+pub const CREATIONS_MAX: usize = 131_072;
+
+/// Most assertions of the policy of one export: each is evaluated for a new decision.
+pub const POLICY_ASSERTIONS_MAX: usize = 1_024;
+
 /// Most accounts with a key.
 pub const ACCOUNTS_MAX: usize = 65_536;
 

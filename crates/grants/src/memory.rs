@@ -7,6 +7,7 @@ use comity_keynote::AssertionDigest;
 use comity_keys::PublicKey;
 
 use crate::accounts::Accounts;
+use crate::creations::Creations;
 use crate::held::{Full, Held, HeldSet};
 use crate::limits::{CREDENTIAL_BYTES_MAX, HOLDERS_MAX};
 use crate::outcome::Outcome;
@@ -33,10 +34,31 @@ pub(crate) struct Memory {
     /// Credentials that end by themselves, the next one first.
     ends: BTreeSet<(Moment, PublicKey, AssertionDigest)>,
     pub(crate) revocations: Revocations,
+    pub(crate) creations: Creations,
     bytes: usize,
 }
 
+/// The principals that need nobody to grant them rights.
+pub(crate) struct Trusted<'a> {
+    pub(crate) accounts: &'a Accounts,
+    /// Says whether the policy of an export names a key.
+    pub(crate) by_policy: &'a dyn Fn(&PublicKey) -> bool,
+    /// The key by which the server signs credentials of creators.
+    pub(crate) server: Option<&'a PublicKey>,
+}
+
+impl Trusted<'_> {
+    fn has(&self, key: &PublicKey) -> bool {
+        self.accounts.get(key).is_some() || self.server == Some(key) || (self.by_policy)(key)
+    }
+}
+
 impl Memory {
+    /// Bytes of all texts.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     pub(crate) fn of(&self, key: &PublicKey) -> Option<&HeldSet> {
         self.held.get(key)
     }
@@ -90,6 +112,15 @@ impl Memory {
         ended
     }
 
+    /// Credentials that end by themselves before a moment, the next one first.
+    pub(crate) fn ending(
+        &self,
+        before: Moment,
+    ) -> impl Iterator<Item = (Moment, PublicKey, &Arc<Held>)> {
+        let ends = self.ends.iter().take_while(move |(until, ..)| *until < before);
+        ends.filter_map(|(until, key, digest)| Some((*until, *key, self.of(key)?.get(digest)?)))
+    }
+
     /// A credential that some key holds.
     pub(crate) fn find(&self, digest: &AssertionDigest) -> Option<Arc<Held>> {
         self.held.values().find_map(|set| set.get(digest)).cloned()
@@ -104,17 +135,17 @@ impl Memory {
         all.filter(move |(_, held)| held.signer() == key)
     }
 
-    /// Tells of each new credential whether the holder can have something from an account through
-    /// it: an account leads to its signer, and it leads to the holder.
+    /// Tells of each new credential whether the holder can have something through it: somebody who
+    /// is trusted leads to its signer, and it leads to the holder.
     pub(crate) fn useful(
         &self,
         holder: &PublicKey,
-        accounts: &Accounts,
+        trusted: &Trusted<'_>,
         new: &[Arc<Held>],
     ) -> Vec<Result<(), Outcome>> {
         let old = self.held.get(holder);
         let known: Vec<&Arc<Held>> = old.iter().flat_map(|set| set.iter()).chain(new).collect();
-        let from = reached(&known, accounts);
+        let from = reached(&known, trusted);
         let to = leading(&known, holder);
         let judge =
             |new: &Arc<Held>| match (from.contains(&new.digest()), to.contains(&new.digest())) {
@@ -146,9 +177,9 @@ impl Memory {
     }
 }
 
-/// The credentials whose signer has an account, or is named by such a credential, and so on.
-fn reached(known: &[&Arc<Held>], accounts: &Accounts) -> HashSet<AssertionDigest> {
-    let is_root = |held: &&Arc<Held>| accounts.get(held.signer()).is_some();
+/// The credentials whose signer is trusted, or is named by such a credential, and so on.
+fn reached(known: &[&Arc<Held>], trusted: &Trusted<'_>) -> HashSet<AssertionDigest> {
+    let is_root = |held: &&Arc<Held>| trusted.has(held.signer());
     spread(known, known.iter().copied().filter(is_root), |from, to| from.names(to.signer()))
 }
 

@@ -1,10 +1,12 @@
 //! Revoking credentials and keys.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use comity_keynote::{AssertionDigest, UnverifiedReason};
 use comity_keys::PublicKey;
 
+use crate::accounts::Accounts;
 use crate::grants::Grants;
 use crate::held::Held;
 use crate::limits::REVOCATIONS_MAX;
@@ -64,27 +66,46 @@ impl Grants {
     pub fn revoke(&self, by: Revoker, what: &Revocation) -> Result<Vec<Revoked>, RevokeError> {
         let accounts = self.accounts();
         let mut memory = self.write();
-        let revoked = match what {
+        let credential = match what {
             Revocation::Credential(digest) => {
-                let held = memory.find(digest).ok_or(RevokeError::Unknown)?;
-                allowed(&memory, by, &held)?;
-                vec![of_credential(&held)]
+                Some(memory.find(digest).ok_or(RevokeError::Unknown)?)
             }
-            Revocation::Text(text) => {
-                let held = Held::read(text)?;
-                allowed(&memory, by, &held)?;
-                vec![of_credential(&held)]
+            Revocation::Text(text) => Some(Arc::new(Held::read(text)?)),
+            Revocation::Key(_) => None,
+        };
+        let revoked = match (&credential, what) {
+            (Some(held), _) => {
+                self.allowed(&memory, by, held)?;
+                vec![of_credential(held)]
             }
-            Revocation::Key(key) => match by {
-                Revoker::Administrator => of_key(*key, None),
-                Revoker::Key(by) if accounts.get(&by).is_some() => of_key(*key, Some(by)),
-                Revoker::Key(by) => given(&memory, &by, key)?,
-            },
+            (None, Revocation::Key(key)) => of_key_by(&memory, &accounts, by, key)?,
+            (None, _) => return Err(RevokeError::Unknown),
         };
         self.remember(&mut memory, &revoked)?;
+        credential.iter().for_each(|held| self.forget_creation(&mut memory, held));
+        self.counters.revoked(revoked.len());
         drop(memory);
         self.changed();
         Ok(revoked.into_iter().map(|(revoked, _)| revoked).collect())
+    }
+
+    /// Checks that the revoker signed a credential, or leads to its signer. A credential that the
+    /// server signed for a creator stands below those who lead to the creator.
+    fn allowed(&self, memory: &Memory, by: Revoker, held: &Held) -> Result<(), RevokeError> {
+        let Revoker::Key(by) = by else { return Ok(()) };
+        let is_by_server = self.is_by_server(held);
+        let creators = held.licensees.iter().flatten().filter(|_| is_by_server);
+        let below: Vec<_> = creators.chain([held.signer()]).collect();
+        let is_above = by == *held.signer() || below.into_iter().any(|key| leads(memory, &by, key));
+        if is_above { Ok(()) } else { Err(RevokeError::NotAbove) }
+    }
+
+    /// Ends what a creator has without a signature, too, if its credential is revoked.
+    fn forget_creation(&self, memory: &mut Memory, held: &Held) {
+        if self.is_by_server(held) {
+            let objects = held.objects.iter().flatten();
+            objects.for_each(|object| memory.creations.remove(object));
+        }
     }
 
     fn remember(
@@ -105,6 +126,20 @@ impl Grants {
     }
 }
 
+/// All that a key was given by the revoker, or at all.
+fn of_key_by(
+    memory: &Memory,
+    accounts: &Accounts,
+    by: Revoker,
+    key: &PublicKey,
+) -> Result<Vec<(Revoked, Moment)>, RevokeError> {
+    match by {
+        Revoker::Administrator => Ok(of_key(*key, None)),
+        Revoker::Key(by) if accounts.get(&by).is_some() => Ok(of_key(*key, Some(by))),
+        Revoker::Key(by) => given(memory, &by, key),
+    }
+}
+
 fn of_key(key: PublicKey, grantor: Option<PublicKey>) -> Vec<(Revoked, Moment)> {
     vec![(Revoked::Key { key, grantor }, Moment::NEVER)]
 }
@@ -113,15 +148,8 @@ fn of_credential(held: &Held) -> (Revoked, Moment) {
     (Revoked::Credential(held.digest()), held.until)
 }
 
-/// Checks that the revoker signed a credential, or leads to its signer.
-fn allowed(memory: &Memory, by: Revoker, held: &Held) -> Result<(), RevokeError> {
-    let Revoker::Key(by) = by else { return Ok(()) };
-    let is_above = by == *held.signer() || leads(memory, &by, held.signer());
-    if is_above { Ok(()) } else { Err(RevokeError::NotAbove) }
-}
-
 /// Returns whether credentials lead from one key to another.
-fn leads(memory: &Memory, from: &PublicKey, to: &PublicKey) -> bool {
+pub(crate) fn leads(memory: &Memory, from: &PublicKey, to: &PublicKey) -> bool {
     let (mut open, mut seen) = (vec![*from], HashSet::from([*from]));
     while let Some(key) = open.pop() {
         for (_, held) in memory.signed_by(&key) {

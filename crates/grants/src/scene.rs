@@ -1,4 +1,7 @@
+use std::sync::Arc;
+
 use crate::ancestry::Tree;
+use crate::policy::Policy;
 
 /// An export, for a question about one of its objects.
 #[derive(Clone, Copy)]
@@ -9,4 +12,6 @@ pub struct Scene<'a> {
     pub path: &'a str,
     /// Its file system.
     pub tree: Tree<'a>,
+    /// The administrator's policy for it, if there is one.
+    pub policy: Option<&'a Arc<Policy>>,
 }

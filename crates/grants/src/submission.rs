@@ -6,10 +6,11 @@ use comity_keynote::{AssertionDigest, UnverifiedReason};
 use comity_keys::PublicKey;
 
 use crate::Moment;
+use crate::creator::ServerKey;
 use crate::grants::Grants;
 use crate::held::{Full, Held};
 use crate::limits::CREDENTIALS_PER_SUBMISSION_MAX;
-use crate::memory::Memory;
+use crate::memory::{Memory, Trusted};
 use crate::outcome::Outcome;
 use crate::record::{MediumError, Record};
 
@@ -55,10 +56,24 @@ impl Grants {
     /// # Errors
     /// [`SubmitError`]: then none of them is held.
     pub fn submit(&self, holder: PublicKey, text: &str) -> Result<Vec<Submitted>, SubmitError> {
+        let submitted = self.take(holder, text);
+        match &submitted {
+            Ok(all) => all.iter().for_each(|one| self.counters.submitted(one.outcome)),
+            Err(why) => self.counters.refused(why),
+        }
+        submitted
+    }
+
+    fn take(&self, holder: PublicKey, text: &str) -> Result<Vec<Submitted>, SubmitError> {
         let credentials = read_all(text)?;
-        let (now, accounts) = (self.now(), self.accounts());
+        let (now, accounts, policies) = (self.now(), self.accounts(), self.policies());
+        let trusted = Trusted {
+            accounts: &accounts,
+            by_policy: &|key| policies.iter().any(|policy| policy.names(key)),
+            server: self.server_key.as_ref().map(ServerKey::public),
+        };
         let mut memory = self.write();
-        let useful = memory.useful(&holder, &accounts, &credentials);
+        let useful = memory.useful(&holder, &trusted, &credentials);
         let (mut submitted, mut new) = (Vec::new(), Vec::new());
         for (held, useful) in credentials.into_iter().zip(useful) {
             let outcome = outcome(&memory, &holder, &held, useful, now);

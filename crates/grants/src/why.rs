@@ -3,19 +3,35 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use comity_keynote::{LinkReport, Principal, Query};
+use comity_keynote::{Assertion, ClauseReport, LinkReport, PreparedAssertion, Principal, Query};
 use comity_keys::PublicKey;
 use comity_vfs::{Handle, Result};
 
+use crate::accounts::Accounts;
+use crate::by_creation::ByCreation;
 use crate::caller::KeyCaller;
+use crate::creator::ServerKey;
 use crate::evaluate::{self, Question};
-use crate::grants::{Grants, candidates, roots};
+use crate::grants::{Grants, candidates};
 use crate::held::Held;
+use crate::memory::Memory;
+use crate::revoke::leads;
+use crate::root::Root;
 use crate::scene::Scene;
 use crate::submission::{SubmitError, Submitted};
 use crate::{Operation, Outcome};
 
+/// Most characters of a clause of a credential that a report repeats.
+const CLAUSE_CHARS_MAX: usize = 400;
+
 impl Grants {
+    /// Returns whether the owner of a key may ask for the reasons of another key's rights: of its
+    /// own, and of those of keys to which its credentials lead.
+    #[must_use]
+    pub fn may_ask_about(&self, asker: &PublicKey, key: &PublicKey) -> bool {
+        asker == key || leads(&self.read(), asker, key)
+    }
+
     /// Tells which rights a key has to an object for an operation, and which credentials give them
     /// or give nothing and why.
     ///
@@ -30,32 +46,47 @@ impl Grants {
     ) -> Result<String> {
         let now = self.now();
         let within = self.ancestry().within(scene.tree, object, now)?;
-        let question = Question::new(caller, scene.path, object, &within, operation, now);
+        let question = Question::new(caller, scene, (object, &within), operation, now);
         let (accounts, memory) = (self.accounts(), self.read());
-        let found = candidates(&memory, &question);
-        let mut text = format!("{} of {}: ", operation.name(), question.object_text());
-        let roots = roots(&found, &accounts);
-        let mut verdict = "denied".to_owned();
-        let mut reasons = String::new();
+        let (verdict, reasons) = self.reasons((&accounts, &memory), scene, &question);
+        let name = operation.name();
+        Ok(format!("{name} of {}: {verdict}\n{reasons}", question.object_text()))
+    }
+
+    /// The verdict on a question, and the reasons.
+    fn reasons(
+        &self,
+        (accounts, memory): (&Accounts, &Memory),
+        scene: &Scene<'_>,
+        question: &Question<'_>,
+    ) -> (String, String) {
+        let (found, mut verdict, mut reasons) = (candidates(memory, question), None, String::new());
+        let roots = Root::all(&found, accounts, (scene, question.caller));
         for root in &roots {
             let usable = evaluate::usable(&found, &memory.revocations, root);
-            let (rights, _) = evaluate::rights(&usable, root, &question);
-            let user = accounts.get(root).map(|account| account.user.as_str()).unwrap_or_default();
-            if operation.is_allowed(rights) && verdict == "denied" {
-                verdict = format!("allowed, as user {user}");
+            let (rights, _) = evaluate::rights(&usable, root, question);
+            if question.operation.is_allowed(rights) {
+                verdict.get_or_insert_with(|| format!("allowed, as user {}", root.account().user));
             }
-            let _ = writeln!(reasons, "  from user {user}, key {root}: {rights}");
-            reasons += &links(&usable, &question);
+            let _ = writeln!(reasons, "  from {}: {rights}", root.shown());
+            reasons += &links(&usable, root, question);
         }
-        if roots.is_empty() {
-            reasons = "  no credential of a user of this server speaks of it\n".to_owned();
+        let server = self.server_key.as_ref().map(ServerKey::public);
+        let by_creation = ByCreation { memory, accounts, server }.first(scene, question);
+        if let Some(found) = &by_creation {
+            let (user, creator) = (&found.root.account().user, found.creator);
+            verdict.get_or_insert_with(|| format!("allowed, as user {user}"));
+            let from = found.root.shown();
+            let _ =
+                writeln!(reasons, "  made by key {creator}, which may create here, from {from}");
         }
-        let revoked = found.iter().filter(|held| memory.listed(caller.key, held).revoked);
-        for held in revoked {
+        if roots.is_empty() && by_creation.is_none() {
+            reasons += "  no credential of a user of this server speaks of it\n";
+        }
+        for held in found.iter().filter(|held| memory.listed(question.caller.key, held).revoked) {
             let _ = writeln!(reasons, "  {} was revoked", held.digest());
         }
-        let _ = writeln!(text, "{verdict}");
-        Ok(text + &reasons)
+        (verdict.unwrap_or_else(|| "denied".to_owned()), reasons)
     }
 
     /// Remembers what became of the last submission of a key, for a client that was told no more
@@ -85,28 +116,49 @@ fn outcome_line(one: &Submitted) -> String {
     format!("credential {} {outcome}\n", one.digest)
 }
 
-/// The rights that each credential gives, and the line that decided.
-fn links(usable: &[&Arc<Held>], question: &Question<'_>) -> String {
+/// The rights that each assertion gives, and the line that decided.
+fn links(usable: &[&Arc<Held>], root: &Root<'_>, question: &Question<'_>) -> String {
     let requesters = [Principal::Key(question.caller.key)];
     let query = Query { requesters: &requesters, attributes: question };
-    let assertions = usable.iter().map(|held| held.assertion.prepared());
-    let Ok((_, reports)) = query.explain(assertions) else {
+    let assertions = evaluate::assertions(usable, root);
+    let Ok((_, reports)) = query.explain(assertions.iter().copied()) else {
         return "    these credentials take too much work, so they give nothing\n".to_owned();
     };
-    usable.iter().zip(reports).map(|(held, report)| link(held, &report)).collect()
+    let policies = root.assertions().iter().map(|_| "the policy".to_owned());
+    let signed = usable.iter().map(|held| format!("{} of key {}", held.digest(), held.signer()));
+    let named = policies.chain(signed).zip(assertions.iter().zip(reports));
+    named.map(|(name, (assertion, report))| link(&name, assertion, &report)).collect()
 }
 
-fn link(held: &Held, report: &LinkReport) -> String {
-    let mut text = format!("    {} gives {}", held.digest(), report.rights());
+fn link(name: &str, assertion: &PreparedAssertion, report: &LinkReport) -> String {
+    let mut text = format!("    {name} gives {}", report.rights());
     if report.licensees.is_none() {
-        text += ": the keys that it names have nothing to do with yours";
+        text += ": the keys that it names have nothing to do with the key that asks";
     }
     text.push('\n');
+    let source = assertion.assertion();
     for clause in &report.clauses {
-        let _ = match &clause.verdict {
-            Ok(rights) => writeln!(text, "      line {}: {rights}", clause.line),
-            Err(reason) => writeln!(text, "      line {}: {reason}", clause.line),
+        let verdict = match &clause.verdict {
+            Ok(rights) => rights.to_string(),
+            Err(reason) => reason.to_string(),
         };
+        let lines = source_lines(source, clause);
+        let _ = writeln!(text, "      line {}: {verdict}\n        {lines}", clause.line);
     }
     text
+}
+
+/// The lines of a clause as they are written, from the one at which it begins.
+fn source_lines(assertion: &Assertion, clause: &ClauseReport) -> String {
+    let at = clause.line.saturating_sub(assertion.first_line());
+    let mut lines = Vec::new();
+    for line in assertion.text().lines().skip(at as usize).map(str::trim) {
+        lines.push(line);
+        if line.ends_with(';') {
+            break;
+        }
+    }
+    let text = lines.join(" ");
+    let cut: String = text.chars().take(CLAUSE_CHARS_MAX).collect();
+    if cut.len() < text.len() { cut + "..." } else { cut }
 }

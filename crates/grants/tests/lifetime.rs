@@ -160,6 +160,46 @@ fn an_account_that_is_taken_away_ends_what_rests_on_it() {
 }
 
 #[test]
+fn a_key_that_loses_its_account_is_told_though_it_holds_no_credential() {
+    let case = case();
+    let dave = Person::new();
+    case.world.bind(&[(&case.alice, 1000), (&dave, 2000)]);
+    assert_eq!(case.world.grants.poll_ended(), []);
+    // Dave's key is bound to another user, Alice's to none.
+    case.world.bind(&[(&dave, 2001)]);
+    let ended = case.world.grants.poll_ended();
+    assert_eq!(ended.len(), 2);
+    assert!(ended.contains(&case.alice.key()) && ended.contains(&dave.key()));
+}
+
+#[test]
+fn submissions_decisions_and_revocations_are_counted() {
+    let case = case();
+    case.chain();
+    let before = case.world.grants.counts();
+    assert_eq!((before.keys, before.credentials, before.revocations), (2, 3, 0));
+    let count = |name: &str| {
+        let counts = case.world.grants.counts();
+        counts.submitted.iter().find(|(known, _)| *known == name).unwrap().1
+    };
+    assert_eq!(count("held"), 3);
+    assert!(case.world.grants.submit(case.bob.key(), "hello").is_err());
+    assert_eq!(count("malformed"), 1);
+    let good = case.alice.grants(&case.bob, &case.dir, "r");
+    assert_eq!(case.outcomes(&Person::new(), &[&good]), [Outcome::NotYours]);
+    assert_eq!(count("not_for_this_key"), 1);
+    let holder = case.world.holder(&case.bob);
+    for _ in 0..3 {
+        let read = comity_grants::Operation::Read;
+        assert!(case.world.grantor(&holder, &case.dir, read).unwrap().is_some());
+    }
+    case.revoke(Revoker::Administrator, &Revocation::Key(case.carol.key())).unwrap();
+    let after = case.world.grants.counts();
+    assert_eq!((after.queries - before.queries, after.cache_hits - before.cache_hits), (1, 2));
+    assert_eq!((after.revoked, after.revocations), (1, 1));
+}
+
+#[test]
 fn credentials_and_revocations_outlive_a_restart() {
     let case = case();
     let (first, second) = case.chain();

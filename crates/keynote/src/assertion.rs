@@ -4,7 +4,7 @@ use crate::fields::{self, Label};
 use crate::limits::{FILE_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::parse_error::{ParseError, Position};
 use crate::parser;
-use crate::tree::{Body, StringExpr};
+use crate::tree::{Body, SourceLine, StringExpr};
 
 /// An assertion that has been read. Nothing is known yet about who made it.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +13,8 @@ pub struct Assertion {
     text: String,
     /// Bytes of the text that a signature covers: those in front of the Signature label, or all.
     covered: usize,
+    /// The line of the first field in the text that was read, from 1.
+    first_line: SourceLine,
     body: Body,
     signature: Option<StringExpr>,
 }
@@ -50,17 +52,25 @@ impl Assertion {
         let fields = fields::split(text, first_line)?;
         let (body, signature) = parser::parse(&fields)?;
         let start = fields.first().map_or(0, |field| field.start);
+        let first_line = fields.first().map_or(first_line, |field| field.at.line);
         let end = fields.last().map_or(0, |field| field.end());
         let signed = fields.last().filter(|field| field.label == Label::Signature);
         let covered = signed.map_or(end, |field| field.start) - start;
         let text = text.get(start..end).unwrap_or_default().to_owned();
-        Ok(Self { text, covered, body, signature })
+        Ok(Self { text, covered, first_line: SourceLine(first_line), body, signature })
     }
 
     /// The text, from the first field to the end of the last one.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The line of the first field in the text that was read, from 1. Lines of clauses are counted
+    /// in the same text.
+    #[must_use]
+    pub const fn first_line(&self) -> u32 {
+        self.first_line.0
     }
 
     /// The part of the text that a signature covers (section 4.6.7).

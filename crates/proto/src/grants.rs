@@ -145,4 +145,6 @@ pub struct WhyArgs<'a> {
     pub path: Text<'a>,
     /// The name of an operation; empty for all.
     pub operation: Text<'a>,
+    /// The key that is asked about; empty for the caller's.
+    pub key: Text<'a>,
 }

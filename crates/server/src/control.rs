@@ -87,6 +87,19 @@ pub enum Request {
         /// The key, as Comity writes it.
         key: Option<String>,
     },
+    /// Asks for the credentials that end within 30 days.
+    EndingGrants,
+    /// Asks for the reasons of a key's rights to an object.
+    Why {
+        /// The path of the object on this machine.
+        path: PathBuf,
+        /// The name of an operation; empty for all.
+        operation: String,
+        /// The key, as Comity writes it.
+        key: String,
+        /// The address from which it is taken to call.
+        from: IpAddr,
+    },
     /// Asks for the decisions about a call.
     Explain {
         /// The path of the export.

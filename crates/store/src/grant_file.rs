@@ -1,12 +1,15 @@
 //! The file of credentials and revocations. Its layout is in docs/formats.md.
 
+use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use comity_grants::{Medium, MediumError, Moment, Record, Recovered, Revoked};
 use comity_keynote::AssertionDigest;
 use comity_keys::PublicKey;
-use redb::{Database, ReadableDatabase, ReadableTable, Table, TableDefinition};
+use redb::backends::InMemoryBackend;
+use redb::{Database, ReadableDatabase, ReadableTable, StorageBackend, Table, TableDefinition};
 
 use crate::database_file::{close, database, name_is_stable, private, replace, whole};
 use crate::error::StoreError;
@@ -19,6 +22,9 @@ const REVOKED: TableDefinition<'_, &[u8], u64> = TableDefinition::new("revoked")
 
 /// The name in [`MOMENTS`] of the last moment that the clock is known to have shown.
 const SEEN: &str = "seen";
+
+/// Longest file that is copied to memory to be looked at: some 100,000 credentials.
+const LOOK_BYTES_MAX: u64 = 64 << 20;
 
 /// Bytes of a digest.
 const DIGEST_BYTES: usize = 32;
@@ -52,6 +58,26 @@ impl GrantFile {
         let known = whole(|| recovered(&database)).map_err(read)?;
         let file = Self { path: path.to_owned(), database: Mutex::new(Some(database)) };
         Ok((file, known))
+    }
+
+    /// Reads what a server that does not run has stored in the file `path`. The file is copied to
+    /// memory, as it may have to be repaired, and stays as it is.
+    ///
+    /// # Errors
+    /// If there is no such file, or it is damaged or longer than 64 MiB.
+    pub fn look(path: &Path) -> Result<Recovered, MediumError> {
+        let looked = whole(|| {
+            let mut bytes = Vec::new();
+            fs::File::open(path)?.take(LOOK_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > LOOK_BYTES_MAX {
+                return Err(io::Error::other("it is too long to be copied to memory").into());
+            }
+            let copy = InMemoryBackend::new();
+            copy.set_len(bytes.len() as u64)?;
+            copy.write(0, &bytes)?;
+            recovered(&Database::builder().create_with_backend(copy)?)
+        });
+        Ok(looked?)
     }
 
     fn database(&self) -> MutexGuard<'_, Option<Database>> {

@@ -67,7 +67,7 @@ pub(crate) struct Revoke {
     pub(crate) what: String,
 
     /// Revoke as the administrator of the server on this machine, for everybody
-    #[arg(long, conflicts_with_all = ["server", "server_key", "key"])]
+    #[arg(long, conflicts_with = "server_key")]
     pub(crate) admin: bool,
 
     #[command(flatten)]
@@ -88,6 +88,17 @@ pub(crate) struct Revoke {
     pub(crate) json: Json,
 }
 
+/// See [`crate::arguments::Command::Fetch`].
+#[derive(Debug, Args)]
+pub(crate) struct Fetch {
+    /// The path of a file or folder on the server
+    #[arg(value_name = "PATH")]
+    pub(crate) path: String,
+
+    #[command(flatten)]
+    pub(crate) server: Server,
+}
+
 /// See [`crate::arguments::Command::Why`].
 #[derive(Debug, Args)]
 pub(crate) struct Why {
@@ -99,8 +110,33 @@ pub(crate) struct Why {
     #[arg(long, value_name = "OPERATION", default_value = "")]
     pub(crate) op: String,
 
+    /// Ask about this public key, a file or the key itself, as if it called from your address
+    /// [default: your own key]
+    #[arg(long, value_name = "KEY", required_if_eq("admin", "true"))]
+    pub(crate) key: Option<String>,
+
+    /// Ask as the administrator of the server on this machine, about any key
+    #[arg(long, conflicts_with = "server_key")]
+    pub(crate) admin: bool,
+
+    /// With --admin, the address from which the key is taken to call
+    #[arg(long, value_name = "ADDR", requires = "admin", default_value = "127.0.0.1")]
+    pub(crate) from: std::net::IpAddr,
+
     #[command(flatten)]
-    pub(crate) server: Server,
+    pub(crate) state: crate::common_arguments::State,
+
+    /// The server: HOST or HOST:PORT
+    #[arg(long, value_name = "HOST", env = "COMITY_SERVER", required_unless_present = "admin")]
+    pub(crate) server: Option<String>,
+
+    /// The server's key, as for `comity submit`
+    #[arg(long, value_name = "KEY")]
+    pub(crate) server_key: Option<String>,
+
+    /// File of your private key, as --key of `comity submit`
+    #[arg(long, value_name = "FILE", env = "COMITY_KEY", value_hint = ValueHint::FilePath)]
+    pub(crate) own_key: Option<PathBuf>,
 }
 
 /// See [`crate::arguments::Command::Whoami`].

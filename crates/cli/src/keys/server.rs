@@ -11,7 +11,7 @@ use comity_keynote::{Assertion, AssertionDigest, Grant};
 use comity_keys::PublicKey;
 use comity_proto::grants::{
     DropArgs, ListArgs, ListOk, Outcome, RevokeArgs, RevokeKind, SUBMISSION_BYTES_MAX, SubmitOk,
-    WhyArgs, procedure,
+    Text, WhyArgs, procedure,
 };
 use comity_server::control::Request;
 use comity_tls::client::{ClientIdentity, ServerTrust};
@@ -22,8 +22,8 @@ use super::key_choice::public_key;
 use super::known_servers::KnownServers;
 use crate::control_client::ask;
 use crate::key_arguments::KeyChoice;
-use crate::key_arguments::server::{Grants, Revoke, Server, Submit, Whoami, Why};
-use crate::stdout::say;
+use crate::key_arguments::server::{Fetch, Grants, Revoke, Server, Submit, Whoami, Why};
+use crate::stdout::{say, show};
 
 /// The port of NFS.
 const PORT: u16 = 2049;
@@ -35,11 +35,33 @@ pub(crate) fn whoami(typed: &Whoami) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the rights of the key to an object, and their reasons.
-pub(crate) fn why(typed: &Why) -> Result<ExitCode> {
-    let (path, operation) = (Opaque(typed.path.as_bytes()), Opaque(typed.op.as_bytes()));
-    let text = connect(&typed.server)?.text(procedure::WHY, &WhyArgs { path, operation })?;
+/// Prints the rights of a key to an object, and their reasons.
+pub(crate) fn why(typed: Why) -> Result<ExitCode> {
+    let key = typed.key.as_deref().map(public_key).transpose()?.map(|key| key.to_string());
+    let key = key.unwrap_or_default();
+    let Why { path, op: operation, from, .. } = typed;
+    let text = if typed.admin {
+        let path = PathBuf::from(path);
+        let told = ask(typed.state, &Request::Why { path, operation, key, from })?;
+        told.as_str().unwrap_or_default().to_owned()
+    } else {
+        let server = Server {
+            server: typed.server.unwrap_or_default(),
+            server_key: typed.server_key,
+            key: KeyChoice { key: typed.own_key },
+        };
+        let (path, operation) = (Opaque(path.as_bytes()), Opaque(operation.as_bytes()));
+        let args = WhyArgs { path, operation, key: Opaque(key.as_bytes()) };
+        connect(&server)?.text(procedure::WHY, &args)?
+    };
     say(text.trim_end());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the credential for an object that the key has made.
+pub(crate) fn fetch(typed: &Fetch) -> Result<ExitCode> {
+    let path: Text<'_> = Opaque(typed.path.as_bytes());
+    show(connect(&typed.server)?.text(procedure::FETCH, &path)?.as_bytes());
     Ok(ExitCode::SUCCESS)
 }
 

@@ -286,6 +286,15 @@ pub(crate) const OPTIONS: &[Choice] = &[
          is not spoken. A second `sec=` in one list is refused: rules by flavor are not kept",
     ),
     valued(
+        "policy",
+        Argument::Needed("FILE"),
+        "policy",
+        policy,
+        "keys have the rights that the KeyNote policy in FILE (an absolute path) gives them, and \
+         act as the anonymous user then; needs `sec=key`. All clients of an export must have the \
+         same, or none. `reload` reads FILE again",
+    ),
+    valued(
         "xprtsec",
         Argument::Needed("none, tls, mtls, or several as tls:mtls"),
         "xprtsec",
@@ -446,6 +455,11 @@ fn decimal(value: &str, signed: bool) -> Result<i64, String> {
 fn mount_point(draft: &mut Draft, value: &str) -> Result<(), String> {
     let path = if value.is_empty() { PathBuf::new() } else { normal(OsStr::new(value))? };
     set(&mut draft.terms.settings.mount_point, Some(path))
+}
+
+fn policy(draft: &mut Draft, value: &str) -> Result<(), String> {
+    let path = normal(OsStr::new(value))?;
+    set(&mut draft.terms.settings.policy, Some(path))
 }
 
 fn sec(draft: &mut Draft, value: &str) -> Result<(), String> {

@@ -239,6 +239,7 @@ fn every_option_of_the_table_is_what_the_table_says() {
             ("cloak_uid" | "cloak_gid", _) => "=1-9:+070",
             ("map_default", _) => "=deny",
             ("dir_delegations", _) => "=sole-writer",
+            ("policy", _) => "=/policy",
             _ => "=none",
         };
         let text = format!("/a h({}{value})", option.name);

@@ -2,9 +2,12 @@
 //! credentials and asks for decisions (`setfattr -n user.comity.grant`).
 
 use comity_grants::{Grants, ObjectId, Operation, SubmitError};
+use comity_keys::PublicKey;
 use comity_vfs::{Access, Change, Result, Status, Wire};
 
 use super::{Node, View};
+use crate::key_identity::key_caller;
+use crate::reasons::reasons;
 
 /// Takes credentials, at the root of an export.
 const GRANT: &[u8] = b"comity.grant";
@@ -15,6 +18,9 @@ const WHOAMI: &[u8] = b"comity.whoami";
 /// The rights of the caller to an object and their reasons; at the root also why the last
 /// submission was refused.
 const WHY: &[u8] = b"comity.why";
+
+/// The credential of the caller for an object that it has made.
+const CREDENTIAL: &[u8] = b"comity.credential";
 
 /// The names begin with this. A server that knows no keys leaves them to the file system.
 const PREFIX: &[u8] = b"comity.";
@@ -76,7 +82,8 @@ impl View<'_> {
     /// The value of an extended attribute that is no file's; `None` if the name is a file's.
     ///
     /// # Errors
-    /// [`Status::NoXattr`] for one that can only be set; [`Status`].
+    /// [`Status::NoXattr`] for one that can only be set, and for the credential of an object that
+    /// the caller has not made; [`Status`].
     pub(super) fn grant_xattr(&self, node: &Node, name: &[u8]) -> Result<Option<Vec<u8>>> {
         if !name.starts_with(PREFIX) {
             return Ok(None);
@@ -86,6 +93,7 @@ impl View<'_> {
         let text = match name {
             ID => self.object_id(node),
             WHOAMI => self.whoami(),
+            CREDENTIAL => self.fetch(node).map_err(|_| Status::NoXattr)?,
             WHY => self.last_submission(grants, node) + &self.why(node, None)?,
             _ => return Err(Status::NoXattr),
         };
@@ -105,13 +113,29 @@ impl View<'_> {
     /// [`Status`] if it cannot be found out what the object lies below.
     pub fn why(&self, node: &Node, operation: Option<Operation>) -> Result<String> {
         let Some(holder) = self.resolved.holder() else { return Ok(self.whoami()) };
-        let all = Operation::ALL.into_iter();
-        let asked = all.filter(|one| operation.is_none_or(|operation| operation == *one));
-        self.at_scene(|scene| {
-            asked
-                .map(|one| holder.grants().why(holder.caller(), scene, node.handle(), one))
-                .collect()
-        })
+        let grants = holder.grants();
+        self.at_scene(|scene| reasons(grants, holder.caller(), (scene, node.handle()), operation))
+    }
+
+    /// Tells the same about another key, as if it called from the caller's address.
+    ///
+    /// # Errors
+    /// [`Status::Perm`] unless the caller's credentials lead to that key; [`Status`] if it cannot
+    /// be found out what the object lies below.
+    pub fn why_of(
+        &self,
+        key: &PublicKey,
+        node: &Node,
+        operation: Option<Operation>,
+    ) -> Result<String> {
+        let grants = self.plan.grants().ok_or(Status::NotSupp)?;
+        let asker = self.resolved.key().ok_or(Status::Perm)?;
+        if !grants.may_ask_about(asker, key) {
+            return Err(Status::Perm);
+        }
+        let from = self.resolved.client();
+        let caller = key_caller(self.resolved.export(), (*key, from), self.rules());
+        self.at_scene(|scene| reasons(grants, &caller, (scene, node.handle()), operation))
     }
 
     /// The outcome of the caller's last submission, at the root.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use comity_credential::Grantee;
 use comity_grants::{Holder, Operation, Scene};
 use comity_vfs::{
-    Access, Change, Changed, Create, Cred, Disk, FileType, Handle, Made, Name, Result, SetAttr,
-    Status,
+    Access, Change, Changed, Cred, Disk, FileType, Handle, Made, Name, Result, SetAttr, Status,
 };
 
 use super::rights::Passage;
 use super::{Node, View};
+use crate::reasons::at_scene;
 
 /// The rights that ACCESS reports, and the operation that each stands for, of a directory and of
 /// another object.
@@ -70,7 +70,7 @@ impl View<'_> {
 
     /// Asks a question about an object of the export.
     pub(super) fn at_scene<T>(&self, ask: impl FnOnce(&Scene<'_>) -> T) -> T {
-        self.resolved.export().at_scene(ask)
+        at_scene(self.resolved.export(), ask)
     }
 
     /// The rights that a key was granted to an object, as ACCESS reports them.
@@ -176,32 +176,19 @@ impl View<'_> {
         }
     }
 
-    /// The attributes of a new file, if a key asks for it in a way that would change the size of a
-    /// file that is there already.
-    pub(super) fn may_empty(&self, how: &Create<Disk>) -> Option<SetAttr<Disk>> {
-        match how {
-            Create::Unchecked(set) if set.size.is_some() => self.resolved.holder().map(|_| *set),
-            _ => None,
-        }
-    }
-
-    /// Makes a file, or changes the size of the one that has the name. The latter needs the right
-    /// to write that file.
+    /// Changes the size of a file that is there already, as a creation of it asks for. It needs the
+    /// right to write the file.
     ///
     /// # Errors
     /// [`Status::Exist`] if the name belongs to something else, or to an object that the key may
     /// not know of; [`Status`].
-    pub(super) fn create_or_empty(
+    pub(super) fn empty_found(
         &self,
         at: Passage<'_>,
         dir: &Node,
         name: Name<'_>,
         set: &SetAttr<Disk>,
     ) -> Result<Made<Disk>> {
-        match at.fs.create(at.cred, dir.handle(), name, &Create::Guarded(*set)) {
-            Err(Status::Exist) => {}
-            made => return made,
-        }
         let found = at.fs.lookup(at.cred, dir.handle(), name)?;
         self.met(dir, name, &found.node.handle);
         let file = self.seen_or(&found.node, Status::Exist)?.node;

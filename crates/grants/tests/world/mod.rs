@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use comity_backend::{Memory, MemoryOptions};
 use comity_grants::{
-    Account, Accounts, Binding, Grants, Holder, Medium, MediumError, Moment, ObjectId, Operation,
-    Record, Recovered, Scene, Tree,
+    Account, Accounts, Binding, Grants, Holder, KeyCaller, Medium, MediumError, Moment, ObjectId,
+    Operation, Policy, Record, Recovered, Scene, ServerKey, Tree,
 };
 use comity_keynote::sign;
 use comity_keys::{Algorithm, PrivateKey, PublicKey, Signer};
@@ -113,10 +113,17 @@ pub struct World {
     pub grants: Arc<Grants>,
     pub kept: Kept,
     pub now: Arc<AtomicU64>,
+    /// The policy of the export.
+    pub policy: Option<Arc<Policy>>,
 }
 
 pub fn cred(uid: u32) -> Cred<Disk> {
     Cred::new(Uid::new(uid), Gid::new(uid))
+}
+
+/// A new key for a server to sign with.
+fn server_key() -> ServerKey {
+    ServerKey::new(PrivateKey::generate(Algorithm::Ed25519).unwrap())
 }
 
 /// The moment at which the tests begin.
@@ -136,7 +143,14 @@ impl World {
         let clock = Box::new(move || Moment(clock.load(Ordering::SeqCst)));
         let recovered = kept.recovered();
         let grants = Grants::new(clock, Box::new(kept.clone()), recovered);
-        Self { fs, grants: Arc::new(grants), kept, now }
+        Self { fs, grants: Arc::new(grants.signing(server_key())), kept, now, policy: None }
+    }
+
+    /// Puts a policy of the export in force.
+    pub fn trust(&mut self, text: &str) {
+        let policy = Arc::new(Policy::parse(text.as_bytes()).unwrap());
+        self.grants.trust(vec![Arc::clone(&policy)]);
+        self.policy = Some(policy);
     }
 
     /// Binds the keys of people to users with these uids.
@@ -158,6 +172,14 @@ impl World {
 
     pub fn holder(&self, person: &Person) -> Arc<Holder> {
         Arc::new(Holder::new(&self.grants, person.key(), IpAddr::from([192, 0, 2, 1])))
+    }
+
+    /// A person on a host of these names, who acts as user 7 by the policy.
+    pub fn guest(&self, person: &Person, names: &'static str) -> Arc<Holder> {
+        let guest = Account { user: "guest".to_owned(), cred: cred(7) };
+        let caller = KeyCaller::new(person.key(), IpAddr::from([192, 0, 2, 1]));
+        let caller = caller.named(Arc::new(|| names.to_owned())).as_guest(Arc::new(guest));
+        Arc::new(Holder::of(&self.grants, caller))
     }
 
     pub fn mkdir(&self, dir: &Handle, name: &str) -> Handle {
@@ -199,7 +221,7 @@ impl World {
     pub fn through<T>(&self, path: &str, ask: impl FnOnce(&Scene<'_>) -> T) -> T {
         let key = |handle: &Handle| self.key(handle);
         let tree = Tree { fs: &*self.fs, key: &key };
-        ask(&Scene { number: 1, path, tree })
+        ask(&Scene { number: 1, path, tree, policy: self.policy.as_ref() })
     }
 
     /// The operations that a person may do to an object, by their names.

@@ -1,0 +1,67 @@
+//! Objects that a key has made: it is their grantor.
+
+use comity_grants::FetchError;
+use comity_vfs::{Create, Disk, Handle, Made, Name, Result, Status};
+
+use super::rights::Passage;
+use super::{Node, View};
+
+/// An object that was made and was not there before.
+pub(super) fn new(made: Made<Disk>) -> (Made<Disk>, bool) {
+    (made, true)
+}
+
+impl View<'_> {
+    /// Makes a regular file or finds it, and says for a caller that acts by a key whether it was
+    /// made. The file system has to decide that: a file that another client makes at the same time
+    /// is none of the caller's.
+    pub(super) fn create_new_or_found(
+        &self,
+        at: Passage<'_>,
+        dir: &Node,
+        name: Name<'_>,
+        how: &Create<Disk>,
+    ) -> Result<(Made<Disk>, bool)> {
+        let create = |how: &Create<Disk>| at.fs.create(at.cred, dir.handle(), name, how);
+        match how {
+            _ if self.resolved.holder().is_none() => create(how).map(|made| (made, false)),
+            Create::Guarded(_) => create(how).map(new),
+            Create::Unchecked(set) => match create(&Create::Guarded(*set)) {
+                Err(Status::Exist) if set.size.is_some() => {
+                    self.empty_found(at, dir, name, set).map(|found| (found, false))
+                }
+                Err(Status::Exist) => create(how).map(|found| (found, false)),
+                made => made.map(new),
+            },
+            // A file of the same verifier is a retry. Nobody else knows the verifier.
+            Create::Exclusive(_) => {
+                let is_there = at.fs.lookup(at.cred, dir.handle(), name).is_ok();
+                create(how).map(|made| (made, !is_there))
+            }
+        }
+    }
+
+    /// Remembers the caller as the creator of an object, if it acts by what was granted to its key.
+    #[inline]
+    pub(super) fn created(&self, object: &Handle) {
+        if self.resolved.is_by_right() {
+            self.remember_creator(object);
+        }
+    }
+
+    #[cold]
+    fn remember_creator(&self, object: &Handle) {
+        if let Some(holder) = self.resolved.holder() {
+            holder.grants().created(object, holder.key());
+        }
+    }
+
+    /// The credential of the caller for an object that it has made, signed now.
+    ///
+    /// # Errors
+    /// [`FetchError`].
+    pub fn fetch(&self, node: &Node) -> std::result::Result<String, FetchError> {
+        let holder = self.resolved.holder().ok_or(FetchError::NotCreator)?;
+        holder.grants().fetch(node.handle(), holder.key())
+    }
+}

@@ -1,0 +1,140 @@
+//! Rights to an object that follow from having made it.
+//!
+//! The creator of an object, and whoever it grants something of that, has rights to it as long as
+//! the creator may create in the directory that the object lies in now. They are used under the
+//! ids of the root that lets the creator do so.
+
+use std::sync::Arc;
+
+use comity_keynote::{Principal, Rights};
+use comity_keys::PublicKey;
+
+use crate::accounts::Accounts;
+use crate::evaluate::{self, Question};
+use crate::grants::candidates;
+use crate::held::Held;
+use crate::memory::Memory;
+use crate::root::Root;
+use crate::scene::Scene;
+use crate::{Moment, Operation};
+
+/// What a decision by creation is made of.
+pub(crate) struct ByCreation<'m> {
+    pub(crate) memory: &'m Memory,
+    pub(crate) accounts: &'m Accounts,
+    /// The key by which the server signs credentials of creators.
+    pub(crate) server: Option<&'m PublicKey>,
+}
+
+/// An object that a question is about or that lies above it, and the key that made it.
+#[derive(Clone, Copy, PartialEq)]
+struct Work {
+    /// The place among the objects of the question.
+    place: usize,
+    creator: PublicKey,
+}
+
+/// A root that allows something because of who made the object.
+pub(crate) struct Found<'m> {
+    pub(crate) root: Root<'m>,
+    pub(crate) creator: PublicKey,
+    pub(crate) until: Moment,
+}
+
+impl<'m> ByCreation<'m> {
+    /// The first root that allows what is asked for because of who made the object or a directory
+    /// above it.
+    pub(crate) fn first(&self, scene: &Scene<'m>, question: &'m Question<'_>) -> Option<Found<'m>> {
+        let held = candidates(self.memory, question);
+        let mut works = self.own(question);
+        works.extend(self.signed(&held, question).into_iter().map(|(work, _)| work));
+        works.dedup();
+        works.iter().find_map(|work| {
+            self.roots_of(*work, scene, question).into_iter().find_map(|(root, until)| {
+                let (rights, holds) = self.rights((*work, &root), &held, question);
+                let creator = work.creator;
+                let found = Found { root, creator, until: until.min(holds) };
+                question.operation.is_allowed(rights).then_some(found)
+            })
+        })
+    }
+
+    /// The objects that the caller made itself.
+    fn own(&self, question: &Question<'_>) -> Vec<Work> {
+        let creator = question.caller.key;
+        let objects = question.objects().iter().enumerate();
+        let is_own = |object| self.memory.creations.creator(object) == Some(&creator);
+        objects.filter(|(_, it)| is_own(it)).map(|(place, _)| Work { place, creator }).collect()
+    }
+
+    /// The objects of which the server has signed who made them, with the credentials.
+    fn signed(
+        &self,
+        held: &[&'m Arc<Held>],
+        question: &Question<'_>,
+    ) -> Vec<(Work, &'m Arc<Held>)> {
+        let Some(server) = self.server else { return Vec::new() };
+        let work = |held: &&'m Arc<Held>| {
+            let [creator] = held.licensees.as_deref()? else { return None };
+            let (object, others) = held.objects.as_deref()?.split_first()?;
+            if others.iter().any(|other| other != object) {
+                return None;
+            }
+            let place = question.objects().iter().position(|other| other == object)?;
+            Some((Work { place, creator: *creator }, *held))
+        };
+        held.iter().filter(|held| held.signer() == server).filter_map(work).collect()
+    }
+
+    /// The roots by which a creator may still create where its object lies now.
+    fn roots_of(
+        &self,
+        work: Work,
+        scene: &Scene<'m>,
+        question: &'m Question<'_>,
+    ) -> Vec<(Root<'m>, Moment)> {
+        let above = question.objects().get(work.place + 1..).unwrap_or_default();
+        let Some((dir, within)) = above.split_first() else { return Vec::new() };
+        if self.accounts.get(&work.creator).is_some() {
+            return Vec::new();
+        }
+        let creator = question.caller.through(work.creator);
+        let asked =
+            Question::new(&creator, scene, (&dir.0, within), Operation::Create, question.now);
+        let held = candidates(self.memory, &asked);
+        let allows = |root: Root<'m>| {
+            let usable = evaluate::usable(&held, &self.memory.revocations, &root);
+            let (rights, until) = evaluate::rights(&usable, &root, &asked);
+            Operation::Create.is_allowed(rights).then_some((root, until))
+        };
+        Root::all(&held, self.accounts, (scene, question.caller))
+            .into_iter()
+            .filter_map(allows)
+            .collect()
+    }
+
+    /// The rights of the caller to what somebody made.
+    fn rights(
+        &self,
+        (work, root): (Work, &Root<'_>),
+        held: &[&'m Arc<Held>],
+        question: &Question<'_>,
+    ) -> (Rights, Moment) {
+        let revocations = &self.memory.revocations;
+        if work.creator == question.caller.key && self.own(question).contains(&work) {
+            let is_revoked = revocations.has_key(&work.creator, root.key());
+            return (if is_revoked { Rights::NONE } else { Rights::ALL }, Moment::NEVER);
+        }
+        let Some(server) = self.server else { return (Rights::NONE, Moment::NEVER) };
+        let about = self.signed(held, question);
+        let counts = |one: &&'m Arc<Held>| {
+            let is_about =
+                |(other, held): &(Work, &Arc<Held>)| *other == work && Arc::ptr_eq(held, one);
+            one.signer() != server || about.iter().any(is_about)
+        };
+        let held: Vec<_> = held.iter().copied().filter(counts).collect();
+        let usable = evaluate::usable(&held, revocations, root);
+        let assertions: Vec<_> = usable.iter().map(|held| held.assertion.prepared()).collect();
+        evaluate::rights_from(&assertions, &Principal::Key(*server), question)
+    }
+}

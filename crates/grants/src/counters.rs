@@ -1,0 +1,125 @@
+//! What is counted of grants, for the metrics page.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::outcome::Outcome;
+use crate::submission::SubmitError;
+
+/// Lines of the processor's cache among which the hits are divided: two connections seldom write
+/// the same one.
+const LANES: usize = 16;
+
+/// The names of the outcomes of submitted credentials, by their places in [`Counters`].
+const OUTCOMES: [&str; 9] = [
+    "held",
+    "held_before",
+    "revoked",
+    "ended",
+    "no_account",
+    "not_for_this_key",
+    "malformed",
+    "no_room",
+    "not_stored",
+];
+
+/// Numbers about the grants of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantCounts {
+    /// Keys that hold credentials now.
+    pub keys: u64,
+    /// Credentials that keys hold now.
+    pub credentials: u64,
+    /// Bytes of their texts.
+    pub credential_bytes: u64,
+    /// Revocations that are remembered now.
+    pub revocations: u64,
+    /// Objects whose creator is known now.
+    pub creations: u64,
+    /// Credentials that were submitted since the server started, by outcome. A submission that was
+    /// refused whole counts once.
+    pub submitted: [(&'static str, u64); 9],
+    /// Credentials and keys that were revoked since the server started.
+    pub revoked: u64,
+    /// Decisions that credentials were evaluated for since the server started.
+    pub queries: u64,
+    /// Decisions that were known already.
+    pub cache_hits: u64,
+}
+
+/// A number on a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Lane(AtomicU64);
+
+/// The counters of a server.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    outcomes: [AtomicU64; OUTCOMES.len()],
+    revoked: AtomicU64,
+    queries: AtomicU64,
+    hits: [Lane; LANES],
+    holders: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn submitted(&self, outcome: Outcome) {
+        self.add_outcome(match outcome {
+            Outcome::Held => 0,
+            Outcome::Known => 1,
+            Outcome::Revoked => 2,
+            Outcome::Ended => 3,
+            Outcome::NoAccount => 4,
+            Outcome::NotYours => 5,
+        });
+    }
+
+    pub(crate) fn refused(&self, why: &SubmitError) {
+        self.add_outcome(match why {
+            SubmitError::Credential { .. } | SubmitError::Number(_) => 6,
+            SubmitError::Full(_) => 7,
+            SubmitError::Store(_) => 8,
+        });
+    }
+
+    pub(crate) fn revoked(&self, count: usize) {
+        self.revoked.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn query(&self) {
+        self.queries.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The lane in which the hits of another key on a connection are counted.
+    pub(crate) fn lane(&self) -> usize {
+        self.holders.fetch_add(1, Ordering::Relaxed) as usize % LANES
+    }
+
+    pub(crate) fn hit(&self, lane: usize) {
+        if let Some(Lane(hits)) = self.hits.get(lane) {
+            hits.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The totals since the server started; what is held now is 0.
+    pub(crate) fn totals(&self) -> GrantCounts {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let mut outcomes = self.outcomes.iter().map(read);
+        GrantCounts {
+            keys: 0,
+            credentials: 0,
+            credential_bytes: 0,
+            revocations: 0,
+            creations: 0,
+            submitted: OUTCOMES.map(|name| (name, outcomes.next().unwrap_or_default())),
+            revoked: read(&self.revoked),
+            queries: read(&self.queries),
+            cache_hits: self.hits.iter().map(|Lane(hits)| read(hits)).sum(),
+        }
+    }
+
+    fn add_outcome(&self, place: usize) {
+        if let Some(count) = self.outcomes.get(place) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

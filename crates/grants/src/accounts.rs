@@ -68,14 +68,6 @@ impl Accounts {
         self.0.get(key)
     }
 
-    /// The keys that have no account in another table, or another account.
-    pub(crate) fn changed_in(&self, other: &Self) -> Vec<PublicKey> {
-        let has_changed = |(key, account): &(&PublicKey, &Arc<Account>)| {
-            other.get(key).is_none_or(|now| now != *account)
-        };
-        self.0.iter().filter(has_changed).map(|(key, _)| *key).collect()
-    }
-
     /// Returns whether no key is bound.
     #[must_use]
     pub fn is_empty(&self) -> bool {

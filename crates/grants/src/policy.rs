@@ -71,12 +71,6 @@ impl Policy {
         };
         self.assertions.iter().any(names)
     }
-
-    /// The keys that assertions name.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = PublicKey> {
-        let named = self.assertions.iter().filter_map(|one| one.prepared().licensees());
-        named.flatten().filter_map(|principal| principal.key().copied())
-    }
 }
 
 /// Two policies are equal if their texts are.

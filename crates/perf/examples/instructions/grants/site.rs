@@ -162,7 +162,7 @@ impl KeyedExport {
         let (volume, export) = (self.volume, EXPORT.0);
         let key = |handle: &Handle| FileKey { volume, export, handle: *handle };
         let tree = Tree { fs: &*self.fs, key: &key };
-        let scene = Scene { number: EXPORT.0, path: PATH, tree };
+        let scene = Scene { number: EXPORT.0, path: PATH, tree, policy: None };
         let passed = holder.pass(&scene, object, Operation::Read);
         ensure!(passed.is_ok_and(|cred| cred.is_some()), "a key is not let in");
         Ok(())

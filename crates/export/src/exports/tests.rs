@@ -394,12 +394,14 @@ fn settings() -> impl Strategy<Value = Settings> {
         mount_point.prop_filter("normal", |path| !path.contains("/.") && !path.contains("//"));
     let (fsid, mount_point) =
         (proptest::option::of(fsid), proptest::option::of(mount_point.prop_map(Into::into)));
-    (fsid, any::<bool>(), any::<bool>(), mount_point).prop_map(
-        |(fsid, crosses_mounts, is_unhidden, mount_point)| Settings {
+    let policy = proptest::option::of("/[a-z ,()#]{1,8}x".prop_map(Into::into));
+    (fsid, any::<bool>(), any::<bool>(), mount_point, policy).prop_map(
+        |(fsid, crosses_mounts, is_unhidden, mount_point, policy)| Settings {
             fsid,
             crosses_mounts,
             is_unhidden,
             mount_point,
+            policy,
         },
     )
 }

@@ -55,8 +55,8 @@ pub(crate) fn evict(typed: arguments::Evict) -> Result<ExitCode> {
 }
 
 const HEAD: &str = "\
-CLIENT            NFS  ADDRESS          AGE      SILENT   SESSIONS  OPENS   LOCKS   DELEGATIONS  DIRECTORIES  \
-STATE      NAME; WAITS FOR";
+CLIENT            NFS  ADDRESS          AGE      SILENT   SESSIONS  OPENS   LOCKS   DELEGATIONS  \
+DIRECTORIES  STATE      NAME; WAITS FOR";
 
 fn all(state: &common_arguments::State, out: &mut impl Write) -> Result<()> {
     let mut head = format!("{HEAD}\n");

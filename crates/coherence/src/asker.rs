@@ -85,8 +85,8 @@ impl Asker<'_> {
     }
 }
 
-/// Clears a change of an object that was made by the same operation: clients hold nothing of it yet.
-/// A directory that was made is not delegated as long as the clearance of its name lives.
+/// Clears a change of an object that was made by the same operation: clients hold nothing of it
+/// yet. A directory that was made is not delegated as long as the clearance of its name lives.
 #[must_use]
 pub const fn clear_new() -> Clearance {
     Clearance::given()

@@ -23,7 +23,7 @@ pub struct Hosts {
 /// A call of a host of NFSv3.
 #[derive(Clone, Copy)]
 pub struct HostCall<'a> {
-    /// What clients hold; none if nothing is ever delegated, denied or reclaimed.
+    /// The state of clients; none if nothing is ever delegated, denied or reclaimed.
     pub hosts: Option<&'a Hosts>,
     /// The address of the host.
     pub address: IpAddr,

@@ -4,7 +4,7 @@ use comity_export::{Counts, Exports, Plan};
 use comity_grants::GrantCounts;
 use comity_nfs4::{Counted, Memory, Tally};
 use comity_server::metrics::{append_counters, append_numbers};
-use comity_state::NoDirectory;
+use comity_state::{NoDirectory, Totals};
 use comity_store::Store;
 
 type Row = ([(&'static str, String); 2], Counts);
@@ -88,16 +88,6 @@ pub(crate) fn append_state(text: &mut String, memory: &Memory) {
                 totals.recalls_overdue,
             ),
             (
-                "comity_directory_delegations_granted_total",
-                "Directories delegated.",
-                totals.directories_granted,
-            ),
-            (
-                "comity_directory_delegations_recalled_total",
-                "Delegations of directories recalled.",
-                totals.directories_recalled,
-            ),
-            (
                 "comity_recalls_any_total",
                 "Clients asked to keep fewer delegations.",
                 totals.recalls_any,
@@ -135,18 +125,24 @@ pub(crate) fn append_state(text: &mut String, memory: &Memory) {
             ),
         ],
     );
-    append_refused_directories(text, &totals.directories_refused);
+    append_directories(text, &totals);
 }
 
-/// Appends why directories were not delegated.
-fn append_refused_directories(text: &mut String, refused: &[u64; 6]) {
-    let reasons = NoDirectory::ALL.iter().zip(refused);
-    let rows: Vec<_> =
-        reasons.map(|(why, count)| ([("reason", why.name().to_owned())], *count)).collect();
-    let (name, help) = (
-        "comity_directory_delegations_refused_total",
-        "Requests for directories that were refused.",
+/// Appends how many directories were delegated and recalled, and why others were not delegated.
+fn append_directories(text: &mut String, totals: &Totals) {
+    let (granted, recalled) = (totals.directories_granted, totals.directories_recalled);
+    append_numbers(
+        text,
+        &[
+            ("comity_directory_delegations_granted_total", "Directories delegated.", granted),
+            ("comity_directory_delegations_recalled_total", "Directories recalled.", recalled),
+        ],
     );
+    let reasons = NoDirectory::ALL.iter().zip(totals.directories_refused);
+    let rows: Vec<_> =
+        reasons.map(|(why, count)| ([("reason", why.name().to_owned())], count)).collect();
+    let name = "comity_directory_delegations_refused_total";
+    let help = "Requests for directories that were refused.";
     append_counters(text, name, help, rows.iter().map(|(labels, count)| (&labels[..], *count)));
 }
 

@@ -7,7 +7,8 @@ pub enum DirectoryGrants {
     Never,
     /// Each client that asks gets one.
     Always,
-    /// A client that asks twice within a minute gets one. After a recall it waits, longer each time.
+    /// A client that looks twice within a minute gets one. After a recall it waits, longer each
+    /// time.
     #[default]
     SecondAsk,
     /// The same where delegations have saved more calls than they have caused.

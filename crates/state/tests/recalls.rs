@@ -1,5 +1,5 @@
-//! Delegations of one file and one directory against a simple model: conflicts are recalled, and a recall that is not
-//! heeded ends in a revocation at its deadline, no sooner and no later.
+//! Delegations of one file and one directory against a simple model: conflicts are recalled, and a
+//! recall that is not heeded ends in a revocation at its deadline, no sooner and no later.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod introduction;

@@ -402,9 +402,9 @@ pub(crate) const OPTIONS: &[Choice] = &[
         "clients of NFSv4.1 that ask for it keep listings and missing names without asking again, \
          until somebody else changes the directory; only with `sole-writer`, which says that \
          nothing but this server changes the export's directories. POLICY is `second-ask` (a \
-         client gets a directory when it asks twice within a minute, and waits longer after each \
-         recall; the default), `always`, `adaptive` (as second-ask, as long as more calls are \
-         saved than caused) or `never`",
+         client gets a directory into which it looks twice within a minute, and waits longer \
+         after each recall; the default), `always`, `adaptive` (as second-ask, as long as more \
+         calls are saved than caused) or `never`",
     ),
 ];
 

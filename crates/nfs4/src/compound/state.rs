@@ -200,6 +200,14 @@ impl Compound<'_> {
         Asker { engine: self.engine(), now: self.now(), client, patience }
     }
 
+    /// Notes that the client of the session looks into a directory that it may be delegated.
+    pub(crate) fn note_look(&self, view: &View<'_>, dir: &Node) {
+        let grants = view.rules().dir_delegations.are_granted();
+        if let Some(client) = self.client().filter(|_| grants) {
+            self.engine().note_look(self.now, client, &view.key(dir));
+        }
+    }
+
     /// Clears the removal of a name.
     ///
     /// # Errors

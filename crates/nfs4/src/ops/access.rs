@@ -27,6 +27,9 @@ pub(super) fn access(
         Object::In(view, node) => {
             let asked = Access::from_bits(wanted | by_xattr(wanted).bits());
             let (granted, attr) = view.access(node, asked)?;
+            if attr.file_type == FileType::Directory {
+                compound.note_look(view, node);
+            }
             let tags = match view.may_tag(node)? {
                 Some(may_tag) => xattr_rights(granted, may_tag),
                 None => xattr_rights(granted, granted.contains(Access::MODIFY)),

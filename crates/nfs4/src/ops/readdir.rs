@@ -17,5 +17,9 @@ pub(super) fn readdir(
     if !args.attr_request.and(&READABLE_NOT).is_empty() {
         return Err(Nfsstat4::Inval.into());
     }
-    list(compound, &args, reply)
+    list(compound, &args, reply)?;
+    if let Ok((view, dir)) = compound.real(Nfsstat4::NotDir) {
+        compound.note_look(view, dir);
+    }
+    Ok(())
 }

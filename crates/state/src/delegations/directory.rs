@@ -10,7 +10,7 @@ use comity_vfs::{Cred, Disk};
 use crate::client_state::{DelegationState, StateKind};
 use crate::directories::DirectoryPolicy;
 use crate::file::{Delegated, File, FileState, Holder};
-use crate::sync::atomic::Ordering;
+use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Caller, Client, DelegationKind, Engine, FileKey, Result, Share, Stateid};
 
 /// A request for the delegation of a directory.
@@ -85,6 +85,20 @@ impl Engine {
             Err(why) => self.refuse_directory(*why),
         }
         granted
+    }
+
+    /// Returns the number of changes of a directory that are under way. A change adds one before
+    /// delegations of the directory are recalled for it, and takes it away when it is done, both in
+    /// sequentially consistent order. While the number is not zero the directory is not delegated.
+    #[must_use]
+    pub fn changes_under_way(&self, directory: &FileKey) -> &AtomicUsize {
+        self.changes.of(directory)
+    }
+
+    /// Notes that a client has looked into a directory, for the policies. Clients such as Linux ask
+    /// for a delegation once, and do not repeat a request that was refused.
+    pub fn note_look(&self, now: Duration, client: &Client, directory: &FileKey) {
+        self.history.note(client.id, directory, |seen| seen.ask(now));
     }
 
     /// Counts a request for a directory that was refused for a reason outside of the engine.

@@ -5,8 +5,8 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
+use crate::FileKey;
 use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::{Engine, FileKey};
 
 /// Number of counters. Two directories share one by chance; then one is not delegated while the
 /// other is changed.
@@ -32,7 +32,7 @@ impl Default for Changes {
 }
 
 impl Changes {
-    fn of(&self, directory: &FileKey) -> &AtomicUsize {
+    pub(crate) fn of(&self, directory: &FileKey) -> &AtomicUsize {
         let at = self.hasher.hash_one(directory) as usize % COUNTERS;
         &self.others.get(at).unwrap_or(&self.first).0
     }
@@ -40,15 +40,5 @@ impl Changes {
     /// Returns whether a change of a directory may be under way.
     pub(crate) fn are_under_way(&self, directory: &FileKey) -> bool {
         self.of(directory).load(Ordering::SeqCst) > 0
-    }
-}
-
-impl Engine {
-    /// Returns the number of changes of a directory that are under way. A change adds one before
-    /// delegations of the directory are recalled for it, and takes it away when it is done, both in
-    /// sequentially consistent order. While the number is not zero the directory is not delegated.
-    #[must_use]
-    pub fn changes_under_way(&self, directory: &FileKey) -> &AtomicUsize {
-        self.changes.of(directory)
     }
 }

@@ -10,7 +10,7 @@ use crate::{ClientId, FileKey};
 
 type Uses = HashMap<(ClientId, FileKey), DirectoryUse, RandomState>;
 
-/// What is known of the use of directories. If there are too many, those that were not used for the
+/// The remembered use of directories. If there are too many, those that were not used for the
 /// longest time are forgotten.
 #[derive(Default)]
 pub(crate) struct DirectoryHistory {
@@ -65,16 +65,17 @@ mod tests {
     #[test]
     fn directories_that_were_not_used_for_long_are_forgotten() {
         let history = DirectoryHistory::default();
-        let ask = |number: usize| {
-            let now = Duration::from_secs(number as u64);
+        let ask = |number: usize, seconds: usize| {
+            let now = Duration::from_secs(seconds as u64);
             history.note(ClientId(1), &directory(number), |seen| seen.ask(now))
         };
         for number in 0..2 * DIRECTORY_USES_MAX {
-            ask(number);
+            ask(number, number);
             assert!(history.len() <= DIRECTORY_USES_MAX);
         }
-        assert_eq!(ask(0).pause(), None, "the first one was forgotten");
-        assert!(ask(2 * DIRECTORY_USES_MAX - 1).pause().is_some(), "the last one is known");
+        let later = 3 * DIRECTORY_USES_MAX;
+        assert_eq!(ask(0, later).pause(), None, "the first one was forgotten");
+        assert!(ask(later / 3 * 2 - 1, later).pause().is_some(), "the last one is known");
         let other = history.note(ClientId(2), &directory(0), |_| ());
         assert_eq!(other.rest(), Duration::ZERO, "each client has its own use");
     }

@@ -42,8 +42,8 @@ impl DirectoryPolicy for Always {
     }
 }
 
-/// Grants a delegation to a client that asks a second time within a minute. After a recall the
-/// client waits, longer each time.
+/// Grants a delegation to a client that asks for a directory into which it has looked, or for which
+/// it has asked, within the last minute. After a recall the client waits, longer each time.
 #[derive(Debug, Clone, Copy)]
 pub struct SecondAsk;
 

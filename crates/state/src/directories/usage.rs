@@ -6,6 +6,9 @@ use crate::limits::{DIRECTORY_REST_MAX, DIRECTORY_REST_MIN};
 /// next request of the holder.
 const CALLS_OF_A_RECALL: f64 = 4.0;
 
+/// Time in which requests of a client for a directory count as one. A listing takes several.
+const VISIT: Duration = Duration::from_millis(100);
+
 /// Weight of the newest value in an average of past ones.
 const NEWEST: f64 = 0.25;
 
@@ -24,8 +27,12 @@ pub struct DirectoryUse {
 }
 
 impl DirectoryUse {
-    /// Notes a request of a client that has no delegation of the directory.
+    /// Notes that a client without a delegation of the directory looks into it or asks for it. What
+    /// follows at once belongs to the same visit.
     pub fn ask(&mut self, now: Duration) {
+        if self.asked.is_some_and(|asked| now < asked.saturating_add(VISIT)) {
+            return;
+        }
         self.pause = self.asked.map(|asked| now.saturating_sub(asked));
         if let Some(pause) = self.pause {
             self.pause_seconds = Some(averaged(self.pause_seconds, pause.as_secs_f64()));

@@ -27,21 +27,6 @@ impl World {
                 let (now, mine) = (self.now, client.as_deref());
                 said(self.engine.break_delegations(now, mine, &file(name), share))
             }
-            ("directory", [client, name, policy, rest @ ..]) => {
-                self.directory(client, name, policy, rest.get(1).copied())
-            }
-            ("changing", [name]) => {
-                self.engine.changes_under_way(&file(name)).fetch_add(1, Ordering::SeqCst);
-                Vec::new()
-            }
-            ("changed", [name]) => {
-                self.engine.changes_under_way(&file(name)).fetch_sub(1, Ordering::SeqCst);
-                Vec::new()
-            }
-            ("recall-directories", []) => {
-                self.engine.recall_directories(self.now);
-                Vec::new()
-            }
             ("program", [name, seconds]) => {
                 let until = self.now + Duration::from_secs(seconds.parse().unwrap());
                 self.engine.program_waits(self.now, &file(name), until);
@@ -97,6 +82,27 @@ impl World {
                     _ => None,
                 };
                 self.engine.writer_attributes(self.now, &client, &file(name), said);
+                Vec::new()
+            }
+            _ => self.directories(verb, args),
+        }
+    }
+
+    fn directories(&mut self, verb: &str, args: &[&str]) -> Told {
+        match (verb, args) {
+            ("directory", [client, name, policy, rest @ ..]) => {
+                self.directory(client, name, policy, rest.get(1).copied())
+            }
+            ("changing", [name]) => {
+                self.engine.changes_under_way(&file(name)).fetch_add(1, Ordering::SeqCst);
+                Vec::new()
+            }
+            ("changed", [name]) => {
+                self.engine.changes_under_way(&file(name)).fetch_sub(1, Ordering::SeqCst);
+                Vec::new()
+            }
+            ("recall-directories", []) => {
+                self.engine.recall_directories(self.now);
                 Vec::new()
             }
             _ => self.rights(verb, args),

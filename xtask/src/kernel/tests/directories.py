@@ -55,7 +55,8 @@ def has_returned(returned):
 def listing_costs_no_call():
     names = [f"{name}-{mount}" for mount in ("nfs", "three") for name in CHANGES]
     for name in ["d", *names]:
-        two.run(f"mkdir -p {folder(name)}/sub; : > {folder(name)}/old")
+        # A file would be delegated itself, and recalled as well.
+        two.run(f"mkdir -p {folder(name)}/sub; mkfifo {folder(name)}/old")
     have_delegated("d")
     held = server.ask("admin $COMITY clients --state-dir $STATE --json")
     assert held.count('"directories":0') == 1, held

@@ -341,7 +341,7 @@ fn no_directory_is_delegated_where_keys_hold_rights() {
     }
 }
 
-/// A client asks once, after it has looked.
+/// Linux asks once, after it has looked.
 #[test]
 fn a_client_that_has_looked_into_a_directory_gets_it_at_its_first_request() {
     for look in [false, true] {
@@ -354,7 +354,7 @@ fn a_client_that_has_looked_into_a_directory_gets_it_at_its_first_request() {
             });
             assert_eq!(status, Nfsstat4::Ok);
         }
-        // What follows within a tenth of a second is the same visit.
+        // Requests within a tenth of a second belong to one visit.
         std::thread::sleep(Duration::from_millis(120));
         assert_eq!(site.ask(TOP).unwrap().is_some(), look);
     }

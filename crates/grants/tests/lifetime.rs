@@ -160,19 +160,6 @@ fn an_account_that_is_taken_away_ends_what_rests_on_it() {
 }
 
 #[test]
-fn a_key_that_loses_its_account_is_told_though_it_holds_no_credential() {
-    let case = case();
-    let dave = Person::new();
-    case.world.bind(&[(&case.alice, 1000), (&dave, 2000)]);
-    assert_eq!(case.world.grants.poll_ended(), []);
-    // Dave's key is bound to another user, Alice's to none.
-    case.world.bind(&[(&dave, 2001)]);
-    let ended = case.world.grants.poll_ended();
-    assert_eq!(ended.len(), 2);
-    assert!(ended.contains(&case.alice.key()) && ended.contains(&dave.key()));
-}
-
-#[test]
 fn submissions_decisions_and_revocations_are_counted() {
     let case = case();
     case.chain();

@@ -248,6 +248,18 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_was_read_lately_outlives_those_that_were_filled_later() {
+        let world = World::new(20);
+        world.now.fetch_add(40 * 3_600_000, Ordering::Relaxed);
+        world.store.enter(&file(0), FileVersion { change: 1, size: PAGE_BYTES });
+        world.store.save();
+        let bounds = Bounds { bytes_max: 20_000, free_min: 0 };
+        world.clean(bounds, &|_| false);
+        let left = world.left(20);
+        assert!(left.contains(&0) && left.len() < 20, "{left:?}");
+    }
+
+    #[test]
     fn pinned_files_stay_also_after_another_start_and_a_change() {
         let world = World::new(20);
         assert!(world.store.set_pinned(&file(0), true) && !world.store.set_pinned(&file(99), true));

@@ -121,13 +121,17 @@ impl PageStore {
     /// The pages of this version of a file. Those of another version are dropped.
     pub(crate) fn enter(&self, file: &FileName, version: FileVersion) -> Epoch {
         let object = self.object(file);
-        if let Some(header) = object.read().as_ref().filter(|header| is_of(header, version)) {
+        let is_good = |header: &&Header| is_of(header, version) && !self.is_use_old(header);
+        if let Some(header) = object.read().as_ref().filter(is_good) {
             return object.epoch(header);
         }
-        let mut header = object.write();
-        match header.as_ref() {
-            Some(known) if is_of(known, version) => object.epoch(known),
-            _ => self.begin(file, &object, &mut header, version),
+        let mut place = object.write();
+        match place.as_mut().filter(|header| is_of(header, version)) {
+            Some(header) => {
+                self.note_use(header);
+                object.epoch(header)
+            }
+            None => self.begin(file, &object, &mut place, version),
         }
     }
 
@@ -267,20 +271,24 @@ impl PageStore {
             return;
         };
         if self.fill_locked(&object.paths, header, start, data) {
-            self.note_use(&object, header);
+            self.note_use(header);
+            // The header of another file than a new one waits until the table is on stable storage,
+            // which may hold entries that the header would make good.
+            if object.is_new.swap(false, Ordering::Relaxed) {
+                self.write_header(&object.paths, header);
+            }
         }
     }
 
-    /// Writes the header of a new file at once. That of another one waits until the table is on
-    /// stable storage, which may hold entries that the header would make good.
-    fn note_use(&self, object: &CachedFile, header: &mut Header) {
-        let age = self.seconds().saturating_sub(header.used_seconds);
-        if age > USE_GRAIN_SECONDS {
+    /// Returns whether the time of the last use is to be noted again.
+    fn is_use_old(&self, header: &Header) -> bool {
+        self.seconds().saturating_sub(header.used_seconds) > USE_GRAIN_SECONDS
+    }
+
+    fn note_use(&self, header: &mut Header) {
+        if self.is_use_old(header) {
             header.used_seconds = self.seconds();
             self.save_later(&header.file);
-        }
-        if object.is_new.swap(false, Ordering::Relaxed) {
-            self.write_header(&object.paths, header);
         }
     }
 

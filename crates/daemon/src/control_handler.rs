@@ -43,6 +43,8 @@ pub(crate) struct ServerControl<N> {
 }
 
 impl<N: Fn() -> ServerStats + Send + Sync + 'static> ControlHandler for ServerControl<N> {
+    type Request = Request;
+
     fn perform(&self, request: Request) -> Answer {
         match self.answer(&request) {
             Ok(value) => Answer::Done(value),

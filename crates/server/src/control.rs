@@ -1,4 +1,5 @@
-//! The socket by which a running server is asked and told: one JSON object a line each way.
+//! The socket by which a running server, or the program of a mount, is asked and told: one JSON
+//! object a line each way.
 
 use std::fs::Permissions;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -129,10 +131,22 @@ pub enum Answer {
     Failed(String),
 }
 
+/// A kind of request that a program takes at its control socket.
+pub trait ControlRequest: Serialize + DeserializeOwned + Send + 'static {
+    /// Seconds in which a program that is well answers.
+    fn patience_seconds(&self) -> u64;
+}
+
 /// Performs the requests that arrive at the control socket.
 pub trait ControlHandler: Send + Sync + 'static {
-    /// Performs a request, or returns a one-line error. Requests come one after the other.
-    fn perform(&self, request: Request) -> Answer;
+    /// The requests that it takes.
+    type Request: ControlRequest;
+
+    /// True if requests come one after the other.
+    const IN_TURN: bool = true;
+
+    /// Performs a request, or returns a one-line error.
+    fn perform(&self, request: Self::Request) -> Answer;
 }
 
 /// The open socket.
@@ -196,10 +210,10 @@ impl ControlSocket {
     }
 }
 
-impl Request {
-    /// Seconds in which a working server answers. A reload looks hosts up and opens the exports; an
-    /// explanation, or the list of exports for a client, may need to look up a name.
-    const fn patience_seconds(&self) -> u64 {
+impl ControlRequest for Request {
+    /// A reload looks hosts up and opens the exports; an explanation, or the list of exports for a
+    /// client, may need to look up a name.
+    fn patience_seconds(&self) -> u64 {
         match self {
             Self::Reload | Self::Exports { .. } | Self::Explain { .. } => CONTROL_WORK_SECONDS,
             _ => CONTROL_ANSWER_SECONDS,
@@ -207,16 +221,20 @@ impl Request {
     }
 }
 
-/// Asks the server whose control socket is at `path`; waits 5 s for its answer, or 60 s if the
-/// request may take long.
+/// Asks the program whose control socket is at `path`; waits for its answer as long as the request
+/// may take.
 ///
 /// # Errors
 /// [`AskError`].
-pub fn ask(path: &Path, request: &Request) -> Result<Answer, AskError> {
+pub fn ask<R: ControlRequest>(path: &Path, request: &R) -> Result<Answer, AskError> {
     ask_within(path, request, request.patience_seconds())
 }
 
-fn ask_within(path: &Path, request: &Request, seconds: u64) -> Result<Answer, AskError> {
+fn ask_within<R: ControlRequest>(
+    path: &Path,
+    request: &R,
+    seconds: u64,
+) -> Result<Answer, AskError> {
     let broken = |error: io::Error| match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => AskError::Silent(seconds),
         _ => AskError::Broken(error),
@@ -262,7 +280,7 @@ impl Read for Within<'_> {
 }
 
 /// Reads each peer on a thread of its own, so that a silent one delays no other.
-fn listen(listener: &UnixListener, bell: &OwnedFd, handler: &Arc<impl ControlHandler>) {
+fn listen<H: ControlHandler>(listener: &UnixListener, bell: &OwnedFd, handler: &Arc<H>) {
     let turn = Arc::<Mutex<()>>::default();
     loop {
         let mut polled = [PollFd::new(listener, PollFlags::IN), PollFd::new(bell, PollFlags::IN)];
@@ -277,7 +295,7 @@ fn listen(listener: &UnixListener, bell: &OwnedFd, handler: &Arc<impl ControlHan
     }
 }
 
-fn hear_elsewhere(stream: UnixStream, handler: &Arc<impl ControlHandler>, turn: &Arc<Mutex<()>>) {
+fn hear_elsewhere<H: ControlHandler>(stream: UnixStream, handler: &Arc<H>, turn: &Arc<Mutex<()>>) {
     // Each thread has one handle of the turn, and so has the one that listens.
     if Arc::strong_count(turn) > CONTROL_PEERS_MAX {
         return tracing::warn!("a request at the control socket was dropped: too many at once");
@@ -294,12 +312,12 @@ fn hear_elsewhere(stream: UnixStream, handler: &Arc<impl ControlHandler>, turn: 
 }
 
 /// Answers one peer, line by line; requests of several peers are performed in `turn`.
-fn hear(stream: &UnixStream, handler: &impl ControlHandler, turn: &Mutex<()>) -> io::Result<()> {
+fn hear<H: ControlHandler>(stream: &UnixStream, handler: &H, turn: &Mutex<()>) -> io::Result<()> {
     let patience = Duration::from_secs(CONTROL_PATIENCE_SECONDS);
     stream.set_write_timeout(Some(patience))?;
     let peer = socket_peercred(stream)?;
     if !peer.uid.is_root() && peer.uid != geteuid() {
-        let refused = format!("user {} may not control this server", peer.uid.as_raw());
+        let refused = format!("user {} may not control this program", peer.uid.as_raw());
         tracing::warn!(process = peer.pid.as_raw_nonzero().get(), "{refused}");
         return say(stream, &Answer::Failed(refused));
     }
@@ -313,7 +331,8 @@ fn hear(stream: &UnixStream, handler: &impl ControlHandler, turn: &Mutex<()>) ->
         }
         let answer = match serde_json::from_str(&line) {
             Ok(request) => {
-                let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+                let take = || turn.lock().unwrap_or_else(PoisonError::into_inner);
+                let _turn = H::IN_TURN.then(take);
                 handler.perform(request)
             }
             Err(error) => Answer::Failed(format!("request not understood: {error}")),
@@ -338,6 +357,8 @@ mod tests {
     struct Echo;
 
     impl ControlHandler for Echo {
+        type Request = Request;
+
         fn perform(&self, request: Request) -> Answer {
             match request {
                 Request::Reload => Answer::Failed("line 3: no such folder".to_owned()),

@@ -142,8 +142,9 @@ pub const METRICS_CONNECTION_SECONDS: u64 = 60;
 /// Exports whose successes are counted without a lock; servers with more are rare.
 pub const DIRECT_EXPORTS: usize = 32;
 
-/// Longest request at the control socket in bytes; the longest real one names an address.
-pub const CONTROL_LINE_BYTES_MAX: u64 = 4096;
+/// Longest request at the control socket in bytes; the longest real one names a file, by a path of
+/// 4,096 bytes with some escapes.
+pub const CONTROL_LINE_BYTES_MAX: u64 = 16_384;
 
 /// Seconds that a peer at the control socket has for each line.
 pub const CONTROL_PATIENCE_SECONDS: u64 = 2;

@@ -127,6 +127,7 @@ impl Round {
     /// Decides what the next round removes.
     fn end(&mut self, store: &PageStore, bounds: Bounds) {
         self.total = self.classes.iter().sum();
+        store.forget_drift();
         let lacking = bounds.free_min.saturating_sub(store.free());
         let over = self.total.saturating_sub(bounds.bytes_max);
         let mut goal = over.max(lacking);

@@ -24,7 +24,7 @@ pub struct CacheStatus {
     pub miss_bytes: u64,
     /// Verbs that were answered without the file system below.
     pub spared_calls: u64,
-    /// Bytes on the cache disk, as the cleaner has counted them last.
+    /// Bytes on the cache disk, about.
     pub disk_bytes: u64,
     /// Bytes that programs have written and the file system below does not have yet.
     pub dirty_bytes: u64,

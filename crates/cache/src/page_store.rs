@@ -11,7 +11,7 @@ mod verify;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use quick_cache::sync::Cache;
@@ -59,6 +59,8 @@ pub(crate) struct PageStore {
     health: DiskHealth,
     random: RandomState,
     numbers: AtomicU64,
+    /// Bytes that have come since the cleaner has counted all files, less those that went.
+    drift: AtomicI64,
     /// Files whose headers on the disk are of an earlier version.
     unsaved: Mutex<HashSet<FileName>>,
     clock: Clock,
@@ -108,6 +110,7 @@ impl PageStore {
             health: DiskHealth::default(),
             random: RandomState::new(),
             numbers: AtomicU64::new(0),
+            drift: AtomicI64::new(0),
             unsaved: Mutex::default(),
             clock,
         }
@@ -152,6 +155,7 @@ impl PageStore {
     ) -> Epoch {
         let epoch = self.random.hash_one(self.next());
         let had_pages = place.as_ref().is_some_and(|header| header.present > 0);
+        self.note_pages(place.as_ref().map_or(0, |header| header.present), 0);
         let used_seconds = self.seconds();
         let is_pinned = place.as_ref().is_some_and(|header| header.is_pinned);
         let header =
@@ -317,7 +321,9 @@ impl PageStore {
         }
         self.set_checksums(paths, start / PAGE_BYTES, &sums);
         let total = header.size.div_ceil(PAGE_BYTES);
-        header.present = (header.present + sums.len() as u64).min(total);
+        let before = header.present;
+        header.present = (before + sums.len() as u64).min(total);
+        self.note_pages(before, header.present);
         true
     }
 
@@ -333,6 +339,7 @@ impl PageStore {
         if after.size < header.size {
             let total = after.size.div_ceil(PAGE_BYTES);
             self.cut_checksums(&object.paths, total);
+            self.note_pages(header.present, header.present.min(total));
             header.present = header.present.min(total);
             self.health.note(self.medium.truncate(&object.paths.data, after.size));
         }
@@ -445,8 +452,24 @@ impl PageStore {
     pub(crate) fn evict(&self, file: &FileName) -> u64 {
         let object = self.object(file);
         let mut header = object.write();
-        *header = None;
+        let known = header.take();
+        self.note_pages(known.map_or(0, |header| header.present), 0);
         self.remove_objects(&object.paths)
+    }
+
+    fn note_pages(&self, before: u64, after: u64) {
+        let bytes = after.wrapping_sub(before).wrapping_mul(PAGE_BYTES);
+        self.drift.fetch_add(bytes.cast_signed(), Ordering::Relaxed);
+    }
+
+    /// The bytes of all files, about, if they were so many when the cleaner counted them.
+    pub(crate) fn bytes_since(&self, counted: u64) -> u64 {
+        counted.saturating_add_signed(self.drift.load(Ordering::Relaxed))
+    }
+
+    /// All files were counted.
+    pub(crate) fn forget_drift(&self) {
+        self.drift.store(0, Ordering::Relaxed);
     }
 
     /// Removes the objects of a file that is not in use.

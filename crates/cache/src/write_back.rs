@@ -12,13 +12,13 @@ use crate::dirty::Extents;
 /// All such files.
 #[derive(Default)]
 pub(crate) struct DirtyFiles {
-    files: Mutex<HashMap<Handle, Known>>,
+    files: Mutex<HashMap<Handle, KnownDirty>>,
     /// Bytes of all of them.
     bytes: AtomicU64,
 }
 
 /// A file and the number of those who have it in hand.
-struct Known {
+struct KnownDirty {
     file: Arc<DirtyFile>,
     users: usize,
 }
@@ -136,11 +136,11 @@ impl DirtyFiles {
 
     /// The file, which becomes one.
     pub(crate) fn enter(&self, node: &Handle, cred: &Cred<Disk>, now: u64) -> InUse<'_> {
-        let new = || Known { file: Arc::new(DirtyFile::new(cred, now)), users: 0 };
+        let new = || KnownDirty { file: Arc::new(DirtyFile::new(cred, now)), users: 0 };
         self.take(node, self.lock().entry(*node).or_insert_with(new))
     }
 
-    fn take(&self, node: &Handle, known: &mut Known) -> InUse<'_> {
+    fn take(&self, node: &Handle, known: &mut KnownDirty) -> InUse<'_> {
         known.users += 1;
         InUse { files: self, node: *node, file: Arc::clone(&known.file) }
     }
@@ -174,7 +174,7 @@ impl DirtyFiles {
         self.bytes.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Handle, Known>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Handle, KnownDirty>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

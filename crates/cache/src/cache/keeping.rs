@@ -1,4 +1,4 @@
-//! What the user says about single files: pin this one, drop that one, look whether all are whole.
+//! The wishes of the user about single files: one is pinned or dropped, or all are verified.
 
 use comity_vfs::{Handle, Result, Status};
 

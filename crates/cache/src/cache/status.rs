@@ -24,7 +24,7 @@ impl Cache {
             hit_bytes: read(&self.counters.hit_bytes),
             miss_bytes: read(&self.counters.miss_bytes),
             spared_calls: read(&self.counters.spared),
-            disk_bytes: self.cleaner.total(),
+            disk_bytes: self.store.bytes_since(self.cleaner.total()),
             dirty_bytes: self.dirty.bytes(),
             dirty_files: since.len() as u64,
             dirty_age_milliseconds: oldest.map_or(0, |since| self.now().saturating_sub(*since)),

@@ -339,6 +339,23 @@ fn the_filler_leaves_a_file_that_the_cache_disk_does_not_take() {
     assert!(world.cache.store.missing(&world.cache.file(&file)) < 700, "it goes on later");
 }
 
+#[test]
+fn the_status_tells_about_how_much_is_on_the_disk() {
+    let world = World::new(through());
+    let (file, other) = (world.file("file", &data(100_000)), world.file("other", &data(50_000)));
+    world.cache.tick();
+    let bytes = || world.cache.status().disk_bytes;
+    assert_eq!(bytes(), 0);
+    world.read(&file);
+    world.read(&other);
+    assert!((150_000..170_000).contains(&bytes()), "{}", bytes());
+    world.cache.drop_file(&file);
+    assert!((50_000..60_000).contains(&bytes()), "{}", bytes());
+    world.pass(3_600_000);
+    (0..3).for_each(|_| world.cache.tick());
+    assert!((50_000..60_000).contains(&bytes()), "{}", bytes());
+}
+
 /// rclone issue 9530.
 #[test]
 fn a_file_is_not_empty_while_the_server_is_away() {

@@ -14,7 +14,7 @@ use comity_state::Limits;
 use comity_daemon::{REPLY_CACHE_BYTES_MIN, Spoken, logging};
 
 use crate::common_arguments::{Json, State};
-use crate::key_arguments;
+use crate::{cache_arguments, key_arguments};
 
 /// Serve folders to NFS clients.
 ///
@@ -185,9 +185,15 @@ pub(crate) enum Command {
     Mount(MountCommand),
     /// Unmount what is mounted on a directory
     ///
+    /// Waits until the program of the mount has sent what programs have written, and has ended; if
+    /// some could not be sent, it says so and exits with 1. With --lazy it does not wait.
+    ///
     /// A mount whose program has ended, so that its files answer "Transport endpoint is not
     /// connected", is unmounted, too.
     Umount(UmountCommand),
+    /// Look after the disk caches of mounts
+    #[command(subcommand)]
+    Cache(cache_arguments::Cache),
     /// Measure file systems and NFS servers
     ///
     /// The workloads of five evaluations, from 1989 to 2006, on directories and on servers, with
@@ -465,6 +471,9 @@ pub(crate) struct MountCommand {
     /// Log level, as for `comity serve`
     #[arg(long, value_name = "LEVEL", value_parser = level, default_value = "info")]
     pub(crate) log: String,
+
+    #[command(flatten)]
+    pub(crate) state: State,
 }
 
 /// See [`Command::Umount`].
@@ -477,6 +486,9 @@ pub(crate) struct UmountCommand {
     /// Detach it now, and unmount it once no program uses it any longer
     #[arg(short = 'l', long)]
     pub(crate) lazy: bool,
+
+    #[command(flatten)]
+    pub(crate) state: State,
 }
 
 /// See [`Command::Clients`].

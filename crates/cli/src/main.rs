@@ -7,6 +7,10 @@
 
 mod argument_error;
 mod arguments;
+mod cache_arguments;
+mod cache_files;
+mod cache_status;
+mod cache_verify;
 mod check;
 mod clients;
 mod common_arguments;
@@ -19,19 +23,26 @@ mod manual;
 mod mount;
 mod mount_cache;
 mod mount_channel;
+mod mount_client;
+mod mount_control;
 mod mount_helper;
 mod mount_number;
 mod mount_options;
+mod mount_request;
+mod mount_socket;
 mod mount_source;
 mod serve;
 mod settings;
 mod stdout;
+mod unmount;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use arguments::{Arguments, Command};
+use cache_arguments::Cache;
+use mount_request::FileVerb;
 
 fn main() -> ExitCode {
     if mount_helper::is_called() {
@@ -81,7 +92,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Why(typed) => keys::server::why(typed),
         Command::Whoami(typed) => keys::server::whoami(&typed),
         Command::Mount(typed) => mount::mount(&typed),
-        Command::Umount(typed) => mount::unmount(&typed),
+        Command::Umount(typed) => unmount::unmount(&typed),
+        Command::Cache(typed) => cache(&typed),
         Command::Bench(typed) => comity_bench::command::perform(&typed),
         Command::Completions(typed) => {
             manual::completions(typed.shell);
@@ -94,5 +106,15 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+fn cache(command: &Cache) -> anyhow::Result<ExitCode> {
+    match command {
+        Cache::Status(typed) => cache_status::print(typed),
+        Cache::Fill(typed) => cache_files::perform(typed, FileVerb::Fill),
+        Cache::Pin(typed) => cache_files::perform(typed, FileVerb::Pin),
+        Cache::Drop(typed) => cache_files::perform(typed, FileVerb::Drop),
+        Cache::Verify(typed) => cache_verify::perform(typed),
     }
 }

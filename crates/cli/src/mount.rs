@@ -1,4 +1,4 @@
-//! Mounts and unmounts file systems: `comity mount`, `comity umount`.
+//! Mounts file systems: `comity mount`.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -23,7 +23,9 @@ use signal_hook::iterator::Signals;
 
 use crate::arguments;
 use crate::mount_channel::absolute_option;
+use crate::mount_control::{MountControl, OpenControl};
 use crate::mount_options::MountOptions;
+use crate::mount_socket::resolved;
 use crate::mount_source::is_directory;
 use crate::stdout::say;
 
@@ -68,6 +70,8 @@ fn serve(
 ) -> Result<ExitCode> {
     logging::begin(&typed.log)?;
     let (dir, source) = (absolute(&typed.dir)?, typed.source.display().to_string());
+    // Before a server is asked, and a cache recovered.
+    comity_fuse::check_directory(&dir, options.fuse.hides_entries)?;
     let opened = options.server.open(&typed.source, &dir)?;
     let mut options = options.clone();
     options.adapt(opened.is_remote);
@@ -75,20 +79,26 @@ fn serve(
     let fs = cache.clone().map_or(opened.fs, |cache| cache as Arc<dyn Fs>);
     let fs = if options.fuse.read_only { Arc::new(Layer::new(fs, ReadOnly)) } else { fs };
     let lower = Arc::new(Plain { keep: options.keep, missing: options.keep.entry });
-    let fuse = comity_fuse::Options { source, ..options.fuse };
+    let fuse = comity_fuse::Options { source: source.clone(), ..options.fuse };
     let mounted = FuseMount::new(fs, lower, &dir, &fuse)?;
+    let (unsent, of_control) = (Arc::default(), cache.clone());
+    let control = MountControl { dir: resolved(&dir), source, cache: of_control, unsent };
+    let control = OpenControl::start(&typed.state, control);
     unmount_by_signal(dir)?;
     let ticker = cache.as_ref().map(Ticker::start).transpose()?;
     ready(opened.greeting).context("cannot report that the mount is ready")?;
     let joined = mounted.join().context("the kernel ended the mount");
     drop(ticker);
-    finish(cache.as_deref())?;
+    // Data that the server does not have yet is sent.
+    let unsent = cache.as_deref().map_or(0, Cache::finish);
+    control.end(unsent as u64);
+    told(unsent)?;
     joined.map(|()| ExitCode::SUCCESS)
 }
 
-/// Sends what programs have written and the server does not have yet.
-fn finish(cache: Option<&Cache>) -> Result<()> {
-    match cache.map_or(0, Cache::finish) {
+/// Fails if data of files was not sent.
+fn told(unsent: usize) -> Result<()> {
+    match unsent {
         0 => Ok(()),
         failed => bail!(
             "{failed} files have data that could not be written; with -o dc_write=journal it is \
@@ -193,6 +203,9 @@ fn arguments_of_background(typed: &arguments::MountCommand) -> Result<Vec<OsStri
     let mut words: Vec<OsString> =
         ["mount", "--foreground", "--report", "--log"].map(OsString::from).into();
     words.push(typed.log.clone().into());
+    if let Some(folder) = &typed.state.state_dir {
+        words.extend([OsString::from("--state-dir"), absolute(folder)?.into()]);
+    }
     if !typed.options.is_empty() {
         let options: Vec<_> = typed.options.iter().map(|one| absolute_option(one)).collect();
         words.extend([OsString::from("-o"), options.join(",").into()]);
@@ -223,13 +236,4 @@ fn read_report(child: &mut Child) -> Result<String> {
 fn close_stdout() -> io::Result<()> {
     let nowhere = OpenOptions::new().write(true).open("/dev/null")?;
     Ok(rustix::stdio::dup2_stdout(nowhere)?)
-}
-
-/// Unmounts what is mounted on a directory.
-///
-/// # Errors
-/// The reason why it cannot, with what to do about it.
-pub(crate) fn unmount(typed: &arguments::UmountCommand) -> Result<ExitCode> {
-    comity_fuse::unmount(&typed.dir, typed.lazy)?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -99,8 +99,29 @@ impl CacheChoice {
             None => default_root()?,
         };
         let disk = disk(&root, identity).context("cannot use the disk cache")?;
+        self.recover_others(&root, identity, fs);
         Ok(Some(Arc::new(Cache::new(Arc::clone(fs), Arc::new(disk), self.options, clock()))))
     }
+
+    /// Sends what earlier mounts have left in their journals: there need not be as many mounts of
+    /// the source at a time again.
+    fn recover_others(&self, root: &Path, identity: &str, fs: &Arc<dyn Fs>) {
+        for number in 1..=MOUNTS_MAX {
+            let Some(disk) = Disk::left_by_server(root, &numbered(identity, number)) else {
+                continue;
+            };
+            let left = Cache::new(Arc::clone(fs), Arc::new(disk), self.options, clock());
+            let failed = left.finish();
+            if failed > 0 {
+                tracing::warn!(failed, "files of an earlier mount still wait in its journal");
+            }
+        }
+    }
+}
+
+/// The identity of one of the mounts of a source, counted from 1.
+fn numbered(identity: &str, number: u32) -> String {
+    if number == 1 { identity.to_owned() } else { format!("{identity} {number}") }
 }
 
 /// The folder of a server, or another one of it while mounts of the same source are there already.
@@ -116,7 +137,7 @@ fn disk(root: &Path, identity: &str) -> Result<Disk, FolderError> {
         if !matches!(taken, Err(FolderError::InUse(_))) {
             break;
         }
-        taken = Disk::of_server(root, &format!("{identity} {number}"));
+        taken = Disk::of_server(root, &numbered(identity, number));
     }
     taken
 }
@@ -156,6 +177,10 @@ fn bytes(name: &str, value: &str) -> Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use comity_backend::{Memory, MemoryOptions};
+    use comity_vfs::layers::{Faults, Layer, Verb, When};
+    use comity_vfs::{Create, Cred, Gid, Name, SetAttr, Status, Uid};
+
     use super::*;
 
     #[test]
@@ -176,6 +201,30 @@ mod tests {
         drop(first);
         let _third = disk(root.path(), "one").unwrap();
         assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_a_second_mount_has_left_is_sent_by_a_single_one() {
+        let root = tempfile::tempdir().unwrap();
+        let faults = Faults::new(1).fail(Verb::Write, Status::Io, When::Always);
+        let faults = Arc::new(faults);
+        faults.set_active(false);
+        let memory = Arc::new(Memory::new(MemoryOptions::default()).unwrap());
+        let fs: Arc<dyn Fs> = Arc::new(Layer::new(memory, Arc::clone(&faults)));
+        let user = Cred::new(Uid::new(0), Gid::new(0));
+        let (name, how) = (Name::new(b"file").unwrap(), Create::Guarded(SetAttr::default()));
+        let file = fs.create(&user, &fs.root(), name, &how).unwrap().value.handle;
+        let mut choice = CacheChoice { root: Some(root.path().into()), ..CacheChoice::default() };
+        choice.read("dc_write", Some("journal")).unwrap();
+        let mount = || choice.put_over(&fs, "one", true).unwrap().unwrap();
+        let (first, second) = (mount(), mount());
+        second.write(&user, &file, 0, b"data").unwrap();
+        faults.set_active(true);
+        drop((first, second));
+        faults.set_active(false);
+        assert_eq!(fs.getattr(&file).unwrap().size, 0);
+        let _single = mount();
+        assert_eq!(fs.getattr(&file).unwrap().size, 4);
     }
 
     #[test]

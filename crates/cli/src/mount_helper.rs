@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::{ArgAction, Parser};
 
+use crate::common_arguments::State;
 use crate::{arguments, mount};
 
 /// The name by which mount(8) finds the helper of a type.
@@ -38,6 +39,9 @@ struct Called {
     /// Log more
     #[arg(short = 'v', action = ArgAction::Count)]
     verbose: u8,
+    /// The namespace to mount in: not obeyed
+    #[arg(short = 'N')]
+    namespace: Option<PathBuf>,
     /// The type as it was written
     #[arg(short = 't')]
     kind: Option<String>,
@@ -58,6 +62,11 @@ pub(crate) fn run() -> ExitCode {
             return ExitCode::from(USAGE);
         }
     };
+    if let Some(namespace) = &called.namespace {
+        let shown = namespace.display();
+        eprintln!("{NAME}: -N {shown}: mount in it by `nsenter --mount={shown} mount ...` instead");
+        return ExitCode::from(USAGE);
+    }
     let log = if called.verbose > 0 { "debug" } else { "info" };
     let typed = arguments::MountCommand {
         source: called.source,
@@ -66,6 +75,7 @@ pub(crate) fn run() -> ExitCode {
         foreground: false,
         report: false,
         log: log.to_owned(),
+        state: State { state_dir: None },
     };
     if called.fake {
         return ExitCode::SUCCESS;

@@ -42,7 +42,10 @@ impl Place {
     }
 
     fn comity(&self, words: &[&str]) -> Output {
-        Command::new(PROGRAM).args(words).arg(&self.dir).output().unwrap()
+        let state = self.folder.path().join("state");
+        let mut command = Command::new(PROGRAM);
+        command.arg(words[0]).arg("--state-dir").arg(state).args(&words[1..]);
+        command.arg(&self.dir).output().unwrap()
     }
 
     fn mount(&self, words: &[&str]) -> Output {
@@ -102,6 +105,14 @@ fn errors_of_the_program_in_the_background_reach_the_user() {
 }
 
 #[test]
+fn the_directory_is_looked_at_before_a_server_is_asked() {
+    let Some(place) = place() else { return };
+    fs::remove_dir(&place.dir).unwrap();
+    let said = failed(&place.comity(&["mount", "nfs://127.0.0.1:1/data"]), 1);
+    assert!(said.contains("no such directory") && said.contains("mkdir -p"), "{said}");
+}
+
+#[test]
 fn a_mount_in_use_is_not_unmounted_unless_detached() {
     let Some(place) = place() else { return };
     succeeded(&place.mount(&[]));
@@ -119,7 +130,9 @@ fn a_mount_whose_program_is_killed_does_not_hang_and_is_unmounted() {
     let Some(place) = place() else { return };
     let source = place.source();
     let mut child = Command::new(PROGRAM)
-        .args(["mount", "-f", "--report", &source])
+        .args(["mount", "-f", "--report", "--state-dir"])
+        .arg(place.folder.path().join("state"))
+        .arg(&source)
         .arg(&place.dir)
         .stdout(Stdio::piped())
         .spawn()
@@ -144,7 +157,9 @@ fn a_signal_unmounts() {
     let Some(place) = place() else { return };
     let source = place.source();
     let mut child = Command::new(PROGRAM)
-        .args(["mount", "-f", "--report", &source])
+        .args(["mount", "-f", "--report", "--state-dir"])
+        .arg(place.folder.path().join("state"))
+        .arg(&source)
         .arg(&place.dir)
         .stdout(Stdio::piped())
         .spawn()
@@ -167,6 +182,8 @@ fn mount_8_finds_its_helper() {
     let said = failed(&helper(&["-o", "rw,nolock"]), 32);
     assert!(said.contains("nolock"), "{said}");
     failed(&helper(&["--nonsense"]), 1);
+    let said = failed(&helper(&["-N", "/run/netns/one"]), 1);
+    assert!(said.contains("nsenter --mount=/run/netns/one"), "{said}");
     succeeded(&helper(&["-f"]));
     assert!(!place.dir.join("file").exists());
     succeeded(&helper(&["-n", "-o", "rw,_netdev,noexec"]));
@@ -185,6 +202,8 @@ fn an_ordinary_user_without_the_helper_is_told_to_install_it() {
     let output = Command::new(&program)
         .args(["mount", "memory:"])
         .arg(&place.dir)
+        .arg("--state-dir")
+        .arg(place.folder.path().join("state"))
         .env("PATH", "/nowhere")
         .uid(NOBODY)
         .gid(NOBODY)

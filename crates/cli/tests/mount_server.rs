@@ -42,13 +42,20 @@ impl World {
         let data = self.place.data();
         let source = format!("nfs://127.0.0.1:{}{}", self.server.port, data.display());
         let options = format!("log_file={},{options}", self.place.path("mount.log").display());
-        let said = run(comity().args(["mount", "-o", &options, &source]).arg(&self.dir));
+        let mut command = self.comity("mount");
+        let said = run(command.args(["-o", &options, &source]).arg(&self.dir));
         assert_eq!(said.code, Some(0), "{}", said.err);
+    }
+
+    fn comity(&self, word: &str) -> std::process::Command {
+        let mut command = comity();
+        command.arg(word).arg("--state-dir").arg(self.place.path("mounts"));
+        command
     }
 
     fn umount(&self) {
         // The kernel may still be closing files.
-        wait_until("it is not used", || run(comity().arg("umount").arg(&self.dir)).code == Some(0));
+        wait_until("it is not used", || run(self.comity("umount").arg(&self.dir)).code == Some(0));
         let mounts = || fs::read_to_string("/proc/self/mounts").unwrap();
         wait_until("it is gone", || !mounts().contains(self.dir.to_str().unwrap()));
     }

@@ -28,5 +28,5 @@ mod process;
 mod transport;
 
 pub use lower::{Keep, Lower, Plain};
-pub use mount::{FuseMount, Options, is_mount_point, unmount};
+pub use mount::{FuseMount, Options, check_directory, is_mount_point, unmount};
 pub use mount_error::MountError;

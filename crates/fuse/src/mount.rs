@@ -103,7 +103,7 @@ impl FuseMount {
         dir: &Path,
         options: &Options,
     ) -> Result<Self, MountError> {
-        check(dir, options.hides_entries)?;
+        check_directory(dir, options.hides_entries)?;
         let (queue, receiver) = InvalidationQueue::new();
         let queue = Arc::new(queue);
         let judging = (options.groups_life, options.kernel_judges);
@@ -209,8 +209,11 @@ fn read_ahead(dir: &Path) -> io::Result<()> {
     fs::write(file, (TRANSFER_BYTES_MAX / 1024).to_string())
 }
 
-/// Looks whether a directory can be mounted on.
-fn check(dir: &Path, hides_entries: bool) -> Result<(), MountError> {
+/// Looks whether a directory can be mounted on. With `hides_entries` it need not be empty.
+///
+/// # Errors
+/// [`MountError`], which says what to do.
+pub fn check_directory(dir: &Path, hides_entries: bool) -> Result<(), MountError> {
     let looked = |error: io::Error| MountError::of_looking(dir, &error);
     if !fs::metadata(dir).map_err(looked)?.is_dir() {
         return Err(MountError::NotDirectory(dir.to_owned()));

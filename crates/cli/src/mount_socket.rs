@@ -1,0 +1,85 @@
+//! The places of the control sockets of mounts: one folder below the state folder, a name for each
+//! directory that is mounted on. No call goes through the mount to find them.
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::common_arguments::State;
+use crate::settings;
+
+/// The folder of the sockets below the state folder.
+const FOLDER: &str = "mounts";
+
+/// The ending of their names.
+const ENDING: &str = ".sock";
+
+/// The folder of the sockets of all mounts of a user.
+///
+/// # Errors
+/// If the user has no folder for the state of programs.
+pub(crate) fn folder(typed: &State) -> Result<PathBuf> {
+    let is_root = rustix::process::geteuid().is_root();
+    Ok(settings::state_folder(typed.state_dir.clone(), is_root)?.join(FOLDER))
+}
+
+/// The same, which is made if it is not there. Other users cannot look into it.
+pub(crate) fn made_folder(typed: &State) -> Result<PathBuf> {
+    let folder = folder(typed)?;
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    made.with_context(|| folder.display().to_string())?;
+    Ok(folder)
+}
+
+/// The socket of what is mounted on a directory, which [`resolved`] has named.
+pub(crate) fn path(folder: &Path, dir: &Path) -> PathBuf {
+    folder.join(format!("{:016x}{ENDING}", mark(dir.as_os_str().as_encoded_bytes())))
+}
+
+/// All sockets in a folder, in the order of their names.
+pub(crate) fn all(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let is_socket = |path: &PathBuf| path.to_string_lossy().ends_with(ENDING);
+    let mut sockets: Vec<PathBuf> = paths.filter(is_socket).collect();
+    sockets.sort();
+    sockets
+}
+
+/// The path of a directory with what stands above it resolved: a look at the directory itself would
+/// ask the program that serves it.
+pub(crate) fn resolved(dir: &Path) -> PathBuf {
+    let whole = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    // Without a slash at the end, as `components` has it.
+    let whole: PathBuf = whole.components().collect();
+    match (whole.parent().map(fs::canonicalize), whole.file_name()) {
+        (Some(Ok(above)), Some(name)) => above.join(name),
+        _ => whole,
+    }
+}
+
+/// A mark of bytes (FNV-1a with 64 bits) that stays the same in all versions of this program.
+fn mark(bytes: &[u8]) -> u64 {
+    const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0100_0000_01b3;
+    bytes.iter().fold(BASIS, |mark, byte| (mark ^ u64::from(*byte)).wrapping_mul(PRIME))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_has_one_socket_by_whichever_path_it_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        fs::create_dir(root.join("a")).unwrap();
+        std::os::unix::fs::symlink(root.join("a"), root.join("link")).unwrap();
+        let named = |text: &str| path(Path::new("/run"), &resolved(&root.join(text)));
+        assert_eq!(named("a/dir"), named("link/dir/"));
+        assert_ne!(named("a/dir"), named("a/other"));
+        assert_eq!(mark(b"a"), 0xaf63_dc4c_8601_ec8c, "the published value of FNV-1a");
+    }
+}

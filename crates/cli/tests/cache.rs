@@ -1,0 +1,221 @@
+//! `comity cache` and the end of a mount, by the programs that users run.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use common::{Place, Running, Said, comity, run, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A server, and a directory to mount it on.
+struct World {
+    place: Place,
+    server: Option<Running>,
+    port: u16,
+    dir: PathBuf,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        run(comity().args(["umount", "--lazy"]).arg(&self.dir));
+    }
+}
+
+impl World {
+    fn new() -> Option<Self> {
+        if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
+            println!("skipped: needs root and /dev/fuse");
+            return None;
+        }
+        let place = Place::new();
+        let dir = place.path("mount");
+        fs::create_dir(&dir).unwrap();
+        let export = format!("{} 127.0.0.1(rw,insecure,no_root_squash)\n", place.data().display());
+        let exports = place.write("exports", &export);
+        let server = Running::start(place.serve(&["--exports"]).arg(exports));
+        let port = server.port;
+        Some(Self { place, server: Some(server), port, dir })
+    }
+
+    fn mount(&self, options: &str) {
+        let source = format!("nfs://127.0.0.1:{}{}", self.port, self.place.data().display());
+        let root = self.place.path("cache");
+        let options = format!("dc_root={},{options}", root.display());
+        let said = self.comity(&["mount", "-o", &options], &[&source, &self.shown("")]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+    }
+
+    fn comity(&self, command: &[&str], arguments: &[&str]) -> Said {
+        let folder = self.place.path("mounts");
+        run(comity().args(command).arg("--state-dir").arg(folder).args(arguments))
+    }
+
+    fn shown(&self, name: &str) -> String {
+        self.dir.join(name).display().to_string()
+    }
+
+    /// The status of the only mount.
+    fn status(&self) -> serde_json::Value {
+        let said = self.comity(&["cache", "status", "--json"], &[]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let all: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(all.as_array().unwrap().len(), 1, "{all}");
+        all[0].clone()
+    }
+
+    fn process(&self) -> Pid {
+        Pid::from_raw(self.status()["process"].as_i64().unwrap() as i32).unwrap()
+    }
+}
+
+/// Returns what a command that failed has said.
+fn failed(said: &Said) -> &str {
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    &said.err
+}
+
+fn succeeded(said: &Said) -> &str {
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    &said.out
+}
+
+#[test]
+fn files_are_filled_shown_and_dropped() {
+    let Some(world) = World::new() else { return };
+    fs::create_dir(world.place.data().join("dir")).unwrap();
+    for name in ["dir/one", "dir/two", "other"] {
+        fs::write(world.place.data().join(name), vec![7; 3_000_000]).unwrap();
+    }
+    world.mount("");
+    let before = world.status();
+    assert_eq!(before["mount"], world.shown("").trim_end_matches('/'));
+    assert_eq!(before["cache"]["hit_bytes"], 0);
+    let said = world.comity(&["cache", "fill"], &[&world.shown("dir")]);
+    assert_eq!(succeeded(&said), "2 files, 5.7 MiB: cached as a whole\n");
+    assert_eq!(fs::read(world.dir.join("dir/one")).unwrap().len(), 3_000_000);
+    let after = world.status();
+    assert!(after["cache"]["hit_bytes"].as_u64() >= Some(3_000_000), "{after}");
+    let missed = after["cache"]["miss_bytes"].as_u64();
+    assert_eq!(missed, Some(6_000_000), "nothing was fetched for the program");
+    let said = world.comity(&["cache", "status"], &[&world.shown("dir")]);
+    assert!(succeeded(&said).contains("still to send      nothing"), "{}", said.out);
+    let said = world.comity(&["cache", "drop", "--json"], &[&world.shown("dir/two")]);
+    let freed: serde_json::Value = serde_json::from_str(succeeded(&said)).unwrap();
+    assert!(freed["files"] == 1 && freed["bytes"].as_u64() > Some(2_900_000), "{freed}");
+    let said = world.comity(&["cache", "fill"], &[&world.shown("dir")]);
+    succeeded(&said);
+    assert_eq!(world.status()["cache"]["miss_bytes"], 9_000_000, "the dropped one alone");
+}
+
+#[test]
+fn the_status_is_shown_again_each_second() {
+    let Some(world) = World::new() else { return };
+    world.mount("");
+    let mut watching = comity()
+        .args(["cache", "status", "--watch", "--json", "--state-dir"])
+        .arg(world.place.path("mounts"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = vec![0; 2_000];
+    let mut output = watching.stdout.take().unwrap();
+    let mut seen = 0;
+    while lines[..seen].iter().filter(|byte| **byte == b'\n').count() < 2 {
+        seen += output.read(&mut lines[seen..]).unwrap();
+    }
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+}
+
+#[test]
+fn pinned_files_outlive_the_cleaner_and_damage_is_found() {
+    let Some(world) = World::new() else { return };
+    fs::write(world.place.data().join("file"), vec![7; 100_000]).unwrap();
+    world.mount("");
+    let said = world.comity(&["cache", "pin"], &[&world.shown("file")]);
+    assert_eq!(succeeded(&said), "1 file, 97.6 KiB: pinned\n");
+    let said = world.comity(&["cache", "verify"], &[&world.shown("")]);
+    assert_eq!(succeeded(&said), "1 file, 25 pages: all are whole\n");
+    let data = data_file(&world.place.path("cache")).unwrap();
+    let mut bytes = fs::read(&data).unwrap();
+    bytes[50_000] ^= 1;
+    fs::write(&data, bytes).unwrap();
+    let said = world.comity(&["cache", "verify"], &[&world.shown("")]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.out.contains("dropped 1 damaged page,"), "{}", said.out);
+    let said = world.comity(&["cache", "verify"], &[&world.shown("")]);
+    assert!(succeeded(&said).contains("24 pages"), "{}", said.out);
+}
+
+/// The pages of the only file in a cache folder.
+fn data_file(folder: &Path) -> Option<PathBuf> {
+    fs::read_dir(folder).unwrap().flatten().find_map(|entry| match entry.path() {
+        path if path.is_dir() => data_file(&path),
+        path => path.extension().is_some_and(|ending| ending == "data").then_some(path),
+    })
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let Some(world) = World::new() else { return };
+    let status = || world.comity(&["cache", "status"], &[&world.shown("")]);
+    assert!(failed(&status()).contains("no mount of comity is there"));
+    let said = world.comity(&["cache", "status"], &[]);
+    assert_eq!(succeeded(&said), "no mounts\n");
+    fs::write(world.place.data().join("file"), "data").unwrap();
+    world.mount("nodc_enable");
+    assert!(succeeded(&status()).contains("mount it with -o dc_enable"));
+    for command in ["fill", "drop", "verify"] {
+        let said = world.comity(&["cache", command], &[&world.shown("file")]);
+        assert!(failed(&said).contains("-o dc_enable"), "{}", said.err);
+    }
+    let process = world.process();
+    kill_process(process, Signal::STOP).unwrap();
+    let said = status();
+    kill_process(process, Signal::CONT).unwrap();
+    assert!(failed(&said).contains("did not answer within 5 s"), "{}", said.err);
+    kill_process(process, Signal::KILL).unwrap();
+    wait_until("it has ended", || status().err.contains("has ended"));
+    assert!(failed(&status()).contains("comity umount"));
+    succeeded(&world.comity(&["umount"], &[&world.shown("")]));
+    assert!(failed(&status()).contains("no mount of comity is there"));
+}
+
+#[test]
+fn an_unmount_returns_once_the_program_has_sent_its_data_and_ended() {
+    let Some(world) = World::new() else { return };
+    world.mount("dc_write=journal");
+    let process = world.process();
+    let data: Vec<u8> = (0..8_000_000).map(|at| (at % 251) as u8).collect();
+    fs::write(world.dir.join("file"), &data).unwrap();
+    wait_until("it is not used", || world.comity(&["umount"], &[&world.shown("")]).code == Some(0));
+    assert!(fs::read(world.place.data().join("file")).unwrap() == data);
+    wait_until("it has ended", || !is_running(process));
+    assert_eq!(fs::read_dir(world.place.path("mounts/mounts")).unwrap().count(), 0);
+}
+
+fn is_running(process: Pid) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    !status.is_empty() && !status.contains(") Z ")
+}
+
+#[test]
+fn an_unmount_says_that_data_could_not_be_sent() {
+    let Some(mut world) = World::new() else { return };
+    world.mount("dc_write=journal,soft,timeo=2,retrans=1");
+    fs::write(world.dir.join("file"), "old").unwrap();
+    let file = fs::OpenOptions::new().write(true).open(world.dir.join("file")).unwrap();
+    world.server.take().unwrap().kill();
+    std::os::unix::fs::FileExt::write_all_at(&file, b"new", 0).unwrap();
+    drop(file);
+    let mut said = world.comity(&["umount"], &[&world.shown("")]);
+    while said.err.contains("in use") {
+        said = world.comity(&["umount"], &[&world.shown("")]);
+    }
+    assert!(failed(&said).contains("could not be sent"), "{}", said.err);
+    assert!(said.err.contains("dc_write=journal"), "{}", said.err);
+}

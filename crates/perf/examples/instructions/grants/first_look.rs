@@ -4,7 +4,6 @@ use std::hint::black_box;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use comity_grants::limits::CREDENTIALS_PER_SUBMISSION_MAX;
 use comity_keys::{Algorithm, PrivateKey, PublicKey, Signer};
 use comity_perf::grants_cost::{CHAIN_LENGTHS, CREDENTIALS, OF_ONE_FOLDER, directory, file};
 use comity_vfs::Handle;
@@ -65,10 +64,9 @@ pub(super) fn chains(tree: &Path, files: u64) -> Result<Vec<f64>> {
 pub(super) fn credentials(tree: &Path, files: u64) -> Result<Vec<f64>> {
     let number = |count: &usize| {
         let site = KeyedExport::new(tree, DECISIONS)?;
-        let (key, chain) = site.chain(&site.find("")?, 1)?;
-        site.submit(key, &chain)?;
         let others: Result<Vec<Handle>> = (1..*count).map(other).collect();
-        hold(&site, &key, &others?)?;
+        let objects = [vec![site.find("")?], others?].concat();
+        let (site, key) = holding(tree, &site, &objects)?;
         first(&site, key, &met(&site, files)?)
     };
     CREDENTIALS.iter().map(number).collect()
@@ -78,9 +76,7 @@ pub(super) fn credentials(tree: &Path, files: u64) -> Result<Vec<f64>> {
 pub(super) fn one_folder(tree: &Path, files: u64) -> Result<f64> {
     let site = KeyedExport::new(tree, DECISIONS)?;
     let folder = site.find(&directory(0))?;
-    let key = PrivateKey::generate(Algorithm::Ed25519)?;
-    let key = *key.public_key();
-    hold(&site, &key, &vec![folder; OF_ONE_FOLDER])?;
+    let (site, key) = holding(tree, &site, &vec![folder; OF_ONE_FOLDER])?;
     let all = met(&site, files.min(10))?;
     first(&site, key, &all)
 }
@@ -91,15 +87,17 @@ fn other(number: usize) -> Result<Handle> {
     Handle::new(&bytes).ok().context("no handle")
 }
 
-/// Submits a credential for each object. A submission looks at all that its key holds, so it takes
-/// as many as it may.
-fn hold(site: &KeyedExport, key: &PublicKey, objects: &[Handle]) -> Result<()> {
-    for part in objects.chunks(CREDENTIALS_PER_SUBMISSION_MAX) {
-        let texts: Result<Vec<String>> =
-            part.iter().map(|object| site.chain_to(object, 1, key)).collect();
-        site.submit(*key, &texts?.concat())?;
-    }
-    Ok(())
+/// A server, and a key that holds a credential for each object. They come from an earlier server:
+/// to submit them takes time that grows with the square of those held.
+fn holding(
+    tree: &Path,
+    site: &KeyedExport,
+    objects: &[Handle],
+) -> Result<(KeyedExport, PublicKey)> {
+    let key = *PrivateKey::generate(Algorithm::Ed25519)?.public_key();
+    let held = objects.iter().map(|object| Ok((key, site.chain_to(object, 1, &key)?)));
+    let held: Result<Vec<_>> = held.collect();
+    Ok((KeyedExport::holding(tree, DECISIONS, site.signer(), held?)?, key))
 }
 
 /// Handles of files.

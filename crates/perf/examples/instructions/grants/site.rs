@@ -59,10 +59,20 @@ impl Medium for Nowhere {
 impl KeyedExport {
     /// Starts one that keeps decisions about so many objects.
     pub(super) fn new(folder: &Path, decisions: usize) -> Result<Self> {
+        Self::holding(folder, decisions, Arc::new(new_key()?), Vec::new())
+    }
+
+    /// The same for an account, with credentials that keys have submitted to an earlier server.
+    pub(super) fn holding(
+        folder: &Path,
+        decisions: usize,
+        account: Arc<PrivateKey>,
+        held: Vec<(PublicKey, String)>,
+    ) -> Result<Self> {
         let fs: Arc<dyn Fs> = Arc::new(Passthrough::open(folder, PassthroughOptions::default())?);
-        let grants = Grants::new(clock(), Box::new(Nowhere), Recovered::default());
+        let recovered = Recovered { held, ..Recovered::default() };
+        let grants = Grants::new(clock(), Box::new(Nowhere), recovered);
         let grants = Arc::new(grants.keeping(decisions));
-        let account = Arc::new(new_key()?);
         let (user, key) = ("owner".to_owned(), *account.public_key());
         let binding = Binding { user, key, comment: String::new() };
         let cred = Cred::new(Uid::new(CALLER), Gid::new(CALLER));
@@ -75,6 +85,11 @@ impl KeyedExport {
         let exports = Arc::new(Exports::new(plan.granting(Some(Arc::clone(&grants)))));
         let volume = fs.volume(&fs.root());
         Ok(Self { exports, volume, fs, grants, account, made: Cell::new(0) })
+    }
+
+    /// The key of the account, with which it signs.
+    pub(super) fn signer(&self) -> Arc<PrivateKey> {
+        Arc::clone(&self.account)
     }
 
     pub(super) fn account(&self) -> PublicKey {

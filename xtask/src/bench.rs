@@ -45,7 +45,8 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state"])]
     strangers: bool,
     /// Measure what rights held by keys cost instead, beside the figures of DisCFS (2003).
-    #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers"])]
+    #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state",
+          "strangers"])]
     grants: bool,
     /// Measure what TLS costs instead, beside stunnel and beside the cipher alone.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
@@ -56,8 +57,8 @@ pub(crate) struct Options {
     /// that does nothing else.
     #[arg(long, value_name = "RUN,...", num_args = 0..=1, default_missing_value = "",
           value_delimiter = ',',
-          conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers", "grants",
-                             "tls"])]
+          conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
+                             "grants", "tls"])]
     docs: Option<Vec<String>>,
     /// Write the counts of instructions to that file.
     #[arg(long, requires = "instructions", conflicts_with = "check")]

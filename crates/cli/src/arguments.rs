@@ -193,7 +193,7 @@ pub(crate) enum Command {
     Umount(UmountCommand),
     /// Look after the disk caches of mounts
     #[command(subcommand)]
-    Cache(cache_arguments::Cache),
+    Cache(cache_arguments::CacheCommand),
     /// Measure file systems and NFS servers
     ///
     /// The workloads of five evaluations, from 1989 to 2006, on directories and on servers, with

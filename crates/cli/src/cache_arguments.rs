@@ -8,7 +8,7 @@ use crate::common_arguments::{Json, State};
 
 /// See [`crate::arguments::Command::Cache`].
 #[derive(Debug, Subcommand)]
-pub(crate) enum Cache {
+pub(crate) enum CacheCommand {
     /// Show what the caches of mounts hold, have saved, and have still to send
     ///
     /// Prints for each mount of this user, or for the one that DIR is in: the bytes on the cache
@@ -38,7 +38,7 @@ pub(crate) enum Cache {
     Verify(CacheVerify),
 }
 
-/// See [`Cache::Status`].
+/// See [`CacheCommand::Status`].
 #[derive(Debug, Args)]
 pub(crate) struct CacheStatus {
     /// The directory of a mount, or one below it
@@ -53,7 +53,7 @@ pub(crate) struct CacheStatus {
     pub(crate) json: Json,
 }
 
-/// See [`Cache::Fill`].
+/// See [`CacheCommand::Fill`].
 #[derive(Debug, Args)]
 pub(crate) struct CacheFiles {
     /// A file or directory in a mount
@@ -65,7 +65,7 @@ pub(crate) struct CacheFiles {
     pub(crate) json: Json,
 }
 
-/// See [`Cache::Verify`].
+/// See [`CacheCommand::Verify`].
 #[derive(Debug, Args)]
 pub(crate) struct CacheVerify {
     /// The directory of a mount, or one below it

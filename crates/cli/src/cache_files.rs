@@ -137,7 +137,8 @@ fn progress_bar((total, verb): (u64, FileVerb)) -> ProgressBar {
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-/// Visits all regular files below a path, with their lengths. What goes meanwhile is left out.
+/// Visits all regular files below a path, with their lengths. Files that are removed meanwhile are
+/// left out.
 fn walk(path: &Path, visit: &mut dyn FnMut(&Path, u64)) -> Result<()> {
     let mut waiting: Vec<PathBuf> = vec![path.to_owned()];
     while let Some(path) = waiting.pop() {

@@ -9,11 +9,8 @@ use comity_daemon::{Configuration, check_state, check_tls, diagnostic_json, serv
 use comity_export::{Diagnostic, Plan, ServerSettings, Severity, Source};
 use serde_json::{Value, json};
 
-use crate::settings::state_folder;
+use crate::settings::{TYPED, state_folder};
 use crate::stdout::say;
-
-/// The name of the place of exports that were typed rather than written.
-pub(crate) const TYPED: &str = "command line";
 
 /// Reports everything there is to say about a configuration, and what expires soon in the state
 /// folder; fails if a server would refuse it.

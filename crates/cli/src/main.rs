@@ -41,7 +41,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use arguments::{Arguments, Command};
-use cache_arguments::Cache;
+use cache_arguments::CacheCommand;
 use mount_request::FileVerb;
 
 fn main() -> ExitCode {
@@ -109,12 +109,12 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn cache(command: &Cache) -> anyhow::Result<ExitCode> {
+fn cache(command: &CacheCommand) -> anyhow::Result<ExitCode> {
     match command {
-        Cache::Status(typed) => cache_status::print(typed),
-        Cache::Fill(typed) => cache_files::perform(typed, FileVerb::Fill),
-        Cache::Pin(typed) => cache_files::perform(typed, FileVerb::Pin),
-        Cache::Drop(typed) => cache_files::perform(typed, FileVerb::Drop),
-        Cache::Verify(typed) => cache_verify::perform(typed),
+        CacheCommand::Status(typed) => cache_status::print(typed),
+        CacheCommand::Fill(typed) => cache_files::perform(typed, FileVerb::Fill),
+        CacheCommand::Pin(typed) => cache_files::perform(typed, FileVerb::Pin),
+        CacheCommand::Drop(typed) => cache_files::perform(typed, FileVerb::Drop),
+        CacheCommand::Verify(typed) => cache_verify::perform(typed),
     }
 }

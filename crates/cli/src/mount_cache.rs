@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_second_mount_has_left_is_sent_by_a_single_one() {
+    fn data_that_a_second_mount_has_left_are_sent_by_a_single_one() {
         let root = tempfile::tempdir().unwrap();
         let faults = Faults::new(1).fail(Verb::Write, Status::Io, When::Always);
         let faults = Arc::new(faults);

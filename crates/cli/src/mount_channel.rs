@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use comity_keys::PublicKey;
-use comity_remote::{MountError, Tcp, Tls, TlsRefusal, Transport};
+use comity_remote::{MountError, Tcp, TlsRefusal, TlsTransport, Transport};
 use comity_tls::client::ClientIdentity;
 
 use crate::key_arguments::KeyChoice;
@@ -34,16 +34,16 @@ pub(crate) struct ChannelChoice {
 /// A channel that can be opened.
 pub(crate) struct Channel {
     place: String,
-    transport: Wire,
+    transport: ChosenTransport,
     known: Option<KnownServers>,
     is_known: bool,
     /// The key that is shown to the server.
     pub(crate) key: Option<PublicKey>,
 }
 
-enum Wire {
+enum ChosenTransport {
     Plain(Tcp),
-    Tls(Tls),
+    Tls(TlsTransport),
 }
 
 impl ChannelChoice {
@@ -67,7 +67,7 @@ impl ChannelChoice {
         let place = tcp.peer();
         let protection = self.protection()?;
         if protection == Protection::None {
-            let transport = Wire::Plain(tcp);
+            let transport = ChosenTransport::Plain(tcp);
             return Ok(Channel { place, transport, known: None, is_known: true, key: None });
         }
         let (known, expected) = self.expected(&place)?;
@@ -76,7 +76,7 @@ impl ChannelChoice {
             _ => None,
         };
         let (identity, key) = identity.unzip();
-        let transport = Wire::Tls(Tls::new(tcp, identity, expected));
+        let transport = ChosenTransport::Tls(TlsTransport::new(tcp, identity, expected));
         Ok(Channel { place, transport, known, is_known: expected.is_some(), key })
     }
 
@@ -121,8 +121,8 @@ impl Channel {
     /// The way to the server.
     pub(crate) fn transport(&self) -> Box<dyn Transport> {
         match &self.transport {
-            Wire::Plain(tcp) => Box::new(tcp.clone()),
-            Wire::Tls(tls) => Box::new(tls.clone()),
+            ChosenTransport::Plain(tcp) => Box::new(tcp.clone()),
+            ChosenTransport::Tls(tls) => Box::new(tls.clone()),
         }
     }
 
@@ -132,7 +132,8 @@ impl Channel {
     /// # Errors
     /// The key cannot be remembered.
     pub(crate) fn remember(&self) -> Result<Option<String>> {
-        let (Wire::Tls(tls), Some(known), false) = (&self.transport, &self.known, self.is_known)
+        let (ChosenTransport::Tls(tls), Some(known), false) =
+            (&self.transport, &self.known, self.is_known)
         else {
             return Ok(None);
         };

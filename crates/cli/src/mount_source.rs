@@ -53,7 +53,7 @@ pub(crate) struct OpenedSource {
     pub(crate) identity: String,
     /// True if it is on another machine, whose ids need not be ours.
     pub(crate) is_remote: bool,
-    /// What the user should know of the server.
+    /// A notice for the user about the server.
     pub(crate) greeting: Option<String>,
 }
 

@@ -11,7 +11,9 @@ use comity_state::Limits;
 use comity_tls::ObjectId;
 
 use crate::arguments;
-use crate::check::TYPED;
+
+/// The name of the place of exports that were typed rather than written.
+pub(crate) const TYPED: &str = "command line";
 
 /// The port of NFS (RFC 1813, 1.1).
 const PORT_OF_ROOT: u16 = 2049;

@@ -142,7 +142,7 @@ fn leveled(text: &str) -> String {
     text.split_inclusive([' ', '\n', '"', '(', ')', ';']).map(level).collect()
 }
 
-/// What a value that differs between runs is.
+/// The kind of a value that differs between runs.
 fn kind(value: &str) -> Option<&'static str> {
     let is_hexadecimal = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let id = value.strip_prefix('x').and_then(|rest| rest.strip_suffix('z'));

@@ -1,4 +1,4 @@
-//! What expires soon in a state folder, for `comity check`.
+//! Finds what expires soon in a state folder, for `comity check`.
 
 use std::path::Path;
 use std::time::SystemTime;

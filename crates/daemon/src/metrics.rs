@@ -72,10 +72,17 @@ pub(crate) fn append_state(text: &mut String, memory: &Memory) {
         ("comity_held_bytes", "Bytes counted for all that clients hold.", census.held_bytes),
     ];
     append_numbers(text, &gauges.map(|(name, help, count)| (name, help, count as u64)));
+    let help = "Time in which only reclaims are let in.";
+    append_numbers(text, &[("comity_grace_left_seconds", help, grace)]);
+    append_totals(text, &totals);
+    append_directories(text, &totals);
+}
+
+/// Appends what became of the state of clients since the server started.
+fn append_totals(text: &mut String, totals: &Totals) {
     append_numbers(
         text,
         &[
-            ("comity_grace_left_seconds", "Time in which only reclaims are let in.", grace),
             ("comity_recalls_sent_total", "Delegations recalled.", totals.recalls_sent),
             (
                 "comity_recalls_returned_total",
@@ -125,7 +132,6 @@ pub(crate) fn append_state(text: &mut String, memory: &Memory) {
             ),
         ],
     );
-    append_directories(text, &totals);
 }
 
 /// Appends how many directories were delegated and recalled, and why others were not delegated.

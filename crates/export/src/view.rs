@@ -283,17 +283,14 @@ impl<'a> View<'a> {
         Ok(Changed { value, change: self.change_out(change) })
     }
 
-    /// See [`Fs::write_opened`].
-    ///
-    /// # Errors
-    /// [`Status`].
+    /// See [`Fs::write_opened`], whose errors it has.
     pub fn write_opened(&self, _: Clearance, node: &Node, offset: u64, data: &[u8]) -> Result<u32> {
         let at = self.gate(node, Operation::Write)?;
         at.fs.write_opened(at.cred, node.handle(), offset, data)
     }
 
-    /// See [`Fs::create`]. An exclusive verifier is one of its client's: machines that booted in
-    /// the same moment may choose the same (Linux takes its clock's ticks and a process number).
+    /// See [`Fs::create`]. An exclusive verifier is one of its client's: two machines may choose
+    /// the same (Linux takes its clock's ticks and a process number).
     ///
     /// # Errors
     /// [`Status`].

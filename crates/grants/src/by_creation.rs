@@ -10,15 +10,14 @@ use comity_keynote::{Principal, Rights};
 use comity_keys::PublicKey;
 
 use crate::accounts::Accounts;
-use crate::evaluate::{self, Question};
-use crate::grants::candidates;
+use crate::evaluate::{self, Question, candidates};
 use crate::held::Held;
 use crate::memory::Memory;
 use crate::root::Root;
 use crate::scene::Scene;
 use crate::{Moment, Operation};
 
-/// What a decision by creation is made of.
+/// The parts of a decision by creation.
 pub(crate) struct ByCreation<'m> {
     pub(crate) memory: &'m Memory,
     pub(crate) accounts: &'m Accounts,
@@ -28,14 +27,14 @@ pub(crate) struct ByCreation<'m> {
 
 /// An object that a question is about or that lies above it, and the key that made it.
 #[derive(Clone, Copy, PartialEq)]
-struct Work {
+struct MadeObject {
     /// The place among the objects of the question.
     place: usize,
     creator: PublicKey,
 }
 
 /// A root that allows something because of who made the object.
-pub(crate) struct Found<'m> {
+pub(crate) struct CreatorGrant<'m> {
     pub(crate) root: Root<'m>,
     pub(crate) creator: PublicKey,
     pub(crate) until: Moment,
@@ -44,7 +43,11 @@ pub(crate) struct Found<'m> {
 impl<'m> ByCreation<'m> {
     /// The first root that allows what is asked for because of who made the object or a directory
     /// above it.
-    pub(crate) fn first(&self, scene: &Scene<'m>, question: &'m Question<'_>) -> Option<Found<'m>> {
+    pub(crate) fn first(
+        &self,
+        scene: &Scene<'m>,
+        question: &'m Question<'_>,
+    ) -> Option<CreatorGrant<'m>> {
         let held = candidates(self.memory, question);
         let mut works = self.own(question);
         works.extend(self.signed(&held, question).into_iter().map(|(work, _)| work));
@@ -53,18 +56,21 @@ impl<'m> ByCreation<'m> {
             self.roots_of(*work, scene, question).into_iter().find_map(|(root, until)| {
                 let (rights, holds) = self.rights((*work, &root), &held, question);
                 let creator = work.creator;
-                let found = Found { root, creator, until: until.min(holds) };
+                let found = CreatorGrant { root, creator, until: until.min(holds) };
                 question.operation.is_allowed(rights).then_some(found)
             })
         })
     }
 
     /// The objects that the caller made itself.
-    fn own(&self, question: &Question<'_>) -> Vec<Work> {
+    fn own(&self, question: &Question<'_>) -> Vec<MadeObject> {
         let creator = question.caller.key;
         let objects = question.objects().iter().enumerate();
         let is_own = |object| self.memory.creations.creator(object) == Some(&creator);
-        objects.filter(|(_, it)| is_own(it)).map(|(place, _)| Work { place, creator }).collect()
+        objects
+            .filter(|(_, it)| is_own(it))
+            .map(|(place, _)| MadeObject { place, creator })
+            .collect()
     }
 
     /// The objects of which the server has signed who made them, with the credentials.
@@ -72,7 +78,7 @@ impl<'m> ByCreation<'m> {
         &self,
         held: &[&'m Arc<Held>],
         question: &Question<'_>,
-    ) -> Vec<(Work, &'m Arc<Held>)> {
+    ) -> Vec<(MadeObject, &'m Arc<Held>)> {
         let Some(server) = self.server else { return Vec::new() };
         let work = |held: &&'m Arc<Held>| {
             let [creator] = held.licensees.as_deref()? else { return None };
@@ -81,7 +87,7 @@ impl<'m> ByCreation<'m> {
                 return None;
             }
             let place = question.objects().iter().position(|other| other == object)?;
-            Some((Work { place, creator: *creator }, *held))
+            Some((MadeObject { place, creator: *creator }, *held))
         };
         held.iter().filter(|held| held.signer() == server).filter_map(work).collect()
     }
@@ -89,7 +95,7 @@ impl<'m> ByCreation<'m> {
     /// The roots by which a creator may still create where its object lies now.
     fn roots_of(
         &self,
-        work: Work,
+        work: MadeObject,
         scene: &Scene<'m>,
         question: &'m Question<'_>,
     ) -> Vec<(Root<'m>, Moment)> {
@@ -116,7 +122,7 @@ impl<'m> ByCreation<'m> {
     /// The rights of the caller to what somebody made.
     fn rights(
         &self,
-        (work, root): (Work, &Root<'_>),
+        (work, root): (MadeObject, &Root<'_>),
         held: &[&'m Arc<Held>],
         question: &Question<'_>,
     ) -> (Rights, Moment) {
@@ -129,7 +135,7 @@ impl<'m> ByCreation<'m> {
         let about = self.signed(held, question);
         let counts = |one: &&'m Arc<Held>| {
             let is_about =
-                |(other, held): &(Work, &Arc<Held>)| *other == work && Arc::ptr_eq(held, one);
+                |(other, held): &(MadeObject, &Arc<Held>)| *other == work && Arc::ptr_eq(held, one);
             one.signer() != server || about.iter().any(is_about)
         };
         let held: Vec<_> = held.iter().copied().filter(counts).collect();

@@ -1,15 +1,14 @@
-//! What is counted of grants, for the metrics page.
+//! Counts of grants for the metrics page.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::outcome::Outcome;
-use crate::submission::SubmitError;
 
 /// Lines of the processor's cache among which the hits are divided: two connections seldom write
 /// the same one.
 const LANES: usize = 16;
 
-/// The names of the outcomes of submitted credentials, by their places in [`Counters`].
+/// The names of the outcomes of submitted credentials, by their places in [`GrantTally`].
 const OUTCOMES: [&str; 9] = [
     "held",
     "held_before",
@@ -46,22 +45,30 @@ pub struct GrantCounts {
     pub cache_hits: u64,
 }
 
+/// The reason why a submission is refused whole.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Refusal {
+    Malformed,
+    NoRoom,
+    NotStored,
+}
+
 /// A number on a cache line of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Lane(AtomicU64);
+struct HitLane(AtomicU64);
 
 /// The counters of a server.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub(crate) struct GrantTally {
     outcomes: [AtomicU64; OUTCOMES.len()],
     revoked: AtomicU64,
     queries: AtomicU64,
-    hits: [Lane; LANES],
+    hits: [HitLane; LANES],
     holders: AtomicU64,
 }
 
-impl Counters {
+impl GrantTally {
     pub(crate) fn submitted(&self, outcome: Outcome) {
         self.add_outcome(match outcome {
             Outcome::Held => 0,
@@ -73,11 +80,12 @@ impl Counters {
         });
     }
 
-    pub(crate) fn refused(&self, why: &SubmitError) {
+    /// Counts a submission that was refused whole.
+    pub(crate) fn refused(&self, why: Refusal) {
         self.add_outcome(match why {
-            SubmitError::Credential { .. } | SubmitError::Number(_) => 6,
-            SubmitError::Full(_) => 7,
-            SubmitError::Store(_) => 8,
+            Refusal::Malformed => 6,
+            Refusal::NoRoom => 7,
+            Refusal::NotStored => 8,
         });
     }
 
@@ -95,7 +103,7 @@ impl Counters {
     }
 
     pub(crate) fn hit(&self, lane: usize) {
-        if let Some(Lane(hits)) = self.hits.get(lane) {
+        if let Some(HitLane(hits)) = self.hits.get(lane) {
             hits.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -113,7 +121,7 @@ impl Counters {
             submitted: OUTCOMES.map(|name| (name, outcomes.next().unwrap_or_default())),
             revoked: read(&self.revoked),
             queries: read(&self.queries),
-            cache_hits: self.hits.iter().map(|Lane(hits)| read(hits)).sum(),
+            cache_hits: self.hits.iter().map(|HitLane(hits)| read(hits)).sum(),
         }
     }
 

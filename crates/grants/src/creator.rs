@@ -1,29 +1,12 @@
 //! Creators of objects: the credential for what a key has made, signed when it is fetched.
 
 use comity_keynote::{Grant, GrantError, Rights};
-use comity_keys::{PrivateKey, PublicKey, Signer};
+use comity_keys::PublicKey;
 use comity_vfs::Handle;
 
 use crate::ObjectId;
 use crate::grants::Grants;
 use crate::held::Held;
-
-/// The key by which a server signs that a key has made an object.
-pub struct ServerKey(PrivateKey);
-
-impl ServerKey {
-    /// Takes a key. It is used for nothing else.
-    #[must_use]
-    pub const fn new(key: PrivateKey) -> Self {
-        Self(key)
-    }
-
-    /// Its public part.
-    #[must_use]
-    pub fn public(&self) -> &PublicKey {
-        self.0.public_key()
-    }
-}
 
 /// Why there is no credential for an object.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +57,7 @@ impl Grants {
             is_final: false,
             comment: Some("the licensee made this object".to_owned()),
         };
-        Ok(grant.sign(&server.0)?)
+        Ok(grant.sign(server.private())?)
     }
 
     /// Returns whether this server has signed a credential.

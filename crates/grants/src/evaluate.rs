@@ -7,6 +7,7 @@ use comity_vfs::Handle;
 
 use crate::caller::KeyCaller;
 use crate::held::Held;
+use crate::memory::Memory;
 use crate::root::Root;
 use crate::scene::Scene;
 use crate::{Moment, ObjectId, Operation, Revocations};
@@ -141,4 +142,14 @@ impl Attributes for Question<'_> {
             _ => return None,
         })
     }
+}
+
+/// The credentials that may have a part in the answer.
+pub(crate) fn candidates<'m>(memory: &'m Memory, question: &Question<'_>) -> Vec<&'m Arc<Held>> {
+    let Some(set) = memory.of(&question.caller.key) else { return Vec::new() };
+    let mut found: Vec<_> =
+        set.about(question.objects()).filter(|held| question.now < held.until).collect();
+    found.sort_by_key(|held| Arc::as_ptr(held));
+    found.dedup_by_key(|held| Arc::as_ptr(held));
+    found
 }

@@ -11,8 +11,7 @@ use crate::accounts::{Account, Accounts};
 use crate::ancestry::Ancestry;
 use crate::by_creation::ByCreation;
 use crate::caller::KeyCaller;
-use crate::counters::{Counters, GrantCounts};
-use crate::creator::ServerKey;
+use crate::counters::{GrantCounts, GrantTally};
 use crate::evaluate::{self, Question};
 use crate::held::Held;
 use crate::limits::{DECISION_MILLISECONDS, DECISIONS_DEFAULT, DECISIONS_MAX, SUBMISSIONS_MAX};
@@ -21,6 +20,7 @@ use crate::policy::Policy;
 use crate::record::{Medium, MediumError, Record, Recovered};
 use crate::root::Root;
 use crate::scene::Scene;
+use crate::server_key::ServerKey;
 use crate::{Moment, ObjectId, Operation};
 
 /// A handle of one byte, which no backend has: it stands for an object of which no grant speaks.
@@ -49,7 +49,7 @@ pub struct Grants {
     policies: RwLock<Arc<[Arc<Policy>]>>,
     /// The key by which the server signs credentials of creators, if it has one.
     pub(crate) server_key: Option<ServerKey>,
-    pub(crate) counters: Counters,
+    pub(crate) counters: GrantTally,
     pub(crate) memory: RwLock<Memory>,
     ancestry: Ancestry,
     epoch: AtomicU64,
@@ -80,7 +80,7 @@ impl Grants {
             accounts: RwLock::default(),
             policies: RwLock::new(Arc::new([])),
             server_key: None,
-            counters: Counters::default(),
+            counters: GrantTally::default(),
             memory: RwLock::new(memory),
             ancestry: Ancestry::default(),
             epoch: AtomicU64::new(1),
@@ -308,7 +308,7 @@ impl Grants {
         mut until: Moment,
     ) -> (Option<Arc<Account>>, Moment) {
         let (accounts, memory) = (self.accounts(), self.read());
-        let candidates = candidates(&memory, question);
+        let candidates = evaluate::candidates(&memory, question);
         for root in Root::all(&candidates, &accounts, (scene, question.caller)) {
             let usable = evaluate::usable(&candidates, &memory.revocations, &root);
             let (rights, holds_until) = evaluate::rights(&usable, &root, question);
@@ -337,14 +337,4 @@ impl Grants {
         let memory = self.read();
         memory.signed_by(key).map(|(holder, held)| memory.listed(*holder, held)).collect()
     }
-}
-
-/// The credentials that may have a part in the answer.
-pub(crate) fn candidates<'m>(memory: &'m Memory, question: &Question<'_>) -> Vec<&'m Arc<Held>> {
-    let Some(set) = memory.of(&question.caller.key) else { return Vec::new() };
-    let mut found: Vec<_> =
-        set.about(question.objects()).filter(|held| question.now < held.until).collect();
-    found.sort_by_key(|held| Arc::as_ptr(held));
-    found.dedup_by_key(|held| Arc::as_ptr(held));
-    found
 }

@@ -6,13 +6,14 @@ use comity_keynote::{AssertionDigest, UnverifiedReason};
 use comity_keys::PublicKey;
 
 use crate::Moment;
-use crate::creator::ServerKey;
+use crate::counters::Refusal;
 use crate::grants::Grants;
 use crate::held::{Full, Held};
 use crate::limits::CREDENTIALS_PER_SUBMISSION_MAX;
 use crate::memory::{Memory, Trusted};
 use crate::outcome::Outcome;
 use crate::record::{MediumError, Record};
+use crate::server_key::ServerKey;
 
 /// A submitted credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,17 @@ pub enum SubmitError {
     Store(MediumError),
 }
 
+impl SubmitError {
+    /// The reason as it is counted.
+    const fn refusal(&self) -> Refusal {
+        match self {
+            Self::Credential { .. } | Self::Number(_) => Refusal::Malformed,
+            Self::Full(_) => Refusal::NoRoom,
+            Self::Store(_) => Refusal::NotStored,
+        }
+    }
+}
+
 impl Grants {
     /// Takes credentials for the key that submits them, one behind the other with empty lines
     /// between. They are on stable storage when this returns.
@@ -59,7 +71,7 @@ impl Grants {
         let submitted = self.take(holder, text);
         match &submitted {
             Ok(all) => all.iter().for_each(|one| self.counters.submitted(one.outcome)),
-            Err(why) => self.counters.refused(why),
+            Err(why) => self.counters.refused(why.refusal()),
         }
         submitted
     }

@@ -10,14 +10,14 @@ use comity_vfs::{Handle, Result};
 use crate::accounts::Accounts;
 use crate::by_creation::ByCreation;
 use crate::caller::KeyCaller;
-use crate::creator::ServerKey;
-use crate::evaluate::{self, Question};
-use crate::grants::{Grants, candidates};
+use crate::evaluate::{self, Question, candidates};
+use crate::grants::Grants;
 use crate::held::Held;
 use crate::memory::Memory;
 use crate::revoke::leads;
 use crate::root::Root;
 use crate::scene::Scene;
+use crate::server_key::ServerKey;
 use crate::submission::{SubmitError, Submitted};
 use crate::{Operation, Outcome};
 

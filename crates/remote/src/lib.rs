@@ -33,4 +33,4 @@ mod unstable;
 
 pub use mount::{DelegationUse, MountError, MountOptions, Mounted, NfsVersion, mount};
 pub use session::ClientIdentity;
-pub use transport::{Duplex, Tcp, Tls, TlsRefusal, Transport};
+pub use transport::{Duplex, Tcp, TlsRefusal, TlsTransport, Transport};

@@ -83,7 +83,7 @@ fn notifications_are_gathered_and_an_overflow_recalls() {
 }
 
 #[test]
-fn what_a_client_forgets_it_gives_back() {
+fn a_directory_that_a_client_forgets_is_given_back() {
     let lines: String = (0..20).map(|number| format!("{number} 1 list /d{number}\n")).collect();
     let settings =
         Settings { policy: PolicyName::Always, cached_directories: 5, ..Settings::default() };

@@ -10,7 +10,7 @@ pub(super) struct Judged {
     pub(super) history: &'static str,
     pub(super) ours: String,
     pub(super) bound: &'static str,
-    /// Whether the bound is met; none where there is no bound.
+    /// True if the bound is met; none where there is no bound.
     pub(super) is_met: Option<bool>,
     /// A bound of a case that is known to miss it, so that nothing fails by it.
     pub(super) is_known: bool,
@@ -29,7 +29,7 @@ pub(super) fn lines(
     plain.chain(work(sample, over_tls)).chain(decisions(sample, files)).collect()
 }
 
-/// Whether every line that is judged meets its bound.
+/// Returns whether every line that is judged meets its bound.
 pub(super) fn holds(lines: &[Judged]) -> bool {
     lines.iter().all(|line| line.is_known || line.is_met != Some(false))
 }

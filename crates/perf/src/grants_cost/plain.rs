@@ -13,7 +13,7 @@ pub(super) struct PlainCall {
 }
 
 impl PlainCall {
-    /// What a call takes more, in percent.
+    /// Returns how much more a call takes, in percent.
     pub(super) fn more_percent(&self) -> f64 {
         (self.with as f64 - self.without as f64) * 100.0 / self.without as f64
     }

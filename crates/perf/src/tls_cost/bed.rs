@@ -17,7 +17,7 @@ use crate::server_process::{
     LOAD_PROCESSOR, SERVER_PROCESSOR, ServerOptions, ServerProcess, TestBed,
 };
 
-/// Where Debian puts stunnel.
+/// The program of stunnel in Debian.
 const STUNNEL: &str = "/usr/bin/stunnel";
 /// Longest that stunnel may take to start, and a server to answer, in seconds.
 const PATIENCE_SECONDS: u64 = 20;

@@ -58,14 +58,14 @@ fn shake_hands(bed: &Bed, count: u32) -> Result<f64> {
 }
 
 /// Calls of a client.
-struct Calls {
+struct CallTimes {
     rate: f64,
     middle_us: f64,
     longest_us: f64,
 }
 
 /// Looks the same name up again and again until it is over.
-fn call(bed: &Bed, is_over: &dyn Fn() -> bool) -> Result<Calls> {
+fn call(bed: &Bed, is_over: &dyn Fn() -> bool) -> Result<CallTimes> {
     let mut caller = Caller::connect(bed.server.address)?;
     let (started, mut times) = (Instant::now(), Vec::new());
     while !is_over() {
@@ -75,5 +75,5 @@ fn call(bed: &Bed, is_over: &dyn Fn() -> bool) -> Result<Calls> {
     }
     let rate = times.len() as f64 / started.elapsed().as_secs_f64();
     let longest_us = times.iter().copied().fold(0.0, f64::max);
-    Ok(Calls { rate, middle_us: median(&times), longest_us })
+    Ok(CallTimes { rate, middle_us: median(&times), longest_us })
 }

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 
 pub use tcp::Tcp;
 pub(crate) use tcp::dial;
-pub use tls::{Tls, TlsRefusal};
+pub use tls::{TlsRefusal, TlsTransport};
 
 /// A way to connect to one server.
 pub trait Transport: Send + Sync {

@@ -18,15 +18,15 @@ const HANDSHAKE_SILENCE_MAX: Duration = Duration::from_secs(10);
 ///
 /// Copies share the key that the server has to have.
 #[derive(Debug, Clone)]
-pub struct Tls {
+pub struct TlsTransport {
     tcp: Tcp,
     identity: Option<Arc<ClientIdentity>>,
     server_key: Arc<Mutex<Option<PublicKey>>>,
 }
 
-impl Tls {
+impl TlsTransport {
     /// A way to a server that has this key. If there is none, the key of the first connection
-    /// counts: [`Tls::server_key`] tells it.
+    /// counts: [`TlsTransport::server_key`] tells it.
     ///
     /// An identity is shown to the server (`xprtsec=mtls`), if there is one.
     #[must_use]
@@ -72,7 +72,7 @@ impl Tls {
     }
 }
 
-impl Transport for Tls {
+impl Transport for TlsTransport {
     fn connect(&self) -> io::Result<Duplex> {
         let stream = self.begin(self.tcp.socket()?)?;
         let close = super::tcp::closing(&stream.sock)?;

@@ -27,8 +27,8 @@ pub struct DirectoryUse {
 }
 
 impl DirectoryUse {
-    /// Notes that a client without a delegation of the directory looks into it or asks for it. What
-    /// follows at once belongs to the same visit.
+    /// Notes that a client without a delegation of the directory looks into it or asks for it.
+    /// Calls that follow at once belong to the same visit.
     pub fn ask(&mut self, now: Duration) {
         if self.asked.is_some_and(|asked| now < asked.saturating_add(VISIT)) {
             return;

@@ -61,7 +61,7 @@ mod tests {
     use crate::dirsim::text::write;
 
     #[test]
-    fn what_fanotify_tells_becomes_events() {
+    fn events_of_fanotify_become_events() {
         let text = "00:00:01.000000 sh(17): O /etc/motd\n00:01:01.500000 sh(17): + /tmp/a b\n\
                     00:01:02.000000 sh(17): D /tmp/a b\n00:01:03.000000 a(1): W /etc/a\nnoise\n";
         let imported = super::super::foreign(super::super::Format::Fatrace, text, Actor::Local);

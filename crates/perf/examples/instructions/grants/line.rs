@@ -12,8 +12,7 @@ use comity_xdr::Encoder;
 
 const LIMITS: RecordLimits = RecordLimits { bytes_max: 1 << 21 };
 
-/// What is written to it are calls, and what is read from it are the replies of a server in this
-/// process.
+/// Calls are written to it, and the replies of a server in this process are read from it.
 pub(super) struct CallStream {
     dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
     visitor: RpcPeer,

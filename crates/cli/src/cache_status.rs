@@ -120,7 +120,7 @@ pub(crate) fn bytes(size: u64) -> String {
     match units.into_iter().find(|(shift, _)| size >> shift > 0) {
         None => format!("{size} bytes"),
         Some((shift, unit)) => {
-            let tenths = u128::from(size) * 10 >> shift;
+            let tenths = (u128::from(size) * 10) >> shift;
             format!("{}.{} {unit}", tenths / 10, tenths % 10)
         }
     }

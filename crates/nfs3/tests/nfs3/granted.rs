@@ -110,9 +110,9 @@ pub(crate) enum Needs {
     Nothing,
     /// Some right, whichever it is.
     Any,
-    /// One of these rights.
+    /// More than any right gives: NLM cannot tell a host that a lock has ended with its right.
     #[allow(dead_code, reason = "only NLM has such procedures")]
-    OneOf(&'static str),
+    Account,
     /// All of these rights.
     All(&'static str),
 }
@@ -139,7 +139,7 @@ impl Needs {
             Self::Nothing => return Verdict::Done,
             _ if rights.is_empty() => return Verdict::Gone,
             Self::Any => true,
-            Self::OneOf(needed) => needed.chars().any(holds),
+            Self::Account => false,
             Self::All(needed) => needed.chars().all(holds),
         };
         if suffices { Verdict::Done } else { Verdict::Refused }

@@ -177,33 +177,117 @@ impl Memory {
     }
 }
 
-/// The credentials whose signer is trusted, or is named by such a credential, and so on.
+/// The credentials whose signer is trusted, or is named by such a credential, and so on. Each is
+/// looked at once, and so is each key: a key may hold many.
 fn reached(known: &[&Arc<Held>], trusted: &Trusted<'_>) -> HashSet<AssertionDigest> {
-    let is_root = |held: &&Arc<Held>| trusted.has(held.signer());
-    spread(known, known.iter().copied().filter(is_root), |from, to| from.names(to.signer()))
+    let mut by_signer: HashMap<&PublicKey, Vec<&Arc<Held>>> = HashMap::new();
+    known.iter().for_each(|held| by_signer.entry(held.signer()).or_default().push(held));
+    let mut open: Vec<_> = by_signer.keys().copied().filter(|key| trusted.has(key)).collect();
+    let mut seen: HashSet<&PublicKey> = open.iter().copied().collect();
+    let mut found = HashSet::new();
+    while let Some(signer) = open.pop() {
+        for held in by_signer.get(signer).into_iter().flatten() {
+            found.insert(held.digest());
+            let Some(licensees) = &held.licensees else {
+                // It names everybody.
+                return known.iter().map(|held| held.digest()).collect();
+            };
+            open.extend(licensees.iter().filter(|key| seen.insert(key)));
+        }
+    }
+    found
 }
 
 /// The credentials that name the holder, or somebody who signed such a credential, and so on.
 fn leading(known: &[&Arc<Held>], holder: &PublicKey) -> HashSet<AssertionDigest> {
-    let is_first = |held: &&Arc<Held>| held.names(holder);
-    spread(known, known.iter().copied().filter(is_first), |from, to| to.names(from.signer()))
-}
-
-/// The credentials that are reached from the first ones, step by step.
-fn spread<'a>(
-    known: &[&'a Arc<Held>],
-    first: impl Iterator<Item = &'a Arc<Held>>,
-    leads: impl Fn(&Held, &Held) -> bool,
-) -> HashSet<AssertionDigest> {
-    let mut open: Vec<&Arc<Held>> = first.collect();
-    let mut found: HashSet<_> = open.iter().map(|held| held.digest()).collect();
-    while let Some(from) = open.pop() {
-        for to in known {
-            if !found.contains(&to.digest()) && leads(from, to) {
-                found.insert(to.digest());
-                open.push(to);
+    let mut by_licensee: HashMap<&PublicKey, Vec<&Arc<Held>>> = HashMap::new();
+    let mut first = Vec::new();
+    for held in known {
+        match &held.licensees {
+            Some(keys) => {
+                keys.iter().for_each(|key| by_licensee.entry(key).or_default().push(held))
             }
+            // It names everybody, the holder too.
+            None => first.push(*held),
+        }
+    }
+    let mut seen = HashSet::from([holder]);
+    let mut open = vec![holder];
+    let mut found: HashSet<_> = first.iter().map(|held| held.digest()).collect();
+    open.extend(first.iter().map(|held| held.signer()).filter(|key| seen.insert(key)));
+    while let Some(licensee) = open.pop() {
+        for held in by_licensee.get(licensee).into_iter().flatten() {
+            found.insert(held.digest());
+            open.extend([held.signer()].into_iter().filter(|key| seen.insert(key)));
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use comity_keys::{Algorithm, PrivateKey, Signer};
+    use proptest::option::weighted;
+    use proptest::prelude::*;
+    use proptest::sample::subsequence;
+
+    use super::*;
+
+    /// A credential of the key of this number for others, or for everybody.
+    fn credential(
+        keys: &[PrivateKey],
+        (signer, licensees): &(usize, Option<Vec<usize>>),
+    ) -> Arc<Held> {
+        let name = |number: &usize| format!("\"{}\"", keys[*number].public_key().to_keynote());
+        let named =
+            licensees.as_ref().map(|them| them.iter().map(name).collect::<Vec<_>>().join(" || "));
+        let named = named.map_or_else(String::new, |them| format!("Licensees: {them}\n"));
+        let text = format!("Authorizer: {}\n{named}Conditions: true -> \"r\";\n", name(signer));
+        Arc::new(Held::read(&comity_keynote::sign(&text, &keys[*signer]).unwrap()).unwrap())
+    }
+
+    /// The definition, as slow as it is.
+    fn spread(
+        known: &[&Arc<Held>],
+        is_first: impl Fn(&Held) -> bool,
+        leads: impl Fn(&Held, &Held) -> bool,
+    ) -> HashSet<AssertionDigest> {
+        let mut found: HashSet<_> =
+            known.iter().filter(|held| is_first(held)).map(|held| held.digest()).collect();
+        loop {
+            let leads = |to: &Held| {
+                known.iter().any(|from| found.contains(&from.digest()) && leads(from, to))
+            };
+            let more: Vec<_> = known.iter().filter(|to| leads(to)).map(|to| to.digest()).collect();
+            let before = found.len();
+            found.extend(more);
+            if found.len() == before {
+                return found;
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn credentials_are_reached_as_the_definition_says(
+            links in prop::collection::vec(
+                (0_usize..6, weighted(0.9, subsequence((0..6).collect::<Vec<_>>(), 1..3))),
+                0..10,
+            ),
+        ) {
+            let keys: Vec<_> =
+                (0..6).map(|_| PrivateKey::generate(Algorithm::Ed25519).unwrap()).collect();
+            let held: Vec<_> = links.iter().map(|link| credential(&keys, link)).collect();
+            let (known, root) = (held.iter().collect::<Vec<_>>(), *keys[0].public_key());
+            let (accounts, is_root) = (Accounts::default(), |key: &PublicKey| *key == root);
+            let trusted = Trusted { accounts: &accounts, by_policy: &is_root, server: None };
+            let is_first = |held: &Held| is_root(held.signer());
+            let slow = spread(&known, is_first, |from, to| from.names(to.signer()));
+            prop_assert_eq!(reached(&known, &trusted), slow);
+            let is_first = |held: &Held| held.names(&root);
+            let slow = spread(&known, is_first, |from, to| to.names(from.signer()));
+            prop_assert_eq!(leading(&known, &root), slow);
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use common::{Place, Running, Said, comity, run, wait_until};
+use common::{Place, Running, Said, can_mount, comity, run, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A server, and a directory to mount it on.
@@ -27,8 +27,7 @@ impl Drop for World {
 
 impl World {
     fn new() -> Option<Self> {
-        if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
-            println!("skipped: needs root and /dev/fuse");
+        if !can_mount() {
             return None;
         }
         let place = Place::new();

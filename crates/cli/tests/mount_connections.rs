@@ -6,12 +6,12 @@ mod common;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::{Place, Running, comity, run, wait_until};
+use common::{Place, Running, can_mount, comity, run, wait_until};
 
 /// Connections of the mount.
 const CONNECTIONS: usize = 4;
@@ -91,8 +91,7 @@ impl Drop for World {
 
 impl World {
     fn mounted(options: &str) -> Option<Self> {
-        if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
-            println!("skipped: needs root and /dev/fuse");
+        if !can_mount() {
             return None;
         }
         let place = Place::new();

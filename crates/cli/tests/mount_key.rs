@@ -4,10 +4,10 @@
 mod common;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use common::{Place, Running, Said, comity, metrics, run, wait_until};
+use common::{Place, Running, Said, can_mount, comity, metrics, run, wait_until};
 
 /// A server with an export for keys, people with keys, and a directory to mount on.
 struct World {
@@ -26,8 +26,7 @@ impl Drop for World {
 impl World {
     /// A server of an export with these options.
     fn new(options: &str) -> Option<Self> {
-        if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
-            println!("skipped: needs root and /dev/fuse");
+        if !can_mount() {
             return None;
         }
         let place = Place::new();

@@ -5,9 +5,9 @@ mod common;
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use common::{Place, Running, comity, metrics, run, wait_until};
+use common::{Place, Running, can_mount, comity, metrics, run, wait_until};
 
 /// A server, and a directory to mount it on.
 struct World {
@@ -24,8 +24,7 @@ impl Drop for World {
 
 impl World {
     fn new() -> Option<Self> {
-        if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
-            println!("skipped: needs root and /dev/fuse");
+        if !can_mount() {
             return None;
         }
         let place = Place::new();

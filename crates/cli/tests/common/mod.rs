@@ -130,6 +130,15 @@ pub fn is_root() -> bool {
     root
 }
 
+/// Returns whether this test may mount by FUSE; prints why not.
+pub fn can_mount() -> bool {
+    let can = rustix::process::geteuid().is_root() && Path::new("/dev/fuse").exists();
+    if !can {
+        println!("skipped: needs root and /dev/fuse");
+    }
+    can
+}
+
 /// A server that runs until it is dropped.
 pub struct Running {
     child: Child,

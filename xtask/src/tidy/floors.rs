@@ -40,6 +40,7 @@ const CRATES: &[CrateRule] = &[
     CrateRule { name: "idmap", floor: 1, uses: These(&["vfs", "ranges"]) },
     CrateRule { name: "cloak", floor: 1, uses: These(&["vfs", "ranges"]) },
     CrateRule { name: "conformance", floor: 1, uses: These(&["vfs"]) },
+    CrateRule { name: "load", floor: 1, uses: These(&[]) },
     // identity
     CrateRule { name: "credential", floor: 2, uses: These(&["rpc", "vfs", "xdr", "keys"]) },
     CrateRule { name: "grants", floor: 2, uses: These(&["vfs", "keys", "keynote"]) },

@@ -1,0 +1,136 @@
+//! A sample of the machine: the counters of the kernel, from the texts in which it tells them.
+
+mod devices;
+mod pressure;
+mod processors;
+
+use std::time::Duration;
+
+use self::devices::{Disks, Lines};
+use self::pressure::Pressure;
+use self::processors::Processors;
+use crate::ratio::Ratio;
+use crate::resource::Resource;
+
+/// The texts of a sample. A text that is empty or cannot be understood gives no resource: a kernel
+/// may lack one of the files, and a container may hide it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HostTexts<'a> {
+    /// `/proc/stat`.
+    pub stat: &'a str,
+    /// `/proc/self/stat`.
+    pub own_stat: &'a str,
+    /// `/proc/meminfo`.
+    pub meminfo: &'a str,
+    /// `/proc/pressure/cpu`.
+    pub pressure_processor: &'a str,
+    /// `/proc/pressure/memory`.
+    pub pressure_memory: &'a str,
+    /// `/proc/pressure/io`.
+    pub pressure_storage: &'a str,
+    /// `/proc/diskstats`.
+    pub diskstats: &'a str,
+    /// The names of the disks to look at: whole disks, no partitions.
+    pub disks: &'a [&'a str],
+    /// `/proc/net/dev`.
+    pub network: &'a str,
+    /// The network interfaces to look at, with the bytes a second that the line carries.
+    pub lines: &'a [(&'a str, u64)],
+}
+
+/// The counters of a machine at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostSample {
+    processors: Option<Processors>,
+    memory: Option<Memory>,
+    pressure: Pressure,
+    disks: Disks,
+    lines: Lines,
+}
+
+/// Memory in KiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Memory {
+    total: u64,
+    available: u64,
+}
+
+impl HostSample {
+    /// Reads a sample from the texts of the kernel.
+    #[must_use]
+    pub fn read(texts: &HostTexts<'_>) -> Self {
+        Self {
+            processors: Processors::read(texts.stat, texts.own_stat),
+            memory: Memory::read(texts.meminfo),
+            pressure: Pressure::read([
+                texts.pressure_processor,
+                texts.pressure_memory,
+                texts.pressure_storage,
+            ]),
+            disks: Disks::read(texts.diskstats, texts.disks),
+            lines: Lines::read(texts.network, texts.lines),
+        }
+    }
+
+    /// Returns the load of each resource in the time `elapsed` since the sample `before`.
+    pub(crate) fn since(&self, before: &Self, elapsed: Duration) -> Vec<(Resource, Ratio)> {
+        let mut ratios = Vec::new();
+        if let (Some(now), Some(before)) = (&self.processors, &before.processors) {
+            ratios.extend(now.since(before));
+        }
+        ratios.extend(self.memory.map(|memory| (Resource::Memory, memory.used())));
+        ratios.extend(self.pressure.since(&before.pressure, elapsed));
+        ratios.extend(self.disks.since(&before.disks, elapsed));
+        ratios.extend(self.lines.since(&before.lines, elapsed));
+        ratios
+    }
+}
+
+impl Memory {
+    fn read(meminfo: &str) -> Option<Self> {
+        let field = |name: &str| {
+            let rest = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
+            rest.split_ascii_whitespace().next()?.parse().ok()
+        };
+        Some(Self { total: field("MemTotal:")?, available: field("MemAvailable:")? })
+    }
+
+    fn used(self) -> Ratio {
+        Ratio::of(self.total.saturating_sub(self.available) as f64, self.total as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn memory_in_use_is_what_is_not_available() {
+        let meminfo = "MemTotal:       1000 kB\nMemFree: 10 kB\nMemAvailable:    250 kB\n";
+        assert_eq!(Memory::read(meminfo).unwrap().used(), Ratio::of(0.75, 1.0));
+        assert_eq!(Memory::read("MemTotal: 1000 kB\n"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(text in ".{0,200}", later in ".{0,200}") {
+            let sample = |text: &str| HostSample::read(&HostTexts {
+                stat: text,
+                own_stat: text,
+                meminfo: text,
+                pressure_processor: text,
+                pressure_memory: text,
+                pressure_storage: text,
+                diskstats: text,
+                disks: &["sda"],
+                network: text,
+                lines: &[("eth0", 1)],
+            });
+            let ratios = sample(&later).since(&sample(&text), Duration::from_secs(1));
+            for (resource, ratio) in ratios {
+                prop_assert!((0.0..=1.0).contains(&ratio.get()), "{resource}: {ratio:?}");
+            }
+        }
+    }
+}

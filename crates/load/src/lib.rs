@@ -1,0 +1,30 @@
+//! The load of a server: each resource as a ratio of its capacity, averaged over time, and the
+//! resource that limits the server.
+//!
+//! **Answers:** how much of each resource is in use, now and over the last second, minute and five
+//! minutes; which resource is the bottleneck; which client or export uses how much.
+//!
+//! **May not know:** how samples are taken. It reads no file and no clock: texts of the kernel and
+//! the time are arguments.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
+
+mod average;
+mod bottleneck;
+mod host;
+mod limits;
+mod model;
+mod ratio;
+mod resource;
+mod shares;
+
+pub use average::Averages;
+pub use bottleneck::bottleneck;
+pub use host::{HostSample, HostTexts};
+pub use model::{LoadModel, Occupancy};
+pub use ratio::Ratio;
+pub use resource::Resource;
+pub use shares::{Rates, Share, Shares, Usage};

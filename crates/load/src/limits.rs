@@ -1,0 +1,12 @@
+//! Bounds, with their reasons.
+
+/// Most disks, and most network interfaces, that are looked at. A machine with more of them names
+/// devices that no server uses at once, such as those of containers.
+pub(crate) const DEVICES_MAX: usize = 64;
+
+/// Most keys (clients or exports) of which shares are kept: as many connections as a server has.
+pub(crate) const SHARES_MAX: usize = 16_384;
+
+/// A resource at this average over a minute is a bottleneck: by the formula of a simple queue
+/// (M/M/1, 1 / (1 - load)), calls take more than three times as long as on an idle server.
+pub(crate) const BUSY: f64 = 0.7;

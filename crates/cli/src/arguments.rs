@@ -75,6 +75,15 @@ pub(crate) enum Command {
     Reload(Running),
     /// Show the exports, addresses and counters of a running server
     Status(Running),
+    /// Show how loaded a running server is, live
+    ///
+    /// Shows each resource of the machine and of the server as the part in use, over a second, a
+    /// minute and five minutes, and names the one that limits the server; the rate of each
+    /// operation, client and export, recalls, and who waits for whom. `?` shows the keys.
+    ///
+    /// Times of operations, operations of NFSv3 and calls by export are known if the server runs
+    /// with --metrics.
+    Top(Top),
     /// Show the clients of a running server and their opens, locks and delegations
     ///
     /// Prints one line for each NFSv4 client and for each NFSv3 host that holds locks: its age, the
@@ -438,6 +447,25 @@ pub(crate) struct Explain {
 pub(crate) struct Running {
     #[command(flatten)]
     pub(crate) state: State,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// See [`Command::Top`].
+#[derive(Debug, Args)]
+pub(crate) struct Top {
+    /// Print once and exit, instead of a live screen
+    #[arg(long)]
+    pub(crate) once: bool,
+
+    /// Seconds between two looks
+    #[arg(short, long, value_name = "SECONDS", default_value_t = 1,
+          value_parser = clap::value_parser!(u16).range(1..=3600))]
+    pub(crate) delay: u16,
+
+    #[command(flatten)]
+    pub(crate) state: State,
+
     #[command(flatten)]
     pub(crate) json: Json,
 }

@@ -34,6 +34,7 @@ mod mount_source;
 mod serve;
 mod settings;
 mod stdout;
+mod top;
 mod unmount;
 
 use std::process::ExitCode;
@@ -78,6 +79,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Explain(typed) => explain::show(typed),
         Command::Reload(typed) => control_client::reload(typed),
         Command::Status(typed) => control_client::status(typed),
+        Command::Top(typed) => top::show_load(&typed),
         Command::Clients(typed) => clients::show(typed),
         Command::Evict(typed) => clients::evict(typed),
         Command::Log(typed) => control_client::log(typed),

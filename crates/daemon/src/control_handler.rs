@@ -1,7 +1,7 @@
 //! Performs the requests that arrive at the control socket.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use anyhow::Result;
@@ -17,6 +17,7 @@ use crate::diagnostics::diagnostic_json;
 use crate::explanation::explanation_json;
 use crate::grant_admin;
 use crate::grant_service::GrantService;
+use crate::load::{Load, load_json};
 use crate::logging::Logging;
 use crate::offered::offered_json;
 use crate::tls::Tls;
@@ -38,6 +39,8 @@ pub(crate) struct ServerControl<N> {
     pub(crate) portmap: &'static str,
     /// RPC-with-TLS, if clients may ask for that.
     pub(crate) tls: Option<Arc<Tls>>,
+    /// How loaded it is.
+    pub(crate) load: Arc<Mutex<Load>>,
     /// When it began.
     pub(crate) begun: Instant,
 }
@@ -60,6 +63,7 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
         match request {
             Request::Reload => Ok(self.reload()),
             Request::Status => Ok(self.status(&plan)),
+            Request::Load => Ok(self.load(&plan)),
             Request::LogLevel { level: None } => Ok(self.logging.level().into()),
             Request::LogLevel { level: Some(level) } => self.set_level(level),
             Request::Explain { .. } => explanation_json(&plan, request),
@@ -92,6 +96,15 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
         let findings: Vec<Value> = found.iter().map(diagnostic_json).collect();
         let exports = self.exports.current().exports().len();
         json!({ "ok": ok, "exports": exports, "findings": findings })
+    }
+
+    fn load(&self, plan: &Plan) -> Value {
+        let grace = self.memory.engine.grace_left(self.memory.clock.now());
+        let mut load = load_json(&self.load, plan);
+        load["version"] = env!("CARGO_PKG_VERSION").into();
+        load["uptime_seconds"] = self.begun.elapsed().as_secs().into();
+        load["grace_left_seconds"] = grace.as_secs().into();
+        load
     }
 
     fn status(&self, plan: &Plan) -> Value {

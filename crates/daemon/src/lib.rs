@@ -18,6 +18,7 @@ mod grant_service;
 mod host_queue;
 mod lease_break_watcher;
 mod limits;
+mod load;
 mod local_locks;
 pub mod logging;
 mod metrics;

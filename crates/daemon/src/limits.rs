@@ -74,5 +74,13 @@ pub(crate) const HOST_THREADS_MAX: usize = 64;
 /// where nobody answers, as often as there are clients.
 pub(crate) const THREADS_PER_HOST_MAX: usize = 8;
 
+/// Samples after which the disks and the network interfaces are looked for again, as new ones may
+/// have come: a minute.
+pub(crate) const DEVICES_REREAD: u32 = 60;
+
+/// Most clients, and most exports, whose load is shown: the answer has 60 KB, and more than that do
+/// not fit on a screen.
+pub(crate) const LOAD_CLIENTS_SHOWN: usize = 200;
+
 /// Least memory for replies: a session at its smallest, 4 slots of 8 KiB, takes half of it.
 pub const REPLY_CACHE_BYTES_MIN: usize = 64 * 1024;

@@ -21,6 +21,7 @@ use signal_hook::iterator::Signals;
 use crate::configuration::{Configuration, Reload, log};
 use crate::control_handler::ServerControl;
 use crate::grant_service::GrantService;
+use crate::load::{LoadService, LoadSources};
 use crate::logging::Logging;
 use crate::nlm_replies;
 use crate::options::Options;
@@ -31,7 +32,7 @@ use crate::statd::Statd;
 use crate::state_folder::{StateFolder, control_socket};
 use crate::state_service::{StateOptions, StateService};
 use crate::tls::Tls;
-use crate::{metrics, sockets, systemd};
+use crate::{load, metrics, sockets, systemd};
 
 /// The way in which a run of the server ended.
 #[derive(Debug)]
@@ -106,6 +107,7 @@ struct Running {
     reload: Arc<Reload>,
     exports: Arc<Exports>,
     state_service: StateService,
+    load: LoadService,
     grants: Arc<GrantService>,
     tls: Option<Arc<Tls>>,
 }
@@ -146,7 +148,16 @@ impl Running {
         let settings = Settings { tls: tls.as_deref().map(Tls::acceptor), ..settings(options) };
         let server = Server::start_with(programs, settings, listeners)?;
         state_service.begin(server.dialer(), server.addresses())?;
+        let load = LoadService::start(LoadSources {
+            stats: Box::new(server.stats_source()),
+            peers: Box::new(server.peers_source()),
+            settings: server.settings().clone(),
+            memory: state_service.memory(),
+            metrics: metrics.clone(),
+            tally: tally.clone(),
+        })?;
         let page = metrics.zip(options.metrics).map(|(metrics, address)| {
+            let load = load.load();
             let (numbers, exports) = (server.stats_source(), Arc::clone(&exports));
             let (memory, store) = (state_service.memory(), state_service.store());
             let grants = grants.grants();
@@ -157,6 +168,7 @@ impl Running {
                 metrics::append_store(&mut text, &store);
                 metrics::append_grants(&mut text, &grants.counts());
                 tally.iter().for_each(|tally| metrics::append_operations(&mut text, tally));
+                load::append(&mut text, &load);
                 text
             };
             let started = MetricsPage::start(address, render);
@@ -181,6 +193,7 @@ impl Running {
             reload,
             exports,
             state_service,
+            load,
             grants,
             tls,
         })
@@ -218,6 +231,7 @@ impl Running {
             addresses: self.server.addresses().to_vec(),
             portmap: self.portmap.name(),
             tls: self.tls.clone(),
+            load: self.load.load(),
             begun: Instant::now(),
         };
         let failed = || format!("cannot open the control socket {}", path.display());

@@ -203,7 +203,7 @@ impl StateService {
 }
 
 /// Does `work` each second, until the sender is dropped.
-fn each_second(
+pub(crate) fn each_second(
     name: &str,
     mut work: impl FnMut() + Send + 'static,
 ) -> io::Result<(Sender<()>, JoinHandle<()>)> {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use comity_credential::ChannelKind;
 use comity_rpc::network_of;
 
+use crate::counters::{Counter, PeerStats};
 use crate::limits::RESERVED_FOR_LISTED;
 use crate::memory_budget::{Account, MemoryBudget};
 
@@ -31,6 +32,15 @@ struct Counts {
 struct Peer {
     connections: usize,
     account: Arc<Account>,
+    counters: Arc<PeerCounters>,
+}
+
+/// Counters of all connections of one address, since the first of those that are open.
+#[derive(Debug, Default)]
+pub(crate) struct PeerCounters {
+    pub(crate) records: Counter,
+    pub(crate) received_bytes: Counter,
+    pub(crate) sent_bytes: Counter,
 }
 
 /// The admission of a connection. Dropping it frees the place.
@@ -41,6 +51,8 @@ pub(crate) struct Permit {
     channel: ChannelKind,
     /// The memory held for that address.
     pub(crate) account: Arc<Account>,
+    /// The counters of that address.
+    pub(crate) counters: Arc<PeerCounters>,
 }
 
 /// Why a connection is not let in.
@@ -76,18 +88,17 @@ impl Admission {
             return Err(AdmissionError::Unlisted(unlisted_max));
         }
         let peer = counts.by_address.entry(address);
-        let peer = peer
-            .or_insert_with(|| Peer { connections: 0, account: Arc::new(self.budget.account()) });
+        let peer = peer.or_insert_with(|| Peer::new(&self.budget));
         if peer.connections >= self.per_address_max {
             return Err(AdmissionError::Address(self.per_address_max));
         }
         peer.connections += 1;
-        let account = Arc::clone(&peer.account);
+        let (account, counters) = (Arc::clone(&peer.account), Arc::clone(&peer.counters));
         counts.total += 1;
         counts.unlisted += usize::from(!listed);
         let channel = ChannelKind::Plain;
         *counts.of(channel) += 1;
-        Ok(Permit { admission: Arc::clone(self), address, listed, channel, account })
+        Ok(Permit { admission: Arc::clone(self), address, listed, channel, account, counters })
     }
 
     /// Connections that are open.
@@ -100,8 +111,31 @@ impl Admission {
         self.counts().by_channel
     }
 
+    /// The counters of each address that has a connection.
+    pub(crate) fn peers(&self) -> Vec<PeerStats> {
+        let counts = self.counts();
+        counts.by_address.iter().map(|(address, peer)| peer.stats(*address)).collect()
+    }
+
     fn counts(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Peer {
+    fn new(budget: &Arc<MemoryBudget>) -> Self {
+        let (account, counters) = (Arc::new(budget.account()), Arc::default());
+        Self { connections: 0, account, counters }
+    }
+
+    fn stats(&self, address: IpAddr) -> PeerStats {
+        PeerStats {
+            address,
+            connections: self.connections as u64,
+            records: self.counters.records.get(),
+            received_bytes: self.counters.received_bytes.get(),
+            sent_bytes: self.counters.sent_bytes.get(),
+        }
     }
 }
 
@@ -189,6 +223,24 @@ mod tests {
         drop((strangers, seventh));
         let counts = admission.counts();
         assert_eq!((counts.total, counts.unlisted), (0, 0));
+    }
+
+    #[test]
+    fn counters_belong_to_an_address_and_end_with_its_last_connection() {
+        let admission = Arc::new(Admission::new(8, 8, Arc::new(MemoryBudget::new(0))));
+        let [a, b] = ["10.0.0.1", "10.0.0.2"].map(|a| a.parse().unwrap());
+        let places = [(); 2].map(|()| admission.admit(a, true).unwrap());
+        places.iter().for_each(|place| place.counters.records.add(3));
+        let _other = admission.admit(b, true).unwrap();
+        let mut peers = admission.peers();
+        peers.sort_by_key(|peer| peer.address);
+        let shown: Vec<_> =
+            peers.iter().map(|peer| (peer.address, peer.connections, peer.records)).collect();
+        assert_eq!(shown, [(a, 2, 6), (b, 1, 0)]);
+        drop(places);
+        assert_eq!(admission.peers().len(), 1);
+        let again = admission.admit(a, true).unwrap();
+        assert_eq!(again.counters.records.get(), 0);
     }
 
     #[test]

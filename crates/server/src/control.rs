@@ -33,6 +33,8 @@ pub enum Request {
     Reload,
     /// Asks for the server's state and counters.
     Status,
+    /// Asks how loaded the server is.
+    Load,
     /// Sets the log level, or asks for it.
     LogLevel {
         /// As on the command line.

@@ -1,5 +1,7 @@
-use comity_credential::ChannelKind;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use comity_credential::ChannelKind;
 
 /// The reasons for which connections end, as they are counted; `CloseReason` gives each its place.
 pub(crate) const CLOSE_REASONS: [&str; 16] = [
@@ -113,6 +115,21 @@ pub struct ServerStats {
     /// Threads that serve now, waiting ones among them.
     pub threads: u64,
     pub(crate) ended: [u64; REASONS],
+}
+
+/// Counters of one address with connections, since the first of those that are open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerStats {
+    /// The address (IPv6: its /64).
+    pub address: IpAddr,
+    /// Connections open now.
+    pub connections: u64,
+    /// Records received.
+    pub records: u64,
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// Bytes sent or left to be sent.
+    pub sent_bytes: u64,
 }
 
 impl ServerStats {

@@ -49,7 +49,7 @@ mod worker;
 
 pub use activation::inherited_listeners;
 pub use blocking::{blocking, blocking_hook, blocking_on_peers};
-pub use counters::{Counter, ServerStats};
+pub use counters::{Counter, PeerStats, ServerStats};
 pub use datagrams::Datagrams;
 pub use listen::{ListenError, listen};
 pub use log_rate_limit::LogRateLimit;

@@ -9,7 +9,7 @@ use comity_rpc::Backchannel;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::acceptor::{accept_loop, add_connection};
-use crate::counters::ServerStats;
+use crate::counters::{PeerStats, ServerStats};
 use crate::event_loop::EventLoop;
 use crate::event_loop::{EventLoopHandle, Message};
 use crate::limits::{DESCRIPTORS_PER_CONNECTION, DESCRIPTORS_WANTED, DIAL_SECONDS};
@@ -96,6 +96,18 @@ impl<S: Service> Server<S> {
     pub fn stats_source(&self) -> impl Fn() -> ServerStats + Send + Sync + use<S> {
         let shared = Arc::clone(&self.shared);
         move || shared.stats()
+    }
+
+    /// A way to ask for the counters of each address from elsewhere, valid as long as the server runs.
+    pub fn peers_source(&self) -> impl Fn() -> Vec<PeerStats> + Send + Sync + use<S> {
+        let shared = Arc::clone(&self.shared);
+        move || shared.admission.peers()
+    }
+
+    /// The settings in force: the bounds that the system lowered are the lower ones.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.shared.settings
     }
 
     /// A way to call peers that gave an address to be called at, valid as long as the server runs:

@@ -125,7 +125,9 @@ pub use offloads::{CopyUnderWay, OffloadStatus};
 pub use opens::{Before, Claim, Open, Opened, OwnerAnswer, OwnerTurn, Turn};
 pub use record::{Identity, JournalPosition, Record, RecordedClient};
 pub use recovery::Recovered;
-pub use report::{Awaited, Census, ClientSummary, HeldState, StateDetails, Totals, Waiting};
+pub use report::{
+    Awaited, Census, ClientSummary, HeldState, Occupied, StateDetails, Totals, Waiting,
+};
 pub use session::Session;
 pub use sessions::{CreateSession, Sequenced, Ticket};
 pub use stateid::{Special, Stateid};

@@ -5,10 +5,12 @@ mod connection_limit;
 mod histogram;
 mod http;
 mod layer;
+mod procedures;
 mod recorder;
 mod text;
 
 pub use http::{MetricsPage, PageError};
 pub use layer::Measured;
+pub use procedures::ProcedureStats;
 pub use recorder::{Metrics, forget_time};
-pub use text::{append_counters, append_numbers};
+pub use text::{append_counters, append_numbers, append_ratios};

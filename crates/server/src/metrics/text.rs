@@ -36,6 +36,25 @@ pub fn append_counters<'a>(
     samples: impl Iterator<Item = (&'a [(&'a str, String)], u64)>,
 ) {
     head(text, name, "counter", help);
+    labelled(text, name, samples);
+}
+
+/// Appends a family of ratios, each with its labels.
+pub fn append_ratios<'a>(
+    text: &mut String,
+    name: &str,
+    help: &str,
+    samples: impl Iterator<Item = (&'a [(&'a str, String)], f64)>,
+) {
+    head(text, name, "gauge", help);
+    labelled(text, name, samples);
+}
+
+fn labelled<'a>(
+    text: &mut String,
+    name: &str,
+    samples: impl Iterator<Item = (&'a [(&'a str, String)], impl std::fmt::Display)>,
+) {
     for (labels, value) in samples {
         let spelled = |(label, value): &(&str, String)| format!("{label}=\"{}\"", escaped(value));
         let labels = labels.iter().map(spelled).collect::<Vec<_>>().join(",");

@@ -5,5 +5,5 @@ mod stats;
 mod totals;
 
 pub use held::{Awaited, ClientSummary, HeldState, StateDetails, Waiting};
-pub use stats::Census;
+pub use stats::{Census, Occupied};
 pub use totals::Totals;

@@ -31,7 +31,32 @@ pub struct Census {
     pub held_bytes: usize,
 }
 
+/// How much of the bounded memory and tables of the engine is in use, each with its bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Occupied {
+    /// Clients, confirmed or not.
+    pub clients: (usize, usize),
+    /// Delegations of all clients.
+    pub delegations: (usize, usize),
+    /// Bytes that kept replies may take.
+    pub reply_cache_bytes: (usize, usize),
+    /// Bytes that are counted for the state of all clients.
+    pub held_bytes: (usize, usize),
+}
+
 impl Engine {
+    /// Returns how much of each bound is in use. Unlike [`Engine::census`], it locks no client.
+    #[must_use]
+    pub fn occupied(&self) -> Occupied {
+        let limits = &self.settings.limits;
+        Occupied {
+            clients: (self.clients.len(), limits.clients),
+            delegations: (self.files.delegations.load(Ordering::Acquire), limits.delegations),
+            reply_cache_bytes: (self.reply_cache.reserved_bytes(), limits.reply_cache_bytes),
+            held_bytes: (self.held.reserved_bytes(), limits.held_bytes),
+        }
+    }
+
     /// Counts all objects. It locks each client and each file for a moment.
     #[must_use]
     pub fn census(&self) -> Census {

@@ -1,0 +1,8 @@
+//! The load of this server: a sample each second, and what is told of it.
+
+mod host_files;
+mod report;
+mod sampler;
+
+pub(crate) use report::{append, load_json};
+pub(crate) use sampler::{Load, LoadService, LoadSources};

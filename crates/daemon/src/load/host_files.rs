@@ -1,0 +1,88 @@
+use std::fs;
+use std::path::Path;
+
+use comity_load::{HostSample, HostTexts};
+
+use crate::limits::DEVICES_REREAD;
+
+/// The files in which the kernel tells how busy the machine is.
+#[derive(Debug, Default)]
+pub(super) struct HostFiles {
+    disks: Vec<String>,
+    /// Network interfaces whose speed is known, in bytes a second.
+    lines: Vec<(String, u64)>,
+    samples: u32,
+}
+
+impl HostFiles {
+    /// Takes a sample. Files that cannot be read are left out.
+    pub(super) fn sample(&mut self) -> HostSample {
+        if self.samples.is_multiple_of(DEVICES_REREAD) {
+            self.disks = disks(Path::new("/sys/block"));
+            self.lines = lines(Path::new("/sys/class/net"));
+        }
+        self.samples = self.samples.wrapping_add(1);
+        let disks: Vec<&str> = self.disks.iter().map(String::as_str).collect();
+        let lines: Vec<_> =
+            self.lines.iter().map(|(name, speed)| (name.as_str(), *speed)).collect();
+        let read =
+            |name: &str| fs::read_to_string(Path::new("/proc").join(name)).unwrap_or_default();
+        HostSample::read(&HostTexts {
+            stat: &read("stat"),
+            own_stat: &read("self/stat"),
+            meminfo: &read("meminfo"),
+            pressure_processor: &read("pressure/cpu"),
+            pressure_memory: &read("pressure/memory"),
+            pressure_storage: &read("pressure/io"),
+            diskstats: &read("diskstats"),
+            disks: &disks,
+            network: &read("net/dev"),
+            lines: &lines,
+        })
+    }
+}
+
+/// Returns the names of whole disks. Loop devices and RAM disks lie on other disks, or on none.
+fn disks(folder: &Path) -> Vec<String> {
+    let is_real =
+        |name: &String| !["loop", "ram", "zram"].iter().any(|kind| name.starts_with(kind));
+    names(folder).filter(is_real).collect()
+}
+
+/// Returns the network interfaces that have a speed. The kernel tells it in millions of bits a
+/// second, and -1 or an error where there is none, as for loopback.
+fn lines(folder: &Path) -> Vec<(String, u64)> {
+    let speed = |name: &String| {
+        let text = fs::read_to_string(folder.join(name).join("speed")).ok()?;
+        let megabits: u64 = text.trim().parse().ok()?;
+        megabits.checked_mul(1_000_000 / 8).filter(|speed| *speed > 0)
+    };
+    names(folder).filter_map(|name| speed(&name).map(|speed| (name, speed))).collect()
+}
+
+fn names(folder: &Path) -> impl Iterator<Item = String> + use<> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loop_devices_are_no_disks_and_interfaces_need_a_speed() {
+        let folder = tempfile::tempdir().unwrap();
+        let make = |path: &str| fs::create_dir_all(folder.path().join(path)).unwrap();
+        ["block/sda", "block/loop0", "block/ram1", "net/eth0", "net/lo", "net/tun0"]
+            .into_iter()
+            .for_each(make);
+        let speed = |name: &str, text: &str| {
+            fs::write(folder.path().join("net").join(name).join("speed"), text).unwrap();
+        };
+        speed("eth0", "1000\n");
+        speed("tun0", "-1\n");
+        assert_eq!(disks(&folder.path().join("block")), ["sda"]);
+        assert_eq!(lines(&folder.path().join("net")), [("eth0".to_owned(), 125_000_000)]);
+        assert!(disks(&folder.path().join("none")).is_empty());
+    }
+}

@@ -1,0 +1,180 @@
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use comity_load::{LoadModel, Occupancy, OperationCounts, Operations, Resource, Shares, Usage};
+use comity_nfs4::{Memory, Tally};
+use comity_server::metrics::{Metrics, ProcedureStats};
+use comity_server::{PeerStats, ServerStats, Settings};
+
+use super::host_files::HostFiles;
+use crate::state_service::each_second;
+
+/// The sources of samples.
+pub(crate) struct LoadSources {
+    pub(crate) stats: Box<dyn Fn() -> ServerStats + Send + Sync>,
+    pub(crate) peers: Box<dyn Fn() -> Vec<PeerStats> + Send + Sync>,
+    /// The settings of the server, with its bounds.
+    pub(crate) settings: Settings,
+    pub(crate) memory: Memory,
+    /// Times of procedures and counts by export, if they are counted.
+    pub(crate) metrics: Option<Arc<Metrics>>,
+    /// Counts of the operations of NFSv4, if that version is spoken.
+    pub(crate) tally: Option<Arc<Tally>>,
+}
+
+/// A procedure, or an operation of NFSv4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct OperationName {
+    pub(crate) program: &'static str,
+    pub(crate) version: u32,
+    pub(crate) operation: &'static str,
+}
+
+/// The load so far.
+pub(crate) struct Load {
+    pub(crate) model: LoadModel,
+    pub(crate) clients: Shares<IpAddr>,
+    /// Connections of each client.
+    pub(crate) connections: HashMap<IpAddr, u64>,
+    pub(crate) exports: Shares<u32>,
+    pub(crate) operations: Operations<OperationName>,
+    /// Rates of recalls and the like.
+    pub(crate) events: Shares<&'static str>,
+    /// Time of the last sample, since the sampler started.
+    pub(crate) taken: Duration,
+    /// Whether times of procedures and counts by export are known.
+    pub(crate) is_measured: bool,
+}
+
+/// Takes a sample each second until it is dropped.
+pub(crate) struct LoadService {
+    load: Arc<Mutex<Load>>,
+    sampler: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl LoadService {
+    /// Starts to take samples.
+    ///
+    /// # Errors
+    /// If the system gives no thread.
+    pub(crate) fn start(sources: LoadSources) -> Result<Self> {
+        let load = Arc::new(Mutex::new(Load::new(sources.metrics.is_some())));
+        let (mut files, begun, shared) = (HostFiles::default(), Instant::now(), Arc::clone(&load));
+        let mut take = move || {
+            let host = files.sample();
+            lock(&shared).add(begun.elapsed(), host, &sources);
+        };
+        take();
+        Ok(Self { load, sampler: Some(each_second("load", take)?) })
+    }
+
+    /// Returns a handle by which the load can be read.
+    pub(crate) fn load(&self) -> Arc<Mutex<Load>> {
+        Arc::clone(&self.load)
+    }
+}
+
+impl Drop for LoadService {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.sampler.take() {
+            drop(stop);
+            // A panic of the thread is in the log.
+            drop(thread.join());
+        }
+    }
+}
+
+/// Locks the load; a panic of another thread does not hide it.
+pub(super) fn lock(load: &Mutex<Load>) -> MutexGuard<'_, Load> {
+    load.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Load {
+    fn new(is_measured: bool) -> Self {
+        Self {
+            model: LoadModel::default(),
+            clients: Shares::default(),
+            connections: HashMap::new(),
+            exports: Shares::default(),
+            operations: Operations::new(ProcedureStats::bound_nanoseconds),
+            events: Shares::default(),
+            taken: Duration::ZERO,
+            is_measured,
+        }
+    }
+
+    fn add(&mut self, at: Duration, host: comity_load::HostSample, sources: &LoadSources) {
+        let stats = (sources.stats)();
+        self.taken = at;
+        self.model.add(at, host, &occupancy(&stats, sources));
+        let peers = (sources.peers)();
+        self.connections = peers.iter().map(|peer| (peer.address, peer.connections)).collect();
+        self.clients.add(at, peers.iter().map(usage));
+        self.events.add(at, events(&stats, &sources.memory).into_iter());
+        self.operations.add(at, operations(sources).into_iter());
+        let by_export = sources.metrics.as_ref().map(|metrics| metrics.calls_by_export());
+        let calls = |(export, calls)| (export, Usage { calls, ..Usage::default() });
+        self.exports.add(at, by_export.into_iter().flatten().map(calls));
+    }
+}
+
+fn usage(peer: &PeerStats) -> (IpAddr, Usage) {
+    let PeerStats { address, records, received_bytes, sent_bytes, .. } = *peer;
+    (address, Usage { calls: records, received_bytes, sent_bytes })
+}
+
+fn occupancy(stats: &ServerStats, sources: &LoadSources) -> Vec<Occupancy> {
+    let (settings, state) = (&sources.settings, sources.memory.engine.occupied());
+    let of = |resource, used: usize, bound: usize| Occupancy {
+        resource,
+        used: used as u64,
+        bound: bound as u64,
+    };
+    let [connections, buffered_bytes, threads] =
+        [stats.connections, stats.buffered_bytes, stats.threads].map(|count| count as usize);
+    vec![
+        of(Resource::Connections, connections, settings.connections_max),
+        of(Resource::Buffers, buffered_bytes, settings.buffered_bytes_max),
+        of(Resource::Threads, threads, settings.threads_max),
+        of(Resource::Clients, state.clients.0, state.clients.1),
+        of(Resource::Delegations, state.delegations.0, state.delegations.1),
+        of(Resource::ReplyCache, state.reply_cache_bytes.0, state.reply_cache_bytes.1),
+        of(Resource::ClientState, state.held_bytes.0, state.held_bytes.1),
+    ]
+}
+
+fn events(stats: &ServerStats, memory: &Memory) -> [(&'static str, Usage); 7] {
+    let totals = memory.engine.totals();
+    [
+        ("connections accepted", stats.accepted),
+        ("connections refused", stats.refused),
+        ("calls repeated", stats.replayed),
+        ("recalls sent", totals.recalls_sent),
+        ("recalls unanswered", totals.recalls_overdue),
+        ("delegations revoked", totals.delegations_revoked),
+        ("waits for locks", totals.lock_waits),
+    ]
+    .map(|(event, calls)| (event, Usage { calls, ..Usage::default() }))
+}
+
+fn operations(sources: &LoadSources) -> Vec<(OperationName, OperationCounts)> {
+    let procedures = sources.metrics.as_ref().map(|metrics| metrics.procedures());
+    let procedures = procedures.into_iter().flatten().map(|stats| {
+        let ProcedureStats { program, version, procedure: operation, calls, .. } = stats;
+        let name = OperationName { program, version, operation };
+        let (failed, latencies) = (stats.failed, stats.latencies);
+        (name, OperationCounts { done: calls, failed, latencies })
+    });
+    let counted = sources.tally.as_ref().map(|tally| tally.counted());
+    let four = counted.into_iter().flatten().map(|counted| {
+        let name = OperationName { program: "nfs", version: 4, operation: counted.operation };
+        let (done, failed) = (counted.ok + counted.failed, counted.failed);
+        (name, OperationCounts { done, failed, latencies: Vec::new() })
+    });
+    procedures.chain(four).collect()
+}

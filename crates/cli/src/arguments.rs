@@ -14,6 +14,7 @@ use comity_state::Limits;
 use comity_daemon::{REPLY_CACHE_BYTES_MIN, Spoken, logging};
 
 use crate::common_arguments::{Json, State};
+use crate::top_arguments::TopArguments;
 use crate::{cache_arguments, key_arguments};
 
 /// Serve folders to NFS clients.
@@ -83,7 +84,7 @@ pub(crate) enum Command {
     ///
     /// Times of operations, operations of NFSv3 and calls by export are known if the server runs
     /// with --metrics.
-    Top(Top),
+    Top(TopArguments),
     /// Show the clients of a running server and their opens, locks and delegations
     ///
     /// Prints one line for each NFSv4 client and for each NFSv3 host that holds locks: its age, the
@@ -447,25 +448,6 @@ pub(crate) struct Explain {
 pub(crate) struct Running {
     #[command(flatten)]
     pub(crate) state: State,
-    #[command(flatten)]
-    pub(crate) json: Json,
-}
-
-/// See [`Command::Top`].
-#[derive(Debug, Args)]
-pub(crate) struct Top {
-    /// Print once and exit, instead of a live screen
-    #[arg(long)]
-    pub(crate) once: bool,
-
-    /// Seconds between two looks
-    #[arg(short, long, value_name = "SECONDS", default_value_t = 1,
-          value_parser = clap::value_parser!(u16).range(1..=3600))]
-    pub(crate) delay: u16,
-
-    #[command(flatten)]
-    pub(crate) state: State,
-
     #[command(flatten)]
     pub(crate) json: Json,
 }

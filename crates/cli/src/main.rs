@@ -35,6 +35,7 @@ mod serve;
 mod settings;
 mod stdout;
 mod top;
+mod top_arguments;
 mod unmount;
 
 use std::process::ExitCode;

@@ -16,9 +16,9 @@ use comity_server::control::Request;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
 
-use crate::arguments::Top;
 use crate::control_client::ask;
 use crate::stdout::{say, show};
+use crate::top_arguments::TopArguments;
 
 use input::Input;
 use readout::Readout;
@@ -33,7 +33,7 @@ const SAMPLE: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// If no server can be asked, or there is no terminal to show it on.
-pub(crate) fn show_load(typed: &Top) -> Result<ExitCode> {
+pub(crate) fn show_load(typed: &TopArguments) -> Result<ExitCode> {
     match (typed.once || typed.json.json, std::io::stdout().is_terminal()) {
         (true, _) => once(typed)?,
         (false, true) => ratatui::run(|terminal| live(typed, terminal))?,
@@ -43,7 +43,7 @@ pub(crate) fn show_load(typed: &Top) -> Result<ExitCode> {
 }
 
 /// A server that has just started has no rates yet; it has some after two samples.
-fn once(typed: &Top) -> Result<()> {
+fn once(typed: &TopArguments) -> Result<()> {
     let mut answer = read(typed)?;
     if answer["resources"].as_array().is_none_or(Vec::is_empty) {
         thread::sleep(SAMPLE + SAMPLE / 4);
@@ -60,7 +60,7 @@ fn once(typed: &Top) -> Result<()> {
     Ok(())
 }
 
-fn live(typed: &Top, terminal: &mut DefaultTerminal) -> Result<()> {
+fn live(typed: &TopArguments, terminal: &mut DefaultTerminal) -> Result<()> {
     let delay = Duration::from_secs(typed.delay.into());
     let mut input = Input::default();
     let mut readout = Readout::parse(read(typed)?)?;
@@ -82,7 +82,7 @@ fn live(typed: &Top, terminal: &mut DefaultTerminal) -> Result<()> {
     Ok(())
 }
 
-fn read(typed: &Top) -> Result<serde_json::Value> {
+fn read(typed: &TopArguments) -> Result<serde_json::Value> {
     let mut answer = ask(typed.state.clone(), &Request::Load)?;
     let waits = ask(typed.state.clone(), &Request::Waits { client: None })?;
     answer["waits"] = waits["waits"].clone();

@@ -1,4 +1,4 @@
-//! How loaded a server is: `comity top`, and its part of the metrics page.
+//! The load of a server: `comity top`, and its part of the metrics page.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;

@@ -39,7 +39,7 @@ pub(crate) struct ServerControl<N> {
     pub(crate) portmap: &'static str,
     /// RPC-with-TLS, if clients may ask for that.
     pub(crate) tls: Option<Arc<Tls>>,
-    /// How loaded it is.
+    /// The load, as it is sampled each second.
     pub(crate) load: Arc<Mutex<Load>>,
     /// When it began.
     pub(crate) begun: Instant,

@@ -22,6 +22,7 @@ mod load;
 mod local_locks;
 pub mod logging;
 mod metrics;
+mod metrics_page;
 mod nlm_replies;
 mod offered;
 mod options;

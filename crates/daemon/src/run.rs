@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use comity_backend::LeaseWatch;
 use comity_export::{Diagnostic, Exports, HandleKey, Plan, ServerSettings};
-use comity_nfs4::Memory;
+use comity_nfs4::{Memory, Tally};
 use comity_server::control::ControlSocket;
 use comity_server::metrics::{Metrics, MetricsPage};
 use comity_server::{LogRateLimit, Patience, Server, Settings, blocking_hook};
@@ -23,6 +23,7 @@ use crate::control_handler::ServerControl;
 use crate::grant_service::GrantService;
 use crate::load::{LoadService, LoadSources};
 use crate::logging::Logging;
+use crate::metrics_page::PageSources;
 use crate::nlm_replies;
 use crate::options::Options;
 use crate::portmap::PortmapService;
@@ -32,7 +33,7 @@ use crate::statd::Statd;
 use crate::state_folder::{StateFolder, control_socket};
 use crate::state_service::{StateOptions, StateService};
 use crate::tls::Tls;
-use crate::{load, metrics, sockets, systemd};
+use crate::{sockets, systemd};
 
 /// The way in which a run of the server ended.
 #[derive(Debug)]
@@ -148,32 +149,19 @@ impl Running {
         let settings = Settings { tls: tls.as_deref().map(Tls::acceptor), ..settings(options) };
         let server = Server::start_with(programs, settings, listeners)?;
         state_service.begin(server.dialer(), server.addresses())?;
-        let load = LoadService::start(LoadSources {
-            stats: Box::new(server.stats_source()),
-            peers: Box::new(server.peers_source()),
-            settings: server.settings().clone(),
-            memory: state_service.memory(),
-            metrics: metrics.clone(),
-            tally: tally.clone(),
-        })?;
+        let counted = (metrics.clone(), tally.clone());
+        let load = start_load(&server, state_service.memory(), counted)?;
         let page = metrics.zip(options.metrics).map(|(metrics, address)| {
-            let load = load.load();
-            let (numbers, exports) = (server.stats_source(), Arc::clone(&exports));
-            let (memory, store) = (state_service.memory(), state_service.store());
-            let grants = grants.grants();
-            let render = move || {
-                let mut text = metrics.render(&numbers(), &|id| path_of(&exports, id));
-                metrics::append(&mut text, &exports);
-                metrics::append_state(&mut text, &memory);
-                metrics::append_store(&mut text, &store);
-                metrics::append_grants(&mut text, &grants.counts());
-                tally.iter().for_each(|tally| metrics::append_operations(&mut text, tally));
-                load::append(&mut text, &load);
-                text
+            let sources = PageSources {
+                metrics,
+                exports: Arc::clone(&exports),
+                memory: state_service.memory(),
+                store: state_service.store(),
+                grants: grants.grants(),
+                tally,
+                load: load.load(),
             };
-            let started = MetricsPage::start(address, render);
-            // The shell's advice is about the port of NFS.
-            started.map_err(|error| anyhow!("{}", error.to_string().replace("--port", "--metrics")))
+            sources.serve(address, server.stats_source())
         });
         let portmap = PortmapService::open(options.portmap, server.addresses(), &exports)?;
         // Hosts that cannot ask for the port of the status monitor do not find it, so it is not
@@ -272,6 +260,22 @@ impl Running {
     }
 }
 
+/// Starts to sample how loaded the server is; metrics and tally are there if calls are counted.
+fn start_load(
+    server: &Server<Programs>,
+    memory: Memory,
+    (metrics, tally): (Option<Arc<Metrics>>, Option<Arc<Tally>>),
+) -> Result<LoadService> {
+    LoadService::start(LoadSources {
+        stats: Box::new(server.stats_source()),
+        peers: Box::new(server.peers_source()),
+        settings: server.settings().clone(),
+        memory,
+        metrics,
+        tally,
+    })
+}
+
 fn settings(options: &Options) -> Settings {
     let usual = Settings::default();
     let event_loops = options.threads.unwrap_or(usual.event_loops);
@@ -282,12 +286,6 @@ fn settings(options: &Options) -> Settings {
         patience,
         ..usual
     }
-}
-
-fn path_of(exports: &Exports, id: u32) -> Option<String> {
-    let plan = exports.current();
-    let found = plan.exports().iter().find(|export| export.id().0 == id)?;
-    Some(found.path().display().to_string())
 }
 
 /// Another in every life of the server, by chance.

@@ -6,7 +6,7 @@ mod processors;
 
 use std::time::Duration;
 
-use self::devices::{Disks, Lines};
+use self::devices::{Disks, Interfaces};
 use self::pressure::Pressure;
 use self::processors::Processors;
 use crate::ratio::Ratio;
@@ -42,15 +42,15 @@ pub struct HostTexts<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostSample {
     processors: Option<Processors>,
-    memory: Option<Memory>,
+    memory: Option<HostMemory>,
     pressure: Pressure,
     disks: Disks,
-    lines: Lines,
+    lines: Interfaces,
 }
 
-/// Memory in KiB.
+/// HostMemory in KiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Memory {
+struct HostMemory {
     total: u64,
     available: u64,
 }
@@ -61,14 +61,14 @@ impl HostSample {
     pub fn read(texts: &HostTexts<'_>) -> Self {
         Self {
             processors: Processors::read(texts.stat, texts.own_stat),
-            memory: Memory::read(texts.meminfo),
+            memory: HostMemory::read(texts.meminfo),
             pressure: Pressure::read([
                 texts.pressure_processor,
                 texts.pressure_memory,
                 texts.pressure_storage,
             ]),
             disks: Disks::read(texts.diskstats, texts.disks),
-            lines: Lines::read(texts.network, texts.lines),
+            lines: Interfaces::read(texts.network, texts.lines),
         }
     }
 
@@ -86,7 +86,7 @@ impl HostSample {
     }
 }
 
-impl Memory {
+impl HostMemory {
     fn read(meminfo: &str) -> Option<Self> {
         let field = |name: &str| {
             let rest = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
@@ -108,8 +108,8 @@ mod tests {
     #[test]
     fn memory_in_use_is_what_is_not_available() {
         let meminfo = "MemTotal:       1000 kB\nMemFree: 10 kB\nMemAvailable:    250 kB\n";
-        assert_eq!(Memory::read(meminfo).unwrap().used(), Ratio::of(0.75, 1.0));
-        assert_eq!(Memory::read("MemTotal: 1000 kB\n"), None);
+        assert_eq!(HostMemory::read(meminfo).unwrap().used(), Ratio::of(0.75, 1.0));
+        assert_eq!(HostMemory::read("MemTotal: 1000 kB\n"), None);
     }
 
     proptest! {

@@ -29,4 +29,4 @@ pub use model::{LoadModel, Occupancy};
 pub use operations::{OperationCounts, OperationLoad, Operations};
 pub use ratio::Ratio;
 pub use resource::Resource;
-pub use shares::{Rates, Share, Shares, Usage};
+pub use shares::{Rates, Shares, Usage, UserShare};

@@ -7,7 +7,7 @@ use crate::host::HostSample;
 use crate::ratio::Ratio;
 use crate::resource::Resource;
 
-/// How much of a bounded resource of the server is in use.
+/// The part in use of a bounded resource of the server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occupancy {
     /// The resource.

@@ -37,11 +37,11 @@ pub struct Operations<K> {
     /// Returns the upper bound in nanoseconds of a place in the latencies; `None` for the last.
     bound: fn(usize) -> Option<u64>,
     read: Option<Duration>,
-    operations: BTreeMap<K, Operation>,
+    operations: BTreeMap<K, OperationTrend>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Operation {
+struct OperationTrend {
     counts: OperationCounts,
     now: f64,
     minute: f64,
@@ -79,7 +79,7 @@ impl<K: Ord + Clone> Operations<K> {
         loads
     }
 
-    fn load(&self, key: &K, operation: &Operation) -> OperationLoad<K> {
+    fn load(&self, key: &K, operation: &OperationTrend) -> OperationLoad<K> {
         let within = |part| within(&operation.latencies, part, self.bound);
         OperationLoad {
             key: key.clone(),
@@ -92,7 +92,7 @@ impl<K: Ord + Clone> Operations<K> {
     }
 }
 
-impl Operation {
+impl OperationTrend {
     fn add(&mut self, counts: OperationCounts, elapsed: Duration) {
         let before = std::mem::replace(&mut self.counts, counts);
         let rate =

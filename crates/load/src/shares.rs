@@ -28,7 +28,7 @@ pub struct Rates {
 
 /// The part of one user in the work of a server.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Share<K> {
+pub struct UserShare<K> {
     /// The user: a client or an export.
     pub key: K,
     /// Between the last two samples.
@@ -41,11 +41,11 @@ pub struct Share<K> {
 #[derive(Debug)]
 pub struct Shares<K> {
     read: Option<Duration>,
-    users: BTreeMap<K, User>,
+    users: BTreeMap<K, UserTrend>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct User {
+struct UserTrend {
     usage: Usage,
     now: Rates,
     minute: Rates,
@@ -67,8 +67,8 @@ impl<K: Ord + Clone> Shares<K> {
         for (key, usage) in usages.take(SHARES_MAX) {
             let user = match (before.get(&key), elapsed) {
                 (Some(user), Some(elapsed)) => user.after(usage, elapsed),
-                (None, Some(elapsed)) => User::new(Usage::default()).after(usage, elapsed),
-                (_, None) => User::new(usage),
+                (None, Some(elapsed)) => UserTrend::new(Usage::default()).after(usage, elapsed),
+                (_, None) => UserTrend::new(usage),
             };
             self.users.insert(key, user);
         }
@@ -76,8 +76,8 @@ impl<K: Ord + Clone> Shares<K> {
 
     /// Returns up to `count` users, those with most calls over the last minute first.
     #[must_use]
-    pub fn busiest(&self, count: usize) -> Vec<Share<K>> {
-        let share = |(key, user): (&K, &User)| Share {
+    pub fn busiest(&self, count: usize) -> Vec<UserShare<K>> {
+        let share = |(key, user): (&K, &UserTrend)| UserShare {
             key: key.clone(),
             now: user.now,
             minute: user.minute,
@@ -99,7 +99,7 @@ impl<K: Ord + Clone> Shares<K> {
     }
 }
 
-impl User {
+impl UserTrend {
     fn new(usage: Usage) -> Self {
         Self { usage, now: Rates::default(), minute: Rates::default() }
     }

@@ -98,7 +98,8 @@ impl<S: Service> Server<S> {
         move || shared.stats()
     }
 
-    /// A way to ask for the counters of each address from elsewhere, valid as long as the server runs.
+    /// A way to ask for the counters of each address from elsewhere, valid as long as the server
+    /// runs.
     pub fn peers_source(&self) -> impl Fn() -> Vec<PeerStats> + Send + Sync + use<S> {
         let shared = Arc::clone(&self.shared);
         move || shared.admission.peers()

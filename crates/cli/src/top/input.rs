@@ -2,7 +2,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::tables::Tab;
 
-/// What the user has chosen by keys.
+/// The choices of the user, made by keys.
 #[derive(Debug, Default)]
 pub(super) struct Input {
     pub(super) tab: Tab,

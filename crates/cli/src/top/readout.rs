@@ -5,7 +5,6 @@ use serde_json::Value;
 /// The load of a server, as it answers [`comity_server::control::Request::Load`].
 #[derive(Debug, Deserialize)]
 pub(super) struct Readout {
-    pub(super) version: String,
     pub(super) uptime_seconds: u64,
     pub(super) grace_left_seconds: u64,
     pub(super) verdict: String,

@@ -19,11 +19,11 @@ pub(super) struct Rows {
     pub(super) heads: &'static [&'static str],
     /// Columns of the terminal; the first column of the table takes the rest.
     pub(super) widths: &'static [u16],
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<TableRow>,
 }
 
 /// A row: its texts, and the numbers of the columns behind the first.
-pub(super) struct Row {
+pub(super) struct TableRow {
     pub(super) cells: Vec<String>,
     pub(super) numbers: Vec<f64>,
 }
@@ -61,16 +61,17 @@ impl Tab {
     pub(super) fn rows(self, readout: &Readout, filter: &str, sorted_by: usize) -> Rows {
         let mut table = self.all_rows(readout);
         let filter = filter.to_lowercase();
-        let has = |row: &Row| row.cells.iter().any(|cell| cell.to_lowercase().contains(&filter));
+        let has =
+            |row: &TableRow| row.cells.iter().any(|cell| cell.to_lowercase().contains(&filter));
         table.rows.retain(has);
         let column = sorted_by % (table.heads.len() - 1);
-        let number = |row: &Row| row.numbers.get(column).copied().unwrap_or_default();
+        let number = |row: &TableRow| row.numbers.get(column).copied().unwrap_or_default();
         table.rows.sort_by(|one, other| number(other).total_cmp(&number(one)));
         table
     }
 
     fn all_rows(self, readout: &Readout) -> Rows {
-        let (heads, widths, rows): (&[_], &[_], Vec<Row>) = match self {
+        let (heads, widths, rows): (&[_], &[_], Vec<TableRow>) = match self {
             Self::Operations => (
                 &["OPERATION", "/s", "/s 1 min", "FAILED/s", "MEDIAN", "P99"],
                 &[10, 10, 10, 10, 10],
@@ -101,9 +102,9 @@ impl Tab {
     }
 }
 
-fn row<const COLUMNS: usize>(name: String, columns: [(String, f64); COLUMNS]) -> Row {
+fn row<const COLUMNS: usize>(name: String, columns: [(String, f64); COLUMNS]) -> TableRow {
     let (texts, numbers): (Vec<_>, _) = columns.into_iter().unzip();
-    Row { cells: std::iter::once(name).chain(texts).collect(), numbers }
+    TableRow { cells: std::iter::once(name).chain(texts).collect(), numbers }
 }
 
 fn rated(number: f64) -> (String, f64) {
@@ -118,7 +119,7 @@ fn timed(seconds: Option<f64>) -> (String, f64) {
     (time(seconds), seconds.unwrap_or_default())
 }
 
-fn operation(of: &OperationRow) -> Row {
+fn operation(of: &OperationRow) -> TableRow {
     let version = if of.program == "nfs" { format!("v{} ", of.version) } else { String::new() };
     row(
         format!("{} {version}{}", of.program, of.operation),
@@ -132,7 +133,7 @@ fn operation(of: &OperationRow) -> Row {
     )
 }
 
-fn client(of: &ClientRow) -> Row {
+fn client(of: &ClientRow) -> TableRow {
     let connections = of.connections.unwrap_or_default();
     row(
         of.client.clone(),
@@ -146,15 +147,15 @@ fn client(of: &ClientRow) -> Row {
     )
 }
 
-fn export(of: &ExportRow) -> Row {
+fn export(of: &ExportRow) -> TableRow {
     row(of.export.clone(), [rated(of.now), rated(of.minute)])
 }
 
-fn event(of: &EventRow) -> Row {
+fn event(of: &EventRow) -> TableRow {
     row(of.event.clone(), [rated(of.now), rated(of.minute)])
 }
 
-fn wait(of: &WaitRow) -> Row {
+fn wait(of: &WaitRow) -> TableRow {
     let file = match (&of.export, of.fileid) {
         (Some(export), Some(fileid)) => format!("{export} fileid {fileid}"),
         (Some(export), None) => export.clone(),

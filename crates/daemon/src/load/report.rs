@@ -2,7 +2,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use comity_export::Plan;
-use comity_load::{Averages, OperationLoad, Rates, Ratio, Resource, Share};
+use comity_load::{Averages, OperationLoad, Rates, Ratio, Resource, UserShare};
 use comity_server::metrics::append_ratios;
 use serde_json::{Value, json};
 
@@ -100,7 +100,7 @@ fn rates(rates: &Rates) -> Value {
     })
 }
 
-fn client(load: &Load, share: &Share<std::net::IpAddr>) -> Value {
+fn client(load: &Load, share: &UserShare<std::net::IpAddr>) -> Value {
     json!({
         "client": share.key.to_string(),
         "connections": load.connections.get(&share.key),
@@ -115,7 +115,7 @@ fn exports(load: &Load, plan: &Plan) -> Vec<Value> {
         export.map_or_else(|| id.to_string(), |export| export.path().display().to_string())
     };
     let shares = load.exports.busiest(LOAD_CLIENTS_SHOWN);
-    let shown = |share: &Share<u32>| {
+    let shown = |share: &UserShare<u32>| {
         json!({
             "export": path(share.key),
             "now": share.now.calls,
@@ -139,6 +139,6 @@ fn operation(load: &OperationLoad<OperationName>) -> Value {
     })
 }
 
-fn event(share: &Share<&'static str>) -> Value {
+fn event(share: &UserShare<&'static str>) -> Value {
     json!({ "event": share.key, "now": share.now.calls, "minute": share.minute.calls })
 }

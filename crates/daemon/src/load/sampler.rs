@@ -47,7 +47,7 @@ pub(crate) struct Load {
     pub(crate) events: Shares<&'static str>,
     /// Time of the last sample, since the sampler started.
     pub(crate) taken: Duration,
-    /// Whether times of procedures and counts by export are known.
+    /// True if times of procedures and counts by export are known.
     pub(crate) is_measured: bool,
 }
 

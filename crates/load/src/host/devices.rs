@@ -13,11 +13,11 @@ pub(super) struct Disks(BTreeMap<String, u64>);
 
 /// Network interfaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Lines(BTreeMap<String, Line>);
+pub(super) struct Interfaces(BTreeMap<String, Interface>);
 
 /// Bytes that passed a network interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Line {
+struct Interface {
     received: u64,
     sent: u64,
     /// Bytes a second in each direction.
@@ -49,7 +49,7 @@ impl Disks {
     }
 }
 
-impl Lines {
+impl Interfaces {
     /// Reads `/proc/net/dev`: the name and a colon, eight counters of what was received, the first
     /// in bytes, and eight of what was sent.
     pub(super) fn read(text: &str, wanted: &[(&str, u64)]) -> Self {
@@ -60,7 +60,7 @@ impl Lines {
             let mut counters = counters.split_ascii_whitespace();
             let received = counters.next()?.parse().ok()?;
             let sent = counters.nth(7)?.parse().ok()?;
-            Some((name.to_owned(), Line { received, sent, capacity }))
+            Some((name.to_owned(), Interface { received, sent, capacity }))
         };
         Self(text.lines().filter_map(read).take(DEVICES_MAX).collect())
     }
@@ -105,10 +105,11 @@ mod tests {
         let text = |received: u64, sent: u64| {
             format!(
                 "Inter-|   Receive |  Transmit\n face |bytes packets|bytes packets\n\
-                 \x20 eth0: {received} 1 0 0 0 0 0 0 {sent} 1 0 0 0 0 0 0\n    lo: 5 1 0 0 0 0 0 0 5 1\n"
+                 \x20 eth0: {received} 1 0 0 0 0 0 0 {sent} 1 0 0 0 0 0 0\n\
+                 \x20   lo: 5 1 0 0 0 0 0 0 5 1\n"
             )
         };
-        let lines = |received, sent| Lines::read(&text(received, sent), &[("eth0", 1_000)]);
+        let lines = |received, sent| Interfaces::read(&text(received, sent), &[("eth0", 1_000)]);
         let ratios: Vec<_> =
             lines(600, 2_000).since(&lines(100, 0), Duration::from_secs(1)).collect();
         let expected = [

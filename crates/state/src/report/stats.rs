@@ -31,7 +31,7 @@ pub struct Census {
     pub held_bytes: usize,
 }
 
-/// How much of the bounded memory and tables of the engine is in use, each with its bound.
+/// Amounts in use of the bounded memory and tables of the engine, each with its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Occupied {
     /// Clients, confirmed or not.

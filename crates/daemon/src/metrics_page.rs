@@ -1,0 +1,60 @@
+//! The metrics page: what it shows, and how it is started.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Result, anyhow};
+use comity_export::Exports;
+use comity_grants::Grants;
+use comity_nfs4::{Memory, Tally};
+use comity_server::ServerStats;
+use comity_server::metrics::{Metrics, MetricsPage};
+use comity_store::Store;
+
+use crate::load::{self, Load};
+use crate::metrics;
+
+/// The parts of the server whose numbers are on the page.
+pub(crate) struct PageSources {
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) exports: Arc<Exports>,
+    pub(crate) memory: Memory,
+    pub(crate) store: Arc<Store>,
+    pub(crate) grants: Arc<Grants>,
+    /// Counts of the operations of NFSv4, if that version is spoken.
+    pub(crate) tally: Option<Arc<Tally>>,
+    pub(crate) load: Arc<Mutex<Load>>,
+}
+
+impl PageSources {
+    /// Serves the page at an address; `stats` returns the counters of the server.
+    ///
+    /// # Errors
+    /// If the address cannot be listened on.
+    pub(crate) fn serve(
+        self,
+        address: SocketAddr,
+        stats: impl Fn() -> ServerStats + Send + Sync + 'static,
+    ) -> Result<MetricsPage> {
+        let started = MetricsPage::start(address, move || self.text(&stats()));
+        // The shell's advice is about the port of NFS.
+        started.map_err(|error| anyhow!("{}", error.to_string().replace("--port", "--metrics")))
+    }
+
+    fn text(&self, stats: &ServerStats) -> String {
+        let mut text = self.metrics.render(stats, &|id| self.path_of(id));
+        metrics::append(&mut text, &self.exports);
+        metrics::append_state(&mut text, &self.memory);
+        metrics::append_store(&mut text, &self.store);
+        metrics::append_grants(&mut text, &self.grants.counts());
+        self.tally.iter().for_each(|tally| metrics::append_operations(&mut text, tally));
+        load::append(&mut text, &self.load);
+        text
+    }
+
+    fn path_of(&self, id: u32) -> Option<String> {
+        let plan = self.exports.current();
+        let found = plan.exports().iter().find(|export| export.id().0 == id)?;
+        Some(found.path().display().to_string())
+    }
+}

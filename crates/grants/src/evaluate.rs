@@ -1,6 +1,7 @@
 //! Questions to KeyNote about one operation.
 
-use std::sync::{Arc, OnceLock};
+use std::cell::{Cell, OnceCell};
+use std::sync::Arc;
 
 use comity_keys::PublicKey;
 use comity_vfs::Handle;
@@ -26,10 +27,19 @@ pub(crate) struct Question<'a> {
     objects: Vec<ObjectId>,
     object: String,
     within: String,
-    now_text: String,
-    address: String,
-    /// The names of the caller's host, which are asked for only if a condition needs them.
-    client_names: OnceLock<String>,
+    /// Texts that are made only if a condition needs them.
+    texts: LateTexts,
+    /// True once a condition has asked for the operation.
+    reads_operation: Cell<bool>,
+}
+
+/// Attributes that few conditions ask for.
+#[derive(Default)]
+struct LateTexts {
+    now: OnceCell<String>,
+    address: OnceCell<String>,
+    /// The names of the caller's host.
+    client_names: OnceCell<String>,
 }
 
 impl<'a> Question<'a> {
@@ -42,7 +52,11 @@ impl<'a> Question<'a> {
     ) -> Self {
         let object = ObjectId(*object);
         let objects: Vec<_> = std::iter::once(object).chain(within.iter().copied()).collect();
-        let ids: Vec<_> = within.iter().map(ToString::to_string).collect();
+        let mut ids = String::new();
+        for (place, id) in within.iter().enumerate() {
+            ids.push_str(if place == 0 { "" } else { " " });
+            id.append_to(&mut ids);
+        }
         Self {
             caller,
             operation,
@@ -50,16 +64,21 @@ impl<'a> Question<'a> {
             export: scene.path,
             objects,
             object: object.to_string(),
-            within: ids.join(" "),
-            now_text: now.to_string(),
-            address: caller.address.to_string(),
-            client_names: OnceLock::new(),
+            within: ids,
+            texts: LateTexts::default(),
+            reads_operation: Cell::new(false),
         }
     }
 
     /// The id of the object.
     pub(crate) fn object_text(&self) -> &str {
         &self.object
+    }
+
+    /// Returns whether a condition has asked for the operation: if none has, the rights that were
+    /// found are the same for each operation.
+    pub(crate) const fn reads_operation(&self) -> bool {
+        self.reads_operation.get()
     }
 
     /// The object, and behind it the directories that it lies below.
@@ -132,11 +151,14 @@ impl Attributes for Question<'_> {
             "export" => self.export,
             "object" => &self.object,
             "within" => &self.within,
-            "operation" => self.operation.name(),
-            "now" => &self.now_text,
+            "operation" => {
+                self.reads_operation.set(true);
+                self.operation.name()
+            }
+            "now" => self.texts.now.get_or_init(|| self.now.to_string()),
             "requester" => &self.caller.name,
-            "address" => &self.address,
-            "client_names" => self.client_names.get_or_init(|| {
+            "address" => self.texts.address.get_or_init(|| self.caller.address.to_string()),
+            "client_names" => self.texts.client_names.get_or_init(|| {
                 self.caller.client_names.as_ref().map(|names| names()).unwrap_or_default()
             }),
             _ => return None,

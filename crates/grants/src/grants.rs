@@ -3,15 +3,17 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use comity_keynote::Rights;
 use comity_keys::PublicKey;
 use comity_vfs::{Handle, Result};
 use quick_cache::sync::Cache;
 
-use crate::accounts::{Account, Accounts};
+use crate::accounts::Accounts;
 use crate::ancestry::Ancestry;
 use crate::by_creation::ByCreation;
 use crate::caller::KeyCaller;
 use crate::counters::{GrantCounts, GrantTally};
+use crate::decision::Decision;
 use crate::evaluate::{self, Question};
 use crate::held::Held;
 use crate::limits::{DECISION_MILLISECONDS, DECISIONS_DEFAULT, DECISIONS_MAX, SUBMISSIONS_MAX};
@@ -244,11 +246,11 @@ impl Grants {
         object: &Handle,
         operation: Operation,
     ) -> Result<bool> {
-        let (grantor, _) = self.grantor(caller, scene, object, operation, self.now())?;
-        Ok(grantor.is_some())
+        let decision = self.grantor(caller, scene, object, operation, self.now())?;
+        Ok(decision.grantor.is_some())
     }
 
-    /// The account by whose grants a key may do an operation, and until when that holds.
+    /// Decides by whose grants a key may do an operation.
     ///
     /// # Errors
     /// [`comity_vfs::Status`] if it cannot be found out what the object lies below.
@@ -259,10 +261,10 @@ impl Grants {
         object: &Handle,
         operation: Operation,
         now: Moment,
-    ) -> Result<(Option<Arc<Account>>, Moment)> {
+    ) -> Result<Decision> {
         let until = now.after_milliseconds(DECISION_MILLISECONDS);
         if !self.may_have_rights(caller, scene) {
-            return Ok((None, until));
+            return Ok(Decision::denied(until));
         }
         self.counters.query();
         let within = self.ancestry.within(scene.tree, object, now)?;
@@ -276,8 +278,8 @@ impl Grants {
         scene.policy.is_some() || self.is_holder(&caller.key)
     }
 
-    /// The account by whose grants a key may do an operation to whatever is in a directory, by the
-    /// directory alone, and until when that holds. Grants to single objects in it do not count.
+    /// Decides by whose grants a key may do an operation to whatever is in a directory, by the
+    /// directory alone. Grants to single objects in it do not count.
     ///
     /// # Errors
     /// As for [`Grants::grantor`].
@@ -288,10 +290,10 @@ impl Grants {
         dir: &Handle,
         operation: Operation,
         now: Moment,
-    ) -> Result<(Option<Arc<Account>>, Moment)> {
+    ) -> Result<Decision> {
         let until = now.after_milliseconds(DECISION_MILLISECONDS);
         if !self.may_have_rights(caller, scene) {
-            return Ok((None, until));
+            return Ok(Decision::denied(until));
         }
         let mut within = vec![ObjectId(*dir)];
         within.extend(self.ancestry.within(scene.tree, dir, now)?);
@@ -300,29 +302,34 @@ impl Grants {
         Ok(self.first_grantor(scene, &question, until))
     }
 
-    /// The first account whose grants allow what is asked for, and until when that holds.
+    /// Decides for the first account whose grants allow what is asked for.
     fn first_grantor(
         &self,
         scene: &Scene<'_>,
         question: &Question<'_>,
         mut until: Moment,
-    ) -> (Option<Arc<Account>>, Moment) {
+    ) -> Decision {
         let (accounts, memory) = (self.accounts(), self.read());
         let candidates = evaluate::candidates(&memory, question);
+        let mut is_first = true;
         for root in Root::all(&candidates, &accounts, (scene, question.caller)) {
             let usable = evaluate::usable(&candidates, &memory.revocations, &root);
             let (rights, holds_until) = evaluate::rights(&usable, &root, question);
             until = until.min(holds_until);
             if question.operation.is_allowed(rights) {
-                return (Some(Arc::clone(root.account())), until);
+                let same_for_all = is_first && !question.reads_operation();
+                let rights = if same_for_all { rights } else { Rights::NONE };
+                return Decision { grantor: Some(Arc::clone(root.account())), rights, until };
             }
+            is_first &= rights.is_none();
         }
         let server = self.server_key.as_ref().map(ServerKey::public);
         let by_creation = ByCreation { memory: &memory, accounts: &accounts, server };
-        match by_creation.first(scene, question) {
-            Some(found) => (Some(Arc::clone(found.root.account())), until.min(found.until)),
-            None => (None, until),
-        }
+        let Some(found) = by_creation.first(scene, question) else {
+            return Decision::denied(until);
+        };
+        let (grantor, until) = (Some(Arc::clone(found.root.account())), until.min(found.until));
+        Decision { grantor, rights: Rights::NONE, until }
     }
 
     /// The credentials that a key holds.

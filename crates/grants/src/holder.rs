@@ -3,11 +3,13 @@
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use comity_keynote::Rights;
 use comity_keys::PublicKey;
 use comity_vfs::{Cred, Disk, FileKey, Handle, Result};
 
 use crate::accounts::Account;
 use crate::caller::KeyCaller;
+use crate::decision::Decision;
 use crate::grants::{Grants, KnownState};
 use crate::limits::GRANTORS_PER_KEY_MAX;
 use crate::scene::Scene;
@@ -38,6 +40,15 @@ struct Decisions {
     version: KnownState,
     until: Moment,
     passes: [Pass; KNOWS_BELOW + 1],
+}
+
+/// A decision about an operation, and what it says about others.
+#[derive(Clone, Copy)]
+struct KeptDecision {
+    pass: Pass,
+    /// The rights by which the same holds for other operations.
+    rights: Rights,
+    until: Moment,
 }
 
 /// A decision about one operation.
@@ -126,10 +137,9 @@ impl Holder {
     /// As for [`Holder::pass`].
     pub fn knows_below(&self, scene: &Scene<'_>, dir: &Handle) -> Result<bool> {
         let decide = |now| {
-            let (granted, until) =
-                self.grants.grantor_below(&self.caller, scene, dir, Operation::Look, now)?;
-            let grantor = granted.and_then(|grantor| self.place_of(&grantor));
-            Ok((grantor.map_or(Pass::Denied, Pass::Granted), until))
+            let look = Operation::Look;
+            let decision = self.grants.grantor_below(&self.caller, scene, dir, look, now)?;
+            Ok(self.kept(&Decision { rights: Rights::NONE, ..decision }))
         };
         Ok(matches!(self.decided(scene, dir, KNOWS_BELOW, decide)?, Pass::Granted(_)))
     }
@@ -140,18 +150,18 @@ impl Holder {
         scene: &Scene<'_>,
         object: &Handle,
         at: usize,
-        decide: impl FnOnce(Moment) -> Result<(Pass, Moment)>,
+        decide: impl FnOnce(Moment) -> Result<KeptDecision>,
     ) -> Result<Pass> {
         let (now, version) = (self.grants.now(), self.grants.version());
         let file = (scene.number, (scene.tree.key)(object));
         let known = self.slot(&file.1).map(|slot| slot.known(&file, version, now, at));
         match known.unwrap_or(Pass::Unknown) {
             Pass::Unknown => {
-                let (pass, until) = decide(now)?;
+                let kept = decide(now)?;
                 if let Some(mut slot) = self.slot(&file.1) {
-                    slot.keep(file, version, until, (at, pass));
+                    slot.keep(file, (version, now), at, kept);
                 }
-                Ok(pass)
+                Ok(kept.pass)
             }
             pass => {
                 self.grants.counters.hit(self.lane);
@@ -172,8 +182,8 @@ impl Holder {
         operation: Operation,
     ) -> Result<bool> {
         let now = self.grants.now();
-        let granted = self.grants.grantor_below(&self.caller, scene, dir, operation, now)?;
-        Ok(granted.0.is_some())
+        let decision = self.grants.grantor_below(&self.caller, scene, dir, operation, now)?;
+        Ok(decision.grantor.is_some())
     }
 
     /// Decides about an operation, and until when that holds.
@@ -183,14 +193,21 @@ impl Holder {
         object: &Handle,
         operation: Operation,
         now: Moment,
-    ) -> Result<(Pass, Moment)> {
-        let (granted, until) = self.grants.grantor(&self.caller, scene, object, operation, now)?;
+    ) -> Result<KeptDecision> {
+        let decision = self.grants.grantor(&self.caller, scene, object, operation, now)?;
         let leads = || match operation {
             Operation::Look | Operation::Search | Operation::Read => self.way(scene, object, now),
             _ => None,
         };
-        let granted = granted.or_else(leads).and_then(|grantor| self.place_of(&grantor));
-        Ok((granted.map_or(Pass::Denied, Pass::Granted), until))
+        let grantor = decision.grantor.or_else(leads);
+        Ok(self.kept(&Decision { grantor, ..decision }))
+    }
+
+    /// A decision as it is kept.
+    fn kept(&self, decision: &Decision) -> KeptDecision {
+        let place = decision.grantor.as_ref().and_then(|grantor| self.place_of(grantor));
+        let pass = place.map_or(Pass::Denied, Pass::Granted);
+        KeptDecision { pass, rights: decision.rights, until: decision.until }
     }
 
     /// The account that has granted something to which a directory leads.
@@ -238,16 +255,22 @@ impl Decisions {
     fn keep(
         &mut self,
         file: (u32, FileKey),
-        version: KnownState,
-        until: Moment,
-        (at, pass): (usize, Pass),
+        (version, now): (KnownState, Moment),
+        at: usize,
+        kept: KeptDecision,
     ) {
-        if self.version != version || self.object != Some(file) {
-            *self = Self { object: Some(file), version, until, ..Self::default() };
+        let holds = self.version == version && now < self.until;
+        if !holds || self.object != Some(file) {
+            *self = Self { object: Some(file), version, until: kept.until, ..Self::default() };
         }
-        self.until = until.min(self.until);
+        self.until = kept.until.min(self.until);
+        for (operation, place) in Operation::ALL.iter().zip(&mut self.passes) {
+            if operation.is_allowed(kept.rights) {
+                *place = kept.pass;
+            }
+        }
         if let Some(place) = self.passes.get_mut(at) {
-            *place = pass;
+            *place = kept.pass;
         }
     }
 }

@@ -18,6 +18,7 @@ mod caller;
 mod counters;
 mod creations;
 mod creator;
+mod decision;
 mod evaluate;
 mod grants;
 mod held;

@@ -17,11 +17,26 @@ pub struct ObjectId(pub Handle);
 )]
 pub struct NoObjectId;
 
+impl ObjectId {
+    /// Appends the text of the id. Each new decision writes those of all directories above an
+    /// object, so it does not go through a formatter.
+    pub(crate) fn append_to(&self, text: &mut String) {
+        let digit = |value: u8| char::from(if value < 10 { b'0' + value } else { b'W' + value });
+        text.reserve(2 * HANDLE_BYTES_MAX + 2);
+        text.push('x');
+        for byte in self.0.bytes() {
+            text.push(digit(byte >> 4));
+            text.push(digit(byte & 15));
+        }
+        text.push('z');
+    }
+}
+
 impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("x")?;
-        self.0.bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
-        f.write_str("z")
+        let mut text = String::new();
+        self.append_to(&mut text);
+        f.write_str(&text)
     }
 }
 

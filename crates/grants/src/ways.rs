@@ -64,7 +64,7 @@ pub(crate) fn find(
     let mut directories = Directories::new();
     for ObjectId(object) in grants.objects_of(&caller.key, WAYS_OBJECTS_MAX) {
         let granted = grants.grantor(caller, scene, &object, Operation::Look, now);
-        let Ok((Some(grantor), _)) = granted else { continue };
+        let Some(grantor) = granted.ok().and_then(|decision| decision.grantor) else { continue };
         let above = grants.ancestry().within(scene.tree, &object, now).unwrap_or_default();
         for ObjectId(dir) in above {
             directories.entry((scene.tree.key)(&dir)).or_insert_with(|| Arc::clone(&grantor));

@@ -1,0 +1,87 @@
+//! Decisions about objects are kept, and made again when they no longer hold.
+#![allow(clippy::unwrap_used)]
+
+mod world;
+
+use comity_grants::Operation;
+use comity_vfs::{Fs, Handle};
+use world::{Person, World};
+
+/// Alice has an account and grants Bob rights to a directory with a file in it.
+struct Case {
+    world: World,
+    alice: Person,
+    bob: Person,
+    file: Handle,
+}
+
+fn case(rights: &str, test: &str) -> Case {
+    let world = World::new();
+    let (alice, bob) = (Person::new(), Person::new());
+    world.bind(&[(&alice, 1000)]);
+    let dir = world.mkdir(&world.fs.root(), "dir");
+    let file = world.create(&dir, "file");
+    world.submit(&bob, &[&alice.grants_if(&bob, &dir, rights, test)]);
+    Case { world, alice, bob, file }
+}
+
+impl Case {
+    /// The decisions that are made for operations on the file by a new holder.
+    fn queries(&self, operations: &[Operation]) -> u64 {
+        let holder = self.world.holder(&self.bob);
+        let before = self.world.grants.counts().queries;
+        for operation in operations {
+            assert!(self.world.grantor(&holder, &self.file, *operation).unwrap().is_some());
+        }
+        self.world.grants.counts().queries - before
+    }
+}
+
+#[test]
+fn one_evaluation_decides_about_all_operations_that_are_allowed() {
+    let case = case("rwxcda", "true");
+    assert_eq!(case.queries(&Operation::ALL), 1);
+}
+
+#[test]
+fn a_condition_on_the_operation_is_evaluated_for_each_operation() {
+    let case = case("rw", "operation != \"write\"");
+    assert_eq!(case.queries(&[Operation::Look, Operation::Read]), 2);
+    let holder = case.world.holder(&case.bob);
+    let may = |operation| case.world.grantor(&holder, &case.file, operation).unwrap().is_some();
+    assert!(may(Operation::Read));
+    assert!(!may(Operation::Write));
+}
+
+#[test]
+fn rights_of_a_later_root_do_not_hide_the_earlier_root_of_another_operation() {
+    let case = case("r", "true");
+    // Roots are asked in the order of their keys.
+    let is_later = |other: &Person| other.key() > case.alice.key();
+    let other = std::iter::repeat_with(Person::new).find(is_later).unwrap();
+    case.world.bind(&[(&case.alice, 1000), (&other, 1001)]);
+    let text = other.grants(&case.bob, &case.world.fs.root(), "rwx");
+    case.world.submit(&case.bob, &[&text]);
+    let uid = |holder: &comity_grants::Holder, operation| {
+        case.world.grantor(holder, &case.file, operation).unwrap().unwrap().cred.uid
+    };
+    let apart = uid(&case.world.holder(&case.bob), Operation::Read);
+    let together = case.world.holder(&case.bob);
+    uid(&together, Operation::Write);
+    assert_eq!(uid(&together, Operation::Read), apart);
+}
+
+#[test]
+fn a_decision_that_has_ended_is_made_and_kept_again() {
+    let case = case("r", "true");
+    let holder = case.world.holder(&case.bob);
+    let read = || case.world.grantor(&holder, &case.file, Operation::Read).unwrap();
+    assert!(read().is_some());
+    case.world.pass_seconds(2);
+    let before = case.world.grants.counts();
+    for _ in 0..3 {
+        assert!(read().is_some());
+    }
+    let after = case.world.grants.counts();
+    assert_eq!((after.queries - before.queries, after.cache_hits - before.cache_hits), (1, 2));
+}

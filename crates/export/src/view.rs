@@ -25,8 +25,8 @@ use comity_credential::CredentialRef;
 use comity_grants::Operation;
 use comity_idmap::Unmapped;
 use comity_vfs::{
-    Access, Attr, Change, Changed, Create, Cred, Disk, FileType, Fs, Gid, Made, Name, Properties,
-    Read, ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid, Wire, Written,
+    Access, Attr, Change, Changed, Create, Cred, Disk, FileType, Fs, Gid, Properties, Read,
+    ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid, Wire, Written,
 };
 
 pub use self::clearance::{ChangeUnderWay, Clearance, DirectoryClearance};
@@ -35,7 +35,7 @@ use self::creation::new;
 pub use self::listing::{ListingPart, VisitSeen};
 use self::name::{MADE, REMOVED, REMOVED_AS_DIR, RENAMED, entry_name, plain_name};
 pub use self::node::{Node, Outside, Seen};
-use self::rights::{DirectoryChange, Passage};
+use self::rights::DirectoryChange;
 use crate::admission::{admit, admit_to_mount, locate};
 use crate::resolved_caller::ResolvedCaller;
 use crate::{Barrier, ExportId, Plan, Refusal, RpcPeer, Rules, SealedHandle};
@@ -233,8 +233,9 @@ impl<'a> View<'a> {
             b"." | b".." => (self.dots(dir, name)?, None),
             _ => {
                 let (at, name) = (self.gate(dir, Operation::Search)?, plain_name(name)?);
+                let before = self.glance();
                 let entry = at.fs.lookup(at.cred, dir.handle(), name)?;
-                self.met(dir, name, &entry.node.handle);
+                self.found(before, (dir, name), &entry.node);
                 (self.seen_or(&entry.node, Status::NoEnt)?, entry.dir)
             }
         };
@@ -499,26 +500,6 @@ impl<'a> View<'a> {
     /// Attributes to set, as they are on disk.
     fn set_in(&self, set: &SetAttr<Wire>) -> Result<SetAttr<Disk>> {
         self.rules().ids.set_in(set).map_err(|Unmapped| Status::BadOwner)
-    }
-
-    fn make(
-        &self,
-        dir: &Node,
-        name: &[u8],
-        make: impl FnOnce(Passage<'_>, Name<'_>) -> Result<(Made<Disk>, bool)>,
-    ) -> Result<SeenMade> {
-        let at = self.before_change(DirectoryChange::Add(dir))?;
-        self.may_know_what_it_makes(dir)?;
-        let name = entry_name(name, MADE)?;
-        let made = make(at, name).map_err(|why| self.told(at, dir, name, why));
-        let (Changed { value, change }, is_new) = made?;
-        self.met(dir, name, &value.handle);
-        if is_new {
-            self.created(&value.handle);
-        }
-        // A hidden object that came into the place since it was looked at was found, not made.
-        let value = self.seen_or(&value, Status::Exist)?;
-        Ok(Changed { value, change: self.change_out(change) })
     }
 
     /// `.` or `..` of a directory that may be searched.

@@ -27,6 +27,23 @@ struct Above {
     moves: u64,
 }
 
+/// The state of places at some moment: what is found out later than that holds for a second from
+/// then, unless somebody moves something meanwhile.
+#[derive(Debug, Clone, Copy)]
+pub struct Glance {
+    moves: u64,
+    now: Moment,
+}
+
+/// The directories that an object lies below.
+#[derive(Debug)]
+pub struct Within {
+    /// The ids of the directories.
+    pub directories: Vec<ObjectId>,
+    /// The moment until which that may be taken for true.
+    pub until: Moment,
+}
+
 /// A name in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
@@ -61,17 +78,40 @@ impl Ancestry {
         self.moves.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// The state of places now, for a look-up of a name that begins.
+    pub fn glance(&self, now: Moment) -> Glance {
+        Glance { moves: self.moves(), now }
+    }
+
     /// Remembers a name by which a client met an object.
     pub fn met(&self, file: &FileKey, dir: &Handle, name: &[u8]) {
+        self.places_with(file, dir, name);
+    }
+
+    /// Remembers a name by which a look-up that began at `before` met a file that has one link. If
+    /// no other name of it is known its place needs no other way to be found out.
+    pub fn met_single(&self, before: Glance, file: &FileKey, (dir, name): (&Handle, &[u8])) {
+        if self.places_with(file, dir, name) == 1 {
+            let Glance { moves, now } = before;
+            let until = now.after_milliseconds(DECISION_MILLISECONDS);
+            self.above.insert(*file, Above { directories: [*dir].into(), until, moves });
+        }
+    }
+
+    /// Adds a name to those by which clients met an object; returns how many are known.
+    fn places_with(&self, file: &FileKey, dir: &Handle, name: &[u8]) -> usize {
         let known = self.met.get(file).unwrap_or_default();
         let is_place = |place: &Place| place.dir == *dir && *place.name == *name;
         if known.iter().any(is_place) {
-            return;
+            return known.len();
         }
         let place = Place { dir: *dir, name: name.into() };
         let others = known.iter().take(DIRECTORIES_PER_FILE_MAX - 1).cloned();
-        self.met.insert(*file, std::iter::once(place).chain(others).collect());
+        let places: Arc<[Place]> = std::iter::once(place).chain(others).collect();
+        let count = places.len();
+        self.met.insert(*file, places);
         self.above.remove(file);
+        count
     }
 
     /// The ids of all directories above an object up to the root of its file system; none if the
@@ -79,22 +119,31 @@ impl Ancestry {
     ///
     /// # Errors
     /// [`Status::Stale`] if the object is gone; [`Status`].
-    pub fn within(&self, tree: Tree<'_>, object: &Handle, now: Moment) -> Result<Vec<ObjectId>> {
+    pub fn within(&self, tree: Tree<'_>, object: &Handle, now: Moment) -> Result<Within> {
         let root = tree.fs.root();
-        let mut ids = Vec::new();
+        let mut found = Within { directories: Vec::new(), until: Moment::NEVER };
         if *object == root {
-            return Ok(ids);
+            return Ok(found);
         }
-        for dir in self.directories(tree, object, now)?.iter() {
-            if let Some(chain) = self.chain(tree, dir, now)? {
-                ids.extend(chain.into_iter().map(ObjectId));
+        let above = self.directories(tree, object, now)?;
+        found.until = above.until;
+        for dir in above.directories.iter() {
+            if let Some(chain) = self.chain(tree, dir, &mut found.until, now)? {
+                found.directories.extend(chain.into_iter().map(ObjectId));
             }
         }
-        Ok(ids)
+        Ok(found)
     }
 
-    /// A directory and all directories above it; `None` if the way up does not end at the root.
-    fn chain(&self, tree: Tree<'_>, dir: &Handle, now: Moment) -> Result<Option<Vec<Handle>>> {
+    /// A directory and all directories above it; `None` if the way up does not end at the root. The
+    /// moment until which it is known may come earlier by it.
+    fn chain(
+        &self,
+        tree: Tree<'_>,
+        dir: &Handle,
+        until: &mut Moment,
+        now: Moment,
+    ) -> Result<Option<Vec<Handle>>> {
         let (root, mut chain) = (tree.fs.root(), vec![*dir]);
         let mut here = *dir;
         while here != root {
@@ -106,9 +155,9 @@ impl Ancestry {
                 Err(Status::Stale) => return Ok(None),
                 above => above?,
             };
-            let Some(parent) = above.first().filter(|parent| **parent != here) else {
-                return Ok(None);
-            };
+            *until = above.until.min(*until);
+            let parent = above.directories.first().filter(|parent| **parent != here);
+            let Some(parent) = parent else { return Ok(None) };
             here = *parent;
             chain.push(here);
         }
@@ -116,22 +165,23 @@ impl Ancestry {
     }
 
     /// The directories right above an object.
-    fn directories(&self, tree: Tree<'_>, object: &Handle, now: Moment) -> Result<Arc<[Handle]>> {
+    fn directories(&self, tree: Tree<'_>, object: &Handle, now: Moment) -> Result<Above> {
         let (file, moves) = ((tree.key)(object), self.moves());
         if let Some(above) = self.above.get(&file)
             && now < above.until
             && above.moves == moves
         {
-            return Ok(above.directories);
+            return Ok(above);
         }
         let directories: Arc<[Handle]> = match tree.fs.parent(&server(), object) {
             Ok(parent) => [parent.handle].into(),
             Err(Status::NotDir) => self.places_of(tree.fs, &file)?.into(),
             Err(why) => return Err(why),
         };
-        let until = now.after_milliseconds(DECISION_MILLISECONDS);
-        self.above.insert(file, Above { directories: Arc::clone(&directories), until, moves });
-        Ok(directories)
+        let above =
+            Above { directories, until: now.after_milliseconds(DECISION_MILLISECONDS), moves };
+        self.above.insert(file, above.clone());
+        Ok(above)
     }
 
     /// The directories in which a file has a name now, as far as that is known.

@@ -268,8 +268,8 @@ impl Grants {
         }
         self.counters.query();
         let within = self.ancestry.within(scene.tree, object, now)?;
-        let question = Question::new(caller, scene, (object, &within), operation, now);
-        Ok(self.first_grantor(scene, &question, until))
+        let question = Question::new(caller, scene, (object, &within.directories), operation, now);
+        Ok(self.first_grantor(scene, &question, until.min(within.until)))
     }
 
     /// Returns whether a key can have any right through an export: it holds credentials, which a
@@ -295,11 +295,11 @@ impl Grants {
         if !self.may_have_rights(caller, scene) {
             return Ok(Decision::denied(until));
         }
-        let mut within = vec![ObjectId(*dir)];
-        within.extend(self.ancestry.within(scene.tree, dir, now)?);
+        let above = self.ancestry.within(scene.tree, dir, now)?;
+        let within = [&[ObjectId(*dir)], &above.directories[..]].concat();
         let any = Handle::new(&[NO_OBJECT])?;
         let question = Question::new(caller, scene, (&any, &within), operation, now);
-        Ok(self.first_grantor(scene, &question, until))
+        Ok(self.first_grantor(scene, &question, until.min(above.until)))
     }
 
     /// Decides for the first account whose grants allow what is asked for.

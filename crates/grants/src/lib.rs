@@ -41,7 +41,7 @@ mod ways;
 mod why;
 
 pub use accounts::{Account, Accounts, BadLine, Binding};
-pub use ancestry::{Ancestry, Tree};
+pub use ancestry::{Ancestry, Glance, Tree, Within};
 pub use caller::{ClientNames, KeyCaller};
 pub use counters::GrantCounts;
 pub use creator::FetchError;

@@ -65,8 +65,8 @@ pub(crate) fn find(
     for ObjectId(object) in grants.objects_of(&caller.key, WAYS_OBJECTS_MAX) {
         let granted = grants.grantor(caller, scene, &object, Operation::Look, now);
         let Some(grantor) = granted.ok().and_then(|decision| decision.grantor) else { continue };
-        let above = grants.ancestry().within(scene.tree, &object, now).unwrap_or_default();
-        for ObjectId(dir) in above {
+        let Ok(above) = grants.ancestry().within(scene.tree, &object, now) else { continue };
+        for ObjectId(dir) in above.directories {
             directories.entry((scene.tree.key)(&dir)).or_insert_with(|| Arc::clone(&grantor));
         }
     }

@@ -45,7 +45,7 @@ impl Grants {
         operation: Operation,
     ) -> Result<String> {
         let now = self.now();
-        let within = self.ancestry().within(scene.tree, object, now)?;
+        let within = self.ancestry().within(scene.tree, object, now)?.directories;
         let question = Question::new(caller, scene, (object, &within), operation, now);
         let (accounts, memory) = (self.accounts(), self.read());
         let (verdict, reasons) = self.reasons((&accounts, &memory), scene, &question);

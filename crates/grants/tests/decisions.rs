@@ -85,3 +85,72 @@ fn a_decision_that_has_ended_is_made_and_kept_again() {
     let after = case.world.grants.counts();
     assert_eq!((after.queries - before.queries, after.cache_hits - before.cache_hits), (1, 2));
 }
+
+/// A file in Alice's directory that Bob has not met yet, and a directory that he has no right to.
+fn unmet(case: &Case) -> [Handle; 3] {
+    let top = case.world.fs.root();
+    let (dir, other) = (case.world.mkdir(&top, "granted"), case.world.mkdir(&top, "other"));
+    case.world.submit(&case.bob, &[&case.alice.grants(&case.bob, &dir, "r")]);
+    let name = comity_vfs::Name::new(b"unmet").unwrap();
+    let how = comity_vfs::Create::Guarded(comity_vfs::SetAttr::default());
+    let made = case.world.fs.create(&world::cred(0), &dir, name, &how).unwrap();
+    [dir, other, made.value.handle]
+}
+
+/// Bob's rights after he has found the file by its name in the directory, which a program moves
+/// then, with something between the look-up and the time at which it is remembered.
+fn reads_after(case: &Case, between: impl FnOnce()) -> bool {
+    let [dir, other, file] = unmet(case);
+    let places = case.world.grants.ancestry();
+    let before = places.glance(case.world.grants.now());
+    case.world.rename((&dir, "unmet"), (&other, "unmet"));
+    between();
+    places.met_single(before, &case.world.key(&file), (&dir, b"unmet"));
+    let holder = case.world.holder(&case.bob);
+    case.world.grantor(&holder, &file, Operation::Read).unwrap().is_some()
+}
+
+#[test]
+fn the_place_where_a_file_of_one_link_was_found_counts_for_a_second() {
+    let case = case("r", "true");
+    assert!(reads_after(&case, || {}));
+    let case = self::case("r", "true");
+    assert!(!reads_after(&case, || case.world.pass_seconds(1)));
+}
+
+#[test]
+fn a_place_that_was_found_before_a_move_by_a_client_does_not_count() {
+    let case = case("r", "true");
+    assert!(!reads_after(&case, || case.world.grants.ancestry().moved()));
+}
+
+#[test]
+fn a_file_with_two_known_names_is_looked_for_at_both() {
+    let case = case("r", "true");
+    let [dir, other, file] = unmet(&case);
+    let places = case.world.grants.ancestry();
+    places.met(&case.world.key(&file), &dir, b"unmet");
+    let before = places.glance(case.world.grants.now());
+    places.met_single(before, &case.world.key(&file), (&other, b"unmet"));
+    let holder = case.world.holder(&case.bob);
+    assert!(case.world.grantor(&holder, &file, Operation::Read).unwrap().is_some());
+}
+
+#[test]
+fn a_move_by_a_program_ends_the_right_within_a_second_however_often_it_is_used() {
+    let case = case("r", "true");
+    let [dir, other, file] = unmet(&case);
+    let may = || {
+        let holder = case.world.holder(&case.bob);
+        case.world.grantor(&holder, &file, Operation::Read).unwrap().is_some()
+    };
+    case.world.grants.ancestry().met(&case.world.key(&file), &dir, b"unmet");
+    let kept = case.world.holder(&case.bob);
+    let may_again = || case.world.grantor(&kept, &file, Operation::Read).unwrap().is_some();
+    assert!(may());
+    case.world.rename((&dir, "unmet"), (&other, "unmet"));
+    case.world.pass_milliseconds(900);
+    assert!(may_again());
+    case.world.pass_milliseconds(100);
+    assert!(!may_again());
+}

@@ -1,10 +1,11 @@
 //! Objects that a key has made: it is their grantor.
 
 use comity_grants::FetchError;
-use comity_vfs::{Create, Disk, Handle, Made, Name, Result, Status};
+use comity_vfs::{Changed, Create, Disk, Handle, Made, Name, Result, Status};
 
-use super::rights::Passage;
-use super::{Node, View};
+use super::name::{MADE, entry_name};
+use super::rights::{DirectoryChange, Passage};
+use super::{Node, SeenMade, View};
 
 /// An object that was made and was not there before.
 pub(super) fn new(made: Made<Disk>) -> (Made<Disk>, bool) {
@@ -12,6 +13,28 @@ pub(super) fn new(made: Made<Disk>) -> (Made<Disk>, bool) {
 }
 
 impl View<'_> {
+    /// Makes an object in a directory, or finds it.
+    pub(super) fn make(
+        &self,
+        dir: &Node,
+        name: &[u8],
+        make: impl FnOnce(Passage<'_>, Name<'_>) -> Result<(Made<Disk>, bool)>,
+    ) -> Result<SeenMade> {
+        let at = self.before_change(DirectoryChange::Add(dir))?;
+        self.may_know_what_it_makes(dir)?;
+        let name = entry_name(name, MADE)?;
+        let before = self.glance();
+        let made = make(at, name).map_err(|why| self.told(at, dir, name, why));
+        let (Changed { value, change }, is_new) = made?;
+        self.found(before, (dir, name), &value);
+        if is_new {
+            self.created(&value.handle);
+        }
+        // A hidden object that came into the place since it was looked at was found, not made.
+        let value = self.seen_or(&value, Status::Exist)?;
+        Ok(Changed { value, change: self.change_out(change) })
+    }
+
     /// Makes a regular file or finds it, and says for a caller that acts by a key whether it was
     /// made. The file system has to decide that: a file that another client makes at the same time
     /// is none of the caller's.

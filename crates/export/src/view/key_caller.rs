@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use comity_credential::Grantee;
-use comity_grants::{Holder, Operation, Scene};
+use comity_grants::{Glance, Holder, Operation, Scene};
 use comity_vfs::{
     Access, Change, Changed, Cred, Disk, FileType, Handle, Made, Name, Result, SetAttr, Status,
 };
@@ -209,6 +209,50 @@ impl View<'_> {
     pub(super) fn met(&self, dir: &Node, name: Name<'_>, object: &Handle) {
         if self.resolved.is_by_right() {
             self.remember_name(dir, name, object);
+        }
+    }
+
+    /// The state of places before a look-up, if the caller acts by a key. It is taken first, so
+    /// that a move meanwhile is not missed.
+    #[inline]
+    pub(super) fn glance(&self) -> Option<Glance> {
+        if self.resolved.is_by_right() { self.glance_of_key() } else { None }
+    }
+
+    #[cold]
+    fn glance_of_key(&self) -> Option<Glance> {
+        let grants = self.resolved.holder()?.grants();
+        Some(grants.ancestry().glance(grants.now()))
+    }
+
+    /// Remembers the name by which a look-up that began at `before` met an object.
+    #[inline]
+    pub(super) fn found(
+        &self,
+        before: Option<Glance>,
+        (dir, name): (&Node, Name<'_>),
+        node: &comity_vfs::Node<Disk>,
+    ) {
+        if let Some(before) = before {
+            self.remember_found(before, (dir, name), node);
+        }
+    }
+
+    #[cold]
+    fn remember_found(
+        &self,
+        before: Glance,
+        (dir, name): (&Node, Name<'_>),
+        node: &comity_vfs::Node<Disk>,
+    ) {
+        let is_single = node.attr.file_type != FileType::Directory && node.attr.links == 1;
+        match self.resolved.holder() {
+            Some(holder) if is_single => {
+                let file = self.resolved.export().key(&node.handle);
+                let place = (dir.handle(), name.bytes());
+                holder.grants().ancestry().met_single(before, &file, place);
+            }
+            _ => self.met(dir, name, &node.handle),
         }
     }
 

@@ -52,6 +52,7 @@ impl View<'_> {
         cookie: u64,
         visit: &mut VisitSeen<'_>,
     ) -> Result<ListingPart> {
+        let before = self.glance();
         let (mut left, mut last, mut rest) = (LISTING_ENTRIES_MAX, cookie, None);
         let mut visit = |listing: &Listing<'_, Disk>| {
             if left == 0 {
@@ -61,7 +62,7 @@ impl View<'_> {
             (left, last) = (left - 1, listing.cookie);
             // Without its object an entry cannot be judged.
             let Some(node) = &listing.node else { return ControlFlow::Continue(()) };
-            self.met(dir, listing.name, &node.handle);
+            self.found(before, (dir, listing.name), node);
             self.show(listing, node, visit)
         };
         let (at, nodes) = (self.gate(dir, Operation::Read)?, Listed::Nodes);

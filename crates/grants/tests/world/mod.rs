@@ -167,7 +167,11 @@ impl World {
     }
 
     pub fn pass_seconds(&self, seconds: u64) {
-        self.now.fetch_add(seconds * 1000, Ordering::SeqCst);
+        self.pass_milliseconds(seconds * 1000);
+    }
+
+    pub fn pass_milliseconds(&self, milliseconds: u64) {
+        self.now.fetch_add(milliseconds, Ordering::SeqCst);
     }
 
     pub fn holder(&self, person: &Person) -> Arc<Holder> {

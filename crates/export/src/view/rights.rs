@@ -84,6 +84,15 @@ impl View<'_> {
         }
     }
 
+    /// Refuses a caller that has no right to change the attributes of an object. It is asked before
+    /// a change in several steps, of which the last one needs that right.
+    ///
+    /// # Errors
+    /// As for a change of attributes: [`Status::RoFs`], [`Status::Acces`], [`Status::Stale`].
+    pub fn may_set_attributes(&self, node: &Node) -> Result<()> {
+        self.before_change(DirectoryChange::Attributes(node)).map(drop)
+    }
+
     /// The rights that ACCESS may report: none to change anything where the export is read-only.
     pub(super) fn grantable(&self) -> Access {
         let reading = Access::READ | Access::LOOKUP | Access::EXECUTE;

@@ -229,7 +229,8 @@ impl Furnished {
     }
 }
 
-fn alice() -> Cred<Disk> {
+/// The ids of Alice.
+pub(crate) fn alice() -> Cred<Disk> {
     Cred::new(Uid::new(ALICE), Gid::new(ALICE))
 }
 

@@ -206,6 +206,24 @@ fn a_lock_asked_for_by_a_message_is_not_granted_to_a_key() {
     }
 }
 
+/// Linux sets mode and times after an exclusive CREATE, by another call.
+#[test]
+fn the_attributes_of_a_file_that_was_made_exclusively_need_the_right_to_create_alone() {
+    let make = |at: &Furnished| create(&at.dir, b"new", Createhow3::Exclusive([3; 8]));
+    let change = |at: &Furnished| {
+        let name = comity_vfs::Name::new(b"new").unwrap();
+        let made = at.fs.lookup(&crate::granted::alice(), &at.dir, name).unwrap();
+        setattr(&made.node.handle, Sattr3 { mode: Some(0o600), ..Sattr3::default() })
+    };
+    let at = Furnished::granting("rwxcd");
+    for (procedure, arguments) in
+        [(nfs::CREATE, make as fn(&Furnished) -> Vec<u8>), (nfs::SETATTR, change)]
+    {
+        let row = row(procedure, "an exclusive file", Needs::All("c"), arguments);
+        assert_eq!(answered(&row, &at), Verdict::Done, "procedure {procedure}");
+    }
+}
+
 /// Makes the call and reads the status of the reply.
 fn answered(row: &Row, at: &Furnished) -> Verdict {
     let world = World::at(&at.exports).by_channel(at.channel.clone());

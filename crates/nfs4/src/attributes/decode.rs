@@ -101,6 +101,11 @@ impl Settings {
         self.mode_umask.is_some()
     }
 
+    /// Returns whether ACLs were given.
+    pub(crate) const fn has_acls(&self) -> bool {
+        self.acls.is_some()
+    }
+
     /// Sets the ACLs, if any were given.
     ///
     /// # Errors

@@ -29,6 +29,10 @@ pub(super) fn setattr(
         // Linux servers.
         settings.set.mode = None;
     }
+    if settings.has_acls() {
+        // The ACL comes last: nothing may be changed before it is known that it can be set.
+        view.may_set_attributes(node)?;
+    }
     let (shown, act) = if settings.set.size.is_some() {
         compound.must_be_file(file_type)?;
         (shows(compound, &args.stateid, Share::WRITE)?.0, Act::Resize)

@@ -148,6 +148,10 @@ const ROWS: &[Row] = &[
         setattr(ops.at(&at.file), &["acl=A:0:16019f:OWNER@"])
     })
     .called("of an ACL"),
+    row(op::SETATTR, Needs::All("aw"), |at, ops| {
+        setattr(ops.at(&at.file), &["size=0", "acl=A:0:16019f:OWNER@"])
+    })
+    .called("of a size and an ACL"),
     row(op::SETXATTR, Needs::All("a"), |at, ops| {
         let (option, key, value) =
             (SetxattrOption4::Either, Opaque(&b"tag"[..]), Opaque(&b"x"[..]));
@@ -207,6 +211,19 @@ const ROWS: &[Row] = &[
     })
     .called("that makes a file, exclusive, of 4.1")
     .with_sessions(),
+    row(op::OPEN, Needs::All("c"), |at, ops| {
+        let attrs = attributes::encode(&["mode=600", "acl=A:0:16019f:OWNER@"]);
+        let attrs = Decoder::whole(&attrs).unwrap();
+        let how = Createhow4::Exclusive41(Creatverfattr { verf: [3; 8], attrs });
+        making(at, ops, b"new", how)
+    })
+    .called("that makes a file with attributes, exclusive, of 4.1")
+    .with_sessions(),
+    row(op::OPEN, Needs::All("c"), |at, ops| {
+        let ops = making(at, ops, b"new", Createhow4::Exclusive([3; 8]));
+        setattr(ops, &["mode=600"])
+    })
+    .called("that makes a file, exclusive, before the mode is set"),
     // An unchecked creation looks first whether the name is taken, which is a search.
     row(op::OPEN, Needs::All("xc"), |at, ops| {
         making(at, ops, b"new", Createhow4::Unchecked(Decoder::whole(&[0; 8]).unwrap()))

@@ -105,6 +105,14 @@ impl GrantService {
         if let Err(error) = self.grants.expire() {
             tracing::error!(%error, "the end of credentials cannot be stored; they have ended");
         }
+        self.store_creations();
+    }
+
+    /// Stores which keys have made which objects.
+    pub(crate) fn store_creations(&self) {
+        if let Err(error) = self.grants.store_creations() {
+            tracing::error!(%error, "creators of objects cannot be stored; a restart forgets them");
+        }
     }
 
     fn bind(&self, own: &[Binding]) -> Result<()> {

@@ -199,6 +199,7 @@ impl StateService {
             // They panic nowhere, and if they did the log has it.
             threads.into_iter().for_each(|thread| drop(thread.join()));
         }
+        self.grants.store_creations();
     }
 }
 

@@ -1,22 +1,40 @@
 //! The objects that keys without an account have made.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use comity_keys::PublicKey;
 
-use crate::ObjectId;
+use crate::creation::Creation;
 use crate::limits::{CREATIONS_MAX, CREATIONS_PER_KEY_MAX};
+use crate::{ObjectId, Record};
 
 /// The creators of objects. A creator may be given a credential for what it has made; until it
 /// asks for that, nothing is signed.
 #[derive(Debug, Default)]
 pub(crate) struct Creations {
-    by_object: HashMap<ObjectId, PublicKey>,
+    by_object: HashMap<ObjectId, Creation>,
     /// The objects of each creator, the oldest first.
     by_creator: HashMap<PublicKey, VecDeque<ObjectId>>,
+    /// The number of the next creation.
+    next: u64,
+    /// Objects about which something else is stored.
+    changed: HashSet<ObjectId>,
 }
 
 impl Creations {
+    /// Takes over the creators that an earlier server has stored.
+    pub(crate) fn recovered(mut made: Vec<Creation>) -> Self {
+        made.sort_by_key(|creation| creation.number);
+        let mut creations = Self::default();
+        for Creation { object, creator, number } in made {
+            creations.next = number;
+            creations.insert(object, creator);
+            // It is stored already.
+            creations.changed.remove(&object);
+        }
+        creations
+    }
+
     /// Remembers who made an object. The oldest of the same creator makes room; a creator who has
     /// none finds no room once all is used up.
     pub(crate) fn insert(&mut self, object: ObjectId, creator: PublicKey) {
@@ -27,19 +45,40 @@ impl Creations {
             let oldest = self.by_creator.get_mut(&creator).and_then(VecDeque::pop_front);
             let Some(oldest) = oldest else { return };
             self.by_object.remove(&oldest);
+            self.changed.insert(oldest);
         }
-        self.by_object.insert(object, creator);
+        self.by_object.insert(object, Creation { object, creator, number: self.next });
+        self.next = self.next.saturating_add(1);
+        self.changed.insert(object);
         self.by_creator.entry(creator).or_default().push_back(object);
+    }
+
+    /// The records of all that has changed since the last call.
+    pub(crate) fn take_changes(&mut self) -> Vec<Record> {
+        let changed = std::mem::take(&mut self.changed);
+        changed.into_iter().map(|object| self.record(object)).collect()
+    }
+
+    /// The record of what is known of an object.
+    pub(crate) fn record(&self, object: ObjectId) -> Record {
+        let made = self.by_object.get(&object);
+        made.map_or(Record::Unmade(object), |creation| Record::Made(*creation))
+    }
+
+    /// All that is known.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Creation> {
+        self.by_object.values()
     }
 
     /// The creator of an object, if it is known.
     pub(crate) fn creator(&self, object: &ObjectId) -> Option<&PublicKey> {
-        self.by_object.get(object)
+        self.by_object.get(object).map(|creation| &creation.creator)
     }
 
     /// Forgets who made an object.
     pub(crate) fn remove(&mut self, object: &ObjectId) {
-        let Some(creator) = self.by_object.remove(object) else { return };
+        let Some(Creation { creator, .. }) = self.by_object.remove(object) else { return };
+        self.changed.insert(*object);
         let Some(own) = self.by_creator.get_mut(&creator) else { return };
         own.retain(|other| other != object);
         if own.is_empty() {
@@ -76,5 +115,24 @@ mod tests {
         creations.remove(&object(0));
         assert_eq!(creations.creator(&object(0)), None);
         assert_eq!(creations.by_creator.len(), 1);
+    }
+
+    #[test]
+    fn changes_are_told_once_and_the_oldest_stays_the_oldest_over_a_restart() {
+        let creator = *PrivateKey::generate(Algorithm::Ed25519).unwrap().public_key();
+        let object = |number: usize| ObjectId(Handle::new(&number.to_be_bytes()).unwrap());
+        let mut before = Creations::default();
+        (0..CREATIONS_PER_KEY_MAX).for_each(|number| before.insert(object(number), creator));
+        assert_eq!(before.take_changes().len(), CREATIONS_PER_KEY_MAX);
+        assert_eq!(before.take_changes(), []);
+        let mut after = Creations::recovered(before.iter().copied().collect());
+        assert_eq!(after.take_changes(), []);
+        after.insert(object(CREATIONS_PER_KEY_MAX), creator);
+        assert_eq!(after.creator(&object(0)), None);
+        let mut changes = after.take_changes();
+        changes.sort_by_key(|change| matches!(change, Record::Made(_)));
+        let number = CREATIONS_PER_KEY_MAX as u64;
+        let made = Creation { object: object(CREATIONS_PER_KEY_MAX), creator, number };
+        assert_eq!(changes, [Record::Unmade(object(0)), Record::Made(made)]);
     }
 }

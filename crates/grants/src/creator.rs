@@ -14,7 +14,7 @@ pub enum FetchError {
     /// The key did not make it, as far as that is known.
     #[error(
         "this key did not make the object, or the server has forgotten that: it remembers the last \
-         {} objects of a key until it is restarted",
+         {} objects of a key",
         crate::limits::CREATIONS_PER_KEY_MAX
     )]
     NotCreator,

@@ -1,7 +1,7 @@
 //! The server's memory of grants, shared by all connections.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use comity_keynote::Rights;
 use comity_keys::PublicKey;
@@ -13,6 +13,7 @@ use crate::ancestry::Ancestry;
 use crate::by_creation::ByCreation;
 use crate::caller::KeyCaller;
 use crate::counters::{GrantCounts, GrantTally};
+use crate::creations::Creations;
 use crate::decision::Decision;
 use crate::evaluate::{self, Question};
 use crate::held::Held;
@@ -45,6 +46,8 @@ pub struct Grants {
     clock: TellMoment,
     medium: Box<dyn Medium>,
     broken: AtomicBool,
+    /// The lock under which records are stored. A thread that has it never asks for the memory.
+    storing: Mutex<()>,
     decisions: usize,
     accounts: RwLock<Arc<Accounts>>,
     /// The policies of the exports in force.
@@ -65,6 +68,7 @@ impl Grants {
     #[must_use]
     pub fn new(clock: TellMoment, medium: Box<dyn Medium>, recovered: Recovered) -> Self {
         let mut memory = Memory::default();
+        memory.creations = Creations::recovered(recovered.made);
         for (revoked, until) in recovered.revoked {
             memory.revocations.insert(revoked, until);
         }
@@ -78,6 +82,7 @@ impl Grants {
             clock,
             medium,
             broken: AtomicBool::new(false),
+            storing: Mutex::new(()),
             decisions: DECISIONS_DEFAULT,
             accounts: RwLock::default(),
             policies: RwLock::new(Arc::new([])),
@@ -206,6 +211,7 @@ impl Grants {
         memory: &Memory,
         records: &[Record],
     ) -> std::result::Result<(), MediumError> {
+        let _storing = self.storing();
         if self.broken.load(Ordering::Acquire) {
             let known = memory.records().into_iter().chain([Record::Seen(self.now())]);
             self.medium.replace(&known.collect::<Vec<_>>())?;
@@ -214,6 +220,32 @@ impl Grants {
         let stored = self.medium.store(records);
         self.broken.store(stored.is_err(), Ordering::Release);
         stored
+    }
+
+    /// Stores who has made what since the last call. To be called once a second, and at the end.
+    ///
+    /// # Errors
+    /// The state folder cannot be written; the next call tries it again.
+    pub fn store_creations(&self) -> std::result::Result<(), MediumError> {
+        let mut memory = self.write();
+        let records = memory.creations.take_changes();
+        if self.broken.load(Ordering::Acquire) {
+            return self.save(&memory, &[]);
+        }
+        if records.is_empty() {
+            return Ok(());
+        }
+        // Decisions go on while this is stored; a revocation waits for it, so that a creation which
+        // it ends is not stored behind it.
+        let _storing = self.storing();
+        drop(memory);
+        let stored = self.medium.store(&records);
+        self.broken.store(stored.is_err(), Ordering::Release);
+        stored
+    }
+
+    fn storing(&self) -> MutexGuard<'_, ()> {
+        self.storing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes all decisions of before void.

@@ -173,7 +173,8 @@ impl Memory {
         };
         let revoked =
             self.revocations.iter().map(|(revoked, until)| Record::Revoked(*revoked, *until));
-        self.held.iter().flat_map(of_one).chain(revoked).collect()
+        let made = self.creations.iter().map(|creation| Record::Made(*creation));
+        self.held.iter().flat_map(of_one).chain(revoked).chain(made).collect()
     }
 }
 

@@ -3,7 +3,8 @@ use std::error::Error as StdError;
 use comity_keynote::AssertionDigest;
 use comity_keys::PublicKey;
 
-use crate::{Moment, Revoked};
+use crate::creation::Creation;
+use crate::{Moment, ObjectId, Revoked};
 
 /// A change of what must outlive a restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +29,10 @@ pub enum Record {
     Revoked(Revoked, Moment),
     /// A revocation is forgotten, because what it revoked has expired.
     Forgotten(Revoked),
+    /// A key has made an object.
+    Made(Creation),
+    /// Nobody counts as the creator of an object any more.
+    Unmade(ObjectId),
     /// The clock has shown this moment, at which a right ended.
     Seen(Moment),
 }
@@ -57,6 +62,8 @@ pub struct Recovered {
     pub held: Vec<(PublicKey, String)>,
     /// Revocations, and until when they are remembered.
     pub revoked: Vec<(Revoked, Moment)>,
+    /// The creators of objects, in any order.
+    pub made: Vec<Creation>,
     /// The last moment that the clock is known to have shown.
     pub seen: Moment,
 }

@@ -12,7 +12,7 @@ use crate::held::Held;
 use crate::limits::REVOCATIONS_MAX;
 use crate::memory::Memory;
 use crate::record::{MediumError, Record};
-use crate::{Moment, Revoked};
+use crate::{Moment, ObjectId, Revoked};
 
 /// The person who revokes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,8 +81,9 @@ impl Grants {
             (None, Revocation::Key(key)) => of_key_by(&memory, &accounts, by, key)?,
             (None, _) => return Err(RevokeError::Unknown),
         };
-        self.remember(&mut memory, &revoked)?;
-        credential.iter().for_each(|held| self.forget_creation(&mut memory, held));
+        let made: Vec<_> =
+            credential.iter().flat_map(|held| self.made_by_signature(held)).collect();
+        self.remember(&mut memory, &revoked, &made)?;
         self.counters.revoked(revoked.len());
         drop(memory);
         self.changed();
@@ -100,25 +101,27 @@ impl Grants {
         if is_above { Ok(()) } else { Err(RevokeError::NotAbove) }
     }
 
-    /// Ends what a creator has without a signature, too, if its credential is revoked.
-    fn forget_creation(&self, memory: &mut Memory, held: &Held) {
-        if self.is_by_server(held) {
-            let objects = held.objects.iter().flatten();
-            objects.for_each(|object| memory.creations.remove(object));
-        }
+    /// The objects whose creator the server has named in a credential. If that is revoked, what the
+    /// creator has without a signature ends, too.
+    fn made_by_signature(&self, held: &Held) -> Vec<ObjectId> {
+        let objects = held.objects.iter().flatten().filter(|_| self.is_by_server(held));
+        objects.copied().collect()
     }
 
     fn remember(
         &self,
         memory: &mut Memory,
         revoked: &[(Revoked, Moment)],
+        unmade: &[ObjectId],
     ) -> Result<(), RevokeError> {
         if memory.revocations.len() + revoked.len() > REVOCATIONS_MAX {
             return Err(RevokeError::Full);
         }
-        let records: Vec<_> =
-            revoked.iter().map(|(revoked, until)| Record::Revoked(*revoked, *until)).collect();
+        let unmade_records = unmade.iter().copied().map(Record::Unmade);
+        let records = revoked.iter().map(|(revoked, until)| Record::Revoked(*revoked, *until));
+        let records: Vec<_> = records.chain(unmade_records).collect();
         self.save(memory, &records).map_err(RevokeError::Store)?;
+        unmade.iter().for_each(|object| memory.creations.remove(object));
         for (revoked, until) in revoked {
             memory.revocations.insert(*revoked, *until);
         }

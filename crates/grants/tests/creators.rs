@@ -154,3 +154,44 @@ fn the_credential_of_a_creator_is_revoked_by_those_above_it() {
     assert_eq!(case.world.allowed(&case.bob, &case.file), "look search create");
     assert!(matches!(case.fetch(&case.bob), Err(FetchError::NotCreator)));
 }
+
+impl Case {
+    /// Bob's rights to his file on a server that starts with what is stored now.
+    fn after_a_restart(&self) -> String {
+        let world = World::after(self.world.kept.clone(), &self.world.fs, BEGUN);
+        world.bind(&[(&self.alice, 1000)]);
+        world.grants.ancestry().met(&world.key(&self.file), &self.dir, b"file");
+        world.allowed(&self.bob, &self.file)
+    }
+}
+
+#[test]
+fn the_creator_of_an_object_is_known_after_a_restart() {
+    let case = case();
+    assert_eq!(case.after_a_restart(), "look search create");
+    case.world.grants.store_creations().unwrap();
+    assert_eq!(case.after_a_restart(), ALL);
+    let stored = case.world.kept.records().len();
+    case.world.grants.store_creations().unwrap();
+    assert_eq!(case.world.kept.records().len(), stored);
+}
+
+#[test]
+fn a_creation_that_was_revoked_does_not_come_back_by_a_restart() {
+    let case = case();
+    case.world.grants.store_creations().unwrap();
+    let fetched = case.fetch(&case.bob).unwrap();
+    case.world.grants.revoke(Revoker::Administrator, &Revocation::Text(fetched)).unwrap();
+    assert_eq!(case.after_a_restart(), "look search create");
+}
+
+#[test]
+fn creators_that_could_not_be_stored_are_stored_later() {
+    let case = case();
+    case.world.kept.fail(true);
+    assert!(case.world.grants.store_creations().is_err());
+    assert!(case.world.grants.store_creations().is_err());
+    case.world.kept.fail(false);
+    case.world.grants.store_creations().unwrap();
+    assert_eq!(case.after_a_restart(), ALL);
+}

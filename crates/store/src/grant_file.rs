@@ -5,11 +5,15 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use comity_grants::{Medium, MediumError, Moment, Record, Recovered, Revoked};
+use comity_grants::{Creation, Medium, MediumError, Moment, ObjectId, Record, Recovered, Revoked};
 use comity_keynote::AssertionDigest;
 use comity_keys::PublicKey;
+use comity_vfs::Handle;
 use redb::backends::InMemoryBackend;
-use redb::{Database, ReadableDatabase, ReadableTable, StorageBackend, Table, TableDefinition};
+use redb::{
+    Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, Table,
+    TableDefinition, TableError,
+};
 
 use crate::database_file::{close, database, name_is_stable, private, replace, whole};
 use crate::error::StoreError;
@@ -19,6 +23,7 @@ const META: TableDefinition<'_, &str, u32> = TableDefinition::new("meta");
 const MOMENTS: TableDefinition<'_, &str, u64> = TableDefinition::new("moments");
 const HELD: TableDefinition<'_, &[u8], &str> = TableDefinition::new("held");
 const REVOKED: TableDefinition<'_, &[u8], u64> = TableDefinition::new("revoked");
+const MADE: TableDefinition<'_, &[u8], (u64, &str)> = TableDefinition::new("made");
 
 /// The name in [`MOMENTS`] of the last moment that the clock is known to have shown.
 const SEEN: &str = "seen";
@@ -146,7 +151,26 @@ fn recovered(database: &Database) -> Result<Recovered, redb::Error> {
     }
     let seen = transaction.open_table(MOMENTS)?.get(SEEN)?.map(|seen| seen.value());
     recovered.seen = Moment(seen.unwrap_or_default());
+    recovered.made = made(&transaction)?;
     Ok(recovered)
+}
+
+/// The creators of objects; none in a file of an older server.
+fn made(transaction: &ReadTransaction) -> Result<Vec<Creation>, redb::Error> {
+    let table = match transaction.open_table(MADE) {
+        Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
+        table => table?,
+    };
+    let mut made = Vec::new();
+    for entry in table.iter()? {
+        let (object, creation) = entry?;
+        let (number, creator) = creation.value();
+        let (object, creator) = (Handle::new(object.value()), creator.parse());
+        if let (Ok(object), Ok(creator)) = (object, creator) {
+            made.push(Creation { object: ObjectId(object), creator, number });
+        }
+    }
+    Ok(made)
 }
 
 fn apply(database: &Database, records: &[Record]) -> Result<(), redb::Error> {
@@ -155,8 +179,9 @@ fn apply(database: &Database, records: &[Record]) -> Result<(), redb::Error> {
         let mut held = transaction.open_table(HELD)?;
         let mut revoked = transaction.open_table(REVOKED)?;
         let mut moments = transaction.open_table(MOMENTS)?;
+        let mut made = transaction.open_table(MADE)?;
         for record in records {
-            apply_one((&mut held, &mut revoked, &mut moments), record)?;
+            apply_one((&mut held, &mut revoked, &mut moments, &mut made), record)?;
         }
     }
     Ok(transaction.commit()?)
@@ -166,9 +191,13 @@ type Tables<'a, 't> = (
     &'a mut Table<'t, &'static [u8], &'static str>,
     &'a mut Table<'t, &'static [u8], u64>,
     &'a mut Table<'t, &'static str, u64>,
+    &'a mut Table<'t, &'static [u8], (u64, &'static str)>,
 );
 
-fn apply_one((held, revoked, moments): Tables<'_, '_>, record: &Record) -> Result<(), redb::Error> {
+fn apply_one(
+    (held, revoked, moments, made): Tables<'_, '_>,
+    record: &Record,
+) -> Result<(), redb::Error> {
     match record {
         Record::Held { holder, digest, text } => {
             held.insert(&*held_key(holder, digest), text.as_str())?;
@@ -181,6 +210,12 @@ fn apply_one((held, revoked, moments): Tables<'_, '_>, record: &Record) -> Resul
         }
         Record::Forgotten(what) => {
             revoked.remove(&*revoked_key(what))?;
+        }
+        Record::Made(Creation { object, creator, number }) => {
+            made.insert(object.0.bytes(), (*number, creator.to_string().as_str()))?;
+        }
+        Record::Unmade(object) => {
+            made.remove(object.0.bytes())?;
         }
         Record::Seen(moment) => {
             moments.insert(SEEN, moment.0)?;

@@ -80,6 +80,8 @@ impl Kept {
                 }),
                 Record::Revoked(what, until) => found.revoked.push((what, until)),
                 Record::Forgotten(what) => found.revoked.retain(|(other, _)| *other != what),
+                Record::Made(creation) => found.made.push(creation),
+                Record::Unmade(object) => found.made.retain(|known| known.object != object),
                 Record::Seen(moment) => found.seen = moment,
             }
         }

@@ -1,5 +1,7 @@
 //! An operation that fails after it has made something takes that back, and nothing else.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use comity_export::{Client, HandleKey, Plan};
@@ -7,9 +9,9 @@ use comity_proto::nfs4::{
     Bitmap4, Create4args, Createhow4, Createtype4, Creatverfattr, Fattr4, Nfsace4, Nfsstat4,
     Openflag4, attribute as a, operation as op,
 };
-use comity_state::Limits;
-use comity_vfs::layers::{Faults, Layer, Verb, When};
-use comity_vfs::{Fs, Status};
+use comity_state::{Limits, SessionId};
+use comity_vfs::layers::{Faults, Hook, Layer, Verb, When};
+use comity_vfs::{Create, Cred, Fs, Gid, Handle, Name, Result, SetAttr, Status, Uid};
 use comity_xdr::{Counted, Encoder, Opaque};
 
 use crate::callbacks::{go_to, perform};
@@ -25,6 +27,15 @@ fn session(world: &World, name: &[u8]) -> Session {
     session
 }
 
+/// A session of a client that is delegated nothing, as it cannot be called back.
+fn never_called_back(world: &World, name: &[u8]) -> Session {
+    let session = Session::of(world, 1, name);
+    let client = world.engine.session(&SessionId(session.id())).unwrap();
+    let client = client.client();
+    world.engine.reclaim_complete(world.now(), client, client.caller()).unwrap();
+    session
+}
+
 /// Returns whether the directory has such a name.
 fn is_there(world: &World, session: &mut Session, name: &[u8]) -> bool {
     let (status, _) = perform(world, 1, session, 4, |call| go_to(call, &[PUB[0], PUB[1], name]));
@@ -36,9 +47,31 @@ fn failing(verb: Verb) -> World {
     let fs = memory();
     furnish(&*fs);
     let faults = Faults::new(1).fail(verb, Status::Io, When::Always);
-    let fs: Arc<dyn Fs> = Arc::new(Layer::new(fs, faults));
-    let export = export(1, "/srv/pub", &fs, Client::Everybody);
+    offering(&(Arc::new(Layer::new(fs, faults)) as Arc<dyn Fs>))
+}
+
+fn offering(fs: &Arc<dyn Fs>) -> World {
+    let export = export(1, "/srv/pub", fs, Client::Everybody);
     World::of(Plan::new(HandleKey::new([7; 16]), vec![export]))
+}
+
+thread_local! {
+    static INTERLUDE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+}
+
+/// ACLs cannot be set, and somebody else does something before that is known.
+struct FailsLate;
+
+impl Hook for FailsLate {
+    fn around<T>(&self, verb: Verb, _: &Handle, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        if verb != Verb::Setacl {
+            return work();
+        }
+        if let Some(interlude) = INTERLUDE.take() {
+            interlude();
+        }
+        Err(Status::Io)
+    }
 }
 
 /// An ACL that lets the owner read.
@@ -47,6 +80,21 @@ fn acl() -> Vec<u8> {
     let mut values = Encoder::new();
     values.value(&Counted::<_, 1>(vec![Nfsace4 { acetype, flag, access_mask, who }]));
     values.bytes().to_vec()
+}
+
+/// Has a client make a file whose ACL cannot be set, while another client does something; returns
+/// whether the file is there then.
+fn stays(how: Createhow4<'_>, meanwhile: impl FnOnce(&World, &dyn Fs) + 'static) -> bool {
+    let fs = memory();
+    furnish(&*fs);
+    let world = Rc::new(offering(&(Arc::new(Layer::new(Arc::clone(&fs), FailsLate)) as _)));
+    let mut one = session(&world, b"one");
+    let shared = Rc::clone(&world);
+    INTERLUDE.set(Some(Box::new(move || meanwhile(&shared, &*fs))));
+    let wanted = (&b"new"[..], Openflag4::Create(how));
+    assert_eq!(open((&world, &mut one), &PUB, wanted), Nfsstat4::Io);
+    assert!(INTERLUDE.take().is_none(), "the other client had no turn");
+    is_there(&world, &mut one, b"new")
 }
 
 const fn exclusive(attrs: Fattr4<'_>) -> Createhow4<'_> {
@@ -120,4 +168,47 @@ fn a_directory_whose_acl_cannot_be_set_is_taken_back() {
     });
     assert_eq!(status, Nfsstat4::Io);
     assert!(!is_there(&world, &mut one, b"new"));
+}
+
+/// The file is no longer that of the client that made it: the other one would lose its data.
+#[test]
+fn a_file_that_another_client_has_opened_meanwhile_is_not_taken_back() {
+    let acl = acl();
+    let with_acl = Fattr4 { attrmask: Bitmap4::of(&[a::ACL]), attr_vals: Opaque(&acl) };
+    for how in [Createhow4::Guarded(with_acl), Createhow4::Unchecked(with_acl), exclusive(with_acl)]
+    {
+        let opens = |world: &World, _: &dyn Fs| {
+            let mut two = never_called_back(world, b"two");
+            let wanted = (&b"new"[..], Openflag4::NoCreate);
+            assert_eq!(open((world, &mut two), &PUB, wanted), Nfsstat4::Ok);
+        };
+        assert!(stays(how, opens), "{how:?}");
+        assert!(!stays(how, |_, _| {}), "{how:?}: nobody has it open");
+    }
+}
+
+/// A program on the server, or a client of NFSv3, whose opens the server does not know.
+#[test]
+fn a_file_to_which_somebody_has_written_meanwhile_is_not_taken_back() {
+    let acl = acl();
+    let with_acl = Fattr4 { attrmask: Bitmap4::of(&[a::ACL]), attr_vals: Opaque(&acl) };
+    let writes = |_: &World, fs: &dyn Fs| {
+        let (root, server) = (fs.root(), Cred::new(Uid::new(0), Gid::new(0)));
+        let new = fs.lookup(&server, &root, Name::new(b"new").unwrap()).unwrap();
+        fs.write(&server, &new.node.handle, 0, b"data").unwrap();
+    };
+    assert!(stays(Createhow4::Guarded(with_acl), writes));
+}
+
+#[test]
+fn another_file_that_has_got_the_name_meanwhile_is_not_taken_back() {
+    let acl = acl();
+    let with_acl = Fattr4 { attrmask: Bitmap4::of(&[a::ACL]), attr_vals: Opaque(&acl) };
+    let replaces = |_: &World, fs: &dyn Fs| {
+        let (root, server) = (fs.root(), Cred::new(Uid::new(0), Gid::new(0)));
+        let [old, new] = [b"other", &b"new"[..]].map(|name| Name::new(name).unwrap());
+        fs.create(&server, &root, old, &Create::Guarded(SetAttr::default())).unwrap();
+        fs.rename(&server, (&root, old), (&root, new)).unwrap();
+    };
+    assert!(stays(Createhow4::Guarded(with_acl), replaces));
 }

@@ -2,6 +2,7 @@
 
 mod close;
 mod deny;
+mod held;
 mod open;
 mod owner_seqid;
 

@@ -1,24 +1,34 @@
 //! The attackers, and the sessions that they have of their own.
 
+use std::rc::Rc;
+
+use comity_proto::nfs3;
 use comity_proto::nfs4::{
     ClientOwner4, CreateSession4resok, ExchangeId4args, ExchangeId4resok, Setclientid4args,
     SetclientidConfirm4, StateProtect4a, operation as op,
 };
 use comity_xdr::{Decode, Decoder, Opaque};
 
-use crate::attacks::{self, Attack, Session};
+use crate::attacks::{self, Attack, Standing};
+use crate::keys::{HOME, KEYED, Keys};
 use crate::victim::{HOST, Known, OWNERS, USER, nobody, sequence, session_of};
-use crate::wire::{Call, Source, Wire, compound, operation};
+use crate::wire::{Call, Source, Tls, Wire, bytes, compound, operation};
 
-/// Bytes of a reply before the number of its first result.
-const OPERATIONS_AT: usize = 36;
+/// Bytes of a reply before the results of a call, and before the number of the first result of a
+/// COMPOUND.
+const RESULTS_AT: usize = 24;
+const OPERATIONS_AT: usize = RESULTS_AT + 12;
 
 pub(crate) struct Attacker {
     port: u16,
     source: Source,
+    tls: Option<Rc<Tls>>,
+    standing: Standing,
     wire: Wire,
     /// A session of its own and the number of its last request, if the server lets it have one.
     own: Option<([u8; 16], u32)>,
+    /// The handle of the directory that was granted to its key.
+    home: Option<Vec<u8>>,
 }
 
 /// A host that no export is offered to.
@@ -26,33 +36,38 @@ const UNLISTED: [u8; 4] = [127, 0, 0, 2];
 
 impl Attacker {
     /// One of each kind.
-    pub(crate) fn all(port: u16) -> Vec<Self> {
-        let sources = [
-            Source { address: UNLISTED, low_port: true, uid: USER },
-            Source { address: UNLISTED, low_port: false, uid: 0 },
-            Source { address: HOST, low_port: false, uid: USER },
-            Source { address: [127, 0, 0, 3], low_port: true, uid: 1000 },
+    pub(crate) fn all(port: u16, keys: &Keys) -> Vec<Self> {
+        use Standing::{Granted, Listed, Refused};
+        let source = |address, low_port, uid| Source { address, low_port, uid };
+        let by_key = |uid| source(KEYED, false, uid);
+        let kinds = [
+            (source(UNLISTED, true, USER), None, Refused),
+            (source(UNLISTED, false, 0), None, Refused),
+            (source(HOST, false, USER), None, Refused),
+            (source([127, 0, 0, 3], true, 1000), None, Listed),
+            (source(KEYED, true, USER), None, Refused),
+            (source(KEYED, true, USER), Some(&keys.none), Refused),
+            (by_key(USER), Some(&keys.unknown), Granted),
+            (by_key(USER), Some(&keys.granted), Granted),
         ];
-        sources.into_iter().map(|source| Self::new(port, source)).collect()
+        let new = |(source, tls, standing)| Self::new(port, source, tls, standing);
+        kinds.into_iter().map(new).collect()
     }
 
-    fn new(port: u16, source: Source) -> Self {
-        let wire = Wire::connect(port, source);
-        let mut attacker = Self { port, source, wire, own: None };
+    fn new(port: u16, source: Source, tls: Option<&Rc<Tls>>, standing: Standing) -> Self {
+        let wire = Wire::connect_by(port, source, tls);
+        let (tls, own, home) = (tls.cloned(), None, None);
+        let mut attacker = Self { port, source, tls, standing, wire, own, home };
         attacker.own = attacker.introduce(b"attacker").map(|session| (session, 0));
-        assert_eq!(attacker.own.is_some(), attacker.is_listed(), "whether it is let in");
+        assert_eq!(attacker.own.is_some(), standing != Standing::Refused, "whether it is let in");
         attacker
-    }
-
-    const fn is_listed(&self) -> bool {
-        self.source.uid == 1000
     }
 
     /// Asks everything.
     pub(crate) fn attack(&mut self, known: &Known) {
         self.usurp(known);
-        let session = if self.is_listed() { Session::Own } else { Session::OfVictim };
-        for attack in attacks::all(known, session) {
+        self.go_home(known);
+        for attack in attacks::all(known, self.standing, self.home.as_deref()) {
             match attack {
                 Attack::Call(call) => drop(self.ask(&call)),
                 Attack::InOwnSession(minor, operations) => {
@@ -66,38 +81,64 @@ impl Attacker {
         }
     }
 
+    /// Finds the directory that was granted to its key.
+    fn go_home(&mut self, known: &Known) {
+        let [root, ..] = known.directories.as_slice() else { return };
+        if self.home.is_none() && self.standing == Standing::Granted {
+            let place = [bytes(&Opaque::<64>(root)), bytes(&Opaque::<64>(HOME.as_bytes()))];
+            let lookup = (nfs3::PROGRAM, 3, nfs3::procedure::LOOKUP);
+            let reply = self.ask(&(lookup, place.concat())).unwrap();
+            let mut results = Decoder::new(&reply[RESULTS_AT..]);
+            let is_found = results.value::<u32>() == Ok(0);
+            self.home = is_found.then(|| results.opaque(64).unwrap().to_vec());
+        }
+    }
+
+    /// Returns whether its key was granted a directory and it has found that.
+    pub(crate) const fn is_at_home(&self) -> bool {
+        self.home.is_some()
+    }
+
     /// Makes a call; connects anew if the server has hung up, and for each call from the unlisted
     /// host, which is answered one call a second on a connection.
     fn ask(&mut self, call: &Call) -> Option<Vec<u8>> {
         if self.source.address == UNLISTED {
-            self.wire = Wire::connect(self.port, self.source);
+            self.connect();
         }
         let reply = self.wire.ask(call);
         if reply.is_none() {
-            self.wire = Wire::connect(self.port, self.source);
+            self.connect();
         }
         reply
     }
 
+    fn connect(&mut self) {
+        self.wire = Wire::connect_by(self.port, self.source, self.tls.as_ref());
+    }
+
     /// Goes by the victim's owner strings as far as the server lets it. The name of a client
     /// that holds nothing is free for another principal (RFC 7530, 9.1.1; RFC 8881, 18.35.4), so
-    /// that is left out.
+    /// that is left out. By TLS the same name is another client.
     fn usurp(&mut self, known: &Known) {
+        let is_another = self.standing == Standing::Granted;
         if known.holds[0] {
-            self.announce(OWNERS[0]);
+            let is_confirmed = self.announce(OWNERS[0]);
+            assert_eq!(is_confirmed, is_another, "the victim's name is taken");
         }
         if known.holds[1] {
-            assert_eq!(self.introduce(OWNERS[1]), None, "a session in the victim's name");
+            let session = self.introduce(OWNERS[1]);
+            assert_eq!(session.is_some(), is_another, "a session in the victim's name");
         }
     }
 
-    /// SETCLIENTID and SETCLIENTID_CONFIRM.
-    fn announce(&mut self, owner: &[u8]) {
+    /// SETCLIENTID and SETCLIENTID_CONFIRM: whether the client is confirmed.
+    fn announce(&mut self, owner: &[u8]) -> bool {
         let client = ClientOwner4 { verifier: *b"attacker", id: Opaque(owner) };
         let args = Setclientid4args { client, callback: nobody(), callback_ident: 1 };
         let reply = self.ask(&compound(0, &[operation(op::SETCLIENTID, &args)]));
-        let told = body::<SetclientidConfirm4>(reply.as_deref());
-        assert_eq!(told, None, "the victim's name is taken");
+        let Some(told) = body::<SetclientidConfirm4>(reply.as_deref()) else { return false };
+        let reply = self.ask(&compound(0, &[operation(op::SETCLIENTID_CONFIRM, &told)]));
+        body::<()>(reply.as_deref()).is_some()
     }
 
     /// EXCHANGE_ID and CREATE_SESSION: the session, if there is one.

@@ -12,9 +12,10 @@ use comity_proto::nlm::{
     Nlm4Testargs, Nlm4Unlockargs, procedure as lock,
 };
 use comity_proto::nsm::StatChge;
-use comity_proto::{mount, nfs3, nlm, nsm, portmap};
+use comity_proto::{grants, mount, nfs3, nlm, nsm, portmap};
 use comity_xdr::{Counted, Encoder, Opaque};
 
+use crate::moves;
 use crate::victim::{
     Known, OWNER, OWNERS, VERIFIER, locking, nlm_range, nobody, sequence, session_of, unlocking,
     writing,
@@ -25,14 +26,15 @@ use crate::wire::{Call, Operation, bytes, compound, operation, putfh};
 /// may ask for the attributes of a file by its handle, and the server asks the holder (CB_GETATTR).
 const CONFLICTS: [u32; 3] = [op::GETATTR, op::NVERIFY, op::VERIFY];
 
-/// The way in which an attacker asks for operations of 4.1 and 4.2.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Session {
-    /// Behind a SEQUENCE of the victim's session.
-    OfVictim,
-    /// Behind a SEQUENCE of the attacker's own session, whose sequenceid is filled in when it is
-    /// sent.
-    Own,
+/// What the server lets an attacker do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Nothing. It asks for operations of 4.1 and 4.2 behind a SEQUENCE of the victim's session.
+    Refused,
+    /// It may see the victim's directory, and has a session of its own.
+    Listed,
+    /// It may see what was granted to its key, and has a session of its own.
+    Granted,
 }
 
 /// The next call of an attacker.
@@ -43,22 +45,25 @@ pub(crate) enum Attack {
 }
 
 /// All calls of all programs.
-pub(crate) fn all(known: &Known, session: Session) -> Vec<Attack> {
+pub(crate) fn all(known: &Known, standing: Standing, home: Option<&[u8]>) -> Vec<Attack> {
     let mut attacks = Vec::new();
+    let (calls, compounds) = moves::all(known, home);
     let calls = [
-        of_nfs3(known, session),
+        of_nfs3(known, standing),
         of_mount(),
         of_locks(known),
         of_others(),
-        of_clients(known, session),
+        of_grants(),
+        of_clients(known, standing),
+        calls,
     ];
     attacks.extend(calls.into_iter().flatten().map(Attack::Call));
-    for operations in of_files(known, session) {
+    for operations in of_files(known, standing).into_iter().chain(compounds) {
         attacks.push(Attack::Call(compound(0, &operations)));
         for minor in [1, 2] {
-            attacks.push(match session {
-                Session::Own => Attack::InOwnSession(minor, operations.clone()),
-                Session::OfVictim => behind(known, minor, 1, &operations),
+            attacks.push(match standing {
+                Standing::Refused => behind(known, minor, 1, &operations),
+                _ => Attack::InOwnSession(minor, operations.clone()),
             });
         }
     }
@@ -84,12 +89,12 @@ fn stateids(known: &Known) -> Vec<Stateid4> {
 }
 
 /// Operations on the victim's files, each behind PUTFH.
-fn of_files(known: &Known, session: Session) -> Vec<Vec<Operation>> {
+fn of_files(known: &Known, standing: Standing) -> Vec<Vec<Operation>> {
     let mut compounds = Vec::new();
     let clientid = known.clientids.last().copied().unwrap_or(1);
     let newest = known.files.iter().rev().take(2);
     for file in newest.chain(&known.directories) {
-        let is_left = |number: u32| is_left(known, session, file) && CONFLICTS.contains(&number);
+        let is_left = |number: u32| is_left(known, standing, file) && CONFLICTS.contains(&number);
         let every = (op::ACCESS..=op::REMOVEXATTR).chain([op::ILLEGAL]);
         let asked = every.map(|number| any(known, number));
         let by_stateid =
@@ -101,8 +106,8 @@ fn of_files(known: &Known, session: Session) -> Vec<Vec<Operation>> {
 }
 
 /// Returns whether a listed attacker spares a file, see [`CONFLICTS`].
-fn is_left(known: &Known, session: Session, file: &[u8]) -> bool {
-    matches!(session, Session::Own) && known.delegated.as_deref() == Some(file)
+fn is_left(known: &Known, standing: Standing, file: &[u8]) -> bool {
+    standing == Standing::Listed && known.delegated.as_deref() == Some(file)
 }
 
 /// An operation with a stateid of the victim in front of zeros, which many take for arguments.
@@ -170,7 +175,7 @@ fn truncation(stateid: Stateid4) -> Vec<u8> {
 
 /// COMPOUNDs about the victim's clients and its session, without a SEQUENCE of one's own. A listed
 /// attacker leaves the name of a client alone that holds nothing, which is free for all.
-fn of_clients(known: &Known, mode: Session) -> Vec<Call> {
+fn of_clients(known: &Known, standing: Standing) -> Vec<Call> {
     let clientids = known.clientids.iter().flat_map(|id| [*id, id ^ 1, id + 1]);
     let mut calls: Vec<Call> = clientids.flat_map(|id| of_client(known, id)).collect();
     let session = known.session.unwrap_or([7; 16]);
@@ -195,7 +200,7 @@ fn of_clients(known: &Known, mode: Session) -> Vec<Call> {
         }
     }
     let is_settled = |number: &usize| known.holds[*number] || known.clientids.len() <= *number;
-    let is_asked = |number: &usize| matches!(mode, Session::OfVictim) || is_settled(number);
+    let is_asked = |number: &usize| standing != Standing::Listed || is_settled(number);
     let asked = (0..OWNERS.len()).filter(is_asked);
     calls.extend(asked.flat_map(|number| introductions(OWNERS[number])));
     calls
@@ -239,7 +244,7 @@ fn introductions(owner: &[u8]) -> Vec<Call> {
 }
 
 /// All procedures of NFSv3 on the victim's files and in its directories.
-fn of_nfs3(known: &Known, session: Session) -> Vec<Call> {
+fn of_nfs3(known: &Known, standing: Standing) -> Vec<Call> {
     use nfs3::procedure::*;
     let mut calls = vec![((nfs3::PROGRAM, 3, NULL), Vec::new())];
     let mut ask = |procedure: u32, parts: &[&[u8]]| {
@@ -255,7 +260,7 @@ fn of_nfs3(known: &Known, session: Session) -> Vec<Call> {
         ask(LOOKUP, &[handle, name]);
         ask(ACCESS, &[handle, &words(&[0x3f])]);
         ask(READLINK, &[handle]);
-        if !is_left(known, session, object) {
+        if !is_left(known, standing, object) {
             ask(GETATTR, &[handle]);
         }
         ask(SETATTR, &[handle, &attributes, &words(&[0])]);
@@ -339,4 +344,12 @@ fn of_others() -> Vec<Call> {
     let all = portmap::procedure::NULL..=portmap::procedure::DUMP;
     calls.extend(all.map(|each| ((portmap::PROGRAM, 2, each), vec![0; 16])));
     calls
+}
+
+/// All procedures of the grant program, about nothing and about the export.
+fn of_grants() -> Vec<Call> {
+    let text = bytes(&Opaque::<64>(b"/"));
+    let all = grants::procedure::NULL..=grants::procedure::FETCH;
+    let ask = |procedure, arguments| ((grants::PROGRAM, grants::VERSION, procedure), arguments);
+    all.flat_map(|each| [ask(each, vec![0; 64]), ask(each, text.clone())]).collect()
 }

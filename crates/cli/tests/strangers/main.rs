@@ -3,8 +3,10 @@
 //! are and altered. The victim's replies and all counts must be those of an undisturbed run.
 //!
 //! The attackers are a host that no export is offered to, a user of the victim's own host (the
-//! export takes low ports only there), and another user of another listed host. Left out is what
-//! that last one may do in its own right:
+//! export takes low ports only there), another user of another listed host, and, from a host of
+//! which the export takes keys only, plain connections, TLS without a key, a key without rights and
+//! a key to which root has granted a directory beside the victim's. Left out is what the user of the
+//! listed host may do in its own right:
 //!
 //! - It does not read, change or ask the attributes of a file while that is delegated for writing:
 //!   each of these makes the server call the victim back.
@@ -25,6 +27,8 @@ mod attacker;
 mod attacks;
 #[path = "../common/mod.rs"]
 mod common;
+mod keys;
+mod moves;
 mod victim;
 mod wire;
 
@@ -35,6 +39,7 @@ use std::time::Duration;
 
 use attacker::Attacker;
 use common::{Place, Running, comity, is_root, metrics, run};
+use keys::{HOME, Keys};
 use serde_json::Value;
 use victim::{STEPS, USER, Victim};
 
@@ -107,6 +112,8 @@ fn place() -> Place {
     fs::set_permissions(place.data(), Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(&private, Permissions::from_mode(0o700)).unwrap();
     chown(&private, Some(USER), Some(USER)).unwrap();
+    fs::create_dir(place.data().join(HOME)).unwrap();
+    fs::write(place.data().join(HOME).join("own"), "").unwrap();
     // All runs have one key, from which the server makes its name.
     fs::create_dir(place.state()).unwrap();
     fs::set_permissions(place.state(), Permissions::from_mode(0o700)).unwrap();
@@ -123,11 +130,15 @@ fn private_file() -> Permissions {
 fn go(is_disturbed: bool) -> (Place, Run) {
     let place = place();
     let data = place.data();
-    let line = format!("{} 127.0.0.1(rw,secure) 127.0.0.3(rw,insecure)\n", data.display());
+    let clients = "127.0.0.1(rw,secure) 127.0.0.3(rw,insecure) 127.0.0.4(rw,sec=key,xprtsec=mtls)";
+    let line = format!("{} {clients}\n", data.display());
     let exports = place.write("exports", &line);
     let mut command = place.serve(&["--exports", exports.to_str().unwrap()]);
     let server = Running::start(command.args(["--metrics", "127.0.0.1:0"]));
-    let mut attackers = if is_disturbed { Attacker::all(server.port) } else { Vec::new() };
+    let mut attackers = Vec::new();
+    if is_disturbed {
+        attackers = Attacker::all(server.port, &Keys::make(&place, &server));
+    }
     let mut victim = Victim::connect(server.port, &data);
     let mut counts = Vec::new();
     for (name, step) in STEPS {
@@ -136,6 +147,10 @@ fn go(is_disturbed: bool) -> (Place, Run) {
         step(&mut victim);
         counts.push(count(&place, &server, &victim));
     }
+    let at_home = attackers.iter().filter(|attacker| attacker.is_at_home()).count();
+    assert_eq!(at_home, usize::from(is_disturbed), "the granted key has found its directory");
+    let names = fs::read_dir(data.join(HOME)).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.collect::<Vec<_>>(), ["own"], "the granted directory");
     let callbacks = victim.callbacks();
     (place, Run { heard: victim.heard, counts, callbacks })
 }

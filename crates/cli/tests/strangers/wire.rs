@@ -2,6 +2,8 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
 use comity_proto::nfs4::{self, CompoundHead};
@@ -10,6 +12,7 @@ use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
 use crate::common::PATIENCE;
+use crate::common::line::{Identity, Line};
 
 /// A call of any program: number, version, procedure, arguments.
 pub(crate) type Call = ((u32, u32, u32), Vec<u8>);
@@ -26,9 +29,17 @@ pub(crate) struct Source {
     pub(crate) uid: u32,
 }
 
+/// The means of TLS of a caller.
+pub(crate) struct Tls {
+    /// The file with the certificate of the server.
+    pub(crate) trusted: PathBuf,
+    /// The key that the caller proves, if any.
+    pub(crate) identity: Option<Identity>,
+}
+
 /// A connection on which one call is made at a time.
 pub(crate) struct Wire {
-    stream: TcpStream,
+    stream: Line,
     uid: u32,
     xid: u32,
     /// The server has called NULL, to see whether callbacks arrive.
@@ -64,7 +75,13 @@ pub(crate) fn compound(minorversion: u32, operations: &[Operation]) -> Call {
 }
 
 impl Wire {
+    /// Connects in clear.
     pub(crate) fn connect(port: u16, source: Source) -> Self {
+        Self::connect_by(port, source, None)
+    }
+
+    /// Connects by TLS if the caller has means of it.
+    pub(crate) fn connect_by(port: u16, source: Source, tls: Option<&Rc<Tls>>) -> Self {
         let server = SocketAddr::from(([127, 0, 0, 1], port));
         // A port that was just left may be refused once more: another one is tried.
         let ports = if source.low_port { 600..=1023 } else { 1..=9 };
@@ -72,6 +89,10 @@ impl Wire {
         let mut streams = ports.filter_map(|port| from(own(port), server));
         let stream = streams.next().expect("a free port");
         stream.set_nodelay(true).unwrap();
+        let stream = match tls {
+            Some(tls) => Line::secure(stream, &tls.trusted, tls.identity.as_ref()),
+            None => stream.into(),
+        };
         let (uid, callbacks) = (source.uid, Vec::new());
         Self { stream, uid, xid: 0, is_probed: false, callbacks }
     }
@@ -141,15 +162,16 @@ impl Wire {
     /// The next record, if one begins in time and the server has not hung up.
     fn record(&mut self, patience: Duration) -> Option<Vec<u8>> {
         let mut mark = [0; 4];
-        self.stream.set_read_timeout(Some(patience)).unwrap();
+        self.stream.set_read_timeout(patience);
         match self.stream.read(&mut mark[..1]) {
             Ok(1) => {}
             Ok(_) => return None,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
             Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return None,
             Err(error) => panic!("{error}"),
         }
-        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        self.stream.set_read_timeout(PATIENCE);
         self.stream.read_exact(&mut mark[1..]).unwrap();
         let mut record = vec![0; (u32::from_be_bytes(mark) & !(1 << 31)) as usize];
         self.stream.read_exact(&mut record).unwrap();

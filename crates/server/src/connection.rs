@@ -45,6 +45,8 @@ pub(crate) struct Connection<V> {
     pub(crate) away: u32,
     /// True if the epoll set also reports room for replies.
     pub(crate) watched: bool,
+    /// True if the epoll set reports only its end.
+    pub(crate) is_unheard: bool,
     /// Bytes of the record before, if it was longer than a batch.
     pub(crate) large: Option<usize>,
     stamps: Stamps,
@@ -102,6 +104,7 @@ impl<V> Connection<V> {
             hung_up: false,
             away: 0,
             watched: false,
+            is_unheard: false,
             large: None,
             stamps: Stamps { heard: now, fresh: true, record: None, unread: None },
             expires: None,
@@ -202,21 +205,22 @@ impl<V> Connection<V> {
         if self.expires.is_some_and(|expires| now > expires) {
             return Some(CloseReason::Expired);
         }
+        // A peer whose name is being looked up may be listed.
+        let with_peer = |seconds: u32| match self.place.is_listed() || self.undecided {
+            true => seconds,
+            false => seconds.min(patience.unlisted_seconds),
+        };
         if let Some(since) = self.stamps.unread {
-            let seconds = patience.unread_seconds;
+            let seconds = with_peer(patience.unread_seconds);
             return late(since, seconds).then_some(CloseReason::Unread(seconds));
         }
         if self.away > 0 {
             return None;
         }
         if let Some(since) = self.stamps.record {
-            let seconds = patience.record_seconds;
+            let seconds = with_peer(patience.record_seconds);
             return late(since, seconds).then_some(CloseReason::Slow(seconds));
         }
-        let with_peer = |seconds: u32| match self.place.is_listed() {
-            true => seconds,
-            false => seconds.min(patience.unlisted_seconds),
-        };
         if self.stamps.fresh {
             let seconds = with_peer(patience.first_byte_seconds);
             return late(self.stamps.heard, seconds).then_some(CloseReason::Mute(seconds));

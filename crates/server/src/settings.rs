@@ -38,8 +38,8 @@ pub struct Patience {
     /// While it says nothing and is owed nothing. Clients keep idle connections for about five
     /// minutes: it must be longer, so that they close first.
     pub idle_seconds: u32,
-    /// The same, and from the connection to the first byte, if nothing is offered to the peer: then
-    /// it can only ask whether there is a server.
+    /// The most for all of these but the handshake if nothing is offered to the peer: then it can
+    /// only ask whether there is a server.
     pub unlisted_seconds: u32,
     /// For calls in hand and unsent replies at shutdown.
     pub drain_seconds: u32,

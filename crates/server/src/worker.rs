@@ -277,6 +277,7 @@ fn watch_if_backlogged<V>(
             .set_interest(connection.socket(), token, waits)
             .map_err(|error| CloseReason::Broken(error.into()))?;
         connection.watched = waits;
+        connection.is_unheard = false;
     }
     Ok(())
 }

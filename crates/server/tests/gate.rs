@@ -158,6 +158,23 @@ fn connections_that_rest_are_tried_again_a_few_in_each_turn() {
 }
 
 #[test]
+fn a_record_of_an_unlisted_peer_must_be_complete_soon() {
+    let shared = saying(Admission::Refused(AuthStat::BadCred));
+    let patience = Patience { record_seconds: 30, unlisted_seconds: 2, ..settings().patience };
+    let server = start(&shared, Settings { patience, ..settings() });
+    let mut listed = Client::new(&server);
+    let mut stranger = Client::from(&server, "127.0.0.7");
+    for client in [&mut listed, &mut stranger] {
+        client.send(&[0x80, 0, 0x10, 0]);
+    }
+    let is_ended = |client: &mut Client| client.is_ended_within(Duration::from_millis(500));
+    let mut seconds =
+        (0..12).map(|_| (&stranger.0).write_all(&[0]).is_err() || is_ended(&mut stranger));
+    assert!(seconds.any(|ended| ended), "it sends a byte now and then and never ends");
+    assert!(!is_ended(&mut listed), "others have more time");
+}
+
+#[test]
 fn a_connection_whose_peer_is_listed_later_is_kept() {
     let shared = saying(Admission::Undecided);
     let patience = Patience { unlisted_seconds: 2, ..settings().patience };

@@ -175,15 +175,9 @@ impl<V> EventLoop<V> {
             CloseReason::Drained.tell(connection.peer, &self.handle.counters);
             return self.gone(token);
         }
-        if after == After::Starved {
-            if connection.rests_unheard() {
-                // Without it each call of a stranger that rests would wake the thread. If it fails,
-                // the thread is woken more often, and nothing is lost.
-                let _ = self.handle.pause_reading(connection.socket(), token);
-            }
-            if !std::mem::replace(&mut connection.is_starved, true) {
-                self.starved.push(token);
-            }
+        hear(&self.handle, token, &mut connection, after);
+        if after == After::Starved && !std::mem::replace(&mut connection.is_starved, true) {
+            self.starved.push(token);
         }
         *slot = Slot::Here(connection);
         self.here += 1;
@@ -283,16 +277,12 @@ impl<V> EventLoop<V> {
         self.retries.extend(self.starved.drain(..));
     }
 
-    /// Has what arrives at a connection reported again and serves it; a connection that is away is
-    /// tried after the next tick.
+    /// Serves a connection that starved; one that is away is tried after the next tick.
     fn retry(&mut self, token: usize) {
         match self.slots.get_mut(token) {
             Some(Slot::Away(_)) => self.starved.push(token),
             Some(Slot::Here(connection)) => {
                 connection.is_starved = false;
-                let writable = connection.backlog.is_some();
-                // A socket that the set does not take is served now, and ends when it is overdue.
-                let _ = self.handle.set_interest(connection.socket(), token, writable);
                 self.again.push_back(token);
             }
             None => {}
@@ -322,6 +312,28 @@ impl<V> EventLoop<V> {
         });
         self.here -= before - self.slots.len();
     }
+}
+
+/// Leaves what arrives at a connection unreported while it rests, and has it reported again
+/// afterwards. A stranger that rests once a second stays unreported, so the set is not asked each
+/// time.
+fn hear<V>(
+    handle: &EventLoopHandle<V>,
+    token: usize,
+    connection: &mut Connection<V>,
+    after: After,
+) {
+    let is_unheard = after == After::Starved && connection.rests_unheard();
+    if is_unheard == connection.is_unheard {
+        return;
+    }
+    let writable = connection.backlog.is_some();
+    // If it fails, the thread is woken more often, or the connection ends when it is overdue.
+    let _ = match is_unheard {
+        true => handle.pause_reading(connection.socket(), token),
+        false => handle.set_interest(connection.socket(), token, writable),
+    };
+    connection.is_unheard = is_unheard;
 }
 
 /// Gives a connection the replies that are owed to it, if it is the one; `false` if they are lost.
@@ -411,6 +423,34 @@ mod tests {
             event_loop.settle(token, job.connection, After::Starved);
             assert_eq!(event_loop.starved, [token]);
         }
+    }
+
+    #[test]
+    fn bytes_of_a_stranger_are_reported_when_it_rests_no_more() {
+        use std::io::Write;
+        let mut event_loop = event_loop();
+        let (mut job, mut peer) = connect(&mut event_loop, !LISTED);
+        let reports = |event_loop: &EventLoop<()>| {
+            let mut events = [const { MaybeUninit::uninit() }; EVENTS_MAX];
+            let at_once = Timespec::default();
+            epoll::wait(&event_loop.handle.epoll, &mut events, Some(&at_once)).unwrap().0.len()
+        };
+        for second in 1..4 {
+            event_loop.settle(job.token, job.connection, After::Starved);
+            peer.write_all(b"x").unwrap();
+            assert_eq!(reports(&event_loop), 0, "it rests");
+            event_loop.tick(second);
+            event_loop.wait();
+            job = event_loop.next_job(second).unwrap();
+        }
+        event_loop.settle(job.token, job.connection, After::Wait);
+        assert_eq!(reports(&event_loop), 1, "those that came while it rested");
+        let mut seen = [0; 9];
+        let job = event_loop.reported(0, false).unwrap();
+        assert_eq!(rustix::io::read(job.connection.socket(), &mut seen[..]), Ok(3));
+        event_loop.settle(job.token, job.connection, After::Wait);
+        peer.write_all(b"x").unwrap();
+        assert_eq!(reports(&event_loop), 1, "and those that come later");
     }
 
     #[test]

@@ -72,6 +72,9 @@ const TOLD: [&str; 9] = [
 /// The known state after a step: the counts, and the facts about the victim's clients.
 type Counts = (BTreeMap<&'static str, u64>, Vec<Vec<Value>>);
 
+/// A lease is longer than all attacks between two calls of the victim's client of 4.0.
+const LEASE_SECONDS: &str = "600";
+
 /// A run of the victim.
 struct Run {
     heard: Vec<Vec<u8>>,
@@ -134,7 +137,12 @@ fn go(is_disturbed: bool) -> (Place, Run) {
     let line = format!("{} {clients}\n", data.display());
     let exports = place.write("exports", &line);
     let mut command = place.serve(&["--exports", exports.to_str().unwrap()]);
-    let server = Running::start(command.args(["--metrics", "127.0.0.1:0"]));
+    let server = Running::start(command.args([
+        "--metrics",
+        "127.0.0.1:0",
+        "--lease-seconds",
+        LEASE_SECONDS,
+    ]));
     let mut attackers = Vec::new();
     if is_disturbed {
         attackers = Attacker::all(server.port, &Keys::make(&place, &server));

@@ -226,6 +226,30 @@ mod tests {
     }
 
     #[test]
+    fn the_first_entry_that_covers_a_file_is_found_by_its_number() {
+        let entries = [
+            entry(Owned::ByUser, 10, 19, "+070"),
+            entry(Owned::ByUser, 30, 39, "+070"),
+            entry(Owned::ByGroup, 7, 7, "+000"),
+        ];
+        let (cloak, _) = Cloak::new(&entries);
+        assert_eq!(cloak.entries(), entries);
+        let covering = |owner, group| cloak.covering(Uid::new(owner), Gid::new(group));
+        assert_eq!(covering(15, 7), Some(0));
+        assert_eq!(covering(30, 1), Some(1));
+        assert_eq!(covering(1, 7), Some(2));
+        assert_eq!(covering(1, 1), None);
+    }
+
+    #[test]
+    fn a_cloak_with_entries_of_one_kind_is_not_empty() {
+        assert!(Cloak::new(&[]).0.is_empty());
+        for owned in [Owned::ByUser, Owned::ByGroup] {
+            assert!(!Cloak::new(&[entry(owned, 1, 2, "+000")]).0.is_empty(), "{owned:?}");
+        }
+    }
+
+    #[test]
     fn masks_are_read_as_they_are_written() {
         assert_eq!("-640".parse(), Ok(Mask { sign: Sign::All, bits: 0o640 }));
         for text in ["-640", "+777", "-777", "+000"] {

@@ -2,7 +2,7 @@
 //!
 //! [`crate::settings`] decides what the arguments mean for the user who runs the program.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueHint};
@@ -14,6 +14,7 @@ use comity_state::Limits;
 use comity_daemon::{REPLY_CACHE_BYTES_MIN, Spoken, logging};
 
 use crate::common_arguments::{Json, State};
+use crate::page_arguments::PageArguments;
 use crate::top_arguments::TopArguments;
 use crate::{cache_arguments, key_arguments};
 
@@ -256,9 +257,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N")]
     pub(crate) port: Option<u16>,
 
-    /// Serve metrics for Prometheus at this address and port
-    #[arg(long, value_name = "ADDR:PORT")]
-    pub(crate) metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) pages: PageArguments,
 
     /// Run a portmapper too, at port 111 of the same addresses
     #[arg(long, conflicts_with = "no_register")]

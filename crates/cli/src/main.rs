@@ -31,6 +31,7 @@ mod mount_options;
 mod mount_request;
 mod mount_socket;
 mod mount_source;
+mod page_arguments;
 mod serve;
 mod settings;
 mod stdout;

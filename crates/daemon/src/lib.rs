@@ -41,6 +41,7 @@ mod systemd;
 mod tls;
 mod user_ids;
 mod versions;
+mod web;
 
 pub use check_state::check_state;
 pub use configuration::{Configuration, Loaded, server_settings};

@@ -82,5 +82,15 @@ pub(crate) const DEVICES_REREAD: u32 = 60;
 /// not fit on a screen.
 pub(crate) const LOAD_CLIENTS_SHOWN: usize = 200;
 
+/// Connections at most to the web page. A page that is looked at holds one for its events, and
+/// uses another for what its user asks.
+pub(crate) const WEB_CONNECTIONS_MAX: usize = 256;
+
+/// Seconds that a connection to the web page lasts. A page opens another one when it ends.
+pub(crate) const WEB_CONNECTION_SECONDS: u64 = 3600;
+
+/// Most bytes of a request of the web page, as on the control socket.
+pub(crate) const WEB_BODY_BYTES_MAX: usize = 16_384;
+
 /// Least memory for replies: a session at its smallest, 4 slots of 8 KiB, takes half of it.
 pub const REPLY_CACHE_BYTES_MIN: usize = 64 * 1024;

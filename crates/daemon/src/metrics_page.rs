@@ -7,8 +7,8 @@ use anyhow::{Result, anyhow};
 use comity_export::Exports;
 use comity_grants::Grants;
 use comity_nfs4::{Memory, Tally};
-use comity_server::ServerStats;
-use comity_server::metrics::{Metrics, MetricsPage};
+use comity_server::metrics::{Metrics, serve_metrics};
+use comity_server::{HttpService, ServerStats};
 use comity_store::Store;
 
 use crate::load::{self, Load};
@@ -35,8 +35,8 @@ impl PageSources {
         self,
         address: SocketAddr,
         stats: impl Fn() -> ServerStats + Send + Sync + 'static,
-    ) -> Result<MetricsPage> {
-        let started = MetricsPage::start(address, move || self.text(&stats()));
+    ) -> Result<HttpService> {
+        let started = serve_metrics(address, move || self.text(&stats()));
         // The shell's advice is about the port of NFS.
         started.map_err(|error| anyhow!("{}", error.to_string().replace("--port", "--metrics")))
     }

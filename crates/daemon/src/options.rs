@@ -25,6 +25,8 @@ pub struct Options {
     pub listen: Listen,
     /// The address of the metrics page, if there is one.
     pub metrics: Option<SocketAddr>,
+    /// The address of the web page, if there is one.
+    pub web: Option<SocketAddr>,
     /// The way in which clients that ask for ports get an answer.
     pub portmap: Portmap,
     /// Threads that serve at the same time, if not the usual number.

@@ -1,7 +1,7 @@
 //! Running a server, from its settings to its end.
 
 use std::io::Write;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,9 +10,9 @@ use anyhow::{Context, Result, ensure};
 use comity_backend::LeaseWatch;
 use comity_export::{Diagnostic, Exports, HandleKey, Plan, ServerSettings};
 use comity_nfs4::{Memory, Tally};
-use comity_server::control::ControlSocket;
-use comity_server::metrics::{Metrics, MetricsPage};
-use comity_server::{LogRateLimit, Patience, Server, Settings, blocking_hook};
+use comity_server::control::{ControlHandler, ControlSocket, Request};
+use comity_server::metrics::Metrics;
+use comity_server::{HttpService, LogRateLimit, Patience, Server, Settings, blocking_hook};
 use rustix::fs::Mode;
 use rustix::rand::{GetRandomFlags, getrandom};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -33,6 +33,7 @@ use crate::statd::Statd;
 use crate::state_folder::{StateFolder, control_socket};
 use crate::state_service::{StateOptions, StateService};
 use crate::tls::Tls;
+use crate::web::{self, Token};
 use crate::{sockets, systemd};
 
 /// The way in which a run of the server ended.
@@ -81,7 +82,9 @@ pub fn run(
     let reload = |exports: &Arc<Exports>, memory| {
         Reload::new(configuration, Arc::clone(exports), memory, written).renewing(renewed)
     };
-    let state = StartState { plan, key, leases, tls, grants };
+    let web = options.web.map(|address| Ok::<_, anyhow::Error>((address, state.web_token()?)));
+    let web = web.transpose()?;
+    let state = StartState { plan, key, leases, tls, grants, web };
     let running = Running::start(options, state, listeners, reload)?;
     running.run(options, logging)?;
     Ok(Ended::Stopped)
@@ -96,13 +99,17 @@ struct StartState {
     tls: Option<Arc<Tls>>,
     /// The rights of keys.
     grants: Arc<GrantService>,
+    /// The address of the web page and its token.
+    web: Option<(SocketAddr, Token)>,
 }
 
 /// A server and what goes with it.
 struct Running {
     signals: Signals,
     server: Server<Programs>,
-    page: Option<MetricsPage>,
+    page: Option<HttpService>,
+    /// The address of the web page and its token.
+    web: Option<(SocketAddr, Token)>,
     portmap: PortmapService,
     statd: Option<Statd>,
     reload: Arc<Reload>,
@@ -116,7 +123,7 @@ struct Running {
 impl Running {
     fn start(
         options: &Options,
-        StartState { plan, key, leases, tls, grants }: StartState,
+        StartState { plan, key, leases, tls, grants, web }: StartState,
         listeners: Vec<TcpListener>,
         reload: impl FnOnce(&Arc<Exports>, Memory) -> Reload,
     ) -> Result<Self> {
@@ -176,6 +183,7 @@ impl Running {
             signals,
             server,
             page,
+            web,
             portmap,
             statd,
             reload,
@@ -188,8 +196,13 @@ impl Running {
     }
 
     fn run(mut self, options: &Options, logging: Logging) -> Result<()> {
-        let control = self.open_control(&options.state_folder, logging)?;
-        self.announce(options);
+        let handler = Arc::new(self.control(logging));
+        let control = open_control(&options.state_folder, &handler)?;
+        let web = self.web.take().map(|(address, token)| {
+            web::serve(address, token, Arc::new(move |request| handler.perform(request)))
+        });
+        let web = web.transpose()?;
+        self.announce(options, web.as_ref());
         systemd::ready();
         self.wait_for_end();
         systemd::stopping();
@@ -200,16 +213,13 @@ impl Running {
             tracing::warn!("running calls did not finish in time");
         }
         self.state_service.stop();
-        if let Some(page) = self.page {
-            page.shutdown();
-        }
+        self.page.into_iter().chain(web).for_each(HttpService::shutdown);
         tracing::info!("stopped");
         Ok(())
     }
 
-    fn open_control(&self, state_folder: &Path, logging: Logging) -> Result<ControlSocket> {
-        let path = control_socket(state_folder)?;
-        let control = ServerControl {
+    fn control(&self, logging: Logging) -> impl ControlHandler<Request = Request> + use<> {
+        ServerControl {
             reload: Arc::clone(&self.reload),
             exports: Arc::clone(&self.exports),
             logging,
@@ -221,19 +231,18 @@ impl Running {
             tls: self.tls.clone(),
             load: self.load.load(),
             begun: Instant::now(),
-        };
-        let failed = || format!("cannot open the control socket {}", path.display());
-        ControlSocket::start(&path, control).with_context(failed)
+        }
     }
 
-    fn announce(&self, options: &Options) {
+    fn announce(&self, options: &Options, web: Option<&HttpService>) {
         let plan = self.exports.current();
         let banner = StartupBanner {
             plan: &plan,
             read_only: options.read_only,
             addresses: self.server.addresses(),
             spoken: options.spoken,
-            metrics: self.page.as_ref().map(MetricsPage::address),
+            metrics: self.page.as_ref().map(HttpService::address),
+            web: web.map(HttpService::address),
             state_folder: &options.state_folder,
             user: rustix::process::geteuid().as_raw(),
             is_one_user: self.reload.is_one_user(),
@@ -274,6 +283,13 @@ fn start_load(
         metrics,
         tally,
     })
+}
+
+/// Opens the control socket, whose requests `handler` performs.
+fn open_control<H: ControlHandler>(state_folder: &Path, handler: &Arc<H>) -> Result<ControlSocket> {
+    let path = control_socket(state_folder)?;
+    let failed = || format!("cannot open the control socket {}", path.display());
+    ControlSocket::start(&path, Arc::clone(handler)).with_context(failed)
 }
 
 fn settings(options: &Options) -> Settings {

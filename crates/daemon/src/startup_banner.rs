@@ -8,6 +8,7 @@ use std::path::Path;
 use comity_export::{Client, Export, Plan, Rules, Squash};
 use serde_json::{Value, json};
 
+use crate::state_folder::WEB_TOKEN;
 use crate::tls::Tls;
 use crate::versions::Spoken;
 
@@ -23,6 +24,8 @@ pub(crate) struct StartupBanner<'a> {
     pub(crate) spoken: Spoken,
     /// The address of the metrics page.
     pub(crate) metrics: Option<SocketAddr>,
+    /// The address of the web page.
+    pub(crate) web: Option<SocketAddr>,
     /// The folder of what outlives the server.
     pub(crate) state_folder: &'a Path,
     /// The user the server runs as.
@@ -63,6 +66,10 @@ impl StartupBanner<'_> {
         if let Some(metrics) = self.metrics {
             lines.push(format!("Metrics at http://{metrics}/metrics"));
         }
+        if let Some(web) = self.web {
+            let token = self.state_folder.join(WEB_TOKEN);
+            lines.push(format!("Web page at http://{web}/, its token in {}", token.display()));
+        }
         lines
             .push(format!("State in {}; stop with Ctrl-C or SIGTERM", self.state_folder.display()));
         lines.join("\n")
@@ -80,6 +87,7 @@ impl StartupBanner<'_> {
             "user": self.user,
             "tls": self.tls.map(Tls::json),
             "metrics": self.metrics.map(|metrics| format!("http://{metrics}/metrics")),
+            "web": self.web.map(|web| format!("http://{web}/")),
             "state_dir": self.state_folder.display().to_string(),
             "process": std::process::id(),
         })

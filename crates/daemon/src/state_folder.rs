@@ -1,5 +1,5 @@
 //! The state folder: its lock, the key of the handles, a key that signs for creators, and one for
-//! TLS.
+//! TLS, and the token of the web page.
 //!
 //! `handle.key` holds 16 random bytes. Clients keep handles over a restart of the server, so the
 //! key must survive it. Anybody who knows it can make up handles, so nobody else may read it.
@@ -20,9 +20,12 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use crate::web::Token;
+
 const KEY_BYTES: usize = 16;
 const KEY: &str = "handle.key";
 const GRANT_KEY: &str = "grants.key";
+pub(crate) const WEB_TOKEN: &str = "web.token";
 pub(crate) const TLS_KEY: &str = "tls.key";
 pub(crate) const TLS_CERTIFICATE: &str = "tls.crt";
 const LOCK: &str = "lock";
@@ -97,6 +100,28 @@ impl StateFolder {
             Err(error) => return Err(error).with_context(|| format!("cannot read {shown}")),
         };
         Ok(ServerKey::new(key))
+    }
+
+    /// The token of the web page; a new one if there is none yet.
+    ///
+    /// # Errors
+    /// If the file cannot be read or made, holds no token, or others may read it.
+    pub(crate) fn web_token(&self) -> Result<Token> {
+        const OTHERWISE: &str = "remove it; browsers then have to be told of the new one";
+        let path = self.folder.join(WEB_TOKEN);
+        let shown = path.display();
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                check_secret(&path, OTHERWISE)?;
+                Token::parse(&text).with_context(|| format!("{shown} holds no token: {OTHERWISE}"))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let made = Token::new(random()?);
+                keep(&self.folder, WEB_TOKEN, format!("{}\n", made.as_str()).as_bytes())?;
+                Ok(made)
+            }
+            Err(error) => Err(error).with_context(|| format!("cannot read {shown}")),
+        }
     }
 
     /// The files of a certificate and its private key for TLS. Missing files are made, for a server
@@ -230,12 +255,17 @@ fn read_key(mut file: &File, path: &Path) -> Result<[u8; KEY_BYTES]> {
 }
 
 fn make_key(folder: &Path) -> Result<[u8; KEY_BYTES]> {
-    let mut key = [0; KEY_BYTES];
-    if getrandom(&mut key, GetRandomFlags::empty()).context("no random bytes")? != KEY_BYTES {
-        bail!("the system gave too few random bytes");
-    }
+    let key = random()?;
     keep(folder, KEY, &key)?;
     Ok(key)
+}
+
+fn random<const BYTES: usize>() -> Result<[u8; BYTES]> {
+    let mut bytes = [0; BYTES];
+    if getrandom(&mut bytes, GetRandomFlags::empty()).context("no random bytes")? != BYTES {
+        bail!("the system gave too few random bytes");
+    }
+    Ok(bytes)
 }
 
 /// Writes a file that nobody else may read. It is complete and on stable storage before it has its
@@ -280,6 +310,20 @@ mod tests {
         fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
         fs::write(&key, [1; 15]).unwrap();
         assert!(state.handle_key().unwrap_err().to_string().contains("has 15 bytes"));
+    }
+
+    #[test]
+    fn the_token_of_the_web_page_stays_the_same_and_is_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFolder::take(folder.path()).unwrap();
+        let first = state.web_token().unwrap();
+        assert_eq!(state.web_token().unwrap().as_str(), first.as_str());
+        let path = folder.path().join(WEB_TOKEN);
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
+        fs::write(&path, "short\n").unwrap();
+        assert!(state.web_token().unwrap_err().to_string().contains("holds no token: remove it"));
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        assert!(state.web_token().unwrap_err().to_string().contains("mode 0644"));
     }
 
     #[test]

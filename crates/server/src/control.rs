@@ -151,6 +151,17 @@ pub trait ControlHandler: Send + Sync + 'static {
     fn perform(&self, request: Self::Request) -> Answer;
 }
 
+/// A handler may be shared with others that perform requests.
+impl<H: ControlHandler> ControlHandler for Arc<H> {
+    type Request = H::Request;
+
+    const IN_TURN: bool = H::IN_TURN;
+
+    fn perform(&self, request: H::Request) -> Answer {
+        H::perform(self, request)
+    }
+}
+
 /// The open socket.
 pub struct ControlSocket {
     path: PathBuf,

@@ -170,3 +170,6 @@ pub const DIAL_SECONDS: u64 = 5;
 /// Seconds for each step of a call to another host. A host that is not told of its lock asks again
 /// half a minute later, so a longer wait gains nothing.
 pub const REMOTE_CALL_SECONDS: u64 = 5;
+
+/// Threads of a page for requests that may wait, as for a name server.
+pub const HTTP_BLOCKING_THREADS: usize = 4;

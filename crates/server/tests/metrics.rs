@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_rpc::Dispatcher;
-use comity_server::metrics::{Measured, Metrics, MetricsPage};
+use comity_server::HttpService;
+use comity_server::metrics::{Measured, Metrics, serve_metrics};
 use comity_server::{Server, limits};
 use toy::{Client, Toy, ToyService, eventually, record, settings};
 
@@ -18,7 +19,7 @@ const fn status(status: u32) -> &'static str {
     if status == 0 { "OK" } else { "FAILED" }
 }
 
-fn page(metrics: &MetricsPage) -> String {
+fn page(metrics: &HttpService) -> String {
     let mut stream = TcpStream::connect(metrics.address()).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
     let mut text = String::new();
@@ -41,7 +42,7 @@ fn calls_are_counted_and_timed_and_the_page_tells() {
     let source = Arc::clone(&metrics);
     let name = |number| (number == 0xdead_beef).then(|| "/srv/\"two\"".to_owned());
     let render = move || source.render(&numbers(), &name);
-    let metrics = MetricsPage::start("127.0.0.1:0".parse().unwrap(), render).unwrap();
+    let metrics = serve_metrics("127.0.0.1:0".parse().unwrap(), render).unwrap();
 
     let mut client = Client::new(&server);
     let batch: Vec<u8> = (0..5).flat_map(|n| record(n, toy::NULL, &[])).collect();
@@ -86,7 +87,7 @@ fn calls_are_counted_and_timed_and_the_page_tells() {
 
 #[test]
 fn the_page_is_for_a_bounded_number_of_connections() {
-    let page_of_nothing = MetricsPage::start("127.0.0.1:0".parse().unwrap(), String::new).unwrap();
+    let page_of_nothing = serve_metrics("127.0.0.1:0".parse().unwrap(), String::new).unwrap();
     let connect = || TcpStream::connect(page_of_nothing.address()).unwrap();
     let mut idle: Vec<_> = (0..limits::METRICS_CONNECTIONS_MAX).map(|_| connect()).collect();
     let mut one_more = connect();

@@ -1,7 +1,6 @@
 //! Metrics for Prometheus. Each thread counts in memory of its own; the counts are added up when
 //! the page is read.
 
-mod connection_limit;
 mod histogram;
 mod http;
 mod layer;
@@ -9,7 +8,7 @@ mod procedures;
 mod recorder;
 mod text;
 
-pub use http::{MetricsPage, PageError};
+pub use http::serve_metrics;
 pub use layer::Measured;
 pub use procedures::ProcedureStats;
 pub use recorder::{Metrics, forget_time};

@@ -11,24 +11,33 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 
-use crate::limits::{METRICS_CONNECTION_SECONDS, METRICS_CONNECTIONS_MAX};
+/// Bounds of the connections to a page.
+#[derive(Debug, Clone, Copy)]
+pub struct ConnectionBounds {
+    /// Connections at most.
+    pub connections: usize,
+    /// Seconds after which a connection is closed, whatever it does.
+    pub seconds: u64,
+}
 
 /// Lets a bounded number of connections in, each for a bounded time.
-pub(super) struct ConnectionLimit {
+pub(crate) struct ConnectionLimit {
     listener: TcpListener,
     places: Arc<Semaphore>,
+    time: Duration,
 }
 
 /// A connection that was let in.
-pub(super) struct LimitedConnection {
+pub(crate) struct LimitedConnection {
     stream: TcpStream,
     end: Pin<Box<Sleep>>,
     _place: OwnedSemaphorePermit,
 }
 
 impl ConnectionLimit {
-    pub(super) fn new(listener: TcpListener) -> Self {
-        Self { listener, places: Arc::new(Semaphore::new(METRICS_CONNECTIONS_MAX)) }
+    pub(crate) fn new(listener: TcpListener, bounds: ConnectionBounds) -> Self {
+        let places = Arc::new(Semaphore::new(bounds.connections));
+        Self { listener, places, time: Duration::from_secs(bounds.seconds) }
     }
 }
 
@@ -41,7 +50,7 @@ impl Listener for ConnectionLimit {
             let (stream, peer) = Listener::accept(&mut self.listener).await;
             // One too many is closed at once.
             if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
-                let end = Box::pin(sleep(Duration::from_secs(METRICS_CONNECTION_SECONDS)));
+                let end = Box::pin(sleep(self.time));
                 return (LimitedConnection { stream, end, _place: place }, peer);
             }
         }

@@ -1,0 +1,17 @@
+//! The arguments for pages of a server.
+
+use std::net::SocketAddr;
+
+use clap::Args;
+
+/// Pages that are served beside NFS.
+#[derive(Debug, Args)]
+pub(crate) struct PageArguments {
+    /// Serve metrics for Prometheus at this address and port
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) metrics: Option<SocketAddr>,
+
+    /// Serve a web page at this loopback address and port: the load live, clients, exports, grants
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) web: Option<SocketAddr>,
+}

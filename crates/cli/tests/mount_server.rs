@@ -5,7 +5,7 @@ mod common;
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use common::{Place, Running, can_mount, comity, metrics, run, wait_until};
 
@@ -123,6 +123,41 @@ fn small_appends_are_sent_together_and_are_there_after_the_close() {
     assert_eq!(seen.lines().count(), 500);
     assert!(world.calls("WRITE") <= 5, "{} WRITEs", world.calls("WRITE"));
     world.umount();
+}
+
+#[test]
+fn the_holder_of_a_lock_reads_what_another_client_wrote_before() {
+    use rustix::fs::{FlockOperation, fcntl_lock};
+    use std::os::unix::fs::FileExt;
+    let Some(world) = World::new() else { return };
+    fs::write(world.place.data().join("file"), "one").unwrap();
+    world.mount(&world.cached(",actimeo=600"));
+    let dir = world.place.path("other");
+    fs::create_dir(&dir).unwrap();
+    let options = format!("dc_root={}", world.place.path("cache.other").display());
+    let source = format!("nfs://127.0.0.1:{}{}", world.server.port, world.place.data().display());
+    let said = run(world.comity("mount").args(["-o", &options, &source]).arg(&dir));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let _other = Unmounted(dir.clone());
+    let open = |dir: &Path| OpenOptions::new().read(true).write(true).open(dir.join("file"));
+    let (here, there) = (open(&world.dir).unwrap(), open(&dir).unwrap());
+    let mut seen = [0; 3];
+    here.read_exact_at(&mut seen, 0).unwrap();
+    fcntl_lock(&there, FlockOperation::LockExclusive).unwrap();
+    there.write_all_at(b"two", 0).unwrap();
+    fcntl_lock(&there, FlockOperation::Unlock).unwrap();
+    fcntl_lock(&here, FlockOperation::LockExclusive).unwrap();
+    here.read_exact_at(&mut seen, 0).unwrap();
+    assert_eq!(&seen, b"two");
+}
+
+/// A directory that is unmounted at the end.
+struct Unmounted(PathBuf);
+
+impl Drop for Unmounted {
+    fn drop(&mut self) {
+        run(comity().args(["umount", "--lazy"]).arg(&self.0));
+    }
 }
 
 #[test]

@@ -27,11 +27,15 @@ pub(crate) trait Notifier: Send + Sync {
     fn forget_name(&self, dir: u64, name: &[u8]) -> io::Result<()>;
 }
 
+/// Answers a request.
+pub(crate) type Answer = Box<dyn FnOnce() + Send>;
+
 /// Something that the kernel must forget, by its own numbers.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Invalidation {
     /// The attributes and the pages of an object.
     Data(u64),
+    /// The same, and a request that may be answered only afterwards.
+    DataBefore(u64, Answer),
     /// A name in a directory.
     Name(u64, Box<[u8]>),
     /// Nothing any more: the mount has ended.
@@ -60,6 +64,12 @@ impl InvalidationQueue {
         }
     }
 
+    /// Puts in an object whose data the kernel must have forgotten before a request is answered;
+    /// returns whether there was room. Without room nothing is answered here.
+    pub(crate) fn push_before(&self, number: u64, answer: Answer) -> bool {
+        self.sender.try_send(Invalidation::DataBefore(number, answer)).is_ok()
+    }
+
     /// Ends the thread.
     pub(crate) fn close(&self) {
         // Without a receiver the thread has ended already.
@@ -70,17 +80,23 @@ impl InvalidationQueue {
 /// Sends what comes out of the queue, until the mount ends.
 pub(crate) fn run(receiver: &Receiver<Invalidation>, notifier: &dyn Notifier) {
     for message in receiver {
-        if message == Invalidation::End {
-            return;
+        match message {
+            Invalidation::End => return,
+            Invalidation::DataBefore(number, answer) => {
+                send(notifier, &Invalidation::Data(number));
+                answer();
+            }
+            message => send(notifier, &message),
         }
-        send(notifier, &message);
     }
 }
 
 /// Tells the kernel to forget something. The calling thread answers no requests.
 pub(crate) fn send(notifier: &dyn Notifier, message: &Invalidation) {
     let sent = match message {
-        Invalidation::Data(number) => notifier.forget_object(*number),
+        Invalidation::Data(number) | Invalidation::DataBefore(number, _) => {
+            notifier.forget_object(*number)
+        }
         Invalidation::Name(dir, name) => notifier.forget_name(*dir, name),
         Invalidation::End => Ok(()),
     };
@@ -89,7 +105,7 @@ pub(crate) fn send(notifier: &dyn Notifier, message: &Invalidation) {
     let is_harmless =
         harmless.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()));
     if !is_harmless {
-        tracing::warn!(?message, %error, "the kernel did not forget what it was told to");
+        tracing::warn!(%error, "the kernel did not forget what it was told to");
     }
 }
 
@@ -124,6 +140,18 @@ mod tests {
         let heard = Heard::default();
         run(&receiver, &heard);
         assert_eq!(*heard.0.lock().unwrap(), ["5", "6/a"]);
+    }
+
+    #[test]
+    fn a_request_is_answered_after_the_kernel_has_forgotten_the_data() {
+        let (queue, receiver) = InvalidationQueue::new();
+        let heard = std::sync::Arc::new(Heard::default());
+        let told = std::sync::Arc::clone(&heard);
+        let answer = move || told.0.lock().unwrap().push("answer".to_owned());
+        assert!(queue.push_before(5, Box::new(answer)));
+        queue.close();
+        run(&receiver, heard.as_ref());
+        assert_eq!(*heard.0.lock().unwrap(), ["5", "answer"]);
     }
 
     #[test]

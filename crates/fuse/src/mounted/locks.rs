@@ -87,8 +87,30 @@ impl Mounted {
     ) {
         match self.lock_once(who, arguments, false) {
             Err(Errno::AGAIN) if waits => self.wait_for_lock(who, arguments, reply),
-            done => reply(done),
+            done => self.answer_lock(arguments, done, reply),
         }
+    }
+
+    /// Answers a request for a lock. The holder of a lock sees what others wrote before, so the
+    /// kernel first forgets the file's pages, unless the file is delegated.
+    fn answer_lock(&self, arguments: LockArguments, done: io::Result<()>, reply: LockReply) {
+        let shared = match done {
+            Ok(()) if arguments.lock != RangeLock::Free => self.shared_number(arguments.open),
+            _ => None,
+        };
+        let Some(number) = shared else { return reply(done) };
+        // The queue drops what it has no room for, and the reply of the file system is then an
+        // error; the lock goes with the close.
+        if !self.queue.push_before(number, Box::new(move || reply(Ok(())))) {
+            self.unlock_all(number, arguments.owner);
+        }
+    }
+
+    /// The kernel's number of an open file that other clients may write.
+    fn shared_number(&self, open: u64) -> Option<u64> {
+        let file = self.opens.get(open).ok()?;
+        let delegation = self.open_files()?.delegation(&file.handle);
+        delegation.is_none().then_some(file.number)
     }
 
     fn wait_for_lock(self: &Arc<Self>, who: Requester, arguments: LockArguments, reply: LockReply) {
@@ -97,7 +119,8 @@ impl Mounted {
         }
         let mounted = Arc::clone(self);
         let work = move || {
-            reply(mounted.lock_once(who, arguments, true));
+            let done = mounted.lock_once(who, arguments, true);
+            mounted.answer_lock(arguments, done, reply);
             mounted.locked.leave();
         };
         if let Err(error) = thread::Builder::new().name("fuse-lock".to_owned()).spawn(work) {

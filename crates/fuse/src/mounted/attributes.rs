@@ -64,6 +64,11 @@ impl Mounted {
     ) -> io::Result<KnownNode> {
         let (node, cred) = (self.inodes.handle(number)?, self.cred(who));
         let set = new.set();
+        if new.size.is_some() && open.is_none() && !self.kernel_judges {
+            // truncate(2) and O_TRUNC need the right to write, which a server does not ask of the
+            // owner of the file (RFC 8881, 18.30.4).
+            self.judge(who, (&cred, &node), Access::MODIFY)?;
+        }
         let mut changed = self.verb(who, || self.fs.setattr(&cred, &node, &set, None));
         if let (Some(open), Err(Errno::ACCESS)) = (open.filter(|_| new.size.is_some()), &changed) {
             // ftruncate(2) needs no rights but those that the file was opened with.

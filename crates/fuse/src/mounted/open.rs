@@ -84,7 +84,7 @@ impl Mounted {
     }
 
     /// The file's attributes, if the caller has the rights.
-    fn judge(
+    pub(super) fn judge(
         &self,
         who: Requester,
         (cred, node): (&Cred<Disk>, &Handle),

@@ -1,10 +1,10 @@
 //! OPEN: its arguments, and what it grants.
 
 use comity_proto::nfs4::{
-    Fattr4, NfsFh4, Open4args, Open4resok, OpenClaim4, OpenDelegation4, Openflag4, StateOwner4,
-    Stateid4, open_result, operation as op, share,
+    Access4res, Fattr4, NfsFh4, Open4args, Open4resok, OpenClaim4, OpenDelegation4, Openflag4,
+    StateOwner4, Stateid4, open_result, operation as op, share,
 };
-use comity_vfs::{DelegationKind, OpenAccess};
+use comity_vfs::{Access, DelegationKind, OpenAccess};
 use comity_xdr::{Encode, Encoder, Opaque};
 
 use super::reply::{CompoundReply, OpFailure};
@@ -60,12 +60,15 @@ pub(crate) struct OpenResult {
     pub(crate) stateid: Stateid4,
     /// The delegation that came with it, and whether it is to be given back at once.
     pub(crate) delegation: Option<(Stateid4, DelegationKind, bool)>,
+    /// Share bits that the server lets the caller open the file with, but whose rights it denies: it
+    /// opens a file for reading that may only be executed (RFC 8881, 18.16.3).
+    pub(crate) denied: u32,
     /// True if the server tells when a lock that was waited for may be free.
     pub(crate) notifies_locks: bool,
 }
 
 /// Reads the results of a COMPOUND of PUTFH and OPEN, or, with `by_name`, of PUTFH, SAVEFH,
-/// GETATTR, OPEN and GETFH. Others may follow.
+/// GETATTR, OPEN and GETFH. ACCESS may follow the OPEN by handle, and others.
 ///
 /// # Errors
 /// [`OpFailure`]: nothing was opened.
@@ -89,5 +92,9 @@ pub(crate) fn read_open(reply: &CompoundReply, by_name: bool) -> Result<OpenResu
         OpenDelegation4::None | OpenDelegation4::NoneExt(_) => None,
     };
     let notifies_locks = opened.rflags & open_result::MAY_NOTIFY_LOCK != 0;
-    Ok(OpenResult { file, stateid: opened.stateid, delegation, notifies_locks })
+    let denied = match results.next::<Access4res>(op::ACCESS) {
+        Ok(granted) if granted.access & Access::READ.bits() == 0 => share_bits(OpenAccess::Read),
+        _ => 0,
+    };
+    Ok(OpenResult { file, stateid: opened.stateid, delegation, denied, notifies_locks })
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use comity_proto::nfs4::{
-    Createhow4, Creatverfattr, Open4resok, OpenClaim4, Openflag4, operation as op,
+    Access4res, Createhow4, Creatverfattr, Open4resok, OpenClaim4, Openflag4, operation as op,
 };
 use comity_vfs::{
-    Attr, Change, Changed, Create, Cred, DelegationKind, Disk, FileType, Handle, HeldLock,
+    Access, Attr, Change, Changed, Create, Cred, DelegationKind, Disk, FileType, Handle, HeldLock,
     LockOutcome, LockRequest, Made, Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId,
     OpenedFile, Result, SetAttr, Status,
 };
@@ -133,12 +133,13 @@ impl Remote4 {
         }
     }
 
-    /// Reads the attributes behind an OPEN by handle.
-    fn attr_behind_open(&self, reply: &CompoundReply) -> Result<Attr<Disk>> {
+    /// Reads the rights and the attributes behind an OPEN by handle.
+    fn behind_open(&self, reply: &CompoundReply) -> Result<(Access, Option<Attr<Disk>>)> {
         let mut results = reply.results();
         results.status(op::PUTFH)?;
         results.next::<Open4resok<'_>>(op::OPEN)?;
-        self.attr(&mut results)
+        let rights: Access4res = results.next(op::ACCESS)?;
+        Ok((Access::from_bits(rights.access), self.attr(&mut results).ok()))
     }
 
     /// Tells the client what the server says of a file that was delegated with an open.
@@ -159,11 +160,21 @@ impl OpenFiles for Remote4 {
         let arguments = self.open_arguments(&task, Openflag4::NoCreate, OpenClaim4::Fh);
         let caller = self.callers.using(cred, node);
         let call = self.call_on(&caller, &file).op(op::OPEN, &arguments).once();
-        let (reply, answer) = self.open_by(task, call.op(op::GETATTR, &OBJECT).finish())?;
-        let attr = reply.map(|reply| self.attr_behind_open(&reply)).transpose();
-        match answer {
-            Some(answer) => Ok(self.opened(*node, attr.ok().flatten(), &answer)),
-            None => attr.and(Err(Status::ServerFault)),
+        let call = call.op(op::ACCESS, &Access::READ.bits()).op(op::GETATTR, &OBJECT);
+        let (reply, answer) = self.open_by(task, call.finish())?;
+        let behind = reply.map(|reply| self.behind_open(&reply)).transpose();
+        let answer = match answer {
+            Some(answer) => answer,
+            None => return behind.and(Err(Status::ServerFault)),
+        };
+        match behind {
+            // A server lets a caller read what it may only execute: the caller who asked is not
+            // one who executes.
+            Ok(Some((rights, _))) if access.reads() && !rights.contains(Access::READ) => {
+                self.close(OpenId(answer.open)).and(Err(Status::Acces))
+            }
+            Ok(behind) => Ok(self.opened(*node, behind.and_then(|(_, attr)| attr), &answer)),
+            Err(status) => self.close(OpenId(answer.open)).and(Err(status)),
         }
     }
 

@@ -147,7 +147,7 @@ impl ClientMachine {
         let open = self.states.open_of(&file, &task.owner);
         adopt(&mut open.stateid, opened.stateid);
         open.access |= access;
-        open.judged |= access;
+        open.judged |= access & !opened.denied;
         open.refused &= !access;
         open.used = now;
         open.notifies_locks |= opened.notifies_locks;

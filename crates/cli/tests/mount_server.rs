@@ -5,6 +5,8 @@ mod common;
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use common::{Place, Running, can_mount, comity, metrics, run, wait_until};
@@ -149,6 +151,56 @@ fn the_holder_of_a_lock_reads_what_another_client_wrote_before() {
     fcntl_lock(&here, FlockOperation::LockExclusive).unwrap();
     here.read_exact_at(&mut seen, 0).unwrap();
     assert_eq!(&seen, b"two");
+}
+
+#[test]
+fn a_user_gets_no_rights_that_the_mode_of_a_file_denies() {
+    let Some(world) = World::new() else { return };
+    world.mount(&world.cached(""));
+    let made = world.dir.join("file");
+    fs::write(&made, "secret").unwrap();
+    fs::set_permissions(world.place.data(), fs::Permissions::from_mode(0o755)).unwrap();
+    // The top of a temporary folder is for its owner only.
+    let top = world.dir.parent().unwrap();
+    fs::set_permissions(top, fs::Permissions::from_mode(0o755)).unwrap();
+    std::os::unix::fs::chown(&made, Some(1), Some(1)).unwrap();
+    let as_owner = |line: &str| {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", line, "sh"]).arg(&made).uid(1).gid(1).output().unwrap().status.success()
+    };
+    fs::set_permissions(&made, fs::Permissions::from_mode(0o377)).unwrap();
+    assert!(!as_owner("cat \"$1\""), "it may be executed and not read");
+    assert!(!as_owner("cat \"$1\""), "it is delegated now");
+    fs::set_permissions(&made, fs::Permissions::from_mode(0o477)).unwrap();
+    assert!(as_owner("cat \"$1\""));
+    assert!(!as_owner("truncate -s 1 \"$1\""), "it may be read and not written");
+    assert_eq!(fs::read_to_string(&made).unwrap(), "secret");
+}
+
+#[test]
+fn a_removed_or_replaced_file_is_there_until_its_last_close() {
+    use std::os::unix::fs::{FileExt, MetadataExt};
+    let Some(world) = World::new() else { return };
+    world.mount(&world.cached(""));
+    for (name, other) in [("removed", None), ("replaced", Some("other"))] {
+        let path = world.dir.join(name);
+        fs::write(&path, "data").unwrap();
+        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        match other.map(|other| world.dir.join(other)) {
+            None => fs::remove_file(&path).unwrap(),
+            Some(other) => {
+                fs::write(&other, "new").unwrap();
+                fs::rename(&other, &path).unwrap();
+            }
+        }
+        let mut seen = [0; 4];
+        file.read_exact_at(&mut seen, 0).unwrap();
+        file.write_all_at(b"more", 4).unwrap();
+        file.sync_all().unwrap();
+        assert_eq!((&seen, file.metadata().unwrap().size()), (b"data", 8), "{name}");
+    }
+    let names = || fs::read_dir(world.place.data()).unwrap().count();
+    wait_until("no hidden name is left", || names() == 1);
 }
 
 /// A directory that is unmounted at the end.

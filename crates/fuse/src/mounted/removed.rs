@@ -2,9 +2,8 @@
 //!
 //! A program may go on with a file that it has removed. The handle of such a file may be stale with
 //! an `Fs`, so that an open file keeps a hidden name until its last close, as with the NFS clients
-//! of all systems. A layer below that is told of opens ([`comity_vfs::OpenFiles`]) does this
-//! itself, or its server does: a name that is hidden here would be visible to its other clients
-//! without need.
+//! of all systems: a server forgets a file with its last name, also where somebody has it open
+//! (RFC 8881, 18.25.4), and the name is seen by its other clients.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -101,14 +100,14 @@ impl Mounted {
         Ok(())
     }
 
-    /// The object of a name, if it is open, can lose its last name and is not kept below.
+    /// The object of a name, if it is open and can lose its last name.
     fn open_object(
         &self,
         who: Requester,
         cred: &Cred<Disk>,
         (dir, name): (&Handle, Name<'_>),
     ) -> io::Result<Option<Node<Disk>>> {
-        if self.open_files().is_some() || self.opens.is_empty() {
+        if self.opens.is_empty() {
             return Ok(None);
         }
         let Ok(found) = self.verb(who, || self.fs.lookup(cred, dir, name)) else { return Ok(None) };

@@ -154,6 +154,55 @@ fn the_end_of_the_grantors_account_ends_opens_and_locks() {
 }
 
 #[test]
+fn the_end_of_an_account_ends_what_its_own_key_holds() {
+    let site = Site::new();
+    let mut alice = site.client(&site.alice, "alice");
+    let reading = alice.open(&site.text(), share::READ).unwrap();
+    let delegation = reading.delegation.unwrap();
+    let mut other = site.client(&site.alice, "other");
+    let attic = site.place.data().join("attic/other");
+    fs::write(&attic, "other").unwrap();
+    let writing = other.open(&attic, share::WRITE).unwrap();
+    if let Some(delegation) = writing.delegation {
+        other.give_back(&writing, delegation).unwrap();
+    }
+    let lock = other.lock(&writing, NfsLockType4::Write, (0, 10)).unwrap();
+    let state = site.place.state();
+    let state = state.to_str().unwrap();
+    site.does("alice", &["account", "unbind", "alice.pub", "--state-dir", state]);
+    wait_until("the open ends", || is_revoked(&mut other, &writing.stateid));
+    assert!(is_revoked(&mut other, &lock));
+    wait_until("the delegation ends", || is_revoked(&mut alice, &delegation));
+    assert!(is_revoked(&mut alice, &reading.stateid));
+}
+
+#[test]
+fn another_user_for_a_key_ends_what_it_held_as_the_one_before() {
+    let site = Site::new();
+    let mut alice = site.client(&site.alice, "alice");
+    let held = opened(&mut alice, &site, share::READ);
+    let state = site.place.state();
+    let state = ["--state-dir", state.to_str().unwrap()];
+    site.does("alice", &[&["account", "bind", "nobody", "alice.pub"], &state[..]].concat());
+    wait_until("the open ends", || is_revoked(&mut alice, &held.stateid));
+}
+
+#[test]
+fn an_account_that_stays_keeps_what_its_key_holds() {
+    let site = Site::new();
+    let mut alice = site.client(&site.alice, "alice");
+    let held = opened(&mut alice, &site, share::READ);
+    let state = site.place.state();
+    let state = ["--state-dir", state.to_str().unwrap()];
+    site.does("bob", &[&["account", "bind", "nobody", "bob.pub"], &state[..]].concat());
+    let mut bob = site.client(&site.bob, "bob");
+    let ended = opened(&mut bob, &site, share::READ);
+    site.does("alice", &[&["account", "unbind", "bob.pub"], &state[..]].concat());
+    wait_until("the open of the other ends", || is_revoked(&mut bob, &ended.stateid));
+    assert_eq!(tested(&mut alice, &held.stateid), 0);
+}
+
+#[test]
 fn a_delegation_is_recalled_when_its_right_ends() {
     let site = Site::new();
     site.grant("rx", "30d");

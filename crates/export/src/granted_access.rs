@@ -15,13 +15,20 @@ const ACCESS: [(Access, Operation); 3] = [
 
 impl Plan {
     /// Returns what the grants of a key allow now of reading, changing and executing a file, for
-    /// state that rests on them: nothing if the file or the export is gone. No caller is let in by
-    /// it.
+    /// state that rests on them: nothing if the file or the export is gone. A key that acted by an
+    /// account may have everything as long as it is bound to the same user, and nothing afterwards.
+    /// No caller is let in by it.
     ///
     /// # Errors
     /// [`Status`] if it cannot be found out what the file lies below.
     pub fn granted_access(&self, file: &FileKey, grantee: &Grantee) -> Result<Access> {
         let export = self.export(ExportId(grantee.export));
+        if let Some(user) = &grantee.user {
+            let accounts = self.grants().map(|grants| grants.accounts());
+            let account = accounts.as_ref().and_then(|accounts| accounts.get(&grantee.key));
+            let is_bound = account.is_some_and(|account| account.user == **user);
+            return Ok(if is_bound { Access::ALL } else { Access::NONE });
+        }
         let Some((export, grants)) = export.zip(self.grants()) else { return Ok(Access::NONE) };
         let caller = key_caller(export, (grantee.key, grantee.address), &Rules::default());
         let mut granted = Access::NONE;

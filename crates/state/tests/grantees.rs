@@ -48,7 +48,7 @@ fn file(number: u8) -> FileKey {
 
 fn grantee(number: u8, export: u32) -> Arc<Grantee> {
     let key = PublicKey::from_raw(Algorithm::Ed25519, &[number; 32]).unwrap();
-    Arc::new(Grantee { key, address: [10, 0, 0, number].into(), export })
+    Arc::new(Grantee { key, address: [10, 0, 0, number].into(), export, user: None })
 }
 
 fn opened(

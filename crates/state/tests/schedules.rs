@@ -405,7 +405,7 @@ fn open_by(engine: &Engine, client: &Arc<Client>, by: &Arc<Grantee>) -> Opened {
 
 fn grantee() -> Arc<Grantee> {
     let key = PublicKey::from_raw(Algorithm::Ed25519, &[7; 32]).unwrap();
-    Arc::new(Grantee { key, address: [10, 0, 0, 1].into(), export: 1 })
+    Arc::new(Grantee { key, address: [10, 0, 0, 1].into(), export: 1, user: None })
 }
 
 /// The first byte of a file, for writing, or a place in the line.

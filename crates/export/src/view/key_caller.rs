@@ -24,14 +24,24 @@ const ACCESS: [(Access, Operation, Operation); 6] = [
 ];
 
 impl View<'_> {
-    /// Returns the key by whose grants the caller acts, if it has no ids of its own here. State
-    /// that the caller gets rests on these grants and ends with them
-    /// ([`crate::Plan::granted_access`]).
+    /// Returns the key by which the caller acts, if it acts by grants or by an account. State that
+    /// the caller gets rests on these and ends with them ([`crate::Plan::granted_access`]).
     #[must_use]
     pub fn grantee(&self) -> Option<Arc<Grantee>> {
-        let (holder, export) = (self.resolved.holder()?, self.resolved.export().id().0);
-        let (key, address) = (*holder.key(), holder.caller().address);
-        Some(Arc::new(Grantee { key, address, export }))
+        let account = self.resolved.account();
+        if account.is_none() && !self.is_by_grants() {
+            return None;
+        }
+        let (key, export) = (*self.resolved.key()?, self.resolved.export().id().0);
+        let (address, user) = (self.resolved.client(), account.map(|it| it.user.as_str().into()));
+        Some(Arc::new(Grantee { key, address, export, user }))
+    }
+
+    /// Returns whether the caller has no ids of its own here, and acts by what was granted to its
+    /// key.
+    #[must_use]
+    pub fn is_by_grants(&self) -> bool {
+        self.resolved.holder().is_some()
     }
 
     /// The way to the file system under the ids of whoever granted this operation.

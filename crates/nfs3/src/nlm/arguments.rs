@@ -109,7 +109,7 @@ pub(super) fn freed(request: &Request<'_>, handle: &[u8]) -> Result<Nlm4Stats, S
 /// A key that acts by grants locks nothing by NLM: its host could not be told that the right to a
 /// lock has ended, and would go on as if it had it.
 pub(super) fn may_open(view: &View<'_>, node: &Node) -> Result<(), Status> {
-    if view.grantee().is_some() {
+    if view.is_by_grants() {
         return Err(Status::NotSupp);
     }
     let wanted = Access::READ | Access::MODIFY;

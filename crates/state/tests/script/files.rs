@@ -314,7 +314,7 @@ fn grantee(name: &str) -> Arc<Grantee> {
     let mut bytes = [0; 32];
     bytes[0] = name.as_bytes()[0];
     let key = PublicKey::from_raw(Algorithm::Ed25519, &bytes).unwrap();
-    Arc::new(Grantee { key, address: [10, 0, 0, 1].into(), export: 1 })
+    Arc::new(Grantee { key, address: [10, 0, 0, 1].into(), export: 1, user: None })
 }
 
 /// `r`, `w`, `rw` or `-`.

@@ -51,7 +51,7 @@ impl<'a> File<'a> {
         self.judged.then(|| self.view.user())
     }
 
-    /// Returns the key by whose grants the caller opens the file, if it acts by grants.
+    /// Returns the key by whose grants or account the caller opens the file.
     pub(super) fn grantee(&self) -> Option<Arc<Grantee>> {
         self.view.grantee()
     }

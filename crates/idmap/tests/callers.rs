@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use comity_idmap::{Denied, IdMap, IdMapBuilder, IdOutcome, Ids, MapDefault, Range, Rule, Squash};
-use comity_vfs::{Acl, AclEntry, AclTag, Cred, Disk, Gid, SetAttr, Uid, Wire};
+use comity_vfs::{
+    Acl, AclEntry, AclTag, Attr, Cred, Device, Disk, FileType, Gid, Mode, SetAttr, Time, Uid, Wire,
+};
 use proptest::prelude::*;
 
 const ANONYMOUS: u32 = 65_534;
@@ -244,4 +246,51 @@ proptest! {
         let groups: Vec<u32> = caller.disk().groups.iter().map(|gid| gid.number()).collect();
         prop_assert_eq!(groups, expected);
     }
+}
+
+fn attr_of(uid: u32, gid: u32) -> Attr<Disk> {
+    let (zero, device) = (Time { seconds: 0, nanoseconds: 0 }, Device { major: 0, minor: 0 });
+    Attr {
+        file_type: FileType::Regular,
+        mode: Mode::new(0o644),
+        links: 1,
+        uid: Uid::new(uid),
+        gid: Gid::new(gid),
+        size: 0,
+        used: 0,
+        device,
+        fsid: 1,
+        fileid: 2,
+        atime: zero,
+        mtime: zero,
+        ctime: zero,
+        change: 0,
+    }
+}
+
+#[test]
+fn user_and_group_of_an_object_are_shown_together() {
+    let ids = site(MapDefault::Squash);
+    let caller = ids.admit(&cred(1001, 101, &[])).unwrap();
+    let own = (Uid::new(1001), Gid::new(101));
+    assert_eq!(ids.shown(&caller, &attr_of(5001, 701)), own);
+    assert_eq!(ids.mapped(&caller, &attr_of(5001, 701)), own);
+    let other = (Uid::new(1002), Gid::new(102));
+    assert_eq!(ids.shown(&caller, &attr_of(5002, 702)), other);
+    assert_eq!(ids.mapped(&caller, &attr_of(5002, 702)), other);
+}
+
+#[test]
+fn a_caller_known_by_its_key_sees_its_own_objects_under_the_ids_that_it_says() {
+    let user = Cred::new(Uid::new(70), Gid::new(71));
+    for ids in [Ids::default(), site(MapDefault::Pass)] {
+        let caller = ids.proved(Some(&cred(3, 4, &[])), user.clone());
+        assert_eq!(caller.disk(), &user);
+        assert_eq!(ids.shown(&caller, &attr_of(70, 71)), (Uid::new(3), Gid::new(4)));
+        let others = ids.shown(&caller, &attr_of(80, 81));
+        assert_eq!(others, (Uid::new(80), Gid::new(81)), "it is not shown others as its own");
+    }
+    let caller = Ids::default().admit(&cred(3, 4, &[])).unwrap();
+    let shown = Ids::default().shown(&caller, &attr_of(3, 4));
+    assert_eq!(shown, (Uid::new(3), Gid::new(4)), "a caller without a key is itself");
 }

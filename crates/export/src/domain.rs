@@ -8,7 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::config_reader::Reader;
-use crate::exports::options::{Given, Item, given};
+use crate::exports::options::{Given, Item, given, terms};
 use crate::owner_names::{self, OwnersTable};
 use crate::{Client, Location};
 
@@ -76,12 +76,14 @@ pub(crate) fn read(tables: Vec<DomainTable>, reader: &mut Reader<'_>) -> Domains
     domains
 }
 
-/// Tells of domains that nothing is offered to.
+/// Reports domains that nothing is offered to, and the mistakes in their options, which no export
+/// has brought to light.
 pub(crate) fn check_used(domains: &Domains, reader: &mut Reader<'_>) {
     for domain in domains.values().flatten().filter(|domain| !domain.used) {
         let what =
             format!("domain {:?} is named by no export: nothing is offered to it", domain.name);
         reader.diagnostics.warning(&domain.place, what);
+        terms(&[&domain.given], &domain.place, reader.diagnostics);
     }
 }
 

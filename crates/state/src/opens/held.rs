@@ -1,4 +1,4 @@
-//! Whether a file is in use.
+//! A look at whether a file is in use.
 
 use std::time::Duration;
 

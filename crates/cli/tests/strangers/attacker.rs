@@ -1,12 +1,12 @@
 //! The attackers, and the sessions that they have of their own.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
-use comity_proto::nfs3;
 use comity_proto::nfs4::{
     ClientOwner4, CreateSession4resok, ExchangeId4args, ExchangeId4resok, Setclientid4args,
     SetclientidConfirm4, StateProtect4a, operation as op,
 };
+use comity_proto::{mount, nfs3, portmap};
 use comity_xdr::{Decode, Decoder, Opaque};
 
 use crate::attacks::{self, Attack, Standing};
@@ -22,8 +22,10 @@ const OPERATIONS_AT: usize = RESULTS_AT + 12;
 pub(crate) struct Attacker {
     port: u16,
     source: Source,
-    tls: Option<Rc<Tls>>,
+    tls: Option<Arc<Tls>>,
     standing: Standing,
+    /// It makes each call whose number in a round is a multiple of this.
+    stride: usize,
     wire: Wire,
     /// A session of its own and the number of its last request, if the server lets it have one.
     own: Option<([u8; 16], u32)>,
@@ -31,33 +33,43 @@ pub(crate) struct Attacker {
     home: Option<Vec<u8>>,
 }
 
+/// The reply status MSG_DENIED.
+const DENIED: [u8; 4] = [0, 0, 0, 1];
+
 /// A host that no export is offered to.
 const UNLISTED: [u8; 4] = [127, 0, 0, 2];
 
+/// The calls that an attacker makes: each one, or each seventh, which are of all minor versions.
+const ALL: usize = 1;
+const SOME: usize = 7;
+
 impl Attacker {
-    /// One of each kind.
+    /// One of each kind. Those that differ little from another one make a part of the calls.
     pub(crate) fn all(port: u16, keys: &Keys) -> Vec<Self> {
         use Standing::{Granted, Listed, Refused};
         let source = |address, low_port, uid| Source { address, low_port, uid };
         let by_key = |uid| source(KEYED, false, uid);
         let kinds = [
-            (source(UNLISTED, true, USER), None, Refused),
-            (source(UNLISTED, false, 0), None, Refused),
-            (source(HOST, false, USER), None, Refused),
-            (source([127, 0, 0, 3], true, 1000), None, Listed),
-            (source(KEYED, true, USER), None, Refused),
-            (source(KEYED, true, USER), Some(&keys.none), Refused),
-            (by_key(USER), Some(&keys.unknown), Granted),
-            (by_key(USER), Some(&keys.granted), Granted),
+            (source(UNLISTED, true, USER), None, Refused, ALL),
+            (source(UNLISTED, false, 0), None, Refused, SOME),
+            (source(HOST, false, USER), None, Refused, ALL),
+            (source([127, 0, 0, 3], true, 1000), None, Listed, ALL),
+            (source(KEYED, true, USER), None, Refused, SOME),
+            (source(KEYED, true, USER), Some(&keys.none), Refused, SOME),
+            (by_key(USER), Some(&keys.unknown), Granted, SOME),
+            (by_key(USER), Some(&keys.granted), Granted, ALL),
         ];
-        let new = |(source, tls, standing)| Self::new(port, source, tls, standing);
+        let new = |(source, tls, standing, stride)| {
+            let attacker = Self::new(port, source, tls, standing);
+            Self { stride, ..attacker }
+        };
         kinds.into_iter().map(new).collect()
     }
 
-    fn new(port: u16, source: Source, tls: Option<&Rc<Tls>>, standing: Standing) -> Self {
+    fn new(port: u16, source: Source, tls: Option<&Arc<Tls>>, standing: Standing) -> Self {
         let wire = Wire::connect_by(port, source, tls);
         let (tls, own, home) = (tls.cloned(), None, None);
-        let mut attacker = Self { port, source, tls, standing, wire, own, home };
+        let mut attacker = Self { port, source, tls, standing, stride: ALL, wire, own, home };
         attacker.own = attacker.introduce(b"attacker").map(|session| (session, 0));
         assert_eq!(attacker.own.is_some(), standing != Standing::Refused, "whether it is let in");
         attacker
@@ -67,7 +79,8 @@ impl Attacker {
     pub(crate) fn attack(&mut self, known: &Known) {
         self.usurp(known);
         self.go_home(known);
-        for attack in attacks::all(known, self.standing, self.home.as_deref()) {
+        let attacks = attacks::all(known, self.standing, self.home.as_deref());
+        for attack in attacks.into_iter().step_by(self.stride) {
             match attack {
                 Attack::Call(call) => drop(self.ask(&call)),
                 Attack::InOwnSession(minor, operations) => {
@@ -106,10 +119,22 @@ impl Attacker {
             self.connect();
         }
         let reply = self.wire.ask(call);
-        if reply.is_none() {
-            self.connect();
+        match &reply {
+            None => self.connect(),
+            Some(reply) if self.is_refused(call) => {
+                assert_eq!(reply[8..12], DENIED, "{:?} to {:?}", call.0, self.source);
+            }
+            Some(_) => {}
         }
         reply
+    }
+
+    /// Returns whether the server denies a call before any program sees it. NULL is for all. The
+    /// programs that come before a mount are for listed hosts whatever their port and channel.
+    fn is_refused(&self, ((program, _, procedure), _): &Call) -> bool {
+        let comes_before = [mount::PROGRAM, portmap::PROGRAM].contains(program);
+        let is_listed = self.source.address != UNLISTED;
+        self.standing == Standing::Refused && *procedure != 0 && !(comes_before && is_listed)
     }
 
     fn connect(&mut self) {

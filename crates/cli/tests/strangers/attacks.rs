@@ -26,7 +26,7 @@ use crate::wire::{Call, Operation, bytes, compound, operation, putfh};
 /// may ask for the attributes of a file by its handle, and the server asks the holder (CB_GETATTR).
 const CONFLICTS: [u32; 3] = [op::GETATTR, op::NVERIFY, op::VERIFY];
 
-/// What the server lets an attacker do.
+/// The part that the server lets an attacker have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// Nothing. It asks for operations of 4.1 and 4.2 behind a SEQUENCE of the victim's session.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::process::Command;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use comity_proto::grants;
 use comity_xdr::Opaque;
@@ -22,11 +22,11 @@ pub(crate) const KEYED: [u8; 4] = [127, 0, 0, 4];
 /// The ways of attackers by TLS.
 pub(crate) struct Keys {
     /// With a key that has all rights to [`HOME`].
-    pub(crate) granted: Rc<Tls>,
+    pub(crate) granted: Arc<Tls>,
     /// With a key that has no rights.
-    pub(crate) unknown: Rc<Tls>,
+    pub(crate) unknown: Arc<Tls>,
     /// Without a key.
-    pub(crate) none: Rc<Tls>,
+    pub(crate) none: Arc<Tls>,
 }
 
 impl Keys {
@@ -42,7 +42,7 @@ impl Keys {
             ["grant", &home, "--to", "granted.pub", "--rights", "rwxcda", "--expires", "1d"];
         let credential = does("alice", &grant);
         let trusted = place.state().join("tls.crt");
-        let tls = |identity| Rc::new(Tls { trusted: trusted.clone(), identity });
+        let tls = |identity| Arc::new(Tls { trusted: trusted.clone(), identity });
         let keys =
             Self { granted: tls(Some(granted)), unknown: tls(Some(unknown)), none: tls(None) };
         submit(server.port, &keys.granted, &credential);
@@ -51,7 +51,7 @@ impl Keys {
 }
 
 /// Submits a credential as the key that it is for.
-fn submit(port: u16, tls: &Rc<Tls>, credential: &str) {
+fn submit(port: u16, tls: &Arc<Tls>, credential: &str) {
     let source = Source { address: KEYED, low_port: false, uid: USER };
     let arguments = bytes(&Opaque::<{ grants::SUBMISSION_BYTES_MAX }>(credential.as_bytes()));
     let submit = (grants::PROGRAM, grants::VERSION, grants::procedure::SUBMIT);

@@ -3,10 +3,11 @@
 //! are and altered. The victim's replies and all counts must be those of an undisturbed run.
 //!
 //! The attackers are a host that no export is offered to, a user of the victim's own host (the
-//! export takes low ports only there), another user of another listed host, and, from a host of
-//! which the export takes keys only, plain connections, TLS without a key, a key without rights and
-//! a key to which root has granted a directory beside the victim's. Left out is what the user of the
-//! listed host may do in its own right:
+//! export takes low ports only there), another user of another listed host, and callers from a host
+//! of which the export takes keys only: in clear, by TLS without a key, with a key without rights,
+//! and with a key to which root has granted a directory beside the victim's. A call of those that
+//! are let in nowhere is denied before any program sees it. Left out is what the user of the listed
+//! host may do in its own right:
 //!
 //! - It does not read, change or ask the attributes of a file while that is delegated for writing:
 //!   each of these makes the server call the victim back.
@@ -41,7 +42,7 @@ use attacker::Attacker;
 use common::{Place, Running, comity, is_root, metrics, run};
 use keys::{HOME, Keys};
 use serde_json::Value;
-use victim::{STEPS, USER, Victim};
+use victim::{Known, STEPS, USER, Victim};
 
 /// The counts of all clients. Attackers may have clients and sessions of their own, and nothing
 /// else.
@@ -150,7 +151,7 @@ fn go(is_disturbed: bool) -> (Place, Run) {
     let mut victim = Victim::connect(server.port, &data);
     let mut counts = Vec::new();
     for (name, step) in STEPS {
-        attackers.iter_mut().for_each(|attacker| attacker.attack(&victim.known));
+        attack(&mut attackers, &victim.known);
         println!("{name}");
         step(&mut victim);
         counts.push(count(&place, &server, &victim));
@@ -161,6 +162,15 @@ fn go(is_disturbed: bool) -> (Place, Run) {
     assert_eq!(names.collect::<Vec<_>>(), ["own"], "the granted directory");
     let callbacks = victim.callbacks();
     (place, Run { heard: victim.heard, counts, callbacks })
+}
+
+/// Lets all attackers attack at once.
+fn attack(attackers: &mut [Attacker], known: &Known) {
+    std::thread::scope(|scope| {
+        for attacker in attackers {
+            scope.spawn(|| attacker.attack(known));
+        }
+    });
 }
 
 fn count(place: &Place, server: &Running, victim: &Victim) -> Counts {

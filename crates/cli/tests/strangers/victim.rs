@@ -288,11 +288,12 @@ impl Victim {
         let made: CreateSession4resok = result(&mut Decoder::new(&reply[OPERATIONS_AT..]));
         self.known.session = Some(made.sessionid);
         self.known.holds[1] = true;
+        // The server waits a few seconds for the answer, and attacks may take longer.
+        self.one.await_probe();
     }
 
     fn reclaim_complete(&mut self) {
         let () = self.v41(vec![operation(op::RECLAIM_COMPLETE, &false)]);
-        self.one.await_probe();
     }
 
     fn open_one(&mut self) {

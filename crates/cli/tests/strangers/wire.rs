@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use comity_proto::nfs4::{self, CompoundHead};
@@ -81,7 +81,7 @@ impl Wire {
     }
 
     /// Connects by TLS if the caller has means of it.
-    pub(crate) fn connect_by(port: u16, source: Source, tls: Option<&Rc<Tls>>) -> Self {
+    pub(crate) fn connect_by(port: u16, source: Source, tls: Option<&Arc<Tls>>) -> Self {
         let server = SocketAddr::from(([127, 0, 0, 1], port));
         // A port that was just left may be refused once more: another one is tried.
         let ports = if source.low_port { 600..=1023 } else { 1..=9 };

@@ -91,8 +91,11 @@ impl Ancestry {
     /// Remembers a name by which a look-up that began at `before` met a file that has one link. If
     /// no other name of it is known its place needs no other way to be found out.
     pub fn met_single(&self, before: Glance, file: &FileKey, (dir, name): (&Handle, &[u8])) {
-        if self.places_with(file, dir, name) == 1 {
-            let Glance { moves, now } = before;
+        let Glance { moves, now } = before;
+        let holds = |above: &Above| now < above.until && above.moves == moves;
+        if self.places_with(file, dir, name) == 1
+            && !self.above.get(file).is_some_and(|it| holds(&it))
+        {
             let until = now.after_milliseconds(DECISION_MILLISECONDS);
             self.above.insert(*file, Above { directories: [*dir].into(), until, moves });
         }

@@ -1,7 +1,9 @@
 //! Conformance of NFSv4 by pynfs (github.com/kofemann/pynfs), which stands beside the repository:
 //! each of its groups runs against a server of its own, and what does not pass is held against
-//! `docs/conformance.toml`. Any difference, for better or worse, is a failure.
+//! `docs/conformance.toml`. Any difference, for better or worse, is a failure. The suites on a
+//! mount of the client are judged in the same way.
 
+mod client;
 mod known;
 mod mended;
 mod report;
@@ -17,18 +19,20 @@ use self::known::Known;
 use self::report::Report;
 use self::server::Server;
 
-/// Options of the pynfs runs.
+/// Options of the runs.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The folder of pynfs, built by its `setup.py build`.
-    #[arg(long)]
-    pynfs: PathBuf,
+    #[arg(long, required_unless_present = "client")]
+    pynfs: Option<PathBuf>,
     /// The Python that has its modules (ply, xdrlib3).
     #[arg(long, default_value = "python3")]
     python: PathBuf,
     /// The program `comity` to test, built already; otherwise it is built from these sources.
     #[arg(long)]
     program: Option<PathBuf>,
+    #[command(flatten)]
+    client: client::Options,
     /// Only these runs; all if none is given.
     names: Vec<String>,
 }
@@ -102,19 +106,29 @@ const RUNS: [Run; 6] = [
 /// # Errors
 /// If something cannot be built or run, or a name is no run's.
 pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
+    match &options.pynfs {
+        Some(pynfs) => server_command(root, options, pynfs),
+        None => client::command(root, &options.client, program(root, options)?, &options.names),
+    }
+}
+
+/// The program to test, built if it is not given.
+fn program(root: &Path, options: &Options) -> Result<PathBuf> {
+    if let Some(program) = &options.program {
+        return Ok(std::path::absolute(program)?);
+    }
+    crate::tools::cargo(root, &["build", "--locked", "--package", "comity-cli"])?;
+    Ok(root.join("target/debug/comity"))
+}
+
+fn server_command(root: &Path, options: &Options, pynfs: &Path) -> Result<ExitCode> {
     for name in &options.names {
         ensure!(RUNS.iter().any(|run| run.name == name), "no run `{name}`");
     }
-    let program = match &options.program {
-        Some(program) => program.clone(),
-        None => {
-            crate::tools::cargo(root, &["build", "--locked", "--package", "comity-cli"])?;
-            root.join("target/debug/comity")
-        }
-    };
+    let program = program(root, options)?;
     let known = Known::read(&root.join("docs/conformance.toml"))?;
     let conformance = root.join("target/conformance");
-    let pynfs = mended::mended(&options.pynfs, &conformance)?;
+    let pynfs = mended::mended(pynfs, &conformance)?;
     let python = program_path(&options.python)?;
     let mut same = true;
     let chosen =

@@ -15,7 +15,7 @@ mod network;
 mod preload;
 mod server;
 mod tests;
-mod tree;
+pub(crate) mod tree;
 mod trial;
 mod wishes;
 

@@ -27,15 +27,12 @@ pub(crate) trait Notifier: Send + Sync {
     fn forget_name(&self, dir: u64, name: &[u8]) -> io::Result<()>;
 }
 
-/// Answers a request.
-pub(crate) type Answer = Box<dyn FnOnce() + Send>;
-
 /// Something that the kernel must forget, by its own numbers.
 pub(crate) enum Invalidation {
     /// The attributes and the pages of an object.
     Data(u64),
     /// The same, and a request that may be answered only afterwards.
-    DataBefore(u64, Answer),
+    DataBefore(u64, Box<dyn FnOnce() + Send>),
     /// A name in a directory.
     Name(u64, Box<[u8]>),
     /// Nothing any more: the mount has ended.
@@ -66,7 +63,7 @@ impl InvalidationQueue {
 
     /// Puts in an object whose data the kernel must have forgotten before a request is answered;
     /// returns whether there was room. Without room nothing is answered here.
-    pub(crate) fn push_before(&self, number: u64, answer: Answer) -> bool {
+    pub(crate) fn push_before(&self, number: u64, answer: Box<dyn FnOnce() + Send>) -> bool {
         self.sender.try_send(Invalidation::DataBefore(number, answer)).is_ok()
     }
 

@@ -1,4 +1,4 @@
-//! The report of pynfs: the list at the end of its output.
+//! The report of pynfs, which is the list at the end of its output, or of a suite on a mount.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -38,6 +38,21 @@ impl Report {
         Ok(report)
     }
 
+    /// Reads the output of a suite on a mount: lines such as `check basic : PASS`.
+    ///
+    /// # Errors
+    /// If there is none, or no check in it.
+    pub(super) fn of_checks(log: &Path) -> Result<Self> {
+        let bytes = std::fs::read(log).with_context(|| format!("read {}", log.display()))?;
+        let report = Self::parse_checks(&String::from_utf8_lossy(&bytes));
+        ensure!(!report.0.is_empty(), "the suite checked nothing; see {}", log.display());
+        Ok(report)
+    }
+
+    fn parse_checks(text: &str) -> Self {
+        Self(text.lines().filter_map(check).collect())
+    }
+
     /// The tests of an output: lines such as `LOOK1 st_lookup.testDir : PASS`.
     pub(super) fn parse(text: &str) -> Self {
         Self(text.lines().filter_map(test).collect())
@@ -54,15 +69,24 @@ fn test(line: &str) -> Option<(String, Outcome)> {
     let (what, outcome) = line.rsplit_once(" : ").or_else(|| line.rsplit_once(": "))?;
     let mut words = what.split_whitespace();
     let (code, name) = (words.next()?, words.next()?);
-    let outcome = match outcome.trim() {
+    let outcome = outcome_of(outcome.trim())?;
+    (name.starts_with("st_") && words.next().is_none()).then(|| (code.to_owned(), outcome))
+}
+
+fn check(line: &str) -> Option<(String, Outcome)> {
+    let (name, outcome) = line.strip_prefix("check ")?.rsplit_once(" : ")?;
+    Some((name.to_owned(), outcome_of(outcome)?))
+}
+
+fn outcome_of(word: &str) -> Option<Outcome> {
+    Some(match word {
         "PASS" => Outcome::Pass,
         "WARNING" => Outcome::Warning,
         "UNSUPPORTED" => Outcome::Unsupported,
         "OMIT" => Outcome::Omit,
         "FAILURE" => Outcome::Failure,
         _ => return None,
-    };
-    (name.starts_with("st_") && words.next().is_none()).then(|| (code.to_owned(), outcome))
+    })
 }
 
 impl fmt::Display for Report {
@@ -89,5 +113,14 @@ mod tests {
         );
         assert_eq!(report.to_string(), "3 tests: 1 passed, 0 failed, 2 neither");
         assert_eq!(report.not_passed().len(), 2);
+    }
+
+    #[test]
+    fn checks_of_a_suite_are_found_among_its_other_output() {
+        let lines = "check rename/00.t:5 : FAILURE\nok 6\ncheck rename/00.t : PASS\n\
+                     check a : SOMETHING\ncheckers : PASS\n";
+        let report = Report::parse_checks(lines);
+        assert_eq!(report.to_string(), "2 tests: 1 passed, 1 failed, 0 neither");
+        assert_eq!(report.not_passed().keys().copied().collect::<Vec<_>>(), ["rename/00.t:5"]);
     }
 }

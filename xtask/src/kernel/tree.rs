@@ -35,7 +35,7 @@ const QUESTIONS: &[(&str, &str, bool)] = &[
 ///
 /// # Errors
 /// If it cannot be written.
-pub(super) fn c_program(top: &Path) -> Result<String> {
+pub(crate) fn c_program(top: &Path) -> Result<String> {
     let mut sum = 0u32;
     let mut calls = String::new();
     let mut declarations = String::new();

@@ -60,8 +60,8 @@ pub(crate) struct OpenResult {
     pub(crate) stateid: Stateid4,
     /// The delegation that came with it, and whether it is to be given back at once.
     pub(crate) delegation: Option<(Stateid4, DelegationKind, bool)>,
-    /// Share bits that the server lets the caller open the file with, but whose rights it denies: it
-    /// opens a file for reading that may only be executed (RFC 8881, 18.16.3).
+    /// Share bits that the server lets the caller open the file with, but whose rights it denies:
+    /// it opens a file for reading that may only be executed (RFC 8881, 18.16.3).
     pub(crate) denied: u32,
     /// True if the server tells when a lock that was waited for may be free.
     pub(crate) notifies_locks: bool,

@@ -161,8 +161,8 @@ pub(crate) enum Command {
     /// Mount a file system on a directory
     ///
     /// SOURCE is `nfs://HOST[:PORT]/PATH` or `HOST:/PATH` for a directory of an NFS server of
-    /// version 4.1 or 4.2, `dir:PATH` or a path for a directory of this machine, or `memory:` for
-    /// an empty file system in memory that is gone when it is unmounted.
+    /// version 3, 4.1 or 4.2, `dir:PATH` or a path for a directory of this machine, or `memory:`
+    /// for an empty file system in memory that is gone when it is unmounted.
     ///
     /// Data read from a server stay in a disk cache, also over restarts. Written data are sent
     /// later, but before fsync(2) and close(2) return. A delegated file is used without asking the
@@ -173,9 +173,9 @@ pub(crate) enum Command {
     /// was promised survives a crash; dc_offline=ro to serve what is cached while the server cannot
     /// be reached; acregmin=, acregmax=, acdirmin= and acdirmax= in seconds.
     ///
-    /// Options about a server: vers=4, 4.1 or 4.2; port=N; hard (the default) or soft;
-    /// timeo=TENTHS; retrans=N; rsize=BYTES; wsize=BYTES; nconnect=N, the number of connections
-    /// over which the calls are spread.
+    /// Options about a server: vers=3, 4 (the default), 4.1 or 4.2; port=N; hard (the default) or
+    /// soft; timeo=TENTHS; retrans=N; rsize=BYTES; wsize=BYTES; nconnect=N, the number of
+    /// connections over which the calls are spread.
     ///
     /// TLS: xprtsec=none (the default), tls, or mtls, which shows a key to the server; key=FILE,
     /// the private key, of `comity key new` or OpenSSH, or key=agent [default: the key of the

@@ -144,10 +144,11 @@ pub(crate) fn is_directory(source: &Path) -> bool {
 
 fn versions(text: &str) -> Result<(NfsVersion, NfsVersion)> {
     match text {
+        "3" => Ok((NfsVersion::Three, NfsVersion::Three)),
         "4" => Ok((NfsVersion::FourOne, NfsVersion::FourTwo)),
         "4.1" => Ok((NfsVersion::FourOne, NfsVersion::FourOne)),
         "4.2" => Ok((NfsVersion::FourTwo, NfsVersion::FourTwo)),
-        _ => bail!("-o vers={text}: give 4, 4.1 or 4.2"),
+        _ => bail!("-o vers={text}: give 3, 4, 4.1 or 4.2"),
     }
 }
 
@@ -240,7 +241,7 @@ mod tests {
         assert!(!choice.read("ro", None).unwrap());
         let said = choice.open(Path::new("memory:"), Path::new("/mnt")).err().unwrap().to_string();
         assert!(said.contains("-o soft"), "{said}");
-        assert!(choice.read("vers", Some("3")).is_err());
+        assert!(choice.read("vers", Some("2")).is_err());
         assert!(choice.read("timeo", Some("never")).is_err());
     }
 }

@@ -81,8 +81,10 @@ impl Needs {
     pub const STILL_LINKS: Self = Self(1 << 8);
     /// Blocks shared between files, in a grain of at most 64 KiB.
     pub const CLONE: Self = Self(1 << 9);
+    /// Times before 1970 and after 2106.
+    pub const EARLY_TIMES: Self = Self(1 << 10);
     /// All of them.
-    pub const ALL: Self = Self((1 << 10) - 1);
+    pub const ALL: Self = Self((1 << 11) - 1);
 
     /// Returns whether all of `other` is in this set.
     #[must_use]

@@ -1,5 +1,5 @@
-//! A client of NFS servers: versions 4.2 and 4.1 as a file system ([`mount()`]), and single calls
-//! of versions 3 and 4.1 for those who measure a server.
+//! A client of NFS servers: versions 4.2, 4.1 and 3 as a file system ([`mount()`]), and single
+//! calls of versions 3 and 4.1 for those who measure a server.
 //!
 //! **Answers:** what a file system on a server holds, as a [`comity_vfs::Fs`]; how a session is
 //! kept over lost connections and restarts of the server.
@@ -7,18 +7,22 @@
 //! **May not know:** which directory of this machine it is mounted on, what is cached, why it is
 //! called.
 //!
-//! The client is plain data (`session`, `calls`), which does no I/O and reads no clock; the shell
-//! around it (`engine`, `transport`) owns threads and sockets; `fs4` turns verbs into COMPOUNDs.
+//! The client is plain data (`session`, `stateless`, `calls`): no I/O, no clock. The shell around
+//! it (`engine`, `transport`) owns threads and sockets; `fs4` turns verbs into COMPOUNDs, `fs3`
+//! into calls of version 3.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![cfg_attr(
     test,
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod callers;
 mod calls;
 mod compound;
+mod cookie_verifiers;
 mod engine;
 pub mod file;
+mod fs3;
 mod fs4;
 pub mod limits;
 mod machine;
@@ -28,6 +32,7 @@ pub mod nfs4;
 pub mod rpc;
 mod server_handle;
 mod session;
+mod stateless;
 mod transport;
 mod unstable;
 

@@ -69,6 +69,10 @@ pub const XATTR_NAMES_MAX: usize = 65_536;
 /// opened for them.
 pub const OPENS_MAX: usize = 65_536;
 
+/// Most byte-range locks that are held by NFS 3: they are taken again, one by one, after a restart
+/// of the server.
+pub const LOCKS_MAX: usize = 16_384;
+
 /// Most delegations; one takes some hundred bytes here and at the server.
 pub const DELEGATIONS_MAX: usize = 16_384;
 

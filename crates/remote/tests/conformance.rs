@@ -41,6 +41,21 @@ fn version_4_1() {
     over(NfsVersion::FourOne, lacks.into_iter().fold(Needs::ALL, Needs::without));
 }
 
+#[test]
+fn version_3() {
+    let lacks = [
+        Needs::ACLS,
+        Needs::XATTRS,
+        Needs::SEEK,
+        Needs::ALLOCATE,
+        Needs::DEALLOCATE,
+        Needs::COPY,
+        Needs::CLONE,
+        Needs::EARLY_TIMES,
+    ];
+    over(NfsVersion::Three, lacks.into_iter().fold(Needs::ALL, Needs::without));
+}
+
 /// Each server adds to the names of objects: in the end they have more bytes than a handle.
 #[test]
 fn a_server_of_a_server_names_objects_by_many_bytes() {

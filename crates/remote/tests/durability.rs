@@ -6,7 +6,7 @@ mod served;
 use std::sync::Arc;
 
 use comity_backend::{Memory, MemoryOptions};
-use comity_remote::Mounted;
+use comity_remote::{Mounted, NfsVersion};
 use comity_vfs::{Cred, Disk, Fs, Handle, Mode, ReadInto, SetAttr, Status};
 use served::{TestServer, TestSettings, cred, file, name, options, root};
 
@@ -20,11 +20,17 @@ struct Trial {
 
 impl Trial {
     fn new() -> Self {
+        Self::speaking(NfsVersion::FourTwo)
+    }
+
+    fn speaking(version: NfsVersion) -> Self {
         let options_of_disk = MemoryOptions { root_mode: Mode::new(0o777), ..Default::default() };
         let disk: Arc<dyn Fs> = Arc::new(Memory::new(options_of_disk).unwrap());
         file(&*disk, "f", b"");
         let server = TestServer::over(Arc::clone(&disk), TestSettings::default());
-        let mounted = server.mount(options("durability"));
+        let mut options = options("durability");
+        options.versions = (version, version);
+        let mounted = server.mount(options);
         Self { server, disk, mounted, cred: cred(5, 5) }
     }
 
@@ -57,7 +63,11 @@ impl Trial {
 
 #[test]
 fn a_commit_writes_again_what_the_server_has_lost() {
-    let mut trial = Trial::new();
+    let versions = [NfsVersion::Three, NfsVersion::FourTwo];
+    versions.into_iter().for_each(|version| write_again(Trial::speaking(version)));
+}
+
+fn write_again(mut trial: Trial) {
     trial.write(0, b"first, ");
     trial.write(7, b"second");
     trial.lose();

@@ -5,7 +5,8 @@ use crate::{Attr, IdDomain};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change<S: IdDomain> {
     /// The object just before. `None` where it cannot be said that nothing else through this server
-    /// came between: an honest answer, a client then drops what it has cached.
+    /// came between: an honest answer, a client then drops what it has cached. Size, mtime, ctime
+    /// and the change attribute are those from before; a client of NFSv3 learns no others.
     pub before: Option<Attr<S>>,
     /// The object just after.
     pub after: Option<Attr<S>>,

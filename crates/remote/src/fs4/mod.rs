@@ -1,7 +1,6 @@
 //! A file system of a server by NFS 4.1 and 4.2: each verb is one COMPOUND.
 
 mod attributes;
-mod caller;
 mod change;
 mod data;
 mod extended;
@@ -14,6 +13,5 @@ mod opens;
 mod remote4;
 mod space;
 mod status;
-mod verifiers;
 
 pub(crate) use mount::{Settings4, mount};

@@ -9,11 +9,11 @@ use comity_proto::nfs4::{Bitmap4, Component4, Fattr4, Nfstime4, attribute as a, 
 use comity_vfs::{Cred, Disk, Handle, HandleTable, Name, Properties, Result, Space, Status, Time};
 use comity_xdr::{Decoder, Malformed};
 
-use super::caller::Callers;
 use super::names::component;
 use super::remote4::{Remote4, malformed};
-use super::verifiers::Verifiers;
+use crate::callers::Callers;
 use crate::compound::{CompoundCall, CompoundReply, OpenOwner};
+use crate::cookie_verifiers::Verifiers;
 use crate::engine::ClientEngine;
 use crate::limits::COMPOUND_BYTES;
 use crate::rpc::auth_sys;
@@ -33,6 +33,8 @@ pub(crate) struct Settings4<'a> {
     pub(crate) owners: &'a Owners,
     /// True if delegations are welcome.
     pub(crate) wants_delegations: bool,
+    /// The error of calls that were late for too often.
+    pub(crate) late: Status,
     /// Most bytes of a READ and of a WRITE.
     pub(crate) transfer_bytes: (u32, u32),
 }
@@ -85,6 +87,7 @@ pub(crate) fn mount(
         root: Handle::new(b"root").map_err(|status| (None, status))?,
         volume,
         wants_delegations: settings.wants_delegations,
+        late: settings.late,
         transfer_bytes: settings.transfer_bytes,
         verifiers: Verifiers::default(),
         unstable: UnstableWrites::default(),

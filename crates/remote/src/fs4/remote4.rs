@@ -5,10 +5,11 @@ use comity_proto::nfs4::{Fattr4, NfsFh4, attribute, operation as op};
 use comity_vfs::{Attr, Cred, Disk, Handle, HandleTable, Node, Result, Status};
 
 use super::attributes::{KnownAttributes, OBJECT};
-use super::caller::Callers;
-use super::verifiers::Verifiers;
+use crate::callers::Callers;
 use crate::compound::{CompoundCall, CompoundReply, OpResults, OpenOwner};
+use crate::cookie_verifiers::Verifiers;
 use crate::engine::ClientEngine;
+use crate::machine::CallFailure;
 use crate::server_handle::ServerHandle;
 use crate::session::{ClientMachine, SessionAnswer, SessionRequest};
 use crate::unstable::UnstableWrites;
@@ -27,6 +28,8 @@ pub(crate) struct Remote4 {
     pub(super) volume: u64,
     /// True if delegations are welcome.
     pub(super) wants_delegations: bool,
+    /// The error of calls that were late for too often.
+    pub(super) late: Status,
     /// Most bytes of a READ and of a WRITE.
     pub(super) transfer_bytes: (u32, u32),
     pub(super) verifiers: Verifiers,
@@ -80,7 +83,10 @@ impl Remote4 {
 
     /// Has a request of so many bytes done.
     pub(super) fn ask(&self, bytes: usize, request: SessionRequest) -> Result<SessionAnswer> {
-        Ok(self.engine.perform(bytes, request)??)
+        match self.engine.perform(bytes, request)? {
+            Err(CallFailure::TimedOut) => Err(self.late),
+            done => Ok(done?),
+        }
     }
 
     /// Reads the attributes that GETATTR of [`OBJECT`] brought.

@@ -1,10 +1,12 @@
 //! The border between a client as plain data and the shell around it, in all versions.
 
+mod backoff;
 mod event;
 mod notice;
 
 use std::time::Duration;
 
+pub(crate) use backoff::pause;
 pub(crate) use event::StateEvent;
 pub(crate) use notice::{CallFailure, MountFailure, Notice};
 

@@ -1,15 +1,19 @@
 use std::time::Duration;
 
 use comity_idmap::Owners;
-use comity_vfs::{Cred, Disk};
+use comity_proto::nfs3;
+use comity_vfs::{Cred, Disk, Status};
 
 use crate::limits::CONNECTIONS_MAX;
 use crate::rpc::auth_sys;
 use crate::session::{ClientIdentity, MachineSettings, Persistence};
+use crate::stateless::StatelessSettings;
 
 /// A version of NFS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NfsVersion {
+    /// 3 (RFC 1813).
+    Three,
     /// 4.1 (RFC 8881).
     FourOne,
     /// 4.2 (RFC 7862).
@@ -21,9 +25,10 @@ impl NfsVersion {
         if minor >= 2 { Self::FourTwo } else { Self::FourOne }
     }
 
+    /// The minor version of version 4; that of version 3 is never asked for.
     const fn minor(self) -> u32 {
         match self {
-            Self::FourOne => 1,
+            Self::Three | Self::FourOne => 1,
             Self::FourTwo => 2,
         }
     }
@@ -47,7 +52,8 @@ pub enum DelegationUse {
 pub struct MountOptions {
     /// The names of the directory, from the server's root on.
     pub path: Vec<Vec<u8>>,
-    /// The lowest and the highest version that may be spoken (`vers`).
+    /// The lowest and the highest version that may be spoken (`vers`). Version 3 is spoken if it is
+    /// the highest.
     pub versions: (NfsVersion, NfsVersion),
     /// The name by which the server knows this mount.
     pub identity: ClientIdentity,
@@ -67,6 +73,9 @@ pub struct MountOptions {
     /// True if calls that are late for too often fail (`soft`); otherwise they are tried for as
     /// long as it takes (`hard`).
     pub is_soft: bool,
+    /// The error of a call that has failed because it was late (`soft`): [`Status::Io`], unless the
+    /// caller of the file system tells its own callers to try again ([`Status::Delay`]).
+    pub late: Status,
     /// Most bytes of a READ (`rsize`).
     pub read_bytes_max: u32,
     /// Most bytes of a WRITE (`wsize`).
@@ -96,6 +105,7 @@ impl MountOptions {
             patience: Duration::from_secs(60),
             retries: 2,
             is_soft: false,
+            late: Status::Io,
             read_bytes_max: DATA_BYTES_MAX,
             write_bytes_max: DATA_BYTES_MAX,
             delegations: DelegationUse::Own,
@@ -115,8 +125,28 @@ impl MountOptions {
         self.connections.clamp(1, CONNECTIONS_MAX)
     }
 
-    pub(super) fn machine_settings(&self) -> MachineSettings {
+    fn persistence(&self) -> Persistence {
         let all = self.patience * (self.retries + 1);
+        if self.is_soft { Persistence::Soft(all) } else { Persistence::Hard }
+    }
+
+    fn seed(&self) -> u32 {
+        u32::from_be_bytes(self.identity.verifier.first_chunk().copied().unwrap_or_default())
+    }
+
+    /// The settings of a client of version 3.
+    pub(super) fn stateless_settings(&self) -> StatelessSettings {
+        StatelessSettings {
+            program: (nfs3::PROGRAM, nfs3::VERSION),
+            credential: auth_sys(&self.cred, &self.machine_name),
+            connections: self.connections(),
+            patience: self.patience,
+            persistence: self.persistence(),
+            seed: self.seed(),
+        }
+    }
+
+    pub(super) fn machine_settings(&self) -> MachineSettings {
         let largest = self.read_bytes_max.max(self.write_bytes_max);
         MachineSettings {
             identity: self.identity.clone(),
@@ -124,13 +154,11 @@ impl MountOptions {
             minors: (self.versions.1.minor(), self.versions.0.minor()),
             connections: self.connections(),
             patience: self.patience,
-            persistence: if self.is_soft { Persistence::Soft(all) } else { Persistence::Hard },
+            persistence: self.persistence(),
             data_bytes_max: largest.clamp(MESSAGE_BYTES_MIN, DATA_BYTES_MAX),
             wants_delegations: self.delegations != DelegationUse::None,
             hands_up_recalls: self.delegations == DelegationUse::HandedUp,
-            seed: u32::from_be_bytes(
-                self.identity.verifier.first_chunk().copied().unwrap_or_default(),
-            ),
+            seed: self.seed(),
         }
     }
 }

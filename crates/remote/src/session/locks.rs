@@ -10,7 +10,6 @@ use comity_proto::nfs4::{
 use comity_vfs::{HeldLock, LockOutcome, LockOwner, LockRequest, OpenId, RangeLock};
 use comity_xdr::Opaque;
 
-use super::backoff::pause;
 use super::delegations::access;
 use super::file_states::OpenKey;
 use super::job::{Job, LockTask, LockTaskKind, OpenTask, TaskClaim};
@@ -21,7 +20,7 @@ use super::pending::{PendingRequest, RequestStage};
 use super::prepare::Readiness;
 use super::request::SessionAnswer;
 use crate::compound::{CompoundCall, CompoundReply, CompoundRequest, OpFailure};
-use crate::machine::{CallFailure, Notice};
+use crate::machine::{CallFailure, Notice, pause};
 
 /// A caller that waits for a lock asks again after so long although the server will tell: what it
 /// tells is a hint, and may be lost (RFC 8881, 20.11).

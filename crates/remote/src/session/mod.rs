@@ -3,7 +3,6 @@
 //! The methods of [`ClientMachine`] come in families: `submit` and `forsake` are for callers;
 //! `handle_*` takes in what happens outside; `poll_*` returns what is to be done next.
 
-mod backoff;
 mod callback;
 mod control;
 mod delegations;

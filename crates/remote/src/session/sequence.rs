@@ -6,7 +6,6 @@ use std::time::Duration;
 use comity_proto::nfs4::{Nfsstat4, Sequence4args, Sequence4resok, operation as op};
 use comity_xdr::Encoder;
 
-use super::backoff::pause;
 use super::faults::is_fault;
 use super::job::Job;
 use super::machine::ClientMachine;
@@ -14,7 +13,7 @@ use super::pending::{RequestForm, RequestStage};
 use super::slots::SlotUse;
 use crate::calls::LinkPlace;
 use crate::compound::{CompoundReply, OpFailure};
-use crate::machine::{CallFailure, Notice};
+use crate::machine::{CallFailure, Notice, pause};
 use crate::rpc::RpcRefusal;
 
 /// Bytes of the arguments of SEQUENCE.

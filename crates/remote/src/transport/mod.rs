@@ -5,6 +5,7 @@ mod tcp;
 mod tls;
 
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 
 pub use tcp::Tcp;
 pub(crate) use tcp::dial;
@@ -20,6 +21,27 @@ pub trait Transport: Send + Sync {
 
     /// The server's name for messages.
     fn peer(&self) -> String;
+
+    /// A way to another port of the same host; `None` if there is none that is as safe as this one.
+    fn to_port(&self, port: u16) -> Option<Box<dyn Transport>> {
+        let _ = port;
+        None
+    }
+}
+
+/// A way that several clients of the server share.
+impl Transport for Arc<dyn Transport> {
+    fn connect(&self) -> io::Result<Duplex> {
+        self.as_ref().connect()
+    }
+
+    fn peer(&self) -> String {
+        self.as_ref().peer()
+    }
+
+    fn to_port(&self, port: u16) -> Option<Box<dyn Transport>> {
+        self.as_ref().to_port(port)
+    }
 }
 
 /// A connection.

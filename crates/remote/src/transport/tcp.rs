@@ -63,6 +63,10 @@ impl Transport for Tcp {
     fn peer(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
+
+    fn to_port(&self, port: u16) -> Option<Box<dyn Transport>> {
+        Some(Box::new(Self::new(self.host.clone(), port)))
+    }
 }
 
 /// Ends a connection, so that threads that wait in it return.

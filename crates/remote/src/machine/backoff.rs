@@ -7,7 +7,7 @@ const MAX: Duration = Duration::from_secs(2);
 
 /// The pause before an operation is tried again that was put off so many times before: twice as
 /// long each time, up to two seconds.
-pub(super) fn pause(times: u32) -> Duration {
+pub(crate) fn pause(times: u32) -> Duration {
     (FIRST * (1 << times.min(10))).min(MAX)
 }
 

@@ -1,31 +1,33 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use comity_proto::nfs4::Verifier4;
 use comity_vfs::Handle;
 
 use crate::limits::VERIFIERS;
 
-/// The cookie verifiers of directories that are being listed (RFC 8881, 18.23.3): a cookie is good
-/// together with the verifier that came with it.
+/// The verifier of a cookie (`cookieverf3`, `verifier4`).
+pub(crate) type CookieVerifier = [u8; 8];
+
+/// The cookie verifiers of directories that are being listed (RFC 1813, 3.3.16; RFC 8881, 18.23.3):
+/// a cookie is good together with the verifier that came with it.
 #[derive(Debug, Default)]
-pub(super) struct Verifiers(Mutex<HashMap<Handle, Verifier4>>);
+pub(crate) struct Verifiers(Mutex<HashMap<Handle, CookieVerifier>>);
 
 impl Verifiers {
     /// The verifier that goes with a cookie of a directory; one that is not known is left to the
     /// server, which may take none.
-    pub(super) fn of(&self, dir: &Handle, cookie: u64) -> Verifier4 {
+    pub(crate) fn of(&self, dir: &Handle, cookie: u64) -> CookieVerifier {
         if cookie == 0 {
-            return Verifier4::default();
+            return CookieVerifier::default();
         }
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(dir).copied().unwrap_or_default()
     }
 
     /// Remembers the verifier of a directory. Those of servers that have none need no room.
-    pub(super) fn note(&self, dir: &Handle, verifier: Verifier4) {
+    pub(crate) fn note(&self, dir: &Handle, verifier: CookieVerifier) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if verifier == Verifier4::default() {
+        if verifier == CookieVerifier::default() {
             known.remove(dir);
             return;
         }

@@ -13,7 +13,7 @@ use crate::rpc::auth_sys;
 
 /// The callers of one mount.
 #[derive(Debug)]
-pub(super) struct Callers {
+pub(crate) struct Callers {
     machine_name: Vec<u8>,
     known: Mutex<KnownCallers>,
     hints: Hints,
@@ -27,13 +27,13 @@ struct KnownCallers {
 }
 
 impl Callers {
-    pub(super) fn new(machine_name: &[u8]) -> Self {
+    pub(crate) fn new(machine_name: &[u8]) -> Self {
         let known = Mutex::default();
         Self { machine_name: machine_name.to_vec(), known, hints: Hints::new() }
     }
 
     /// The caller with these credentials.
-    pub(super) fn of(&self, cred: &Cred<Disk>) -> Arc<OpenOwner> {
+    pub(crate) fn of(&self, cred: &Cred<Disk>) -> Arc<OpenOwner> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(caller) = known.by_cred.get(cred) {
             return Arc::clone(caller);
@@ -52,7 +52,7 @@ impl Callers {
     }
 
     /// The caller with these credentials, who uses an object now.
-    pub(super) fn using(&self, cred: &Cred<Disk>, node: &Handle) -> Arc<OpenOwner> {
+    pub(crate) fn using(&self, cred: &Cred<Disk>, node: &Handle) -> Arc<OpenOwner> {
         let caller = self.of(cred);
         self.hints.note(node, caller.id);
         caller
@@ -60,7 +60,7 @@ impl Callers {
 
     /// A caller who has used the object, for verbs that name none: a server may hide an object from
     /// others. Nobody if that is not remembered.
-    pub(super) fn who_used(&self, node: &Handle) -> Option<Arc<OpenOwner>> {
+    pub(crate) fn who_used(&self, node: &Handle) -> Option<Arc<OpenOwner>> {
         let id = self.hints.find(node)?;
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.by_id.get(&id).map(Arc::clone)

@@ -1,0 +1,182 @@
+//! The verbs, each by the function that does it. Version 3 has no others.
+
+use comity_proto::nfs3::procedure;
+use comity_vfs::{
+    Access, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs, Handle, Listed, Made, Name, Node,
+    OpenFiles, Properties, Read, ReadInto, Result, SetAttr, Space, Special, Target, Time, Written,
+};
+
+use super::listing::Visit;
+use super::remote3::Remote3;
+
+impl Fs for Remote3 {
+    fn root(&self) -> Handle {
+        self.root
+    }
+
+    fn volume(&self, _: &Handle) -> u64 {
+        self.volume
+    }
+
+    fn properties(&self, node: &Handle) -> Result<Properties> {
+        self.properties(node)
+    }
+
+    fn statfs(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Space> {
+        self.statfs(cred, node)
+    }
+
+    fn getattr(&self, node: &Handle) -> Result<Attr<Disk>> {
+        self.getattr(node)
+    }
+
+    fn setattr(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        set: &SetAttr<Disk>,
+        guard: Option<Time>,
+    ) -> Result<Change<Disk>> {
+        self.setattr(cred, node, set, guard)
+    }
+
+    fn access(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        wanted: Access,
+    ) -> Result<(Access, Attr<Disk>)> {
+        self.access(cred, node, wanted)
+    }
+
+    fn lookup(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Entry<Disk>> {
+        self.lookup(cred, (dir, name))
+    }
+
+    fn parent(&self, cred: &Cred<Disk>, dir: &Handle) -> Result<Node<Disk>> {
+        self.parent(cred, dir)
+    }
+
+    fn readlink(&self, cred: &Cred<Disk>, node: &Handle) -> Result<(Target, Attr<Disk>)> {
+        self.readlink(cred, node)
+    }
+
+    fn read(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        count: u32,
+        into: &mut ReadInto<'_>,
+    ) -> Result<Read<Disk>> {
+        self.read(cred, node, (offset, count), into)
+    }
+
+    fn write(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Written<Disk>> {
+        self.write(cred, node, offset, data)
+    }
+
+    fn write_opened(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<u32> {
+        self.write_opened(cred, node, offset, data)
+    }
+
+    fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
+        self.commit(node)
+    }
+
+    fn create(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        how: &Create<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.create(cred, (dir, name), how)
+    }
+
+    fn mkdir(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.mkdir(cred, (dir, name), set)
+    }
+
+    fn symlink(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        target: &[u8],
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.symlink(cred, (dir, name), target, set)
+    }
+
+    fn mknod(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        special: Special,
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.mknod(cred, (dir, name), special, set)
+    }
+
+    fn remove(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>> {
+        self.remove_by(cred, (dir, name), procedure::REMOVE)
+    }
+
+    fn rmdir(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>> {
+        self.remove_by(cred, (dir, name), procedure::RMDIR)
+    }
+
+    fn rename(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, Name<'_>),
+        target: (&Handle, Name<'_>),
+    ) -> Result<(Change<Disk>, Change<Disk>)> {
+        self.rename(cred, source, target)
+    }
+
+    fn link(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        dir: &Handle,
+        name: Name<'_>,
+    ) -> Result<Changed<Attr<Disk>, Disk>> {
+        self.link(cred, node, (dir, name))
+    }
+
+    fn readdir(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        cookie: u64,
+        wanted: Listed,
+        visit: &mut Visit<'_>,
+    ) -> Result<Attr<Disk>> {
+        self.readdir(cred, dir, (cookie, wanted), visit)
+    }
+
+    fn open_files(&self) -> Option<&dyn OpenFiles> {
+        Some(self)
+    }
+}

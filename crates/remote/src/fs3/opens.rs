@@ -1,0 +1,180 @@
+//! Opens, of which a server of version 3 knows nothing: each asks for the rights and for the
+//! attributes of the moment, so that it sees what others had closed before (close-to-open).
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use comity_proto::nfs3::procedure;
+use comity_vfs::{
+    Access, Change, Changed, Create, Cred, DelegationKind, Disk, Handle, HeldLock, LockOutcome,
+    LockRequest, Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Result, SetAttr,
+    SetTime, Status,
+};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::names::NamePlace;
+use super::remote3::Remote3;
+use crate::limits::OPENS_MAX;
+
+/// The opens of a mount.
+#[derive(Debug, Default)]
+pub(super) struct OpenTable(Mutex<NumberedOpens>);
+
+#[derive(Debug, Default)]
+struct NumberedOpens {
+    files: HashMap<u64, Handle>,
+    last: u64,
+}
+
+impl OpenTable {
+    /// Adds an open.
+    ///
+    /// # Errors
+    /// [`Status::Delay`] if there are too many.
+    fn add(&self, node: Handle) -> Result<OpenId> {
+        let mut opens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if opens.files.len() >= OPENS_MAX {
+            return Err(Status::Delay);
+        }
+        opens.last += 1;
+        let open = opens.last;
+        opens.files.insert(open, node);
+        Ok(OpenId(open))
+    }
+
+    /// The file of an open.
+    ///
+    /// # Errors
+    /// [`Status::BadHandle`] if there is no such open.
+    pub(super) fn node(&self, open: OpenId) -> Result<Handle> {
+        let opens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        opens.files.get(&open.0).copied().ok_or(Status::BadHandle)
+    }
+
+    fn remove(&self, open: OpenId) -> Option<Handle> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).files.remove(&open.0)
+    }
+}
+
+impl Remote3 {
+    /// Makes a file that must not be there. A call that is made again after a lost connection finds
+    /// the file that it has made itself, by the verifier; the attributes are set afterwards.
+    fn create_exclusively(
+        &self,
+        cred: &Cred<Disk>,
+        at: NamePlace<'_>,
+        set: &SetAttr<Disk>,
+    ) -> Result<Changed<Node<Disk>, Disk>> {
+        let made = match self.create(cred, at, &Create::Exclusive(random()?)) {
+            Err(Status::NotSupp) => return self.create(cred, at, &Create::Guarded(*set)),
+            made => made?,
+        };
+        // The server may keep the verifier in the times.
+        let times = (set.atime.or(Some(SetTime::Now)), set.mtime.or(Some(SetTime::Now)));
+        let set = SetAttr { atime: times.0, mtime: times.1, ..*set };
+        let handle = made.value.handle;
+        let after = match self.setattr(cred, &handle, &set, None) {
+            Ok(change) => change.after,
+            Err(status) => {
+                let removed = self.remove_by(cred, at, procedure::REMOVE);
+                removed.inspect_err(|status| tracing::warn!(%status, "a new file is left")).ok();
+                return Err(status);
+            }
+        };
+        let attr = after.map_or_else(|| self.getattr(&handle), Ok)?;
+        Ok(Changed { value: Node { handle, attr }, ..made })
+    }
+}
+
+impl OpenFiles for Remote3 {
+    fn open(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> Result<OpenedFile> {
+        let wanted = rights(access);
+        let (granted, attr) = self.access(cred, node, wanted)?;
+        if !granted.contains(wanted) {
+            return Err(Status::Acces);
+        }
+        let open = self.opens.add(*node)?;
+        Ok(OpenedFile { open, handle: *node, attr: Some(attr), delegation: None })
+    }
+
+    fn open_name(
+        &self,
+        cred: &Cred<Disk>,
+        at: (&Handle, Name<'_>),
+        access: OpenAccess,
+        create: Option<&Create<Disk>>,
+    ) -> Result<Changed<OpenedFile, Disk>> {
+        if let Some(Create::Guarded(set)) = create {
+            let made = self.create_exclusively(cred, at, set)?;
+            return Ok(Changed { value: self.opened(made.value)?, change: made.change });
+        }
+        let Some(how) = create else {
+            let found = self.lookup(cred, at)?;
+            let value = self.open(cred, &found.node.handle, access)?;
+            return Ok(Changed { value, change: Change::UNKNOWN });
+        };
+        let made = self.create(cred, at, how)?;
+        let is_new = made.change.before.zip(made.change.after);
+        let is_new = is_new.is_some_and(|(before, after)| before.change != after.change);
+        // The rights to a file that was there are asked for; a new one is its maker's.
+        let value = match is_new {
+            true => self.opened(made.value)?,
+            false => self.open(cred, &made.value.handle, access)?,
+        };
+        Ok(Changed { value, change: made.change })
+    }
+
+    fn close(&self, open: OpenId) -> Result<()> {
+        self.unlock_open(open);
+        self.opens.remove(open).map(drop).ok_or(Status::BadHandle)
+    }
+
+    fn delegation(&self, _: &Handle) -> Option<DelegationKind> {
+        None
+    }
+
+    fn return_delegation(&self, _: &Handle) -> Result<()> {
+        Ok(())
+    }
+
+    fn note_unwritten(&self, _: &Handle, _: Option<u64>) {}
+
+    fn lock(&self, wanted: &LockRequest) -> Result<LockOutcome> {
+        self.lock(wanted)
+    }
+
+    fn find_lock(&self, wanted: &LockRequest) -> Result<Option<HeldLock>> {
+        self.find_lock(wanted)
+    }
+
+    /// The server reports nothing: locks are looked at now and then.
+    fn poll_event(&self, patience: Duration) -> Option<OpenEvent> {
+        self.engine.poll_event(patience);
+        self.assert_locks().map(|node| OpenEvent::StateLost { node })
+    }
+}
+
+impl Remote3 {
+    fn opened(&self, node: Node<Disk>) -> Result<OpenedFile> {
+        let Node { handle, attr } = node;
+        let open = self.opens.add(handle)?;
+        Ok(OpenedFile { open, handle, attr: Some(attr), delegation: None })
+    }
+}
+
+const fn rights(access: OpenAccess) -> Access {
+    match access {
+        OpenAccess::Read => Access::READ,
+        OpenAccess::Write => Access::MODIFY,
+        OpenAccess::Both => Access::from_bits(Access::READ.bits() | Access::MODIFY.bits()),
+    }
+}
+
+fn random() -> Result<[u8; 8]> {
+    let mut bytes = [0; 8];
+    match getrandom(&mut bytes, GetRandomFlags::empty()) {
+        Ok(8) => Ok(bytes),
+        _ => Err(Status::ServerFault),
+    }
+}

@@ -1,0 +1,58 @@
+use comity_xdr::{Decode, Decoder, Encode, Malformed};
+
+use crate::rpc::{RpcRefusal, begin_call, results_at};
+
+/// A call that is made until it is answered.
+#[derive(Debug)]
+pub(crate) struct StatelessCall {
+    /// The record with its mark; the xid is filled in.
+    pub(crate) record: Vec<u8>,
+    /// Tells by the results whether the server has put the call off.
+    pub(crate) is_put_off: fn(&[u8]) -> bool,
+}
+
+impl StatelessCall {
+    /// A call of a procedure (program, version, number) under an AUTH_SYS credential. It is never
+    /// put off.
+    pub(crate) fn new(
+        procedure: (u32, u32, u32),
+        credential: &[u8],
+        arguments: &impl Encode,
+    ) -> Self {
+        let (mut encoder, start) = begin_call(procedure, credential);
+        encoder.value(arguments);
+        encoder.end_record(start);
+        Self { record: encoder.bytes().to_vec(), is_put_off: |_| false }
+    }
+}
+
+/// The reply to a call that was done.
+#[derive(Debug)]
+pub(crate) struct StatelessReply {
+    record: Vec<u8>,
+    results_at: usize,
+}
+
+impl StatelessReply {
+    /// Reads the head of a reply.
+    ///
+    /// # Errors
+    /// The call was not done.
+    pub(crate) fn parse(record: Vec<u8>) -> Result<Self, RpcRefusal> {
+        let results_at = results_at(&record)?;
+        Ok(Self { record, results_at })
+    }
+
+    /// The bytes of the results.
+    pub(crate) fn results(&self) -> &[u8] {
+        self.record.get(self.results_at..).unwrap_or_default()
+    }
+
+    /// Reads the results.
+    ///
+    /// # Errors
+    /// They make no sense.
+    pub(crate) fn read<'r, T: Decode<'r>>(&'r self) -> Result<T, Malformed> {
+        Decoder::whole(self.results())
+    }
+}

@@ -1,0 +1,349 @@
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::call::{StatelessCall, StatelessReply};
+use crate::calls::{CallBytes, Heard, LinkPlace, OutstandingCalls, Sending};
+use crate::machine::{CallFailure, Machine, MachineOutput, MountFailure, Notice, pause};
+use crate::session::Persistence;
+
+/// The outcome of a call.
+pub(crate) type StatelessOutcome = Result<StatelessReply, CallFailure>;
+
+/// The settings of a client.
+#[derive(Debug, Clone)]
+pub(crate) struct StatelessSettings {
+    /// The program and the version that must be there.
+    pub(crate) program: (u32, u32),
+    /// The credential of the first call, as AUTH_SYS has it.
+    pub(crate) credential: Vec<u8>,
+    /// Connections to the server.
+    pub(crate) connections: usize,
+    /// The time without any answer after which a server counts as not responding.
+    pub(crate) patience: Duration,
+    /// The fate of calls that are not answered.
+    pub(crate) persistence: Persistence,
+    /// A number that differs from run to run.
+    pub(crate) seed: u32,
+}
+
+/// A client of one server, as plain data. It is introduced by a call of the procedure NULL.
+#[derive(Debug)]
+pub(crate) struct StatelessMachine {
+    settings: StatelessSettings,
+    calls: OutstandingCalls,
+    /// By number, and so in the order in which they came.
+    pending: BTreeMap<u64, PendingCall>,
+    next: u64,
+    /// Calls that are made again, by the time of that.
+    delayed: BTreeSet<(Duration, u64)>,
+    bytes: usize,
+    /// Connections that were made so far.
+    connections_made: u64,
+    heard: Duration,
+    /// True once the log says that the server does not respond.
+    is_reported: bool,
+    outputs: VecDeque<MachineOutput<StatelessOutcome>>,
+}
+
+/// A call that has not ended.
+#[derive(Debug)]
+struct PendingCall {
+    record: CallBytes,
+    is_put_off: fn(&[u8]) -> bool,
+    /// The time from which on its caller has waited.
+    since: Duration,
+    /// Times that the server has put it off.
+    delays: u32,
+}
+
+/// The number of the call by which the client is introduced.
+const INTRODUCTION: u64 = 0;
+
+/// Connections are given up after this multiple of the time after which a server counts as not
+/// responding.
+const SILENCE_FACTOR: u32 = 3;
+
+impl Machine for StatelessMachine {
+    type Request = StatelessCall;
+    type Outcome = StatelessOutcome;
+
+    fn begin(&mut self, now: Duration) {
+        let (program, version) = self.settings.program;
+        let call = StatelessCall::new((program, version, 0), &self.settings.credential, &());
+        self.accept(now, INTRODUCTION, call);
+    }
+
+    fn submit(&mut self, now: Duration, call: StatelessCall) -> u64 {
+        let id = self.next;
+        self.next += 1;
+        self.accept(now, id, call);
+        id
+    }
+
+    fn forsake(&mut self, id: u64) {
+        self.remove(id);
+        self.calls.forget(id);
+    }
+
+    fn handle_up(&mut self, now: Duration, place: LinkPlace) {
+        if self.calls.handle_up(now, place) {
+            self.connections_made += 1;
+        }
+    }
+
+    fn handle_down(&mut self, now: Duration, place: LinkPlace) {
+        self.calls.handle_down(now, place);
+    }
+
+    fn handle_record(&mut self, now: Duration, place: LinkPlace, bytes: Vec<u8>) {
+        match self.calls.handle_record(now, place, &bytes) {
+            Heard::Reply(id) => self.settle(now, id, bytes),
+            // This client offers no program.
+            Heard::Call | Heard::Stray => {}
+            Heard::Nonsense => drop(self.calls.give_up(now, place)),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Duration) {
+        self.calls.handle_timeout(now);
+        self.fail_overdue(now);
+        while let Some((_, id)) = self.delayed.first().copied().filter(|(at, _)| *at <= now) {
+            self.delayed.pop_first();
+            self.transmit(now, id);
+        }
+        if self.silence_at().is_some_and(|at| at <= now) {
+            self.is_reported = true;
+            self.outputs.push_back(MachineOutput::Note(Notice::NotResponding));
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Duration> {
+        let delayed = self.delayed.first().map(|(at, _)| *at);
+        let times = [self.calls.poll_timeout(), delayed, self.deadline(), self.silence_at()];
+        times.into_iter().flatten().min()
+    }
+
+    fn poll_output(&mut self, now: Duration) -> Option<MachineOutput<StatelessOutcome>> {
+        let link = self.calls.poll_action(now).map(MachineOutput::Link);
+        link.or_else(|| self.outputs.pop_front())
+    }
+
+    fn bytes_in_flight(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl StatelessMachine {
+    /// Makes a client that has not begun.
+    pub(crate) fn new(settings: StatelessSettings) -> Self {
+        let silence = settings.patience * SILENCE_FACTOR;
+        Self {
+            calls: OutstandingCalls::new(settings.connections, silence, settings.seed),
+            pending: BTreeMap::new(),
+            next: INTRODUCTION + 1,
+            delayed: BTreeSet::new(),
+            bytes: 0,
+            connections_made: 0,
+            heard: Duration::ZERO,
+            is_reported: false,
+            outputs: VecDeque::new(),
+            settings,
+        }
+    }
+
+    /// Connections that were made so far. A server that restarts ends them all.
+    pub(crate) const fn connections_made(&self) -> u64 {
+        self.connections_made
+    }
+
+    fn accept(&mut self, now: Duration, id: u64, call: StatelessCall) {
+        let StatelessCall { record, is_put_off } = call;
+        self.bytes += record.len();
+        let record = Arc::new(record);
+        self.pending.insert(id, PendingCall { record, is_put_off, since: now, delays: 0 });
+        self.transmit(now, id);
+    }
+
+    fn transmit(&mut self, now: Duration, id: u64) {
+        if let Some(call) = self.pending.get(&id) {
+            let record = Arc::clone(&call.record);
+            self.calls.send(now, Sending { owner: id, record, only_over: None });
+        }
+    }
+
+    fn remove(&mut self, id: u64) -> Option<PendingCall> {
+        let call = self.pending.remove(&id)?;
+        self.bytes -= call.record.len();
+        self.delayed.retain(|(_, delayed)| *delayed != id);
+        Some(call)
+    }
+
+    /// Takes in the reply to a call.
+    fn settle(&mut self, now: Duration, id: u64, bytes: Vec<u8>) {
+        self.heard = now;
+        if std::mem::take(&mut self.is_reported) {
+            self.outputs.push_back(MachineOutput::Note(Notice::RespondsAgain));
+        }
+        let reply = StatelessReply::parse(bytes).map_err(CallFailure::Refused);
+        let Some(call) = self.pending.get_mut(&id) else { return };
+        if reply.as_ref().is_ok_and(|reply| (call.is_put_off)(reply.results())) {
+            let at = now + pause(call.delays);
+            call.delays = call.delays.saturating_add(1);
+            self.delayed.insert((at, id));
+            return;
+        }
+        self.end(id, reply);
+    }
+
+    fn end(&mut self, id: u64, outcome: StatelessOutcome) {
+        if self.remove(id).is_none() {
+            return;
+        }
+        self.outputs.push_back(match outcome {
+            Ok(_) if id == INTRODUCTION => MachineOutput::Ready,
+            Err(CallFailure::Refused(refusal)) if id == INTRODUCTION => {
+                MachineOutput::Failed(MountFailure::Refused(refusal))
+            }
+            outcome => MachineOutput::Done(id, outcome),
+        });
+    }
+
+    /// The time at which the oldest call fails, if calls do.
+    fn deadline(&self) -> Option<Duration> {
+        let Persistence::Soft(patience) = self.settings.persistence else { return None };
+        let mut callers = self.pending.range(INTRODUCTION + 1..);
+        callers.next().map(|(_, call)| call.since + patience)
+    }
+
+    fn fail_overdue(&mut self, now: Duration) {
+        while self.deadline().is_some_and(|at| at <= now) {
+            let Some(id) = self.pending.range(INTRODUCTION + 1..).next().map(|(id, _)| *id) else {
+                return;
+            };
+            self.calls.forget(id);
+            self.end(id, Err(CallFailure::TimedOut));
+        }
+    }
+
+    /// The time at which the server counts as not responding.
+    fn silence_at(&self) -> Option<Duration> {
+        if self.is_reported {
+            return None;
+        }
+        let first = self.pending.values().next()?.since;
+        Some(first.max(self.heard) + self.settings.patience)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use comity_rpc::{ReplyVerifier, accepted};
+    use comity_xdr::Encoder;
+
+    use super::*;
+    use crate::calls::LinkAction;
+    use crate::rpc::RpcRefusal;
+
+    const NOW: Duration = Duration::from_secs(1);
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    fn machine(persistence: Persistence) -> StatelessMachine {
+        StatelessMachine::new(StatelessSettings {
+            program: (7, 3),
+            credential: Vec::new(),
+            connections: 1,
+            patience: PATIENCE,
+            persistence,
+            seed: 100,
+        })
+    }
+
+    fn call() -> StatelessCall {
+        let is_put_off = |results: &[u8]| results == [0, 0, 0, 8];
+        StatelessCall { is_put_off, ..StatelessCall::new((7, 3, 1), b"", &5_u32) }
+    }
+
+    /// Does what can be done at a time; returns the xids that were sent, and what has ended.
+    fn drive(machine: &mut StatelessMachine, now: Duration) -> (Vec<u32>, Vec<u64>) {
+        let (mut sent, mut ended) = (Vec::new(), Vec::new());
+        machine.handle_timeout(now);
+        while let Some(output) = machine.poll_output(now) {
+            match output {
+                MachineOutput::Link(LinkAction::Connect(place)) => machine.handle_up(now, place),
+                MachineOutput::Link(LinkAction::Send(_, record)) => {
+                    sent.push(u32::from_be_bytes(*record[4..8].first_chunk().unwrap()));
+                }
+                MachineOutput::Done(id, outcome) => {
+                    assert_eq!(outcome.is_err(), matches!(outcome, Err(CallFailure::TimedOut)));
+                    ended.push(id);
+                }
+                _ => {}
+            }
+        }
+        (sent, ended)
+    }
+
+    fn place(machine: &StatelessMachine) -> LinkPlace {
+        machine.calls.any_up().unwrap()
+    }
+
+    fn reply(xid: u32, status: u32) -> Vec<u8> {
+        let mut reply = Encoder::new();
+        accepted::success(&mut reply, xid, &ReplyVerifier::Empty);
+        reply.value(&status);
+        reply.bytes().to_vec()
+    }
+
+    #[test]
+    fn a_call_that_is_put_off_is_made_again_until_it_is_done() {
+        let mut machine = machine(Persistence::Hard);
+        let id = machine.submit(NOW, call());
+        let (sent, _) = drive(&mut machine, NOW);
+        let link = place(&machine);
+        machine.handle_record(NOW, link, reply(sent[0], 8));
+        assert_eq!(drive(&mut machine, NOW), (vec![], vec![]));
+        let later = NOW + pause(0);
+        assert_eq!(machine.poll_timeout(), Some(later));
+        let (sent, _) = drive(&mut machine, later);
+        machine.handle_record(later, link, reply(sent[0], 0));
+        assert_eq!(drive(&mut machine, later), (vec![], vec![id]));
+        assert_eq!(machine.bytes_in_flight(), 0);
+    }
+
+    #[test]
+    fn a_call_goes_out_again_over_the_next_connection_under_the_same_xid() {
+        let mut machine = machine(Persistence::Hard);
+        machine.submit(NOW, call());
+        let (sent, _) = drive(&mut machine, NOW);
+        let link = place(&machine);
+        machine.handle_down(NOW, link);
+        assert_eq!(drive(&mut machine, NOW).0, sent);
+        assert_eq!(machine.connections_made(), 2);
+    }
+
+    #[test]
+    fn a_call_fails_when_its_time_is_over_if_the_mount_is_soft() {
+        let mut soft = machine(Persistence::Soft(PATIENCE));
+        let id = soft.submit(NOW, call());
+        assert_eq!(drive(&mut soft, NOW), (vec![101], vec![]));
+        assert_eq!(drive(&mut soft, NOW + PATIENCE), (vec![], vec![id]));
+        let mut hard = machine(Persistence::Hard);
+        hard.submit(NOW, call());
+        assert_eq!(drive(&mut hard, NOW + PATIENCE * 2).1, []);
+    }
+
+    #[test]
+    fn a_server_without_the_program_does_not_take_the_client() {
+        let mut machine = machine(Persistence::Hard);
+        machine.begin(NOW);
+        let (sent, _) = drive(&mut machine, NOW);
+        let mut refused = Encoder::new();
+        accepted::prog_mismatch(&mut refused, sent[0], &ReplyVerifier::Empty, 4, 4);
+        let link = place(&machine);
+        machine.handle_record(NOW, link, refused.bytes().to_vec());
+        let failed = MountFailure::Refused(RpcRefusal::VersionMismatch(4, 4));
+        let output = machine.poll_output(NOW);
+        assert!(matches!(output, Some(MachineOutput::Failed(found)) if found == failed));
+    }
+}

@@ -16,6 +16,7 @@ use comity_daemon::{REPLY_CACHE_BYTES_MIN, Spoken, logging};
 use crate::common_arguments::{Json, State};
 use crate::page_arguments::PageArguments;
 use crate::top_arguments::TopArguments;
+use crate::far_arguments::FarServer;
 use crate::{cache_arguments, key_arguments};
 
 /// Serve folders to NFS clients.
@@ -228,12 +229,15 @@ pub(crate) enum Command {
 
 /// See [`Command::Serve`].
 #[derive(Debug, Args)]
-#[command(group = one_of(&["dirs", "exports", "config"]))]
+#[command(group = one_of(&["dirs", "exports", "config", "from"]))]
 pub(crate) struct Serve {
     /// Folders to serve, each under its own path
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath,
-          conflicts_with_all = ["exports", "config"])]
+          conflicts_with_all = ["exports", "config", "from"])]
     pub(crate) dirs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) far: FarServer,
 
     #[command(flatten)]
     pub(crate) source: Source,

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use comity_daemon::{Configuration, check_state, check_tls, diagnostic_json, server_settings};
+use comity_daemon::{
+    Configuration, GivenExport, check_state, check_tls, diagnostic_json, server_settings,
+};
 use comity_export::{Diagnostic, Plan, ServerSettings, Severity, Source};
 use serde_json::{Value, json};
 
@@ -18,14 +20,14 @@ use crate::stdout::say;
 /// # Errors
 /// None of its own: what is wrong is in the report and in the exit code.
 pub(crate) fn check(
-    sources: Vec<Source>,
+    (sources, given): (Vec<Source>, Option<GivenExport>),
     typed: Option<(PathBuf, PathBuf)>,
     state: Option<PathBuf>,
     json: bool,
 ) -> Result<ExitCode> {
     let mut found = Vec::new();
     let written = server_settings(&sources).unwrap_or_default();
-    let exports = match Configuration::to_look_at(sources).load(None) {
+    let exports = match Configuration::to_look_at(sources).given(given).load(None) {
         Ok((plan, doubts)) => {
             found.extend(doubts);
             let is_named = typed.is_some() || written.tls_cert.is_some();

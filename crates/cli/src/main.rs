@@ -17,6 +17,8 @@ mod common_arguments;
 mod control_client;
 mod explain;
 mod exports_command;
+mod far_arguments;
+mod far_export;
 mod key_arguments;
 mod keys;
 mod manual;
@@ -69,7 +71,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Serve(typed) => serve::serve(typed),
         Command::Check(typed) => {
             let sources = settings::files(&typed.source);
-            check::check(sources, None, typed.state.state_dir, typed.json.json)
+            check::check((sources, None), None, typed.state.state_dir, typed.json.json)
         }
         Command::Exports(typed) => {
             let sources = settings::files(&typed.source);

@@ -108,7 +108,7 @@ fn told(unsent: usize) -> Result<()> {
 }
 
 /// A thread that lets a cache do what is due, until this is dropped.
-struct Ticker {
+pub(crate) struct Ticker {
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -117,7 +117,11 @@ struct Ticker {
 const TICK: Duration = Duration::from_millis(500);
 
 impl Ticker {
-    fn start(cache: &Arc<Cache>) -> Result<Self> {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub(crate) fn start(cache: &Arc<Cache>) -> Result<Self> {
         let (cache, ended) = (Arc::clone(cache), Arc::new(AtomicBool::new(false)));
         let seen = Arc::clone(&ended);
         let work = move || {

@@ -1,6 +1,6 @@
 //! The file system that is to be mounted: a directory, memory, or a directory of an NFS server.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use comity_backend::{
     PassthroughOptions, Registry,
 };
 use comity_remote::{ClientIdentity, DelegationUse, NfsVersion, Tcp};
-use comity_vfs::{Cred, Fs, Gid, Uid};
+use comity_vfs::{Cred, Fs, Gid, Status, Uid};
 
 use crate::mount_channel::ChannelChoice;
 use crate::mount_number::number;
@@ -20,6 +20,10 @@ const NFS: &str = "nfs";
 
 /// The port of NFS (RFC 1813, 1.1).
 const PORT: u16 = 2049;
+
+/// Time after which a client whose call waits for another server is told to try again: shorter than
+/// clients wait before they say that this server does not respond.
+const SERVED_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A directory of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +41,8 @@ pub(crate) struct ServerChoice {
     port: Option<u16>,
     versions: Option<(NfsVersion, NfsVersion)>,
     is_soft: bool,
+    /// True if the file system is served to clients of this program.
+    is_served: bool,
     patience: Option<Duration>,
     retries: Option<u32>,
     read_bytes_max: Option<u32>,
@@ -82,6 +88,23 @@ impl ServerChoice {
         Ok(true)
     }
 
+    /// The same for a file system that is served to clients. A call that is late does not keep
+    /// their calls waiting: they are told to try again, or with `soft` that it failed.
+    pub(crate) fn served(self) -> Self {
+        Self { is_served: true, ..self }
+    }
+
+    /// The path of a source on its server, from the root on.
+    ///
+    /// # Errors
+    /// The source is no directory of a server.
+    pub(crate) fn path_on_server(source: &Path) -> Result<PathBuf> {
+        match server_path(source)? {
+            Some(server) => Ok(Path::new("/").join(server.path.trim_matches('/'))),
+            None => bail!("{}: give nfs://HOST[:PORT]/PATH", source.display()),
+        }
+    }
+
     /// Opens the file system of a source.
     ///
     /// # Errors
@@ -121,12 +144,17 @@ impl ServerChoice {
         let user = Uid::new(rustix::process::geteuid().as_raw());
         let group = Gid::new(rustix::process::getegid().as_raw());
         let usual = comity_remote::MountOptions::new(identity, Cred::new(user, group));
+        let (patience, retries) = match self.is_served {
+            true => (SERVED_PATIENCE, 0),
+            false => (usual.patience, usual.retries),
+        };
         comity_remote::MountOptions {
             versions: self.versions.unwrap_or(usual.versions),
             connections: self.connections.unwrap_or(usual.connections),
-            patience: self.patience.unwrap_or(usual.patience),
-            retries: self.retries.unwrap_or(usual.retries),
-            is_soft: self.is_soft,
+            patience: self.patience.unwrap_or(patience),
+            retries: self.retries.unwrap_or(retries),
+            is_soft: self.is_soft || self.is_served,
+            late: if self.is_soft { Status::Io } else { Status::Delay },
             read_bytes_max: self.read_bytes_max.unwrap_or(usual.read_bytes_max),
             write_bytes_max: self.write_bytes_max.unwrap_or(usual.write_bytes_max),
             // The kernel, and the cache, must forget before a delegation is given back.

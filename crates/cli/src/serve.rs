@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use comity_daemon::{Ended, server_settings};
+use comity_daemon::{Ended, Options, server_settings};
 use comity_server::inherited_listeners;
 
+use crate::far_export::FarExport;
 use crate::{arguments, check, settings};
 
 /// Serves until told to stop.
@@ -16,16 +17,21 @@ pub(crate) fn serve(typed: arguments::Serve) -> Result<ExitCode> {
     // Before anything is opened, as sd_listen_fds(3) asks.
     let inherited = inherited_listeners();
     let sources = settings::sources(&typed)?;
+    let far = FarExport::open(&typed.far)?;
+    let given = far.as_ref().map(|far| far.given.clone());
     if typed.check {
         let (own, state) = (typed.tls_cert.zip(typed.tls_key), typed.state.state_dir);
-        return check::check(sources, own, state, typed.json.json);
+        return check::check((sources, given), own, state, typed.json.json);
     }
     let written = match server_settings(&sources) {
         Ok(written) => written,
         Err(found) => return Ok(check::refused(&found)),
     };
-    let options = settings::options(typed, sources, written.clone())?;
-    Ok(match comity_daemon::run(&options, written, inherited)? {
+    let options = Options { given, ..settings::options(typed, sources, written.clone())? };
+    let ended = comity_daemon::run(&options, written, inherited)?;
+    drop(options);
+    far.map_or(Ok(()), FarExport::finish)?;
+    Ok(match ended {
         Ended::Stopped => ExitCode::SUCCESS,
         Ended::Refused(found) => check::refused(&found),
     })

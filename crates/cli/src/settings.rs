@@ -11,6 +11,7 @@ use comity_state::Limits;
 use comity_tls::ObjectId;
 
 use crate::arguments;
+use crate::mount_source::ServerChoice;
 
 /// The name of the place of exports that were typed rather than written.
 pub(crate) const TYPED: &str = "command line";
@@ -38,7 +39,7 @@ pub(crate) fn options(
     written: ServerSettings,
 ) -> Result<Options> {
     let is_root = rustix::process::geteuid().is_root();
-    let is_local = !typed.dirs.is_empty() && typed.allow.is_empty();
+    let is_local = !is_written(&typed) && typed.allow.is_empty();
     let level = typed.log.as_deref().or(written.log_level.as_deref()).unwrap_or(LEVEL);
     let tls = TlsOptions {
         key: tls_key(typed.no_tls, typed.tls_cert.clone().zip(typed.tls_key.clone()), &written)?,
@@ -54,6 +55,7 @@ pub(crate) fn options(
         decisions_per_key: typed.decisions_per_key,
         state_folder: state_folder(typed.state.state_dir.or(written.state_dir), is_root)?,
         sources,
+        given: None,
         read_only: typed.read_only,
         all_as_root: typed.all_as_root,
         in_memory: typed.in_memory,
@@ -165,10 +167,14 @@ pub(crate) fn state_folder(given: Option<PathBuf>, is_root: bool) -> Result<Path
 /// # Errors
 /// A folder that is not there: says what to do about it.
 pub(crate) fn sources(typed: &arguments::Serve) -> Result<Vec<Source>> {
-    if typed.dirs.is_empty() {
+    if is_written(typed) {
         return Ok(files(&typed.source));
     }
     let clients = clients(&typed.allow, typed.read_only);
+    if let Some(source) = &typed.far.from {
+        let path = ServerChoice::path_on_server(source)?;
+        return Ok(vec![Source::export(TYPED, &path, &clients)]);
+    }
     let mut folders = Vec::new();
     for dir in &typed.dirs {
         let folder = folder(dir)?;
@@ -178,6 +184,11 @@ pub(crate) fn sources(typed: &arguments::Serve) -> Result<Vec<Source>> {
         }
     }
     Ok(folders.iter().map(|folder| Source::export(TYPED, folder, &clients)).collect())
+}
+
+/// Returns whether the exports are written in files, and not typed.
+const fn is_written(typed: &arguments::Serve) -> bool {
+    typed.dirs.is_empty() && typed.far.from.is_none()
 }
 
 /// The files named.

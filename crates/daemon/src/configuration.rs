@@ -16,6 +16,7 @@ use comity_grants::Grants;
 use comity_vfs::Fs;
 use comity_vfs::layers::{Layer, ReadOnly};
 
+use crate::options::GivenExport;
 use crate::systemd;
 use crate::tls::{self, Tls};
 
@@ -31,6 +32,8 @@ pub struct Configuration {
     all_as_root: bool,
     /// True if exports begin empty and end with the process.
     in_memory: bool,
+    /// An export whose file system is open already.
+    given: Option<GivenExport>,
     /// The watch that learns that local programs want files which clients were delegated.
     leases: Option<Arc<LeaseWatch>>,
     /// The rights of keys.
@@ -61,6 +64,7 @@ impl Configuration {
             siblings: Siblings::default(),
             all_as_root: false,
             in_memory: false,
+            given: None,
             leases: None,
             grants: None,
             is_one_user: AtomicBool::new(false),
@@ -80,6 +84,12 @@ impl Configuration {
     /// The same with empty file systems in memory in place of what is in the folders.
     pub(crate) fn in_memory(self, in_memory: bool) -> Self {
         Self { in_memory, ..self }
+    }
+
+    /// The same with a file system that is open already in place of what is in one of the folders.
+    #[must_use]
+    pub fn given(self, given: Option<GivenExport>) -> Self {
+        Self { given, ..self }
     }
 
     /// The same where it is told what programs want that clients were delegated, if it is to be.
@@ -113,6 +123,9 @@ impl Configuration {
     }
 
     fn open(&self, request: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {
+        if let Some(given) = self.given.as_ref().filter(|given| given.path == request.path) {
+            return Ok(Arc::clone(&given.fs));
+        }
         let backends = Registry::default()
             .with(DIRECTORY, |request| self.open_directory(request))
             .with(MEMORY, |_| in_memory());

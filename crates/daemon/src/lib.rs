@@ -49,7 +49,7 @@ pub use diagnostics::diagnostic_json;
 pub use explanation::explanation_json;
 pub use limits::REPLY_CACHE_BYTES_MIN;
 pub use offered::offered_json;
-pub use options::{Listen, Options, Portmap};
+pub use options::{GivenExport, Listen, Options, Portmap};
 pub use run::{Ended, run};
 pub use state_folder::{control_socket, default_state_folder};
 pub use tls::{TlsKey, TlsOptions, check_tls};

@@ -1,10 +1,13 @@
 //! The settings of a server, with every default decided.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use comity_export::Source;
 use comity_state::Limits;
+use comity_vfs::Fs;
 use tracing_subscriber::filter::EnvFilter;
 
 use crate::tls::TlsOptions;
@@ -15,6 +18,8 @@ use crate::versions::Spoken;
 pub struct Options {
     /// The sources of the exports.
     pub sources: Vec<Source>,
+    /// An export whose file system is open already.
+    pub given: Option<GivenExport>,
     /// Nobody may change anything.
     pub read_only: bool,
     /// Callers may all have root's rights.
@@ -53,6 +58,21 @@ pub struct Options {
     pub level: EnvFilter,
     /// True if output and log are JSON.
     pub json: bool,
+}
+
+/// An export whose file system is opened by the caller, as one of another server is.
+#[derive(Clone)]
+pub struct GivenExport {
+    /// The path of the export.
+    pub path: PathBuf,
+    /// The file system that is served there.
+    pub fs: Arc<dyn Fs>,
+}
+
+impl fmt::Debug for GivenExport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GivenExport").field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 /// Addresses and one port.

@@ -66,6 +66,7 @@ pub fn run(
         .read_only(options.read_only)
         .all_as_root(options.all_as_root)
         .in_memory(options.in_memory)
+        .given(options.given.clone())
         .leases(leases.clone())
         .granting(grants.grants());
     let plan = match configuration.load(None) {

@@ -44,6 +44,12 @@ pub trait Hook: Send + Sync {
         granted
     }
 
+    /// The side that is turned to other programs of this machine, in place of the file system's
+    /// own; `None` leaves that.
+    fn local_locks(&self) -> Option<&dyn LocalLocks> {
+        None
+    }
+
     /// Lets a file be opened; `makes`: one may be made. All are by default.
     ///
     /// # Errors
@@ -65,6 +71,10 @@ impl<H: Hook> Hook for Arc<H> {
 
     fn rights(&self, granted: Access) -> Access {
         H::rights(self, granted)
+    }
+
+    fn local_locks(&self) -> Option<&dyn LocalLocks> {
+        H::local_locks(self)
     }
 
     fn opens(&self, access: OpenAccess, makes: bool) -> Result<()> {
@@ -329,7 +339,7 @@ impl<H: Hook> Fs for Layer<H> {
 
     /// It passes the hook by: clients hold these locks together, so that no caller's verb sets one.
     fn local_locks(&self) -> Option<&dyn LocalLocks> {
-        self.fs.local_locks()
+        self.hook.local_locks().or_else(|| self.fs.local_locks())
     }
 
     fn open_files(&self) -> Option<&dyn OpenFiles> {

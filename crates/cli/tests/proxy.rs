@@ -1,0 +1,211 @@
+//! A caching proxy, `comity serve --from`, between a server and a client of this program.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::fs::{self, File, Permissions};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Place, Running, can_mount, comity, metrics, run, wait_until};
+use rustix::process::Signal;
+
+/// A server, a proxy before it, and a directory to mount the proxy on.
+struct World {
+    place: Place,
+    far: Running,
+    proxy: Option<Running>,
+    dir: PathBuf,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        run(comity().args(["umount", "--lazy"]).arg(&self.dir));
+    }
+}
+
+impl World {
+    fn new() -> Option<Self> {
+        if !can_mount() {
+            return None;
+        }
+        let place = Place::new();
+        let dir = place.path("mount");
+        fs::create_dir(&dir).unwrap();
+        fs::set_permissions(place.data(), Permissions::from_mode(0o777)).unwrap();
+        let export = format!("{} 127.0.0.1(rw,insecure,no_root_squash)\n", place.data().display());
+        let exports = place.write("exports", &export);
+        let mut command = place.serve(&["--metrics", "127.0.0.1:0", "--exports"]);
+        let far = Running::start(command.arg(exports));
+        let mut world = Self { place, far, proxy: None, dir };
+        world.start_proxy(0);
+        Some(world)
+    }
+
+    /// Starts the proxy at a port.
+    fn start_proxy(&mut self, port: u16) {
+        let mut command = self.proxy_command(self.far.port);
+        command.args(["--json", "--no-register", "--port", &port.to_string()]);
+        self.proxy = Some(Running::start(&mut command));
+    }
+
+    fn proxy_command(&self, far: u16) -> Command {
+        let source = format!("nfs://127.0.0.1:{far}{}", self.place.data().display());
+        let mut command = comity();
+        command.args(["serve", "--listen", "127.0.0.1", "--from", &source, "--cache"]);
+        command.arg(self.place.path("cache")).args(["--from-options", "timeo=10,dc_min_free=0"]);
+        command.arg("--state-dir").arg(self.place.path("proxy-state"));
+        command
+    }
+
+    fn mount(&self, options: &str) {
+        let port = self.proxy.as_ref().unwrap().port;
+        let source = format!("nfs://127.0.0.1:{port}{}", self.place.data().display());
+        let log = self.place.path("mount.log");
+        let options = format!("nodc_enable,log_file={},{options}", log.display());
+        let mut command = comity();
+        command.arg("mount").arg("--state-dir").arg(self.place.path("mounts"));
+        let said = run(command.args(["-o", &options, &source]).arg(&self.dir));
+        assert_eq!(said.code, Some(0), "{}", said.err);
+    }
+
+    fn umount(&self) {
+        let umount = || {
+            let mut command = comity();
+            command.arg("umount").arg("--state-dir").arg(self.place.path("mounts"));
+            run(command.arg(&self.dir)).code == Some(0)
+        };
+        wait_until("it is not used", umount);
+    }
+
+    /// The operations that the far server has done, but for those by which a lease is kept.
+    fn operations(&self) -> u64 {
+        let page = metrics(&self.far);
+        let counts = page.lines().filter(|line| {
+            line.contains("operations_total")
+                && !line.contains("SEQUENCE")
+                && !line.starts_with('#')
+        });
+        counts.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum::<f64>() as u64
+    }
+
+    /// Stops the far server, as if it were away, and waits until all of its threads stand still.
+    fn stop_far(&self) {
+        self.far.signal(Signal::STOP);
+        let tasks = format!("/proc/{}/task", self.far.process());
+        let stands_still = |task: fs::DirEntry| {
+            let state = fs::read_to_string(task.path().join("stat")).unwrap();
+            state.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
+        };
+        wait_until("it has stopped", || {
+            fs::read_dir(&tasks).unwrap().all(|task| stands_still(task.unwrap()))
+        });
+    }
+
+    fn far_file(&self, name: &str) -> PathBuf {
+        self.place.data().join(name)
+    }
+}
+
+fn read(path: &Path) -> std::io::Result<String> {
+    fs::read_to_string(path)
+}
+
+#[test]
+fn a_file_that_was_read_through_a_proxy_is_read_again_without_the_server() {
+    let Some(world) = World::new() else { return };
+    fs::write(world.far_file("file"), vec![b'x'; 300_000]).unwrap();
+    let mut operations = Vec::new();
+    for version in ["3", "4.2"] {
+        world.mount(&format!("vers={version}"));
+        let before = world.operations();
+        assert_eq!(read(&world.dir.join("file")).unwrap().len(), 300_000);
+        operations.push(world.operations() - before);
+        world.umount();
+    }
+    assert!(operations[0] > 0 && operations[1] == 0, "{operations:?}");
+}
+
+#[test]
+fn what_is_written_through_a_proxy_reaches_the_server() {
+    let Some(world) = World::new() else { return };
+    world.mount("vers=4.2");
+    fs::create_dir(world.dir.join("dir")).unwrap();
+    fs::write(world.dir.join("dir/file"), "by the proxy").unwrap();
+    assert_eq!(read(&world.far_file("dir/file")).unwrap(), "by the proxy");
+    fs::write(world.far_file("dir/file"), "changed at the server").unwrap();
+    let seen = || read(&world.dir.join("dir/file")).unwrap();
+    wait_until("the change is seen", || seen() == "changed at the server");
+    world.umount();
+}
+
+#[test]
+fn a_proxy_calls_with_the_ids_of_its_callers_after_they_are_squashed() {
+    let Some(world) = World::new() else { return };
+    world.mount("vers=3,allow_other");
+    let touch = |name: &str, user: u32| {
+        let mut command = Command::new("touch");
+        let made = command.arg(world.dir.join(name)).uid(user).gid(user).status().unwrap();
+        assert!(made.success(), "{name}");
+        fs::metadata(world.far_file(name)).unwrap().uid()
+    };
+    assert_eq!(touch("of a user", 1234), 1234);
+    assert_eq!(touch("of root", 0), 65_534);
+    fs::write(world.far_file("secret"), "secret").unwrap();
+    fs::set_permissions(world.far_file("secret"), Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(read(&world.dir.join("secret")).unwrap_err().kind(), ErrorKind::PermissionDenied);
+    world.umount();
+}
+
+#[test]
+fn a_server_that_is_away_is_waited_for_and_nothing_seems_to_be_gone() {
+    let Some(world) = World::new() else { return };
+    fs::write(world.far_file("known"), "known").unwrap();
+    fs::write(world.far_file("unknown"), "unknown").unwrap();
+    world.mount("vers=3,soft,timeo=30,retrans=0");
+    assert_eq!(read(&world.dir.join("known")).unwrap(), "known");
+    world.stop_far();
+    let failed = read(&world.dir.join("unknown")).unwrap_err();
+    assert_eq!(failed.raw_os_error(), Some(rustix::io::Errno::IO.raw_os_error()), "{failed}");
+    world.far.signal(Signal::CONT);
+    wait_until("it is there again", || read(&world.dir.join("unknown")).is_ok());
+    world.umount();
+}
+
+#[test]
+fn handles_of_a_proxy_outlive_its_restart() {
+    let Some(mut world) = World::new() else { return };
+    fs::write(world.far_file("file"), vec![b'x'; 2 << 20]).unwrap();
+    world.mount("vers=3");
+    let mut file = File::open(world.dir.join("file")).unwrap();
+    let mut piece = vec![0; 4096];
+    file.read_exact(&mut piece).unwrap();
+    let proxy = world.proxy.take().unwrap();
+    let port = proxy.port;
+    assert!(proxy.stop().success());
+    world.start_proxy(port);
+    let mut rest = Vec::new();
+    file.read_to_end(&mut rest).unwrap();
+    assert_eq!(rest.len(), (2 << 20) - 4096);
+    drop(file);
+    world.umount();
+}
+
+#[test]
+fn a_proxy_that_cannot_begin_says_why() {
+    let Some(world) = World::new() else { return };
+    let said = run(world.proxy_command(1).arg("--check"));
+    assert!(said.code == Some(1) && said.err.contains("cannot connect"), "{}", said.err);
+    let said = run(world.proxy_command(world.far.port).args(["--from-options", "ro"]));
+    assert!(said.code == Some(1) && said.err.contains("--from-options ro"), "{}", said.err);
+    let said = run(comity().args(["serve", "--from", "/srv"]));
+    assert!(said.code == Some(1) && said.err.contains("nfs://HOST"), "{}", said.err);
+    let mut command = world.proxy_command(world.far.port);
+    command.arg("--check");
+    // Its folder is in use.
+    let said = run(&mut command);
+    assert!(said.code == Some(0) && said.out.contains("1 export"), "{} {}", said.out, said.err);
+}

@@ -1,12 +1,14 @@
 //! `comity cache fill`, `pin` and `drop`: the files are found through the mount, and the program
 //! that serves it does the rest, a piece at each request.
 
-use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::{fs, io};
 
 use anyhow::{Context, Result, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::io::Errno;
 use serde_json::{Value, json};
 
 use crate::cache_arguments::CacheFiles;
@@ -38,7 +40,7 @@ struct FileCount {
 pub(crate) fn perform(typed: &CacheFiles, verb: FileVerb) -> Result<ExitCode> {
     let mut all = FileCount::default();
     for path in &typed.paths {
-        let path = fs::canonicalize(path).with_context(|| path.display().to_string())?;
+        let path = fs::canonicalize(path).map_err(|error| not_found(path, &error))?;
         let mount = FoundMount::of(&path, &typed.state)?;
         // One that has no cache is found out before any file is looked for.
         let state = mount.ask(&MountRequest::Status)?;
@@ -110,11 +112,21 @@ impl FileWork {
     }
 
     fn ask(&self, file: &Path, verb: FileVerb) -> Result<Value> {
-        let path = file.strip_prefix(&self.mount.dir).unwrap_or(file).to_owned();
-        if path.to_str().is_none() {
-            return Err(anyhow!("{}: its name is not UTF-8; name its directory", file.display()));
-        }
+        let path = file.strip_prefix(&self.mount.dir).unwrap_or(file);
+        let path = path.as_os_str().as_bytes().to_vec();
         self.mount.ask(&MountRequest::File { verb, path, caller: self.caller.clone() })
+    }
+}
+
+/// Says why a path leads nowhere, and what to do if a dead mount stands in the way.
+fn not_found(path: &Path, error: &io::Error) -> anyhow::Error {
+    let shown = path.display();
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOTCONN) => anyhow!(
+            "{shown}: the program of its mount has ended; unmount the directory (comity umount \
+             DIR), and mount it again"
+        ),
+        _ => anyhow!("{shown}: {error}"),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Answers what the program that serves a mount is asked by its control socket.
 
+use std::ffi::OsStr;
 use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -90,6 +92,7 @@ impl MountControl {
             MountRequest::Verify { place } => self.verify(place.as_deref()),
             MountRequest::File { verb, path, caller } => {
                 let (cache, cred) = (self.cache()?, caller.cred());
+                let path = Path::new(OsStr::from_bytes(path));
                 let told = |status| failure(path, status);
                 let node = find(cache, &cred, path).map_err(told)?;
                 perform(cache, *verb, &cred, &node).map_err(told)

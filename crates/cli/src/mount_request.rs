@@ -1,7 +1,5 @@
 //! The requests that the program which serves a mount takes at its control socket.
 
-use std::path::PathBuf;
-
 use comity_server::control::ControlRequest;
 use comity_vfs::{Cred, Disk, Gid, Uid};
 use serde::{Deserialize, Serialize};
@@ -22,8 +20,8 @@ pub(crate) enum MountRequest {
     File {
         /// The action.
         verb: FileVerb,
-        /// The path of the file below the root of the mount.
-        path: PathBuf,
+        /// The bytes of the path of the file below the root of the mount, which need not be text.
+        path: Vec<u8>,
         /// The user who asks.
         caller: MountCaller,
     },

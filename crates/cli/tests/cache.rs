@@ -3,8 +3,10 @@
 
 mod common;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -111,6 +113,19 @@ fn files_are_filled_shown_and_dropped() {
 }
 
 #[test]
+fn files_whose_names_are_not_text_are_filled_pinned_and_dropped() {
+    let Some(world) = World::new() else { return };
+    let name = OsStr::from_bytes(b"dir/no \xff text");
+    fs::create_dir(world.place.data().join("dir")).unwrap();
+    fs::write(world.place.data().join(name), vec![7; 100_000]).unwrap();
+    world.mount("");
+    for verb in ["fill", "pin", "drop"] {
+        let said = world.comity(&["cache", verb], &[&world.shown("dir")]);
+        assert!(succeeded(&said).starts_with("1 file,"), "{verb}: {}", said.out);
+    }
+}
+
+#[test]
 fn the_status_is_shown_again_each_second() {
     let Some(world) = World::new() else { return };
     world.mount("");
@@ -180,6 +195,8 @@ fn errors_say_what_to_do() {
     kill_process(process, Signal::KILL).unwrap();
     wait_until("it has ended", || status().err.contains("has ended"));
     assert!(failed(&status()).contains("comity umount"));
+    let said = world.comity(&["cache", "fill"], &[&world.shown("file")]);
+    assert!(failed(&said).contains("comity umount"), "{}", said.err);
     succeeded(&world.comity(&["umount"], &[&world.shown("")]));
     assert!(failed(&status()).contains("no mount of comity is there"));
 }

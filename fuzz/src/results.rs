@@ -12,7 +12,7 @@ const HEADER_BYTES: usize = 28;
 /// A reply.
 #[derive(Debug, Default)]
 pub(crate) struct Results {
-    /// Of the whole COMPOUND.
+    /// The status of the whole COMPOUND.
     pub(crate) status: u32,
     /// Operation and status of each result.
     pub(crate) each: Vec<(u32, Nfsstat4)>,

@@ -42,7 +42,7 @@ pub struct Strangers {
     victim: RpcPeer,
     strangers: [RpcPeer; 3],
     known: Known,
-    /// Of the victim's calls, and of all others.
+    /// The xids of the victim's calls, and of all others.
     xids: [u32; 2],
 }
 
@@ -98,7 +98,8 @@ impl Strangers {
         }
     }
 
-    /// One step of the victim: what it is told, and the opens, locks and waiting locks of all.
+    /// One step of the victim: the replies that it gets, and the opens, locks and waiting locks of
+    /// all.
     fn step(&mut self, step: usize) -> (Told, [usize; 3]) {
         let told = STEPS[step](self);
         let census = self.engine.census();

@@ -64,9 +64,9 @@ pub(crate) struct SoakOptions {
 /// Trials with kernel clients.
 #[derive(Debug, Clone, Copy)]
 enum Trials {
-    /// Those that `cargo xtask test` runs.
+    /// The trials that `cargo xtask test` runs.
     Core,
-    /// All, and those of NFSv4.2 over TLS too.
+    /// All trials, those of NFSv4.2 over TLS too.
     All,
     /// All that run on this kernel.
     On(kernel::Kernel),

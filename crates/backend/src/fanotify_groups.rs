@@ -126,7 +126,7 @@ mod tests {
         let inodes = files.each_ref().map(|file| groups.mark(file, any.as_fd()).unwrap());
         assert_eq!(groups.all().iter().map(|group| marks(group)).collect::<Vec<_>>(), [2]);
         for other in 1..10 {
-            // None of them is used.
+            // No marked file is on a device with such a number.
             assert!(groups.group(inodes[0].0.wrapping_add(other), any.as_fd()).is_ok());
             assert_eq!(groups.all().len(), 2);
         }

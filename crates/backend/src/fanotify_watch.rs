@@ -59,7 +59,7 @@ impl Drop for Mark {
 pub(crate) enum Told {
     /// Somebody else has changed this file.
     Changed(KernelHandle),
-    /// More was changed than could be told.
+    /// More files were changed than the kernel's queue holds.
     Lost,
 }
 

@@ -51,7 +51,7 @@ struct SignalledFiles {
 struct Changes {
     /// No more than are marked.
     files: HashSet<KernelHandle>,
-    /// More was changed than could be told.
+    /// More files were changed than the kernel's queue holds.
     lost: bool,
     /// The number of times that changes were heard.
     turn: u64,
@@ -79,7 +79,7 @@ pub struct LeaseListener {
 }
 
 impl LeaseWatch {
-    /// Has the calling thread be told from now on.
+    /// Makes the calling thread the one that the kernel notifies.
     ///
     /// # Errors
     /// The kernel's error.
@@ -127,12 +127,12 @@ impl LeaseWatch {
         (files, wanted.overflows)
     }
 
-    /// More is wanted than could be told.
+    /// Notes that more files are wanted than the kernel's queue holds.
     pub(crate) fn overflow(&self) {
         self.wanted().overflows += 1;
     }
 
-    /// More was changed than could be told.
+    /// Notes that more files were changed than the kernel's queue holds.
     #[cfg(test)]
     pub(crate) fn lose(&self) {
         let changes = &mut self.wanted().changes;
@@ -307,7 +307,7 @@ mod tests {
         let listener = watch.listen().unwrap();
         let changes = watch.changes().unwrap();
         let _mark = changed(&folder.path().join("changed"), changes);
-        // It has just been heard, for a long time.
+        // The listener counts as up to date for an hour.
         listener.heard.set(Instant::now().checked_add(Duration::from_secs(3_600)));
 
         let path = folder.path().join("leased");

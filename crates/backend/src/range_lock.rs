@@ -14,7 +14,7 @@ pub enum Kind {
     Shared,
     /// All others.
     Exclusive,
-    /// Nobody any more.
+    /// No process holds it any more.
     Unlock,
 }
 

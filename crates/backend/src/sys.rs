@@ -207,7 +207,7 @@ pub(crate) fn set_mount_noatime(mount: BorrowedFd<'_>) -> Result<()> {
 /// Says whether a read may wait for the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// Only what is in memory; `Errno::AGAIN` if that is nothing.
+    /// Reads only data that is in memory; returns `Errno::AGAIN` if none is.
     Cached,
     /// Wait for the medium.
     Wait,

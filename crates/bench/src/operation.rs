@@ -12,9 +12,9 @@ pub enum Operation {
     Lookup,
     /// Rights on the same files, in turn.
     Access,
-    /// So many bytes of one file, from one end to the other.
+    /// A sequential read of this many bytes of one file.
     Read(u32),
-    /// So many bytes of one file a connection, from one end to the other.
+    /// A sequential write of this many bytes, of one file a connection.
     Write(u32, Stable),
     /// A new file in one directory.
     Create,
@@ -29,7 +29,7 @@ pub enum Operation {
 pub enum InSession {
     /// Attributes of the small files, in turn: those that Linux asks for.
     Getattr,
-    /// So many bytes of one file that is open, from one end to the other.
+    /// A sequential read of this many bytes of one open file.
     Read(u32),
     /// A small file opened by its name for reading and writing, then closed, each with a call of
     /// its own.

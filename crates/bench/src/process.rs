@@ -99,7 +99,7 @@ pub fn pin(process: Option<u32>, processors: &[usize]) -> Result<()> {
 pub struct CpuTime(HashMap<OsString, u64>);
 
 impl CpuTime {
-    /// Of the threads that a process has now.
+    /// Returns the processor time of the threads that a process has now.
     ///
     /// # Errors
     /// There is no such process.

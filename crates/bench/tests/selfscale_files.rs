@@ -57,7 +57,7 @@ fn wrong_data_ends_it_and_what_was_measured_is_kept() {
     assert!(recorded.model().is_none() && !recorded.graphs.is_empty());
 }
 
-/// Offset and length of what was read or written in one file, in order.
+/// Offset and length of each read or write in one file, in order.
 fn requests(log: &[String], verb: &str) -> Vec<(u64, u64)> {
     let numbers = log.iter().filter_map(|line| {
         let (length, offset) = line.strip_prefix(verb)?.split_once(" at ")?;

@@ -109,7 +109,7 @@ fn dirty(number: &impl Fn(&str) -> u64) -> String {
     }
 }
 
-/// A number of things of a kind.
+/// Formats a number with the noun that it counts.
 pub(crate) fn counted(number: u64, kind: &str) -> String {
     if number == 1 { format!("1 {kind}") } else { format!("{number} {kind}s") }
 }

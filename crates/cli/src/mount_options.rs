@@ -29,7 +29,7 @@ const THREADS_MAX: usize = 1_024;
 /// The options of a mount.
 #[derive(Debug, Clone)]
 pub(crate) struct MountOptions {
-    /// Those about the mount itself.
+    /// The options about the mount itself.
     pub(crate) fuse: Options,
     /// The time for which the kernel keeps what it was told.
     pub(crate) keep: Keep,
@@ -37,7 +37,7 @@ pub(crate) struct MountOptions {
     pub(crate) log_file: Option<PathBuf>,
     /// The disk cache.
     pub(crate) cache: CacheChoice,
-    /// Those about a server.
+    /// The options about a server.
     pub(crate) server: ServerChoice,
     /// True if it was said who compares modes and ids.
     pub(crate) judge_given: bool,

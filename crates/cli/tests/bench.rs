@@ -297,7 +297,7 @@ fn a_signal_that_comes_twice_at_once_is_one() {
     interrupted(&[Signal::TERM, Signal::TERM]);
 }
 
-/// As a terminal does: programs that the run has started are interrupted with it.
+/// Interrupts the programs that the run has started together with it, as a terminal does.
 #[test]
 fn a_workload_that_ends_because_the_user_ends_the_run_has_not_failed() {
     let place = Place::new();

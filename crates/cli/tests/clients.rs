@@ -188,7 +188,7 @@ fn no_more_memory_is_set_aside_for_replies_than_is_allowed() {
     assert!(said.err.contains("at least 65536"), "{}", said.err);
 }
 
-/// More than one answer holds.
+/// The file takes more than one reply.
 #[test]
 fn many_clients_are_shown_page_by_page() {
     let place = place();

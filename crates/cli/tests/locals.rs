@@ -274,7 +274,7 @@ fn a_program_that_changes_a_file_has_it_recalled_and_does_not_wait() {
         for ((name, change), path) in CHANGES.iter().zip(&files) {
             let file = client.open(path, want).unwrap();
             delegations.push(file.delegation.unwrap());
-            // It is well known by then to whom the file is delegated.
+            // By then the server knows for sure which client has the delegation.
             std::thread::sleep(Duration::from_millis(100));
             change(path);
             assert!(are_recalled(&mut client, &delegations), "{name}");

@@ -42,7 +42,7 @@ impl World {
         Some(world)
     }
 
-    /// Starts the server, again at the same port.
+    /// Starts the server again at the same port.
     fn start(&mut self, more: &[&str]) {
         let mut command = comity();
         command.args(["serve", "--json", "--metrics", "127.0.0.1:0", "--listen", "127.0.0.1"]);

@@ -84,7 +84,7 @@ impl Hosts {
         Self { settle, ..self }
     }
 
-    /// Returns the same that waits for clients by `pause`; without it nobody is waited for.
+    /// Returns a copy that waits for clients by `pause`; without it no call waits.
     #[must_use]
     pub fn pausing(self, pause: Box<Pause>) -> Self {
         Self { pause: Some(pause), ..self }

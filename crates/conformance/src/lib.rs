@@ -137,9 +137,9 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
 pub struct Report {
     /// The number of cases that passed.
     pub passed: usize,
-    /// Those whose needs were not met.
+    /// The cases whose needs were not met.
     pub skipped: Vec<&'static str>,
-    /// Those that were not shown, and why.
+    /// The cases that were not shown, and why.
     pub failed: Vec<(&'static str, Failure)>,
 }
 

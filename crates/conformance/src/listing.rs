@@ -98,7 +98,7 @@ fn entries_that_stay_are_shown_once_while_others_go(f: &Fixture<'_>) -> Check {
 fn entries_that_stay_are_shown_once_while_others_come(f: &Fixture<'_>) -> Check {
     let made = fill(f, 200)?;
     let names = walk(f, 10, |step| {
-        // They end, so that the listing does.
+        // The changes end, so that the listing does.
         for number in (0..20).filter(|_| step < 10) {
             f.file(&format!("late-{step}-{number}"))?;
         }

@@ -143,7 +143,7 @@ impl PeerKey {
     }
 }
 
-/// As a principal is written, or else by its name.
+/// Formats the peer as its principal is written, or else by its name.
 impl fmt::Display for PeerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.principal {

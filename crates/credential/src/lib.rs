@@ -26,12 +26,12 @@ pub use comity_rpc::{Admission, AuthStat, Backchannel, Flavor, Gate, OpaqueAuth,
 
 use comity_vfs::{Cred, Wire};
 
-/// As whom a call says it comes.
+/// The identity that a call claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
-    /// As nobody.
+    /// No identity.
     None,
-    /// As a user with groups, on its own word (AUTH_SYS).
+    /// A user with groups, on its own word (AUTH_SYS).
     Sys(Cred<Wire>),
 }
 

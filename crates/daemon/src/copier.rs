@@ -31,7 +31,7 @@ pub(crate) struct Copier<C = Copying> {
 
 struct Queue<C> {
     copies: VecDeque<WaitingCopy<C>>,
-    /// Those that are in somebody's hands.
+    /// The pieces that threads are copying now.
     taken: usize,
     stopped: bool,
 }
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// So many pieces.
+    /// Returns work that takes this many turns.
     fn pieces(mut count: u32) -> impl FnMut() -> Progress + Send {
         move || {
             count -= 1;

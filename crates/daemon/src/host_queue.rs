@@ -18,7 +18,7 @@ pub(crate) struct HostQueue(Arc<Mutex<Queue>>);
 
 #[derive(Default)]
 struct Queue {
-    /// For which host, and what.
+    /// The host, and the request for it.
     waiting: VecDeque<(IpAddr, Work)>,
     threads: usize,
     /// Number of threads that wait for each host.
@@ -138,7 +138,7 @@ mod tests {
         for number in 0..count {
             let (done, gate) = (done.clone(), Arc::clone(&gate));
             queue.run(host(number), move || {
-                // Nobody gets through before the gate is open.
+                // No request gets through before the gate is open.
                 let _ = gate.lock().map(|gate| gate.recv());
                 let _ = done.send(number);
             });

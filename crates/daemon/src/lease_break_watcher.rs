@@ -16,7 +16,7 @@ use comity_vfs::LocalUse;
 
 use crate::limits::BREAK_RESERVE;
 
-/// The thread that the kernel tells of them.
+/// The thread that the kernel notifies of lease breaks.
 pub(crate) struct LeaseBreakWatcher {
     /// Closed to end the thread.
     end: UnixStream,
@@ -51,7 +51,7 @@ impl LeaseBreakWatcher {
         Ok(Self { end, thread })
     }
 
-    /// They are seen to no more.
+    /// Lease breaks are not handled any more.
     pub(crate) fn stop(self) {
         drop(self.end);
         // It panics nowhere, and if it did the log has it.

@@ -19,7 +19,7 @@ pub(crate) struct LocalLocks {
     engine: Arc<Engine>,
     exports: Arc<Exports>,
     hasher: RandomState,
-    /// Held while what the engine knows of a file is looked at and done.
+    /// Locked while the engine's state of a file is read and applied.
     parts: [Mutex<Part>; LOCAL_PARTS],
 }
 
@@ -34,7 +34,7 @@ impl LocalLocks {
         Self { engine, exports, hasher: RandomState::default(), parts }
     }
 
-    /// Nobody else sees to this file meanwhile.
+    /// No other thread handles this file meanwhile.
     fn alone(&self, file: &FileKey) -> MutexGuard<'_, Part> {
         let part = &self.parts[self.hasher.hash_one(file) as usize % LOCAL_PARTS];
         part.lock().unwrap_or_else(PoisonError::into_inner)
@@ -76,7 +76,8 @@ impl LocalLocks {
         if !many.is_empty() && many.get(file) == Some(&true) {
             return Taken::Done;
         }
-        // Held for writing, bytes are held for all: it does not matter who had them before.
+        // A lock for writing holds the bytes for all clients: it does not matter which of them had
+        // the bytes before.
         if kind == LockType::Write {
             return taken(self.hold(file, range, Some(kind)));
         }
@@ -141,7 +142,7 @@ impl comity_state::Locals for LocalLocks {
             DelegationKind::Read => FileHold::Shared,
             DelegationKind::Write => FileHold::Exclusive,
         };
-        // It is also well where there are no other programs.
+        // Success is also returned where there are no other programs.
         matches!(self.hold_file(file, hold), Ok(true) | Err(Status::NotSupp))
     }
 

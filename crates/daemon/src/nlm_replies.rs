@@ -40,7 +40,7 @@ fn carry_all(messages: &Mutex<Receiver<Message>>, mailboxes: &Mailboxes) {
     }
 }
 
-/// Nobody waits for it: a host that does not hear asks again.
+/// No thread waits for it: a host that gets no answer asks again.
 fn carry(message: &Message, mailboxes: &Mailboxes) -> io::Result<()> {
     let Message { host, source, procedure, ref arguments } = *message;
     let call = RemoteCall { program: PROGRAM, version: VERSION, procedure, arguments, source };
@@ -52,7 +52,7 @@ fn carry(message: &Message, mailboxes: &Mailboxes) -> io::Result<()> {
             Some(found?)
         }
     };
-    // It had none a moment ago, which has been told.
+    // No lock manager answered at the host a moment ago, which was logged.
     let Some(mailbox) = mailbox else { return Ok(()) };
     call.send(mailbox).inspect_err(|_| keep(mailboxes, host, None))
 }

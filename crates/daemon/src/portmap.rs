@@ -35,7 +35,7 @@ pub(crate) enum PortmapService {
     Registered(Registration),
     /// Our own.
     Embedded(Portmapper<Arc<Exports>>),
-    /// Nobody; clients name the port.
+    /// No portmapper is told; clients name the port.
     None,
 }
 

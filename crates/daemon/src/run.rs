@@ -41,7 +41,7 @@ use crate::{sockets, systemd};
 pub enum Ended {
     /// A signal stopped it.
     Stopped,
-    /// It did not start, because the configuration has errors.
+    /// The server did not start, because the configuration has errors.
     Refused(Vec<Diagnostic>),
 }
 

@@ -138,7 +138,7 @@ impl StartupBanner<'_> {
         format!("mount -t nfs -o vers={version},proto=tcp,port={port}{of_three} {host}:{path} /mnt")
     }
 
-    /// Under which name a client that is let in can reach the server.
+    /// Returns a name by which a client that is let in can reach the server.
     fn host(&self) -> String {
         match self.addresses.first().map(SocketAddr::ip) {
             Some(IpAddr::V4(address)) if !address.is_unspecified() => address.to_string(),

@@ -28,7 +28,8 @@ pub(crate) struct Statd(Vec<Datagrams>);
 pub(crate) struct Notification {
     /// The state number of this server's status monitor.
     pub(crate) state: i32,
-    /// From which addresses hosts are told: they know a server by the one that they used.
+    /// The addresses from which hosts are notified: they know a server by the address that they
+    /// used.
     pub(crate) sources: Vec<IpAddr>,
 }
 

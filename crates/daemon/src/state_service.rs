@@ -165,7 +165,7 @@ impl StateService {
         let news = Notification { state: self.monitor_state(), sources: statd::sources(addresses) };
         let hosts = std::mem::take(&mut self.hosts);
         statd::tell(hosts, news, self.memory.engine.settings().grace);
-        // It is set once, here.
+        // The cell is set once, here.
         let _ = self.dialer.set(Box::new(dialer));
         let (memory, callbacks) = (self.memory.clone(), Arc::clone(&self.callbacks));
         let mut repair = Repair::new(Arc::clone(&memory.engine), Arc::clone(&self.store));
@@ -196,7 +196,7 @@ impl StateService {
         self.copier.stop();
         if let Some((stop, threads)) = self.watch {
             drop(stop);
-            // They panic nowhere, and if they did the log has it.
+            // These threads do not panic; if one did, the log would show it.
             threads.into_iter().for_each(|thread| drop(thread.join()));
         }
         self.grants.store_creations();

@@ -12,7 +12,7 @@ const KNOWN: &str = "expected 3, 4, 4.0, 4.1 or 4.2";
 pub struct Spoken {
     /// Version 3, and MOUNT with it.
     pub three: bool,
-    /// Those of version 4.
+    /// The minor versions of version 4.
     pub four: Versions,
 }
 

@@ -1,4 +1,4 @@
-//! Under which rules and ids a call meets an export, and which export a path leads to.
+//! The rules and ids under which a call meets an export, and the export that a path leads to.
 
 use std::cmp::Reverse;
 use std::path::Path;

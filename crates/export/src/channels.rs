@@ -14,7 +14,7 @@ impl Channels {
     /// All of them, which is what exports(5) has without the option.
     pub const ALL: Self = Self { plain: true, tls: true, mutual_tls: true };
 
-    /// None of them.
+    /// No channel.
     pub(crate) const NONE: Self = Self { plain: false, tls: false, mutual_tls: false };
 
     /// Returns whether a channel of this kind is among them. A peer that has proved a key may do

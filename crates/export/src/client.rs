@@ -11,7 +11,7 @@ use crate::netgroup::Members;
 use crate::wildcard::{Wildcard, is_host_letter};
 use crate::{Candidate, Proof};
 
-/// To whom an export is offered.
+/// The clients that an entry offers an export to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Client {
     /// One address.

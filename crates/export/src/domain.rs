@@ -12,7 +12,7 @@ use crate::exports::options::{Given, Item, given, terms};
 use crate::owner_names::{self, OwnersTable};
 use crate::{Client, Location};
 
-/// As it is written.
+/// A domain as the file has it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DomainTable {

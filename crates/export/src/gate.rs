@@ -162,7 +162,7 @@ fn verdict(
     }
 }
 
-/// Of the verdicts of several exports the most open one counts.
+/// The most open of the verdicts of several exports counts.
 fn openness(admission: &Admission) -> u8 {
     match admission {
         Admission::Admitted => 3,

@@ -21,7 +21,7 @@ pub struct RpcPeer {
     peer: SocketAddr,
     origin: Origin,
     channel: Channel,
-    /// It may begin TLS on its connection.
+    /// The peer may begin TLS on its connection.
     offers_tls: bool,
     local: Option<IpAddr>,
     line: Option<Arc<Backchannel>>,

@@ -12,7 +12,7 @@ use crate::wildcard::{Wildcard, is_host_letter};
 /// The proof by which a client is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proof {
-    /// It has this key (`key=ed25519:...`).
+    /// The peer has this key (`key=ed25519:...`).
     Key(PublicKey),
     /// An authority has given it a certificate (`cert=NAME`, `ca=FILE`, `cert=NAME@FILE`).
     Certificate(CertificateProof),

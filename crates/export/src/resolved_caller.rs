@@ -40,7 +40,7 @@ struct NeededFeatures {
     restless: bool,
     /// Attributes are shown as they are on disk.
     plain: bool,
-    /// Of the attributes, users and groups alone are not shown as they are on disk, by the maps.
+    /// Users and groups are the only attributes that maps show otherwise than on disk.
     mapped_alone: bool,
     /// An object is known by a right to it alone, or not at all.
     by_right: bool,

@@ -23,9 +23,9 @@ pub trait Resolver: Send + Sync {
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unresolved {
-    /// There is none, says who must know.
+    /// The name server says that there is no such name.
     Unknown,
-    /// Nobody could be asked, or nobody answered; the reason in words.
+    /// No name server could be asked, or none answered; the reason in words.
     Failed(String),
 }
 

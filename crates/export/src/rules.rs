@@ -6,7 +6,8 @@ use comity_idmap::{Ids, MapDefault, Rule, Squash};
 
 use crate::{Channels, DirectoryDelegations};
 
-/// Under which rules a client meets an export; everything exports(5) says behind a client's name.
+/// The rules under which a client meets an export: everything exports(5) says behind a client's
+/// name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     /// Nothing may be changed (`ro`).
@@ -16,7 +17,7 @@ pub struct Rules {
     pub sync: bool,
     /// Calls must come from a port below 1024 (`secure`).
     pub secure: bool,
-    /// Under which ids callers act and by which they see owners (`root_squash`, `anonuid`,
+    /// The ids under which callers act and by which they see owners (`root_squash`, `anonuid`,
     /// `range_map_uid` and the like).
     pub ids: Ids,
     /// The rules that hide files (`cloak_uid`, `cloak_gid`).

@@ -480,7 +480,7 @@ impl<'a> View<'a> {
         &**self.resolved.export().fs()
     }
 
-    /// As whom the caller acts: to know him again.
+    /// The user that the caller acts as, by which the caller can be recognized.
     #[must_use]
     pub fn user(&self) -> &Arc<Cred<Disk>> {
         self.resolved.caller().kept()

@@ -19,7 +19,7 @@ pub struct Ids {
     pub groups: IdMap,
     /// The treatment of a user in no range, if there are ranges for users; the same for groups.
     pub default: MapDefault,
-    /// By which names they are said in NFSv4.
+    /// The names of ids in NFSv4.
     pub owners: Owners,
 }
 
@@ -66,7 +66,7 @@ impl Caller {
         self.squashed
     }
 
-    /// Under which ids it acts.
+    /// The ids under which it acts.
     #[must_use]
     pub fn disk(&self) -> &Cred<Disk> {
         &self.disk
@@ -94,14 +94,14 @@ impl Default for Ids {
 }
 
 impl Ids {
-    /// As whom somebody acts who did not say who it is.
+    /// Returns the caller for a call without ids.
     #[must_use]
     pub fn nobody(&self) -> Caller {
         self.caller(None, self.anonymous.clone(), true)
     }
 
-    /// As whom somebody acts who says it is `wire`. A supplementary group in no range is dropped,
-    /// unless ids pass: it never becomes the anonymous group.
+    /// Returns the caller for a call that claims the ids `wire`. A supplementary group in no range
+    /// is dropped, unless ids pass: it never becomes the anonymous group.
     ///
     /// # Errors
     /// [`Denied`].
@@ -120,8 +120,8 @@ impl Ids {
         Ok(self.caller(Some((wire.uid, wire.gid)), disk, squashed))
     }
 
-    /// As whom somebody acts who has proved to be the user of these ids, whatever it says it is: it
-    /// sees what this user owns as its own.
+    /// Returns the caller for a call whose key proves the user of these ids, whatever ids the call
+    /// claims: the caller sees what this user owns as its own.
     #[must_use]
     pub fn proved(&self, wire: Option<&Cred<Wire>>, disk: Cred<Disk>) -> Caller {
         let claimed = wire.map(|wire| (wire.uid, wire.gid));
@@ -207,7 +207,7 @@ impl Ids {
         Ok(Acl { entries: acl.entries.iter().map(entry).collect::<Result<_, _>>()? })
     }
 
-    /// By which number a user on disk is shown to a caller.
+    /// Returns the number by which a user on disk is shown to a caller.
     #[must_use]
     pub fn user_out(&self, caller: &Caller, uid: Uid<Disk>) -> Uid<Wire> {
         let (own, said) = caller.user;
@@ -225,7 +225,7 @@ impl Ids {
         Uid::new(self.out(shown, uid.number(), self.anonymous.uid.number()))
     }
 
-    /// By which number a group on disk is shown to a caller.
+    /// Returns the number by which a group on disk is shown to a caller.
     #[must_use]
     pub fn group_out(&self, caller: &Caller, gid: Gid<Disk>) -> Gid<Wire> {
         let (own, said) = caller.group;

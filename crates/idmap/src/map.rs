@@ -16,10 +16,10 @@ pub struct Rule {
 /// The treatment of an id in no range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MapDefault {
-    /// It becomes the anonymous one.
+    /// The id becomes the anonymous one.
     #[default]
     Squash,
-    /// It stays what it is.
+    /// The id stays as it is.
     Pass,
     /// Calls under it are refused.
     Deny,
@@ -77,7 +77,7 @@ pub struct IdMap {
 /// The result for a client's id, with the number of the rule that decides it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// It is this server id.
+    /// The id becomes this server id.
     Mapped {
         /// The mapped id.
         disk: u32,
@@ -91,7 +91,7 @@ pub enum Step {
 /// The result for a server's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inverse {
-    /// It is this client id: the one, or the lowest of those that become it.
+    /// The id is shown as this client id: the only one, or the lowest of those that become it.
     Shown {
         /// The mapped id.
         wire: u32,
@@ -187,7 +187,7 @@ impl IdMap {
         }
     }
 
-    /// By which id a server's id is shown to the client.
+    /// Returns the id by which a server's id is shown to the client.
     #[must_use]
     #[inline]
     pub fn to_wire(&self, disk: u32) -> Inverse {

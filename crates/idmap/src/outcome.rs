@@ -1,22 +1,22 @@
 /// The result of mapping a client's id, and its reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdOutcome {
-    /// It is the anonymous one, by squashing.
+    /// The id is squashed to the anonymous one.
     Squashed,
-    /// It is this server id.
+    /// The id becomes this server id.
     Mapped {
         /// The server id.
         disk: u32,
         /// By the rule of this number.
         rule: u32,
     },
-    /// There are no ranges: it is what it is.
+    /// There are no ranges: the id stays as it is.
     Unmapped,
-    /// It is in no range and stays what it is.
+    /// The id is in no range and stays as it is.
     Passed,
-    /// It is in no range and is the anonymous one.
+    /// The id is in no range and becomes the anonymous one.
     Anonymous,
-    /// It is in no range, and calls under it are refused.
+    /// The id is in no range, and calls under it are refused.
     Denied,
 }
 

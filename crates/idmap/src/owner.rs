@@ -128,7 +128,7 @@ impl Owners {
 }
 
 impl OwnersBuilder {
-    /// No names yet, of `domain`.
+    /// Returns a table of `domain` without names.
     ///
     /// # Errors
     /// [`NameError::Domain`].

@@ -1,12 +1,12 @@
 /// The ids that are replaced by the anonymous ones (exports(5): `root_squash`, `all_squash`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Squash {
-    /// Nobody's.
+    /// No id is squashed.
     None,
     /// The superuser's and the superuser's group.
     #[default]
     Root,
-    /// Everybody's.
+    /// Every id is squashed.
     All,
 }
 

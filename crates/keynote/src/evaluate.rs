@@ -110,8 +110,8 @@ impl<'t, V: Copy + PartialEq> Evaluation<'t, V> {
         self.value(&Principal::policy())
     }
 
-    /// The compliance value of a principal: what it gives to the requesters, directly or through
-    /// others.
+    /// The compliance value of a principal: the rights that it gives to the requesters, directly or
+    /// through others.
     #[must_use]
     pub fn value(&self, principal: &Principal) -> V {
         self.graph.value(principal).unwrap_or(self.none)

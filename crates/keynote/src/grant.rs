@@ -218,7 +218,7 @@ pub enum GrantError {
     /// The object is no id.
     #[error("the id of an object is x, pairs of hexadecimal digits in lower case, and z")]
     Object,
-    /// There are no rights in it.
+    /// The grant gives no rights.
     #[error("a grant needs at least one right of r, w, x, c, d and a")]
     NoRights,
     /// The export has no name, or one with a NUL in it.

@@ -27,7 +27,7 @@ pub(crate) enum Pattern {
         /// Tests of a single character that it has.
         weight: usize,
     },
-    /// It is no expression, or one that exceeds a limit.
+    /// The text is no expression, or one that exceeds a limit.
     Invalid,
 }
 

@@ -29,7 +29,7 @@ pub(crate) enum Named {
 /// The Licensees field.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Licensed {
-    /// There is no field: everybody.
+    /// There is no Licensees field: the assertion is for every principal.
     Everybody,
     /// The field is empty: nobody.
     Nobody,

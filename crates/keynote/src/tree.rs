@@ -30,7 +30,7 @@ pub struct Constant {
 /// The Licensees field. A missing field licenses everybody, an empty one nobody (section 5.3.5).
 #[derive(Debug, Clone, PartialEq)]
 pub enum LicenseesField {
-    /// There is no such field.
+    /// The assertion has no such field.
     Missing,
     /// The field is there and names nobody.
     Empty,
@@ -88,7 +88,7 @@ impl PartialEq for SourceLine {
 /// The value of a clause whose test is true.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Consequence {
-    /// There is no `->`: the highest value of the query.
+    /// Without `->` the value is the highest one of the query.
     Maximum,
     /// The value that a string expression names.
     Value(StringExpr),

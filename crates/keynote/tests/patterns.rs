@@ -77,7 +77,7 @@ impl Expression {
             Repeated(part, least, most) => {
                 let mut all = BTreeSet::new();
                 let mut places = BTreeSet::from([from]);
-                // More repetitions than characters lead nowhere else.
+                // More repetitions than characters match nothing else.
                 for count in 0..=most.unwrap_or(least + text.len()) {
                     if count >= *least {
                         all.extend(&places);

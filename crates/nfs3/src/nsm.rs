@@ -45,7 +45,7 @@ impl Nsm {
         Ok(())
     }
 
-    /// Nobody is watched on behalf of others.
+    /// The server watches no hosts on behalf of others.
     fn stat(&self, call: &Call<'_>, reply: &mut Encoder) -> Result<(), Malformed> {
         call.arguments::<HostName<'_>>()?;
         reply.value(&SmStatRes { res: Res::Fail, state: self.state });

@@ -36,7 +36,7 @@ pub(crate) struct PendingResult {
 /// The position of a result in the reply.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReplyPosition {
-    /// Number of results up to this one, this one included.
+    /// Number of results up to and including this one.
     pub(crate) results: u32,
     /// Position of the result's status, in bytes from the beginning of the reply.
     pub(crate) status_at: usize,

@@ -87,7 +87,7 @@ struct LoadArguments {
     /// The address where MOUNT is served, if it is another.
     #[arg(long)]
     mount: Option<SocketAddr>,
-    /// It is the minimal server.
+    /// The server is the minimal one.
     #[arg(long)]
     raw: bool,
 }

@@ -5,7 +5,7 @@ use crate::server_process::ServerOptions;
 /// The options of a table: its subject, the rows, and the exit code.
 #[derive(Debug, Clone, clap::Args)]
 pub struct RowOptions {
-    /// On what.
+    /// The servers that are measured.
     #[command(flatten)]
     pub subject: ServerOptions,
     /// Fewer or smaller rounds: a first look.

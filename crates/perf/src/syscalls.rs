@@ -20,7 +20,7 @@ use comity_bench::prober::Pages;
 /// Options of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// On what.
+    /// The server that is measured.
     #[command(flatten)]
     pub subject: ServerOptions,
     /// Exit with 1 if there are more calls than there should be.

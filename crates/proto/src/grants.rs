@@ -39,15 +39,15 @@ pub type Digest = [u8; 32];
 /// The status of an answer. If it is not OK a text for people follows and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Status {
-    /// It is done.
+    /// The operation is done.
     Ok = 0,
     /// The caller proved no key, or may not do this.
     Denied = 1,
     /// The arguments cannot be used.
     Invalid = 2,
-    /// There is no such thing, or the caller may not know of it.
+    /// The object does not exist, or the caller may not know of it.
     NotFound = 3,
-    /// There is no room.
+    /// The server has no room for it.
     Full = 4,
     /// The server failed.
     Fault = 5,
@@ -56,17 +56,17 @@ pub enum Status {
 /// The outcome for a submitted credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Outcome {
-    /// It is held from now on.
+    /// The server holds the credential from now on.
     Held = 0,
-    /// It was held before.
+    /// The server held the credential before.
     Known = 1,
-    /// It was revoked.
+    /// The credential was revoked.
     Revoked = 2,
-    /// It has ended.
+    /// The credential has expired.
     Ended = 3,
     /// No account of the server leads to its signer.
     NoAccount = 4,
-    /// It does not lead to the key that submitted it.
+    /// The credential does not lead to the key that submitted it.
     NotYours = 5,
 }
 

@@ -7,11 +7,11 @@ use crate::limits::{AUTH_BYTES_MAX, AUTH_SYS_GROUPS_MAX, MACHINE_NAME_BYTES_MAX}
 pub struct Flavor(pub u32);
 
 impl Flavor {
-    /// Not at all.
+    /// The call has no identity.
     pub const NONE: Self = Self(0);
-    /// By the numbers of its user and groups, unproven.
+    /// The call claims the numbers of its user and groups, unproven.
     pub const SYS: Self = Self(1);
-    /// By RPCSEC_GSS.
+    /// The call uses RPCSEC_GSS.
     pub const GSS: Self = Self(6);
     /// A probe for TLS (RFC 9289).
     pub const TLS: Self = Self(7);

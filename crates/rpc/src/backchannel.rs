@@ -89,7 +89,7 @@ impl Backchannel {
         Ok(())
     }
 
-    /// Rings the wake although no record waits, so that the connection's thread comes by.
+    /// Wakes the connection's thread although no record waits.
     pub fn wake(&self) {
         (self.wake)();
     }

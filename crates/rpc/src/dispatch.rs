@@ -26,7 +26,7 @@ pub enum Answered<'a> {
     Now,
     /// The reply follows with [`Late::finish`].
     Later(Late<'a>),
-    /// There is nothing to say.
+    /// The call gets no reply.
     Never,
     /// The gate refused the peer. The reply, a whole record, was appended.
     Refused(AuthStat),

@@ -40,10 +40,10 @@ pub struct Call<'a> {
 /// Why a record is no call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unparsed {
-    /// It has no legible beginning, or is a reply: the stream is not to be trusted any further.
+    /// The record has no legible header, or is a reply: the rest of the stream cannot be trusted.
     #[error("record is no RPC call")]
     NotACall,
-    /// It is of another version of RPC.
+    /// The call is of another version of RPC.
     #[error("RPC version {version} is not spoken")]
     RpcVersion {
         /// To be answered under this number.

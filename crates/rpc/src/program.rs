@@ -72,7 +72,7 @@ impl<V: ?Sized, L: Layer<V>> Program<V> for L {
 pub enum Repeat {
     /// None: it is simply done again.
     Harmless,
-    /// It does: the answer is remembered and given again.
+    /// A repetition changes the result: the first reply is kept and sent again.
     Remember,
 }
 
@@ -83,7 +83,7 @@ pub enum Outcome {
     /// The results follow when something slow, a barrier above all, has been done. The shell may do
     /// that for many calls together.
     Deferred(Box<dyn Deferred>),
-    /// There is no such procedure.
+    /// The program has no such procedure.
     ProcUnavail,
     /// The arguments make no sense.
     GarbageArgs,

@@ -26,8 +26,8 @@ const BYTES_MAX: usize = REPLAY_BYTES_MAX / SHARDS;
 /// Calls that are looked at while room is made for one.
 const LOOKS_MAX: usize = 64;
 
-/// By what a repeated call is known: its sender, its number and its bytes. The sender's port is not
-/// part of it, since a reconnecting client may come from another.
+/// The key of a repeated call: its sender, its number and its bytes. The sender's port is not part
+/// of it, since a reconnecting client may come from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ReplayKey {
     peer: IpAddr,
@@ -99,7 +99,7 @@ pub struct ReplayCache {
 pub enum Verdict<'a> {
     /// Nothing: it is to be done, and its answer given to the ticket.
     New(Ticket<'a>),
-    /// It is being done right now: its first copy will be answered.
+    /// The first copy of the call is being done right now, and its reply will be sent.
     InProgress,
     /// This was its answer, record mark included.
     Answered(Arc<[u8]>),

@@ -22,7 +22,7 @@ pub(crate) struct Admission {
 #[derive(Default)]
 struct Counts {
     total: usize,
-    /// Those of peers that nothing is offered to.
+    /// Connections of peers that nothing is offered to.
     unlisted: usize,
     by_channel: [usize; 3],
     by_address: HashMap<IpAddr, Peer>,

@@ -56,7 +56,7 @@ type Settled<V> = (Box<Connection<V>>, Result<After, CloseReason>);
 
 /// The state of a connection after its turn.
 pub(crate) enum Served<V> {
-    /// It is here.
+    /// The connection belongs to this thread.
     Here(Box<Connection<V>>, Result<After, CloseReason>),
     /// Others serve it; replies are owed to it.
     HandedOff(HandedOff),
@@ -119,7 +119,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         match reason {
             // So is what waits for a slow half; the end will be met again after that.
             CloseReason::Closed if !self.lates.is_empty() => Ok(After::Again),
-            // And what others do for it; they will bring it here again.
+            // Other threads also work for the connection; they will bring it back to this loop.
             CloseReason::Closed if self.connection.away > 0 => Ok(After::Wait),
             reason => Err(reason),
         }

@@ -59,7 +59,7 @@ pub enum Request {
     },
     /// Asks which clients wait for which.
     Waits {
-        /// Only what this one waits for.
+        /// The client whose waits are shown; all clients if none is given.
         client: Option<String>,
     },
     /// Evicts a client and frees all it holds.
@@ -172,7 +172,7 @@ pub struct ControlSocket {
 /// Why a server could not be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// Nobody answers there.
+    /// No program answers at the socket.
     #[error("no server answers at {path}: {source}")]
     Absent {
         /// The path of the socket.
@@ -180,7 +180,7 @@ pub enum AskError {
         /// The system's error.
         source: io::Error,
     },
-    /// It took no request, or did not answer it, for so many seconds.
+    /// The program took no request, or did not answer it, for this many seconds.
     #[error("the server did not answer within {0} s")]
     Silent(u64),
     /// It broke off.
@@ -218,7 +218,7 @@ impl ControlSocket {
         // An event counter that was never rung takes a ring.
         let _ = rustix::io::write(&*self.bell, &1_u64.to_ne_bytes());
         let _ = self.thread.join();
-        // Somebody else may have removed it.
+        // Another program may have removed the socket.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -71,7 +71,7 @@ impl<V> Handoff<V> {
         }
     }
 
-    /// For whom the call that runs is made.
+    /// Returns the account of the address whose call runs.
     pub(crate) fn account(&self) -> Option<Arc<Account>> {
         let running = self.running.borrow();
         running.as_ref().map(|running| Arc::clone(&running.connection.place.account))

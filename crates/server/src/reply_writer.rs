@@ -21,7 +21,7 @@ pub(crate) struct Outgoing<'a> {
 pub(crate) struct Progress {
     bytes: usize,
     files: usize,
-    /// Of the file after the last whole one.
+    /// Bytes sent of the file after the last whole one.
     in_file: u32,
 }
 

@@ -23,8 +23,8 @@ pub struct RemoteCall<'a> {
     pub procedure: u32,
     /// The arguments, in XDR.
     pub arguments: &'a [u8],
-    /// From which address of this machine, if that matters: hosts know a server by the one that
-    /// they use.
+    /// The address of this machine to call from, if that matters: hosts know a server by the
+    /// address that they use.
     pub source: Option<IpAddr>,
 }
 
@@ -57,7 +57,7 @@ impl std::error::Error for CallError {}
 /// The address at which a host takes calls that it does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OneWayTarget {
-    /// As datagrams.
+    /// The calls are datagrams.
     Udp(SocketAddr),
     /// Over a connection.
     Tcp(SocketAddr),

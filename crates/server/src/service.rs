@@ -9,7 +9,7 @@ use comity_rpc::{Backchannel, Dispatcher, Gate};
 pub struct Endpoints {
     /// The peer's address.
     pub peer: SocketAddr,
-    /// To which address of this machine, if the system could still say it.
+    /// The address of this machine that the peer connected to, if the system could still tell it.
     pub local: Option<SocketAddr>,
 }
 

@@ -191,7 +191,7 @@ impl Drop for Stream {
     }
 }
 
-/// Has the kernel send a stretch of a file.
+/// Lets the kernel send a range of a file.
 fn send_plain_file(socket: &OwnedFd, stretch: Stretch<'_>) -> Result<usize, FileError> {
     let Stretch { file, mut offset, length } = stretch;
     let last = offset + length as u64 - 1;

@@ -42,7 +42,7 @@ struct Worker<S: Service> {
     event_loop: RefCell<Option<Box<EventLoop<S::Visitor>>>>,
     /// The handle of the event loop that this thread left without handing it to another.
     parked: RefCell<Option<Arc<EventLoopHandle<S::Visitor>>>>,
-    /// For whom the thread sleeps, or has left its event loop.
+    /// The account of the address for which the thread sleeps, or has left its event loop.
     asleep: RefCell<Option<Arc<Account>>>,
     handoff: Handoff<S::Visitor>,
 }
@@ -240,7 +240,7 @@ impl<S: Service> BlockHook for Worker<S> {
         self.asleep.replace(account);
         let lends = self.handoff.is_worth_handing_off(why);
         let event_loop = if event_loop.has_others() || lends {
-            // Here it may be served before this call is done.
+            // The connection may be served here before this call is done.
             self.handoff.hand_off(&mut event_loop);
             match self.shared.pool.run(event_loop) {
                 Ok(()) => {

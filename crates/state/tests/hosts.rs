@@ -92,7 +92,7 @@ fn a_grant_that_is_withdrawn_leaves_what_was_held_before() {
         lock(&engine, &two, &read(bytes(0, 9))).unwrap();
         assert!(denied(lock(&engine, &two, &write(b"q", bytes(4, 4)))));
         lock(&engine, &two, &write(b"q", bytes(5, 9))).unwrap();
-        // It is told of once.
+        // The host is told once.
         lock(&engine, &one, &read(bytes(0, 4))).unwrap();
         engine.cancel_host(NOW, &one, &wish);
         assert!(denied(lock(&engine, &two, &write(b"q", bytes(0, 0)))));
@@ -142,7 +142,7 @@ fn a_waiter_is_notified_when_it_is_next() {
     };
     assert_eq!((client.owner(), &*owner), (&b"two"[..], &b"p2"[..]));
     assert_eq!((range, kind), (bytes(5, 5), LockType::Write));
-    // It is kept for the one whose turn it is.
+    // The lock is kept for the host whose turn it is.
     assert!(denied(lock(&engine, &one, &write(b"p1", bytes(5, 5)))));
     lock(&engine, &two, &wish).unwrap();
 }
@@ -271,7 +271,7 @@ fn a_host_that_calls_is_there_whatever_it_answers() {
     assert!(is_held(&engine, now));
 }
 
-/// It may be behind a firewall, or have no lock manager that takes calls.
+/// The host may be behind a firewall, or have no lock manager that takes calls.
 #[test]
 fn a_host_that_never_answered_is_believed_to_be_there_for_a_day() {
     let engine = engine();

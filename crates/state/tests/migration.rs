@@ -326,7 +326,7 @@ fn a_lease_goes_on_and_is_not_renewed_by_the_move() {
     let new = to.import_client(later, &exported).unwrap();
     to.tick(NOW + Duration::from_secs(89));
     assert!(to.client_by_id(new.id()).is_some());
-    // It has no state, so that nothing is kept by courtesy.
+    // The client has no state, so courtesy keeps nothing.
     to.tick(NOW + Duration::from_secs(91));
     assert!(to.client_by_id(new.id()).is_none());
 }

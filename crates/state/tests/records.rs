@@ -142,7 +142,7 @@ proptest! {
         prop_assert_eq!(engine.grace_left(now), left);
         engine.tick(now + settings.grace);
         prop_assert!(!engine.is_in_grace());
-        // Nobody has come back, so that all of them lose their claims.
+        // No client has come back, so that all of them lose their claims.
         let mut records = Vec::new();
         let mark = engine.poll_records(&mut records);
         engine.stored(mark);

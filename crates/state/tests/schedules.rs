@@ -238,8 +238,8 @@ fn a_late_client_keeps_all_or_loses_all() {
     });
 }
 
-/// Clients whose leases are over go while memory is short, one after the other: who speaks before
-/// its turn comes has a lease again, and stays.
+/// Expired clients are evicted one after the other while memory is short: a client that calls
+/// before its turn renews its lease and stays.
 #[test]
 fn a_client_that_renews_in_time_is_not_evicted_for_memory() {
     let mut settings = Settings::new(1, [7; 16]);
@@ -354,7 +354,7 @@ fn person(engine: &Engine, number: u8) -> Arc<Client> {
     client
 }
 
-/// As a SEQUENCE does; a client that is not known any more is not heard.
+/// Renews the lease, as a SEQUENCE does; a client that is not known any more gets an error.
 fn renew(engine: &Engine, client: &Arc<Client>, now: Duration) {
     let Some(session) = client.sessions().first().copied() else { return };
     let connection = (ConnectionId(client.id().number().into()), Direction::Both);

@@ -181,7 +181,7 @@ proptest! {
 
 #[test]
 fn the_seqid_of_a_slot_wraps_to_zero() {
-    // Nobody sends four thousand million requests in a test: the slot is imported with that seqid.
+    // No test sends four thousand million requests: the slot is imported with that seqid.
     let mut world = World::new();
     world.perform(&Step::Request { slot: 0, ahead: 1, digest: 1, cache_this: true });
     world.perform(&Step::Answer { slot: 0, bytes: 10 });

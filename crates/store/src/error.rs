@@ -14,7 +14,7 @@ pub enum StoreError {
         /// The cause.
         source: MediumError,
     },
-    /// It is of another version of this program.
+    /// The store is of another version of this program.
     #[error(
         "the state of clients in {name} has format {found}, not {expected}: it is of a newer \
         comity"

@@ -51,7 +51,7 @@ fn a_store_promises_nothing_until_its_medium_is_repaired() {
     assert!(store.is_broken());
     assert!(matches!(store.repair(&engine), Err(StoreError::Write { .. })));
     medium.set_failing(false);
-    // It may have lost any of the records that it was given, so that it is not written as it is.
+    // The medium may have lost any of its records, so that it is not written as it is.
     assert!(matches!(meet(&store, &engine, 3), Err(StoreError::Broken { .. })));
     assert_eq!(count(&Store::on(medium.open()).recovered()), 1);
     assert!(store.repair(&engine).unwrap());

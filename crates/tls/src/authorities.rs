@@ -24,13 +24,13 @@ pub enum AuthorityError {
     /// The file cannot be read.
     #[error("{} cannot be read: {}", .0.display(), .1)]
     Unreadable(PathBuf, String),
-    /// There is no certificate in the file.
+    /// The file has no certificate.
     #[error("{} holds no certificate in PEM (-----BEGIN CERTIFICATE-----)", .0.display())]
     Empty(PathBuf),
     /// A certificate in the file makes no sense.
     #[error("{}: its certificate number {} is malformed or not of version 3", .0.display(), .1)]
     Malformed(PathBuf, usize),
-    /// There are too many.
+    /// The file has too many certificates.
     #[error("more than {AUTHORITIES_MAX} certificate authorities")]
     Many,
 }

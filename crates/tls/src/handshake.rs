@@ -27,7 +27,7 @@ pub struct Handshake {
 pub enum HandshakeStep {
     /// The peer has to send more.
     Pending(Box<Handshake>),
-    /// It is finished.
+    /// The handshake is finished.
     Done(Box<Established>),
 }
 
@@ -60,7 +60,7 @@ pub enum HandshakeError {
 
 /// The state of a handshake after one pass of rustls.
 enum Pass {
-    /// There may be more to do.
+    /// The handshake may have more to do.
     Again,
     Blocked,
     Finished,

@@ -37,7 +37,7 @@ pub enum ServerKeyError {
     /// The certificate makes no sense.
     #[error("the first certificate in {} is malformed", .0.display())]
     Malformed(PathBuf),
-    /// They do not belong together.
+    /// The certificate and the private key do not belong together.
     #[error(
         "the private key in {} is not that of the first certificate in {}: name the two files of \
          one pair",

@@ -11,13 +11,13 @@ pub struct Acl<S: IdDomain> {
 /// One entry of an ACL: to whom it applies, and the permission digit (4 read, 2 write, 1 execute).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AclEntry<S: IdDomain> {
-    /// To whom it applies.
+    /// The users that the entry applies to.
     pub tag: AclTag<S>,
     /// The permissions: 0 to 7.
     pub permissions: u8,
 }
 
-/// To whom an ACL entry applies.
+/// The users that an ACL entry applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AclTag<S: IdDomain> {
     /// The file's owner.
@@ -30,7 +30,7 @@ pub enum AclTag<S: IdDomain> {
     Group(Gid<S>),
     /// The most that named users and all groups get.
     Mask,
-    /// Everybody else.
+    /// All other users.
     Other,
 }
 

@@ -25,7 +25,7 @@ impl AsServer {
     /// Tells how: for a backend under which threads take on the identities of callers. The first
     /// one stays.
     pub fn restored_by(restore: fn() -> Result<()>) {
-        // There is one way in a process.
+        // A process can change its identity in one way only.
         let _ = RESTORE.set(restore);
     }
 }

@@ -490,7 +490,7 @@ pub enum Special {
 /// The stability of data that a write must reach before it is answered (RFC 1813, 3.3.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stability {
-    /// It may be lost by a crash until it is committed.
+    /// A crash may lose the data until they are committed.
     Unstable,
     /// The data, and what is needed to find it again, are on stable storage.
     DataSync,
@@ -534,8 +534,8 @@ pub enum Seek {
 pub enum XattrMode {
     /// Either.
     Either,
-    /// It must not be there.
+    /// The attribute must not exist.
     Create,
-    /// It must be there.
+    /// The attribute must exist.
     Replace,
 }

@@ -36,30 +36,31 @@ pub trait LocalLocks: Send + Sync {
 /// A hold on a file against programs of this machine that open it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileHold {
-    /// Not at all.
+    /// Programs may use the file freely.
     Free,
-    /// They may read it.
+    /// Programs may read the file and not write it.
     Shared,
-    /// They may neither read nor write it.
+    /// Programs may neither read nor write the file.
     Exclusive,
 }
 
 /// The use that a program of this machine makes of a file that is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocalUse {
-    /// It waits to open it.
+    /// A program waits to open the file.
     Open,
-    /// It has renamed, removed or linked it, or changed its attributes, and does not wait.
+    /// A program has renamed, removed or linked the file, or changed its attributes, and does not
+    /// wait.
     Change,
 }
 
 /// A lock on bytes of a file against programs of this machine that lock them, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RangeLock {
-    /// Not at all.
+    /// The range is not locked.
     Free,
-    /// Others may read them.
+    /// Programs may read the bytes.
     Shared,
-    /// Nobody else may use them.
+    /// No program may use the bytes.
     Exclusive,
 }

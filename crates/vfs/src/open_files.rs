@@ -113,9 +113,9 @@ pub struct OpenedFile {
 /// The right that a delegation gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DelegationKind {
-    /// Nobody else changes the file.
+    /// No other client changes the file.
     Read,
-    /// Nobody else reads or changes the file.
+    /// No other client reads or changes the file.
     Write,
 }
 

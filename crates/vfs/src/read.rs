@@ -39,7 +39,7 @@ pub struct Read<S: IdDomain> {
 /// Data of a read.
 #[derive(Debug, Clone)]
 pub enum Data {
-    /// So many bytes were appended to [`ReadInto::bytes`].
+    /// This many bytes were appended to [`ReadInto::bytes`].
     Appended(u32),
     /// It stands in a file, for the shell to send without copying.
     File {

@@ -17,7 +17,7 @@ pub(super) enum Outcome {
     Warning,
     /// The server does not support the tested feature.
     Unsupported,
-    /// It was not run: what it depends on did not pass.
+    /// The test was not run: a test that it depends on did not pass.
     Omit,
     /// The server did not do what the test requires.
     Failure,

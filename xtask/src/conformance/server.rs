@@ -93,7 +93,7 @@ impl Drop for Server {
         self.done.store(true, Ordering::SeqCst);
         let pid = fs::read_to_string(self.folder.join("pid")).unwrap_or_default();
         if let Some(pid) = pid.trim().parse().ok().and_then(Pid::from_raw) {
-            // It may have ended by itself.
+            // The server may have ended by itself.
             let _ = kill_process(pid, Signal::TERM);
         }
         if let Some(supervisor) = self.supervisor.take() {

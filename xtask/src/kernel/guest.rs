@@ -48,7 +48,7 @@ pub(super) struct Guest {
 pub(super) enum End {
     /// The command ended with this status.
     Status(i32),
-    /// It took too long and was killed.
+    /// The guest took too long and was killed.
     TimedOut,
     /// The kernel ended before the command did.
     Died,

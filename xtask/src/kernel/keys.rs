@@ -195,7 +195,7 @@ impl Keys {
         Ok(fs::write(self.folder.join(format!("{name}.conf")), text)?)
     }
 
-    /// Has a host trust these certificates and no others, from its next handshake on.
+    /// Makes a host trust these certificates and no others, from its next handshake on.
     ///
     /// # Errors
     /// If a certificate is not there, or the file cannot be written.

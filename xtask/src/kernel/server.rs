@@ -113,7 +113,7 @@ impl<'a> Server<'a> {
         self.load(by_signal)
     }
 
-    /// Has it read its exports and its key again, by `comity reload`.
+    /// Makes the server read its exports and its key again, by `comity reload`.
     ///
     /// # Errors
     /// If it does not take them.

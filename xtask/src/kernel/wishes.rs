@@ -28,7 +28,7 @@ pub(super) fn grant(
     let told = match wish.trim().split_once(' ').unwrap_or((wish.trim(), "")) {
         // SIGKILL, and a new start.
         ("restart", "") => server.kill_and_restart().map(|()| String::new())?,
-        // A guest is gone without goodbye.
+        // Kills a guest that has not unmounted.
         ("lose", number) => {
             let number: u8 = number.parse()?;
             guests.retain(|guest| guest.number() != number);

@@ -32,7 +32,7 @@ pub(super) struct Fuzzing {
     seconds: u64,
     /// The same for targets of [`CREDENTIALS`].
     credential_seconds: u64,
-    /// So many inputs instead.
+    /// Runs this many inputs instead.
     inputs: Option<u64>,
     /// Only these targets; all if empty.
     only: Vec<String>,

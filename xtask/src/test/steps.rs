@@ -173,7 +173,7 @@ fn instructions(task: &Task<'_>) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// Has `cargo xtask bench` check a measurement; where it could not measure, it says so.
+/// Lets `cargo xtask bench` check a measurement; where it could not measure, it says so.
 fn measured(root: &Path, name: &str, what: &[&str]) -> Result<Verdict> {
     let mut command = patient(program());
     command.args(["run", "--quiet", "--package", "xtask", "--", "bench", "--check"]).args(what);

@@ -10,7 +10,7 @@ fn quoted(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// Sources that a line names by a path, or by the end of one.
+/// Finds sources that a line names by a path, or by the end of one.
 fn sources(line: &str) -> impl Iterator<Item = &str> {
     quoted(line).filter(|word| word.contains('/') && word.ends_with(".rs") && !word.contains('*'))
 }

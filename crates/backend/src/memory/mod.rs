@@ -93,7 +93,7 @@ pub struct Memory {
     root: Handle,
     table: Table,
     account: Arc<Account>,
-    /// Held while a directory moves to another one, or gives way to something from another one.
+    /// Locked while a directory moves to another one, or is replaced by an object of another one.
     moving: Mutex<()>,
 }
 

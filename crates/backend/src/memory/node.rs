@@ -52,7 +52,7 @@ pub(super) struct Meta {
     pub(super) fsid: u64,
     pub(super) fileid: u64,
     pub(super) mode: Mode,
-    /// Of a directory: 0 once it is removed; the rest is computed.
+    /// The links of a directory: 0 once it is removed; the rest is computed.
     pub(super) links: u32,
     pub(super) uid: Uid<Disk>,
     pub(super) gid: Gid<Disk>,
@@ -66,8 +66,8 @@ pub(super) struct Meta {
 pub(super) enum Body {
     Regular {
         content: Content,
-        /// With which it was made, until its maker goes on with it: then no retry can come any
-        /// more.
+        /// The verifier of the exclusive CREATE that made it, until its maker uses the file: after
+        /// that no retry can come.
         verifier: Option<[u8; 8]>,
     },
     Directory(Directory),

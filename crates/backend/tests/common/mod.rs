@@ -72,7 +72,7 @@ pub fn name(bytes: &[u8]) -> Name<'_> {
     Name::new(bytes).unwrap()
 }
 
-/// Only a mode.
+/// Attributes that set a mode and nothing else.
 pub fn mode(bits: u32) -> SetAttr<Disk> {
     SetAttr { mode: Some(Mode::new(bits)), ..SetAttr::default() }
 }

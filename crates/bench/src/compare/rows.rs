@@ -15,7 +15,7 @@ pub struct Row {
     pub target: String,
     /// The name of the measure.
     pub figure: String,
-    /// In which unit.
+    /// The unit of the values.
     pub unit: Unit,
     /// The first result's.
     pub before: Cell,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 /// A client's knowledge of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameKnowledge {
-    /// It was looked up: it is there, or not.
+    /// The name was looked up: the value says whether it exists.
     Name(bool),
     /// It follows from a listing after so many changes.
     Listing(u64),

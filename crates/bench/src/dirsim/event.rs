@@ -52,9 +52,9 @@ pub enum Action {
     },
     /// A name leaves one directory and comes into another, or the same one.
     Rename {
-        /// The directory and the name of before.
+        /// The old directory and name.
         from: (String, String),
-        /// The directory and the name of after.
+        /// The new directory and name.
         to: (String, String),
     },
 }

@@ -42,7 +42,8 @@ pub struct Options {
     /// The files tell what programs on the server did, not clients
     #[arg(long)]
     local: bool,
-    /// So many clients do what each client of the trace does, each at another time within a second
+    /// Simulate this many clients for each client of the trace, each at another time within a
+    /// second
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     clients: u32,
     /// Rounds of a pattern

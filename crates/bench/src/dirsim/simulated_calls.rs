@@ -48,7 +48,7 @@ pub struct SimulatedCalls {
     pub asked: Asked,
     /// The calls that it took.
     pub calls: CallCounts,
-    /// Changes that holders were told of.
+    /// Changes of which holders were notified.
     pub notified: u64,
     /// Delegations granted.
     pub grants: u64,

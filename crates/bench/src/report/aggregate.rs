@@ -11,9 +11,9 @@ use crate::suite::{Better, Figure, Outcome, Place, Sample, Unit, WorkloadRecord}
 pub struct Line {
     /// The name of the measure.
     pub metric: String,
-    /// Under which circumstances.
+    /// The parameters of the measurement.
     pub at: BTreeMap<String, Place>,
-    /// In which unit.
+    /// The unit of the values.
     pub unit: Unit,
     /// On each target, in the order of the result; nothing where it was not measured.
     pub cells: Vec<Option<Cell>>,
@@ -44,7 +44,7 @@ impl Line {
         if at.is_empty() { self.metric.clone() } else { format!("{}, {at}", self.metric) }
     }
 
-    /// Under which circumstances, without those that are told elsewhere.
+    /// The parameters of the measurement, without those that the report shows elsewhere.
     #[must_use]
     pub fn circumstances(&self, without: &[&str]) -> String {
         let told = self.at.iter().filter(|(name, _)| !without.contains(&name.as_str()));

@@ -19,7 +19,7 @@ const RULES: &str = "Times better: above 1 is better, whether a time or a rate w
     Ratios are of rounds that were run one after the other, and are coloured only where their \
     95 % interval leaves out 1.";
 
-/// More programs that want a processor than this part of the processors: others are at work.
+/// The share of the processors that other programs may ask for before the machine counts as busy.
 const BUSY_ABOVE: f64 = 0.5;
 
 /// A workload's lines, for the front.

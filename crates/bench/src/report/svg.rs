@@ -189,7 +189,7 @@ fn whole(number: f64) -> String {
     format!("{number:.0}")
 }
 
-/// About how wide a text of the plots is, in pixels: they load no font to measure.
+/// An estimate of the width of a text in pixels: the plots load no font that could be measured.
 #[must_use]
 pub(super) fn text_width(text: &str) -> f64 {
     text.chars().map(|letter| if "ilj.,:'|! /".contains(letter) { 4.2 } else { 7.3 }).sum()

@@ -29,7 +29,7 @@ pub struct Chosen {
 pub struct Plan {
     /// The workloads, in this order.
     pub chosen: Vec<Chosen>,
-    /// To what.
+    /// The targets of the run.
     pub targets: Vec<Spec>,
     /// Other options of the targets.
     pub options: targets::Options,

@@ -34,7 +34,7 @@ impl Space {
         Self { grids }
     }
 
-    /// The values at which an axis is looked at.
+    /// The values at which an axis is measured.
     #[must_use]
     pub fn grid(&self, axis: Axis) -> &[f64] {
         &self.grids[axis as usize]

@@ -86,7 +86,7 @@ mod tests {
     use super::super::summary::median;
     use super::*;
 
-    /// In which part of draws from a distribution the interval covers the truth.
+    /// Returns the part of draws from a distribution for which the interval covers the true value.
     fn coverage(
         draws: u64,
         draw: impl Fn(&mut Rng) -> f64,

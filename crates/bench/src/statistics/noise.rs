@@ -19,7 +19,7 @@ pub const SAMPLES_MIN: usize = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "verdict")]
 pub enum Verdict {
-    /// It may be quoted.
+    /// The value may be quoted.
     Steady {
         /// Half the interval, as a part of the mean.
         spread: f64,
@@ -31,7 +31,7 @@ pub enum Verdict {
     },
     /// There are too few samples to say.
     Few {
-        /// So many.
+        /// The number of samples.
         samples: usize,
     },
 }

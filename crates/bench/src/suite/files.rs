@@ -125,7 +125,7 @@ pub enum LockKind {
     Shared,
     /// All others.
     Exclusive,
-    /// Nobody any more.
+    /// The range is locked by no process any more.
     Unlock,
 }
 

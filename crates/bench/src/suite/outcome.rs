@@ -41,11 +41,11 @@ pub struct Outcome {
 /// Why a run ended early.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// During which workload.
+    /// The workload during which it failed.
     pub workload: String,
-    /// On which target.
+    /// The target on which it failed.
     pub target: String,
-    /// In which round, from 0.
+    /// The round in which it failed, from 0 on.
     pub round: u32,
     /// The error, in a line.
     pub message: String,

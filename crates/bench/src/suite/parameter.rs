@@ -44,7 +44,7 @@ pub enum ParameterKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
-    /// Those of the original works.
+    /// The values of the original works.
     #[default]
     Paper,
     /// The whole suite on one target in ten minutes.

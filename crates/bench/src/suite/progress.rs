@@ -32,7 +32,7 @@ impl Progress {
         }
     }
 
-    /// So much of the round, from 0 to 1, is done.
+    /// Shows the part of the round that is done, from 0 to 1.
     pub fn advance(&self, share: f64) {
         if let Some(bar) = &self.bar {
             let parts = (share.clamp(0.0, 1.0) * PARTS as f64) as u64;
@@ -49,7 +49,7 @@ impl Progress {
         }
     }
 
-    /// So many rounds are left out.
+    /// Counts rounds that are left out.
     pub fn skip(&self, rounds: u64) {
         self.done.fetch_add(rounds, Ordering::Relaxed);
     }

@@ -10,7 +10,8 @@ pub struct Sample {
     /// The name of the measure, as `throughput` or `list`; with `at` it says what it can be
     /// compared with.
     pub metric: String,
-    /// Under which circumstances: `users` = 100, `cache` = `cold`. Empty where there is one only.
+    /// The parameters of the measurement: `users` = 100, `cache` = `cold`. Empty where there is
+    /// only one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub at: BTreeMap<String, Place>,
     /// The number.
@@ -52,11 +53,11 @@ pub enum Unit {
 /// The direction in which a number gets better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
-    /// More.
+    /// A larger value is better.
     Higher,
-    /// Less.
+    /// A smaller value is better.
     Lower,
-    /// It is told, not judged.
+    /// The value is shown and not compared.
     Neither,
 }
 
@@ -71,7 +72,7 @@ impl Unit {
         }
     }
 
-    /// As it is written behind a number.
+    /// Returns the name of the unit, as it stands behind a number.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
         match self {

@@ -100,9 +100,9 @@ pub struct Server<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
-    /// As a directory, by system calls.
+    /// The target is a directory, used by system calls.
     Directory,
-    /// As an NFS server, by our own RPC client.
+    /// The target is an NFS server, used by our own RPC client.
     Protocol,
     /// As code of this program, which keeps no files.
     Fake,

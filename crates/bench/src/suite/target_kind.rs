@@ -43,7 +43,7 @@ impl Kind {
         Self::Unlock,
     ];
 
-    /// As it is written in results.
+    /// Returns the name of the kind in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

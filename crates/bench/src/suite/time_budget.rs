@@ -8,7 +8,7 @@ pub(crate) struct TimeBudget {
 }
 
 impl TimeBudget {
-    /// So much from now on.
+    /// Starts a budget of this much time.
     pub(crate) fn new(limit: Option<Duration>) -> Self {
         Self { end: limit.and_then(|limit| Instant::now().checked_add(limit)) }
     }

@@ -73,7 +73,7 @@ pub fn wait_for_export(server: &mut Server, address: SocketAddr, path: &Path) ->
         root = mount().ok();
         root.is_some()
     })?;
-    // The last error is of interest, so it is asked for once more.
+    // The last error is returned, so the call is made once more.
     root.map_or_else(mount, Ok)
 }
 

@@ -180,8 +180,8 @@ impl Files for NfsFiles {
     }
 
     fn close(&mut self, file: FileId) -> IoResult<()> {
-        // As a kernel client: what was written is committed, so that others see it and errors come
-        // to light.
+        // Commits what was written, as a kernel client does, so that others see the data and errors
+        // come to light.
         self.commit(file)?;
         self.open.try_remove(file.0 as usize).map(drop).ok_or_else(|| Errno::BADF.into())
     }

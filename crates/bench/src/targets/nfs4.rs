@@ -154,7 +154,7 @@ impl Files for Nfs4Files {
     }
 
     fn close(&mut self, file: FileId) -> IoResult<()> {
-        // As a kernel's client: what was written is committed, what was locked is unlocked.
+        // Commits what was written and unlocks what was locked, as a kernel client does.
         self.commit(file)?;
         self.unlock_all(file)?;
         let open = self.open.try_remove(file.0 as usize).ok_or(Errno::BADF)?;

@@ -77,7 +77,7 @@ impl Spec {
         })
     }
 
-    /// As it is written.
+    /// The target as the command line names it.
     #[must_use]
     pub fn name(&self) -> String {
         match self {

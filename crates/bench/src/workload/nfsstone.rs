@@ -309,8 +309,8 @@ fn link_text(number: u64) -> String {
     format!("f{number}-a-name-that-a-link-might-say")
 }
 
-/// So many operations in the proportions of the mix, exact to one operation (largest remainders),
-/// in random order.
+/// Returns this many operations in the proportions of the mix, exact to one operation (largest
+/// remainders), in random order.
 pub(super) fn mix(operations: u64, rng: &mut Rng) -> Vec<Operation> {
     let sum: u64 = MIX.iter().map(|(_, share)| share).sum();
     let mut counts: Vec<u64> = MIX.iter().map(|(_, share)| operations * share / sum).collect();

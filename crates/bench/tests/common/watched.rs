@@ -15,7 +15,7 @@ use rustix::io::Errno;
 /// The way in which a target lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lie {
-    /// Not at all.
+    /// The target never fails.
     None,
     /// From the n-th read on one byte is another.
     WrongData(u64),
@@ -27,7 +27,7 @@ pub(crate) enum Lie {
     Forgets,
     /// Files are not given to other users.
     OwnersStay,
-    /// It is lazily unmounted at the n-th operation.
+    /// The target is lazily unmounted at the n-th operation.
     Unmounted(u64),
     /// The user interrupts the run at the n-th operation.
     Interrupted(u64),

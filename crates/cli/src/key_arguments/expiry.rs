@@ -4,9 +4,9 @@ use jiff::Timestamp;
 /// The end of a grant, as the user typed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expiry {
-    /// So many seconds from now.
+    /// The credential ends this many seconds from now.
     After(u64),
-    /// At this moment.
+    /// The credential ends at this moment.
     At(Moment),
 }
 

@@ -11,7 +11,7 @@ use super::key_choice::own_file;
 pub(crate) struct KnownServers(PathBuf);
 
 impl KnownServers {
-    /// Those of this user.
+    /// Returns the file of this user.
     ///
     /// # Errors
     /// If the user has no home.

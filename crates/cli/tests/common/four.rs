@@ -123,7 +123,7 @@ impl Four {
         Ok(())
     }
 
-    /// Somebody who has learned the session, on another connection.
+    /// A caller that has learned the session, on another connection.
     pub fn with_session_on(&self, stream: impl Into<Line>) -> Self {
         Self {
             stream: stream.into(),

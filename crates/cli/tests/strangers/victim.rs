@@ -45,7 +45,7 @@ pub(crate) struct Known {
     pub(crate) clientids: Vec<u64>,
     pub(crate) confirms: Vec<[u8; 8]>,
     pub(crate) session: Option<[u8; 16]>,
-    /// Of the session's only slot.
+    /// The seqid of the session's only slot.
     pub(crate) sequenceid: u32,
     /// True for each client of [`OWNERS`] that holds anything.
     pub(crate) holds: [bool; 2],

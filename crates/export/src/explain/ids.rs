@@ -79,7 +79,7 @@ impl Chain {
         self.add(about, text, place);
     }
 
-    /// As whom the call is made, as the server has it.
+    /// Returns the server ids under which the call is made.
     pub(super) fn acting(&mut self, view: &View<'_>) {
         let cred = view.cred();
         let groups: Vec<_> = cred.groups.iter().map(ToString::to_string).collect();

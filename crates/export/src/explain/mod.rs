@@ -90,7 +90,7 @@ pub struct Decision {
 /// The decisions about a call, in their order, and how it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// Those that were made before it ended.
+    /// The decisions that were made before it ended.
     pub decisions: Vec<Decision>,
     /// The outcome of the operation.
     pub answer: Result<(), Refusal>,

@@ -44,7 +44,7 @@ pub(crate) enum Argument {
 /// The treatment of an option.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Verdict {
-    /// It does what exports(5) says, by this.
+    /// The option does what exports(5) says, by this function.
     Honoured(Effect),
     /// It makes the configuration invalid.
     Refused,

@@ -318,7 +318,7 @@ fn client() -> impl Strategy<Value = Client> {
     text.prop_map(|text| Client::parse(&text).unwrap())
 }
 
-/// Those of some rules that go together.
+/// The maps that some rules make without a conflict.
 fn map() -> impl Strategy<Value = IdMap> {
     let rule = (0..3000_u32, 0..90_000_u32, 0..500_u32, any::<bool>());
     proptest::collection::vec(rule, 0..5).prop_map(|rules| {

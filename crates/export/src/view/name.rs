@@ -5,7 +5,7 @@ use comity_vfs::{Name, Result, Status};
 /// The errors for `.` and for `..` where the name of an entry is expected.
 pub(super) type OfDots = [Status; 2];
 
-/// They are there already (RFC 1813, 3.3.9).
+/// The dots exist in every directory (RFC 1813, 3.3.9).
 pub(super) const MADE: OfDots = [Status::Exist, Status::Exist];
 /// RFC 1813, 3.3.12 leaves it open; this is what Linux says.
 pub(super) const REMOVED: OfDots = [Status::Acces, Status::Acces];

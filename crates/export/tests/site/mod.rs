@@ -90,7 +90,7 @@ impl Site {
         through(&self.plan, peer, caller, door)
     }
 
-    /// Somebody meets `/srv` of any plan.
+    /// Lets a caller enter `/srv` of any plan.
     pub(crate) fn enter_plan<'p>(
         plan: &'p Plan,
         peer: &str,

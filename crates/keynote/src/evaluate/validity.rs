@@ -13,7 +13,7 @@ pub enum Validity {
     Unlimited,
     /// It holds while `now` is less than this string.
     Until(String),
-    /// It may be another one at the next moment.
+    /// The result may be another one at the next moment.
     Now,
 }
 

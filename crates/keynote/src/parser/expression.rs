@@ -42,7 +42,7 @@ pub(super) fn concatenation(
     Ok(one_or(parts, StringExpr::Concatenation))
 }
 
-/// The only part there is, or all of them put together.
+/// The only part, or all parts combined.
 pub(super) fn one_or<T>(mut parts: Vec<T>, many: impl FnOnce(Vec<T>) -> T) -> T {
     match parts.pop() {
         Some(only) if parts.is_empty() => only,

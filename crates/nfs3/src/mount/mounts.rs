@@ -9,7 +9,7 @@ use crate::limits::MOUNTS_MAX;
 #[derive(Default)]
 pub(super) struct Mounts(Mutex<VecDeque<Mounted>>);
 
-/// Somebody has mounted something.
+/// Adds a mount by a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mounted {
     /// The client's address.

@@ -90,7 +90,7 @@ pub(super) fn let_go(
     }
 }
 
-/// By what a file is known of which the caller's host may hold something.
+/// Returns the key of a file that the caller's host may have locked.
 pub(super) fn held_key(request: &Request<'_>, handle: &[u8]) -> Result<FileKey, Stop> {
     Ok(request.plan.unseal_key(handle)?)
 }

@@ -27,8 +27,8 @@ pub struct Grants {
 pub struct Grant {
     /// The host's address.
     pub address: IpAddr,
-    /// From which address of the server it is to be told, if that is known: hosts take a grant of
-    /// another for none of theirs.
+    /// The address of the server from which the host is told, if that is known: hosts ignore a
+    /// grant that comes from another address.
     pub source: Option<IpAddr>,
     /// The arguments of the call, in XDR.
     pub arguments: Vec<u8>,

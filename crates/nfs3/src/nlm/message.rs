@@ -16,7 +16,7 @@ use crate::table::Verb;
 pub struct Message {
     /// The host that is answered.
     pub host: IpAddr,
-    /// From which address of the server, if that is known.
+    /// The address of the server that the message came to, if that is known.
     pub source: Option<IpAddr>,
     /// The procedure ([`comity_proto::nlm::procedure`]).
     pub procedure: u32,

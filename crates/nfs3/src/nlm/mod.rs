@@ -127,7 +127,7 @@ impl Program<RpcPeer> for Nlm {
         let Some(row) = row else { return Outcome::ProcUnavail };
         let plan = self.exports.current();
         let request = Request::new(&plan, visitor, call);
-        // Every verb says its failures itself, behind the cookie of its call.
+        // Every procedure puts its failures into its own reply, behind the cookie of the call.
         row.perform(self, &request, reply, |_| 0)
     }
 }

@@ -110,7 +110,8 @@ pub(crate) enum Needs {
     Nothing,
     /// Some right, whichever it is.
     Any,
-    /// More than any right gives: NLM cannot tell a host that a lock has ended with its right.
+    /// The operation takes more than any right gives: NLM cannot tell a host that a lock has ended
+    /// with its right.
     #[allow(dead_code, reason = "only NLM has such procedures")]
     Account,
     /// All of these rights.
@@ -120,7 +121,7 @@ pub(crate) enum Needs {
 /// The answer that an operation must get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is done.
+    /// The operation is done.
     Done,
     /// The object is known to the caller, who may not do this to it.
     Refused,

@@ -230,7 +230,7 @@ fn a_grant_has_a_cookie_that_needs_no_padding() {
     assert!(!args.cookie.0.is_empty() && args.cookie.0.len().is_multiple_of(4));
 }
 
-/// It may have the lock: two would.
+/// The host may have the lock: if it were freed, two hosts would have it.
 #[test]
 fn a_host_that_may_know_of_its_lock_keeps_it_after_an_answer_that_is_not_understood() {
     let (site, grants, grant) = granted_to_who_waited();

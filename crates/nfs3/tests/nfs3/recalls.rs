@@ -173,7 +173,7 @@ fn a_client_that_loses_a_delegation_to_a_write_cannot_reclaim_it() {
     }
 }
 
-/// It has changed nothing that could be written over, and waits for no disk.
+/// The holder has changed no data that could be overwritten, so nothing waits for a disk.
 #[test]
 fn a_read_does_not_wait_until_the_loss_of_a_delegation_is_stored() {
     let late = NOW + Duration::from_secs(1000);

@@ -268,8 +268,8 @@ fn an_answer_that_comes_too_late_is_forgotten_and_the_connection_stays() {
     assert!(!world.hear(accepted(&[0, 0, 99, 0]).bytes()), "nobody ever asked that");
 }
 
-/// Has the client of this name hold read delegations of so many files of an export, all of them
-/// recalled.
+/// Gives the client of this name read delegations of this many files of an export, and recalls all
+/// of them.
 fn recalled(world: &World, name: &[u8], (export, count): (u32, u8)) {
     let now = world.now();
     let clients = world.engine.clients_after(now, ClientId(0), 9);
@@ -385,7 +385,7 @@ fn a_client_that_refuses_to_give_slots_back_keeps_them() {
     let id = SessionId(read(&call).1.sessionid);
     nothing(&world, &mut session);
     assert_eq!(world.engine.session(&id).unwrap().slots_len(), 8);
-    // But it has been told with that answer, and with the next it has followed.
+    // The answer has told the client the target, and the client has followed with its next request.
     nothing(&world, &mut session);
     assert_eq!(world.engine.session(&id).unwrap().slots_len(), 4);
 }

@@ -23,7 +23,7 @@ use crate::callbacks::{accepted, client, go_to, open, perform};
 use crate::session::Session;
 use crate::world::{VERIFIER, World, export, furnish, memory};
 
-/// So long that it goes on after its answer.
+/// Bytes of a copy that continues after its reply.
 const LENGTH: u64 = limits::COPY_LONG_BYTES + 5;
 
 /// As much as the memory backend copies at a time.

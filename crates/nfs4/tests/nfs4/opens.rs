@@ -17,7 +17,7 @@ use crate::script::Script;
 use crate::session::Session;
 use crate::world::{World, furnish, memory};
 
-/// Opens a name in a directory; the status.
+/// Opens a name in a directory; returns the status.
 pub(crate) fn open(
     at: (&World, &mut Session),
     dir: &[&[u8]],

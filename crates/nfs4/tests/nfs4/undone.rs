@@ -121,7 +121,7 @@ fn a_file_made_for_an_open_that_there_is_no_room_for_is_taken_back() {
     }
 }
 
-/// It was made by an earlier call, or by somebody else.
+/// The object was made by an earlier call, or by another client.
 #[test]
 fn a_file_that_was_there_is_not_taken_back() {
     for how in [Createhow4::Unchecked(NOTHING), exclusive(NOTHING)] {

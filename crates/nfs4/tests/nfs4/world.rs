@@ -73,7 +73,7 @@ impl World {
         Self::full(Limits::DEFAULT, None)
     }
 
-    /// The same, where no more than this is remembered.
+    /// Makes the same server, where no more than this is remembered.
     pub(crate) fn bearing(limits: Limits) -> Self {
         Self::full(limits, None)
     }
@@ -182,7 +182,7 @@ impl World {
         self.copies.lock().unwrap().as_mut()?.pop()
     }
 
-    /// There is no room for copies from now on.
+    /// Refuses copies from now on.
     pub(crate) fn take_no_copies(&self) {
         *self.copies.lock().unwrap() = None;
     }
@@ -191,7 +191,7 @@ impl World {
         self.memory.clock.now()
     }
 
-    /// So much time passes for the calls that are to be made.
+    /// Lets time pass before the next calls.
     pub(crate) fn pass(&self, time: Duration) {
         self.memory.callbacks.as_ref().unwrap().tick(self.now() + time);
     }

@@ -183,7 +183,7 @@ pub(super) struct Replies {
 }
 
 impl Replies {
-    /// The next `length` bytes, with anything in them.
+    /// Returns the next `length` bytes without looking at them.
     pub(super) fn room(&mut self, length: usize) -> &mut [u8] {
         let start = self.end;
         self.end += length;

@@ -17,7 +17,7 @@ pub struct Line {
     pub ganesha: Vec<f64>,
     /// The bound that must be reached.
     pub must: Option<Bar>,
-    /// The figure that the best server reaches, or would reach.
+    /// The goal: the figure that the best server reaches, or would reach.
     pub best: Option<Bar>,
 }
 

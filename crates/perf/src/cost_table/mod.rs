@@ -20,7 +20,7 @@ pub use line::Line;
 /// Options of the table.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// On what, and which rows.
+    /// The servers and the rows that are measured.
     #[command(flatten)]
     pub rows: RowOptions,
     /// The peer to measure beside.

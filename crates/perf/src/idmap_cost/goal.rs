@@ -8,7 +8,7 @@ struct Goal {
     what: &'static str,
     case: Case,
     base: Case,
-    /// Less than so much more, in percent.
+    /// The most that the cost may grow, in percent.
     percent_max: f64,
     /// The figure of the paper, in percent of time.
     paper: f64,

@@ -5,7 +5,7 @@ use super::case::{Case, Configuration};
 /// The programs that make the calls: two builds of the example `instructions`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Programs {
-    /// As it is delivered.
+    /// The program as it is delivered.
     #[arg(long, default_value = "target/release/examples/instructions")]
     program: PathBuf,
     /// Built without range maps and cloaks (`--no-default-features`).

@@ -45,8 +45,8 @@ pub(super) fn build() -> Result<TempDir> {
     Ok(top)
 }
 
-/// To which entry the owner of a file belongs: each one's files are together, and if there are
-/// more entries than files, those in use are spread over all.
+/// Returns the entry that the owner of a file belongs to. The files of an entry are together, and
+/// if there are more entries than files, the used entries are spread over all.
 fn entry_of(file: u32, entries: u32) -> u32 {
     // The cloak has two entries for others, so that many are foreign in both.
     let (foreign, files) = (u64::from(entries - 2), SMALL_FILES as u64);

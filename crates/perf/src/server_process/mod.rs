@@ -55,7 +55,7 @@ pub struct Prepared {
     pub script: CallTemplates,
     /// Its connections.
     pub client: Client,
-    /// Has the sessions and the state that the calls name.
+    /// Keeps the sessions and the state that the calls name.
     _session: Option<Session<Caller>>,
 }
 

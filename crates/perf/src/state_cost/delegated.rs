@@ -9,7 +9,7 @@ use super::{Bench, recall, server_time};
 
 /// Delegations that are held while it is measured; their client may have as many.
 const HELD: u64 = 100_000;
-/// At which number CITI's server refused.
+/// The number of delegations at which CITI's server refused more.
 const REFUSED_2006: u64 = 2_100;
 /// OPEN with a delegation costs at most so many times one without.
 const RATIO_MOST: f64 = 1.05;

@@ -27,9 +27,9 @@ const ROUNDS: usize = 3;
 /// The times for a number of ranges.
 struct Taken {
     ranges: u64,
-    /// Of the server's processor, in microseconds for all.
+    /// Processor time of the server, in microseconds for all.
     server: f64,
-    /// Of the client's patience, in round trips each: the middle of all batches.
+    /// Time that the client waits, in round trips each: the median of all batches.
     round_trips: f64,
     /// The lock of the whole behind it, in microseconds.
     whole: f64,

@@ -29,7 +29,7 @@ use comity_bench::process;
 /// Options of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// On what, and which rows.
+    /// The servers and the rows that are measured.
     #[command(flatten)]
     pub rows: RowOptions,
     /// Calls a second of each flood that is judged.

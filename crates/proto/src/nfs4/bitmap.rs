@@ -14,7 +14,7 @@ pub struct Bitmap4 {
 }
 
 impl Bitmap4 {
-    /// No number.
+    /// The empty bitmap.
     pub const EMPTY: Self = Self { words: [0; WORDS], beyond: false };
 
     /// These numbers, each below 96.

@@ -18,7 +18,7 @@ pub enum OpenDelegationType4 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct OpenReadDelegation4<'a> {
     pub stateid: Stateid4,
-    /// It is being recalled already.
+    /// The delegation is being recalled already.
     pub recall: bool,
     pub permissions: Nfsace4<'a>,
 }
@@ -35,7 +35,7 @@ pub enum NfsSpaceLimit4 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct OpenWriteDelegation4<'a> {
     pub stateid: Stateid4,
-    /// It is being recalled already.
+    /// The delegation is being recalled already.
     pub recall: bool,
     pub space_limit: NfsSpaceLimit4,
     pub permissions: Nfsace4<'a>,

@@ -115,6 +115,6 @@ pub struct ChangeInfo4 {
     pub atomic: bool,
     /// Before.
     pub before: u64,
-    /// After.
+    /// The value after the change.
     pub after: u64,
 }

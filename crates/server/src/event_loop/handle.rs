@@ -64,9 +64,10 @@ pub(crate) struct ReturnedReplies {
 pub(crate) enum After {
     /// The socket has nothing more, or takes nothing more: an event will tell.
     Wait,
-    /// There is more to do at once.
+    /// The connection has more to do at once.
     Again,
-    /// There is more to do when there is memory for it, or when a stranger may call again.
+    /// The connection has more to do when there is memory for it, or when a stranger may call
+    /// again.
     Starved,
 }
 

@@ -23,16 +23,16 @@ pub struct Registration {
     offered: Vec<Advertised>,
 }
 
-/// Why programs could not be made known.
+/// The reason why programs could not be registered.
 #[derive(Debug, thiserror::Error)]
 pub enum RegisterError {
     /// No portmapper runs here.
     #[error("no portmapper runs on this machine")]
     Absent,
-    /// There is one and it cannot be spoken to.
+    /// The portmapper cannot be reached.
     #[error("the portmapper does not answer: {0}")]
     Broken(#[from] io::Error),
-    /// It does not want to.
+    /// The portmapper refuses.
     #[error(
         "the portmapper refuses program {program} version {version}; root may register it, or \
              another server already has"

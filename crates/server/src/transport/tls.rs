@@ -71,7 +71,7 @@ impl Tls {
         })
     }
 
-    /// Why the transport failed with [`Errno::PROTO`].
+    /// The reason why the transport failed with [`Errno::PROTO`].
     pub(crate) const fn fault(&self) -> Option<&TlsError> {
         self.fault.as_ref()
     }

@@ -24,12 +24,12 @@ pub(crate) const NULL: u32 = 0;
 pub(crate) const ECHO: u32 = 1;
 /// Sleeps so many milliseconds, saying so.
 pub(crate) const SLEEP: u32 = 2;
-/// Is done by the barrier that all who wait share.
+/// Its reply waits for a barrier that all waiting calls share.
 pub(crate) const DEFER: u32 = 3;
 pub(crate) const PANIC: u32 = 4;
-/// So many bytes of the file, by reference.
+/// Returns this many bytes of the file, by reference.
 pub(crate) const FILE: u32 = 5;
-/// So many zero bytes.
+/// Returns this many zero bytes.
 pub(crate) const ZEROS: u32 = 6;
 /// Panics in its slow half.
 pub(crate) const DEFER_PANIC: u32 = 7;

@@ -73,11 +73,11 @@ pub(crate) struct Announced {
 /// The stage of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It was introduced and is not confirmed.
+    /// The client was introduced and is not confirmed.
     Unconfirmed,
-    /// It is confirmed.
+    /// The client is confirmed.
     Confirmed,
-    /// It was forgotten. Operations that still refer to it fail.
+    /// The client was forgotten. Operations that still refer to it fail.
     Gone,
 }
 

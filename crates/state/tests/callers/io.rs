@@ -36,7 +36,7 @@ fn an_open_shown_by_another_user_is_as_good_as_no_stateid() {
         let io = |caller, wanted| access(&engine, &person, caller, (&opened, wanted));
         assert_eq!(io(USER, Share::READ), Ok(true));
         assert_eq!(io(USER, Share::WRITE), Err(Error::Openmode));
-        // There is nobody whom it could disturb.
+        // No other client holds the file.
         assert_eq!(io(NEIGHBOUR, Share::READ), Ok(false));
         assert_eq!(io(NEIGHBOUR, Share::WRITE), Ok(false));
     }

@@ -53,7 +53,7 @@ fn a_lock_owner_has_a_stateid_for_each_open() {
     for (engine, person) in Person::both(engine) {
         let [(open, first), (_, second)] = two_opens(&engine, &person);
         assert_ne!(first.other, second.other);
-        // Asked again under the first open, the stateid of that open goes on.
+        // The second request comes under the first open, whose stateid continues.
         let locker = Locker::New { open, owner: b"l", seqid: 3 };
         let more = ByteRange { first: 40, last: 49 };
         let again = lock_by(&engine, &person, more, locker).unwrap();
@@ -63,7 +63,7 @@ fn a_lock_owner_has_a_stateid_for_each_open() {
     }
 }
 
-/// They are one owner's: none stands in the other's way, and both free the same bytes.
+/// Both states belong to one owner: neither blocks the other, and both free the same bytes.
 #[test]
 fn a_lock_owner_meets_itself_under_another_open() {
     for (engine, person) in Person::both(engine) {

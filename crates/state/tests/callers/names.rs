@@ -135,7 +135,7 @@ fn a_client_that_only_moves_keeps_its_clientid_and_its_state() {
     }
 }
 
-/// It is at its new place from then on: what it says there renews its lease.
+/// The client is at its new address from then on, and its calls from there renew its lease.
 #[test]
 fn a_client_that_moved_renews_its_lease_from_its_new_place() {
     let later = NOW + SECOND;

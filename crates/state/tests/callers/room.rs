@@ -85,7 +85,7 @@ fn the_addresses_of_a_network_of_ipv6_have_one_share() {
     serves(&engine, 2);
 }
 
-/// Those that have gone do not count any more.
+/// Clients that are gone do not count any more.
 #[test]
 fn an_origin_gets_clients_again_when_others_of_its_have_gone() {
     let engine = engine_with(|settings| settings.limits.clients = 232);

@@ -138,7 +138,7 @@ fn a_client_that_moved_goes_on_when_its_principal_has_bound_the_connection() {
     begun(engine.sequence(NOW, &other)).answered(Some(b"two"));
 }
 
-/// Not only by BIND_CONN_TO_SESSION: its principal is wherever it says who it is.
+/// EXCHANGE_ID and CREATE_SESSION prove the new address, too, not only BIND_CONN_TO_SESSION.
 #[test]
 fn a_client_goes_on_where_its_principal_says_who_it_is() {
     for exchanges in [true, false] {

@@ -125,7 +125,7 @@ impl Both {
     fn client(&mut self, client: usize) -> Arc<Client> {
         let known = self.clients[client].clone().unwrap();
         if self.engine.client_by_id(known.id()).is_some() {
-            // As a SEQUENCE does.
+            // Renews the lease, as a SEQUENCE does.
             let _ = self.engine.bind_connection(
                 self.now,
                 &known.sessions()[0],

@@ -207,7 +207,7 @@ impl World {
         (self.sender(client), &self.files[stateid])
     }
 
-    /// Somebody was given a stateid of a file.
+    /// Remembers the stateid that a client was given for a file.
     pub(super) fn keep(&mut self, name: &str, stateid: Stateid, file: FileKey) {
         self.stateids.insert(name.into(), stateid);
         self.files.insert(name.into(), file);

@@ -50,7 +50,8 @@ impl Faults {
         self
     }
 
-    /// So many of a thousand writes of more than a byte take only a part, at least a byte.
+    /// Makes this many of a thousand writes of more than a byte short: at least one byte is
+    /// written.
     #[must_use]
     pub fn short_writes(self, per_mille: u32) -> Self {
         Self { short_writes_per_mille: per_mille, ..self }

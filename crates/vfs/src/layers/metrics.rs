@@ -23,7 +23,7 @@ struct Counters {
 pub struct Sample {
     /// Calls that have ended.
     pub calls: u64,
-    /// Those that failed.
+    /// The calls that failed.
     pub failures: u64,
     /// Time spent in all of them together.
     pub total: Duration,

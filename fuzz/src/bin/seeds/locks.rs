@@ -27,7 +27,7 @@ fn wish(who: u8, what: u8, how: u8, owner: u8, (offset, length): (u8, u8)) -> Ve
 /// The server is killed.
 const RESTART: [u8; 2] = [0, 1];
 
-/// So long that grace is over.
+/// Time after which the grace period is over.
 const MINUTES: [u8; 3] = [0, 0, 120];
 
 /// A host takes the lock that it was granted.

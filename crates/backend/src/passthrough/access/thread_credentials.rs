@@ -21,8 +21,8 @@ pub(crate) enum Identity {
 /// The ids that a thread has now.
 #[derive(Debug)]
 enum Present {
-    /// Nobody knows: a new thread has those that its maker had just then, and a switch may have
-    /// gone wrong half-way.
+    /// The ids are unknown: a new thread inherits those that its maker had at that moment, and a
+    /// switch may have failed half-way.
     Unknown,
     Server,
     Caller(Cred<Disk>),

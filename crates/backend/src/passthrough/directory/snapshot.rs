@@ -191,7 +191,7 @@ impl Weighter<Handle, Arc<Snapshot>> for ByEntries {
 pub(crate) enum Remembered {
     /// All its entries.
     Whole(Arc<Snapshot>),
-    /// There are too many entries.
+    /// The directory has too many entries.
     TooBig,
     /// Nothing.
     Nothing,

@@ -143,7 +143,8 @@ impl Cache {
         !self.ledger.descriptors.is_full() || self.ghosts.again(hash(handle))
     }
 
-    /// So many objects are about to be listed; tells the time before that.
+    /// Announces the number of objects that are about to be listed; returns the time before the
+    /// listing.
     pub(crate) fn pass(&self, objects: usize) -> u64 {
         self.clock.fetch_add(objects as u64, Ordering::Relaxed)
     }

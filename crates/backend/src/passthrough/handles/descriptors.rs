@@ -30,7 +30,7 @@ pub(crate) struct Share {
 }
 
 impl Descriptors {
-    /// So many, for all that share them.
+    /// The most descriptors for all that share the budget.
     #[must_use]
     pub fn at_most(most: usize) -> Self {
         let [open, sharers, pinned] = [const { AtomicUsize::new(0) }; 3];
@@ -64,7 +64,7 @@ impl Share {
         self.pool.open.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many were closed.
+    /// Subtracts descriptors that were closed.
     pub(crate) fn closed(&self, count: usize) {
         self.open.fetch_sub(count, Ordering::Relaxed);
         self.pool.open.fetch_sub(count, Ordering::Relaxed);

@@ -40,7 +40,8 @@ pub(crate) struct Node {
     pub(crate) target: OnceLock<Box<[u8]>>,
     pub(crate) verdicts: Mutex<AccessCache>,
     pub(crate) barrier: Barrier,
-    /// Held around a change of a directory or of attributes and the looks before and after it.
+    /// Locked around a change of a directory or of attributes, and around the reads before and
+    /// after it.
     changing: Mutex<()>,
     writes_begun: AtomicU64,
     writes_ended: AtomicU64,

@@ -72,7 +72,7 @@ impl Leases {
         }
     }
 
-    /// Has a file marked soon, if it is to be.
+    /// Queues a file to be marked, if marks are in use.
     pub(crate) fn mark_soon(&self, held: &mut LeasedFiles, handle: &Handle) {
         let Some(watch) = self.changes() else { return };
         let is_first = held.unmarked.is_empty();

@@ -189,7 +189,7 @@ impl LeasedFiles {
         };
         self.overflows = overflows;
         for handle in heard {
-            // It may have been another file that went by this descriptor.
+            // The descriptor may have belonged to another file.
             let lease = self.files.get_mut(&handle);
             if let Some(lease) = lease.filter(|lease| !lease.told && !lease.is_whole()) {
                 lease.told = true;

@@ -95,7 +95,7 @@ impl Passthrough {
             return Err(Status::Delay);
         }
         held.node.set_locked(true);
-        // It does not wait, whoever has the bytes.
+        // The lock does not wait, whichever process holds the bytes.
         files.entry(self.hold_key(node)).or_insert(held).by.lock(lock, bytes)
     }
 

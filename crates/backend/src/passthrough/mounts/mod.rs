@@ -60,8 +60,8 @@ struct Looked {
 }
 
 impl Mounts {
-    /// Those of a tree at `path` whose root is that of `top`; what is mounted below it too, if
-    /// `crossing`.
+    /// Returns the mounts of a tree at `path` whose root is that of `top`, and the mounts below it
+    /// if `crossing`.
     pub(crate) fn new(top: Mount, path: &Path, crossing: bool) -> Self {
         let mounts = Self {
             top: Arc::new(top),
@@ -77,7 +77,7 @@ impl Mounts {
         mounts
     }
 
-    /// The one that holds the root.
+    /// Returns the mount that holds the root.
     pub(crate) fn top(&self) -> &Arc<Mount> {
         &self.top
     }

@@ -4,7 +4,7 @@ use super::{lock, pieces, seconds_since};
 use crate::suite::{Access, Context, LockKind, Range, Unit, Wait};
 use crate::system::shell;
 
-/// Somebody else opens a file on which n locks are held under a delegation.
+/// Another client opens a file on which n locks are held under a delegation.
 pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
     let command = context.parameters().text("recall-command")?.to_owned();
     if command.is_empty() {

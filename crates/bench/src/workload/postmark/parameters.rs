@@ -1,6 +1,6 @@
 use crate::suite::{Parameter, ParameterKind};
 
-/// Those of the original, in its order.
+/// The parameters of the original, in its order.
 pub(super) const ALL: &[Parameter] = &[
     Parameter {
         name: "files",

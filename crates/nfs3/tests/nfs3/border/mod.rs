@@ -55,7 +55,7 @@ impl Site {
         Some(Self { world: World::of(plan), maps, targets })
     }
 
-    /// Somebody comes and tries everything; tells how many ids it was shown.
+    /// Tries every operation as one caller; returns the number of ids that the replies showed.
     fn visit(&self, rng: &mut Rng) -> u64 {
         let (uid, gid) = (number(rng), number(rng));
         let gids: Vec<u32> = (0..rng.below(3)).map(|_| number(rng)).collect();
@@ -91,8 +91,8 @@ impl Site {
         told
     }
 
-    /// By which map a word was made, if it is the owner or group of a fattr3: those stand before
-    /// the fsid.
+    /// Returns the map that made a word, if the word is the owner or group of a fattr3: those stand
+    /// before the fsid.
     fn map_at(&self, words: &[u32], at: usize) -> Option<&Map> {
         let is_fsid = |ahead: usize| words.get(at + ahead..at + ahead + 2) == Some(&[EXPORT; 2]);
         let group = || is_fsid(7).then_some(&self.maps.groups);

@@ -56,7 +56,7 @@ pub(crate) fn all() -> BTreeSet<Procedure> {
     ALL.into_iter().flat_map(numbers).collect()
 }
 
-/// Those that are answered PROC_UNAVAIL.
+/// The procedures that are answered PROC_UNAVAIL.
 pub(crate) fn not_served() -> BTreeSet<Procedure> {
     NOT_SERVED.into_iter().map(|number| (nlm::PROGRAM, number)).collect()
 }

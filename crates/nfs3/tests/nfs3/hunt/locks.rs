@@ -14,7 +14,7 @@ use crate::world::{BEGUN, encoded};
 
 const COOKIE: Opaque<'static, 1024> = Opaque(b"cookie");
 
-/// Somebody else holds a lock on every object, so that there is something to be told.
+/// Another host holds a lock on every object, so that a reply has something to show.
 pub(crate) fn hold(twins: &Twins) {
     for (side, twin) in twins.twins.iter().enumerate() {
         let engine = &twin.world.engine;

@@ -16,7 +16,7 @@ use super::rng::Rng;
 use super::rule::Rule;
 use crate::world::{World, set_clock};
 
-/// By which number the export is known; it stands in every handle and attribute.
+/// The number of the export; it stands in every handle and attribute.
 pub(crate) const EXPORT: u32 = 0x5a17;
 pub(crate) const UIDS: u32 = 500;
 pub(crate) const GIDS: u32 = 600;

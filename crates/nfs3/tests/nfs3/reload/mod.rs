@@ -103,7 +103,7 @@ impl Client<'_> {
         }
     }
 
-    /// By which plan a call is answered.
+    /// Returns the plan by which a call is answered.
     fn judge(&self, at: usize, (procedure, arguments): &Asked) -> usize {
         let reply = self.world.ask(*procedure, arguments);
         let plan = self.answers[at].iter().position(|answer| *answer == reply);

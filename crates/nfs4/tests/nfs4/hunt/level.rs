@@ -35,7 +35,7 @@ pub(crate) fn gist(reply: &[u8]) -> Vec<u8> {
     gist
 }
 
-/// Everybody whom a reply names: as a group or not, and how.
+/// The users and groups that a reply names, and how.
 pub(crate) fn owners(reply: &[u8]) -> Vec<(bool, Vec<u8>)> {
     let mut leveler = Leveler::new(reply, false);
     leveler.results();
@@ -65,7 +65,8 @@ impl<'a> Leveler<'a> {
             let (number, status): (u32, Nfsstat4) = (self.value(), self.value());
             told.extend([number, status as u32].iter().flat_map(|word| word.to_be_bytes()));
             if status != Nfsstat4::Ok {
-                // It is the last, and what follows is compared as it is.
+                // The operation failed, so it is the last one; the bytes behind it are compared
+                // as they are.
                 return told;
             }
             self.body(number);
@@ -156,7 +157,7 @@ impl<'a> Leveler<'a> {
     }
 
     fn handle(&mut self, from: usize, length: usize) {
-        // Those of directories above the exports are the same everywhere.
+        // Handles of directories above the exports are the same everywhere.
         if length > OBJECT.end {
             self.blank(from..from + OBJECT.start);
             self.blank(from + OBJECT.end..from + length);

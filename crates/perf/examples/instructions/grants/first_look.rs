@@ -54,7 +54,7 @@ pub(super) fn kept(tree: &Path) -> Result<f64> {
     Ok(all / f64::from(TAKEN))
 }
 
-/// The same as [`decision`] by each length of chain.
+/// Measures [`decision`] for each length of chain.
 pub(super) fn chains(tree: &Path, files: u64) -> Result<Vec<f64>> {
     CHAIN_LENGTHS.iter().map(|links| decision(tree, files, *links)).collect()
 }

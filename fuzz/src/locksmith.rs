@@ -1,5 +1,5 @@
 //! The lock manager of NFSv3 with its status monitor, and three hosts that do what the bytes of an
-//! input say: they ask at once or by messages, answer grants or do not, and start anew; so does the
+//! input say: they ask at once or by messages, answer grants or do not, and restart; so does the
 //! server.
 
 mod wishes;
@@ -232,7 +232,7 @@ impl Locksmith {
         self.owed = 0;
     }
 
-    /// A host starts anew, or says so.
+    /// A host restarts, or says so.
     fn notify(&mut self, who: usize, bytes: &mut Bytes<'_>) {
         let mut arguments = Encoder::new();
         arguments.opaque(b"host");

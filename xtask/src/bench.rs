@@ -52,9 +52,9 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
           "grants"])]
     tls: bool,
-    /// Take the runs of `comity bench` in docs/bench anew instead, all of them or those named, e.g.
-    /// `--docs local,servers`: 24 minutes at most, 8 with --quick; as root, on a machine
-    /// that does nothing else.
+    /// Take the runs of `comity bench` in docs/bench again instead, all of them or those named,
+    /// e.g. `--docs local,servers`: 24 minutes at most, 8 with --quick; as root, on a machine that
+    /// does nothing else.
     #[arg(long, value_name = "RUN,...", num_args = 0..=1, default_missing_value = "",
           value_delimiter = ',',
           conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",

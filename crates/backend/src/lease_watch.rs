@@ -66,7 +66,7 @@ pub(crate) enum Changed {
     All,
 }
 
-/// The thread that is told. It is not to leave it.
+/// The thread that is notified. It is not to leave it.
 #[derive(Debug)]
 pub struct LeaseListener {
     watch: Arc<LeaseWatch>,
@@ -95,7 +95,7 @@ impl LeaseWatch {
         Ok(LeaseListener { watch, signals, due, heard, stays: PhantomData })
     }
 
-    /// The thread that is told, if there is one.
+    /// The thread that is notified, if there is one.
     pub(crate) fn thread(&self) -> Option<i32> {
         Some(self.thread.load(Ordering::Acquire)).filter(|thread| *thread != 0)
     }

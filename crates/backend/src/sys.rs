@@ -190,7 +190,7 @@ pub(crate) fn set_mount_noatime(mount: BorrowedFd<'_>) -> Result<()> {
         propagation: 0,
         user_namespace: 0,
     };
-    // SAFETY: the structure lives over the call and its size is told.
+    // SAFETY: the structure lives over the call and its size is given.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -274,7 +274,7 @@ pub(crate) fn clone_range(
     checked(libc::c_long::from(result))
 }
 
-/// Takes or gives back (`F_UNLCK`) a lock on a stretch of a file for this open file description.
+/// Takes or gives back (`F_UNLCK`) a lock on a range of a file for this open file description.
 pub(crate) fn lock_range(
     file: BorrowedFd<'_>,
     kind: libc::c_int,
@@ -294,7 +294,7 @@ pub(crate) fn lock_range(
     checked(libc::c_long::from(result))
 }
 
-/// Returns whether a lock on a stretch of a file could be had by this open file description.
+/// Returns whether a lock on a range of a file could be had by this open file description.
 pub(crate) fn is_range_free(
     file: BorrowedFd<'_>,
     kind: libc::c_int,
@@ -416,7 +416,7 @@ pub(crate) fn change_group(bound: MarkBound) -> Result<OwnedFd> {
     owned(libc::c_long::from(unsafe { libc::fanotify_init(flags, libc::O_CLOEXEC as u32) }))
 }
 
-/// True if changes of a file are to be told.
+/// True if changes of a file are to be reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MarkChange {
     Add,

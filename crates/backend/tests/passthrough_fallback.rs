@@ -43,7 +43,7 @@ fn as_nobody(test: &str, work: fn()) {
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
 
-/// Tries again as long as it is told to: the tree is not searched all the time.
+/// Tries again as long as it has to: the tree is not searched all the time.
 fn patiently<T>(verb: impl Fn() -> Result<T>) -> Result<T> {
     loop {
         match verb() {

@@ -132,7 +132,7 @@ impl Round {
         let over = self.total.saturating_sub(bounds.bytes_max);
         let mut goal = over.max(lacking);
         if goal > 0 {
-            // A little more, so that the next page does not begin it anew.
+            // A little more, so that the next page does not begin it again.
             goal += self.total.min(bounds.bytes_max) / CLEANER_MARGIN;
         }
         let mut sum = 0;

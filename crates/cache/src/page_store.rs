@@ -145,7 +145,7 @@ impl PageStore {
         header.as_ref().map(|header| FileVersion { change: header.change, size: header.size })
     }
 
-    /// Begins anew: the pages that are on the disk have another epoch.
+    /// Begins again: the pages that are on the disk have another epoch.
     fn begin(
         &self,
         file: &FileName,
@@ -259,7 +259,7 @@ impl PageStore {
     }
 
     /// Keeps whole pages of a file that were fetched, from the first byte of a page on; the last
-    /// page of the file may be shorter. Does nothing if the file has begun anew since `epoch`, or
+    /// page of the file may be shorter. Does nothing if the file has begun again since `epoch`, or
     /// was changed here: the answer may be older.
     pub(crate) fn fill(&self, file: &FileName, epoch: Epoch, start: u64, data: &[u8]) {
         self.put(file, start, data, |now| now == epoch);

@@ -44,7 +44,7 @@ pub(crate) struct CacheStatus {
     /// The directory of a mount, or one below it
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
-    /// Show it anew each second, until interrupted
+    /// Show it again each second, until interrupted
     #[arg(short = 'w', long)]
     pub(crate) watch: bool,
     #[command(flatten)]

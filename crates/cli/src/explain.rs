@@ -14,7 +14,7 @@ use crate::{arguments, check, control_client, settings};
 /// Explains a call by a configuration, or by what a running server has in force.
 ///
 /// # Errors
-/// If no server can be asked. A configuration that is refused is told in the exit code.
+/// If no server can be asked. A configuration that is refused shows in the exit code.
 pub(crate) fn show(typed: arguments::Explain) -> Result<ExitCode> {
     let sources = settings::files(&typed.source);
     let live = typed.live || sources.is_empty();

@@ -15,7 +15,7 @@ use crate::stdout::say;
 /// every option.
 ///
 /// # Errors
-/// None of its own: a configuration that is refused is told in the exit code.
+/// None of its own: a configuration that is refused shows in the exit code.
 pub(crate) fn show(sources: Vec<Source>, client: IpAddr, json: bool) -> Result<ExitCode> {
     match Configuration::to_look_at(sources).load(None) {
         Ok((plan, _)) => {

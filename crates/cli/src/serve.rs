@@ -9,7 +9,7 @@ use comity_server::inherited_listeners;
 use crate::far_export::FarExport;
 use crate::{arguments, check, settings};
 
-/// Serves until told to stop.
+/// Serves until it is stopped.
 ///
 /// # Errors
 /// The reason why the server cannot serve, with what to do about it.

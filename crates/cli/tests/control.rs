@@ -1,4 +1,4 @@
-//! A running server is asked and told: reload, status, log, exports, metrics.
+//! A running server is asked and controlled: reload, status, log, exports, metrics.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;

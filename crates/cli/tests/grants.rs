@@ -253,7 +253,7 @@ fn a_policy_of_the_administrator_gives_rights_until_a_reload_takes_them() {
         "{why}"
     );
 
-    // A fault is told with its place, and the policy before it stays in force.
+    // A fault is reported with its place, and the policy before it stays in force.
     write("app_domain == -> \"rx\"");
     let place = format!("{}:3:27: the policy: expected", policy.display());
     for command in [&reload[..], &["check", "--exports", "exports", "--state-dir", &state]] {

@@ -84,7 +84,7 @@ impl<C: CopyJob> Copier<C> {
         (0..COPIERS).map(|_| work()).collect()
     }
 
-    /// No more pieces are copied. Clients find the copies gone, and ask anew.
+    /// No more pieces are copied. Clients find the copies gone, and ask again.
     pub(crate) fn stop(&self) {
         let mut queue = self.queue();
         queue.stopped = true;

@@ -24,7 +24,7 @@ pub(crate) struct LeaseBreakWatcher {
 }
 
 impl LeaseBreakWatcher {
-    /// Sees to programs from now on: `watch` is told what they want of `exports`.
+    /// Handles programs from now on: `watch` is told what they want of `exports`.
     ///
     /// # Errors
     /// If there can be no thread.

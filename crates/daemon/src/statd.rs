@@ -1,5 +1,5 @@
-//! The status monitor of NFSv3's locks: hears over UDP, too, which hosts have started anew, and
-//! tells those that had locks that this server has.
+//! The status monitor of NFSv3's locks: hears over UDP, too, which hosts have restarted, and tells
+//! those that had locks that this server has.
 
 use std::collections::VecDeque;
 use std::io;
@@ -44,7 +44,7 @@ pub(crate) fn sources(addresses: &[SocketAddr]) -> Vec<IpAddr> {
 
 impl Statd {
     /// Listens at these addresses, for hosts that `exports` are offered to. Where that cannot be
-    /// had, hosts that start anew keep their locks until they ask for them again.
+    /// had, hosts that restart keep their locks until they ask for them again.
     pub(crate) fn start(
         programs: impl Fn() -> Vec<Arc<dyn Program<RpcPeer>>>,
         exports: &Arc<Exports>,
@@ -67,8 +67,8 @@ impl Statd {
     }
 }
 
-/// Tells hosts that this server has started anew, for the time in which they can reclaim; nobody
-/// has to wait for it.
+/// Tells hosts that this server has restarted, for the time in which they can reclaim; nobody has
+/// to wait for it.
 pub(crate) fn tell(hosts: Vec<IpAddr>, news: Notification, time: Duration) {
     if hosts.is_empty() {
         return;

@@ -16,7 +16,7 @@ impl<'a> Candidate<'a> {
         Self { address: address.to_canonical(), identity }
     }
 
-    /// The address. One of IPv4 in the clothes of IPv6 is itself.
+    /// The address. One of IPv4 mapped into IPv6 is itself.
     pub(crate) const fn address(&self) -> IpAddr {
         self.address
     }

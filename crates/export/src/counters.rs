@@ -118,7 +118,7 @@ impl ExportCounters {
         &self.by_client
     }
 
-    /// Of those whom no entry means.
+    /// The counter of peers that match no entry.
     pub(crate) fn strangers(&self) -> &Arc<ClientCounters> {
         &self.strangers
     }

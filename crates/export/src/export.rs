@@ -182,10 +182,10 @@ impl Export {
         self.judge(peer).ok().map(|(_, rules)| rules)
     }
 
-    /// The entry that decides about a peer. An address of IPv4 in the clothes of IPv6 is itself.
+    /// The entry that decides about a peer. An address of IPv4 mapped into IPv6 is itself.
     ///
     /// # Errors
-    /// [`Status::Acces`] if nobody meant it; [`Status::Delay`] while that cannot be told.
+    /// [`Status::Acces`] if no entry matches it; [`Status::Delay`] while that is unknown.
     pub(crate) fn judge<'p>(
         &self,
         peer: impl Into<Candidate<'p>>,

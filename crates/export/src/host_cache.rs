@@ -70,8 +70,8 @@ impl HostCache {
     /// elsewhere, and until it has ended what was known before is still good for a while.
     ///
     /// # Errors
-    /// [`Status::Delay`] if it cannot be told now. Then a wider entry must not decide: its rules
-    /// may be softer than those by name.
+    /// [`Status::Delay`] if it is unknown now. Then a wider entry must not decide: its rules may be
+    /// softer than those by name.
     pub(crate) fn of(&self, peer: IpAddr) -> Result<Arc<[Box<str>]>> {
         let mut table = self.0.table();
         let (now, known) = (Instant::now(), table.known.get(&peer));

@@ -16,7 +16,7 @@ impl Settings {
     }
 }
 
-/// Returns whether a file system is mounted at this very path; false if that cannot be told.
+/// Returns whether a file system is mounted at this very path; false if that is unknown.
 pub(crate) fn is_mount_point(server: &AsServer, path: &Path) -> bool {
     let found = statx(CWD, path, AtFlags::empty(), StatxFlags::BASIC_STATS);
     match found {

@@ -48,7 +48,7 @@ impl<'a> Pseudo<'a> {
     /// tree.
     ///
     /// # Errors
-    /// [`Status::Delay`] while it cannot be told what the caller may use.
+    /// [`Status::Delay`] while it is unknown what the caller may use.
     pub fn root(&self) -> Result<Found<'a>> {
         let visible = self.visible()?;
         let by_number = visible.iter().find(|export| export.is_v4_root());
@@ -110,7 +110,7 @@ impl<'a> Pseudo<'a> {
     /// The innermost export that another one stands in, of those the caller may use.
     ///
     /// # Errors
-    /// [`Status::Delay`] while it cannot be told what the caller may use.
+    /// [`Status::Delay`] while it is unknown what the caller may use.
     pub fn around(&self, export: &Export) -> Result<Option<&'a Export>> {
         let is_around =
             |one: &&Export| one.path() != export.path() && export.path().starts_with(one.path());

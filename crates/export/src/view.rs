@@ -535,7 +535,7 @@ impl<'a> View<'a> {
 
     /// Two exports of one file system are two file systems to a client, or it would share caches
     /// between them although their rules differ. The file system of an export's root is called by
-    /// the export's number alone, which stays the same when devices are numbered anew.
+    /// the export's number alone, which stays the same when devices are numbered again.
     #[inline(always)]
     fn attr_out(&self, attr: &Attr<Disk>) -> Attr<Wire> {
         // The ids are decided before the one copy of all else: a branch in the middle of the

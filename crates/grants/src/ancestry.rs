@@ -68,7 +68,7 @@ impl Default for Ancestry {
 }
 
 impl Ancestry {
-    /// The number of moves so far. A decision made at another number is made anew.
+    /// The number of moves so far. A decision made at another number is made again.
     pub fn moves(&self) -> u64 {
         self.moves.load(Ordering::Acquire)
     }

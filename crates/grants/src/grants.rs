@@ -204,7 +204,7 @@ impl Grants {
         self.decisions
     }
 
-    /// Puts records on stable storage. After a failure all that is known is stored anew before
+    /// Puts records on stable storage. After a failure all that is known is stored again before
     /// anything else.
     pub(crate) fn save(
         &self,

@@ -19,9 +19,9 @@ pub struct Held {
     pub assertion: SignedAssertion,
     /// The keys that it names; `None` if it names everybody, or others in some queries.
     pub licensees: Option<Vec<PublicKey>>,
-    /// The objects that it can give rights to or below; `None` if that cannot be told.
+    /// The objects that it can give rights to or below; `None` if that is unknown.
     pub objects: Option<Vec<ObjectId>>,
-    /// When it gives nothing any more by itself; [`Moment::NEVER`] if that cannot be told.
+    /// When it gives nothing any more by itself; [`Moment::NEVER`] if that is unknown.
     pub until: Moment,
 }
 

@@ -130,7 +130,7 @@ impl Grants {
 
     /// Forgets what has ended by itself. To be called once a second. When a right has ended the
     /// clock is put on stable storage, so that the right does not come back if the clock is set
-    /// back and the server starts anew.
+    /// back and the server restarts.
     ///
     /// # Errors
     /// The state folder cannot be written; the rights have ended all the same.

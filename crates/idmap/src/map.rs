@@ -151,7 +151,7 @@ impl IdMapBuilder {
     }
 }
 
-/// The server ids that the client ids left to a rule become, each stretch with its first client id.
+/// The server ids that the client ids left to a rule become, each range with its first client id.
 fn targets(rule: Rule, all_to_one: bool, left: &[Range]) -> Vec<(Range, u32)> {
     if all_to_one {
         return left.first().map(|part| (rule.disk, part.first)).into_iter().collect();

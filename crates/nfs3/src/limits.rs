@@ -6,10 +6,9 @@ use comity_proto::nfs3::DATA_BYTES_MAX;
 /// call is nothing beside that of its bytes.
 pub const TRANSFER_BYTES_MAX: u32 = DATA_BYTES_MAX;
 
-/// From how many bytes on a READ may answer with a stretch of the file itself. Below it a copy out
-/// of the page cache costs less than the system call more that `sendfile` needs: copied against
-/// sent, 5.6 to 6.7 us at 16 KiB, 9.2 to 7.8 at 32 KiB, 36 to 19 at 128 KiB (loopback, November
-/// 2026).
+/// From how many bytes on a READ may answer with a range of the file itself. Below it a copy out of
+/// the page cache costs less than the system call more that `sendfile` needs: copied against sent,
+/// 5.6 to 6.7 us at 16 KiB, 9.2 to 7.8 at 32 KiB, 36 to 19 at 128 KiB (loopback, November 2026).
 pub const BY_REFERENCE_FROM_BYTES: u32 = 32 << 10;
 
 /// Bytes that transfers should be a multiple of: the page size of nearly every client.

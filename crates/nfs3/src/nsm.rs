@@ -1,5 +1,5 @@
-//! The status monitor: hosts tell here that they have started anew, and hold nothing any more. To
-//! whom we tell the same is the shell's business: to those that are remembered as hosts.
+//! The status monitor: hosts tell here that they have restarted, and hold nothing any more. To whom
+//! we tell the same is the shell's business: to those that are remembered as hosts.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

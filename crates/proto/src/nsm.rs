@@ -23,7 +23,7 @@ pub const NAME_BYTES_MAX: u32 = 1024;
 /// The name that a host gives itself or another.
 pub type HostName<'a> = Opaque<'a, NAME_BYTES_MAX>;
 
-/// `stat_chge`: a host has started anew, for the n-th time; odd while it is up.
+/// `stat_chge`: a host has restarted, for the n-th time; odd while it is up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct StatChge<'a> {
     pub mon_name: HostName<'a>,

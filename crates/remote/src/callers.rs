@@ -39,7 +39,7 @@ impl Callers {
             return Arc::clone(caller);
         }
         if known.by_cred.len() >= CALLERS_MAX {
-            // Each is made anew when it calls again, under another number.
+            // A caller that calls again gets another number.
             known.by_cred.clear();
             known.by_id.clear();
         }

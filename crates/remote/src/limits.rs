@@ -43,8 +43,8 @@ pub const CALLBACK_BYTES_MAX: u32 = 4096;
 /// Most connections to one server (`nconnect`): as many as Linux's client makes.
 pub const CONNECTIONS_MAX: usize = 16;
 
-/// Most events that wait for whoever looks after delegations. Each delegation can cause one recall
-/// and one loss; what finds no room is given back or counted as lost at once.
+/// Most events that wait for the code that looks after delegations. Each delegation can cause one
+/// recall and one loss; what finds no room is given back or counted as lost at once.
 pub const EVENTS_MAX: usize = 65_536;
 
 /// Most callers, by their credentials, that are remembered at once; a multi-user machine has

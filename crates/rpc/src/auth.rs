@@ -85,7 +85,7 @@ pub struct AuthSys<'a> {
 pub enum AuthStat {
     /// The credential makes no sense.
     BadCred = 1,
-    /// The client must begin anew.
+    /// The client must begin again.
     RejectedCred = 2,
     /// The verifier makes no sense.
     BadVerf = 3,

@@ -1,5 +1,5 @@
-//! The socket by which a running server, or the program of a mount, is asked and told: one JSON
-//! object a line each way.
+//! The socket by which a running server, or the program of a mount, is asked and controlled: one
+//! JSON object a line each way.
 
 use std::fs::Permissions;
 use std::io::{self, BufRead, BufReader, Read, Write};

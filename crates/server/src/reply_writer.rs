@@ -1,4 +1,4 @@
-//! Sending replies: bytes, and stretches of files between them that never enter this process.
+//! Sending replies: bytes, and ranges of files between them that never enter this process.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::close_reason::CloseReason;
 use crate::memory_budget::{Account, Charge};
 use crate::transport::{FileError, Stretch, Transport};
 
-/// Replies to send: bytes, and stretches of files between them.
+/// Replies to send: bytes, and ranges of files between them.
 #[derive(Clone, Copy)]
 pub(crate) struct Outgoing<'a> {
     bytes: &'a [u8],
@@ -155,7 +155,7 @@ fn send_bytes(
     Ok(true)
 }
 
-/// Sends the rest of a stretch of a file; `false` if the socket takes no more.
+/// Sends the rest of a range of a file; `false` if the socket takes no more.
 fn send_file(
     transport: &mut impl Transport,
     segment: &FileSegment,

@@ -18,7 +18,7 @@ pub(crate) use self::tls::Tls;
 /// Bytes of a file that are read at once where they cannot go from the page cache to the socket.
 const COPY_BYTES: usize = 64 << 10;
 
-/// A stretch of a file that is to be sent.
+/// A range of a file that is to be sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stretch<'a> {
     pub(crate) file: &'a File,
@@ -26,7 +26,7 @@ pub(crate) struct Stretch<'a> {
     pub(crate) length: usize,
 }
 
-/// Why a stretch of a file was not sent.
+/// Why a range of a file was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileError {
     /// The connection failed, or takes no more at present (AGAIN).
@@ -61,7 +61,7 @@ pub(crate) trait Transport {
         Ok(true)
     }
 
-    /// Sends from the beginning of a stretch of a file what is taken at once; 0 where the file ends
+    /// Sends from the beginning of a range of a file what is taken at once; 0 where the file ends
     /// before it. Reads the file, because only a plain transport can leave that to the kernel.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ pub(crate) trait Transport {
     }
 }
 
-/// Reads from the beginning of a stretch of a file as much as fits into `buffer`.
+/// Reads from the beginning of a range of a file as much as fits into `buffer`.
 fn read_stretch(stretch: Stretch<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
     let Stretch { file, offset, length } = stretch;
     let wanted = length.min(buffer.len());

@@ -367,7 +367,7 @@ fn only_who_was_there_before_the_restart_may_reclaim() {
     assert_eq!(reclaim(&one), Err(Error::NoGrace.into()));
 }
 
-/// By whoever looks after the server, or because it has started anew itself.
+/// By the code that looks after the server, or because it has restarted itself.
 #[test]
 fn a_client_evicted_in_grace_reclaims_nothing() {
     let mut recovered = Recovered::new();
@@ -466,7 +466,7 @@ fn a_file_that_a_host_waits_for_is_not_delegated_to_others() {
     lock(&engine, &two, &write(b"p", bytes(0, 9))).unwrap();
 }
 
-/// The host has locked anew before its notice came: what it locked before that is free all the
+/// The host has locked again before its notice came: what it locked before that is free all the
 /// same.
 #[test]
 fn a_notice_that_comes_late_frees_what_was_locked_before_the_restart() {

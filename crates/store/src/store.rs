@@ -79,7 +79,7 @@ impl Store {
         Ok(())
     }
 
-    /// Stores anew all that is known if the medium could not be written; returns whether that was
+    /// Stores again all that is known if the medium could not be written; returns whether that was
     /// needed.
     ///
     /// # Errors

@@ -331,7 +331,7 @@ pub trait Fs: Send + Sync {
         Err(Status::NotSupp)
     }
 
-    /// Sees to it that writes to the range will find space; extends the file if need be.
+    /// Reserves space, so that writes to the range find it; extends the file if need be.
     ///
     /// # Errors
     /// [`Status::NoSpc`]; [`Status`].

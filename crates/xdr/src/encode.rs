@@ -9,7 +9,7 @@ pub trait Encode {
     fn encode(&self, encoder: &mut Encoder);
 }
 
-/// A stretch of a file that stands at one place of the encoded bytes without having been copied
+/// A range of a file that stands at one place of the encoded bytes without having been copied
 /// there; the shell sends it with `sendfile`.
 #[derive(Debug, Clone)]
 pub struct FileSegment {
@@ -17,7 +17,7 @@ pub struct FileSegment {
     pub after: usize,
     /// The file; kept open by this reference.
     pub file: Arc<File>,
-    /// The offset in the file at which the stretch begins, in bytes.
+    /// The offset in the file at which the range begins, in bytes.
     pub offset: u64,
     /// Its length in bytes; bytes beyond the end of the file are sent as zeros.
     pub length: u32,
@@ -124,7 +124,7 @@ impl Encoder {
         }
     }
 
-    /// Appends a stretch of a file by reference; the caller writes length and padding.
+    /// Appends a range of a file by reference; the caller writes length and padding.
     pub fn file(&mut self, file: Arc<File>, offset: u64, length: u32) {
         self.files.push(FileSegment { after: self.bytes.len(), file, offset, length });
     }

@@ -50,7 +50,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Makes the folder anew and serves a part of it, to root as root.
+    /// Makes the folder again and serves a part of it, to root as root.
     ///
     /// # Errors
     /// If the folder cannot be made, or the server does not listen.

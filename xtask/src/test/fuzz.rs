@@ -113,7 +113,7 @@ fn build(root: &Path, name: &str, tool: &Path, nightly: bool) -> Result<PathBuf>
     if !nightly {
         command.args(["--sanitizer", "none"]);
     }
-    // The toolchain that runs this program is told to its children; they are to choose anew.
+    // The toolchain that runs this program is told to its children; they are to choose again.
     for variable in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "RUSTDOC", "CARGO_TARGET_DIR"] {
         command.env_remove(variable);
     }

@@ -54,7 +54,7 @@ pub enum Command {
     /// the project's own text format, of strace, fatrace or nfsdump, or a classic pattern that is
     /// made here. Nothing is mounted and nobody is asked.
     Dirsim(dirsim::Options),
-    /// Make the report of a result anew: report.html and plots, which `run` has made once
+    /// Make the report of a result again: report.html and plots, which `run` has made once
     Report(report::Options),
     /// Empty this machine's caches when a client that measures asks for it
     ///

@@ -13,7 +13,7 @@ pub(crate) struct SendQueue {
     pieces: VecDeque<Piece>,
 }
 
-/// A stretch still to be sent.
+/// A range still to be sent.
 #[derive(Debug)]
 enum Piece {
     Calls(Range<usize>),

@@ -363,7 +363,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns the calls sent in between. A mount that was made anew counts from 0.
+    /// Returns the calls sent in between. A mount that was made again counts from 0.
     fn sent(before: &Calls, after: Calls, notes: &mut Vec<String>) -> Calls {
         let count = |calls: &Calls| calls.values().sum::<u64>();
         let is_new = before.iter().any(|(name, sent)| after.get(name).unwrap_or(&0) < sent);

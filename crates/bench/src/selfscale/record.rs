@@ -1,5 +1,5 @@
 //! The form of the benchmark in a result: every batch as a sample at its coordinates, and the focal
-//! vector. Plateaus, graphs and predictions follow from these, and are made anew by each reader.
+//! vector. Plateaus, graphs and predictions follow from these, and are made again by each reader.
 
 use std::collections::BTreeMap;
 

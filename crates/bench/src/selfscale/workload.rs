@@ -154,7 +154,7 @@ impl Plan {
 }
 
 /// Keeps what was chosen. The result of the check is not kept as a note: each reader computes it
-/// anew.
+/// again.
 fn keep(context: &mut Context<'_>, finding: &Finding) {
     Recorded::choice(&finding.exploration).into_iter().for_each(|sample| context.keep(sample));
     if !finding.exploration.is_settled {

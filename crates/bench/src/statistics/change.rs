@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// A stretch of a series on one level.
+/// A range of a series on one level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
     /// The values that belong to it.
@@ -11,13 +11,13 @@ pub struct Segment {
     pub level: f64,
 }
 
-/// Splits a series into stretches of one level each, every one at least `least` values long.
+/// Splits a series into ranges of one level each, every one at least `least` values long.
 ///
 /// The fit is the piecewise constant one with the smallest sum of squares and a price for each step
-/// (an information criterion as of Schwarz 1978, at one and a half times its price, because
-/// where a step lies is chosen too: Zhang and Siegmund 2007), found by dynamic
-/// programming over all splits. `noise` is the deviation of values around their level that is not
-/// worth a step. A series too short for two stretches is one.
+/// (an information criterion as of Schwarz 1978, at one and a half times its price, because where a
+/// step lies is chosen too: Zhang and Siegmund 2007), found by dynamic programming over all splits.
+/// `noise` is the deviation of values around their level that is not worth a step. A series too
+/// short for two ranges is one.
 #[must_use]
 pub fn segments(values: &[f64], least: usize, noise: f64) -> Vec<Segment> {
     let least = least.max(1);
@@ -46,7 +46,7 @@ fn price(count: usize, noise: f64) -> f64 {
 
 /// The best split of the first n values, for every n.
 struct Fit {
-    /// The start of the last stretch in the best split of the first n values.
+    /// The start of the last range in the best split of the first n values.
     starts: Vec<usize>,
 }
 
@@ -69,7 +69,7 @@ impl Fit {
     }
 }
 
-/// Running sums, so that the squares of any stretch are known at once.
+/// Running sums, so that the squares of any range are known at once.
 struct Sums {
     values: Vec<f64>,
     squares: Vec<f64>,
@@ -88,7 +88,7 @@ impl Sums {
         sums
     }
 
-    /// The sum of squares around the mean of a stretch.
+    /// The sum of squares around the mean of a range.
     fn squares(&self, range: Range<usize>) -> f64 {
         let sum = self.values[range.end] - self.values[range.start];
         let square = self.squares[range.end] - self.squares[range.start];

@@ -47,7 +47,7 @@ impl Driver {
         &self.tally
     }
 
-    /// Gives what was done since the last time, and begins to count anew.
+    /// Gives what was done since the last time, and begins to count again.
     pub fn take_tally(&mut self) -> Tally {
         mem::take(&mut self.tally)
     }

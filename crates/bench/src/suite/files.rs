@@ -98,7 +98,7 @@ pub trait Files: Send {
     /// The target's error.
     fn set_owner(&mut self, path: &str, user: u32, group: u32) -> Result<()>;
 
-    /// Takes or gives back a lock on a stretch of a file. The lock belongs to this open file.
+    /// Takes or gives back a lock on a range of a file. The lock belongs to this open file.
     ///
     /// # Errors
     /// The target's error; EOPNOTSUPP over NFSv3, which has no locks.
@@ -129,7 +129,7 @@ pub enum LockKind {
     Unlock,
 }
 
-/// A stretch of a file in bytes; length 0 reaches to the end.
+/// A range of a file in bytes; length 0 reaches to the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
     /// Its first byte.

@@ -49,7 +49,7 @@ impl World {
         Self { cache, below, medium, now, options }
     }
 
-    /// The same after the process was started anew; nothing was lost with the disk.
+    /// The same after the process was restarted; nothing was lost with the disk.
     pub(super) fn again(self) -> Self {
         let cache = cache(&self.below, &self.medium, self.options, &self.now);
         Self { cache, ..self }

@@ -21,7 +21,7 @@ impl View<'_> {
     /// use.
     ///
     /// # Errors
-    /// [`comity_vfs::Status::Delay`] while it cannot be told what the caller may use.
+    /// [`comity_vfs::Status::Delay`] while it is unknown what the caller may use.
     pub fn covering<'p>(
         &self,
         pseudo: &Pseudo<'p>,

@@ -274,7 +274,7 @@ impl View<'_> {
         }
     }
 
-    /// Does a move between two directories, after which all decisions are made anew.
+    /// Does a move between two directories, after which all decisions are made again.
     pub(super) fn moving<T>(&self, between: (&Node, &Node), change: impl FnOnce() -> T) -> T {
         let grants = self.plan.grants().filter(|_| between.0 != between.1);
         let moved = || grants.iter().for_each(|grants| grants.ancestry().moved());

@@ -1,6 +1,6 @@
 //! Transcripts of exports: text in, text out. Lines that begin with `|` are a configuration; a line
 //! that begins with `>` is a command, and the lines below it, up to the next, are its results. A
-//! run with `BLESS=1` writes the results anew.
+//! run with `BLESS=1` writes the results again.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod caller;

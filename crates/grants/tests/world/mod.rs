@@ -65,7 +65,7 @@ impl Kept {
         self.0.lock().unwrap().0.clone()
     }
 
-    /// All that a server finds when it starts anew.
+    /// All that a server finds when it restarts.
     pub fn recovered(&self) -> Recovered {
         let mut found = Recovered::default();
         for record in self.records() {

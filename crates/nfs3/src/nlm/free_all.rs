@@ -1,4 +1,4 @@
-//! FREE_ALL: a host has started anew and holds nothing. It speaks for itself only: whatever name it
+//! FREE_ALL: a host has restarted and holds nothing. It speaks for itself only: whatever name it
 //! gives, the locks of its own address are freed. The call must come from a port below 1024, so
 //! that a user of the host cannot free the locks of others.
 

@@ -1,4 +1,4 @@
-//! Hosts of NLM say that they have started anew: FREE_ALL, SM_NOTIFY.
+//! Hosts of NLM say that they have restarted: FREE_ALL, SM_NOTIFY.
 
 use comity_proto::nlm::{Nlm4Lockargs, Nlm4Notify, Nlm4Stats, procedure};
 use comity_proto::nsm::{self, HostName, Res, SmStatRes, StatChge};

@@ -1,4 +1,4 @@
-//! A client sends a call again, or the server has been started anew.
+//! A client sends a call again, or the server has been restarted.
 
 use comity_proto::nfs3::{
     Commit3args, Commit3res, Create3args, Createhow3, Diropargs3, PROGRAM, Rename3args, Result3,
@@ -21,7 +21,7 @@ fn status(body: &[u8]) -> u32 {
     u32::from_be_bytes(body[..4].try_into().unwrap())
 }
 
-/// The same bytes twice get the same answer; the same call under a new number is done anew.
+/// The same bytes twice get the same answer; the same call under a new number is done again.
 fn first_answer_counts(world: &World, procedure: u32, arguments: &[u8], again: u32) {
     let record = world.record(PROGRAM, procedure, arguments);
     let first = world.send(&record).body;

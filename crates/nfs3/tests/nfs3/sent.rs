@@ -4,7 +4,7 @@ use std::os::unix::fs::FileExt;
 
 use comity_xdr::Encoder;
 
-/// The bytes that the shell would send: stretches of files stand where they were put.
+/// The bytes that the shell would send: ranges of files stand where they were put.
 pub(crate) fn sent(replies: &Encoder) -> Vec<u8> {
     let (mut sent, mut from) = (Vec::new(), 0);
     for segment in replies.files() {

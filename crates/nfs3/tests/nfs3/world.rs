@@ -96,7 +96,7 @@ pub(crate) struct World {
 pub(crate) struct Reply {
     /// True if it waited for something slow.
     pub(crate) late: bool,
-    /// Number of stretches of files that were in it.
+    /// Number of ranges of files that were in it.
     pub(crate) by_reference: usize,
     /// `reply_stat` (0 accepted, 1 denied), and accept_stat or auth_stat (0: another RPC version).
     pub(crate) verdict: (u32, u32),
@@ -165,7 +165,7 @@ impl World {
         world
     }
 
-    /// The same client at a server that has been started anew with another verifier.
+    /// The same client at a server that has been restarted with another verifier.
     pub(crate) fn restarted(self, verifier: [u8; 8]) -> Self {
         let nfs: Arc<dyn Program<RpcPeer>> =
             Arc::new(Nfs3::new(Arc::clone(&self.exports), verifier));

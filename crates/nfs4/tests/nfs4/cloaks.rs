@@ -226,7 +226,7 @@ fn a_delegation_of_what_has_been_hidden_leads_nowhere_and_can_be_given_back() {
 }
 
 /// A client with a delegation of a file serves it to all users of its machine; after a reload the
-/// client is asked anew.
+/// client is asked again.
 #[test]
 fn all_that_an_export_has_delegated_is_recalled_at_once() {
     let site = Site::new();

@@ -100,7 +100,7 @@ fn an_export_of_the_root_is_the_top() {
     assert!(said(&world, "PUTROOTFH; LOOKUPP").ends_with("LOOKUPP NOENT"));
 }
 
-/// A server that has been started anew shows the same tree under the same handles.
+/// A server that has been restarted shows the same tree under the same handles.
 #[test]
 fn handles_above_the_exports_outlive_a_restart() {
     let exports = "/srv/deep/pub 127.0.0.1(rw)\n";

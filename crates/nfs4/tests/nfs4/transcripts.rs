@@ -1,6 +1,6 @@
 //! Text in, text out: each file under `transcripts` is a talk with a fresh server. Lines that begin
 //! with two blanks are its answers; `#` begins a comment. With `BLESS` in the environment the
-//! answers are written anew, to be read.
+//! answers are written again, to be read.
 
 use std::path::Path;
 

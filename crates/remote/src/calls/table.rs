@@ -292,7 +292,7 @@ mod tests {
         sent(&mut calls);
         assert!(calls.handle_down(NOW, places[0]).is_empty());
         assert_eq!(sent(&mut calls), [(1, 101), (1, 103)]);
-        // A reply that comes late over the old one is nobody's.
+        // A reply that comes late over the old one belongs to no client.
         assert_eq!(calls.handle_record(NOW, places[0], &reply(101)), Heard::Stray);
         assert_eq!(calls.handle_record(NOW, places[1], &reply(101)), Heard::Reply(1));
     }

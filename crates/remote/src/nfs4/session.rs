@@ -117,7 +117,7 @@ impl<W: Wire> Session<W> {
         Ok(session)
     }
 
-    /// As a client that was never there: what an earlier one had is nobody's.
+    /// As a client that was never there: what an earlier one had belongs to no client.
     fn introduce(&mut self) -> IoResult<()> {
         let mut verifier = [0; 8];
         getrandom(&mut verifier, GetRandomFlags::empty())?;

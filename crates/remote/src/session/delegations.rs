@@ -29,7 +29,7 @@ impl ClientMachine {
         is_recalled: bool,
     ) {
         if let Some(held) = self.states.delegation_mut(&file) {
-            // It was reclaimed, or granted anew with another open.
+            // It was reclaimed, or granted again with another open.
             (held.stateid, held.kind, held.owner) = (stateid, kind, Arc::clone(owner));
         } else {
             let held = HeldDelegation::new(stateid, kind, Arc::clone(owner));
@@ -85,7 +85,7 @@ impl ClientMachine {
         }
     }
 
-    /// Tells whoever looks after delegations, if there is anybody.
+    /// Tells the code that looks after delegations, if there is anybody.
     fn tell(&mut self, event: StateEvent) {
         if self.settings.hands_up_recalls {
             self.outputs.push_back(MachineOutput::Event(event));

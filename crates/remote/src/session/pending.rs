@@ -132,7 +132,7 @@ impl PendingRequest {
         }
     }
 
-    /// Returns whether it can be done anew after so many results, of which the last is a failure:
+    /// Returns whether it can be done again after so many results, of which the last is a failure:
     /// nothing was changed that must not be changed twice.
     pub(super) fn can_repeat(&self, results: u32) -> bool {
         match &self.form {

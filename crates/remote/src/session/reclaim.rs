@@ -51,7 +51,7 @@ impl ClientMachine {
         self.reclaim_more(now);
     }
 
-    /// Operations on state that has gone are begun anew, or dropped if nobody asked for them.
+    /// Operations on state that has gone are begun again, or dropped if nobody asked for them.
     fn reset_turns(&mut self) {
         let keys: Vec<OpenKey> = self.blocked.keys().copied().collect();
         keys.iter().for_each(|key| self.unblock(key));
@@ -142,7 +142,7 @@ impl ClientMachine {
         }
     }
 
-    /// An open could not be reclaimed. It is made anew when it is needed; locks and the delegation
+    /// An open could not be reclaimed. It is made again when it is needed; locks and the delegation
     /// are lost.
     pub(super) fn not_reclaimed(&mut self, now: Duration, key: &OpenKey, failure: OpFailure) {
         self.note(Notice::NotReclaimed(key.0, failure));

@@ -46,7 +46,7 @@ struct HeldBytes {
 thread_local! {
     /// Received bytes while they are opened.
     static RECEIVED: RefCell<Vec<u8>> = RefCell::new(vec![0; OPENED_BYTES_MAX + RECORD_BYTES_MAX]);
-    /// A stretch of a file while it is sealed.
+    /// A range of a file while it is sealed.
     static STRETCH: RefCell<Vec<u8>> = RefCell::new(vec![0; COPY_BYTES]);
 }
 

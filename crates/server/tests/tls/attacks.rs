@@ -109,7 +109,7 @@ fn a_flood_of_key_updates_ends_the_connection() {
 
 #[test]
 fn renegotiation_does_not_exist() {
-    // A hello in the clear, where TLS 1.2 would begin anew, is no record of this connection.
+    // A hello in the clear, where TLS 1.2 would begin again, is no record of this connection.
     let server = start(None, settings());
     let mut client = handshake(server.addresses()[0], config(None, &[])).unwrap();
     client.sock.write_all(&[0x16, 3, 3, 0, 5, 1, 0, 0, 1, 0]).unwrap();

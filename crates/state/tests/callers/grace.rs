@@ -34,7 +34,7 @@ fn store(protocol: ClientProtocol) -> Recovered {
     store
 }
 
-/// A server that has started anew.
+/// A server that has restarted.
 fn with_victim(protocol: ClientProtocol) -> Engine {
     restarted(store(protocol))
 }
@@ -186,8 +186,8 @@ fn a_client_is_recorded_as_who_it_is_now() {
     }
 }
 
-/// It has moved, came back, and then started anew itself: it has nothing to reclaim any more, and
-/// what it has after that it may reclaim after the next restart of the server.
+/// It has moved, came back, and then restarted itself: it has nothing to reclaim any more, and what
+/// it has after that it may reclaim after the next restart of the server.
 #[test]
 fn a_client_that_starts_anew_in_grace_where_it_has_moved_to_stays_recorded() {
     let engine = with_victim(ClientProtocol::ExchangeId);

@@ -1,5 +1,5 @@
 //! The engine against a simple model, under random sequences of what clients do: they open, lock,
-//! are delegated files, fall silent, start anew; the server is killed; the clock jumps.
+//! are delegated files, fall silent, restart; the server is killed; the clock jumps.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 #[path = "../introduction/mod.rs"]

@@ -40,7 +40,7 @@ pub(super) enum Step {
         client: usize,
         seconds: u64,
     },
-    /// It begins anew: what it had is gone.
+    /// It begins again: what it had is gone.
     Reboot {
         client: usize,
     },

@@ -1,5 +1,5 @@
 //! Transcripts: text in, text out. A line that begins with `>` is said to the engine; what is below
-//! it, up to the next, is what came of it. Run with `BLESS=1` they are written anew.
+//! it, up to the next, is what came of it. Run with `BLESS=1` they are written again.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod files;

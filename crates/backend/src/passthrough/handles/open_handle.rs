@@ -108,7 +108,7 @@ impl Passthrough {
         Ok(file)
     }
 
-    /// Opens a regular file's data or a directory's entries anew.
+    /// Opens a regular file's data or a directory's entries again.
     pub(crate) fn open_data(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         self.identity.server()?;

@@ -18,7 +18,7 @@ use crate::{LeaseWatch, sys};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) const MOMENT: Duration = Duration::from_millis(50);
 
-/// A file system with one file, and a thread that is told what programs want.
+/// A file system with one file, and a thread that is notified of what programs want.
 pub(crate) struct Site {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) fs: Passthrough,

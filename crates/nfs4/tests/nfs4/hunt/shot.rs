@@ -125,7 +125,7 @@ pub(crate) fn questions(rng: &mut Rng, target: &Target, top: &Target) -> Vec<Sho
     ]
 }
 
-/// Everything that can be asked of an object by a stateid that is nobody's.
+/// Everything that can be asked of an object by a stateid that belongs to no client.
 pub(crate) fn by_stateid(target: &Target) -> Vec<Shot> {
     let shot = |told: &str, ask: &dyn Fn(Ops) -> Ops| {
         Shot::new(format!("{told} on {}", target.path), |ops| ask(ops.at(target)))

@@ -60,7 +60,7 @@ impl<'i> Bytes<'i> {
         self.next() & 1 == 1
     }
 
-    /// As many bytes as the next one says.
+    /// Returns as many bytes as the next byte says.
     pub(crate) fn some(&mut self) -> &'i [u8] {
         let length = usize::from(self.next()).min(self.0.len());
         let (some, rest) = self.0.split_at(length);

@@ -34,7 +34,7 @@ pub fn blocking<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// For tests: who has said that it may sleep.
+/// The callers that have declared that they may sleep, for tests.
 #[cfg(test)]
 pub(crate) mod watch {
     use std::collections::HashMap;

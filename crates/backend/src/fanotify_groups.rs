@@ -60,7 +60,7 @@ impl Groups {
         *count.get_mut() -= 1;
         if *count.get() == 0 {
             count.remove();
-            // If there is none any more, that is well.
+            // A mark that is gone already needs no removal.
             let _ = sys::mark(group.fd.as_fd(), file.as_fd(), MarkChange::Remove);
         }
     }

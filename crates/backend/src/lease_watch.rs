@@ -71,9 +71,9 @@ pub(crate) enum Changed {
 pub struct LeaseListener {
     watch: Arc<LeaseWatch>,
     signals: OwnedFd,
-    /// When files are to be marked, if there are any.
+    /// The time at which files are to be marked, if there are any.
     due: Cell<Option<Instant>>,
-    /// When it was heard last what was changed.
+    /// The time of the last look at the changes.
     heard: Cell<Option<Instant>>,
     stays: PhantomData<*const ()>,
 }

@@ -53,9 +53,9 @@ struct RawHandle {
 /// The kind of handle that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HandleUse {
-    /// One that `open_by_handle_at` takes.
+    /// A handle that `open_by_handle_at` takes.
     Open,
-    /// One that only tells objects apart (`AT_HANDLE_FID`, Linux 6.5).
+    /// A handle that only identifies objects (`AT_HANDLE_FID`, Linux 6.5).
     Identify,
 }
 

@@ -17,7 +17,7 @@ use proptest::prelude::*;
 #[derive(Debug, Clone)]
 enum Step {
     Create(usize, usize, How, u32),
-    /// Without set-id bits, which a kernel sets by a second call.
+    /// The modes have no set-id bits, which a kernel sets by a second call.
     Mkdir(usize, usize, u32),
     Symlink(usize, usize),
     Fifo(usize, usize, u32),
@@ -150,7 +150,7 @@ impl World<'_> {
         match self.make(cred, step) {
             Some(made) => {
                 let node = made?;
-                // By number of links one tells whether it is a new one in both.
+                // The number of links shows whether the object is new in both.
                 self.nodes.push(node);
                 Ok(vec![seen(&self.fs.getattr(&node)?)])
             }

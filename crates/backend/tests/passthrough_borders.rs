@@ -158,7 +158,7 @@ fn open_files(kind: &str) -> usize {
         .count()
 }
 
-/// In a process of its own, since the limit is the process's.
+/// The test runs in a process of its own, since the limit is the process's.
 #[test]
 fn a_process_without_descriptors_goes_on() {
     const CHILD: &str = "COMITY_TEST_FEW_DESCRIPTORS";
@@ -201,7 +201,7 @@ fn open_all(fs: &Passthrough, handles: &[Handle]) -> Vec<Result<(), Status>> {
     handles.iter().map(|handle| read(fs, &root(), handle, 0, 1).map(drop)).collect()
 }
 
-/// In a mount namespace of its own.
+/// The test runs in a mount namespace of its own.
 fn with_mounts(work: impl FnOnce(&Path) + Send) {
     use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
     if !is_root() {

@@ -87,7 +87,7 @@ fn a_name_that_has_another_object_is_shown_with_that() {
     fs::rename(path(&served, "name", 5), path(&served, "name", 6)).unwrap();
     fs::remove_file(path(&served, "name", 7)).unwrap();
     fs::write(path(&served, "name", 7), b"a new one").unwrap();
-    // At once, and when the directory is remembered again.
+    // The changes are seen at once, and also when the directory is remembered again.
     for entries in
         [list(&served.fs, &root(), &served.root(), 0, 99).unwrap(), listed_often(&served)]
     {

@@ -18,7 +18,7 @@ use common::{is_root, name, root};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Until a change is older than what a ctime can tell.
+/// Waits until a change is older than the resolution of a ctime.
 const SETTLED: Duration = Duration::from_millis(100);
 
 /// Room for a btrfs.

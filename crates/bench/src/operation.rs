@@ -38,12 +38,12 @@ pub enum InSession {
     LockUnlock,
 }
 
-/// When written data must be on stable storage.
+/// The time by which written data must be on stable storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stable {
     /// Some time, or on COMMIT.
     Unstable,
-    /// Before the reply.
+    /// The data are stable before the reply.
     FileSync,
 }
 

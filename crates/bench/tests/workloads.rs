@@ -102,7 +102,7 @@ fn nfsstone_does_its_mix_exactly() {
     ];
     for (kind, wanted, percent, digit) in shares {
         assert_eq!(count(kind), wanted, "{kind}");
-        // To the digits that the original gives.
+        // The figures have the digits that the original gives.
         let found = wanted as f64 / 455.22;
         assert!((found - percent).abs() <= digit / 2.0, "{kind}: {found} %, not {percent}");
     }

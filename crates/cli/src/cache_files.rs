@@ -42,7 +42,7 @@ pub(crate) fn perform(typed: &CacheFiles, verb: FileVerb) -> Result<ExitCode> {
     for path in &typed.paths {
         let path = fs::canonicalize(path).map_err(|error| not_found(path, &error))?;
         let mount = FoundMount::of(&path, &typed.state)?;
-        // One that has no cache is found out before any file is looked for.
+        // A mount without a cache is reported before any file is looked for.
         let state = mount.ask(&MountRequest::Status)?;
         if state["cache"].is_null() {
             return Err(anyhow!(

@@ -70,7 +70,7 @@ fn serve(
 ) -> Result<ExitCode> {
     logging::begin(&typed.log)?;
     let (dir, source) = (absolute(&typed.dir)?, typed.source.display().to_string());
-    // Before a server is asked, and a cache recovered.
+    // The check comes before a server is called and a cache recovered.
     comity_fuse::check_directory(&dir, options.fuse.hides_entries)?;
     let opened = options.server.open(&typed.source, &dir)?;
     let mut options = options.clone();

@@ -52,7 +52,7 @@ pub(crate) fn all(folder: &Path) -> Vec<PathBuf> {
 /// ask the program that serves it.
 pub(crate) fn resolved(dir: &Path) -> PathBuf {
     let whole = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
-    // Without a slash at the end, as `components` has it.
+    // The name has no slash at the end, as `components` returns it.
     let whole: PathBuf = whole.components().collect();
     match (whole.parent().map(fs::canonicalize), whole.file_name()) {
         (Some(Ok(above)), Some(name)) => above.join(name),

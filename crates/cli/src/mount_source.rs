@@ -73,7 +73,7 @@ impl ServerChoice {
             ("vers" | "nfsvers", Some(version)) => self.versions = Some(versions(version)?),
             ("port", Some(_)) => self.port = Some(number(name, given, 65_535)? as u16),
             ("timeo", Some(_)) => {
-                // In tenths of a second, as in nfs(5).
+                // The unit is a tenth of a second, as in nfs(5).
                 let tenths = number(name, given, 36_000)?.max(1);
                 self.patience = Some(Duration::from_millis(tenths * 100));
             }

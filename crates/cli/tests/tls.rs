@@ -223,7 +223,7 @@ fn state_of_a_client_belongs_to_its_key() {
         assert_eq!(stolen.perform(walk(&place.data())), Err(Nfsstat4::ConnNotBoundToSession));
         assert_eq!(stolen.bind(), Err(Nfsstat4::WrongCred));
     }
-    // On another connection with its key it is.
+    // The session can be used over another connection with the key of its client.
     let mut again = client.with_session_on(secure(&place, &server, Some(&owner)));
     assert!(again.perform(walk(&place.data())).is_ok());
     let shown = run(comity().args(["clients", "--state-dir"]).arg(place.state())).out;

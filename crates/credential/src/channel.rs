@@ -30,7 +30,7 @@ pub struct PeerIdentity {
     /// The user that an authority says the peer is
     /// (draft-cel-nfsv4-rpc-tls-othername, `id-on-rpcAuthSys`).
     pub user: Option<Cred<Wire>>,
-    /// When the certificate expires, in seconds since 1970.
+    /// The time at which the certificate expires, in seconds since 1970.
     pub expires: u64,
 }
 
@@ -48,7 +48,7 @@ pub struct KeyId(pub [u8; 32]);
 /// The kind of a channel, which an export may demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ChannelKind {
-    /// Without TLS.
+    /// A channel without TLS.
     Plain,
     /// TLS of a peer that showed no certificate.
     Tls,

@@ -18,12 +18,12 @@ pub struct Origin {
 /// The channel of an origin. State that came by one channel cannot be reached by another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum OriginChannel {
-    /// Without TLS.
+    /// A channel without TLS.
     #[default]
     Plain,
-    /// By TLS, without a key.
+    /// A channel with TLS, without a key.
     Tls,
-    /// By TLS, with this key.
+    /// A channel with TLS, with this key.
     Key(KeyId),
 }
 

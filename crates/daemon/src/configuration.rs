@@ -51,7 +51,7 @@ const ALL_AS_ROOT: &str = "the server runs as root but may not act as its caller
 pub type Loaded = Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>>;
 
 impl Configuration {
-    /// One of these sources, whose handles are signed with `key`.
+    /// Makes a configuration of these sources, whose handles are signed with `key`.
     pub(crate) fn new(sources: Vec<Source>, key: HandleKey) -> Self {
         Self {
             sources: Sources {
@@ -102,7 +102,7 @@ impl Configuration {
         Self { grants: Some(grants), ..self }
     }
 
-    /// One of these sources for a look only: no handle ever leaves the process.
+    /// Makes a configuration of these sources for a check only: no handle ever leaves the process.
     pub fn to_look_at(sources: Vec<Source>) -> Self {
         Self::new(sources, HandleKey::new([0; 16]))
     }

@@ -41,7 +41,7 @@ struct WaitingCopy<C> {
     copy: Box<C>,
     /// The next pause, if the copy cannot continue.
     pause: Duration,
-    /// Until when it is now.
+    /// The end of the present pause.
     until: Option<Instant>,
 }
 

@@ -75,7 +75,7 @@ impl StartupBanner<'_> {
         lines.join("\n")
     }
 
-    /// For programs, in one line.
+    /// Returns the banner for programs, in one line of JSON.
     pub(crate) fn json(&self) -> Value {
         let exports: Vec<Value> = self.plan.exports().iter().map(|e| self.export(e)).collect();
         json!({

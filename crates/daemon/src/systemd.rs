@@ -2,7 +2,7 @@
 
 use sd_notify::NotifyState;
 
-/// The server serves.
+/// The server is ready.
 pub(crate) fn ready() {
     notify(&[NotifyState::Ready]);
 }

@@ -19,7 +19,7 @@ pub enum TlsKey {
     None,
     /// The server makes a key and a certificate and keeps them in its state folder.
     SelfMade,
-    /// From these files in PEM.
+    /// The key and certificate of these files in PEM.
     Files {
         /// The certificates, the server's first.
         certificate: PathBuf,

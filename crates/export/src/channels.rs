@@ -47,7 +47,7 @@ impl Channels {
     }
 }
 
-/// As `xprtsec=` has them.
+/// Formats the channels as `xprtsec=` has them.
 impl fmt::Display for Channels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut sign = "";

@@ -14,13 +14,13 @@ const LARGEST_OFFSET: u64 = i64::MAX as u64;
 /// The position at which a listing goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
-    /// From the start.
+    /// The listing begins at the start.
     Start,
-    /// Behind `.`.
+    /// The listing continues after `.`.
     Dot,
-    /// Behind `..`.
+    /// The listing continues after `..`.
     DotDot,
-    /// Behind the entry to which the backend gave this cookie.
+    /// The listing continues after the entry to which the backend gave this cookie.
     Entry(u64),
 }
 

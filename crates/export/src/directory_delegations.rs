@@ -79,7 +79,7 @@ impl DirectoryDelegations {
     }
 }
 
-/// As `dir_delegations=` has them.
+/// Formats the setting as `dir_delegations=` has it.
 impl fmt::Display for DirectoryDelegations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.grants.name())?;

@@ -26,7 +26,7 @@ pub(crate) struct DomainTable {
     /// Each as behind `range_map_gid=`.
     #[serde(default)]
     groups: Vec<Spanned<String>>,
-    /// As behind `map_default=`.
+    /// The value as behind `map_default=`.
     map_default: Option<Spanned<String>>,
     /// `root`, `all` or `none`.
     squash: Option<Spanned<String>>,

@@ -40,7 +40,7 @@ struct Table {
 #[derive(Default)]
 struct Known {
     names: Option<(Arc<[Box<str>]>, Instant)>,
-    /// When it is to be looked up again.
+    /// The time from which it is to be looked up again.
     again: Option<Instant>,
 }
 

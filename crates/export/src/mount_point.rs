@@ -11,7 +11,7 @@ impl Settings {
     pub(crate) fn is_mounted(&self, path: &Path) -> bool {
         let Some(point) = &self.mount_point else { return true };
         let point = if point.as_os_str().is_empty() { path } else { point };
-        // If the server cannot look, nothing is taken to be mounted.
+        // A path that the server cannot look at counts as not mounted.
         AsServer::here().is_ok_and(|server| is_mount_point(&server, point))
     }
 }

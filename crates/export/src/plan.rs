@@ -272,7 +272,7 @@ impl Exports {
     }
 }
 
-/// When something was made, as attributes say it.
+/// Returns the present time as attributes have it.
 fn now() -> Time {
     let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
     let since = since.unwrap_or_default();

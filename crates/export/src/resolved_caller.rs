@@ -44,7 +44,7 @@ struct NeededFeatures {
     mapped_alone: bool,
     /// An object is known by a right to it alone, or not at all.
     by_right: bool,
-    /// One of `cloaked` and `by_right`.
+    /// True if `cloaked` or `by_right` is.
     guarded: bool,
 }
 

@@ -419,7 +419,7 @@ impl<'a> View<'a> {
             return Err(Status::NoEnt);
         }
         if onto && may_add(at, target.0)? {
-            // Without a source it does not matter what is at the target.
+            // If there is no source, the target does not matter.
             at.fs.lookup(at.cred, from.0, from.1)?;
             return Err(Status::Exist);
         }

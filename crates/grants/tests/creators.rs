@@ -88,7 +88,7 @@ fn a_fetched_credential_is_handed_on() {
     let case = case();
     let fetched = case.hand_on();
     assert_eq!(case.carols(), "look read");
-    // Without the link from the server to the creator it leads nowhere.
+    // A chain without the link from the server to the creator gives nothing.
     let dave = Person::new();
     let on = case.bob.grants(&dave, &case.file, "r");
     let submitted = case.world.grants.submit(dave.key(), &on).unwrap();

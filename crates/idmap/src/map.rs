@@ -81,7 +81,7 @@ pub enum Step {
     Mapped {
         /// The mapped id.
         disk: u32,
-        /// By this rule.
+        /// The number of the rule.
         rule: u32,
     },
     /// No rule covers it.
@@ -95,7 +95,7 @@ pub enum Inverse {
     Shown {
         /// The mapped id.
         wire: u32,
-        /// By this rule.
+        /// The number of the rule.
         rule: u32,
     },
     /// No rule leads to it.
@@ -162,7 +162,7 @@ fn targets(rule: Rule, all_to_one: bool, left: &[Range]) -> Vec<(Range, u32)> {
 }
 
 impl IdMap {
-    /// Without any rule.
+    /// A map without rules.
     #[must_use]
     pub fn empty() -> Self {
         IdMapBuilder::default().build()

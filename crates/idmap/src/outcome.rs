@@ -7,7 +7,7 @@ pub enum IdOutcome {
     Mapped {
         /// The server id.
         disk: u32,
-        /// By the rule of this number.
+        /// The number of the rule.
         rule: u32,
     },
     /// There are no ranges: the id stays as it is.

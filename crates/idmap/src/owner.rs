@@ -25,7 +25,7 @@ struct Tables {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Names {
-    /// With the domain behind them, as they are said.
+    /// The names with their domain behind them, as they stand in NFSv4.
     by_id: HashMap<u32, Box<str>>,
     by_name: HashMap<Box<str>, u32>,
 }
@@ -33,9 +33,9 @@ struct Names {
 /// The text of a user or group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner<'a> {
-    /// By name and domain.
+    /// A name with its domain.
     Named(&'a str),
-    /// By number, in decimal.
+    /// A number in decimal.
     Number(u32),
 }
 

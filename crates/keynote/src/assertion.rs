@@ -9,7 +9,7 @@ use crate::tree::{Body, SourceLine, StringExpr};
 /// An assertion that has been read. Nothing is known yet about who made it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assertion {
-    /// From the first label to the end of the last field.
+    /// The text from the first label to the end of the last field.
     text: String,
     /// Bytes of the text that a signature covers: those in front of the Signature label, or all.
     covered: usize,

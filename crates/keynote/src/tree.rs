@@ -124,7 +124,7 @@ pub enum Comparison {
     Equal,
     /// `!=`
     Unequal,
-    /// One that asks for the order.
+    /// A comparison that asks for the order.
     Order(Order),
 }
 

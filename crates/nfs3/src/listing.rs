@@ -26,7 +26,7 @@ const HEAD_BYTES: usize = (4 + Fattr3::BYTES) + 8;
 
 /// The arguments of a listing.
 pub(crate) struct Wanted {
-    /// Behind which entry to go on; 0 from the start.
+    /// The cookie of the entry after which to continue; 0 from the start.
     pub(crate) cookie: u64,
     /// The verifier that came with the cookie.
     pub(crate) cookieverf: Cookieverf3,

@@ -95,6 +95,6 @@ pub enum AuthStat {
     TooWeak = 5,
     /// The client's reply verifier makes no sense.
     InvalidResp = 6,
-    /// For an unknown reason.
+    /// The reason is unknown.
     Failed = 7,
 }

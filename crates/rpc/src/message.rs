@@ -46,7 +46,7 @@ pub enum Unparsed {
     /// The call is of another version of RPC.
     #[error("RPC version {version} is not spoken")]
     RpcVersion {
-        /// To be answered under this number.
+        /// The xid of the reply.
         xid: u32,
         /// The version asked for.
         version: u32,
@@ -54,7 +54,7 @@ pub enum Unparsed {
     /// Its header breaks off or lies.
     #[error("RPC header: {reason}")]
     Header {
-        /// To be answered under this number.
+        /// The xid of the reply.
         xid: u32,
         /// The error in the header.
         reason: Malformed,

@@ -52,7 +52,7 @@ impl ReplayKey {
         Self { proof, ..self }
     }
 
-    /// Of whose share the call is.
+    /// The network whose share holds the call.
     fn owner(&self) -> IpAddr {
         network_of(self.peer)
     }

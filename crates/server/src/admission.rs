@@ -214,7 +214,7 @@ mod tests {
         let places = [(); 2].map(|()| admission.admit(listed, true).unwrap());
         assert_eq!(admission.admit(listed, true).err(), Some(AdmissionError::Total(8)));
         drop(places);
-        // One that turns out to be listed gives its place back to the others.
+        // A connection that turns out to be listed gives its place back to the others.
         strangers[0].list();
         strangers[0].list();
         assert!(strangers[0].is_listed());

@@ -49,7 +49,7 @@ pub fn blocking_hook(work: &mut dyn FnMut()) {
     blocking(work);
 }
 
-/// While it lives the thread may sleep.
+/// The thread may sleep while this value lives.
 struct Away(Option<Rc<dyn BlockHook>>);
 
 impl Away {

@@ -23,7 +23,7 @@ pub(crate) struct Connection<V> {
     /// The TLS handshake, until it is finished.
     pub(crate) handshaking: Option<Box<Handshaking>>,
     pub(crate) peer: SocketAddr,
-    /// SharedState with those of its calls that another thread does.
+    /// State shared with those of its calls that another thread does.
     pub(crate) visitor: Arc<V>,
     pub(crate) call_back: CallBack,
     pub(crate) received: ReceiveBuffer,
@@ -37,7 +37,7 @@ pub(crate) struct Connection<V> {
     /// The first record in the inbox waits until the gate knows the peer; it is tried again each
     /// second.
     pub(crate) undecided: bool,
-    /// When it was asked last whether something is offered to the peer.
+    /// The time of the last question whether something is offered to the peer.
     pub(crate) judged: Option<u32>,
     /// The peer will send no more than it has sent.
     pub(crate) hung_up: bool,
@@ -68,15 +68,15 @@ impl Drop for CallBack {
     }
 }
 
-/// When something happened last, in seconds of the server's life.
+/// The time of the last event, in seconds since the server started.
 #[derive(Debug, Clone, Copy)]
 struct Stamps {
     heard: u32,
     /// Nothing was heard yet.
     fresh: bool,
-    /// When the record in the inbox began.
+    /// The time at which the record in the receive buffer began.
     record: Option<u32>,
-    /// When replies began to wait, or the peer took some of those.
+    /// The time at which replies began to wait, or the peer last took some.
     unread: Option<u32>,
 }
 

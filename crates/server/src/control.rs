@@ -37,7 +37,7 @@ pub enum Request {
     Load,
     /// Sets the log level, or asks for it.
     LogLevel {
-        /// As on the command line.
+        /// The path as the command line has it.
         level: Option<String>,
     },
     /// Asks for the exports, or for those that a client would see.
@@ -443,7 +443,7 @@ mod tests {
         assert!(matches!(ask(&path, &Request::Status), Ok(Answer::Done(_))));
         let half = Duration::from_secs(CONTROL_PATIENCE_SECONDS) / 2;
         assert!(begun.elapsed() < half, "{:?}", begun.elapsed());
-        // One that says a byte now and then is not heard for ever either.
+        // A peer that sends a byte now and then does not hold the thread for ever either.
         let slow = &mut silent[0];
         let ended = (0..20).any(|_| {
             std::thread::sleep(Duration::from_millis(500));

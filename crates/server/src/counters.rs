@@ -60,7 +60,7 @@ pub(crate) struct LoopCounters {
     pub(crate) panics: Counter,
     /// Handshakes that were finished without a certificate of the peer, and with one.
     pub(crate) handshakes: [Counter; 2],
-    /// By reason.
+    /// Connections that ended, by reason.
     pub(crate) ended: [Counter; REASONS],
 }
 

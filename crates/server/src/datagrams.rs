@@ -91,9 +91,9 @@ fn answer<V, G: Gate<V>>(
 /// From whom a datagram came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Sender {
-    /// From a host that some export is offered to.
+    /// A host that some export is offered to.
     Listed,
-    /// From a host that none is offered to, or that is not known yet.
+    /// A host that none is offered to, or that is not known yet.
     Stranger,
 }
 

@@ -59,7 +59,7 @@ impl std::error::Error for CallError {}
 pub enum OneWayTarget {
     /// The calls are datagrams.
     Udp(SocketAddr),
-    /// Over a connection.
+    /// The calls go over a connection.
     Tcp(SocketAddr),
 }
 
@@ -266,7 +266,7 @@ mod tests {
             stream.read_to_end(&mut told).unwrap();
             assert_eq!((&told[4..28], told.ends_with(b"args")), (&CALL[..], true));
         }
-        // One of another family is of no use there.
+        // An address of another family cannot be used there.
         remote_call(Some("::1")).send(there).unwrap();
         assert_eq!(listener.accept().unwrap().1.ip().to_string(), "127.0.0.1");
     }

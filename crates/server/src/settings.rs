@@ -24,16 +24,16 @@ pub struct Settings {
     pub patience: Patience,
 }
 
-/// After how many seconds a peer is given up.
+/// The seconds after which a peer is given up.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
-    /// From the connection to the first byte.
+    /// Seconds from the connection to the first byte.
     pub first_byte_seconds: u32,
-    /// From the first byte of a record to its last.
+    /// Seconds from the first byte of a record to its last.
     pub record_seconds: u32,
-    /// From the answer STARTTLS to the end of the handshake.
+    /// Seconds from the answer STARTTLS to the end of the handshake.
     pub handshake_seconds: u32,
-    /// While it reads none of the replies that wait for it.
+    /// Seconds in which the peer reads none of the replies that wait for it.
     pub unread_seconds: u32,
     /// While it says nothing and is owed nothing. Clients keep idle connections for about five
     /// minutes: it must be longer, so that they close first.
@@ -41,7 +41,7 @@ pub struct Patience {
     /// The most for all of these but the handshake if nothing is offered to the peer: then it can
     /// only ask whether there is a server.
     pub unlisted_seconds: u32,
-    /// For calls in hand and unsent replies at shutdown.
+    /// Seconds for calls in hand and unsent replies at shutdown.
     pub drain_seconds: u32,
 }
 

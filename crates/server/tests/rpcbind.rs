@@ -53,7 +53,7 @@ fn registers_and_withdraws() {
     assert!(!known().contains("2050"), "{}", known());
     drop(registration);
     std::fs::remove_file("/run/rpcbind.sock").unwrap();
-    // Without its socket it is asked in the old way, over TCP.
+    // A program without the socket of rpcbind uses version 2 over TCP.
     Registration::new(&offered, &[]).unwrap();
     assert!(known().contains("2049"), "{}", known());
 }

@@ -8,7 +8,7 @@ pub(crate) struct Counters {
     pub(crate) recalls_overdue: Count,
     pub(crate) recalls_any: Count,
     pub(crate) directories_granted: Count,
-    /// In the order of [`crate::NoDirectory::ALL`].
+    /// The counts in the order of [`crate::NoDirectory::ALL`].
     pub(crate) directories_refused: [Count; 6],
     pub(crate) directories_recalled: Count,
     pub(crate) slot_recalls: Count,

@@ -407,7 +407,7 @@ fn shares_deny_what_they_deny() {
     assert_eq!(engine.census().states, 0);
 }
 
-/// A client of NFSv4.0 that can be called back, in its life `verifier`.
+/// A client of NFSv4.0 that can be called back, with the verifier `verifier`.
 fn client(engine: &Engine, verifier: u8) -> Arc<Client> {
     let owner = ClientOwner { verifier: Verifier([verifier; 8]), id: b"four"[..].into() };
     let (caller, callback) = (Caller::default(), CallbackAddress::default());

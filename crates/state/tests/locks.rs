@@ -29,7 +29,7 @@ fn may(
         .all(|other| cells.clone().all(|cell| !model[other][cell].is_some_and(stands_against)))
 }
 
-/// The model's row as the fewest pieces.
+/// Returns the model's row as the fewest ranges.
 fn pieces(row: &[Option<LockType>; CELLS]) -> Vec<(ByteRange, LockType)> {
     let mut pieces: Vec<(usize, usize, LockType)> = Vec::new();
     for (cell, held) in row.iter().enumerate() {

@@ -100,7 +100,7 @@ fn caller(number: usize) -> Caller {
     Caller { principal: Principal::default(), origin }
 }
 
-/// As long as those of ext4 are.
+/// Returns the key of a file whose handle is as long as those of ext4.
 fn key(number: usize) -> FileKey {
     let mut bytes = [7; 20];
     bytes[..8].copy_from_slice(&number.to_be_bytes());

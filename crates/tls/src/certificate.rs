@@ -30,7 +30,7 @@ pub struct MalformedCertificate;
 pub(crate) enum UserName {
     /// This user.
     User(Cred<Wire>),
-    /// One that makes no sense.
+    /// The name makes no sense.
     Malformed,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Certificate<'a> {
         PeerKey::new(self.spki, KeyId(id))
     }
 
-    /// When it expires, in seconds since 1970.
+    /// The time at which it expires, in seconds since 1970.
     #[must_use]
     pub const fn expires(&self) -> u64 {
         self.expires
@@ -72,7 +72,7 @@ impl<'a> Certificate<'a> {
         (self.expires as i64).saturating_sub(moment::now() as i64).div_euclid(86_400)
     }
 
-    /// From when on it holds, in seconds since 1970.
+    /// The time from which it is valid, in seconds since 1970.
     pub(crate) const fn begins(&self) -> u64 {
         self.begins
     }

@@ -16,10 +16,10 @@ pub enum IdentityError {
     /// It cannot be read.
     #[error("the peer's certificate is malformed: make it anew, as X.509 version 3")]
     Malformed,
-    /// Its time is over.
+    /// The certificate has expired.
     #[error("the peer's certificate has expired: renew it on the client")]
     Expired,
-    /// Its time has not come.
+    /// The certificate is not valid yet.
     #[error(
         "the peer's certificate is not valid yet: compare the clocks of the client and the server"
     )]

@@ -24,9 +24,9 @@ pub struct HandleTable {
 /// A name that a handle stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LongName<'h> {
-    /// One that stands in its handle.
+    /// The name stands in its handle.
     InHandle(&'h [u8]),
-    /// One that the table remembers.
+    /// The table remembers the name.
     Remembered(Arc<[u8]>),
 }
 

@@ -5,11 +5,11 @@ use std::marker::PhantomData;
 /// The numbering that an id belongs to: the peer's ([`Wire`]) or the server's ([`Disk`]).
 pub trait IdDomain: Copy + Eq + Hash + fmt::Debug + Default + Send + Sync + 'static {}
 
-/// As spoken by the peer: the caller's own numbers.
+/// Ids as the peer sends them: the caller's own numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Wire;
 
-/// As stored: the server's numbers.
+/// Ids as they are stored: the server's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Disk;
 

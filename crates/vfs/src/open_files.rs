@@ -145,7 +145,7 @@ pub enum LockOutcome {
     Done,
     /// Another owner has a lock that conflicts, and the caller did not want to wait.
     Denied,
-    /// Waiting would never end, as the server knows.
+    /// The server knows that waiting would never end (a deadlock).
     Deadlock,
 }
 

@@ -432,7 +432,7 @@ fn answered(reply: &mut Encoder, call: &[u8], how: u8) {
     }
 }
 
-/// To the export, or to a file there.
+/// Appends the operations that lead to the export, or to a file there.
 fn go_to(call: &mut Encoder, file: Option<&[u8]>) {
     call.value(&op::PUTROOTFH);
     for name in [Some(&b"export"[..]), file].into_iter().flatten() {

@@ -15,7 +15,7 @@ use super::{FILES, Town};
 use crate::results::{self, Results};
 use crate::{PEER, call_record};
 
-/// One of 4.0, one of 4.1, one of 4.2.
+/// One client of each of 4.0, 4.1 and 4.2.
 pub(super) const PEOPLE: usize = 3;
 
 /// Bytes of a reply before the body of its first result: record mark, header of an accepted call,

@@ -104,7 +104,7 @@ impl<'a> Server<'a> {
         self.wait_until_it_listens()
     }
 
-    /// Gives it other exports while it runs: by a signal, or by `comity reload`.
+    /// Changes the exports while the server runs: by a signal, or by `comity reload`.
     ///
     /// # Errors
     /// If it does not take them.

@@ -13,10 +13,10 @@ use super::command::{judge, patient, run};
 use super::verdict::Verdict;
 use super::{Task, Trials, deny, fuzz, packages};
 
-/// When a step runs.
+/// The lane in which a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// Before all others, which need it.
+    /// The step runs before all others, which need it.
     First,
     /// One after the other: some of these measure time.
     Main,

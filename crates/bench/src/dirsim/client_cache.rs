@@ -20,7 +20,7 @@ pub(super) struct CachedDirectory {
     pub(super) is_complete: bool,
     /// The number of changes that the directory had when it was looked at last.
     pub(super) version: u64,
-    /// When that was, in microseconds.
+    /// The time of the listing, in microseconds.
     pub(super) checked: u64,
     /// The time for which the client then believes it.
     pub(super) believed: u64,

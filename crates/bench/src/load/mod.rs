@@ -43,9 +43,9 @@ pub struct Load {
 /// The end of a load.
 #[derive(Debug, Clone, Copy)]
 pub enum Stop {
-    /// After a time.
+    /// The load ends after a time.
     After(Duration),
-    /// After so many calls.
+    /// The load ends after this many calls.
     Calls(u64),
 }
 
@@ -56,9 +56,9 @@ pub struct Outcome {
     pub calls: u64,
     /// Units: calls, or entries of directories.
     pub units: u64,
-    /// From the first call to the last reply.
+    /// Time from the first call to the last reply.
     pub seconds: f64,
-    /// From a call's encoding to its reply, in nanoseconds.
+    /// Times from a call's encoding to its reply, in nanoseconds.
     pub latency: Histogram<u64>,
 }
 

@@ -35,7 +35,7 @@ struct Run<'a> {
     load: OpenLoad,
     rng: Rng,
     started: Instant,
-    /// When the next call is due.
+    /// The time at which the next call is due.
     due: Instant,
     issued: u64,
     /// Connection and slot of calls that could be made.

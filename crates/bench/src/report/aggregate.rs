@@ -26,7 +26,7 @@ pub struct Line {
 /// A figure on one target.
 #[derive(Debug, Clone)]
 pub struct Cell {
-    /// By round; of several samples of a round, their mean.
+    /// The value of each round; of several samples of a round, their mean.
     pub rounds: BTreeMap<u32, f64>,
     /// All rounds.
     pub summary: Summary,
@@ -116,7 +116,7 @@ pub fn overall(lines: &[Line], target: usize) -> Option<Ratio> {
     Ratio::of(&means, &vec![1.0; means.len()])
 }
 
-/// By round, how many times better than the first a target is.
+/// The ratio of each round: how many times better than the first a target is.
 fn gains(line: &Line, target: usize) -> Option<Vec<(u32, f64)>> {
     let first = line.cells.first()?.as_ref()?;
     let cell = line.cells.get(target)?.as_ref()?;

@@ -1,4 +1,4 @@
-//! From values to places on a drawing, and where its lines stand.
+//! The mapping from values to positions on a drawing, and the positions of its grid lines.
 
 /// A scale is logarithmic if its largest value is more than this many times its smallest.
 const LOGARITHMIC_FROM: f64 = 25.0;

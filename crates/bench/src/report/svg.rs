@@ -24,11 +24,11 @@ pub(super) struct Svg {
 /// The point where a text is anchored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
-    /// At its beginning.
+    /// The text begins at the position.
     Start,
-    /// In its middle.
+    /// The middle of the text is at the position.
     Middle,
-    /// At its end.
+    /// The text ends at the position.
     End,
 }
 

@@ -64,7 +64,7 @@ impl Axis {
         matches!(self, Self::ReadFrac | Self::SeqFrac)
     }
 
-    /// The axis of a name.
+    /// Returns the axis with a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|axis| axis.name() == name)

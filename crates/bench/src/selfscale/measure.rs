@@ -30,7 +30,7 @@ pub trait Subject {
         false
     }
 
-    /// Keeps what was measured, as soon as it is.
+    /// Stores each value at once.
     fn keep(&mut self, stage: Stage, at: &Point, measured: &Measured) {
         let _ = (stage, at, measured);
     }
@@ -39,9 +39,9 @@ pub trait Subject {
 /// The purpose of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// To be a point of graphs.
+    /// The value is a point of graphs.
     Graph,
-    /// To be compared with its prediction.
+    /// The value is compared with its prediction.
     Check,
 }
 

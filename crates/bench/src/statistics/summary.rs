@@ -20,7 +20,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of samples in any order; nothing of none.
+    /// Returns the summary of samples in any order; `None` if there are none.
     #[must_use]
     pub fn of(samples: &[f64]) -> Option<Self> {
         Some(Self {

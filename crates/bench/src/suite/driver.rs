@@ -33,7 +33,7 @@ pub struct OpenFile {
 }
 
 impl Driver {
-    /// One that works on `files`, which hold the content given.
+    /// Makes a driver that works on `files`, which hold the given content.
     #[must_use]
     pub fn new(files: Box<dyn Files>, content: Arc<Content>, interrupt: Interrupt) -> Self {
         let (stopwatch, buffer) = (Stopwatch::new(), Vec::new());

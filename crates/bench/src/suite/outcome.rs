@@ -15,9 +15,9 @@ pub struct Outcome {
     pub schema: u32,
     /// The program and its version.
     pub tool: String,
-    /// When it began, in seconds since 1970.
+    /// The time at which the run began, in seconds since 1970.
     pub started: u64,
-    /// When the last round ended, in seconds since 1970.
+    /// The time at which the last round ended, in seconds since 1970.
     pub updated: u64,
     /// True if everything that was asked for has been measured.
     pub complete: bool,
@@ -80,7 +80,7 @@ pub struct Environment {
 /// A target as it was when the run began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TargetRecord {
-    /// As on the command line.
+    /// The target as the command line names it.
     pub name: String,
     /// Its kind.
     pub kind: TargetKind,
@@ -134,7 +134,7 @@ pub struct Round {
     /// The number of the round, from 0. Rounds of one number were run one after the other on all
     /// targets, and are to be compared pair by pair.
     pub round: u32,
-    /// When it began, in seconds since the run did.
+    /// The time at which the round began, in seconds since the run began.
     pub started_seconds: f64,
     /// The time of all of it, preparation and clearing included.
     pub wall_seconds: f64,

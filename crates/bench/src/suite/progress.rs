@@ -16,7 +16,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of so many rounds in all; `quiet` shows nothing.
+    /// Shows the progress of this many rounds; `quiet` shows nothing.
     #[must_use]
     pub fn new(rounds: u64, quiet: bool) -> Self {
         let shown = !quiet && std::io::stderr().is_terminal();

@@ -118,7 +118,7 @@ impl From<u64> for Place {
 pub struct Latency {
     /// The kind of operation.
     pub operation: String,
-    /// As in [`Sample::at`].
+    /// The parameters, as in [`Sample::at`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub at: BTreeMap<String, Place>,
     /// Pairs of the highest latency of a bucket in nanoseconds and how many operations fell in it;

@@ -104,6 +104,6 @@ pub enum TargetKind {
     Directory,
     /// The target is an NFS server, used by our own RPC client.
     Protocol,
-    /// As code of this program, which keeps no files.
+    /// The target is code of this program, which keeps no files.
     Fake,
 }

@@ -17,11 +17,11 @@ use rustix::io::Errno;
 pub(crate) enum Lie {
     /// The target never fails.
     None,
-    /// From the n-th read on one byte is another.
+    /// One byte is another from the n-th read on.
     WrongData(u64),
-    /// From the n-th read on there are fewer bytes.
+    /// Reads return fewer bytes from the n-th read on.
     ShortReads(u64),
-    /// From the n-th write on there is no room.
+    /// Writes fail for lack of space from the n-th write on.
     Full(u64),
     /// Forgets written data when the worker goes, synced or not.
     Forgets,

@@ -109,7 +109,7 @@ fn round(target: usize, round: u32) -> Round {
     }
 }
 
-/// A file server that is a formula: three plateaus.
+/// A file server whose throughput is a formula with three plateaus.
 struct Server {
     factor: f64,
     at: Point,

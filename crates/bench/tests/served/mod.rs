@@ -112,7 +112,7 @@ pub(crate) fn forgetting(served: &Served, at: usize, counts: fn(&[u8]) -> bool) 
     address
 }
 
-/// Serves a connection; which line answers a call is chosen.
+/// Serves a connection; the request's line decides which reply it gets.
 fn serve(mut stream: TcpStream, lines: &[Line; 2], choose: impl Fn(&[u8]) -> usize) {
     loop {
         let mut call = vec![0; 4];

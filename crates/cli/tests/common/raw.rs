@@ -53,7 +53,7 @@ impl Raw {
         number(&mut arguments, 1 << 20);
         let results = self.call(NFS, 6, &arguments);
         status(&results)?;
-        // Behind the status: attributes, count, end of file.
+        // The words behind the status: attributes, count, end of file.
         let attributes = if results[4..8] == [0, 0, 0, 1] { 84 } else { 0 };
         Ok(taken(&results[8 + attributes + 8..]).to_vec())
     }

@@ -24,7 +24,7 @@ pub(crate) type Operation = (u32, Vec<u8>);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source {
     pub(crate) address: [u8; 4],
-    /// From a port below 1024.
+    /// True if connections come from a port below 1024.
     pub(crate) low_port: bool,
     pub(crate) uid: u32,
 }

@@ -9,7 +9,7 @@ struct Arrival<'a> {
     about: &'static str,
     /// Its name: uid or gid.
     kind: &'static str,
-    /// As its domain calls it, too, if that has a name for it.
+    /// The name of the id in its domain, if the domain has one.
     wire: String,
     anonymous: u32,
     places: Option<&'a [Location]>,

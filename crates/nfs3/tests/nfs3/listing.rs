@@ -84,7 +84,7 @@ fn ask_at(world: &World, dir: &[u8], cookie: u64, limits: Limits) -> Option<Page
     }
 }
 
-/// With a `dircount`, READDIRPLUS.
+/// Lists by READDIRPLUS if there is a `dircount`.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     dircount: Option<u32>,
@@ -113,7 +113,7 @@ proptest! {
         let (mut seen, mut cookie) = (Vec::new(), 0);
         for turn in 0.. {
             prop_assert!(turn < 20_000, "no end");
-            // In the end with limits that let every entry pass.
+            // The last calls have limits that let every entry pass.
             let wide = Limits { dircount: None, count: 400 };
             let limits = *turns.get(turn).unwrap_or(&wide);
             let Some(page) = ask(&world, cookie, limits) else { continue };

@@ -26,7 +26,7 @@ use crate::world::{VERIFIER, World, export, furnish, memory};
 /// Bytes of a copy that continues after its reply.
 const LENGTH: u64 = limits::COPY_LONG_BYTES + 5;
 
-/// As much as the memory backend copies at a time.
+/// Bytes that the memory backend copies at a time.
 const PIECE: u64 = 1 << 20;
 
 /// A server with a long file and an empty one, and a client of it.

@@ -33,7 +33,7 @@ pub enum Bar {
     TimesGanesha(f64),
     /// At least this multiple of the peer.
     AtLeastTimesGanesha(f64),
-    /// At most this.
+    /// The figure is at most this.
     AtMost(f64),
 }
 
@@ -49,7 +49,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of these figures; `None` if there are none.
+    /// Returns the spread of these figures; `None` if there are none.
     #[must_use]
     pub fn of(figures: &[f64]) -> Option<Self> {
         let mut sorted = figures.to_vec();

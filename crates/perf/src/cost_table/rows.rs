@@ -19,7 +19,7 @@ pub(super) struct Row {
 enum How {
     /// Processor time of the server for each call or entry, all targets in turn.
     Cost(Operation),
-    /// In a way of its own, all targets in turn.
+    /// The row has a measurement of its own, in which all targets take turns.
     Special(fn(&Bench) -> Result<Figures>),
     /// Calls a second.
     Rate(Operation),

@@ -12,7 +12,7 @@ const ROUNDS_A_ROUND: u32 = 4;
 /// Transactions a second by grants as multiples of those by an account, over TLS.
 #[derive(Debug)]
 pub(super) struct OverTls {
-    /// By a key that was never seen.
+    /// The work of a key that the server has never seen.
     pub(super) cold: f64,
     /// The second time on the same connection.
     pub(super) warm: f64,

@@ -16,9 +16,9 @@ pub const SIZES: [usize; 6] = [1, 8, 64, 256, 1_024, 16_384];
 /// Processor time of the same work, in nanoseconds.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct BothCosts {
-    /// By an account.
+    /// The work by an account.
     pub account: f64,
-    /// By grants.
+    /// The work by grants.
     pub key: f64,
 }
 

@@ -14,7 +14,7 @@ use super::{Bench, server_time};
 /// was ended by the lease.
 const LOCKS: [(u64, f64); 4] = [(500, 0.129), (5_000, 2.36), (25_000, 36.5), (50_000, 90.0)];
 
-/// From 5,000 to 50,000 it costs at most so many times as much.
+/// The most that the cost may grow from 5,000 to 50,000, as a factor.
 const GROWTH_MOST: f64 = 13.0;
 /// Wait before the retry of a call that was answered with DELAY.
 const PAUSE: Duration = Duration::from_millis(1);

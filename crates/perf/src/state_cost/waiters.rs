@@ -69,7 +69,7 @@ impl Line {
         let mut waiting = VecDeque::new();
         for number in 0..waiters {
             let mut waiter = Locker::new(format!("waiter {number}"));
-            // Its lock state is there before it is measured, as that of those who had their turn.
+            // Its lock state exists before the measurement, as for the waiters that had their turn.
             client.lock_now(&file, &mut waiter, OTHER)?;
             client.unlock(&file, &mut waiter, OTHER)?;
             ensure!(!client.lock(&file, &mut waiter, BYTE)?, "two have the lock");

@@ -20,7 +20,7 @@ pub(super) struct Listed {
 pub(super) struct Sample {
     /// Calls a second.
     pub(super) rate: f64,
-    /// In nanoseconds.
+    /// Latencies in nanoseconds.
     pub(super) p99: f64,
 }
 

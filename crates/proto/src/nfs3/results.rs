@@ -47,9 +47,9 @@ pub type Access3res = Result3<Access3resok, PostOpAttr>;
 pub type Readlink3res<'a> = Result3<Readlink3resok<'a>, PostOpAttr>;
 pub type Read3res<'a> = Result3<Read3resok<'a>, PostOpAttr>;
 pub type Write3res = Result3<Write3resok, WccData>;
-/// Of CREATE, MKDIR, SYMLINK and MKNOD alike.
+/// The results of CREATE, MKDIR, SYMLINK and MKNOD.
 pub type Create3res<'a> = Result3<Create3resok<'a>, WccData>;
-/// Of REMOVE and RMDIR alike.
+/// The results of REMOVE and RMDIR.
 pub type Remove3res = Result3<WccData, WccData>;
 pub type Rename3res = Result3<Rename3wcc, Rename3wcc>;
 pub type Link3res = Result3<Link3wcc, Link3wcc>;

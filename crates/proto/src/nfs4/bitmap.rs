@@ -111,7 +111,7 @@ impl Bitmap4 {
     }
 }
 
-/// Without the words of zero at its end.
+/// The words without the zeros at the end.
 impl Encode for Bitmap4 {
     fn encode(&self, encoder: &mut Encoder) {
         let empty = self.words.iter().rev().take_while(|&&word| word == 0).count();

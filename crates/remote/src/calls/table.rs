@@ -33,7 +33,7 @@ pub(crate) struct Sending {
 #[derive(Debug)]
 pub(crate) struct OutstandingCalls {
     links: Vec<Link>,
-    /// By xid.
+    /// The calls by xid.
     outstanding: HashMap<u32, Outstanding>,
     /// The xids of calls that wait for a connection, in the order in which they were made.
     unsent: BTreeMap<u64, u32>,
@@ -230,7 +230,7 @@ mod tests {
         OutstandingCalls::new(links, SILENCE, 100)
     }
 
-    /// Has the connections made that are asked for; returns their places.
+    /// Makes the connections that are asked for; returns their places.
     fn connect(calls: &mut OutstandingCalls, now: Duration) -> Vec<LinkPlace> {
         let mut places = Vec::new();
         while let Some(LinkAction::Connect(place)) = calls.poll_action(now) {

@@ -64,15 +64,15 @@ pub struct Session<W: Wire> {
     who: (u32, u32),
     /// The header of its calls.
     header: Vec<u8>,
-    /// Of the last call.
+    /// The xid of the last call.
     xid: u32,
     clientid: Clientid4,
-    /// Of the next CREATE_SESSION.
+    /// The seqid of the next CREATE_SESSION.
     creations: u32,
     back: Backchannel,
     sessions: Vec<Sessionid4>,
     own: Sessionid4,
-    /// Of the last request in the slot.
+    /// The seqid of the last request in the slot.
     sequenceid: u32,
     data_bytes: usize,
 }

@@ -33,10 +33,10 @@ pub(super) struct FileStates {
 /// The state of one file.
 #[derive(Debug, Default)]
 pub(super) struct FileState {
-    /// By the number of the open-owner.
+    /// Opens by the number of the open-owner.
     pub(super) opens: BTreeMap<u32, OpenState>,
     pub(super) delegation: Option<HeldDelegation>,
-    /// By the numbers of open-owner and lock-owner.
+    /// Locks by the numbers of open-owner and lock-owner.
     pub(super) locks: BTreeMap<(u32, u64), LockState>,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct ClientMachine {
     pub(super) minor: u32,
     pub(super) client: Option<KnownClient>,
     pub(super) session: Option<LiveSession>,
-    /// By number, and so in the order in which they came.
+    /// The requests by number, which is the order in which they came.
     pub(super) requests: BTreeMap<u64, PendingRequest>,
     pub(super) next_request: u64,
     /// Requests that wait for a slot, in the order in which they came.
@@ -356,7 +356,7 @@ impl ClientMachine {
         self.waiting.iter().find(may_go).copied()
     }
 
-    /// Has a request wait until an operation on an open has ended.
+    /// Lets a request wait until an operation on an open has ended.
     fn block(&mut self, id: u64, key: OpenKey) {
         if let Some(pending) = self.requests.get_mut(&id) {
             pending.stage = RequestStage::Blocked;

@@ -33,7 +33,7 @@ impl ClientMachine {
         self.begin_open(now, task);
     }
 
-    /// Has an open of the client's own made.
+    /// Makes an open of the client's own.
     pub(super) fn begin_open(&mut self, now: Duration, task: OpenTask) -> u64 {
         let request = self.open_request(&task);
         self.insert(PendingRequest::in_session(request, Job::Open(task), now))

@@ -172,7 +172,7 @@ impl ClientMachine {
         }
     }
 
-    /// Has a request sent once more, in whichever slot.
+    /// Sends a request once more, in any slot.
     pub(super) fn send_again(&mut self, id: u64) {
         if let Some(pending) = self.requests.get_mut(&id) {
             pending.stage = RequestStage::Waiting;
@@ -180,7 +180,7 @@ impl ClientMachine {
         }
     }
 
-    /// Has a request sent once more, whose reply is not kept for a retry.
+    /// Sends a request once more, whose reply is not kept for a retry.
     fn send_unkept(&mut self, id: u64) {
         if let Some(RequestForm::InSession(form)) =
             self.requests.get_mut(&id).map(|pending| &mut pending.form)
@@ -190,7 +190,7 @@ impl ClientMachine {
         self.send_again(id);
     }
 
-    /// Has a request sent once more after a pause, longer each time.
+    /// Sends a request once more after a pause, longer each time.
     pub(super) fn put_off(&mut self, now: Duration, id: u64) {
         let Some(pending) = self.requests.get(&id) else { return };
         let at = now + pause(pending.delays);

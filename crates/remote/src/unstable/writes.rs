@@ -238,7 +238,7 @@ impl Drop for WriteTurn<'_> {
 }
 
 impl RewriteTurn<'_> {
-    /// Has the lost data written so that it is stable.
+    /// Writes the lost data again so that they are stable.
     ///
     /// # Errors
     /// The first error of `write`: that piece is lost. [`Status::Interrupted`]: none is.

@@ -62,8 +62,8 @@ fn labelled<'a>(
     }
 }
 
-/// Appends numbers without labels: name, what it is, value. Names that end in `_total` are
-/// counters', the others gauges'.
+/// Appends numbers without labels: name, help text, value. Names that end in `_total` are counters,
+/// the others gauges.
 pub fn append_numbers(text: &mut String, numbers: &[(&str, &str, u64)]) {
     for (name, help, value) in numbers {
         let kind = if name.ends_with("_total") { "counter" } else { "gauge" };

@@ -25,10 +25,10 @@ const VERSIONS: [u32; 3] = [RPCBIND_VERSION_4, RPCBIND_VERSION_3, PORTMAP_VERSIO
 /// Why it does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum PortmapError {
-    /// Over TCP.
+    /// It cannot be reached over TCP.
     #[error("portmapper: {0}")]
     Tcp(#[from] StartError),
-    /// Over UDP.
+    /// It cannot be reached over UDP.
     #[error("portmapper: cannot receive datagrams at {address}: {source}")]
     Udp {
         /// The address.

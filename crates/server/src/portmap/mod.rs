@@ -17,7 +17,7 @@ pub struct Advertised {
     pub program: u32,
     /// Its version.
     pub version: u32,
-    /// By [`comity_proto::portmap::TCP`] or UDP.
+    /// The protocol: [`comity_proto::portmap::TCP`] or UDP.
     pub protocol: u32,
     /// The address and port.
     pub address: SocketAddr,

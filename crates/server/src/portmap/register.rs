@@ -86,9 +86,9 @@ impl Registration {
 
 /// A connection to the machine's portmapper.
 enum Portmapper {
-    /// To rpcbind, which knows who asks.
+    /// The request goes to rpcbind, which knows who asks.
     Local(UnixStream),
-    /// To a portmapper of the old kind.
+    /// The request goes to a portmapper of version 2.
     Loopback(TcpStream),
 }
 

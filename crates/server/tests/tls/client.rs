@@ -29,7 +29,7 @@ impl Identity {
         Self::with_end(|params| params.not_after = date_time_ymd(year, 12, 31))
     }
 
-    /// One that ends after so long.
+    /// Makes a certificate that ends after this time.
     pub(crate) fn for_a_while(time: Duration) -> Self {
         Self::with_end(|params| params.not_after = (SystemTime::now() + time).into())
     }

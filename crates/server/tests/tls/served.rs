@@ -76,7 +76,7 @@ fn a_file_is_encrypted_from_where_it_lies() {
     let mut client = handshake(server.addresses()[0], config(None, &[])).unwrap();
     let came = call(&mut client, 1, (FILE, &900_000_u32.to_be_bytes())).unwrap();
     assert!(came == content);
-    // One that is shorter than announced is filled with zeros.
+    // A file that is shorter than announced is filled with zeros.
     let came = call(&mut client, 2, (FILE, &900_400_u32.to_be_bytes())).unwrap();
     assert!(came.starts_with(&content) && came[900_000..] == [0; 400]);
 }

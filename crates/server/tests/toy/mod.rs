@@ -217,7 +217,7 @@ impl Client {
         Self(stream)
     }
 
-    /// One that comes from this address.
+    /// Connects from this address.
     pub(crate) fn from(server: &Server<ToyService>, address: &str) -> Self {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
         let (socket, peer) = (socket.unwrap(), server.addresses()[0]);

@@ -27,7 +27,7 @@ pub(crate) struct Clients {
 /// Clients by name, and the number of clients by origin.
 #[derive(Default)]
 pub(crate) struct Names {
-    /// By the bytes of [`RecordedClient::key`], which take less memory.
+    /// The clients by the bytes of [`RecordedClient::key`], which take less memory.
     named: HashMap<Box<[u8]>, Named>,
     peers: Peers,
 }

@@ -9,7 +9,7 @@ use super::vec::LockVec;
 /// differ.
 #[derive(Debug, Clone)]
 pub(super) enum LockStore {
-    /// At most [`FEW`] locks.
+    /// A list of at most [`FEW`] locks.
     Few(LockVec),
     /// Any number of locks. A set that has become small again stays in the tree.
     Many(Box<TreeIndex>),

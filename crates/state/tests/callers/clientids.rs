@@ -21,7 +21,7 @@ fn given_out(engine: &Engine, count: u32) -> Vec<ClientId> {
 fn of_a_thousand_clientids_none_is_near_another() {
     let ids = given_out(&engine(), 1000);
     let highs: HashSet<u32> = ids.iter().map(|id| (id.0 >> 32) as u32).collect();
-    // Of 1000 numbers of 32 bits two are the same once in 8600 times.
+    // Two of 1000 numbers of 32 bits are equal once in 8600 times.
     assert!(highs.len() >= 999, "{} high halves", highs.len());
     let mut lows: Vec<u32> = ids.iter().map(|id| id.number()).collect();
     let follow = |pair: &&[u32]| pair[1].wrapping_sub(pair[0]).wrapping_add(16) <= 32;

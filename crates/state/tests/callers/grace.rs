@@ -210,7 +210,7 @@ fn a_client_that_starts_anew_in_grace_where_it_has_moved_to_stays_recorded() {
     assert!(is_known, "it is forgotten");
 }
 
-/// As FreeBSD does in minor version 0.
+/// FreeBSD does this in minor version 0.
 #[test]
 fn the_system_of_a_machine_reclaims_what_a_client_had_that_a_user_introduced() {
     let as_user = |principal| Caller { principal, ..VICTIM };

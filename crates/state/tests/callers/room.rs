@@ -13,8 +13,8 @@ use crate::people::{
     connection, engine_with, exchange, try_open,
 };
 
-/// Origins that take all they get, one after the other. Each leaves half of what it finds: in the
-/// end there is too little for anybody.
+/// The number of origins that take all they get, one after the other. Each leaves half of what it
+/// finds, so that the last ones find too little.
 const GREEDY: u8 = 8;
 
 /// A newcomer gets what it needs: a confirmed client of either minor version, a session, an open.
@@ -195,7 +195,7 @@ fn an_origin_leaves_memory_for_what_others_hold() {
     serves(&engine, 2);
 }
 
-/// In proportion to what a server has: a thousandth of its memory.
+/// The limit here is about a thousandth of the memory that a server has.
 #[test]
 fn several_origins_leave_memory_for_what_others_hold() {
     let engine = engine_with(|settings| settings.limits.held_bytes = 1 << 20);

@@ -304,7 +304,7 @@ impl Both {
         let next = Engine::new(self.now, settings(self.boot), Recovered::new());
         for known in &mut self.clients {
             let Some(old) = known.as_ref() else { continue };
-            // One that was forgotten has nothing to take along.
+            // A client that was forgotten has nothing to take along.
             let Ok(exported) = self.engine.export_client(self.now, old) else { continue };
             let new = next.import_client(self.now, &exported).unwrap();
             assert_eq!(next.export_client(self.now, &new).as_ref(), Ok(&exported));

@@ -7,7 +7,7 @@ use crate::step::{CELLS, CLIENTS, FILES};
 pub(super) struct Share {
     /// Access and deny bits, if it is open.
     pub(super) open: Option<(u32, u32)>,
-    /// For each byte: whether it is locked, and to write.
+    /// The lock of each byte: none, or one for reading or writing.
     pub(super) bytes: [Option<bool>; CELLS as usize],
 }
 

@@ -3,16 +3,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::{Hook, Verb};
 use crate::{Handle, Result, Status};
 
-/// When a fault strikes.
+/// The calls at which a fault strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// At every call.
+    /// Every call.
     Always,
-    /// At this call of the verb alone, counted from 1.
+    /// This call of the verb alone, counted from 1.
     Once(u64),
-    /// At this call of the verb, counted from 1, and every later one.
+    /// This call of the verb, counted from 1, and every later one.
     From(u64),
-    /// At so many calls of a thousand, drawn from the seeded generator.
+    /// This many calls of a thousand, drawn from the seeded generator.
     PerMille(u32),
 }
 

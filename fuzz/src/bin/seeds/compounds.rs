@@ -13,7 +13,7 @@ const ROOT: NfsFh4<'static> = Opaque(b"fh\0\0");
 const OWNER: StateOwner4<'static> = StateOwner4 { clientid: 0, owner: Opaque(b"owner") };
 const NOTHING: Fattr4<'static> = Fattr4 { attrmask: Bitmap4::EMPTY, attr_vals: Opaque(&[]) };
 
-/// In a session, and in which minor version.
+/// The bit for a COMPOUND in a session; the other bits are its minor version.
 const IN_SESSION: u8 = 0x80;
 
 /// The operations of a COMPOUND, as they are collected.
@@ -31,7 +31,7 @@ impl Operations {
         self
     }
 
-    /// As `TestServer::compounds` reads it.
+    /// The bytes as `TestServer::compounds` reads them.
     fn compound(&self, minor: u8) -> Vec<u8> {
         let length = (self.bytes.bytes().len() as u16).to_be_bytes();
         [&[minor, self.count], &length[..], self.bytes.bytes()].concat()

@@ -149,7 +149,7 @@ impl Passthrough {
         let file = self.with_descriptors(|| openat(dir.fd(), name, flags, mode))?;
         let later = SetAttr { mode: None, size: set.size.filter(|size| *size != 0), ..*set };
         self.adopt_new(cred, dir, (name, file), &later).inspect_err(|failure| {
-            // If another program has put an object in its place, that stays.
+            // An object that another program has put in its place stays.
             if *failure != Status::NoEnt {
                 forget(dir.fd(), name, AtFlags::empty());
             }

@@ -28,7 +28,7 @@ struct Show<'a> {
     /// True if entries are shown with their objects.
     nodes: bool,
     visit: Visit<'a>,
-    /// Behind which entry it goes on.
+    /// The cookie of the entry after which the listing continues.
     cookie: u64,
     /// The number of entries that may still be shown, and whether there was one more.
     left: usize,

@@ -71,7 +71,7 @@ pub(crate) type Version = (Time, u64);
 pub(crate) struct Cursor {
     dir: Handle,
     file: File,
-    /// Behind which entry it stands.
+    /// The cookie of the entry after which the cursor stands.
     cookie: u64,
     batch: Batch,
     /// The number of entries of the batch that have been shown.

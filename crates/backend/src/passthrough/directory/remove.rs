@@ -179,7 +179,8 @@ mod tests {
         (space.f_blocks - space.f_bfree) * space.f_frsize
     }
 
-    /// By a program, or through another export of the same file system.
+    /// The object may have been removed by a program, or through another export of the same file
+    /// system.
     #[test]
     fn a_file_that_somebody_else_removed_gives_its_space_back() {
         const BYTES: u64 = 64 << 20;

@@ -80,7 +80,7 @@ impl Share {
         pinned.is_ok()
     }
 
-    /// One that stayed in use need not any more.
+    /// Undoes a pin: the descriptor may be closed again.
     pub(crate) fn unpin(&self) {
         self.pinned.fetch_sub(1, Ordering::Relaxed);
         self.pool.pinned.fetch_sub(1, Ordering::Relaxed);

@@ -26,9 +26,9 @@ pub(crate) struct Node {
     pub(crate) mount: Arc<Mount>,
     pub(crate) kind: FileType,
     object: Arc<Object>,
-    /// For reading data or listing.
+    /// A descriptor for reading data or listing.
     reading: OnceLock<Arc<File>>,
-    /// For reading and writing data, while that goes on.
+    /// A descriptor for reading and writing data, while the file is written.
     writing: Mutex<Writer>,
     /// True if bytes are locked by the descriptor for writing.
     locked: AtomicBool,

@@ -24,7 +24,7 @@ struct KnownPaths {
     paths: Cache<Handle, KnownPath>,
     /// Objects that lost their last name through this server: there is no need to search for them.
     gone: Cache<Handle, ()>,
-    /// When the tree may be searched again.
+    /// The time from which the tree may be searched again.
     next_search: Mutex<Option<Instant>>,
 }
 

@@ -1,4 +1,4 @@
-//! For tests: a file that can be held, and programs that want it.
+//! Support for tests: a file that can be held, and programs that want it.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsFd;

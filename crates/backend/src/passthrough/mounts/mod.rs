@@ -52,7 +52,7 @@ struct Below {
     above: HashMap<Handle, Handle>,
 }
 
-/// When the table of mounts was looked at last, and what it said.
+/// The time of the last look at the table of mounts, and its content.
 #[derive(Debug, Default)]
 struct Looked {
     at: Option<Instant>,

@@ -54,7 +54,7 @@ enum Naming {
 pub(crate) enum Reach {
     /// The kernel opens it.
     ByHandle,
-    /// By the place where it was last seen, or a search of the tree.
+    /// The object is found by the path where it was last seen, or by a search of the tree.
     BySearch,
 }
 
@@ -162,7 +162,7 @@ impl Mount {
         self.encode(&named)
     }
 
-    /// In pieces of fixed lengths: a listing makes a handle an entry.
+    /// The parts have fixed lengths: a listing makes a handle for each entry.
     fn encode(&self, named: &KernelHandle) -> Result<Handle, Errno> {
         let kind = u16::try_from(named.kind).map_err(|_| Errno::OVERFLOW)?;
         let mut whole = [0; comity_vfs::limits::HANDLE_BYTES_MAX];

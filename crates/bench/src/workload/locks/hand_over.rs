@@ -51,7 +51,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
 struct Waiting<'a> {
     path: &'a str,
     ready: AtomicUsize,
-    /// When each was granted the lock.
+    /// The times at which each waiter was granted the lock.
     grants: Mutex<Vec<Instant>>,
 }
 

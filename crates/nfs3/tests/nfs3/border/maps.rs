@@ -17,7 +17,7 @@ pub(crate) struct Maps {
     all_squashed: bool,
 }
 
-/// One of the two.
+/// One of the two maps.
 #[derive(Debug, Clone)]
 pub(crate) struct Map {
     id: &'static str,

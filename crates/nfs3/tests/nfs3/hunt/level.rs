@@ -23,7 +23,7 @@ const OBJECT: std::ops::Range<usize> = 21..29;
 pub(crate) fn level(called: u32, body: &[u8], no_client_cache: bool) -> Vec<u8> {
     let mut level = body.to_vec();
     if called == procedure::FSSTAT {
-        // Behind the status and the attributes, as far as there are any.
+        // The bytes behind the status and the attributes, as far as there are any.
         let space = 4 + if word(body, 4) == Some(1) { 4 + BYTES } else { 4 };
         blank(&mut level, space..body.len());
     }

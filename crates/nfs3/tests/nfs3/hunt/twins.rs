@@ -21,7 +21,7 @@ pub(crate) const EXPORT: u32 = 0x5a17;
 pub(crate) const UIDS: u32 = 500;
 pub(crate) const GIDS: u32 = 600;
 const ANONYMOUS: u32 = 65_534;
-/// As many names there are at most: `n00`, `l00` and so on.
+/// The most names of a kind: `n00`, `l00` and so on.
 pub(crate) const OBJECTS: usize = 14;
 const MODES: [u32; 14] = [
     0o777, 0o755, 0o750, 0o700, 0o770, 0o644, 0o640, 0o600, 0o000, 0o1777, 0o2775, 0o666, 0o711,
@@ -35,7 +35,7 @@ pub(crate) struct Caller {
     pub(crate) disk: Cred<Disk>,
 }
 
-/// One of the two.
+/// One of the two servers.
 pub(crate) struct Twin {
     pub(crate) fs: Arc<dyn Fs>,
     pub(crate) world: World,
@@ -53,14 +53,14 @@ pub(crate) struct Target {
 /// The way in which the caller is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Identified {
-    /// By the ids that it says.
+    /// The callers are known by the ids that they claim.
     ByIds,
     /// By a key, to which a user with these ids has granted rights to some objects.
     ByKey,
 }
 
 pub(crate) struct Twins {
-    /// With the hidden objects, and without.
+    /// The server with the hidden objects, and the one without.
     pub(crate) twins: [Twin; 2],
     pub(crate) caller: Caller,
     pub(crate) rule: Rule,
@@ -252,7 +252,7 @@ impl Twins {
         let set = SetAttr { atime: time, mtime: time, ..SetAttr::default() };
         for target in &self.targets {
             for (twin, handle) in self.twins.iter().zip(&target.handles) {
-                // In the second some are gone.
+                // Some objects are gone in the second server.
                 let _ = twin.fs.setattr(&root(), handle, &set, None);
             }
         }

@@ -66,7 +66,7 @@ impl Site {
         Self { fs, dir, made }
     }
 
-    /// One of the two.
+    /// One of the two sites.
     pub(crate) fn plan(&self, which: usize) -> Plan {
         let source = Source::Text { name: "exports".into(), text: PLANS[which].into() };
         let open = |_: &ExportRequest<'_>| Ok(Arc::clone(&self.fs) as Arc<dyn Fs>);

@@ -114,7 +114,7 @@ impl<'a> Leveler<'a> {
             op::OPEN => {
                 let from = self.at();
                 self.value::<Open4resok<'_>>();
-                // Behind the stateid.
+                // The bytes behind the stateid.
                 self.if_no_client_cache(from + 16..from + 16 + 20);
             }
             op::REMOVE | op::LINK | op::SETXATTR | op::REMOVEXATTR => self.change(),

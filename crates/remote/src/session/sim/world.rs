@@ -226,13 +226,13 @@ impl World {
         self.start_server();
     }
 
-    /// Has the server send a record to a client, as if it called.
+    /// Lets the server send a record to a client, as if it called.
     pub(crate) fn say(&mut self, client: usize, record: Vec<u8>) {
         let (_, place) = *self.ends.keys().find(|(of, _)| *of == client).unwrap();
         self.later(LATENCY, Happening::AtClient(client, place, record));
     }
 
-    /// Has the server do something in the name of a client, which does not know of it.
+    /// Lets the server do something in the name of a client, which does not know of it.
     pub(crate) fn whisper(&mut self, client: usize, record: &[u8]) {
         let end = self.ends.iter().find(|((of, _), _)| *of == client).unwrap().1;
         self.server.hear(self.now, end, &record[4..]).unwrap();

@@ -305,6 +305,25 @@ mod tests {
     }
 
     #[test]
+    fn the_rule_that_decides_about_a_range_already_is_named() {
+        let mut builder = IdMapBuilder::default();
+        builder.add(rule((10, 19), (110, 119))).unwrap();
+        builder.add(rule((30, 39), (130, 139))).unwrap();
+        let decided = |first, last| builder.decided(Range { first, last });
+        assert_eq!(decided(15, 50), Some((Range { first: 15, last: 19 }, 0)));
+        assert_eq!(decided(35, 35), Some((Range::single(35), 1)));
+        assert_eq!(decided(20, 29), None);
+    }
+
+    #[test]
+    fn the_mapped_ids_are_listed_on_both_sides() {
+        let map = map(&[rule((10, 19), (110, 119)), rule((30, 39), (7, 7))]);
+        let range = |first, last| Range { first, last };
+        assert_eq!(map.wire_ranges().collect::<Vec<_>>(), [range(10, 19), range(30, 39)]);
+        assert_eq!(map.disk_ranges().collect::<Vec<_>>(), [range(7, 7), range(110, 119)]);
+    }
+
+    #[test]
     fn rules_keep_their_order_and_spelling() {
         let map = map(&[rule((5, 5), (7, 7)), rule((0, 9), (20, 29))]);
         assert_eq!(

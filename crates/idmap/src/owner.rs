@@ -256,6 +256,34 @@ mod tests {
     }
 
     #[test]
+    fn groups_have_names_of_their_own() {
+        let mut builder = OwnersBuilder::new("a").unwrap();
+        builder.add_user("alice", Uid::new(1)).unwrap();
+        builder.add_group("staff", Gid::new(50)).unwrap();
+        assert_eq!(builder.add_group("team", Gid::new(50)), Ok(Some("staff@a")));
+        assert_eq!(builder.add_group("staff", Gid::new(51)), Err(NameError::Twice(50)));
+        let owners = builder.build();
+        assert_eq!(owners.group_out(Gid::new(50)), Owner::Named("staff@a"));
+        assert_eq!(owners.group_in(b"team@a"), Ok(Gid::new(50)));
+        assert_eq!(owners.group_in(b"70"), Ok(Gid::new(70)));
+        assert_eq!(owners.group_in(b"alice@a"), Err(Unmapped));
+        assert_eq!(owners.user_in(b"staff@a"), Err(Unmapped));
+    }
+
+    #[test]
+    fn named_ids_are_listed_by_number_with_their_first_name() {
+        let mut builder = OwnersBuilder::new("a").unwrap();
+        for (name, id) in [("zoe", 3), ("bob", 7), ("ann", 7)] {
+            builder.add_user(name, Uid::new(id)).unwrap();
+            builder.add_group(name, Gid::new(id + 1)).unwrap();
+        }
+        let owners = builder.build();
+        assert_eq!(owners.users(), [(3, "zoe@a"), (7, "bob@a")]);
+        assert_eq!(owners.groups(), [(4, "zoe@a"), (8, "bob@a")]);
+        assert!(Owners::default().users().is_empty() && Owners::default().groups().is_empty());
+    }
+
+    #[test]
     fn a_number_is_written_in_one_way_only() {
         let owners = site(&[]);
         for text in ["01", "00", "+1", "-1", " 1", "1 ", "4294967295", "4294967296"] {

@@ -65,7 +65,7 @@ impl Groups {
         }
     }
 
-    /// All of them.
+    /// Returns all groups.
     pub(crate) fn all(&self) -> Vec<Arc<OwnedFd>> {
         self.by_device.values().map(|group| Arc::clone(&group.fd)).collect()
     }

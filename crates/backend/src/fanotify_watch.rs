@@ -186,7 +186,7 @@ impl Record<'_> {
         if self.process == ourselves {
             return None;
         }
-        // A file of which it is not told which one it is may be any.
+        // An event that does not say which file it is about may be about any file.
         Some(self.handle().map_or(Told::Lost, Told::Changed))
     }
 

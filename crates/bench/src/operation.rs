@@ -41,7 +41,7 @@ pub enum InSession {
 /// The time by which written data must be on stable storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stable {
-    /// Some time, or on COMMIT.
+    /// The data are stable some time later, or after a COMMIT.
     Unstable,
     /// The data are stable before the reply.
     FileSync,

@@ -213,7 +213,7 @@ fn state_of_a_client_belongs_to_its_key() {
     let ids = [client.clientid, plain.clientid, keyless.clientid, other.clientid];
     assert!((1..4).all(|at| !ids[..at].contains(&ids[at])), "{ids:x?}");
     assert!(client.perform(walk(&place.data())).is_ok(), "its session is still there");
-    // Its session is of no use to anybody else, on whatever connection.
+    // No other client can use its session, on any connection.
     for line in [
         Line::from(TcpStream::connect(("127.0.0.1", server.port)).unwrap()),
         secure(&place, &server, None),

@@ -133,7 +133,7 @@ fn directories_swapped_both_ways_do_not_hang(f: &Fixture<'_>) -> Check {
     same(f.names(&dirs[0], 10)?.len() + f.names(&dirs[1], 10)?.len(), THREADS)
 }
 
-/// Each may go below the other, but not both: they would hang together in the air.
+/// Each directory may go below the other, but not both: they would be cut off from the root.
 fn two_directories_do_not_go_below_each_other(f: &Fixture<'_>) -> Check {
     for round in 0..ROUNDS {
         let names = [format!("a{round}"), format!("b{round}")];

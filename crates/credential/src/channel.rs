@@ -99,7 +99,7 @@ impl Channel {
 }
 
 impl ChannelKind {
-    /// All of them, as exports(5) and metrics order them.
+    /// All kinds of channels, as exports(5) and metrics order them.
     pub const ALL: [Self; 3] = [Self::Plain, Self::Tls, Self::MutualTls];
 
     /// Its name in `xprtsec=` of exports(5).

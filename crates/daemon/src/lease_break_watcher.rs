@@ -1,5 +1,5 @@
 //! Programs on the server that want files which clients were delegated, or change them: clients are
-//! asked to give them back, and who wants to open them waits meanwhile.
+//! asked to return the delegations, and a program that opens such a file waits meanwhile.
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;

@@ -104,7 +104,7 @@ struct StartState {
     web: Option<(SocketAddr, Token)>,
 }
 
-/// A server and what goes with it.
+/// A server with its threads and sockets.
 struct Running {
     signals: Signals,
     server: Server<Programs>,

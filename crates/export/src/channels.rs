@@ -11,7 +11,7 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// All of them, which is what exports(5) has without the option.
+    /// All channels, which is what exports(5) has without the option.
     pub const ALL: Self = Self { plain: true, tls: true, mutual_tls: true };
 
     /// No channel.

@@ -554,7 +554,8 @@ impl<'a> View<'a> {
 }
 
 impl View<'_> {
-    /// The attributes shown to a caller who is known by a key, or may not cache directories.
+    /// Returns the attributes as a caller sees them who is known by a key, or who may not cache
+    /// directories.
     #[cold]
     fn shown_otherwise(&self, attr: &Attr<Disk>) -> Attr<Wire> {
         let (uid, gid) = self.rules().ids.shown(self.resolved.caller(), attr);

@@ -37,7 +37,8 @@ pub(crate) fn wcc_data(change: &Change<Wire>) -> WccData {
     }
 }
 
-/// The same of an object that was to be changed and was not: nobody looked at it before.
+/// The attributes of an object that was to be changed and was not: they were not read before the
+/// operation.
 pub(crate) fn wcc_now(view: &View<'_>, node: &Node) -> WccData {
     WccData { before: None, after: attributes_now(view, node) }
 }

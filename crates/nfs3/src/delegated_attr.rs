@@ -24,7 +24,8 @@ impl Nfs3 {
         view.getattr(node).ok().and_then(|attr| self.beside(view, node, &attr))
     }
 
-    /// The same of a file that was to be changed and was not: nobody looked at it before.
+    /// The attributes of a file that was to be changed and was not: they were not read before the
+    /// operation.
     pub(crate) fn wcc_beside_failure(&self, view: &View<'_>, node: &Node) -> WccData {
         WccData { before: None, after: self.beside_failure(view, node) }
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use crate::limits::LOG_LINES_A_SECOND;
 
 /// Bounds the log lines of one kind, so that a peer cannot fill a disk: a few a second are written,
-/// the rest is counted and told with the next one.
+/// the rest is counted, and the next line has the number.
 pub struct LogRateLimit(Mutex<State>);
 
 struct State {

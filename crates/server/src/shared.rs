@@ -58,7 +58,7 @@ impl<S: Service> SharedState<S> {
         self.seconds.load(Ordering::Relaxed)
     }
 
-    /// Time has come to `seconds`: every event loop with connections looks for those whose time is
+    /// Sets the time to `seconds`: every event loop with connections looks for those whose time is
     /// up.
     pub(crate) fn tick(&self, seconds: u32) {
         self.seconds.store(seconds, Ordering::Relaxed);

@@ -20,7 +20,7 @@ impl Access {
     pub const DELETE: Self = Self(0x10);
     /// Execute a file.
     pub const EXECUTE: Self = Self(0x20);
-    /// All of them.
+    /// All rights.
     pub const ALL: Self = Self(0x3f);
 
     /// The known bits among `bits`.

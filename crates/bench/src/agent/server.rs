@@ -25,8 +25,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Listens; clients at the addresses `allowed`, and no others, may have the `commands` run, or
-    /// the kernel's caches dropped if there are none.
+    /// Listens. Only clients at the addresses `allowed` may run the `commands`, or drop the
+    /// kernel's caches if there are none.
     ///
     /// # Errors
     /// Nobody is allowed, or the address is taken.

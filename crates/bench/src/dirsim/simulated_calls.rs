@@ -20,7 +20,7 @@ pub struct CallCounts {
 }
 
 impl CallCounts {
-    /// All of them.
+    /// Returns the number of all calls.
     #[must_use]
     pub const fn total(&self) -> u64 {
         let asked = self.lookups + self.getattrs + self.readdirs + self.changes;

@@ -30,7 +30,7 @@ impl Axis {
     /// The number of axes.
     pub const COUNT: usize = 5;
 
-    /// All of them, in the order in which they are explored.
+    /// All axes, in the order in which they are explored.
     pub const ALL: [Self; Self::COUNT] =
         [Self::UniqueBytes, Self::SizeMean, Self::ReadFrac, Self::SeqFrac, Self::ProcessNum];
 

@@ -80,7 +80,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// All of them, by name.
+    /// Returns all values by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, text)| (name.as_str(), text.as_str()))
     }

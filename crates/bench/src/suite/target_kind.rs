@@ -22,7 +22,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them, in their order.
+    /// All kinds, in their order.
     pub const ALL: [Self; 17] = [
         Self::Open,
         Self::Close,

@@ -50,7 +50,7 @@ impl Cache {
     }
 }
 
-/// A place that came back from the user.
+/// Parses the place that a user gave back, from which the check continues.
 fn place_of(text: &str) -> Result<VerifyPlace> {
     let mut parts = text.split('/').map(str::to_owned);
     match (parts.next(), parts.next(), parts.next().map(|page| page.parse())) {

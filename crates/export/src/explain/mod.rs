@@ -34,7 +34,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All of them, and how they are spelled.
+    /// All operations, and their names.
     pub const NAMES: [(&str, Self); 5] = [
         ("stat", Self::Stat),
         ("read", Self::Read),

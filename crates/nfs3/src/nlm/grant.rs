@@ -52,7 +52,8 @@ impl Grants {
         Self { locals, ..self }
     }
 
-    /// The same where a restart is outlived: who had the lock before must not reclaim it any more.
+    /// Returns a copy for which a loss outlives a restart: the earlier owner must not reclaim the
+    /// lock.
     #[must_use]
     pub fn settling(self, settle: Arc<Settle>) -> Self {
         Self { settle: Some(settle), ..self }

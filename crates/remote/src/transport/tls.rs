@@ -85,8 +85,8 @@ impl Transport for TlsTransport {
     }
 }
 
-/// The server cannot be spoken to as the mount demands. Asking again is of no use until somebody
-/// has changed something.
+/// The server does not speak as the mount demands. A retry is useless until somebody has changed
+/// the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsRefusal {
     /// The server does not begin TLS.

@@ -36,7 +36,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// All of them, each at the place of its number.
+    /// All verbs, each at the place of its number.
     pub const ALL: [Self; 31] = [
         Self::Properties,
         Self::Statfs,

@@ -254,7 +254,7 @@ mod tests {
             heard.borrow_mut().extend(std::iter::from_fn(|| LocalLocks::poll_wanted(&site.fs)));
             heard.borrow().contains(&(second, LocalUse::Change))
         });
-        // It is looked once before it is told, and marking may be due.
+        // The first look comes before the listener is notified, and marking may be due.
         let most = start.elapsed().as_millis() / CHANGES_REST.as_millis() + 3;
         assert!(times.get() <= most, "told {} times, not {most}", times.get());
         assert!(heard.borrow().contains(&(site.file, LocalUse::Change)));

@@ -90,7 +90,7 @@ impl Mounts {
         self.read().by_id.get(&id).cloned()
     }
 
-    /// All of them.
+    /// Returns all mounts.
     pub(crate) fn all(&self) -> Vec<Arc<Mount>> {
         let below = self.read();
         std::iter::once(&self.top).chain(below.by_id.values()).cloned().collect()

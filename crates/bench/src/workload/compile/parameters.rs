@@ -1,6 +1,6 @@
 use crate::suite::{Parameter, ParameterKind};
 
-/// All of them, in the order of the help text.
+/// All parameters, in the order of the help text.
 pub(super) const ALL: &[Parameter] = &[
     Parameter {
         name: "sources",

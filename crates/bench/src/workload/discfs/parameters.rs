@@ -1,6 +1,6 @@
 use crate::suite::{Parameter, ParameterKind};
 
-/// All of them, part by part.
+/// The parameters, part by part.
 pub(super) const ALL: &[Parameter] = &[
     Parameter {
         name: "parts",

@@ -6,7 +6,7 @@ const EVERY: &str = concat!(
     "create-remove,readdirplus"
 );
 
-/// All of them, in the order of the help text.
+/// All parameters, in the order of the help text.
 pub(super) const ALL: &[Parameter] = &[
     Parameter {
         name: "operations",

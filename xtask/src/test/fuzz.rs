@@ -48,7 +48,7 @@ impl Fuzzing {
         Self { seconds, credential_seconds: seconds, inputs, only }
     }
 
-    /// The end of a target's fuzzing as libFuzzer is told it, and the longest time until then.
+    /// The end of a target's fuzzing as an option of libFuzzer, and the longest time until then.
     fn end(&self, target: &str) -> (String, Duration) {
         if let Some(inputs) = self.inputs {
             return (format!("-runs={inputs}"), INPUTS_PATIENCE);

@@ -71,7 +71,7 @@ pub(super) fn known_host(nlm: &Nlm, request: &Request<'_>) -> Option<Arc<Client>
     Some(host)
 }
 
-/// Frees what a call is about, as `free` does it; tells what is answered, and of which export.
+/// Frees the lock or share of a call by `free`; returns the status of the reply, and the export.
 pub(super) fn let_go(
     nlm: &Nlm,
     request: &Request<'_>,

@@ -167,7 +167,8 @@ fn an_exclusive_create_of_an_empty_file_is_known_again() {
     }
 }
 
-/// Linux opens what it has not looked at yet, and goes on by itself if told that it is a link.
+/// Linux opens a name without a LOOKUP, and reads the link by itself if the reply says that it is
+/// one.
 #[test]
 fn special_files_are_opened_by_the_client() {
     let world = World::new();

@@ -50,7 +50,7 @@ const VERBS: [Verb; 5] = [
     }),
 ];
 
-/// Opens the file; its stateid.
+/// Opens the file; returns its stateid.
 fn open(world: &World, session: &mut Session, access: u32, deny: u32) -> Stateid4 {
     let (status, told) = perform(world, 2, session, 4, |call| {
         go_to(call, &[b"srv", b"pub"]);

@@ -169,7 +169,7 @@ impl ClientMachine {
         self.insert(PendingRequest::in_session(request, Job::Free, now));
     }
 
-    /// Heeds flags that say that state was taken away: finds out which.
+    /// Handles flags that say that state was taken away: finds out which.
     pub(super) fn heed_revocations(&mut self, now: Duration, flags: u32) {
         let may_ask = self.testing.under_way == 0 && self.testing.not_before <= now;
         if flags & REVOKED == 0 || !may_ask {

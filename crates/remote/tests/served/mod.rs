@@ -227,7 +227,7 @@ pub(crate) struct Programs {
     dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
     exports: Arc<Exports>,
     memory: Memory,
-    /// True while callbacks that come back are not heard.
+    /// True while replies to callbacks are dropped.
     _deaf: AtomicBool,
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct EventLoop<V> {
     events: Vec<Reported>,
     /// Connections with more to do, served after those that are reported.
     again: VecDeque<usize>,
-    /// Connections that wait for memory or rest, and may be muted.
+    /// Connections that wait for memory or for their next turn; their events may be turned off.
     starved: Vec<usize>,
     /// Connections that starved and are tried again since the last tick, a few in each turn.
     retries: VecDeque<usize>,

@@ -1,4 +1,4 @@
-/// Chance that comes out the same for the same seed (splitmix64).
+/// A random number generator that gives the same numbers for the same seed (splitmix64).
 pub(crate) struct Rng(u64);
 
 impl Rng {

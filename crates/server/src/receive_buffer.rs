@@ -99,3 +99,78 @@ impl Large {
         &mut bytes[*filled..end]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory_budget::{LARGE_BYTES, MemoryBudget};
+
+    fn account(limit: usize) -> Arc<Account> {
+        Arc::new(Arc::new(MemoryBudget::new(limit)).account())
+    }
+
+    /// A buffer of a thread in which `length` bytes of 7 have arrived.
+    fn arrived(length: usize) -> Vec<u8> {
+        let mut buffer = vec![0; LARGE_BYTES];
+        buffer[..length].fill(7);
+        buffer
+    }
+
+    #[test]
+    fn few_bytes_are_kept_and_come_back() {
+        let account = account(1000);
+        assert!(ReceiveBuffer::part(&[], &account).unwrap().is_empty());
+        let mut kept = ReceiveBuffer::part(b"abc", &account).unwrap();
+        assert!(!kept.is_empty());
+        let mut buffer = [0; 8];
+        assert_eq!(kept.unload(&mut buffer), 3);
+        assert_eq!(&buffer[..4], b"abc\0");
+        assert!(kept.is_empty());
+        assert_eq!(kept.unload(&mut buffer), 0);
+    }
+
+    #[test]
+    fn bytes_beyond_the_budget_end_the_connection() {
+        let found = ReceiveBuffer::part(&[0; 101], &account(100)).map(|_| ());
+        assert!(matches!(found, Err(CloseReason::Memory)));
+    }
+
+    #[test]
+    fn a_long_record_gets_a_large_buffer_once_enough_of_it_has_arrived() {
+        let account = account(4 * LARGE_BYTES);
+        for (filled, is_large) in [(LARGE_ARRIVED_BYTES - 1, false), (LARGE_ARRIVED_BYTES, true)] {
+            let (mut kept, mut buffer) = (ReceiveBuffer::Empty, arrived(filled));
+            assert!(kept.keep(&mut buffer, 0..filled, BATCH_BYTES + 1, &account).unwrap());
+            assert_eq!(matches!(kept, ReceiveBuffer::Large(_)), is_large, "{filled}");
+            assert_eq!(buffer.len(), LARGE_BYTES, "the thread has a buffer again");
+        }
+        let (mut kept, mut buffer) = (ReceiveBuffer::Empty, arrived(LARGE_ARRIVED_BYTES));
+        assert!(kept.keep(&mut buffer, 0..LARGE_ARRIVED_BYTES, BATCH_BYTES, &account).unwrap());
+        assert!(matches!(kept, ReceiveBuffer::Part(_)), "a batch needs no large buffer");
+    }
+
+    #[test]
+    fn without_memory_for_a_large_buffer_the_bytes_that_came_are_kept() {
+        let account = account(LARGE_BYTES);
+        let (mut kept, mut buffer) = (ReceiveBuffer::Empty, arrived(LARGE_ARRIVED_BYTES));
+        let needed = BATCH_BYTES + 1;
+        assert!(!kept.keep(&mut buffer, 0..LARGE_ARRIVED_BYTES, needed, &account).unwrap());
+        assert!(matches!(kept, ReceiveBuffer::Part(_)));
+    }
+
+    #[test]
+    fn the_room_of_a_large_buffer_ends_with_its_record_or_reads_ahead() {
+        let account = account(4 * LARGE_BYTES);
+        let (filled, needed) = (LARGE_ARRIVED_BYTES, BATCH_BYTES + 100);
+        let (mut kept, mut buffer) = (ReceiveBuffer::Empty, arrived(filled + 9));
+        assert!(kept.keep(&mut buffer, 9..filled + 9, needed, &account).unwrap());
+        let ReceiveBuffer::Large(mut large) = kept else { unreachable!("enough has arrived") };
+        assert!(large.buffer.bytes()[..filled].iter().all(|byte| *byte == 7));
+        assert_eq!(large.room().len(), needed - filled);
+        large.fragments = true;
+        large.filled = needed - 1;
+        assert_eq!(large.room().len(), BATCH_BYTES, "many fragments are received ahead");
+        large.filled = LARGE_BYTES - 10;
+        assert_eq!(large.room().len(), 10, "the room ends with the buffer");
+    }
+}

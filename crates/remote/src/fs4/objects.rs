@@ -35,7 +35,13 @@ impl Remote4 {
             let (stateid, obj_attributes) = (Stateid4::ANONYMOUS, values.fattr());
             call.op(op::SETATTR, &Setattr4args { stateid, obj_attributes })
         };
-        let reply = self.perform(call.op(op::GETATTR, &OBJECT))?;
+        let reply = self.perform(call.op(op::GETATTR, &OBJECT));
+        if set.mode.is_some() || set.uid.is_some() || set.gid.is_some() {
+            // It may have been changed even if the reply is lost.
+            let file = self.file(node)?;
+            self.engine.with(|machine, _| machine.forget_rights(&file));
+        }
+        let reply = reply?;
         let mut results = reply.results();
         results.status(op::PUTFH)?;
         let before = self.attr(&mut results)?;

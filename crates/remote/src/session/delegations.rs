@@ -61,6 +61,12 @@ impl ClientMachine {
         }
     }
 
+    /// Has the server judge the next opens of a file, also while it is delegated: this client has
+    /// changed its mode or its owner.
+    pub(crate) fn forget_rights(&mut self, file: &ServerHandle) {
+        self.states.forget_judged(file);
+    }
+
     /// Notes size and change attribute of a delegated file as the server has them.
     pub(crate) fn note_known(&mut self, file: &ServerHandle, size: u64, change: u64) {
         if let Some(held) = self.states.delegation_mut(file) {

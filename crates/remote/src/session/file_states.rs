@@ -325,6 +325,13 @@ impl FileStates {
         Some(held)
     }
 
+    /// Forgets which opens of a file the server has allowed: its mode or its owner has changed.
+    pub(super) fn forget_judged(&mut self, file: &ServerHandle) {
+        if let Some(state) = self.files.get_mut(file) {
+            state.opens.values_mut().for_each(|open| open.judged = 0);
+        }
+    }
+
     /// Forgets the locks of an open.
     pub(super) fn forget_locks(&mut self, key: &OpenKey) {
         if let Some(state) = self.files.get_mut(&key.0) {

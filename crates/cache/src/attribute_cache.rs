@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use comity_vfs::{Attr, Disk, FileType, Handle};
+use comity_vfs::{Attr, DirectoryGrant, Disk, FileType, Handle};
 use quick_cache::sync::Cache;
 
 use crate::limits::ATTRIBUTES_MAX;
@@ -37,6 +37,8 @@ struct KnownAttributes {
     /// Number of the last change through this cache: an answer that was on its way meanwhile may
     /// be older.
     own: u64,
+    /// The last delegation of this directory under which the attributes were fetched.
+    grant: Option<DirectoryGrant>,
 }
 
 /// A moment in the life of a directory, to which an answer belongs.
@@ -114,9 +116,33 @@ impl AttributeCache {
         let generation = same.map_or_else(|| self.next(), |same| same.generation);
         let life = self.life(same, attr.file_type, now);
         let own = known.map_or(0, |known| known.own);
-        let new = KnownAttributes { attr, fetched: Some(now), asked, life, generation, own };
+        let grant = known.and_then(|known| known.grant);
+        let new = KnownAttributes { attr, fetched: Some(now), asked, life, generation, own, grant };
         self.known.insert(*node, new);
         new
+    }
+
+    /// Notes attributes of a directory that were fetched under a delegation of it. Names that were
+    /// found before are true under the delegation if the directory has not been changed since.
+    /// Does nothing if the answer may be older than what is known.
+    pub(crate) fn note_granted(
+        &self,
+        dir: &Handle,
+        attr: Attr<Disk>,
+        asked: Asked,
+        (now, grant): (u64, DirectoryGrant),
+    ) {
+        let _turn = self.turn();
+        if !self.is_late(dir, asked) {
+            let put = self.put(dir, attr, asked, (now, false));
+            self.known.insert(*dir, KnownAttributes { grant: Some(grant), ..put });
+        }
+    }
+
+    /// The delegation of a directory under which all that is known of it is true, as long as that
+    /// is held.
+    pub(crate) fn grant(&self, dir: &Handle) -> Option<DirectoryGrant> {
+        self.known.get(dir)?.grant
     }
 
     /// The time for which attributes are true that were `same` before.

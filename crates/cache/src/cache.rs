@@ -2,6 +2,7 @@
 
 mod attributes;
 mod data;
+mod directories;
 mod filling;
 mod fs;
 mod keeping;
@@ -24,9 +25,11 @@ use quick_cache::sync::Cache as QuickCache;
 use crate::attribute_cache::AttributeCache;
 use crate::cleaner::{Bounds, Cleaner};
 use crate::counters::CacheCounters;
+use crate::directory_looks::DirectoryLooks;
 use crate::journal::Journal;
 use crate::key::FileName;
 use crate::limits::{CLEANER_PAUSE, LINKS_MAX};
+use crate::listing_cache::ListingCache;
 use crate::medium::Medium;
 use crate::name_cache::NameCache;
 use crate::options::{CacheOptions, Clock, WriteMode};
@@ -39,14 +42,17 @@ pub use keeping::VerifyStep;
 /// A file system whose data, attributes, names and rights are remembered: data on a disk, over
 /// restarts; the rest in memory.
 ///
-/// The memory of a file is true while the file is delegated
-/// ([`comity_vfs::OpenFiles::delegation`]), and else for a time ([`CacheOptions::times`]); then its
-/// attributes are asked for, and its pages are good if the change attribute is theirs.
+/// The memory of a file or a directory is true while it is delegated
+/// ([`comity_vfs::OpenFiles::delegation`], [`comity_vfs::OpenFiles::directory_grant`]), and else
+/// for a time ([`CacheOptions::times`]); then its attributes are asked for, and its pages are good
+/// if the change attribute is theirs.
 pub struct Cache {
     fs: Arc<dyn Fs>,
     store: PageStore,
     attributes: AttributeCache,
     names: NameCache,
+    listings: ListingCache,
+    looks: DirectoryLooks,
     verdicts: VerdictCache,
     /// Targets of symbolic links, each with the change attribute it is of.
     links: QuickCache<Handle, (u64, Target)>,
@@ -87,6 +93,8 @@ impl Cache {
             store: PageStore::new(Arc::clone(&medium), Arc::clone(&clock)),
             attributes: AttributeCache::new(options.times),
             names: NameCache::new(),
+            listings: ListingCache::new(),
+            looks: DirectoryLooks::new(),
             verdicts: VerdictCache::new(),
             links: QuickCache::new(LINKS_MAX),
             marks: shown::Marks::new(),
@@ -145,9 +153,11 @@ impl Cache {
         FileName { volume: self.fs.volume(node), handle: *node }
     }
 
-    /// Returns whether nobody else changes a file at this moment.
+    /// Returns whether nobody else changes a file or a directory at this moment.
     fn is_delegated(&self, node: &Handle) -> bool {
-        self.fs.open_files().is_some_and(|files| files.delegation(node).is_some())
+        self.fs
+            .open_files()
+            .is_some_and(|files| files.delegation(node).is_some() || self.is_granted(files, node))
     }
 }
 

@@ -16,12 +16,14 @@ mod cache;
 mod cleaner;
 mod conflict;
 mod counters;
+mod directory_looks;
 mod dirty;
 mod disk;
 mod header;
 mod journal;
 mod key;
 mod limits;
+mod listing_cache;
 mod medium;
 #[cfg(test)]
 mod memory_medium;

@@ -12,6 +12,26 @@ pub(crate) const ATTRIBUTES_MAX: usize = 65_536;
 /// Most names that are remembered, with what they stand for: about 200 bytes each.
 pub(crate) const NAMES_MAX: usize = 65_536;
 
+/// Most entries of listings that are remembered together: about 120 bytes each, 30 MiB together.
+pub(crate) const LISTED_MAX: usize = 262_144;
+
+/// Most entries of a listing that is remembered. Longer ones are asked for each time.
+pub(crate) const LISTED_OF_ONE_MAX: usize = 16_384;
+
+/// Directories for which it is remembered when programs looked into them: about 100 bytes each.
+pub(crate) const LOOKS_MAX: usize = 16_384;
+
+/// Time in milliseconds within which two looks into a directory make its delegation worth a call:
+/// the servers of this project think so, too.
+pub(crate) const LOOKS_WITHIN: u64 = 60_000;
+
+/// First pause in milliseconds after a delegation of a directory was refused. It doubles. Servers
+/// of this project count all requests within 100 ms as one, and grant the second.
+pub(crate) const REFUSED_FIRST: u64 = 200;
+
+/// Longest pause in milliseconds after a delegation of a directory was refused.
+pub(crate) const REFUSED_MAX: u64 = 60_000;
+
 /// Most verdicts about callers' rights that are remembered: about 100 bytes each.
 pub(crate) const VERDICTS_MAX: usize = 65_536;
 

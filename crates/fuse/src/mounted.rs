@@ -131,10 +131,20 @@ impl Mounted {
 
     fn keep(&self, handle: &Handle, attr: &Attr<Disk>) -> Keep {
         let keep = self.lower.keep(handle, attr);
+        if self.is_granted(handle) {
+            return Keep { attr: Duration::ZERO, ..keep };
+        }
         match self.open_files().and_then(|files| files.delegation(handle)) {
             Some(_) => Keep { attr: DELEGATED_KEEP, ..keep },
             None => keep,
         }
+    }
+
+    /// Returns whether a directory is delegated. Answers about it are true until a recall, and the
+    /// layer below gives them without a call: the kernel asks each time, so that it keeps nothing
+    /// over the recall.
+    fn is_granted(&self, dir: &Handle) -> bool {
+        self.open_files().is_some_and(|files| files.directory_grant(dir).is_some())
     }
 
     /// Notes what a verb of this mount did to an object.
@@ -147,6 +157,13 @@ impl Mounted {
     fn verb<T>(&self, who: Requester, work: impl FnMut() -> Result<T, Status>) -> io::Result<T> {
         let _watched = self.open_files().map(|_| self.interrupts.watch(who.pid));
         wait::patiently(who.pid, work)
+    }
+}
+
+impl KnownNode {
+    /// The same, but the kernel asks for the name each time.
+    const fn unkept(self) -> Self {
+        Self { keep: Keep { entry: Duration::ZERO, ..self.keep }, ..self }
     }
 }
 

@@ -47,6 +47,24 @@ pub trait OpenFiles: Send + Sync {
     /// [`crate::Status`]; the delegation is gone even so.
     fn return_delegation(&self, node: &Handle) -> Result<()>;
 
+    /// The delegation that is held of a directory and certainly good at this moment: nobody else
+    /// changes its names or attributes (RFC 8881, 10.9). Asks nobody.
+    fn directory_grant(&self, dir: &Handle) -> Option<DirectoryGrant> {
+        let _ = dir;
+        None
+    }
+
+    /// Asks the server for a delegation of a directory, in the name of the caller that used it
+    /// last, and for its attributes. If there is a grant, the attributes are from after it.
+    ///
+    /// # Errors
+    /// [`crate::Status`]; no failure says that directories are not delegated: then there is no
+    /// grant.
+    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DirectoryGrant>)> {
+        let _ = dir;
+        Err(crate::Status::NotSupp)
+    }
+
     /// Tells the length in bytes of a file with a write delegation of which data is kept from the
     /// server, or `None` when all is written. The server may ask for it (CB_GETATTR).
     fn note_unwritten(&self, node: &Handle, size: Option<u64>);
@@ -109,6 +127,11 @@ pub struct OpenedFile {
     /// The delegation that is held of it.
     pub delegation: Option<DelegationKind>,
 }
+
+/// The number of one delegation of a directory, among all of one file system. A directory that is
+/// delegated again later has another number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DirectoryGrant(pub u64);
 
 /// The right that a delegation gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

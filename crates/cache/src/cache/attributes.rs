@@ -30,13 +30,12 @@ impl Cache {
 
     pub(super) fn fetch_attr(&self, node: &Handle) -> Result<Attr<Disk>> {
         let asked = self.attributes.ask();
-        match self.fs.getattr(node) {
-            Ok(attr) => {
-                self.note(node, attr, asked);
-                Ok(attr)
-            }
-            Err(status) => self.offline(node, status),
-        }
+        let fetched = self.fetch_with_grant(node).unwrap_or_else(|| {
+            let attr = self.fs.getattr(node)?;
+            self.note(node, attr, asked);
+            Ok(attr)
+        });
+        fetched.or_else(|status| self.offline(node, status))
     }
 
     /// The attributes known last, while the file system below cannot be reached and the options

@@ -164,7 +164,12 @@ impl Fs for Cache {
     ) -> Result<(Change<Disk>, Change<Disk>)> {
         self.flush_name(cred, target);
         let asked = self.attributes.ask();
-        let changes = self.fs.rename(cred, source, target)?;
+        let changes = self.fs.rename(cred, source, target);
+        if changes.is_err() {
+            self.names.forget(source);
+            self.names.forget(target);
+        }
+        let changes = changes?;
         self.note_renamed(cred, (source, target), &changes, asked);
         Ok(changes)
     }
@@ -192,12 +197,7 @@ impl Fs for Cache {
         wanted: Listed,
         visit: &mut dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()>,
     ) -> Result<Attr<Disk>> {
-        let begun = (self.attributes.ask(), self.attributes.moment(dir));
-        let attr = self.fs.readdir(cred, dir, cookie, wanted, &mut |entry| {
-            visit(&self.note_listed(cred, dir, entry, begun))
-        })?;
-        self.note(dir, attr, begun.0);
-        Ok(attr)
+        self.list(cred, dir, (cookie, wanted), visit)
     }
 
     fn getacl(&self, node: &Handle, kind: AclKind) -> Result<Option<Acl<Disk>>> {

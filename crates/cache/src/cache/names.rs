@@ -51,6 +51,7 @@ impl Cache {
     }
 
     fn find_below(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Entry<Disk>> {
+        self.look_into(dir);
         let (asked, moment) = (self.attributes.ask(), self.attributes.moment(dir));
         let found = self.fs.lookup(cred, dir, name);
         let node = match &found {
@@ -67,7 +68,7 @@ impl Cache {
         let now = self.attributes.moment(dir);
         let is_current = now.own == moment.own && (is_told || now.generation == moment.generation);
         if is_current && self.attributes.last(dir).is_some() {
-            self.note_name(cred, (dir, name), node);
+            self.note_found(cred, (dir, name), node, moment);
         }
         let entry = found?;
         let attr = self.shown(&entry.node.handle, entry.node.attr);
@@ -97,6 +98,21 @@ impl Cache {
         self.names.note(caller, place, generation, node);
     }
 
+    /// Notes a name that an answer told, unless a change through this cache comes between.
+    fn note_found(
+        &self,
+        cred: &Cred<Disk>,
+        place: (&Handle, Name<'_>),
+        node: Option<Handle>,
+        asked: Moment,
+    ) {
+        self.note_name(cred, place, node);
+        // A change forgets its names before it counts itself.
+        if self.attributes.moment(place.0).own != asked.own {
+            self.names.forget(place);
+        }
+    }
+
     /// Makes an object and notes it.
     pub(super) fn make(
         &self,
@@ -105,8 +121,9 @@ impl Cache {
         work: impl FnOnce() -> Result<Made<Disk>>,
     ) -> Result<Made<Disk>> {
         let asked = self.attributes.ask();
-        let made = work()?;
+        let made = work();
         self.names.forget((dir, name));
+        let made = made?;
         self.note_own(dir, &made.change, asked);
         self.note(&made.value.handle, made.value.attr, asked);
         self.note_name(cred, (dir, name), Some(made.value.handle));
@@ -123,12 +140,13 @@ impl Cache {
         work: impl FnOnce() -> Result<Change<Disk>>,
     ) -> Result<Change<Disk>> {
         let asked = self.attributes.ask();
-        let change = work()?;
+        let change = work();
         if let Some(node) = self.known_node(cred, (dir, name)) {
             // It has a link less, or is gone.
             self.attributes.expire(&node);
         }
         self.names.forget((dir, name));
+        let change = change?;
         self.note_own(dir, &change, asked);
         if self.attributes.last(dir).is_some() {
             self.note_name(cred, (dir, name), None);
@@ -163,6 +181,8 @@ impl Cache {
         if source.0 != target.0 {
             self.note_own(target.0, to, asked);
         }
+        // An answer may have come between.
+        self.names.forget(target);
         self.note_name(cred, source, None);
         if moved.is_some() {
             self.note_name(cred, target, moved);
@@ -181,7 +201,7 @@ impl Cache {
         self.note(&node.handle, node.attr, asked);
         let is_current = self.attributes.moment(dir) == moment;
         if is_current && self.attributes.last(dir).is_some() {
-            self.note_name(cred, (dir, entry.name), Some(node.handle));
+            self.note_found(cred, (dir, entry.name), Some(node.handle), moment);
         }
         let attr = self.shown(&node.handle, node.attr);
         Listing { node: Some(Node { attr, ..node }), ..*entry }

@@ -4,9 +4,9 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use comity_vfs::{
-    Access, Changed, Create, Cred, DelegationKind, Disk, Handle, HeldLock, LockOutcome,
-    LockRequest, Name, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, RangeLock, Result,
-    Status,
+    Access, Attr, Changed, Create, Cred, DelegationKind, DirectoryGrant, Disk, Handle, HeldLock,
+    LockOutcome, LockRequest, Name, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile,
+    RangeLock, Result, Status,
 };
 
 use super::Cache;
@@ -83,6 +83,14 @@ impl OpenFiles for Cache {
 
     fn delegation(&self, node: &Handle) -> Option<DelegationKind> {
         self.fs.open_files()?.delegation(node)
+    }
+
+    fn directory_grant(&self, dir: &Handle) -> Option<DirectoryGrant> {
+        self.fs.open_files()?.directory_grant(dir)
+    }
+
+    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DirectoryGrant>)> {
+        self.below()?.delegate_directory(dir)
     }
 
     fn return_delegation(&self, node: &Handle) -> Result<()> {

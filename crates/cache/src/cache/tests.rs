@@ -1,6 +1,7 @@
 //! Calls that a cache spares, and promises that it must keep.
 
 mod below;
+mod directories;
 mod late;
 mod reading;
 mod writing;

@@ -71,10 +71,11 @@ impl Mounted {
         }
         let cookie = cookie_of(offset);
         let wanted = if plus { Listed::Nodes } else { Listed::Names };
+        let place = (dir.number, self.is_granted(&dir.handle));
         let mut failure = Ok(());
         self.verb(who, || {
             self.fs.readdir(&dir.cred, &dir.handle, cookie, wanted, &mut |entry| {
-                self.show_entry(who, dir.number, (entry, plus), show).unwrap_or_else(|status| {
+                self.show_entry(who, place, (entry, plus), show).unwrap_or_else(|status| {
                     failure = Err(status);
                     ControlFlow::Break(())
                 })
@@ -103,7 +104,7 @@ impl Mounted {
     fn show_entry(
         &self,
         who: Requester,
-        dir: u64,
+        (dir, is_granted): (u64, bool),
         (entry, plus): (&Listing<'_, Disk>, bool),
         show: &mut dyn FnMut(&ShownEntry<'_>) -> ControlFlow<()>,
     ) -> io::Result<ControlFlow<()>> {
@@ -119,6 +120,7 @@ impl Mounted {
         };
         let place = || Some((dir, name.into()));
         let known = node.filter(|_| plus).map(|node| self.introduce(&node, place())).transpose()?;
+        let known = if is_granted { known.map(KnownNode::unkept) } else { known };
         let file_type = node.map(|node| node.attr.file_type);
         let shown = show(&ShownEntry { name, offset, fileid, file_type, known });
         if let Some(known) = known.filter(|_| shown.is_break()) {

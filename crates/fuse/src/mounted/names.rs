@@ -22,6 +22,16 @@ pub(crate) enum Looked {
     Missing(Duration),
 }
 
+impl Looked {
+    /// The same, but the kernel asks for the name each time.
+    const fn unkept(self) -> Self {
+        match self {
+            Self::Found(known) => Self::Found(known.unkept()),
+            Self::Missing(_) => Self::Missing(Duration::ZERO),
+        }
+    }
+}
+
 /// The mode of a new object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewMode {
@@ -49,11 +59,12 @@ impl Mounted {
     pub(crate) fn lookup(&self, who: Requester, dir: u64, bytes: &[u8]) -> io::Result<Looked> {
         let handle = self.inodes.handle(dir)?;
         let (cred, entry) = (self.cred(who), name(bytes)?);
-        match self.verb(who, || self.fs.lookup(&cred, &handle, entry)) {
+        let looked = match self.verb(who, || self.fs.lookup(&cred, &handle, entry)) {
             Ok(found) => self.introduce(&found.node, Some((dir, bytes.into()))).map(Looked::Found),
             Err(Errno::NOENT) => Ok(Looked::Missing(self.lower.keep_missing(&handle))),
             Err(error) => Err(error),
-        }
+        };
+        if self.is_granted(&handle) { looked.map(Looked::unkept) } else { looked }
     }
 
     pub(crate) fn mkdir(

@@ -3,6 +3,7 @@
 mod attributes;
 mod change;
 mod data;
+mod directories;
 mod extended;
 mod file_system;
 mod listing;

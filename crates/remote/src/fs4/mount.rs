@@ -2,6 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use comity_idmap::Owners;
@@ -88,6 +89,7 @@ pub(crate) fn mount(
         volume,
         wants_delegations: settings.wants_delegations,
         late: settings.late,
+        lacks_directories: AtomicBool::new(false),
         transfer_bytes: settings.transfer_bytes,
         verifiers: Verifiers::default(),
         unstable: UnstableWrites::default(),

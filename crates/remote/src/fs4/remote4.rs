@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use comity_idmap::Owners;
 use comity_proto::nfs4::{Fattr4, NfsFh4, attribute, operation as op};
@@ -30,6 +31,8 @@ pub(crate) struct Remote4 {
     pub(super) wants_delegations: bool,
     /// The error of calls that were late for too often.
     pub(super) late: Status,
+    /// True once the server has said that it delegates no directories.
+    pub(super) lacks_directories: AtomicBool,
     /// Most bytes of a READ and of a WRITE.
     pub(super) transfer_bytes: (u32, u32),
     pub(super) verifiers: Verifiers,

@@ -222,20 +222,24 @@ impl ClientMachine {
                 self.recalled(now, &file, recall.truncate);
                 Nfsstat4::Ok
             }
-            // It may come with the reply to an OPEN that is still on its way.
-            _ if self.is_opening() => Nfsstat4::Delay,
+            // It may come with a reply that is still on its way.
+            _ if self.may_be_delegated() => Nfsstat4::Delay,
             _ => Nfsstat4::BadStateid,
         }
     }
 
-    fn is_opening(&self) -> bool {
-        self.requests
-            .values()
-            .any(|pending| matches!(pending.job, Job::Open(_)) && pending.slot().is_some())
+    /// Returns whether a request is under way whose reply may bring a delegation.
+    fn may_be_delegated(&self) -> bool {
+        let brings = |job: &Job| matches!(job, Job::Open(_) | Job::Delegate(_));
+        self.requests.values().any(|pending| brings(&pending.job) && pending.slot().is_some())
     }
 
     fn callback_recall_any(&mut self, now: Duration, wish: CbRecallAny4args) -> Nfsstat4 {
-        let ours = [recall_any::READ_DELEGATIONS, recall_any::WRITE_DELEGATIONS];
+        let ours = [
+            recall_any::READ_DELEGATIONS,
+            recall_any::WRITE_DELEGATIONS,
+            recall_any::DIR_DELEGATIONS,
+        ];
         if ours.iter().any(|kind| wish.type_mask.contains(*kind)) {
             self.keep_few(now, wish.objects_to_keep as usize);
         }

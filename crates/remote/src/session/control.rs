@@ -237,6 +237,7 @@ impl ClientMachine {
             Job::Open(_) => self.open_ended(now, id, reply),
             Job::Close(key, closed) => self.close_ended(now, id, (&key, closed), reply.status),
             Job::Lock(_) => self.lock_ended(now, id, &reply),
+            Job::Delegate(task) => self.directory_ended(now, (id, &task), reply),
             Job::Return(file) => self.return_ended(now, id, &file),
             Job::Test(stateids) => {
                 self.remove(id);

@@ -50,7 +50,8 @@ impl ClientMachine {
 
     /// The delegation of a file, if it is good now.
     pub(crate) fn delegation(&self, now: Duration, file: &ServerHandle) -> Option<DelegationKind> {
-        let held = self.states.delegation(file).filter(|held| held.is_good())?;
+        let is_of_file = |held: &&HeldDelegation| held.is_good() && held.grant.is_none();
+        let held = self.states.delegation(file).filter(is_of_file)?;
         self.is_lease_certain(now).then_some(held.kind)
     }
 

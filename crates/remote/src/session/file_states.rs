@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_proto::nfs4::{Stateid4, share};
-use comity_vfs::{DelegationKind, OpenAccess};
+use comity_vfs::{DelegationKind, DirectoryGrant, OpenAccess};
 
 use super::lock_states::LockState;
 use crate::compound::{OpenOwner, share_bits};
@@ -83,6 +83,8 @@ pub(super) struct HeldDelegation {
     pub(super) is_returning: bool,
     /// True once DELEGRETURN was sent.
     pub(super) is_sent: bool,
+    /// The number of the grant, if it is a delegation of a directory.
+    pub(super) grant: Option<DirectoryGrant>,
     /// The number of its last use.
     pub(super) used: u64,
     /// The length of the file with data that is kept from the server.
@@ -159,11 +161,22 @@ impl HeldDelegation {
             recalled: None,
             is_returning: false,
             is_sent: false,
+            grant: None,
             used: 0,
             unwritten: None,
             known: None,
             waiters: Vec::new(),
         }
+    }
+
+    /// A delegation of a directory: nobody else changes it.
+    pub(super) fn of_directory(
+        stateid: Stateid4,
+        owner: Arc<OpenOwner>,
+        grant: DirectoryGrant,
+    ) -> Self {
+        let held = Self::new(stateid, DelegationKind::Read, owner);
+        Self { grant: Some(grant), ..held }
     }
 
     /// Returns whether it gives an access.

@@ -19,6 +19,8 @@ pub(super) enum Job {
     Close(OpenKey, Stateid4),
     /// LOCK, LOCKU or LOCKT.
     Lock(LockTask),
+    /// GET_DIR_DELEGATION.
+    Delegate(DirectoryTask),
     /// DELEGRETURN.
     Return(ServerHandle),
     /// Nothing: a caller waits for the end of another request.
@@ -59,6 +61,15 @@ impl Job {
             _ => false,
         }
     }
+}
+
+/// A directory whose delegation is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DirectoryTask {
+    /// The directory.
+    pub(crate) directory: ServerHandle,
+    /// The caller in whose name it is asked for, and given back.
+    pub(crate) owner: Arc<OpenOwner>,
 }
 
 /// A file that is to be opened at the server.

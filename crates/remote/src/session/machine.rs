@@ -12,7 +12,7 @@ use super::pending::{PendingRequest, RequestForm, RequestStage};
 use super::phase::ClientPhase;
 use super::prepare::Readiness;
 use super::reclaim::ReclaimQueue;
-use super::request::{SessionOutcome, SessionRequest};
+use super::request::{SessionAnswer, SessionOutcome, SessionRequest};
 use super::settings::{MachineSettings, Persistence};
 use super::slots::SlotTable;
 
@@ -264,6 +264,12 @@ impl ClientMachine {
             }
             SessionRequest::Open(task, request) => {
                 PendingRequest::in_session(request, Job::Open(task), now)
+            }
+            SessionRequest::Delegate(task, _) if self.has_directory(&task.directory) => {
+                return self.answer_at_once(Ok(SessionAnswer::Done));
+            }
+            SessionRequest::Delegate(task, request) => {
+                PendingRequest::in_session(request, Job::Delegate(task), now)
             }
             SessionRequest::Close(open) => return self.close(now, open),
             SessionRequest::Lock(wanted) => return self.lock(now, wanted, LockTaskKind::Lock),

@@ -6,6 +6,7 @@
 mod callback;
 mod control;
 mod delegations;
+mod directories;
 mod faults;
 mod file_states;
 mod job;
@@ -24,7 +25,7 @@ mod settings;
 mod sim;
 mod slots;
 
-pub(crate) use job::{OpenTask, TaskClaim};
+pub(crate) use job::{DirectoryTask, OpenTask, TaskClaim};
 pub(crate) use machine::ClientMachine;
 #[cfg(test)]
 pub(crate) use request::SessionOutcome;

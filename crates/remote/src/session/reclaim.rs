@@ -10,7 +10,7 @@ use comity_vfs::{DelegationKind, LockOwner, LockRequest, OpenId, RangeLock};
 
 use super::delegations::access;
 use super::faults::StateTest;
-use super::file_states::{FileState, OpenKey};
+use super::file_states::{FileState, HeldDelegation, OpenKey};
 use super::job::{Job, LockTask, LockTaskKind, OpenTask, TaskClaim};
 use super::machine::ClientMachine;
 use super::pending::PendingRequest;
@@ -79,7 +79,9 @@ impl ClientMachine {
     fn plan_reclaim(&mut self, file: &ServerHandle) {
         let Some(state) = self.states.files.get_mut(file) else { return };
         let mut delegation = match &state.delegation {
-            Some(held) if !held.is_returning => Some((Arc::clone(&held.owner), held.kind)),
+            Some(held) if !held.is_returning && held.grant.is_none() => {
+                Some((Arc::clone(&held.owner), held.kind))
+            }
             _ => None,
         };
         for open in state.opens.values_mut() {
@@ -93,7 +95,9 @@ impl ClientMachine {
         }
         let steps = open_steps(file, state, &mut delegation);
         self.reclaims.steps.extend(steps.into_iter().map(ReclaimStep::Open));
-        if self.states.delegation(file).is_some_and(|held| held.is_returning) {
+        // Directories are not reclaimed (RFC 8881, 10.9.5).
+        let is_over = |held: &HeldDelegation| held.is_returning || held.grant.is_some();
+        if self.states.delegation(file).is_some_and(is_over) {
             self.lose_delegation(file);
         }
         self.states.tidy(file);

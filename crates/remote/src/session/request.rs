@@ -1,6 +1,6 @@
-use comity_vfs::{DelegationKind, HeldLock, LockOutcome, LockRequest};
+use comity_vfs::{DelegationKind, DirectoryGrant, HeldLock, LockOutcome, LockRequest};
 
-use super::job::OpenTask;
+use super::job::{DirectoryTask, OpenTask};
 use crate::compound::{CompoundReply, CompoundRequest};
 use crate::machine::CallFailure;
 use crate::server_handle::ServerHandle;
@@ -12,6 +12,8 @@ pub(crate) enum SessionRequest {
     Compound(CompoundRequest),
     /// An open, and the COMPOUND that asks for it.
     Open(OpenTask, CompoundRequest),
+    /// The delegation of a directory, and the COMPOUND that asks for it.
+    Delegate(DirectoryTask, CompoundRequest),
     /// The end of an open.
     Close(u64),
     /// A lock, or the end of one.
@@ -29,6 +31,8 @@ pub(crate) enum SessionAnswer {
     Reply(CompoundReply),
     /// A file is open.
     Opened(OpenAnswer),
+    /// The reply to a COMPOUND that asked for the delegation of a directory, and what was granted.
+    Delegated(CompoundReply, Option<DirectoryGrant>),
     /// All is done.
     Done,
     /// The outcome of locking.

@@ -177,7 +177,8 @@ pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 fn exports(fs: &Arc<dyn Fs>) -> Arc<Exports> {
-    let source = Source::export("test", PATH.as_ref(), "*(rw,insecure,no_root_squash)");
+    let options = "*(rw,insecure,no_root_squash,dir_delegations=always:sole-writer)";
+    let source = Source::export("test", PATH.as_ref(), options);
     let open = |_: &ExportRequest<'_>| Ok(Arc::clone(fs));
     let loaded = load(&Sources::new(vec![source]), &open, HandleKey::new([7; 16]), None);
     Arc::new(Exports::new(loaded.unwrap_or_else(|found| panic!("{found:?}")).0))

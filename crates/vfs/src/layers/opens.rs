@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::{Hook, Layer};
 use crate::{
-    Changed, Create, Cred, DelegationKind, Disk, Handle, HeldLock, LockOutcome, LockRequest, Name,
-    OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Result, Status,
+    Attr, Changed, Create, Cred, DelegationKind, DirectoryGrant, Disk, Handle, HeldLock,
+    LockOutcome, LockRequest, Name, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Result,
+    Status,
 };
 
 impl<H: Hook> Layer<H> {
@@ -41,6 +42,14 @@ impl<H: Hook> OpenFiles for Layer<H> {
 
     fn return_delegation(&self, node: &Handle) -> Result<()> {
         self.below()?.return_delegation(node)
+    }
+
+    fn directory_grant(&self, dir: &Handle) -> Option<DirectoryGrant> {
+        self.fs.open_files()?.directory_grant(dir)
+    }
+
+    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DirectoryGrant>)> {
+        self.below()?.delegate_directory(dir)
     }
 
     fn note_unwritten(&self, node: &Handle, size: Option<u64>) {

@@ -1,6 +1,6 @@
 //! A file system below a cache: it counts calls, other clients use it, too, and it may delegate.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,10 +9,10 @@ use std::time::Duration;
 use comity_backend::Memory;
 use comity_vfs::layers::{Faults, Layer, Metrics, Verb, When};
 use comity_vfs::{
-    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, DelegationKind, Disk, Entry, Fs,
-    Handle, HeldLock, Listed, Listing, LocalLocks, LockOutcome, LockRequest, Made, Name, Node,
-    OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Properties, Read, ReadInto, Result, Seek,
-    SetAttr, Space, Special, Status, Target, Time, Written, XattrMode,
+    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, DelegationKind, DirectoryGrant,
+    Disk, Entry, Fs, Handle, HeldLock, Listed, Listing, LocalLocks, LockOutcome, LockRequest, Made,
+    Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Properties, Read, ReadInto,
+    Result, Seek, SetAttr, Space, Special, Status, Target, Time, Written, XattrMode,
 };
 
 /// The file system as the cache sees it.
@@ -30,6 +30,11 @@ pub(in super::super) struct Below {
     /// Calls for attributes that have been answered, or are on their way back.
     pub(in super::super) answered: AtomicU64,
     delegated: Mutex<HashSet<Handle>>,
+    /// True if directories are delegated to those who ask.
+    pub(in super::super) grants: AtomicBool,
+    granted: Mutex<HashMap<Handle, DirectoryGrant>>,
+    /// Requests for delegations of directories.
+    pub(in super::super) asked_for: AtomicU64,
     events: Mutex<Vec<OpenEvent>>,
     opens: AtomicU64,
     /// The lengths that were told of data that is not written.
@@ -58,6 +63,9 @@ impl Below {
             answers: Mutex::default(),
             answered: AtomicU64::new(0),
             delegated: Mutex::default(),
+            grants: AtomicBool::new(false),
+            granted: Mutex::default(),
+            asked_for: AtomicU64::new(0),
             events: Mutex::default(),
             opens: AtomicU64::new(0),
             unwritten: Mutex::default(),
@@ -88,6 +96,13 @@ impl Below {
     pub(in super::super) fn revoke(&self, node: &Handle) {
         self.delegated.lock().unwrap().remove(node);
         self.events.lock().unwrap().push(OpenEvent::DelegationLost { node: *node });
+    }
+
+    /// Ends the delegation of a directory, which is recalled or lost. The client is told by an
+    /// event.
+    pub(in super::super) fn end_grant(&self, dir: &Handle, event: OpenEvent) {
+        self.granted.lock().unwrap().remove(dir);
+        self.events.lock().unwrap().push(event);
     }
 
     fn pass_on<T>(&self, answer: T) -> T {
@@ -138,6 +153,20 @@ impl OpenFiles for Below {
         self.delegated.lock().unwrap().remove(node);
         self.returned.lock().unwrap().push(*node);
         Ok(())
+    }
+
+    fn directory_grant(&self, dir: &Handle) -> Option<DirectoryGrant> {
+        self.granted.lock().unwrap().get(dir).copied()
+    }
+
+    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DirectoryGrant>)> {
+        let number = self.asked_for.fetch_add(1, Ordering::SeqCst);
+        let grant = self.grants.load(Ordering::SeqCst).then_some(DirectoryGrant(number));
+        if let Some(grant) = grant {
+            self.granted.lock().unwrap().insert(*dir, grant);
+        }
+        let attr = self.fs.getattr(dir);
+        self.pass_on(attr).map(|attr| (attr, grant))
     }
 
     fn note_unwritten(&self, _: &Handle, size: Option<u64>) {
@@ -392,7 +421,8 @@ impl Fs for Below {
     }
 
     fn open_files(&self) -> Option<&dyn OpenFiles> {
-        self.delegates.load(Ordering::SeqCst).then_some(self)
+        let delegates = [&self.delegates, &self.grants];
+        delegates.iter().any(|it| it.load(Ordering::SeqCst)).then_some(self)
     }
 
     fn release_removed(&self) {

@@ -1,10 +1,12 @@
 use std::sync::Arc;
 
 use comity_proto::nfs4::{
-    Bitmap4, Component4, Create4args, Createhow4, Createtype4, Fattr4, NfsFh4, Nfsstat4,
-    OpenClaim4, Openflag4, Read4resok, attribute, operation as op,
+    Bitmap4, Component4, Create4args, Createhow4, Createtype4, Fattr4, GetDirDelegation4args,
+    NfsFh4, Nfsstat4, Nfstime4, OpenClaim4, Openflag4, Read4resok, attribute, operation as op,
 };
-use comity_vfs::{Cred, Disk, Gid, LockOwner, LockRequest, OpenAccess, OpenId, RangeLock, Uid};
+use comity_vfs::{
+    Cred, DirectoryGrant, Disk, Gid, LockOwner, LockRequest, OpenAccess, OpenId, RangeLock, Uid,
+};
 use comity_xdr::{Encode, Encoder, Opaque};
 
 use super::world::World;
@@ -14,7 +16,7 @@ use crate::compound::{
 use crate::rpc::auth_sys;
 use crate::server_handle::ServerHandle;
 use crate::session::{
-    OpenAnswer, OpenTask, SessionAnswer, SessionOutcome, SessionRequest, TaskClaim,
+    DirectoryTask, OpenAnswer, OpenTask, SessionAnswer, SessionOutcome, SessionRequest, TaskClaim,
 };
 
 pub(crate) fn cred(uid: u32) -> Cred<Disk> {
@@ -139,6 +141,31 @@ pub(crate) fn write(uid: u32, file: &ServerHandle, data: &[u8]) -> SessionReques
     let state = StateUse { file: *file, owner, access: OpenAccess::Write, purpose };
     let rest = Pair(0_u64, Pair(2_u32, Opaque::<'_, 1024>(data)));
     compound(call.stateful(op::WRITE, state, &rest))
+}
+
+/// GET_DIR_DELEGATION without notifications.
+pub(crate) fn delegate(directory: &ServerHandle) -> SessionRequest {
+    let delay = Nfstime4 { seconds: 0, nseconds: 0 };
+    let arguments = GetDirDelegation4args {
+        signal_deleg_avail: false,
+        notification_types: Bitmap4::EMPTY,
+        child_attr_delay: delay,
+        dir_attr_delay: delay,
+        child_attributes: Bitmap4::EMPTY,
+        dir_attributes: Bitmap4::EMPTY,
+    };
+    let call = call().on(directory).op(op::GET_DIR_DELEGATION, &arguments).once();
+    let task = DirectoryTask { directory: *directory, owner: owner(0) };
+    SessionRequest::Delegate(task, call.finish())
+}
+
+/// The grant that a request for a directory has brought.
+pub(crate) fn granted(outcome: SessionOutcome) -> Option<DirectoryGrant> {
+    match outcome {
+        Ok(SessionAnswer::Delegated(_, grant)) => grant,
+        Ok(SessionAnswer::Done) => None,
+        outcome => panic!("no answer about a directory: {outcome:?}"),
+    }
 }
 
 /// GETATTR of nothing.

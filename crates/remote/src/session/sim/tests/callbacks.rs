@@ -328,3 +328,18 @@ fn the_server_is_told_how_long_a_file_is_that_was_not_written_yet() {
     assert_eq!(sizes(&mut world), 4711);
     world.clients[0].machine.note_unwritten(&file, None);
 }
+
+#[test]
+fn the_recall_of_a_directory_whose_grant_is_on_its_way_is_put_off() {
+    let mut world = World::new(1, delegating());
+    let top = top(&mut world);
+    world.pass(Duration::from_secs(1));
+    let id = world.submit(0, delegate(&top));
+    let stateid = comity_proto::nfs4::Stateid4 { seqid: 1, other: [9; 12] };
+    let recall = CbRecall4args { stateid, truncate: false, fh: Opaque(top.bytes()) };
+    let found = call_back(&mut world, &slot(5, 1), operation::CB_RECALL, &recall);
+    assert_eq!(found, Nfsstat4::Delay as u32);
+    assert!(granted(world.outcome(0, id)).is_some());
+    let found = call_back(&mut world, &slot(5, 2), operation::CB_RECALL, &recall);
+    assert_eq!(found, Nfsstat4::BadStateid as u32, "it is another one");
+}

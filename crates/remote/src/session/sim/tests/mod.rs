@@ -2,6 +2,7 @@
 
 mod callbacks;
 mod connections;
+mod directories;
 mod locks;
 mod restarts;
 mod revocations;

@@ -1,0 +1,194 @@
+//! Directories that are delegated: nobody else changes them, so that names, missing names, listings
+//! and attributes are answered from memory.
+
+use std::ops::ControlFlow;
+
+use comity_vfs::{
+    Attr, Cred, Disk, FileType, Handle, Listed, Listing, Node, OpenFiles, Result, Status,
+};
+
+use super::Cache;
+use crate::counters::count;
+use crate::limits::LISTED_OF_ONE_MAX;
+use crate::listing_cache::{KnownEntry, KnownListing};
+use crate::verdict_cache::CallerId;
+
+/// A visitor of entries.
+pub(super) type ListingVisit<'v> = dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()> + 'v;
+
+/// The point at which entries from memory end.
+enum KnownPart {
+    /// All was shown that the visitor wants.
+    All,
+    /// The entries behind this cookie must be asked for.
+    UpTo(u64),
+}
+
+impl Cache {
+    /// Returns whether all that is known of a directory is true: it is delegated, and was looked at
+    /// after the grant.
+    pub(super) fn is_granted(&self, files: &dyn OpenFiles, dir: &Handle) -> bool {
+        let grant = self.attributes.grant(dir);
+        grant.is_some() && files.directory_grant(dir) == grant
+    }
+
+    /// Notes that a directory is about to be asked for, and asks for its delegation when it is
+    /// worth that.
+    pub(super) fn look_into(&self, dir: &Handle) {
+        if self.wants_grant(dir) {
+            // A failure comes again with the call that follows.
+            let _ = self.ask_for_grant(dir);
+        }
+    }
+
+    fn wants_grant(&self, dir: &Handle) -> bool {
+        let files = self.fs.open_files();
+        files.is_some_and(|files| !self.is_granted(files, dir)) && self.looks.note(dir, self.now())
+    }
+
+    /// Asks for the delegation of a directory, and for its attributes in the same call.
+    fn ask_for_grant(&self, dir: &Handle) -> Result<Attr<Disk>> {
+        let files = self.fs.open_files().ok_or(Status::NotSupp)?;
+        let asked = self.attributes.ask();
+        let answer = files.delegate_directory(dir);
+        let grant = answer.as_ref().ok().and_then(|(_, grant)| *grant);
+        self.looks.note_answer(dir, self.now(), grant.is_some());
+        let (attr, _) = answer?;
+        if let Some(grant) = grant {
+            self.attributes.note_granted(dir, attr, asked, (self.now(), grant));
+        } else {
+            self.note(dir, attr, asked);
+        }
+        Ok(attr)
+    }
+
+    /// Fetches attributes; those of a directory together with its delegation where that is worth a
+    /// call.
+    pub(super) fn fetch_with_grant(&self, node: &Handle) -> Option<Result<Attr<Disk>>> {
+        let is_dir = |attr: Attr<Disk>| attr.file_type == FileType::Directory;
+        let wants = self.attributes.last(node).is_some_and(is_dir) && self.wants_grant(node);
+        wants.then(|| self.ask_for_grant(node)).filter(|answer| *answer != Err(Status::NotSupp))
+    }
+
+    /// Lists a directory: from memory as far as it is delegated and known, the rest from below.
+    pub(super) fn list(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        (cookie, wanted): (u64, Listed),
+        visit: &mut ListingVisit<'_>,
+    ) -> Result<Attr<Disk>> {
+        let caller = CallerId::of(cred);
+        if let Some(attr) = self.attributes.get(dir, self.now(), self.is_delegated(dir))
+            && self.is_delegated(dir)
+            && let Some(known) = self.listings.get(caller, dir, self.attributes.moment(dir))
+        {
+            count(&self.counters.spared, 1);
+            return match self.show_known(&known, (cookie, wanted), visit) {
+                KnownPart::All => Ok(attr),
+                KnownPart::UpTo(cookie) => self.list_below(cred, dir, (cookie, wanted), visit),
+            };
+        }
+        self.look_into(dir);
+        if cookie != 0 || !self.is_delegated(dir) {
+            return self.list_below(cred, dir, (cookie, wanted), visit);
+        }
+        self.list_whole(cred, dir, wanted, visit)
+    }
+
+    /// Shows entries as long as all that is wanted of them is known and true.
+    fn show_known(
+        &self,
+        known: &KnownListing,
+        (cookie, wanted): (u64, Listed),
+        visit: &mut ListingVisit<'_>,
+    ) -> KnownPart {
+        let Some(entries) = known.behind(cookie) else { return KnownPart::UpTo(cookie) };
+        let mut last = cookie;
+        for entry in entries {
+            let node = match wanted {
+                Listed::Names => None,
+                Listed::Nodes => match self.known_entry(entry) {
+                    None => return KnownPart::UpTo(last),
+                    node => node,
+                },
+            };
+            let (fileid, cookie) = (entry.fileid, entry.cookie);
+            let Some(name) = entry.name() else { continue };
+            if visit(&Listing { name, fileid, cookie, node }).is_break() {
+                break;
+            }
+            last = entry.cookie;
+        }
+        KnownPart::All
+    }
+
+    fn known_entry(&self, entry: &KnownEntry) -> Option<Node<Disk>> {
+        let handle = entry.node?;
+        let attr = self.attributes.get(&handle, self.now(), self.is_delegated(&handle))?;
+        Some(Node { handle, attr: self.shown(&handle, attr) })
+    }
+
+    fn list_below(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        (cookie, wanted): (u64, Listed),
+        visit: &mut ListingVisit<'_>,
+    ) -> Result<Attr<Disk>> {
+        let begun = (self.attributes.ask(), self.attributes.moment(dir));
+        let attr = self.fs.readdir(cred, dir, cookie, wanted, &mut |entry| {
+            visit(&self.note_listed(cred, dir, entry, begun))
+        })?;
+        self.note(dir, attr, begun.0);
+        Ok(attr)
+    }
+
+    /// Lists a delegated directory to its end, whatever the visitor wants of it, and remembers
+    /// that.
+    fn list_whole(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        wanted: Listed,
+        visit: &mut ListingVisit<'_>,
+    ) -> Result<Attr<Disk>> {
+        let (moment, mut found, mut is_whole) = (self.attributes.moment(dir), Vec::new(), true);
+        let attr = self.list_below(cred, dir, (0, wanted), &mut |entry| {
+            is_whole = found.len() < LISTED_OF_ONE_MAX;
+            if is_whole {
+                found.push((known(entry), entry.node));
+                return ControlFlow::Continue(());
+            }
+            ControlFlow::Break(())
+        })?;
+        let last = found.last().map_or(0, |(entry, _)| entry.cookie);
+        let shown = show_all(&found, visit);
+        let entries = found.into_iter().map(|(entry, _)| entry).collect();
+        if is_whole && self.attributes.moment(dir) == moment {
+            self.listings.note(CallerId::of(cred), dir, KnownListing { moment, entries });
+        }
+        if is_whole || shown.is_break() {
+            return Ok(attr);
+        }
+        self.list_below(cred, dir, (last, wanted), visit)
+    }
+}
+
+fn show_all(
+    found: &[(KnownEntry, Option<Node<Disk>>)],
+    visit: &mut ListingVisit<'_>,
+) -> ControlFlow<()> {
+    for (entry, node) in found {
+        let KnownEntry { fileid, cookie, .. } = *entry;
+        if let Some(name) = entry.name() {
+            visit(&Listing { name, fileid, cookie, node: *node })?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+fn known(entry: &Listing<'_, Disk>) -> KnownEntry {
+    let Listing { name, fileid, cookie, node } = *entry;
+    KnownEntry { name: name.bytes().into(), fileid, cookie, node: node.map(|node| node.handle) }
+}

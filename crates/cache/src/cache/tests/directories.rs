@@ -1,0 +1,220 @@
+//! Directories that are delegated: calls that are spared, and changes that are seen.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use comity_vfs::layers::Verb;
+use comity_vfs::{Create, Fs, Handle, Listed, OpenEvent, OpenFiles, SetAttr, Status};
+
+use super::*;
+use crate::options::AttributeTimes;
+
+/// A cache that believes nothing without a delegation, and gets those of directories.
+fn delegating() -> World {
+    let options = CacheOptions { times: AttributeTimes::NONE, ..CacheOptions::default() };
+    let world = World::new(options);
+    world.below.grants.store(true, Ordering::SeqCst);
+    world
+}
+
+/// A cache that believes attributes for a while, and gets delegations of directories.
+fn usual() -> World {
+    let world = World::new(CacheOptions::default());
+    world.below.grants.store(true, Ordering::SeqCst);
+    world
+}
+
+fn find(fs: &dyn Fs, text: &str) -> Result<Handle> {
+    fs.lookup(&root(), &fs.root(), name(text)).map(|found| found.node.handle)
+}
+
+/// The names in the root directory, as a listing of `wanted` shows them.
+fn list(fs: &dyn Fs, wanted: Listed) -> Vec<String> {
+    let mut names = Vec::new();
+    fs.readdir(&root(), &fs.root(), 0, wanted, &mut |entry| {
+        names.push(String::from_utf8(entry.name.bytes().to_vec()).unwrap());
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    names.sort();
+    names
+}
+
+fn create(fs: &dyn Fs, text: &str) {
+    let how = Create::Guarded(SetAttr::default());
+    fs.create(&root(), &fs.root(), name(text), &how).unwrap();
+}
+
+/// The delegation of the root directory is recalled and given back, as a mount does it.
+fn recall(world: &World) {
+    let node = world.cache.root();
+    world.below.end_grant(&node, OpenEvent::Recalled { node, is_truncated: false });
+    assert!(world.cache.poll_event(Duration::ZERO).is_some());
+    world.cache.return_delegation(&node).unwrap();
+}
+
+#[test]
+fn a_directory_is_asked_for_at_the_second_look() {
+    let world = delegating();
+    find(&world.cache, "x").unwrap_err();
+    assert_eq!(world.below.asked_for.load(Ordering::SeqCst), 0);
+    find(&world.cache, "x").unwrap_err();
+    find(&world.cache, "x").unwrap_err();
+    assert_eq!(world.below.asked_for.load(Ordering::SeqCst), 1);
+    world.pass(1_000_000_000);
+    find(&world.cache, "x").unwrap_err();
+    assert_eq!(world.calls(Verb::Lookup), 2, "a missing name is known from the grant on");
+}
+
+#[test]
+fn names_missing_names_listings_and_attributes_cost_no_call_under_a_delegation() {
+    let world = usual();
+    let files: Vec<String> = (0..50).map(|number| format!("f{number:02}")).collect();
+    for file in &files {
+        world.file(file, b"");
+    }
+    let round = || {
+        world.cache.getattr(&world.cache.root()).unwrap();
+        assert_eq!(list(&world.cache, Listed::Nodes), files);
+        for number in 0..20 {
+            assert_eq!(find(&world.cache, &format!("m{number}")), Err(Status::NoEnt));
+        }
+        assert!(files.iter().all(|file| find(&world.cache, file).is_ok()));
+    };
+    round();
+    round();
+    let before = world.all_calls();
+    round();
+    round();
+    assert_eq!(world.all_calls(), before);
+    assert_eq!(world.calls(Verb::Lookup), 20, "each missing name once");
+}
+
+#[test]
+fn a_change_by_others_is_seen_once_the_delegation_was_given_back() {
+    let world = usual();
+    world.file("old", b"");
+    for _ in 0..3 {
+        assert_eq!(find(&world.cache, "new"), Err(Status::NoEnt));
+        assert_eq!(list(&world.cache, Listed::Nodes), ["old"]);
+    }
+    recall(&world);
+    world.file("new", b"");
+    assert!(find(&world.cache, "new").is_ok());
+    assert_eq!(list(&world.cache, Listed::Nodes), ["new", "old"]);
+}
+
+#[test]
+fn a_name_from_before_a_change_is_not_believed_under_the_next_delegation() {
+    let world = usual();
+    for _ in 0..3 {
+        assert_eq!(find(&world.cache, "new"), Err(Status::NoEnt));
+        assert!(list(&world.cache, Listed::Names).is_empty());
+    }
+    recall(&world);
+    world.file("new", b"");
+    // The next look asks for the directory, and finds it delegated and changed.
+    world.cache.getattr(&world.cache.root()).unwrap();
+    assert!(world.cache.directory_grant(&world.cache.root()).is_some());
+    assert!(find(&world.cache, "new").is_ok());
+    assert_eq!(list(&world.cache, Listed::Names), ["new"]);
+}
+
+#[test]
+fn a_delegation_that_is_lost_is_not_believed() {
+    let world = delegating();
+    for _ in 0..3 {
+        assert_eq!(find(&world.cache, "new"), Err(Status::NoEnt));
+    }
+    let node = world.cache.root();
+    world.below.end_grant(&node, OpenEvent::DelegationLost { node });
+    world.file("new", b"");
+    assert!(find(&world.cache, "new").is_ok(), "before the event was looked at");
+    world.cache.poll_event(Duration::ZERO).unwrap();
+    assert!(find(&world.cache, "new").is_ok());
+}
+
+#[test]
+fn own_changes_are_seen_in_listings_and_names_at_once() {
+    let world = delegating();
+    for _ in 0..3 {
+        assert_eq!(find(&world.cache, "own"), Err(Status::NoEnt));
+        assert!(list(&world.cache, Listed::Names).is_empty());
+    }
+    create(&world.cache, "own");
+    assert_eq!(list(&world.cache, Listed::Names), ["own"]);
+    assert!(find(&world.cache, "own").is_ok());
+    let dir = world.cache.root();
+    world.cache.rename(&root(), (&dir, name("own")), (&dir, name("moved"))).unwrap();
+    assert_eq!(list(&world.cache, Listed::Names), ["moved"]);
+    assert_eq!(find(&world.cache, "own"), Err(Status::NoEnt));
+    assert!(find(&world.cache, "moved").is_ok());
+    world.cache.remove(&root(), &dir, name("moved")).unwrap();
+    assert_eq!(find(&world.cache, "moved"), Err(Status::NoEnt));
+    assert!(list(&world.cache, Listed::Names).is_empty());
+    assert_eq!(world.below.asked_for.load(Ordering::SeqCst), 1, "it was delegated all the time");
+}
+
+#[test]
+fn an_own_change_without_an_answer_about_the_directory_is_seen() {
+    let world = delegating();
+    for _ in 0..3 {
+        assert_eq!(find(&world.cache, "own"), Err(Status::NoEnt));
+        assert!(list(&world.cache, Listed::Names).is_empty());
+    }
+    world.below.silent.store(true, Ordering::SeqCst);
+    create(&world.cache, "own");
+    assert!(find(&world.cache, "own").is_ok());
+    assert_eq!(list(&world.cache, Listed::Names), ["own"]);
+}
+
+#[test]
+fn a_recall_that_races_with_an_own_create_loses_neither_change() {
+    let world = usual();
+    for _ in 0..3 {
+        assert_eq!(find(&world.cache, "own"), Err(Status::NoEnt));
+        assert!(list(&world.cache, Listed::Names).is_empty());
+    }
+    // The recall comes while the create is on its way; the other client's change follows.
+    let node = world.cache.root();
+    world.below.end_grant(&node, OpenEvent::Recalled { node, is_truncated: false });
+    create(&world.cache, "own");
+    world.cache.poll_event(Duration::ZERO).unwrap();
+    world.cache.return_delegation(&node).unwrap();
+    world.file("other", b"");
+    assert_eq!(list(&world.cache, Listed::Names), ["other", "own"]);
+    assert!(find(&world.cache, "own").is_ok() && find(&world.cache, "other").is_ok());
+}
+
+#[test]
+fn a_listing_goes_on_behind_each_entry_from_memory_and_after_a_change() {
+    let world = usual();
+    let files: Vec<String> = (0..10).map(|number| format!("f{number}")).collect();
+    for file in &files {
+        world.file(file, b"");
+    }
+    for _ in 0..3 {
+        assert_eq!(list(&world.cache, Listed::Nodes), files);
+    }
+    let before = world.all_calls();
+    let page = |cookie: u64| {
+        let mut found = None;
+        let visit = &mut |entry: &comity_vfs::Listing<'_, Disk>| {
+            found = Some((entry.name.bytes().to_vec(), entry.cookie));
+            ControlFlow::Break(())
+        };
+        world.cache.readdir(&root(), &world.cache.root(), cookie, Listed::Nodes, visit).unwrap();
+        found
+    };
+    let (mut cookie, mut count) = (0, 0);
+    while let Some((entry, next)) = page(cookie) {
+        (cookie, count) = (next, count + 1);
+        if count == 5 {
+            assert_eq!(world.all_calls(), before);
+            let other = if entry == b"f9" { "f8" } else { "f9" };
+            world.cache.remove(&root(), &world.cache.root(), name(other)).ok();
+        }
+    }
+    assert!((9..=10).contains(&count), "{count} entries");
+}

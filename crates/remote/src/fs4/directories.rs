@@ -1,0 +1,73 @@
+//! Asking for delegations of directories (RFC 8881, 18.39).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use comity_proto::nfs4::{
+    Bitmap4, GetDirDelegation4args, GetDirDelegation4res, Nfsstat4, Nfstime4, operation as op,
+};
+use comity_vfs::{Attr, DirectoryGrant, Disk, Handle, Result};
+
+use super::attributes::OBJECT;
+use super::remote4::Remote4;
+use crate::compound::{CompoundReply, OpFailure};
+use crate::session::{DirectoryTask, SessionAnswer, SessionRequest};
+
+/// A delegation that is recalled before each change by others.
+const WITHOUT_NOTIFICATIONS: GetDirDelegation4args = GetDirDelegation4args {
+    signal_deleg_avail: false,
+    notification_types: Bitmap4::EMPTY,
+    child_attr_delay: Nfstime4 { seconds: 0, nseconds: 0 },
+    dir_attr_delay: Nfstime4 { seconds: 0, nseconds: 0 },
+    child_attributes: Bitmap4::EMPTY,
+    dir_attributes: Bitmap4::EMPTY,
+};
+
+impl Remote4 {
+    pub(super) fn directory_grant(&self, dir: &Handle) -> Option<DirectoryGrant> {
+        let directory = self.file(dir).ok()?;
+        self.engine.with(|machine, now| machine.directory_grant(now, &directory))
+    }
+
+    /// Asks for a delegation, unless there is one, and for the attributes behind it.
+    pub(super) fn delegate_directory(
+        &self,
+        dir: &Handle,
+    ) -> Result<(Attr<Disk>, Option<DirectoryGrant>)> {
+        let held = self.directory_grant(dir);
+        let may_ask = self.wants_delegations && !self.lacks_directories.load(Ordering::Relaxed);
+        if held.is_some() || !may_ask {
+            return Ok((self.getattr(dir)?, held));
+        }
+        let (reply, grant) = match self.ask_for_directory(dir)? {
+            SessionAnswer::Delegated(reply, grant) => (reply, grant),
+            _ => return Ok((self.getattr(dir)?, None)),
+        };
+        match self.attr_behind_grant(&reply) {
+            Ok(attr) => Ok((attr, grant)),
+            Err(_) => Ok((self.getattr(dir)?, grant)),
+        }
+    }
+
+    fn ask_for_directory(&self, dir: &Handle) -> Result<SessionAnswer> {
+        let directory = self.file(dir)?;
+        let owner = self.callers.who_used(dir).unwrap_or_else(|| Arc::clone(&self.owner));
+        let call = self.call_on(&owner, &directory);
+        let call = call.op(op::GET_DIR_DELEGATION, &WITHOUT_NOTIFICATIONS).once();
+        let request = call.op(op::GETATTR, &OBJECT).finish();
+        let bytes = request.record.len();
+        self.ask(bytes, SessionRequest::Delegate(DirectoryTask { directory, owner }, request))
+    }
+
+    /// Reads the attributes. A server that has no such operation is not asked again.
+    fn attr_behind_grant(&self, reply: &CompoundReply) -> Result<Attr<Disk>> {
+        let mut results = reply.results();
+        results.status(op::PUTFH)?;
+        let granted = results.next::<GetDirDelegation4res>(op::GET_DIR_DELEGATION);
+        if let Err(OpFailure::Status(Nfsstat4::NotSupp | Nfsstat4::OpIllegal)) = granted {
+            self.lacks_directories.store(true, Ordering::Relaxed);
+        }
+        granted?;
+        self.attr(&mut results)
+    }
+}

@@ -3,11 +3,13 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use common::{Place, Running, can_mount, comity, metrics, run, wait_until};
 
@@ -26,13 +28,20 @@ impl Drop for World {
 
 impl World {
     fn new() -> Option<Self> {
+        Self::exporting("")
+    }
+
+    /// The same with more options of the export.
+    fn exporting(more: &str) -> Option<Self> {
         if !can_mount() {
             return None;
         }
         let place = Place::new();
         let dir = place.path("mount");
         fs::create_dir(&dir).unwrap();
-        let export = format!("{} 127.0.0.1(rw,insecure,no_root_squash)\n", place.data().display());
+        let data = place.data();
+        let options = format!("rw,insecure,no_root_squash{more}");
+        let export = format!("{} 127.0.0.1({options})\n", data.display());
         let exports = place.write("exports", &export);
         let mut command = place.serve(&["--metrics", "127.0.0.1:0", "--exports"]);
         let server = Running::start(command.arg(exports));
@@ -227,4 +236,117 @@ fn options_and_sources_that_make_no_sense_are_refused() {
     let options = format!("dc_root={}", root.display());
     let said = mount(&options, "memory:");
     assert!(said.code == Some(1) && said.err.contains("dc_root"), "{}", said.err);
+}
+
+/// The names in a directory.
+fn names(dir: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(dir).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// `ls`, three times `ls -l`, and three times twenty names that are not there.
+fn look_around(dir: &Path, files: usize) {
+    assert_eq!(names(dir).len(), files);
+    for _ in 0..3 {
+        let entries = fs::read_dir(dir).unwrap();
+        assert_eq!(
+            entries.filter(|entry| entry.as_ref().unwrap().metadata().is_ok()).count(),
+            files
+        );
+        for number in 0..20 {
+            assert!(!dir.join(format!("missing-{number}")).exists());
+        }
+    }
+}
+
+#[test]
+fn repeated_looks_into_a_delegated_directory_cost_no_call() {
+    let Some(world) = World::exporting(",dir_delegations=sole-writer") else { return };
+    fs::create_dir(world.place.data().join("dir")).unwrap();
+    for number in 0..50 {
+        fs::write(world.place.data().join(format!("dir/{number}")), "").unwrap();
+    }
+    world.mount(&world.cached(",acregmin=600,acregmax=600,acdirmin=0,acdirmax=0"));
+    let calls = || {
+        let operations = ["GETATTR", "LOOKUP", "READDIR", "ACCESS", "GET_DIR_DELEGATION"];
+        operations.map(|operation| world.calls(operation))
+    };
+    look_around(&world.dir.join("dir"), 50);
+    // The server counts looks within a tenth of a second as one.
+    std::thread::sleep(Duration::from_millis(400));
+    look_around(&world.dir.join("dir"), 50);
+    let first = calls();
+    look_around(&world.dir.join("dir"), 50);
+    look_around(&world.dir.join("dir"), 50);
+    let last = calls();
+    println!("GETATTR, LOOKUP, READDIR, ACCESS, GET_DIR_DELEGATION: {first:?}, later {last:?}");
+    assert_eq!(last, first, "repeated rounds cost no call");
+    world.umount();
+}
+
+/// A random number below `bound`, of a sequence that is the same in each run.
+fn roll(seed: &mut u64, bound: u64) -> u64 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 33) % bound
+}
+
+/// A change of the names in the directory by another client, which is made again while the
+/// directory is being recalled.
+async fn change(client: &dyn nfs_rs::Mount, seed: &mut u64, there: &mut BTreeSet<String>) {
+    let (name, other) = (format!("n{}", roll(seed, 8)), format!("n{}", roll(seed, 8)));
+    let (is_there, removes) = (there.contains(&name), roll(seed, 2) == 0);
+    for _ in 0..100 {
+        let done = match (is_there, removes) {
+            (false, _) => client.create_path(&name, Some(0o644)).await.map(drop),
+            (true, true) => client.remove_path(&name).await.map(drop),
+            (true, false) => client.rename_path(&name, &other).await.map(drop),
+        };
+        if done.is_ok() {
+            there.remove(&name);
+            if !is_there || !removes {
+                there.insert(if is_there { other } else { name });
+            }
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("the change of {name} was refused all the time");
+}
+
+#[test]
+fn no_answer_is_older_than_an_acknowledged_change_by_another_client() {
+    let Some(world) = World::exporting(",dir_delegations=sole-writer:always") else { return };
+    world.mount(&world.cached(",acdirmin=0,acdirmax=0"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (port, data) = (world.server.port, world.place.data());
+    let clients = ["3", "4.0", "4.1", "4.2"].map(|version| {
+        let address = format!("nfs://127.0.0.1{}?version={version}", data.display());
+        let ports = format!("nfsport={port}&mountport={port}&noresvport=true&uid=0&gid=0");
+        let url = format!("{address}&{ports}");
+        runtime.block_on(nfs_rs::parse_url_and_mount(&url)).unwrap()
+    });
+    let (mut seed, mut there) = (7, BTreeSet::new());
+    let granted = world.calls("GET_DIR_DELEGATION");
+    for step in 0..200 {
+        let client = &clients[roll(&mut seed, 4) as usize];
+        if roll(&mut seed, 4) == 0 {
+            let own = format!("own-{step}");
+            fs::write(world.dir.join(&own), "").unwrap();
+            there.insert(own);
+        } else {
+            runtime.block_on(change(client.as_ref(), &mut seed, &mut there));
+        }
+        assert_eq!(names(&data), there, "step {step}");
+        for _ in 0..3 {
+            assert_eq!(names(&world.dir), there, "step {step}");
+            for number in 0..8 {
+                let name = format!("n{number}");
+                assert_eq!(world.dir.join(&name).exists(), there.contains(&name), "step {step}");
+            }
+        }
+    }
+    assert_eq!(names(&data), there);
+    assert!(world.calls("GET_DIR_DELEGATION") > granted + 50, "it was delegated again and again");
+    drop(clients);
+    world.umount();
 }

@@ -16,9 +16,9 @@ use crate::{arguments, check, settings};
 pub(crate) fn serve(typed: arguments::Serve) -> Result<ExitCode> {
     // Before anything is opened, as sd_listen_fds(3) asks.
     let inherited = inherited_listeners();
-    let sources = settings::sources(&typed)?;
     let far = FarExport::open(&typed.far)?;
     let given = far.as_ref().map(|far| far.given.clone());
+    let sources = settings::sources(&typed, given.as_ref().map(|given| &*given.path))?;
     if typed.check {
         let (own, state) = (typed.tls_cert.zip(typed.tls_key), typed.state.state_dir);
         return check::check((sources, given), own, state, typed.json.json);

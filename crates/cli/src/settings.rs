@@ -11,7 +11,6 @@ use comity_state::Limits;
 use comity_tls::ObjectId;
 
 use crate::arguments;
-use crate::mount_source::ServerChoice;
 
 /// The name of the place of exports that were typed rather than written.
 pub(crate) const TYPED: &str = "command line";
@@ -162,18 +161,18 @@ pub(crate) fn state_folder(given: Option<PathBuf>, is_root: bool) -> Result<Path
     }
 }
 
-/// Returns the sources of the exports: files, or typed folders with the exports that they mean.
+/// Returns the sources of the exports: files, or typed folders with the exports that they mean, or
+/// the path `far` of a directory of another server.
 ///
 /// # Errors
 /// A folder that is not there: says what to do about it.
-pub(crate) fn sources(typed: &arguments::Serve) -> Result<Vec<Source>> {
+pub(crate) fn sources(typed: &arguments::Serve, far: Option<&Path>) -> Result<Vec<Source>> {
     if is_written(typed) {
         return Ok(files(&typed.source));
     }
     let clients = clients(&typed.allow, typed.read_only);
-    if let Some(source) = &typed.far.from {
-        let path = ServerChoice::path_on_server(source)?;
-        return Ok(vec![Source::export(TYPED, &path, &clients)]);
+    if let Some(path) = far {
+        return Ok(vec![Source::export(TYPED, path, &clients)]);
     }
     let mut folders = Vec::new();
     for dir in &typed.dirs {
@@ -241,7 +240,7 @@ mod tests {
 
     fn decided(words: &[&str], written: ServerSettings) -> Options {
         let typed = typed(words);
-        let sources = sources(&typed).unwrap();
+        let sources = sources(&typed, None).unwrap();
         options(typed, sources, written).unwrap()
     }
 
@@ -261,7 +260,7 @@ mod tests {
     #[test]
     fn a_folder_named_twice_is_one_export() {
         let typed = typed(&["/tmp", "/tmp/", "/tmp/../tmp", "/"]);
-        assert_eq!(sources(&typed).unwrap().len(), 2);
+        assert_eq!(sources(&typed, None).unwrap().len(), 2);
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn a_file_that_was_read_through_a_proxy_is_read_again_without_the_server() {
 }
 
 #[test]
-fn what_is_written_through_a_proxy_reaches_the_server() {
+fn writes_through_a_proxy_reach_the_server() {
     let Some(world) = World::new() else { return };
     world.mount("vers=4.2");
     fs::create_dir(world.dir.join("dir")).unwrap();

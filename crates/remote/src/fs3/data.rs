@@ -1,4 +1,4 @@
-//! Verbs on data. What is written need not be stable before COMMIT (RFC 1813, 4.8).
+//! Verbs on data. Written data need not be stable before COMMIT (RFC 1813, 4.8).
 
 use std::sync::Arc;
 

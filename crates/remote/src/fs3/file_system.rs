@@ -6,7 +6,7 @@ use comity_vfs::{
     OpenFiles, Properties, Read, ReadInto, Result, SetAttr, Space, Special, Target, Time, Written,
 };
 
-use super::listing::Visit;
+use super::listing::EntryVisitor;
 use super::remote3::Remote3;
 
 impl Fs for Remote3 {
@@ -171,7 +171,7 @@ impl Fs for Remote3 {
         dir: &Handle,
         cookie: u64,
         wanted: Listed,
-        visit: &mut Visit<'_>,
+        visit: &mut EntryVisitor<'_>,
     ) -> Result<Attr<Disk>> {
         self.readdir(cred, dir, (cookie, wanted), visit)
     }

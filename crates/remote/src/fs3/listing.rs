@@ -16,7 +16,7 @@ use crate::limits::LISTING_BYTES;
 use crate::stateless::StatelessReply;
 
 /// A visitor of entries.
-pub(super) type Visit<'v> = dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()> + 'v;
+pub(super) type EntryVisitor<'v> = dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()> + 'v;
 
 /// Most bytes of names, numbers and cookies in a page, in the proportion that Linux uses.
 const NAMES_BYTES: u32 = LISTING_BYTES / 8;
@@ -35,7 +35,7 @@ impl Remote3 {
         cred: &Cred<Disk>,
         dir: &Handle,
         (mut cookie, wanted): (u64, Listed),
-        visit: &mut Visit<'_>,
+        visit: &mut EntryVisitor<'_>,
     ) -> Result<Attr<Disk>> {
         loop {
             let verifier = self.verifiers.of(dir, cookie);
@@ -85,7 +85,7 @@ impl Remote3 {
         (cred, mut next): (&Cred<Disk>, u64),
         results: &mut Decoder<'_>,
         has_nodes: bool,
-        visit: &mut Visit<'_>,
+        visit: &mut EntryVisitor<'_>,
     ) -> std::result::Result<NextPage, Malformed> {
         while results.value::<bool>()? {
             let entry: Entry3<'_> = results.value()?;

@@ -1,4 +1,4 @@
-//! What the server says of a file system: FSSTAT, FSINFO, PATHCONF.
+//! Space and properties of a file system, by FSSTAT, FSINFO and PATHCONF.
 
 use comity_proto::nfs3::{
     Fsinfo3res, Fsinfo3resok, Fsstat3res, Pathconf3res, Pathconf3resok, fsf3, procedure,

@@ -14,9 +14,9 @@ use comity_state::Limits;
 use comity_daemon::{REPLY_CACHE_BYTES_MIN, Spoken, logging};
 
 use crate::common_arguments::{Json, State};
+use crate::far_arguments::FarServer;
 use crate::page_arguments::PageArguments;
 use crate::top_arguments::TopArguments;
-use crate::far_arguments::FarServer;
 use crate::{cache_arguments, key_arguments};
 
 /// Serve folders to NFS clients.

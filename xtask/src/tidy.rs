@@ -1,12 +1,14 @@
 //! Rules on the shape of the sources, checked from tables, so that review need not look for it.
 //!
 //! One rule a file: [`floors`] (uses between crates), [`shape`] (lengths and parameters), [`text`]
-//! (columns, leftovers, foreign paths), [`unsafety`], [`modules`] (files without a module, crate
-//! documentation), [`doors`] (calls that open a view), [`cycles`] (modules that use each other in a
-//! circle), [`words`]. The last two count against [`tables`]. It runs as an ordinary test too.
+//! (columns, leftovers, foreign paths), [`documents`] (columns of markdown), [`unsafety`],
+//! [`modules`] (files without a module, crate documentation), [`doors`] (calls that open a view),
+//! [`cycles`] (modules that use each other in a circle), [`words`]. The last two count against
+//! [`tables`]. It runs as an ordinary test too.
 
 pub(crate) mod comments;
 mod cycles;
+mod documents;
 mod doors;
 mod floors;
 mod identity;
@@ -99,6 +101,7 @@ fn check(root: &Path) -> Result<Report> {
     doors::check(&tree, &mut findings);
     identity::check(&tree, &mut findings);
     text::check(&tree, &mut findings);
+    documents::check(&tree, &mut findings);
     unsafety::check(&tree, &mut findings);
     let tables = Tables::allowed(&tree, &mut findings);
     cycles::check(&tree, &tables.cycles, &mut findings);

@@ -49,7 +49,7 @@ pub(crate) enum Command {
     /// `comity reload`, makes it read its configuration again; one with errors changes nothing.
     ///
     /// Exits with 0 after a signal, with 1 if it cannot serve, with 2 if the arguments are wrong.
-    Serve(Serve),
+    Serve(Box<Serve>),
     /// Check a configuration and report its errors
     ///
     /// Opens the files and folders that the configuration names, and reports all errors and

@@ -68,7 +68,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Serve(typed) => serve::serve(typed),
+        Command::Serve(typed) => serve::serve(*typed),
         Command::Check(typed) => {
             let sources = settings::files(&typed.source);
             check::check((sources, None), None, typed.state.state_dir, typed.json.json)

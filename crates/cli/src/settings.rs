@@ -233,7 +233,7 @@ mod tests {
     fn typed(words: &[&str]) -> arguments::Serve {
         let all = ["comity", "serve"].iter().chain(words);
         match arguments::Arguments::try_parse_from(all).unwrap().command {
-            arguments::Command::Serve(typed) => typed,
+            arguments::Command::Serve(typed) => *typed,
             other => unreachable!("{other:?}"),
         }
     }

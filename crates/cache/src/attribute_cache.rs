@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use comity_vfs::{Attr, DirectoryGrant, Disk, FileType, Handle};
+use comity_vfs::{Attr, Disk, FileType, Grant, Handle};
 use quick_cache::sync::Cache;
 
 use crate::limits::ATTRIBUTES_MAX;
@@ -37,8 +37,8 @@ struct KnownAttributes {
     /// Number of the last change through this cache: an answer that was on its way meanwhile may
     /// be older.
     own: u64,
-    /// The last delegation of this directory under which the attributes were fetched.
-    grant: Option<DirectoryGrant>,
+    /// The last delegation under which the attributes were fetched.
+    grant: Option<Grant>,
 }
 
 /// A moment in the life of a directory, to which an answer belongs.
@@ -122,15 +122,15 @@ impl AttributeCache {
         new
     }
 
-    /// Notes attributes of a directory that were fetched under a delegation of it. Names that were
-    /// found before are true under the delegation if the directory has not been changed since.
+    /// Notes attributes that were fetched under a delegation. Names, rights and pages that were
+    /// found before are true under the delegation if nothing has been changed since.
     /// Does nothing if the answer may be older than what is known.
     pub(crate) fn note_granted(
         &self,
         dir: &Handle,
         attr: Attr<Disk>,
         asked: Asked,
-        (now, grant): (u64, DirectoryGrant),
+        (now, grant): (u64, Grant),
     ) {
         let _turn = self.turn();
         if !self.is_late(dir, asked) {
@@ -139,9 +139,8 @@ impl AttributeCache {
         }
     }
 
-    /// The delegation of a directory under which all that is known of it is true, as long as that
-    /// is held.
-    pub(crate) fn grant(&self, dir: &Handle) -> Option<DirectoryGrant> {
+    /// The delegation under which all that is known of an object is true, as long as that is held.
+    pub(crate) fn grant(&self, dir: &Handle) -> Option<Grant> {
         self.known.get(dir)?.grant
     }
 

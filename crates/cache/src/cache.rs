@@ -153,7 +153,14 @@ impl Cache {
         FileName { volume: self.fs.volume(node), handle: *node }
     }
 
-    /// Returns whether nobody else changes a file or a directory at this moment.
+    /// Returns whether what is known of a file or a directory is true at this moment, because it
+    /// was delegated before it was looked at.
+    fn is_true(&self, node: &Handle) -> bool {
+        self.fs.open_files().is_some_and(|files| self.is_granted(files, node))
+    }
+
+    /// Returns whether nobody else changes a file or a directory at this moment. What is known of
+    /// it may be from before.
     fn is_delegated(&self, node: &Handle) -> bool {
         self.fs
             .open_files()

@@ -36,9 +36,19 @@ pub trait OpenFiles: Send + Sync {
     /// [`crate::Status::Io`] if the server had lost the open or its locks meanwhile.
     fn close(&self, open: OpenId) -> Result<()>;
 
+    /// Returns whether a file that is open outlives its last name here. Otherwise the caller has to
+    /// keep another name of it until it closes it: a server forgets a file with its last name (RFC
+    /// 8881, 18.25.4), and a server of NFSv3 knows no opens.
+    fn keeps_removed(&self) -> bool {
+        false
+    }
+
     /// The delegation that is held of a file and certainly good at this moment: not recalled, and
     /// within the lease. Asks nobody.
     fn delegation(&self, node: &Handle) -> Option<DelegationKind>;
+
+    /// The number of the delegation that [`OpenFiles::delegation`] tells. Asks nobody.
+    fn file_grant(&self, node: &Handle) -> Option<Grant>;
 
     /// Gives a delegation back; the caller has written what it had kept from the server. Does
     /// nothing if there is none.
@@ -49,7 +59,7 @@ pub trait OpenFiles: Send + Sync {
 
     /// The delegation that is held of a directory and certainly good at this moment: nobody else
     /// changes its names or attributes (RFC 8881, 10.9). Asks nobody.
-    fn directory_grant(&self, dir: &Handle) -> Option<DirectoryGrant> {
+    fn directory_grant(&self, dir: &Handle) -> Option<Grant> {
         let _ = dir;
         None
     }
@@ -60,7 +70,7 @@ pub trait OpenFiles: Send + Sync {
     /// # Errors
     /// [`crate::Status`]; no failure says that directories are not delegated: then there is no
     /// grant.
-    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DirectoryGrant>)> {
+    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<Grant>)> {
         let _ = dir;
         Err(crate::Status::NotSupp)
     }
@@ -128,10 +138,10 @@ pub struct OpenedFile {
     pub delegation: Option<DelegationKind>,
 }
 
-/// The number of one delegation of a directory, among all of one file system. A directory that is
-/// delegated again later has another number.
+/// The number of one delegation. A file or a directory that is delegated again later has another
+/// number, so that what was known before is not taken for true under the later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct DirectoryGrant(pub u64);
+pub struct Grant(pub u64);
 
 /// The right that a delegation gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use comity_vfs::{Access, Attr, Change, Cred, Disk, Handle, Result, Status};
+use comity_vfs::{Access, Attr, Change, Cred, Disk, Grant, Handle, Result, Status};
 
 use super::Cache;
 use crate::attribute_cache::Asked;
@@ -18,7 +18,7 @@ pub(super) const fn version(attr: &Attr<Disk>) -> FileVersion {
 impl Cache {
     /// The attributes as the file system below has them, if they are known to be true.
     pub(super) fn true_attr(&self, node: &Handle) -> Option<Attr<Disk>> {
-        let attr = self.attributes.get(node, self.now(), self.is_delegated(node))?;
+        let attr = self.attributes.get(node, self.now(), self.is_true(node))?;
         count(&self.counters.spared, 1);
         Some(attr)
     }
@@ -31,8 +31,9 @@ impl Cache {
     pub(super) fn fetch_attr(&self, node: &Handle) -> Result<Attr<Disk>> {
         let asked = self.attributes.ask();
         let fetched = self.fetch_with_grant(node).unwrap_or_else(|| {
+            let grant = self.grant_of(node);
             let attr = self.fs.getattr(node)?;
-            self.note(node, attr, asked);
+            self.note_under_grant(node, attr, asked, grant);
             Ok(attr)
         });
         fetched.or_else(|status| self.offline(node, status))
@@ -52,15 +53,38 @@ impl Cache {
     /// Notes attributes that came with an answer, unless it may be older than what is known;
     /// returns whether it did.
     pub(super) fn note(&self, node: &Handle, attr: Attr<Disk>, asked: Asked) -> bool {
-        let delegated = self.is_delegated(node);
-        if delegated && !self.attributes.is_late(node, asked) {
+        let is_true = self.is_true(node);
+        if is_true && !self.attributes.is_late(node, asked) {
             self.carry(node, &attr);
         }
-        self.attributes.note(node, attr, asked, (self.now(), delegated))
+        self.attributes.note(node, attr, asked, (self.now(), is_true))
     }
 
-    /// A delegated file has another change attribute, which nobody else has made: of a rename, or
-    /// of a write whose answer did not tell.
+    /// The number of the delegation of a file.
+    fn grant_of(&self, node: &Handle) -> Option<Grant> {
+        self.fs.open_files()?.file_grant(node)
+    }
+
+    /// Notes attributes that were asked for under a delegation of a file, or that came with it. The
+    /// first that are noted under it show what others have changed before.
+    pub(super) fn note_under_grant(
+        &self,
+        node: &Handle,
+        attr: Attr<Disk>,
+        asked: Asked,
+        grant: Option<Grant>,
+    ) {
+        match grant.filter(|grant| self.grant_of(node) == Some(*grant)) {
+            Some(grant) if self.attributes.grant(node) != Some(grant) => {
+                self.attributes.note_granted(node, attr, asked, (self.now(), grant));
+            }
+            _ => drop(self.note(node, attr, asked)),
+        }
+    }
+
+    /// A delegated file has another change attribute than when it was last looked at under the same
+    /// delegation. Nobody else has changed it: this client has renamed it, or written to it with an
+    /// answer that did not tell.
     fn carry(&self, node: &Handle, attr: &Attr<Disk>) {
         let known = self.attributes.last(node);
         let known = known.filter(|known| known.change != attr.change && known.size == attr.size);

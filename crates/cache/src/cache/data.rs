@@ -146,7 +146,7 @@ impl Cache {
         data: &[u8],
         write: impl FnOnce() -> Result<Written<Disk>>,
     ) -> Result<Written<Disk>> {
-        let delegated = self.is_delegated(node);
+        let is_true = self.is_true(node);
         let known = self.attributes.last(node);
         let asked = self.attributes.ask();
         let written = write().inspect_err(|_| {
@@ -158,7 +158,7 @@ impl Cache {
         let data = data.get(..written.value as usize).unwrap_or(data);
         let (file, change) = (self.file(node), written.change);
         let before = match change.before {
-            None if delegated => known.map(|known| known.change),
+            None if is_true => known.map(|known| known.change),
             before => before.map(|attr| attr.change),
         };
         let after = change.after.map(|attr| version(&attr));

@@ -25,11 +25,11 @@ enum KnownPart {
 }
 
 impl Cache {
-    /// Returns whether all that is known of a directory is true: it is delegated, and was looked at
-    /// after the grant.
-    pub(super) fn is_granted(&self, files: &dyn OpenFiles, dir: &Handle) -> bool {
-        let grant = self.attributes.grant(dir);
-        grant.is_some() && files.directory_grant(dir) == grant
+    /// Returns whether all that is known of a file or a directory is true: it is delegated, and was
+    /// looked at after the grant.
+    pub(super) fn is_granted(&self, files: &dyn OpenFiles, node: &Handle) -> bool {
+        let grant = self.attributes.grant(node);
+        grant.is_some() && (files.file_grant(node) == grant || files.directory_grant(node) == grant)
     }
 
     /// Notes that a directory is about to be asked for, and asks for its delegation when it is
@@ -79,7 +79,7 @@ impl Cache {
         visit: &mut ListingVisit<'_>,
     ) -> Result<Attr<Disk>> {
         let caller = CallerId::of(cred);
-        if let Some(attr) = self.attributes.get(dir, self.now(), self.is_delegated(dir))
+        if let Some(attr) = self.attributes.get(dir, self.now(), self.is_true(dir))
             && self.is_delegated(dir)
             && let Some(known) = self.listings.get(caller, dir, self.attributes.moment(dir))
         {
@@ -125,7 +125,7 @@ impl Cache {
 
     fn known_entry(&self, entry: &KnownEntry) -> Option<Node<Disk>> {
         let handle = entry.node?;
-        let attr = self.attributes.get(&handle, self.now(), self.is_delegated(&handle))?;
+        let attr = self.attributes.get(&handle, self.now(), self.is_true(&handle))?;
         Some(Node { handle, attr: self.shown(&handle, attr) })
     }
 

@@ -39,7 +39,7 @@ impl Cache {
         name: Name<'_>,
     ) -> Option<Option<Handle>> {
         let caller = CallerId::of(cred);
-        self.attributes.get(dir, self.now(), self.is_delegated(dir))?;
+        self.attributes.get(dir, self.now(), self.is_true(dir))?;
         let generation = self.attributes.generation(dir);
         let granted = self.verdicts.get(caller, dir, Access::LOOKUP, generation)?;
         let found = self.names.get(caller, (dir, name), generation)?;

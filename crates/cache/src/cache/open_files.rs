@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use comity_vfs::{
-    Access, Attr, Changed, Create, Cred, DelegationKind, DirectoryGrant, Disk, Handle, HeldLock,
+    Access, Attr, Changed, Create, Cred, DelegationKind, Disk, Grant, Handle, HeldLock,
     LockOutcome, LockRequest, Name, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile,
     RangeLock, Result, Status,
 };
@@ -37,7 +37,7 @@ impl Cache {
         let node = opened.handle;
         let waits = self.waits(&node);
         if let Some(attr) = opened.attr {
-            self.note(&node, attr, asked);
+            self.note_under_grant(&node, attr, asked, self.file_grant(&node));
         }
         let rights = [(access.reads(), Access::READ), (access.writes(), Access::MODIFY)];
         let generation = self.attributes.generation(&node);
@@ -81,15 +81,23 @@ impl OpenFiles for Cache {
         self.below()?.close(open)
     }
 
+    fn keeps_removed(&self) -> bool {
+        self.fs.open_files().is_some_and(OpenFiles::keeps_removed)
+    }
+
     fn delegation(&self, node: &Handle) -> Option<DelegationKind> {
         self.fs.open_files()?.delegation(node)
     }
 
-    fn directory_grant(&self, dir: &Handle) -> Option<DirectoryGrant> {
+    fn file_grant(&self, node: &Handle) -> Option<Grant> {
+        self.fs.open_files()?.file_grant(node)
+    }
+
+    fn directory_grant(&self, dir: &Handle) -> Option<Grant> {
         self.fs.open_files()?.directory_grant(dir)
     }
 
-    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DirectoryGrant>)> {
+    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<Grant>)> {
         self.below()?.delegate_directory(dir)
     }
 

@@ -2,15 +2,15 @@
 //!
 //! A program may go on with a file that it has removed. The handle of such a file may be stale with
 //! an `Fs`, so that an open file keeps a hidden name until its last close, as with the NFS clients
-//! of all systems: a server forgets a file with its last name, also where somebody has it open
-//! (RFC 8881, 18.25.4), and the name is seen by its other clients.
+//! of all systems. Other clients see that name. A layer below may keep open files itself
+//! ([`OpenFiles::keeps_removed`]); then no name is hidden.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use comity_vfs::{Attr, Cred, Disk, FileType, Handle, Name, Node};
+use comity_vfs::{Attr, Cred, Disk, FileType, Handle, Name, Node, OpenFiles};
 use rustix::io::{self, Errno};
 
 use super::Mounted;
@@ -107,7 +107,7 @@ impl Mounted {
         cred: &Cred<Disk>,
         (dir, name): (&Handle, Name<'_>),
     ) -> io::Result<Option<Node<Disk>>> {
-        if self.opens.is_empty() {
+        if self.open_files().is_some_and(OpenFiles::keeps_removed) || self.opens.is_empty() {
             return Ok(None);
         }
         let Ok(found) = self.verb(who, || self.fs.lookup(cred, dir, name)) else { return Ok(None) };

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use comity_vfs::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, DelegationKind, Disk, Entry, Fs,
-    Handle, HeldLock, Interrupt, Listed, Listing, LocalLocks, LockOutcome, LockOwner, LockRequest,
-    Made, Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Properties, RangeLock,
-    Read, ReadInto, Result, Seek, SetAttr, Space, Special, Status, Target, Time, Written,
-    XattrMode,
+    Grant, Handle, HeldLock, Interrupt, Listed, Listing, LocalLocks, LockOutcome, LockOwner,
+    LockRequest, Made, Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile,
+    Properties, RangeLock, Read, ReadInto, Result, Seek, SetAttr, Space, Special, Status, Target,
+    Time, Written, XattrMode,
 };
 
 /// An `Fs` with opens, locks and events in memory.
@@ -126,8 +126,16 @@ impl OpenFiles for WithOpens {
         self.opens.lock().unwrap().remove(&open).map(|_| ()).ok_or(Status::BadHandle)
     }
 
+    fn keeps_removed(&self) -> bool {
+        true
+    }
+
     fn delegation(&self, node: &Handle) -> Option<DelegationKind> {
         self.delegated.lock().unwrap().contains(node).then_some(DelegationKind::Read)
+    }
+
+    fn file_grant(&self, node: &Handle) -> Option<Grant> {
+        self.delegation(node).map(|_| Grant(0))
     }
 
     fn return_delegation(&self, node: &Handle) -> Result<()> {

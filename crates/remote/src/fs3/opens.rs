@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use comity_proto::nfs3::procedure;
 use comity_vfs::{
-    Access, Change, Changed, Create, Cred, DelegationKind, Disk, Handle, HeldLock, LockOutcome,
-    LockRequest, Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Result, SetAttr,
-    SetTime, Status,
+    Access, Change, Changed, Create, Cred, DelegationKind, Disk, Grant, Handle, HeldLock,
+    LockOutcome, LockRequest, Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile,
+    Result, SetAttr, SetTime, Status,
 };
 use rustix::rand::{GetRandomFlags, getrandom};
 
@@ -131,6 +131,10 @@ impl OpenFiles for Remote3 {
     }
 
     fn delegation(&self, _: &Handle) -> Option<DelegationKind> {
+        None
+    }
+
+    fn file_grant(&self, _: &Handle) -> Option<Grant> {
         None
     }
 

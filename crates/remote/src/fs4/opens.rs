@@ -6,9 +6,9 @@ use comity_proto::nfs4::{
     Access4res, Createhow4, Creatverfattr, Open4resok, OpenClaim4, Openflag4, operation as op,
 };
 use comity_vfs::{
-    Access, Attr, Change, Changed, Create, Cred, DelegationKind, DirectoryGrant, Disk, FileType,
-    Handle, HeldLock, LockOutcome, LockRequest, Made, Name, Node, OpenAccess, OpenEvent, OpenFiles,
-    OpenId, OpenedFile, Result, SetAttr, Status,
+    Access, Attr, Change, Changed, Create, Cred, DelegationKind, Disk, FileType, Grant, Handle,
+    HeldLock, LockOutcome, LockRequest, Made, Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId,
+    OpenedFile, Result, SetAttr, Status,
 };
 
 use super::attributes::{AttributeValues, OBJECT};
@@ -202,15 +202,20 @@ impl OpenFiles for Remote4 {
         self.engine.with(|machine, now| machine.delegation(now, &file))
     }
 
+    fn file_grant(&self, node: &Handle) -> Option<Grant> {
+        let file = self.file(node).ok()?;
+        self.engine.with(|machine, now| machine.file_grant(now, &file))
+    }
+
     fn return_delegation(&self, node: &Handle) -> Result<()> {
         self.ask(0, SessionRequest::Return(self.file(node)?)).map(drop)
     }
 
-    fn directory_grant(&self, dir: &Handle) -> Option<DirectoryGrant> {
+    fn directory_grant(&self, dir: &Handle) -> Option<Grant> {
         self.directory_grant(dir)
     }
 
-    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DirectoryGrant>)> {
+    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<Grant>)> {
         self.delegate_directory(dir)
     }
 

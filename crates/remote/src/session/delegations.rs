@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_proto::nfs4::{Nfsstat4, Stateid4, operation as op, share};
-use comity_vfs::{DelegationKind, OpenAccess};
+use comity_vfs::{DelegationKind, Grant, OpenAccess};
 
 use super::file_states::{HeldDelegation, OpenKey};
 use super::job::{Job, OpenTask, TaskClaim};
@@ -29,8 +29,13 @@ impl ClientMachine {
         is_recalled: bool,
     ) {
         if let Some(held) = self.states.delegation_mut(&file) {
-            // It was reclaimed, or granted again with another open.
+            // It was reclaimed, or granted again with another open. A stateid of another name is
+            // another delegation: the one before may have ended unnoticed.
+            let is_same = held.stateid.other == stateid.other;
             (held.stateid, held.kind, held.owner) = (stateid, kind, Arc::clone(owner));
+            if !is_same {
+                self.states.number_delegation(&file);
+            }
         } else {
             let held = HeldDelegation::new(stateid, kind, Arc::clone(owner));
             self.states.hold_delegation(file, held);
@@ -53,6 +58,12 @@ impl ClientMachine {
         let is_of_file = |held: &&HeldDelegation| held.is_good() && held.grant.is_none();
         let held = self.states.delegation(file).filter(is_of_file)?;
         self.is_lease_certain(now).then_some(held.kind)
+    }
+
+    /// The number of the delegation of a file, if it is good now.
+    pub(crate) fn file_grant(&self, now: Duration, file: &ServerHandle) -> Option<Grant> {
+        self.delegation(now, file)?;
+        self.states.delegation(file).map(|held| Grant(held.number))
     }
 
     /// Notes the length of a delegated file of which data is kept from the server.

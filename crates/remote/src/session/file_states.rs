@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_proto::nfs4::{Stateid4, share};
-use comity_vfs::{DelegationKind, DirectoryGrant, OpenAccess};
+use comity_vfs::{DelegationKind, Grant, OpenAccess};
 
 use super::lock_states::LockState;
 use crate::compound::{OpenOwner, share_bits};
@@ -19,6 +19,7 @@ pub(super) struct FileStates {
     /// Opens of callers, by number.
     pub(super) holds: HashMap<u64, Hold>,
     last_hold: u64,
+    last_delegation: u64,
     /// Opens that may be idle from a time on.
     pub(super) idle: BTreeSet<(Duration, u64)>,
     /// The keys of [`FileStates::idle`], by number.
@@ -83,8 +84,10 @@ pub(super) struct HeldDelegation {
     pub(super) is_returning: bool,
     /// True once DELEGRETURN was sent.
     pub(super) is_sent: bool,
+    /// Its number among all that were held.
+    pub(super) number: u64,
     /// The number of the grant, if it is a delegation of a directory.
-    pub(super) grant: Option<DirectoryGrant>,
+    pub(super) grant: Option<Grant>,
     /// The number of its last use.
     pub(super) used: u64,
     /// The length of the file with data that is kept from the server.
@@ -161,6 +164,7 @@ impl HeldDelegation {
             recalled: None,
             is_returning: false,
             is_sent: false,
+            number: 0,
             grant: None,
             used: 0,
             unwritten: None,
@@ -170,11 +174,7 @@ impl HeldDelegation {
     }
 
     /// A delegation of a directory: nobody else changes it.
-    pub(super) fn of_directory(
-        stateid: Stateid4,
-        owner: Arc<OpenOwner>,
-        grant: DirectoryGrant,
-    ) -> Self {
+    pub(super) fn of_directory(stateid: Stateid4, owner: Arc<OpenOwner>, grant: Grant) -> Self {
         let held = Self::new(stateid, DelegationKind::Read, owner);
         Self { grant: Some(grant), ..held }
     }
@@ -327,6 +327,16 @@ impl FileStates {
         held.used = self.uses;
         let before = self.files.entry(file).or_default().delegation.replace(held);
         self.delegations += usize::from(before.is_none());
+        self.number_delegation(&file);
+    }
+
+    /// Gives the delegation of a file a number that none had before.
+    pub(super) fn number_delegation(&mut self, file: &ServerHandle) {
+        self.last_delegation += 1;
+        let number = self.last_delegation;
+        if let Some(held) = self.delegation_mut(file) {
+            held.number = number;
+        }
     }
 
     /// Takes away the delegation of a file.

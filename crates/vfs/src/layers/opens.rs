@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use super::{Hook, Layer};
 use crate::{
-    Attr, Changed, Create, Cred, DelegationKind, DirectoryGrant, Disk, Handle, HeldLock,
-    LockOutcome, LockRequest, Name, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Result,
-    Status,
+    Attr, Changed, Create, Cred, DelegationKind, Disk, Grant, Handle, HeldLock, LockOutcome,
+    LockRequest, Name, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Result, Status,
 };
 
 impl<H: Hook> Layer<H> {
@@ -36,19 +35,27 @@ impl<H: Hook> OpenFiles for Layer<H> {
         self.below()?.close(open)
     }
 
+    fn keeps_removed(&self) -> bool {
+        self.fs.open_files().is_some_and(OpenFiles::keeps_removed)
+    }
+
     fn delegation(&self, node: &Handle) -> Option<DelegationKind> {
         self.fs.open_files()?.delegation(node)
+    }
+
+    fn file_grant(&self, node: &Handle) -> Option<Grant> {
+        self.fs.open_files()?.file_grant(node)
     }
 
     fn return_delegation(&self, node: &Handle) -> Result<()> {
         self.below()?.return_delegation(node)
     }
 
-    fn directory_grant(&self, dir: &Handle) -> Option<DirectoryGrant> {
+    fn directory_grant(&self, dir: &Handle) -> Option<Grant> {
         self.fs.open_files()?.directory_grant(dir)
     }
 
-    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DirectoryGrant>)> {
+    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<Grant>)> {
         self.below()?.delegate_directory(dir)
     }
 

@@ -1,6 +1,6 @@
 //! A file system below a cache: it counts calls, other clients use it, too, and it may delegate.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,10 +9,10 @@ use std::time::Duration;
 use comity_backend::Memory;
 use comity_vfs::layers::{Faults, Layer, Metrics, Verb, When};
 use comity_vfs::{
-    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, DelegationKind, DirectoryGrant,
-    Disk, Entry, Fs, Handle, HeldLock, Listed, Listing, LocalLocks, LockOutcome, LockRequest, Made,
-    Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Properties, Read, ReadInto,
-    Result, Seek, SetAttr, Space, Special, Status, Target, Time, Written, XattrMode,
+    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, DelegationKind, Disk, Entry, Fs,
+    Grant, Handle, HeldLock, Listed, Listing, LocalLocks, LockOutcome, LockRequest, Made, Name,
+    Node, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Properties, Read, ReadInto, Result,
+    Seek, SetAttr, Space, Special, Status, Target, Time, Written, XattrMode,
 };
 
 /// The file system as the cache sees it.
@@ -29,10 +29,10 @@ pub(in super::super) struct Below {
     pub(in super::super) answers: Mutex<()>,
     /// Calls for attributes that have been answered, or are on their way back.
     pub(in super::super) answered: AtomicU64,
-    delegated: Mutex<HashSet<Handle>>,
+    delegated: Mutex<HashMap<Handle, Grant>>,
     /// True if directories are delegated to those who ask.
     pub(in super::super) grants: AtomicBool,
-    granted: Mutex<HashMap<Handle, DirectoryGrant>>,
+    granted: Mutex<HashMap<Handle, Grant>>,
     /// Requests for delegations of directories.
     pub(in super::super) asked_for: AtomicU64,
     events: Mutex<Vec<OpenEvent>>,
@@ -116,8 +116,8 @@ impl Below {
     }
 
     fn opened(&self, node: Node<Disk>) -> OpenedFile {
-        self.delegated.lock().unwrap().insert(node.handle);
         let open = OpenId(self.opens.fetch_add(1, Ordering::SeqCst));
+        self.delegated.lock().unwrap().entry(node.handle).or_insert(Grant(open.0));
         let Node { handle, attr } = node;
         OpenedFile { open, handle, attr: Some(attr), delegation: Some(DelegationKind::Write) }
     }
@@ -145,8 +145,11 @@ impl OpenFiles for Below {
     }
 
     fn delegation(&self, node: &Handle) -> Option<DelegationKind> {
-        let delegated = self.delegated.lock().unwrap().contains(node);
-        delegated.then_some(DelegationKind::Write)
+        self.file_grant(node).map(|_| DelegationKind::Write)
+    }
+
+    fn file_grant(&self, node: &Handle) -> Option<Grant> {
+        self.delegated.lock().unwrap().get(node).copied()
     }
 
     fn return_delegation(&self, node: &Handle) -> Result<()> {
@@ -155,13 +158,13 @@ impl OpenFiles for Below {
         Ok(())
     }
 
-    fn directory_grant(&self, dir: &Handle) -> Option<DirectoryGrant> {
+    fn directory_grant(&self, dir: &Handle) -> Option<Grant> {
         self.granted.lock().unwrap().get(dir).copied()
     }
 
-    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DirectoryGrant>)> {
+    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<Grant>)> {
         let number = self.asked_for.fetch_add(1, Ordering::SeqCst);
-        let grant = self.grants.load(Ordering::SeqCst).then_some(DirectoryGrant(number));
+        let grant = self.grants.load(Ordering::SeqCst).then_some(Grant(number));
         if let Some(grant) = grant {
             self.granted.lock().unwrap().insert(*dir, grant);
         }

@@ -53,6 +53,26 @@ fn a_delegated_file_is_read_without_any_call() {
     assert_eq!(world.all_calls(), before);
 }
 
+/// The pages are from before the grant: another client may have changed them without changing the
+/// size.
+#[test]
+fn a_file_that_was_changed_before_it_was_delegated_is_read_again() {
+    let world = World::new(through());
+    let file = world.file("file", &data(20_000));
+    world.read(&file);
+    world.below.delegates.store(true, Ordering::SeqCst);
+    let files = world.cache.open_files().unwrap();
+    let mut expected = data(20_000);
+    for (at, text) in [(5_000, b"changed"), (9_000, b"another")] {
+        world.change(&file, at as u64, text);
+        files.open(&root(), &file, OpenAccess::Read).unwrap();
+        expected[at..at + 7].copy_from_slice(text);
+        assert!(world.read(&file) == expected, "changed at {at}");
+        // The next grant is another one.
+        world.below.revoke(&file);
+    }
+}
+
 #[test]
 fn partial_files_are_kept_and_completed() {
     let world = World::new(through());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use comity_proto::nfs4::Nfsstat4;
-use comity_vfs::DirectoryGrant;
+use comity_vfs::Grant;
 
 use crate::machine::StateEvent;
 use crate::server_handle::ServerHandle;
@@ -16,7 +16,7 @@ fn delegating() -> ServerSettings {
 }
 
 /// Two clients, the first of which holds the exported directory.
-fn holding(hands_up_recalls: bool) -> (World, ServerHandle, DirectoryGrant) {
+fn holding(hands_up_recalls: bool) -> (World, ServerHandle, Grant) {
     let mut one = settings(0);
     one.hands_up_recalls = hands_up_recalls;
     let mut world = World::with(delegating(), vec![one, settings(1)]);
@@ -27,7 +27,7 @@ fn holding(hands_up_recalls: bool) -> (World, ServerHandle, DirectoryGrant) {
     (world, top, grant)
 }
 
-fn held(world: &World, directory: &ServerHandle) -> Option<DirectoryGrant> {
+fn held(world: &World, directory: &ServerHandle) -> Option<Grant> {
     world.clients[0].machine.directory_grant(world.now, directory)
 }
 

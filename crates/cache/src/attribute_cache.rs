@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use comity_vfs::{Attr, Disk, FileType, Grant, Handle};
+use comity_vfs::{Attr, DelegationNumber, Disk, FileType, Handle};
 use quick_cache::sync::Cache;
 
 use crate::limits::ATTRIBUTES_MAX;
@@ -38,7 +38,7 @@ struct KnownAttributes {
     /// be older.
     own: u64,
     /// The last delegation under which the attributes were fetched.
-    grant: Option<Grant>,
+    grant: Option<DelegationNumber>,
 }
 
 /// A moment in the life of a directory, to which an answer belongs.
@@ -130,7 +130,7 @@ impl AttributeCache {
         dir: &Handle,
         attr: Attr<Disk>,
         asked: Asked,
-        (now, grant): (u64, Grant),
+        (now, grant): (u64, DelegationNumber),
     ) {
         let _turn = self.turn();
         if !self.is_late(dir, asked) {
@@ -140,7 +140,7 @@ impl AttributeCache {
     }
 
     /// The delegation under which all that is known of an object is true, as long as that is held.
-    pub(crate) fn grant(&self, dir: &Handle) -> Option<Grant> {
+    pub(crate) fn grant(&self, dir: &Handle) -> Option<DelegationNumber> {
         self.known.get(dir)?.grant
     }
 

@@ -159,8 +159,8 @@ impl Cache {
         self.fs.open_files().is_some_and(|files| self.is_granted(files, node))
     }
 
-    /// Returns whether nobody else changes a file or a directory at this moment. What is known of
-    /// it may be from before.
+    /// Returns whether nobody else changes a file or a directory at this moment. Its attributes may
+    /// be known from an earlier time.
     fn is_delegated(&self, node: &Handle) -> bool {
         self.fs
             .open_files()

@@ -57,8 +57,8 @@ pub use local_locks::{FileHold, LocalLocks, LocalUse, RangeLock};
 pub use name::Name;
 pub use node::Node;
 pub use open_files::{
-    DelegationKind, Grant, HeldLock, LockOutcome, LockOwner, LockRequest, OpenAccess, OpenEvent,
-    OpenFiles, OpenId, OpenedFile,
+    DelegationKind, DelegationNumber, HeldLock, LockOutcome, LockOwner, LockRequest, OpenAccess,
+    OpenEvent, OpenFiles, OpenId, OpenedFile,
 };
 pub use read::{Data, Read, ReadInto};
 pub use status::{Result, Status};

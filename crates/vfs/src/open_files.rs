@@ -48,7 +48,7 @@ pub trait OpenFiles: Send + Sync {
     fn delegation(&self, node: &Handle) -> Option<DelegationKind>;
 
     /// The number of the delegation that [`OpenFiles::delegation`] tells. Asks nobody.
-    fn file_grant(&self, node: &Handle) -> Option<Grant>;
+    fn file_grant(&self, node: &Handle) -> Option<DelegationNumber>;
 
     /// Gives a delegation back; the caller has written what it had kept from the server. Does
     /// nothing if there is none.
@@ -59,7 +59,7 @@ pub trait OpenFiles: Send + Sync {
 
     /// The delegation that is held of a directory and certainly good at this moment: nobody else
     /// changes its names or attributes (RFC 8881, 10.9). Asks nobody.
-    fn directory_grant(&self, dir: &Handle) -> Option<Grant> {
+    fn directory_grant(&self, dir: &Handle) -> Option<DelegationNumber> {
         let _ = dir;
         None
     }
@@ -70,7 +70,7 @@ pub trait OpenFiles: Send + Sync {
     /// # Errors
     /// [`crate::Status`]; no failure says that directories are not delegated: then there is no
     /// grant.
-    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<Grant>)> {
+    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DelegationNumber>)> {
         let _ = dir;
         Err(crate::Status::NotSupp)
     }
@@ -141,7 +141,7 @@ pub struct OpenedFile {
 /// The number of one delegation. A file or a directory that is delegated again later has another
 /// number, so that what was known before is not taken for true under the later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Grant(pub u64);
+pub struct DelegationNumber(pub u64);
 
 /// The right that a delegation gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use comity_vfs::{Access, Attr, Change, Cred, Disk, Grant, Handle, Result, Status};
+use comity_vfs::{Access, Attr, Change, Cred, DelegationNumber, Disk, Handle, Result, Status};
 
 use super::Cache;
 use crate::attribute_cache::Asked;
@@ -61,7 +61,7 @@ impl Cache {
     }
 
     /// The number of the delegation of a file.
-    fn grant_of(&self, node: &Handle) -> Option<Grant> {
+    fn grant_of(&self, node: &Handle) -> Option<DelegationNumber> {
         self.fs.open_files()?.file_grant(node)
     }
 
@@ -72,7 +72,7 @@ impl Cache {
         node: &Handle,
         attr: Attr<Disk>,
         asked: Asked,
-        grant: Option<Grant>,
+        grant: Option<DelegationNumber>,
     ) {
         match grant.filter(|grant| self.grant_of(node) == Some(*grant)) {
             Some(grant) if self.attributes.grant(node) != Some(grant) => {

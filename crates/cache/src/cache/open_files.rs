@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use comity_vfs::{
-    Access, Attr, Changed, Create, Cred, DelegationKind, Disk, Grant, Handle, HeldLock,
+    Access, Attr, Changed, Create, Cred, DelegationKind, DelegationNumber, Disk, Handle, HeldLock,
     LockOutcome, LockRequest, Name, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile,
     RangeLock, Result, Status,
 };
@@ -89,15 +89,15 @@ impl OpenFiles for Cache {
         self.fs.open_files()?.delegation(node)
     }
 
-    fn file_grant(&self, node: &Handle) -> Option<Grant> {
+    fn file_grant(&self, node: &Handle) -> Option<DelegationNumber> {
         self.fs.open_files()?.file_grant(node)
     }
 
-    fn directory_grant(&self, dir: &Handle) -> Option<Grant> {
+    fn directory_grant(&self, dir: &Handle) -> Option<DelegationNumber> {
         self.fs.open_files()?.directory_grant(dir)
     }
 
-    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<Grant>)> {
+    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DelegationNumber>)> {
         self.below()?.delegate_directory(dir)
     }
 

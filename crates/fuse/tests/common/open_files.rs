@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use comity_vfs::{
-    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, DelegationKind, Disk, Entry, Fs,
-    Grant, Handle, HeldLock, Interrupt, Listed, Listing, LocalLocks, LockOutcome, LockOwner,
-    LockRequest, Made, Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile,
+    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, DelegationKind, DelegationNumber,
+    Disk, Entry, Fs, Handle, HeldLock, Interrupt, Listed, Listing, LocalLocks, LockOutcome,
+    LockOwner, LockRequest, Made, Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile,
     Properties, RangeLock, Read, ReadInto, Result, Seek, SetAttr, Space, Special, Status, Target,
     Time, Written, XattrMode,
 };
@@ -134,8 +134,8 @@ impl OpenFiles for WithOpens {
         self.delegated.lock().unwrap().contains(node).then_some(DelegationKind::Read)
     }
 
-    fn file_grant(&self, node: &Handle) -> Option<Grant> {
-        self.delegation(node).map(|_| Grant(0))
+    fn file_grant(&self, node: &Handle) -> Option<DelegationNumber> {
+        self.delegation(node).map(|_| DelegationNumber(0))
     }
 
     fn return_delegation(&self, node: &Handle) -> Result<()> {

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use comity_proto::nfs3::procedure;
 use comity_vfs::{
-    Access, Change, Changed, Create, Cred, DelegationKind, Disk, Grant, Handle, HeldLock,
-    LockOutcome, LockRequest, Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile,
-    Result, SetAttr, SetTime, Status,
+    Access, Change, Changed, Create, Cred, DelegationKind, DelegationNumber, Disk, Handle,
+    HeldLock, LockOutcome, LockRequest, Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId,
+    OpenedFile, Result, SetAttr, SetTime, Status,
 };
 use rustix::rand::{GetRandomFlags, getrandom};
 
@@ -134,7 +134,7 @@ impl OpenFiles for Remote3 {
         None
     }
 
-    fn file_grant(&self, _: &Handle) -> Option<Grant> {
+    fn file_grant(&self, _: &Handle) -> Option<DelegationNumber> {
         None
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use comity_proto::nfs4::{
     Bitmap4, GetDirDelegation4args, GetDirDelegation4res, Nfsstat4, Nfstime4, operation as op,
 };
-use comity_vfs::{Attr, Disk, Grant, Handle, Result};
+use comity_vfs::{Attr, DelegationNumber, Disk, Handle, Result};
 
 use super::attributes::OBJECT;
 use super::remote4::Remote4;
@@ -24,13 +24,16 @@ const WITHOUT_NOTIFICATIONS: GetDirDelegation4args = GetDirDelegation4args {
 };
 
 impl Remote4 {
-    pub(super) fn directory_grant(&self, dir: &Handle) -> Option<Grant> {
+    pub(super) fn directory_grant(&self, dir: &Handle) -> Option<DelegationNumber> {
         let directory = self.file(dir).ok()?;
         self.engine.with(|machine, now| machine.directory_grant(now, &directory))
     }
 
     /// Asks for a delegation, unless there is one, and for the attributes behind it.
-    pub(super) fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<Grant>)> {
+    pub(super) fn delegate_directory(
+        &self,
+        dir: &Handle,
+    ) -> Result<(Attr<Disk>, Option<DelegationNumber>)> {
         let held = self.directory_grant(dir);
         let may_ask = self.wants_delegations && !self.lacks_directories.load(Ordering::Relaxed);
         if held.is_some() || !may_ask {

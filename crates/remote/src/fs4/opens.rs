@@ -6,9 +6,9 @@ use comity_proto::nfs4::{
     Access4res, Createhow4, Creatverfattr, Open4resok, OpenClaim4, Openflag4, operation as op,
 };
 use comity_vfs::{
-    Access, Attr, Change, Changed, Create, Cred, DelegationKind, Disk, FileType, Grant, Handle,
-    HeldLock, LockOutcome, LockRequest, Made, Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId,
-    OpenedFile, Result, SetAttr, Status,
+    Access, Attr, Change, Changed, Create, Cred, DelegationKind, DelegationNumber, Disk, FileType,
+    Handle, HeldLock, LockOutcome, LockRequest, Made, Name, Node, OpenAccess, OpenEvent, OpenFiles,
+    OpenId, OpenedFile, Result, SetAttr, Status,
 };
 
 use super::attributes::{AttributeValues, OBJECT};
@@ -202,7 +202,7 @@ impl OpenFiles for Remote4 {
         self.engine.with(|machine, now| machine.delegation(now, &file))
     }
 
-    fn file_grant(&self, node: &Handle) -> Option<Grant> {
+    fn file_grant(&self, node: &Handle) -> Option<DelegationNumber> {
         let file = self.file(node).ok()?;
         self.engine.with(|machine, now| machine.file_grant(now, &file))
     }
@@ -211,11 +211,11 @@ impl OpenFiles for Remote4 {
         self.ask(0, SessionRequest::Return(self.file(node)?)).map(drop)
     }
 
-    fn directory_grant(&self, dir: &Handle) -> Option<Grant> {
+    fn directory_grant(&self, dir: &Handle) -> Option<DelegationNumber> {
         self.directory_grant(dir)
     }
 
-    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<Grant>)> {
+    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DelegationNumber>)> {
         self.delegate_directory(dir)
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_proto::nfs4::{Nfsstat4, Stateid4, operation as op, share};
-use comity_vfs::{DelegationKind, Grant, OpenAccess};
+use comity_vfs::{DelegationKind, DelegationNumber, OpenAccess};
 
 use super::file_states::{HeldDelegation, OpenKey};
 use super::job::{Job, OpenTask, TaskClaim};
@@ -61,9 +61,13 @@ impl ClientMachine {
     }
 
     /// The number of the delegation of a file, if it is good now.
-    pub(crate) fn file_grant(&self, now: Duration, file: &ServerHandle) -> Option<Grant> {
+    pub(crate) fn file_grant(
+        &self,
+        now: Duration,
+        file: &ServerHandle,
+    ) -> Option<DelegationNumber> {
         self.delegation(now, file)?;
-        self.states.delegation(file).map(|held| Grant(held.number))
+        self.states.delegation(file).map(|held| DelegationNumber(held.number))
     }
 
     /// Notes the length of a delegated file of which data is kept from the server.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use comity_proto::nfs4::{GetDirDelegation4res, operation as op};
-use comity_vfs::Grant;
+use comity_vfs::DelegationNumber;
 
 use super::file_states::HeldDelegation;
 use super::job::{DirectoryTask, Job};
@@ -16,7 +16,11 @@ use crate::server_handle::ServerHandle;
 
 impl ClientMachine {
     /// The delegation of a directory, if it is good now.
-    pub(crate) fn directory_grant(&self, now: Duration, directory: &ServerHandle) -> Option<Grant> {
+    pub(crate) fn directory_grant(
+        &self,
+        now: Duration,
+        directory: &ServerHandle,
+    ) -> Option<DelegationNumber> {
         let held = self.states.delegation(directory).filter(|held| held.is_good())?;
         held.grant.filter(|_| self.is_lease_certain(now))
     }
@@ -38,7 +42,7 @@ impl ClientMachine {
     ) {
         let grant = match read_grant(&reply) {
             Ok(GetDirDelegation4res::Ok(granted)) => {
-                let (owner, grant) = (task.owner.clone(), Grant(id));
+                let (owner, grant) = (task.owner.clone(), DelegationNumber(id));
                 let held = HeldDelegation::of_directory(granted.stateid, owner, grant);
                 self.states.hold_delegation(task.directory, held);
                 Some(grant)

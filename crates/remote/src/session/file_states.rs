@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_proto::nfs4::{Stateid4, share};
-use comity_vfs::{DelegationKind, Grant, OpenAccess};
+use comity_vfs::{DelegationKind, DelegationNumber, OpenAccess};
 
 use super::lock_states::LockState;
 use crate::compound::{OpenOwner, share_bits};
@@ -87,7 +87,7 @@ pub(super) struct HeldDelegation {
     /// Its number among all that were held.
     pub(super) number: u64,
     /// The number of the grant, if it is a delegation of a directory.
-    pub(super) grant: Option<Grant>,
+    pub(super) grant: Option<DelegationNumber>,
     /// The number of its last use.
     pub(super) used: u64,
     /// The length of the file with data that is kept from the server.
@@ -174,7 +174,11 @@ impl HeldDelegation {
     }
 
     /// A delegation of a directory: nobody else changes it.
-    pub(super) fn of_directory(stateid: Stateid4, owner: Arc<OpenOwner>, grant: Grant) -> Self {
+    pub(super) fn of_directory(
+        stateid: Stateid4,
+        owner: Arc<OpenOwner>,
+        grant: DelegationNumber,
+    ) -> Self {
         let held = Self::new(stateid, DelegationKind::Read, owner);
         Self { grant: Some(grant), ..held }
     }

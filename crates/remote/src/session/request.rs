@@ -1,4 +1,4 @@
-use comity_vfs::{DelegationKind, Grant, HeldLock, LockOutcome, LockRequest};
+use comity_vfs::{DelegationKind, DelegationNumber, HeldLock, LockOutcome, LockRequest};
 
 use super::job::{DirectoryTask, OpenTask};
 use crate::compound::{CompoundReply, CompoundRequest};
@@ -32,7 +32,7 @@ pub(crate) enum SessionAnswer {
     /// A file is open.
     Opened(OpenAnswer),
     /// The reply to a COMPOUND that asked for the delegation of a directory, and what was granted.
-    Delegated(CompoundReply, Option<Grant>),
+    Delegated(CompoundReply, Option<DelegationNumber>),
     /// All is done.
     Done,
     /// The outcome of locking.

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::{Hook, Layer};
 use crate::{
-    Attr, Changed, Create, Cred, DelegationKind, Disk, Grant, Handle, HeldLock, LockOutcome,
-    LockRequest, Name, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Result, Status,
+    Attr, Changed, Create, Cred, DelegationKind, DelegationNumber, Disk, Handle, HeldLock,
+    LockOutcome, LockRequest, Name, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Result,
+    Status,
 };
 
 impl<H: Hook> Layer<H> {
@@ -43,7 +44,7 @@ impl<H: Hook> OpenFiles for Layer<H> {
         self.fs.open_files()?.delegation(node)
     }
 
-    fn file_grant(&self, node: &Handle) -> Option<Grant> {
+    fn file_grant(&self, node: &Handle) -> Option<DelegationNumber> {
         self.fs.open_files()?.file_grant(node)
     }
 
@@ -51,11 +52,11 @@ impl<H: Hook> OpenFiles for Layer<H> {
         self.below()?.return_delegation(node)
     }
 
-    fn directory_grant(&self, dir: &Handle) -> Option<Grant> {
+    fn directory_grant(&self, dir: &Handle) -> Option<DelegationNumber> {
         self.fs.open_files()?.directory_grant(dir)
     }
 
-    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<Grant>)> {
+    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DelegationNumber>)> {
         self.below()?.delegate_directory(dir)
     }
 

@@ -9,10 +9,10 @@ use std::time::Duration;
 use comity_backend::Memory;
 use comity_vfs::layers::{Faults, Layer, Metrics, Verb, When};
 use comity_vfs::{
-    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, DelegationKind, Disk, Entry, Fs,
-    Grant, Handle, HeldLock, Listed, Listing, LocalLocks, LockOutcome, LockRequest, Made, Name,
-    Node, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Properties, Read, ReadInto, Result,
-    Seek, SetAttr, Space, Special, Status, Target, Time, Written, XattrMode,
+    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, DelegationKind, DelegationNumber,
+    Disk, Entry, Fs, Handle, HeldLock, Listed, Listing, LocalLocks, LockOutcome, LockRequest, Made,
+    Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Properties, Read, ReadInto,
+    Result, Seek, SetAttr, Space, Special, Status, Target, Time, Written, XattrMode,
 };
 
 /// The file system as the cache sees it.
@@ -29,10 +29,10 @@ pub(in super::super) struct Below {
     pub(in super::super) answers: Mutex<()>,
     /// Calls for attributes that have been answered, or are on their way back.
     pub(in super::super) answered: AtomicU64,
-    delegated: Mutex<HashMap<Handle, Grant>>,
+    delegated: Mutex<HashMap<Handle, DelegationNumber>>,
     /// True if directories are delegated to those who ask.
     pub(in super::super) grants: AtomicBool,
-    granted: Mutex<HashMap<Handle, Grant>>,
+    granted: Mutex<HashMap<Handle, DelegationNumber>>,
     /// Requests for delegations of directories.
     pub(in super::super) asked_for: AtomicU64,
     events: Mutex<Vec<OpenEvent>>,
@@ -117,7 +117,7 @@ impl Below {
 
     fn opened(&self, node: Node<Disk>) -> OpenedFile {
         let open = OpenId(self.opens.fetch_add(1, Ordering::SeqCst));
-        self.delegated.lock().unwrap().entry(node.handle).or_insert(Grant(open.0));
+        self.delegated.lock().unwrap().entry(node.handle).or_insert(DelegationNumber(open.0));
         let Node { handle, attr } = node;
         OpenedFile { open, handle, attr: Some(attr), delegation: Some(DelegationKind::Write) }
     }
@@ -148,7 +148,7 @@ impl OpenFiles for Below {
         self.file_grant(node).map(|_| DelegationKind::Write)
     }
 
-    fn file_grant(&self, node: &Handle) -> Option<Grant> {
+    fn file_grant(&self, node: &Handle) -> Option<DelegationNumber> {
         self.delegated.lock().unwrap().get(node).copied()
     }
 
@@ -158,13 +158,13 @@ impl OpenFiles for Below {
         Ok(())
     }
 
-    fn directory_grant(&self, dir: &Handle) -> Option<Grant> {
+    fn directory_grant(&self, dir: &Handle) -> Option<DelegationNumber> {
         self.granted.lock().unwrap().get(dir).copied()
     }
 
-    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<Grant>)> {
+    fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DelegationNumber>)> {
         let number = self.asked_for.fetch_add(1, Ordering::SeqCst);
-        let grant = self.grants.load(Ordering::SeqCst).then_some(Grant(number));
+        let grant = self.grants.load(Ordering::SeqCst).then_some(DelegationNumber(number));
         if let Some(grant) = grant {
             self.granted.lock().unwrap().insert(*dir, grant);
         }

@@ -5,7 +5,7 @@ use comity_proto::nfs4::{
     NfsFh4, Nfsstat4, Nfstime4, OpenClaim4, Openflag4, Read4resok, attribute, operation as op,
 };
 use comity_vfs::{
-    Cred, Disk, Gid, Grant, LockOwner, LockRequest, OpenAccess, OpenId, RangeLock, Uid,
+    Cred, DelegationNumber, Disk, Gid, LockOwner, LockRequest, OpenAccess, OpenId, RangeLock, Uid,
 };
 use comity_xdr::{Encode, Encoder, Opaque};
 
@@ -160,7 +160,7 @@ pub(crate) fn delegate(directory: &ServerHandle) -> SessionRequest {
 }
 
 /// The grant that a request for a directory has brought.
-pub(crate) fn granted(outcome: SessionOutcome) -> Option<Grant> {
+pub(crate) fn granted(outcome: SessionOutcome) -> Option<DelegationNumber> {
     match outcome {
         Ok(SessionAnswer::Delegated(_, grant)) => grant,
         Ok(SessionAnswer::Done) => None,

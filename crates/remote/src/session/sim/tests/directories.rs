@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use comity_proto::nfs4::Nfsstat4;
-use comity_vfs::Grant;
+use comity_vfs::DelegationNumber;
 
 use crate::machine::StateEvent;
 use crate::server_handle::ServerHandle;
@@ -16,7 +16,7 @@ fn delegating() -> ServerSettings {
 }
 
 /// Two clients, the first of which holds the exported directory.
-fn holding(hands_up_recalls: bool) -> (World, ServerHandle, Grant) {
+fn holding(hands_up_recalls: bool) -> (World, ServerHandle, DelegationNumber) {
     let mut one = settings(0);
     one.hands_up_recalls = hands_up_recalls;
     let mut world = World::with(delegating(), vec![one, settings(1)]);
@@ -27,7 +27,7 @@ fn holding(hands_up_recalls: bool) -> (World, ServerHandle, Grant) {
     (world, top, grant)
 }
 
-fn held(world: &World, directory: &ServerHandle) -> Option<Grant> {
+fn held(world: &World, directory: &ServerHandle) -> Option<DelegationNumber> {
     world.clients[0].machine.directory_grant(world.now, directory)
 }
 

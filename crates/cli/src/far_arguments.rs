@@ -7,8 +7,8 @@ use clap::{Args, ValueHint};
 /// The server whose files a caching proxy serves.
 #[derive(Debug, Args)]
 pub(crate) struct FarServer {
-    /// Serve a directory of another NFS server under its own path, as nfs://HOST[:PORT]/PATH; files
-    /// that were read once are served from --cache
+    /// Serve a directory of another NFS server under its own path, as `nfs://HOST[:PORT]/PATH`;
+    /// files that were read once are served from --cache
     #[arg(long, value_name = "SOURCE",
           conflicts_with_all = ["exports", "config", "in_memory", "no_local_locks"])]
     pub(crate) from: Option<PathBuf>,

@@ -55,15 +55,23 @@ fn binding(binding: &Binding) -> Value {
     json!({ "user": user, "key": key.to_string(), "comment": comment })
 }
 
-fn revoke(service: &GrantService, what: &str) -> Result<Value> {
-    let revocation = if let Ok(digest) = what.parse() {
+/// Returns whether a text names one credential, by its digest.
+pub(crate) fn is_digest(what: &str) -> bool {
+    matches!(revocation(what), Revocation::Credential(_))
+}
+
+fn revocation(what: &str) -> Revocation {
+    if let Ok(digest) = what.parse() {
         Revocation::Credential(digest)
     } else if let Ok(key) = what.parse() {
         Revocation::Key(key)
     } else {
         Revocation::Text(what.to_owned())
-    };
-    let revoked = service.grants().revoke(Revoker::Administrator, &revocation)?;
+    }
+}
+
+fn revoke(service: &GrantService, what: &str) -> Result<Value> {
+    let revoked = service.grants().revoke(Revoker::Administrator, &revocation(what))?;
     let named = |one: &Revoked| match one {
         Revoked::Credential(digest) => digest.to_string(),
         Revoked::Key { key, .. } => key.to_string(),

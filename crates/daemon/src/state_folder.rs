@@ -102,26 +102,15 @@ impl StateFolder {
         Ok(ServerKey::new(key))
     }
 
-    /// The token of the web page; a new one if there is none yet.
+    /// Makes the token of the web page, another one at each start: a program that took the port
+    /// while no server ran may have been shown the old one.
     ///
     /// # Errors
-    /// If the file cannot be read or made, holds no token, or others may read it.
+    /// If the file cannot be made.
     pub(crate) fn web_token(&self) -> Result<Token> {
-        const OTHERWISE: &str = "remove it; browsers then have to be told of the new one";
-        let path = self.folder.join(WEB_TOKEN);
-        let shown = path.display();
-        match fs::read_to_string(&path) {
-            Ok(text) => {
-                check_secret(&path, OTHERWISE)?;
-                Token::parse(&text).with_context(|| format!("{shown} holds no token: {OTHERWISE}"))
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                let made = Token::new(random()?);
-                keep(&self.folder, WEB_TOKEN, format!("{}\n", made.as_str()).as_bytes())?;
-                Ok(made)
-            }
-            Err(error) => Err(error).with_context(|| format!("cannot read {shown}")),
-        }
+        let made = Token::new(random()?);
+        keep(&self.folder, WEB_TOKEN, format!("{}\n", made.as_str()).as_bytes())?;
+        Ok(made)
     }
 
     /// The files of a certificate and its private key for TLS. Missing files are made, for a server
@@ -313,17 +302,13 @@ mod tests {
     }
 
     #[test]
-    fn the_token_of_the_web_page_stays_the_same_and_is_private() {
+    fn the_token_of_the_web_page_is_private_and_another_one_at_each_start() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateFolder::take(folder.path()).unwrap();
         let first = state.web_token().unwrap();
-        assert_eq!(state.web_token().unwrap().as_str(), first.as_str());
-        let path = folder.path().join(WEB_TOKEN);
-        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
-        fs::write(&path, "short\n").unwrap();
-        assert!(state.web_token().unwrap_err().to_string().contains("holds no token: remove it"));
-        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-        assert!(state.web_token().unwrap_err().to_string().contains("mode 0644"));
+        assert_ne!(state.web_token().unwrap().as_str(), first.as_str());
+        let mode = fs::metadata(folder.path().join(WEB_TOKEN)).unwrap().mode() & 0o7777;
+        assert_eq!(mode, 0o600);
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl Grants {
         };
         let made: Vec<_> =
             credential.iter().flat_map(|held| self.made_by_signature(held)).collect();
-        self.remember(&mut memory, &revoked, &made)?;
+        self.remember(&mut memory, by, (&revoked, &made))?;
         self.counters.revoked(revoked.len());
         drop(memory);
         self.changed();
@@ -111,10 +111,12 @@ impl Grants {
     fn remember(
         &self,
         memory: &mut Memory,
-        revoked: &[(Revoked, Moment)],
-        unmade: &[ObjectId],
+        by: Revoker,
+        (revoked, unmade): (&[(Revoked, Moment)], &[ObjectId]),
     ) -> Result<(), RevokeError> {
-        if memory.revocations.len() + revoked.len() > REVOCATIONS_MAX {
+        // Keys may have used up the bound; the administrator must be able to revoke even so.
+        let is_bounded = matches!(by, Revoker::Key(_));
+        if is_bounded && memory.revocations.len() + revoked.len() > REVOCATIONS_MAX {
             return Err(RevokeError::Full);
         }
         let unmade_records = unmade.iter().copied().map(Record::Unmade);

@@ -116,6 +116,9 @@ impl Grants {
         let is_held =
             |digest: &&AssertionDigest| memory.of(holder).is_some_and(|set| set.has(digest));
         let digests: Vec<_> = digests.iter().filter(is_held).copied().collect();
+        if digests.is_empty() {
+            return Ok(0);
+        }
         let dropped =
             |digest: &AssertionDigest| Record::Dropped { holder: *holder, digest: *digest };
         let records: Vec<_> = digests.iter().map(dropped).collect();

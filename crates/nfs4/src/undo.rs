@@ -3,7 +3,7 @@
 
 use comity_coherence::ChangesDirectories;
 use comity_export::{Node, SeenMade, View};
-use comity_vfs::FileType;
+use comity_vfs::{Attr, FileType, Time, Wire};
 
 use crate::compound::Compound;
 
@@ -13,14 +13,15 @@ pub(crate) struct New<'a> {
     dir: Node,
     name: &'a [u8],
     node: Node,
-    size: u64,
+    /// Its size and the time of its last write.
+    content: (u64, Time),
 }
 
 impl<'a> New<'a> {
     /// Returns a new object that was created as `name` in `dir` by a verb that fails if the name
     /// exists.
     pub(crate) const fn made(dir: &Node, name: &'a [u8], made: &SeenMade) -> Self {
-        Self { dir: *dir, name, node: made.value.node, size: made.value.attr.size }
+        Self { dir: *dir, name, node: made.value.node, content: content(&made.value.attr) }
     }
 
     /// Returns the new object of a verb that may also find an existing one; none if the directory
@@ -53,8 +54,13 @@ impl<'a> New<'a> {
         let (seen, _) = view.lookup(&self.dir, self.name).ok()?;
         let is_mine = seen.node == self.node;
         let is_file = seen.attr.file_type == FileType::Regular;
-        let is_written = is_file && seen.attr.size != self.size;
+        let is_written = is_file && content(&seen.attr) != self.content;
         let is_held = compound.engine().is_held(compound.now(), &view.key(&self.node));
         (is_mine && !is_written && !is_held).then_some(seen.attr.file_type)
     }
+}
+
+/// The size of a file and the time of its last write, which differ once somebody has written to it.
+const fn content(attr: &Attr<Wire>) -> (u64, Time) {
+    (attr.size, attr.mtime)
 }

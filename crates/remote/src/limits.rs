@@ -83,3 +83,6 @@ pub const CALLBACK_OPERATIONS_MAX: u32 = 8;
 /// Most bytes of data that was written and that the server may lose in a restart. When there is
 /// more, the file with most of it is committed first.
 pub const UNSTABLE_BYTES_MAX: usize = 32 << 20;
+
+/// Pause before a COMMIT that was not answered in time is sent again; it has waited for seconds.
+pub(crate) const COMMIT_PAUSE: std::time::Duration = std::time::Duration::from_millis(100);

@@ -1,5 +1,6 @@
 //! Limits on connections, altogether and by address.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,7 +53,34 @@ pub(crate) struct Permit {
     /// The memory held for that address.
     pub(crate) account: Arc<Account>,
     /// The counters of that address.
-    pub(crate) counters: Arc<PeerCounters>,
+    counters: Arc<PeerCounters>,
+    /// The part of this connection that is not in these counters yet.
+    pub(crate) usage: Usage,
+}
+
+/// The use of one connection. Each call adds to it, so it is no shared memory.
+#[derive(Debug, Default)]
+pub(crate) struct Usage {
+    records: Cell<u64>,
+    received_bytes: Cell<u64>,
+    sent_bytes: Cell<u64>,
+}
+
+impl Usage {
+    #[inline]
+    pub(crate) fn add_record(&self) {
+        self.records.set(self.records.get() + 1);
+    }
+
+    #[inline]
+    pub(crate) fn add_received(&self, bytes: u64) {
+        self.received_bytes.set(self.received_bytes.get() + bytes);
+    }
+
+    #[inline]
+    pub(crate) fn add_sent(&self, bytes: u64) {
+        self.sent_bytes.set(self.sent_bytes.get() + bytes);
+    }
 }
 
 /// Why a connection is not let in.
@@ -98,7 +126,8 @@ impl Admission {
         counts.unlisted += usize::from(!listed);
         let channel = ChannelKind::Plain;
         *counts.of(channel) += 1;
-        Ok(Permit { admission: Arc::clone(self), address, listed, channel, account, counters })
+        let (admission, usage) = (Arc::clone(self), Usage::default());
+        Ok(Permit { admission, address, listed, channel, account, counters, usage })
     }
 
     /// Connections that are open.
@@ -156,6 +185,18 @@ impl Permit {
         self.listed
     }
 
+    /// Adds the use of the connection to the counters of its address. To be called each second.
+    pub(crate) fn report(&self) {
+        let Usage { records, received_bytes, sent_bytes } = &self.usage;
+        for (counter, part) in [
+            (&self.counters.records, records),
+            (&self.counters.received_bytes, received_bytes),
+            (&self.counters.sent_bytes, sent_bytes),
+        ] {
+            counter.add(part.take());
+        }
+    }
+
     /// The peer has another channel from now on.
     pub(crate) fn secured(&mut self, channel: ChannelKind) {
         let mut counts = self.admission.counts();
@@ -173,6 +214,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
+        self.report();
         let mut counts = self.admission.counts();
         counts.total -= 1;
         counts.unlisted -= usize::from(!self.listed);
@@ -230,7 +272,11 @@ mod tests {
         let admission = Arc::new(Admission::new(8, 8, Arc::new(MemoryBudget::new(0))));
         let [a, b] = ["10.0.0.1", "10.0.0.2"].map(|a| a.parse().unwrap());
         let places = [(); 2].map(|()| admission.admit(a, true).unwrap());
-        places.iter().for_each(|place| place.counters.records.add(3));
+        for place in &places {
+            place.usage.records.set(3);
+            place.report();
+            place.report();
+        }
         let _other = admission.admit(b, true).unwrap();
         let mut peers = admission.peers();
         peers.sort_by_key(|peer| peer.address);
@@ -239,8 +285,8 @@ mod tests {
         assert_eq!(shown, [(a, 2, 6), (b, 1, 0)]);
         drop(places);
         assert_eq!(admission.peers().len(), 1);
-        let again = admission.admit(a, true).unwrap();
-        assert_eq!(again.counters.records.get(), 0);
+        let _again = admission.admit(a, true).unwrap();
+        assert!(admission.peers().iter().all(|peer| peer.records == 0));
     }
 
     #[test]

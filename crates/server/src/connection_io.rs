@@ -294,7 +294,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
                 Ok(received) => {
                     forget_time();
                     self.counters.received_bytes.add(received as u64);
-                    self.connection.place.counters.received_bytes.add(received as u64);
+                    self.connection.place.usage.add_received(received as u64);
                     self.connection.heard(self.shared.seconds());
                     self.connection.note_service(self.shared.seconds());
                     // A short receive has emptied the socket, and the next byte will be reported.
@@ -353,7 +353,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
     /// Answers a record, unless its peer is undecided; behind it stands `rest` in the buffer.
     fn answer(&mut self, body: Range<usize>, rest: Range<usize>) -> Result<(), Stop> {
         self.counters.records.add(1);
-        self.connection.place.counters.records.add(1);
+        self.connection.place.usage.add_record();
         self.refresh_visitor();
         let buffer = self.handoff.buffer.borrow();
         let (record, shared, peer) = (&buffer[body], self.shared, self.connection.peer);
@@ -422,7 +422,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         self.counters.sends.add(1);
         let sent = self.replies_bytes() as u64;
         self.counters.sent_bytes.add(sent);
-        self.connection.place.counters.sent_bytes.add(sent);
+        self.connection.place.usage.add_sent(sent);
         let outgoing = Outgoing::of(self.replies);
         let mut progress = Progress::default();
         let connection = &mut *self.connection;

@@ -37,7 +37,7 @@ pub enum Request {
     Load,
     /// Sets the log level, or asks for it.
     LogLevel {
-        /// The path as the command line has it.
+        /// The level, or the filter, as on the command line.
         level: Option<String>,
     },
     /// Asks for the exports, or for those that a client would see.

@@ -166,8 +166,8 @@ impl Fs for Cache {
         let asked = self.attributes.ask();
         let changes = self.fs.rename(cred, source, target);
         if changes.is_err() {
-            self.names.forget(source);
-            self.names.forget(target);
+            self.doubt(source);
+            self.doubt(target);
         }
         let changes = changes?;
         self.note_renamed(cred, (source, target), &changes, asked);

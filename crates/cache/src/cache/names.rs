@@ -113,6 +113,13 @@ impl Cache {
         }
     }
 
+    /// Forgets a name, and all that is known of its directory: a change of it has failed for its
+    /// caller, and the server may have made it all the same.
+    pub(super) fn doubt(&self, place: (&Handle, Name<'_>)) {
+        self.names.forget(place);
+        self.attributes.expire(place.0);
+    }
+
     /// Makes an object and notes it.
     pub(super) fn make(
         &self,
@@ -123,7 +130,7 @@ impl Cache {
         let asked = self.attributes.ask();
         let made = work();
         self.names.forget((dir, name));
-        let made = made?;
+        let made = made.inspect_err(|_| self.doubt((dir, name)))?;
         self.note_own(dir, &made.change, asked);
         self.note(&made.value.handle, made.value.attr, asked);
         self.note_name(cred, (dir, name), Some(made.value.handle));
@@ -146,7 +153,7 @@ impl Cache {
             self.attributes.expire(&node);
         }
         self.names.forget((dir, name));
-        let change = change?;
+        let change = change.inspect_err(|_| self.doubt((dir, name)))?;
         self.note_own(dir, &change, asked);
         if self.attributes.last(dir).is_some() {
             self.note_name(cred, (dir, name), None);

@@ -68,7 +68,8 @@ impl OpenFiles for Cache {
             self.flush_cut(cred, place, how);
         }
         let asked = self.attributes.ask();
-        let opened = self.below()?.open_name(cred, place, access, create)?;
+        let opened = self.below()?.open_name(cred, place, access, create);
+        let opened = opened.inspect_err(|_| self.doubt(place))?;
         self.remember(&opened.value);
         self.note_own(place.0, &opened.change, asked);
         self.names.forget(place);

@@ -86,8 +86,13 @@ fn the_page_cannot_change_the_configuration_and_other_sites_cannot_use_it() {
         let refused = ["HTTP/1.1 403", "HTTP/1.1 400"].iter().any(|code| answer.starts_with(code));
         assert!(refused, "{command}: {answer}");
     }
-    let answer = site.ask_with(&site.token, &json!({ "command": "reload" }).to_string());
-    assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+    let key = "ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+    let requests =
+        [json!({ "command": "reload" }), json!({ "command": "revoke-grant", "what": key })];
+    for request in requests {
+        let answer = site.ask_with(&site.token, &request.to_string());
+        assert!(answer.starts_with("HTTP/1.1 403"), "{request}: {answer}");
+    }
     let answer = site.ask_with(&site.token, &"x".repeat(1 << 20));
     assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
     // Without a header that allows it, browsers let no other site send the token.

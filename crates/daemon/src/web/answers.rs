@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use comity_server::control::{Answer, Request};
 
 use super::WebState;
+use crate::grant_admin::is_digest;
 
 /// Performs a request of the control socket that the page may make. It may wait for a name server,
 /// so a thread of its own does it.
@@ -25,9 +26,11 @@ pub(super) async fn ask(State(state): State<WebState>, body: Bytes) -> Response 
     }
 }
 
-/// The page looks, and revokes credentials. It changes no configuration and no account.
-const fn is_for_page(request: &Request) -> bool {
+/// The page looks, and revokes credentials by their digests. It revokes no keys, and changes no
+/// configuration and no account.
+fn is_for_page(request: &Request) -> bool {
     match request {
+        Request::RevokeGrant { what } => is_digest(what),
         Request::Status
         | Request::Load
         | Request::Exports { .. }
@@ -38,8 +41,7 @@ const fn is_for_page(request: &Request) -> bool {
         | Request::HeldGrants { .. }
         | Request::EndingGrants
         | Request::Why { .. }
-        | Request::Explain { .. }
-        | Request::RevokeGrant { .. } => true,
+        | Request::Explain { .. } => true,
         Request::Reload
         | Request::LogLevel { .. }
         | Request::Evict { .. }

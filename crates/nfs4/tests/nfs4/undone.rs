@@ -212,3 +212,18 @@ fn another_file_that_has_got_the_name_meanwhile_is_not_taken_back() {
     };
     assert!(stays(Createhow4::Guarded(with_acl), replaces));
 }
+
+/// Its size is what it was when it was made, and its content may not be.
+#[test]
+fn a_file_of_the_same_size_to_which_somebody_has_written_is_not_taken_back() {
+    let acl = acl();
+    let with_acl = Fattr4 { attrmask: Bitmap4::of(&[a::ACL]), attr_vals: Opaque(&acl) };
+    let writes = |_: &World, fs: &dyn Fs| {
+        let (root, server) = (fs.root(), Cred::new(Uid::new(0), Gid::new(0)));
+        let new = fs.lookup(&server, &root, Name::new(b"new").unwrap()).unwrap();
+        fs.write(&server, &new.node.handle, 0, b"data").unwrap();
+        let emptied = SetAttr { size: Some(0), ..SetAttr::default() };
+        fs.setattr(&server, &new.node.handle, &emptied, None).unwrap();
+    };
+    assert!(stays(Createhow4::Guarded(with_acl), writes));
+}

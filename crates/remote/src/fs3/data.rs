@@ -15,6 +15,7 @@ use super::attributes::{attr_after, change};
 use super::remote3::{Remote3, fh};
 use super::status::ok;
 use crate::compound::OpenOwner;
+use crate::limits::COMMIT_PAUSE;
 use crate::unstable::KeptData;
 
 impl Remote3 {
@@ -131,9 +132,19 @@ impl Remote3 {
         Ok(())
     }
 
-    /// Commits what was written to a file. Data that the server has lost in a restart is written
-    /// again.
+    /// Commits what was written to a file. A commit that was not answered in time is tried again: a
+    /// caller who was told to come again later would take its data for stable, or for lost.
     pub(super) fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
+        loop {
+            match self.commit_once(node) {
+                Err(Status::Delay) => std::thread::sleep(COMMIT_PAUSE),
+                committed => return committed,
+            }
+        }
+    }
+
+    /// Commits a file. Data that the server has lost in a restart is written again.
+    fn commit_once(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         let start = self.unstable.begin_commit(node)?;
         let file = self.file(node)?;
         let arguments = Commit3args { file: fh(&file), offset: 0, count: 0 };

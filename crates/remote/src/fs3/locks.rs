@@ -230,7 +230,7 @@ impl Remote3 {
         for lock in lost {
             tracing::warn!(file = ?lock.node, "a lock was lost when the server restarted");
             let mut held = self.locks.held();
-            held.locks.retain(|one| one.node != lock.node);
+            held.locks.retain(|one| *one != lock);
             held.lost.push((lock.open, lock.node));
             self.locks.has_lost.store(true, Ordering::Relaxed);
             found = Some(lock.node);

@@ -14,6 +14,7 @@ use comity_xdr::{Encode, Encoder};
 use super::attributes::OBJECT;
 use super::remote4::Remote4;
 use crate::compound::{OpFailure, OpenOwner, StatePurpose, StateUse};
+use crate::limits::COMMIT_PAUSE;
 use crate::server_handle::ServerHandle;
 use crate::unstable::KeptData;
 
@@ -139,9 +140,19 @@ impl Remote4 {
         Ok(())
     }
 
-    /// Commits what was written to a file. Data that the server has lost in a restart is written
-    /// again.
+    /// Commits what was written to a file. A commit that was not answered in time is tried again: a
+    /// caller who was told to come again later would take its data for stable, or for lost.
     pub(super) fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
+        loop {
+            match self.commit_once(node) {
+                Err(Status::Delay) => std::thread::sleep(COMMIT_PAUSE),
+                committed => return committed,
+            }
+        }
+    }
+
+    /// Commits a file. Data that the server has lost in a restart is written again.
+    fn commit_once(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         let start = self.unstable.begin_commit(node)?;
         let arguments = Commit4args { offset: 0, count: 0 };
         let call = match &start.owner {

@@ -241,7 +241,8 @@ impl RewriteTurn<'_> {
     /// Writes the lost data again so that they are stable.
     ///
     /// # Errors
-    /// The first error of `write`: that piece is lost. [`Status::Interrupted`]: none is.
+    /// The first error of `write`: that piece is lost. [`Status::Interrupted`] and
+    /// [`Status::Delay`]: none is.
     /// [`Status::Io`] if copies are lost.
     pub(crate) fn rewrite(
         mut self,
@@ -250,9 +251,9 @@ impl RewriteTurn<'_> {
         while let Some((offset, piece)) = self.lost.pop() {
             match write(offset, &piece) {
                 Ok(()) => {}
-                Err(Status::Interrupted) => {
+                Err(status @ (Status::Interrupted | Status::Delay)) => {
                     self.lost.push((offset, piece));
-                    return Err(Status::Interrupted);
+                    return Err(status);
                 }
                 Err(status) => return Err(status),
             }

@@ -273,7 +273,10 @@ impl<V> EventLoop<V> {
     /// Ends connections whose time is up, and tries again those that starved.
     fn tick(&mut self, now: u32) {
         let patience = self.patience;
-        self.end_if(|connection| connection.overdue(now, &patience));
+        self.end_if(|connection| {
+            connection.place.report();
+            connection.overdue(now, &patience)
+        });
         self.retries.extend(self.starved.drain(..));
     }
 

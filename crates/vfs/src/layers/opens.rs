@@ -57,7 +57,7 @@ impl<H: Hook> OpenFiles for Layer<H> {
     }
 
     fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DelegationNumber>)> {
-        self.below()?.delegate_directory(dir)
+        self.hook.around(super::Verb::Getattr, dir, || self.below()?.delegate_directory(dir))
     }
 
     fn note_unwritten(&self, node: &Handle, size: Option<u64>) {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use comity_vfs::layers::Verb;
-use comity_vfs::{Create, Fs, Handle, Listed, OpenEvent, OpenFiles, SetAttr, Status};
+use comity_vfs::{Create, Fs, Handle, Listed, OpenAccess, OpenEvent, OpenFiles, SetAttr, Status};
 
 use super::*;
 use crate::options::AttributeTimes;
@@ -217,4 +217,27 @@ fn a_listing_goes_on_behind_each_entry_from_memory_and_after_a_change() {
         }
     }
     assert!((9..=10).contains(&count), "{count} entries");
+}
+
+/// The server may have made a change whose caller was told of a failure. An own change recalls
+/// nothing.
+#[test]
+fn a_change_that_failed_for_its_caller_and_was_made_is_seen_under_a_delegation() {
+    let world = delegating();
+    for _ in 0..3 {
+        find(&world.cache, "x").unwrap_err();
+        assert_eq!(list(&world.cache, Listed::Names), Vec::<String>::new());
+    }
+    let dir = world.cache.root();
+    create(world.below.others(), "x");
+    let failed = world.cache.open_name(&root(), (&dir, name("x")), OpenAccess::Read, None);
+    assert!(failed.is_err());
+    assert!(find(&world.cache, "x").is_ok(), "after an open that failed");
+    assert_eq!(list(&world.cache, Listed::Names), ["x"]);
+    world.below.cut();
+    let how = Create::Guarded(SetAttr::default());
+    world.cache.create(&root(), &dir, name("y"), &how).unwrap_err();
+    world.below.mend();
+    create(world.below.others(), "y");
+    assert_eq!(list(&world.cache, Listed::Names), ["x", "y"], "after a create that failed");
 }

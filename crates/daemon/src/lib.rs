@@ -42,6 +42,7 @@ mod tls;
 mod user_ids;
 mod versions;
 mod web;
+mod web_token;
 
 pub use check_state::check_state;
 pub use configuration::{Configuration, Loaded, server_settings};

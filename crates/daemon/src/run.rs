@@ -33,7 +33,8 @@ use crate::statd::Statd;
 use crate::state_folder::{StateFolder, control_socket};
 use crate::state_service::{StateOptions, StateService};
 use crate::tls::Tls;
-use crate::web::{self, Token};
+use crate::web;
+use crate::web_token::Token;
 use crate::{sockets, systemd};
 
 /// The way in which a run of the server ended.

@@ -20,7 +20,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use crate::web::Token;
+use crate::web_token::Token;
 
 const KEY_BYTES: usize = 16;
 const KEY: &str = "handle.key";

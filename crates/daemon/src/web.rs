@@ -6,7 +6,6 @@
 
 mod answers;
 mod live;
-mod token;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -25,8 +24,8 @@ use axum::routing::{get, post};
 use comity_server::control::{self, Answer};
 use comity_server::{ConnectionBounds, HttpService};
 
-pub(crate) use self::token::Token;
 use crate::limits::{WEB_BODY_BYTES_MAX, WEB_CONNECTION_SECONDS, WEB_CONNECTIONS_MAX};
+use crate::web_token::Token;
 
 /// Performs a request of the page.
 pub(crate) type Perform = Arc<dyn Fn(control::Request) -> Answer + Send + Sync>;

@@ -1,3 +1,5 @@
+//! The token of the web page.
+
 use std::fmt;
 use std::fmt::Write;
 

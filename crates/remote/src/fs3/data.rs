@@ -15,8 +15,7 @@ use super::attributes::{attr_after, change};
 use super::remote3::{Remote3, fh};
 use super::status::ok;
 use crate::compound::OpenOwner;
-use crate::limits::COMMIT_PAUSE;
-use crate::unstable::KeptData;
+use crate::unstable::{KeptData, until_answered};
 
 impl Remote3 {
     /// Reads. One who has opened the file is not judged again: if the server does, for the mode of
@@ -91,7 +90,7 @@ impl Remote3 {
     ) -> Result<Written<Disk>> {
         self.locks.check(node)?;
         let data = data.get(..self.transfer_bytes.1 as usize).unwrap_or(data);
-        self.make_room(data.len())?;
+        self.unstable.make_room(data.len(), |node| self.commit(node))?;
         let turn = self.unstable.begin_write(node)?;
         let written = self.send_write(caller, node, (offset, data), StableHow::Unstable)?;
         let value = written.count.min(data.len() as u32);
@@ -117,30 +116,9 @@ impl Remote3 {
         ok(reply.read::<Write3res>())
     }
 
-    /// Commits files until so many bytes more may be kept until they are stable.
-    fn make_room(&self, bytes: usize) -> Result<()> {
-        while let Some(turn) = self.unstable.begin_relief(bytes)? {
-            match self.commit(&turn.node) {
-                Ok(_) => {}
-                Err(Status::Interrupted) => return Err(Status::Interrupted),
-                Err(status) => {
-                    tracing::warn!(file = ?turn.node, %status, "written data is lost");
-                    turn.fail(status);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Commits what was written to a file. A commit that was not answered in time is tried again: a
-    /// caller who was told to come again later would take its data for stable, or for lost.
+    /// Commits what was written to a file. A commit that was not answered in time is done again.
     pub(super) fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
-        loop {
-            match self.commit_once(node) {
-                Err(Status::Delay) => std::thread::sleep(COMMIT_PAUSE),
-                committed => return committed,
-            }
-        }
+        until_answered(|| self.commit_once(node))
     }
 
     /// Commits a file. Data that the server has lost in a restart is written again.

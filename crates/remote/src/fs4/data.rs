@@ -14,9 +14,8 @@ use comity_xdr::{Encode, Encoder};
 use super::attributes::OBJECT;
 use super::remote4::Remote4;
 use crate::compound::{OpFailure, OpenOwner, StatePurpose, StateUse};
-use crate::limits::COMMIT_PAUSE;
 use crate::server_handle::ServerHandle;
-use crate::unstable::KeptData;
+use crate::unstable::{KeptData, until_answered};
 
 impl Remote4 {
     /// Reads. One who has opened the file is not judged again: if the server does, for the mode of
@@ -92,7 +91,7 @@ impl Remote4 {
         data: &[u8],
     ) -> Result<Written<Disk>> {
         let data = data.get(..self.transfer_bytes.1 as usize).unwrap_or(data);
-        self.make_room(data.len())?;
+        self.unstable.make_room(data.len(), |node| self.commit(node))?;
         let turn = self.unstable.begin_write(node)?;
         let (before, written, after) =
             self.send_write(caller, node, WriteRest { offset, stable: UNSTABLE, data })?;
@@ -125,30 +124,9 @@ impl Remote4 {
         Ok((before, written, self.attr(&mut results).ok()))
     }
 
-    /// Commits files until so many bytes more may be kept until they are stable.
-    fn make_room(&self, bytes: usize) -> Result<()> {
-        while let Some(turn) = self.unstable.begin_relief(bytes)? {
-            match self.commit(&turn.node) {
-                Ok(_) => {}
-                Err(Status::Interrupted) => return Err(Status::Interrupted),
-                Err(status) => {
-                    tracing::warn!(file = ?turn.node, %status, "written data is lost");
-                    turn.fail(status);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Commits what was written to a file. A commit that was not answered in time is tried again: a
-    /// caller who was told to come again later would take its data for stable, or for lost.
+    /// Commits what was written to a file. A commit that was not answered in time is done again.
     pub(super) fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
-        loop {
-            match self.commit_once(node) {
-                Err(Status::Delay) => std::thread::sleep(COMMIT_PAUSE),
-                committed => return committed,
-            }
-        }
+        until_answered(|| self.commit_once(node))
     }
 
     /// Commits a file. Data that the server has lost in a restart is written again.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Result, anyhow};
-use comity_export::Exports;
+use comity_export::{ExportId, Exports};
 use comity_grants::Grants;
 use comity_nfs4::{Memory, Tally};
 use comity_server::metrics::{Metrics, serve_metrics};
@@ -54,7 +54,6 @@ impl PageSources {
 
     fn path_of(&self, id: u32) -> Option<String> {
         let plan = self.exports.current();
-        let found = plan.exports().iter().find(|export| export.id().0 == id)?;
-        Some(found.path().display().to_string())
+        Some(plan.export(ExportId(id))?.path().display().to_string())
     }
 }

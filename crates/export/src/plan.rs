@@ -215,7 +215,9 @@ impl Plan {
         self.export(ExportId(file.export)).or_else(|| self.exports.iter().find(shows))
     }
 
-    pub(crate) fn export(&self, id: ExportId) -> Option<&Arc<Export>> {
+    /// Returns the export of a number; none if it is no longer offered.
+    #[must_use]
+    pub fn export(&self, id: ExportId) -> Option<&Arc<Export>> {
         self.exports.iter().find(|export| export.id() == id)
     }
 }

@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use comity_export::Plan;
+use comity_export::{ExportId, Plan};
 use comity_load::{Averages, OperationLoad, Rates, Ratio, Resource, UserShare};
 use comity_server::metrics::append_ratios;
 use serde_json::{Value, json};
@@ -111,7 +111,7 @@ fn client(load: &Load, share: &UserShare<std::net::IpAddr>) -> Value {
 
 fn exports(load: &Load, plan: &Plan) -> Vec<Value> {
     let path = |id: u32| {
-        let export = plan.exports().iter().find(|export| export.id().0 == id);
+        let export = plan.export(ExportId(id));
         export.map_or_else(|| id.to_string(), |export| export.path().display().to_string())
     };
     let shares = load.exports.busiest(LOAD_CLIENTS_SHOWN);

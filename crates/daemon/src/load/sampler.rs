@@ -116,10 +116,11 @@ impl Load {
         self.connections = peers.iter().map(|peer| (peer.address, peer.connections)).collect();
         self.clients.add(at, peers.iter().map(usage));
         self.events.add(at, events(&stats, &sources.memory).into_iter());
-        self.operations.add(at, operations(sources).into_iter());
-        let by_export = sources.metrics.as_ref().map(|metrics| metrics.calls_by_export());
+        let readings = sources.metrics.as_ref().map(|metrics| metrics.read()).unwrap_or_default();
         let calls = |(export, calls)| (export, Usage { calls, ..Usage::default() });
-        self.exports.add(at, by_export.into_iter().flatten().map(calls));
+        self.exports.add(at, readings.calls_by_export.into_iter().map(calls));
+        let done = operations(readings.procedures, sources.tally.as_deref());
+        self.operations.add(at, done.into_iter());
     }
 }
 
@@ -162,15 +163,17 @@ fn events(stats: &ServerStats, memory: &Memory) -> [(&'static str, Usage); 7] {
     .map(|(event, calls)| (event, Usage { calls, ..Usage::default() }))
 }
 
-fn operations(sources: &LoadSources) -> Vec<(OperationName, OperationCounts)> {
-    let procedures = sources.metrics.as_ref().map(|metrics| metrics.procedures());
-    let procedures = procedures.into_iter().flatten().map(|stats| {
+fn operations(
+    procedures: Vec<ProcedureStats>,
+    tally: Option<&Tally>,
+) -> Vec<(OperationName, OperationCounts)> {
+    let procedures = procedures.into_iter().map(|stats| {
         let ProcedureStats { program, version, procedure: operation, calls, .. } = stats;
         let name = OperationName { program, version, operation };
         let (failed, latencies) = (stats.failed, stats.latencies);
         (name, OperationCounts { done: calls, failed, latencies })
     });
-    let counted = sources.tally.as_ref().map(|tally| tally.counted());
+    let counted = tally.map(Tally::counted);
     let four = counted.into_iter().flatten().map(|counted| {
         let name = OperationName { program: "nfs", version: 4, operation: counted.operation };
         let (done, failed) = (counted.ok + counted.failed, counted.failed);

@@ -6,10 +6,11 @@ mod http;
 mod layer;
 mod procedures;
 mod recorder;
+mod sums;
 mod text;
 
 pub use http::serve_metrics;
 pub use layer::Measured;
-pub use procedures::ProcedureStats;
+pub use procedures::{ProcedureStats, Readings};
 pub use recorder::{Metrics, forget_time};
 pub use text::{append_counters, append_numbers, append_ratios};

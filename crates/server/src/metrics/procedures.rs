@@ -1,10 +1,10 @@
 //! The counts of each procedure, for programs that compare two readings.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::collections::BTreeMap;
 
 use super::histogram::{Sum, bound_nanoseconds};
-use super::recorder::{Ending, Metrics, Row, Sheet};
+use super::recorder::{Ending, Metrics, Row};
+use super::sums::{counts, latency};
 
 /// The counts of one procedure since the server started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,69 +31,53 @@ impl ProcedureStats {
     }
 }
 
+/// The counts so far, from one reading.
+#[derive(Debug, Clone, Default)]
+pub struct Readings {
+    /// The procedures that were called.
+    pub procedures: Vec<ProcedureStats>,
+    /// Successful calls by the number of the export.
+    pub calls_by_export: BTreeMap<u32, u64>,
+}
+
 impl Metrics {
-    /// Returns the counts of all procedures that were called.
+    /// Reads the counts of all procedures and exports.
     #[must_use]
-    pub fn procedures(&self) -> Vec<ProcedureStats> {
+    pub fn read(&self) -> Readings {
         let (rows, sheets) = self.snapshot();
-        let all = rows.iter().enumerate();
-        all.filter_map(|(at, row)| procedure(at, row, &sheets)).collect()
-    }
-
-    /// Returns the number of successful calls of each export, by its number.
-    #[must_use]
-    pub fn calls_by_export(&self) -> Vec<(u32, u64)> {
-        let (_, sheets) = self.snapshot();
-        let mut counts = std::collections::BTreeMap::<u32, u64>::new();
-        for sheet in &sheets {
-            sheet.each_export(|export, calls| *counts.entry(export).or_default() += calls);
-        }
-        counts.into_iter().collect()
-    }
-}
-
-impl Sheet {
-    fn each_export(&self, mut add: impl FnMut(u32, u64)) {
-        for cells in &self.cells {
-            for (place, calls) in cells.by_export.iter().enumerate() {
-                if let Some(export) = self.export_at(place) {
-                    add(export, calls.load(Ordering::Relaxed));
+        let (mut failed, mut calls_by_export) = (vec![0; rows.len()], BTreeMap::new());
+        for ((row, ending, export), calls) in counts(&sheets) {
+            match (ending, export, failed.get_mut(row)) {
+                (Ending::Status(0), Some(export), _) => {
+                    *calls_by_export.entry(export).or_default() += calls;
                 }
+                (Ending::Status(0), None, _) => {}
+                (_, _, Some(failed)) => *failed += calls,
+                (_, _, None) => {}
             }
         }
-        let others = self.others.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        for ((_, ending, export), calls) in &*others {
-            if let (Ending::Status(0), Some(export)) = (ending, export) {
-                add(*export, *calls);
-            }
-        }
-    }
-
-    fn failures(&self, row: usize) -> u64 {
-        let others = self.others.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let failed =
-            others.iter().filter(|((at, ending, _), _)| *at == row && *ending != Ending::Status(0));
-        failed.map(|(_, calls)| calls).sum()
+        let rows = rows.iter().zip(failed).enumerate();
+        let procedures =
+            rows.filter_map(|(at, (row, failed))| procedure(row, failed, &latency(&sheets, at)));
+        Readings { procedures: procedures.collect(), calls_by_export }
     }
 }
 
-fn procedure(at: usize, row: &Row, sheets: &[Arc<Sheet>]) -> Option<ProcedureStats> {
-    let mut sum = Sum::new();
-    let cells = sheets.iter().filter_map(|sheet| sheet.cells.get(at));
-    cells.for_each(|cells| sum.add(&cells.latency));
-    (sum.count() > 0).then(|| ProcedureStats {
+fn procedure(row: &Row, failed: u64, latency: &Sum) -> Option<ProcedureStats> {
+    (latency.count() > 0).then(|| ProcedureStats {
         program: row.program,
         version: row.version,
         procedure: row.procedure,
-        calls: sum.count(),
-        failed: sheets.iter().map(|sheet| sheet.failures(at)).sum(),
-        latencies: sum.buckets.to_vec(),
+        calls: latency.count(),
+        failed,
+        latencies: latency.buckets.to_vec(),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
     use std::time::{Duration, Instant};
 
     fn metrics() -> Arc<Metrics> {
@@ -114,12 +98,12 @@ mod tests {
         });
         metrics.record(1, slow, Ending::Status(13), Some(7));
         metrics.record(1, slow, Ending::Rpc("GARBAGE_ARGS"), None);
-        let procedures = metrics.procedures();
+        let Readings { procedures, calls_by_export } = metrics.read();
         assert_eq!(procedures.len(), 1, "only procedures that were called: {procedures:?}");
         let read = &procedures[0];
         assert_eq!((read.procedure, read.calls, read.failed), ("READ", 4, 2));
         let place = read.latencies.iter().position(|calls| *calls == 4).unwrap();
         assert!(ProcedureStats::bound_nanoseconds(place).unwrap() > 1_000_000_000);
-        assert_eq!(metrics.calls_by_export(), [(7, 2)]);
+        assert_eq!(calls_by_export, BTreeMap::from([(7, 2)]));
     }
 }

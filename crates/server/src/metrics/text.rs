@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
 use comity_credential::ChannelKind;
 
 use super::histogram::{Sum, bound_nanoseconds};
 use super::recorder::{Ending, Key, Metrics, Row, Sheet};
+use super::sums::{counts, latency};
 use crate::counters::ServerStats;
 
 impl Metrics {
@@ -72,29 +72,6 @@ pub fn append_numbers(text: &mut String, numbers: &[(&str, &str, u64)]) {
     }
 }
 
-fn counts(sheets: &[impl AsRef<Sheet>]) -> BTreeMap<Key, u64> {
-    let mut counts: BTreeMap<Key, u64> = BTreeMap::new();
-    let mut add = |key: Key, count: u64| {
-        if count > 0 {
-            *counts.entry(key).or_default() += count;
-        }
-    };
-    for sheet in sheets.iter().map(AsRef::as_ref) {
-        for (row, cells) in sheet.cells.iter().enumerate() {
-            add((row, Ending::Status(0), None), cells.plain.load(Ordering::Relaxed));
-            for (place, count) in cells.by_export.iter().enumerate() {
-                if let Some(export) = sheet.export_at(place) {
-                    let key = (row, Ending::Status(0), Some(export));
-                    add(key, count.load(Ordering::Relaxed));
-                }
-            }
-        }
-        let others = sheet.others.lock().unwrap_or_else(PoisonError::into_inner);
-        others.iter().for_each(|(key, count)| add(*key, *count));
-    }
-    counts
-}
-
 fn calls(
     text: &mut String,
     rows: &[Row],
@@ -120,16 +97,11 @@ fn calls(
     }
 }
 
-fn durations(text: &mut String, rows: &[Row], sheets: &[impl AsRef<Sheet>]) {
+fn durations(text: &mut String, rows: &[Row], sheets: &[Arc<Sheet>]) {
     let name = "comity_rpc_call_duration_seconds";
     head(text, name, "histogram", "From the beginning of a call to its reply.");
     for (at, row) in rows.iter().enumerate() {
-        let mut sum = Sum::new();
-        for sheet in sheets {
-            if let Some(cells) = sheet.as_ref().cells.get(at) {
-                sum.add(&cells.latency);
-            }
-        }
+        let sum = latency(sheets, at);
         if sum.count() > 0 {
             histogram(text, name, &labels(row), &sum);
         }

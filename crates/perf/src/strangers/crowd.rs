@@ -26,7 +26,6 @@ impl Crowd {
         let mut crowd = all?;
         sleep(REFUSALS);
         crowd.retain(is_open);
-        stage.begin();
         match self.bytes_a_second {
             0 => while_quiet(stage),
             bytes => drip(&crowd, stage, bytes),
@@ -45,12 +44,14 @@ fn is_open(mut stream: &TcpStream) -> bool {
 }
 
 fn while_quiet(stage: &Stage) {
+    stage.begin();
     while !stage.is_over() {
         sleep(Duration::from_millis(10));
     }
 }
 
-/// Sends the bytes of a record from each of `crowd`, evenly spread over each second.
+/// Sends the bytes of a record from each of `crowd`, evenly spread over each second. The measurement
+/// begins once each of them has sent a byte: the row shows hosts that go on like that.
 fn drip(crowd: &[TcpStream], stage: &Stage, bytes_a_second: u32) {
     // The mark of a record of 4096 bytes, of which only a few are sent.
     const RECORD: [u8; 64] = {
@@ -66,6 +67,9 @@ fn drip(crowd: &[TcpStream], stage: &Stage, bytes_a_second: u32) {
             let byte = RECORD[(number / crowd.len()) % RECORD.len()];
             // A connection that was closed meanwhile sends no more.
             let _ = (&crowd[number % crowd.len()]).write(&[byte]);
+        }
+        if sent < crowd.len() && due >= crowd.len() {
+            stage.begin();
         }
         sent = due;
         sleep(Duration::from_millis(1));

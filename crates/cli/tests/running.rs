@@ -126,13 +126,14 @@ fn a_port_in_use() {
 }
 
 #[test]
-fn a_port_in_use_for_metrics_or_the_portmapper() {
+fn a_port_in_use_for_a_page_or_the_portmapper() {
     let place = Place::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let port = address.rsplit(':').next().unwrap();
     let in_use = format!("port {port} is in use");
     refused(place.serve_data().args(["--metrics", &address]), &in_use, "with --metrics");
+    refused(place.serve_data().args(["--web", &address]), &in_use, "with --web");
 
     let taken = TcpListener::bind("127.0.0.1:111");
     if taken.as_ref().is_err_and(|error| error.kind() != std::io::ErrorKind::AddrInUse) {

@@ -89,6 +89,10 @@ pub(crate) const WEB_CONNECTIONS_MAX: usize = 256;
 /// Seconds that a connection to the web page lasts. A page opens another one when it ends.
 pub(crate) const WEB_CONNECTION_SECONDS: u64 = 3600;
 
+/// Seconds that a connection to the web page stays without a byte on it. Its events come each
+/// second.
+pub(crate) const WEB_IDLE_SECONDS: u64 = 20;
+
 /// Most bytes of a request of the web page, as on the control socket.
 pub(crate) const WEB_BODY_BYTES_MAX: usize = 16_384;
 

@@ -1,9 +1,9 @@
 //! The metrics page: what it shows, and how it is started.
 
-use std::net::SocketAddr;
+use std::io;
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Result, anyhow};
 use comity_export::{ExportId, Exports};
 use comity_grants::Grants;
 use comity_nfs4::{Memory, Tally};
@@ -27,18 +27,17 @@ pub(crate) struct PageSources {
 }
 
 impl PageSources {
-    /// Serves the page at an address; `stats` returns the counters of the server.
+    /// Serves the page at a socket that listens already; `stats` returns the counters of the
+    /// server.
     ///
     /// # Errors
-    /// If the address cannot be listened on.
+    /// The system gives no thread, or none of what a thread needs.
     pub(crate) fn serve(
         self,
-        address: SocketAddr,
+        listener: TcpListener,
         stats: impl Fn() -> ServerStats + Send + Sync + 'static,
-    ) -> Result<HttpService> {
-        let started = serve_metrics(address, move || self.text(&stats()));
-        // The shell's advice is about the port of NFS.
-        started.map_err(|error| anyhow!("{}", error.to_string().replace("--port", "--metrics")))
+    ) -> io::Result<HttpService> {
+        serve_metrics(listener, move || self.text(&stats()))
     }
 
     fn text(&self, stats: &ServerStats) -> String {

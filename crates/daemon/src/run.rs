@@ -1,7 +1,7 @@
 //! Running a server, from its settings to its end.
 
 use std::io::Write;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,14 +28,15 @@ use crate::nlm_replies;
 use crate::options::Options;
 use crate::portmap::PortmapService;
 use crate::service::{Programs, by_datagrams};
+use crate::sockets::{self, PageListeners};
 use crate::startup_banner::StartupBanner;
 use crate::statd::Statd;
 use crate::state_folder::{StateFolder, control_socket};
 use crate::state_service::{StateOptions, StateService};
+use crate::systemd;
 use crate::tls::Tls;
 use crate::web;
 use crate::web_token::Token;
-use crate::{sockets, systemd};
 
 /// The way in which a run of the server ended.
 #[derive(Debug)]
@@ -84,9 +85,10 @@ pub fn run(
     let reload = |exports: &Arc<Exports>, memory| {
         Reload::new(configuration, Arc::clone(exports), memory, written).renewing(renewed)
     };
-    let web = options.web.map(|address| Ok::<_, anyhow::Error>((address, state.web_token()?)));
+    let PageListeners { metrics, web } = PageListeners::open(options)?;
+    let web = web.map(|listener| Ok::<_, anyhow::Error>((listener, state.web_token()?)));
     let web = web.transpose()?;
-    let state = StartState { plan, key, leases, tls, grants, web };
+    let state = StartState { plan, key, leases, tls, grants, metrics, web };
     let running = Running::start(options, state, listeners, reload)?;
     running.run(options, logging)?;
     Ok(Ended::Stopped)
@@ -101,8 +103,10 @@ struct StartState {
     tls: Option<Arc<Tls>>,
     /// The rights of keys.
     grants: Arc<GrantService>,
-    /// The address of the web page and its token.
-    web: Option<(SocketAddr, Token)>,
+    /// The socket of the metrics page.
+    metrics: Option<TcpListener>,
+    /// The socket of the web page and its token.
+    web: Option<(TcpListener, Token)>,
 }
 
 /// A server with its threads and sockets.
@@ -110,8 +114,8 @@ struct Running {
     signals: Signals,
     server: Server<Programs>,
     page: Option<HttpService>,
-    /// The address of the web page and its token.
-    web: Option<(SocketAddr, Token)>,
+    /// The socket of the web page and its token.
+    web: Option<(TcpListener, Token)>,
     portmap: PortmapService,
     statd: Option<Statd>,
     reload: Arc<Reload>,
@@ -125,7 +129,7 @@ struct Running {
 impl Running {
     fn start(
         options: &Options,
-        StartState { plan, key, leases, tls, grants, web }: StartState,
+        StartState { plan, key, leases, tls, grants, metrics: listener, web }: StartState,
         listeners: Vec<TcpListener>,
         reload: impl FnOnce(&Arc<Exports>, Memory) -> Reload,
     ) -> Result<Self> {
@@ -135,7 +139,7 @@ impl Running {
         rustix::process::umask(Mode::empty());
         comity_backend::install_blocking_hook(blocking_hook);
         let exports = Arc::new(Exports::new(plan));
-        let metrics = options.metrics.map(|_| Arc::<Metrics>::default());
+        let metrics = listener.as_ref().map(|_| Arc::<Metrics>::default());
         let verifier = write_verifier()?;
         let mut state_service = StateService::new(&StateOptions {
             life: verifier,
@@ -160,7 +164,7 @@ impl Running {
         state_service.begin(server.dialer(), server.addresses())?;
         let counted = (metrics.clone(), tally.clone());
         let load = start_load(&server, state_service.memory(), counted)?;
-        let page = metrics.zip(options.metrics).map(|(metrics, address)| {
+        let page = metrics.zip(listener).map(|(metrics, listener)| {
             let sources = PageSources {
                 metrics,
                 exports: Arc::clone(&exports),
@@ -170,7 +174,7 @@ impl Running {
                 tally,
                 load: load.load(),
             };
-            sources.serve(address, server.stats_source())
+            sources.serve(listener, server.stats_source())
         });
         let portmap = PortmapService::open(options.portmap, server.addresses(), &exports)?;
         // Hosts that cannot ask for the port of the status monitor do not find it, so it is not
@@ -200,8 +204,8 @@ impl Running {
     fn run(mut self, options: &Options, logging: Logging) -> Result<()> {
         let handler = Arc::new(self.control(logging));
         let control = open_control(&options.state_folder, &handler)?;
-        let web = self.web.take().map(|(address, token)| {
-            web::serve(address, token, Arc::new(move |request| handler.perform(request)))
+        let web = self.web.take().map(|(listener, token)| {
+            web::serve(listener, token, Arc::new(move |request| handler.perform(request)))
         });
         let web = web.transpose()?;
         self.announce(options, web.as_ref());

@@ -4,9 +4,41 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 
 use anyhow::{Result, ensure};
-use comity_server::{ListenError, listen};
+use comity_server::ListenError;
 
-use crate::options::Listen;
+use crate::options::{Listen, Options};
+
+/// The sockets of the pages, open before the server serves: a port that is taken ends nothing that
+/// clients use already.
+pub(crate) struct PageListeners {
+    pub(crate) metrics: Option<TcpListener>,
+    pub(crate) web: Option<TcpListener>,
+}
+
+impl PageListeners {
+    /// Listens for the pages that the options name.
+    ///
+    /// # Errors
+    /// An address cannot be listened on, or the web page would be reachable from elsewhere.
+    pub(crate) fn open(options: &Options) -> Result<Self> {
+        options.web.map_or(Ok(()), only_this_machine)?;
+        let open = |address: Option<SocketAddr>, remedy| {
+            address.map(|address| comity_server::listen(address, remedy)).transpose()
+        };
+        let metrics = open(options.metrics, "choose another with --metrics")?;
+        Ok(Self { metrics, web: open(options.web, "choose another with --web")? })
+    }
+}
+
+fn only_this_machine(address: SocketAddr) -> Result<()> {
+    ensure!(
+        address.ip().is_loopback(),
+        "--web {address}: the page is not encrypted, so it is for this machine alone; use \
+         127.0.0.1, and `ssh -L {port}:127.0.0.1:{port}` from elsewhere",
+        port = address.port()
+    );
+    Ok(())
+}
 
 /// Listens on all addresses, at the same port; or takes what a service manager listens on already.
 ///
@@ -32,6 +64,10 @@ pub(crate) fn open(wanted: &Listen, inherited: Vec<TcpListener>) -> Result<Vec<T
     }
     ensure!(!listeners.is_empty(), "there is no address to listen at; name one with --listen");
     Ok(listeners)
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    comity_server::listen(address, "choose another with --port")
 }
 
 /// Returns whether the machine lacks the address, or all addresses of that IP version.

@@ -7,10 +7,10 @@
 mod answers;
 mod live;
 
-use std::net::SocketAddr;
+use std::io;
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Result, anyhow, ensure};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::{
@@ -24,7 +24,9 @@ use axum::routing::{get, post};
 use comity_server::control::{self, Answer};
 use comity_server::{ConnectionBounds, HttpService};
 
-use crate::limits::{WEB_BODY_BYTES_MAX, WEB_CONNECTION_SECONDS, WEB_CONNECTIONS_MAX};
+use crate::limits::{
+    WEB_BODY_BYTES_MAX, WEB_CONNECTION_SECONDS, WEB_CONNECTIONS_MAX, WEB_IDLE_SECONDS,
+};
 use crate::web_token::Token;
 
 /// Performs a request of the page.
@@ -44,23 +46,22 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
                       img-src 'self' data:; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 
-/// Serves the page at a loopback address.
+/// Serves the page at a socket that listens on a loopback address.
 ///
 /// # Errors
-/// If the address is none of this machine alone, or cannot be listened on.
-pub(crate) fn serve(address: SocketAddr, token: Token, perform: Perform) -> Result<HttpService> {
-    ensure!(
-        address.ip().is_loopback(),
-        "--web {address}: the page is not encrypted, so it is for this machine alone; use \
-         127.0.0.1, and `ssh -L {port}:127.0.0.1:{port}` from elsewhere",
-        port = address.port()
-    );
+/// The system gives no thread, or none of what a thread needs.
+pub(crate) fn serve(
+    listener: TcpListener,
+    token: Token,
+    perform: Perform,
+) -> io::Result<HttpService> {
     let state = WebState { perform, token: Arc::new(token), load: Arc::default() };
-    let bounds =
-        ConnectionBounds { connections: WEB_CONNECTIONS_MAX, seconds: WEB_CONNECTION_SECONDS };
-    let started = HttpService::start("web", address, bounds, router(state));
-    // The advice is about the port of NFS.
-    started.map_err(|error| anyhow!("{}", error.to_string().replace("--port", "--web")))
+    let bounds = ConnectionBounds {
+        connections: WEB_CONNECTIONS_MAX,
+        seconds: WEB_CONNECTION_SECONDS,
+        idle_seconds: WEB_IDLE_SECONDS,
+    };
+    HttpService::start("web", listener, bounds, router(state))
 }
 
 fn router(state: WebState) -> Router {

@@ -9,7 +9,7 @@ use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 /// Bounds of the connections to a page.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +18,9 @@ pub struct ConnectionBounds {
     pub connections: usize,
     /// Seconds after which a connection is closed, whatever it does.
     pub seconds: u64,
+    /// Seconds after which a connection is closed on which no byte comes or goes, so that idle
+    /// ones do not keep the places of others.
+    pub idle_seconds: u64,
 }
 
 /// Lets a bounded number of connections in, each for a bounded time.
@@ -25,19 +28,35 @@ pub(crate) struct ConnectionLimit {
     listener: TcpListener,
     places: Arc<Semaphore>,
     time: Duration,
+    idle_time: Duration,
 }
 
 /// A connection that was let in.
 pub(crate) struct LimitedConnection {
     stream: TcpStream,
     end: Pin<Box<Sleep>>,
+    idle_end: Pin<Box<Sleep>>,
+    idle_time: Duration,
     _place: OwnedSemaphorePermit,
 }
 
 impl ConnectionLimit {
     pub(crate) fn new(listener: TcpListener, bounds: ConnectionBounds) -> Self {
         let places = Arc::new(Semaphore::new(bounds.connections));
-        Self { listener, places, time: Duration::from_secs(bounds.seconds) }
+        let time = Duration::from_secs(bounds.seconds);
+        Self { listener, places, time, idle_time: Duration::from_secs(bounds.idle_seconds) }
+    }
+}
+
+impl ConnectionLimit {
+    fn limited(&self, stream: TcpStream, place: OwnedSemaphorePermit) -> LimitedConnection {
+        LimitedConnection {
+            stream,
+            end: Box::pin(sleep(self.time)),
+            idle_end: Box::pin(sleep(self.idle_time)),
+            idle_time: self.idle_time,
+            _place: place,
+        }
     }
 }
 
@@ -50,8 +69,7 @@ impl Listener for ConnectionLimit {
             let (stream, peer) = Listener::accept(&mut self.listener).await;
             // One too many is closed at once.
             if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
-                let end = Box::pin(sleep(self.time));
-                return (LimitedConnection { stream, end, _place: place }, peer);
+                return (self.limited(stream, place), peer);
             }
         }
     }
@@ -65,6 +83,15 @@ impl LimitedConnection {
     /// Returns whether the connection's time is up.
     fn is_over(&mut self, context: &mut Context<'_>) -> bool {
         self.end.as_mut().poll(context).is_ready()
+            || self.idle_end.as_mut().poll(context).is_ready()
+    }
+
+    /// Begins the idle time again if bytes came or went.
+    fn note<T>(&mut self, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if outcome.is_ready() {
+            self.idle_end.as_mut().reset(Instant::now() + self.idle_time);
+        }
+        outcome
     }
 }
 
@@ -79,7 +106,8 @@ impl AsyncRead for LimitedConnection {
         if self.is_over(context) {
             return Poll::Ready(Err(TIME_IS_UP.into()));
         }
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        self.note(read)
     }
 }
 
@@ -92,7 +120,8 @@ impl AsyncWrite for LimitedConnection {
         if self.is_over(context) {
             return Poll::Ready(Err(TIME_IS_UP.into()));
         }
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.note(written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,12 +1,11 @@
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::thread::JoinHandle;
 
 use axum::Router;
 
 use crate::connection_limit::{ConnectionBounds, ConnectionLimit};
 use crate::limits::HTTP_BLOCKING_THREADS;
-use crate::listen::{ListenError, listen};
 
 /// Pages that are served by HTTP, on an address and a thread of their own.
 pub struct HttpService {
@@ -15,36 +14,23 @@ pub struct HttpService {
     thread: JoinHandle<()>,
 }
 
-/// The reason why no pages are served.
-#[derive(Debug, thiserror::Error)]
-pub enum HttpError {
-    /// Its address cannot be listened on.
-    #[error("{0} page: {1}")]
-    Listen(&'static str, ListenError),
-    /// The system gives no thread.
-    #[error("{0} page: {1}")]
-    System(&'static str, io::Error),
-}
-
 impl HttpService {
-    /// Serves `router` at an address; `name` is that of the page in errors and of the thread.
+    /// Serves `router` at a socket that listens already and does not block; `name` is that of the
+    /// page in the log and of the thread.
     ///
     /// # Errors
-    /// [`HttpError`], with what to do about it.
+    /// The system gives no thread, or none of what a thread needs.
     pub fn start(
         name: &'static str,
-        address: SocketAddr,
+        listener: TcpListener,
         bounds: ConnectionBounds,
         router: Router,
-    ) -> Result<Self, HttpError> {
-        let listener = listen(address).map_err(|error| HttpError::Listen(name, error))?;
-        let system = |error| HttpError::System(name, error);
-        let address = listener.local_addr().map_err(system)?;
+    ) -> io::Result<Self> {
+        let address = listener.local_addr()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .max_blocking_threads(HTTP_BLOCKING_THREADS)
             .enable_all()
-            .build()
-            .map_err(system)?;
+            .build()?;
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let serve = move || {
             let served = runtime.block_on(serve(listener, bounds, router, stopped));
@@ -54,8 +40,7 @@ impl HttpService {
             // Requests under way are not waited for.
             runtime.shutdown_background();
         };
-        let thread =
-            std::thread::Builder::new().name(name.to_owned()).spawn(serve).map_err(system)?;
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(serve)?;
         Ok(Self { address, stop, thread })
     }
 
@@ -74,7 +59,7 @@ impl HttpService {
 }
 
 async fn serve(
-    listener: std::net::TcpListener,
+    listener: TcpListener,
     bounds: ConnectionBounds,
     router: Router,
     stopped: tokio::sync::oneshot::Receiver<()>,

@@ -54,7 +54,7 @@ pub use blocking::{blocking, blocking_hook, blocking_on_peers};
 pub use connection_limit::ConnectionBounds;
 pub use counters::{Counter, PeerStats, ServerStats};
 pub use datagrams::Datagrams;
-pub use http_service::{HttpError, HttpService};
+pub use http_service::HttpService;
 pub use listen::{ListenError, listen};
 pub use log_rate_limit::LogRateLimit;
 pub use rpc_client::{CallError, OneWayTarget, RemoteCall};

@@ -22,15 +22,16 @@ pub struct ListenError {
     pub source: io::Error,
 }
 
-/// Listens on an address. One of IPv6 takes IPv6 only, except the unspecified one, which takes
-/// IPv4 too.
+/// Listens on an address. An address of IPv6 takes IPv6 only, except the unspecified one, which
+/// takes IPv4 too. `remedy` is the advice if the port is taken, such as "choose another with
+/// --port".
 ///
 /// # Errors
 /// [`ListenError`], with what to do about it.
-pub fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
+pub fn listen(address: SocketAddr, remedy: &str) -> Result<TcpListener, ListenError> {
     open(address).map_err(|source| ListenError {
         address,
-        reason: reason(address, &source),
+        reason: reason(address, remedy, &source),
         source,
     })
 }
@@ -49,18 +50,15 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-fn reason(address: SocketAddr, error: &io::Error) -> String {
+fn reason(address: SocketAddr, remedy: &str, error: &io::Error) -> String {
     let port = address.port();
     match error.kind() {
         io::ErrorKind::AddrInUse => {
             let by = owner_of_port(port).map_or_else(String::new, |owner| format!(" by {owner}"));
-            format!("port {port} is in use{by}; stop that or choose another with --port")
+            format!("port {port} is in use{by}; stop that or {remedy}")
         }
         io::ErrorKind::PermissionDenied if port < 1024 => {
-            format!(
-                "ports below 1024 need root; choose another with --port, like --port {}",
-                20_000 + u32::from(port)
-            )
+            format!("ports below 1024 need root; {remedy}")
         }
         io::ErrorKind::AddrNotAvailable => {
             "no interface of this machine has that address".to_owned()
@@ -109,24 +107,26 @@ fn holds(process: &std::path::Path, wanted: &str) -> bool {
 mod tests {
     use super::*;
 
+    const WEB: &str = "choose another with --web";
+
     #[test]
     fn a_port_in_use_names_its_owner() {
-        let first = listen("127.0.0.1:0".parse().unwrap()).unwrap();
-        let error = listen(first.local_addr().unwrap()).unwrap_err();
+        let first = listen("127.0.0.1:0".parse().unwrap(), WEB).unwrap();
+        let error = listen(first.local_addr().unwrap(), WEB).unwrap_err();
         assert!(error.to_string().contains("in use by"), "{error}");
         assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
-        assert!(error.to_string().contains("--port"), "{error}");
+        assert!(error.to_string().contains("choose another with --web"), "{error}");
     }
 
     #[test]
     fn an_address_of_nobody_here_is_said_so() {
-        let error = listen("192.0.2.1:0".parse().unwrap()).unwrap_err();
+        let error = listen("192.0.2.1:0".parse().unwrap(), WEB).unwrap_err();
         assert!(error.to_string().contains("no interface"), "{error}");
     }
 
     #[test]
     fn the_unspecified_address_takes_both_families() {
-        let listener = listen("[::]:0".parse().unwrap()).unwrap();
+        let listener = listen("[::]:0".parse().unwrap(), WEB).unwrap();
         let port = listener.local_addr().unwrap().port();
         std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
     }

@@ -46,7 +46,8 @@ impl<S: Service> Server<S> {
     /// [`StartError`]; nothing runs then.
     pub fn start(service: S, settings: Settings) -> Result<Self, StartError> {
         let listeners =
-            settings.listen.iter().map(|&address| listen(address)).collect::<Result<_, _>>()?;
+            settings.listen.iter().map(|&address| listen(address, "choose another with --port"));
+        let listeners = listeners.collect::<Result<_, _>>()?;
         Self::start_with(service, settings, listeners)
     }
 

@@ -5,14 +5,14 @@ mod toy;
 
 use std::io::ErrorKind::ConnectionReset;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
 use comity_rpc::Dispatcher;
 use comity_server::HttpService;
 use comity_server::metrics::{Measured, Metrics, serve_metrics};
-use comity_server::{Server, limits};
+use comity_server::{Server, limits, listen};
 use toy::{Client, Toy, ToyService, eventually, record, settings};
 
 const fn status(status: u32) -> &'static str {
@@ -32,6 +32,10 @@ fn value(text: &str, start: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix(start)?.trim().parse().ok())
 }
 
+fn free_port() -> TcpListener {
+    listen("127.0.0.1:0".parse().unwrap(), "choose another").unwrap()
+}
+
 #[test]
 fn calls_are_counted_and_timed_and_the_page_tells() {
     let metrics = Arc::<Metrics>::default();
@@ -42,7 +46,7 @@ fn calls_are_counted_and_timed_and_the_page_tells() {
     let source = Arc::clone(&metrics);
     let name = |number| (number == 0xdead_beef).then(|| "/srv/\"two\"".to_owned());
     let render = move || source.render(&numbers(), &name);
-    let metrics = serve_metrics("127.0.0.1:0".parse().unwrap(), render).unwrap();
+    let metrics = serve_metrics(free_port(), render).unwrap();
 
     let mut client = Client::new(&server);
     let batch: Vec<u8> = (0..5).flat_map(|n| record(n, toy::NULL, &[])).collect();
@@ -87,7 +91,7 @@ fn calls_are_counted_and_timed_and_the_page_tells() {
 
 #[test]
 fn the_page_is_for_a_bounded_number_of_connections() {
-    let page_of_nothing = serve_metrics("127.0.0.1:0".parse().unwrap(), String::new).unwrap();
+    let page_of_nothing = serve_metrics(free_port(), String::new).unwrap();
     let connect = || TcpStream::connect(page_of_nothing.address()).unwrap();
     let mut idle: Vec<_> = (0..limits::METRICS_CONNECTIONS_MAX).map(|_| connect()).collect();
     let mut one_more = connect();

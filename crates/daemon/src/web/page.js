@@ -169,13 +169,33 @@ function showAddresses() {
 
 async function showClients() {
   const filter = find("client-filter").value.toLowerCase();
-  const { clients } = await ask({ command: "clients", after: null });
-  fill("state-clients", clients.filter((row) => has(row, filter)).map((row) => ({
+  const { rows, hasMore } = await matchingClients(filter);
+  find("state-clients-note").textContent = hasMore ? "There are more clients than these: narrow the filter." : "";
+  fill("state-clients", rows.map((row) => ({
     cells: [
       row.client, row.address, row.spoken, row.name,
       [String(row.opens)], [String(row.locks)], [String(row.delegations)], [`${row.silent_seconds} s`],
     ],
   })));
+}
+
+// A server answers with some clients and the number to go on with. Looking ends after so many rows
+// or answers: a table of more rows helps nobody, and the server has other work.
+const CLIENT_ROWS_MAX = 500;
+const CLIENT_ANSWERS_MAX = 40;
+
+async function matchingClients(filter) {
+  const rows = [];
+  let after = null;
+  for (let answers = 0; answers < CLIENT_ANSWERS_MAX && rows.length <= CLIENT_ROWS_MAX; answers += 1) {
+    const { clients, next } = await ask({ command: "clients", after });
+    rows.push(...clients.filter((row) => has(row, filter)));
+    after = next;
+    if (after === null) {
+      break;
+    }
+  }
+  return { rows: rows.slice(0, CLIENT_ROWS_MAX), hasMore: after !== null || rows.length > CLIENT_ROWS_MAX };
 }
 
 async function showWaits() {

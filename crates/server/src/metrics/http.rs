@@ -1,4 +1,5 @@
-use std::net::SocketAddr;
+use std::io;
+use std::net::TcpListener;
 use std::sync::Arc;
 
 use axum::Router;
@@ -6,17 +7,17 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 
 use crate::connection_limit::ConnectionBounds;
-use crate::http_service::{HttpError, HttpService};
+use crate::http_service::HttpService;
 use crate::limits::{METRICS_CONNECTION_SECONDS, METRICS_CONNECTIONS_MAX};
 
-/// Offers what `render` says to Prometheus, at `http://ADDRESS/metrics`.
+/// Offers the text of `render` to Prometheus, at `/metrics` of a socket that listens already.
 ///
 /// # Errors
-/// [`HttpError`], with what to do about it.
+/// The system gives no thread, or none of what a thread needs.
 pub fn serve_metrics(
-    address: SocketAddr,
+    listener: TcpListener,
     render: impl Fn() -> String + Send + Sync + 'static,
-) -> Result<HttpService, HttpError> {
+) -> io::Result<HttpService> {
     let render = Arc::new(render);
     let page = move || {
         let text = render();
@@ -25,6 +26,7 @@ pub fn serve_metrics(
     let bounds = ConnectionBounds {
         connections: METRICS_CONNECTIONS_MAX,
         seconds: METRICS_CONNECTION_SECONDS,
+        idle_seconds: METRICS_CONNECTION_SECONDS,
     };
-    HttpService::start("metrics", address, bounds, Router::new().route("/metrics", get(page)))
+    HttpService::start("metrics", listener, bounds, Router::new().route("/metrics", get(page)))
 }

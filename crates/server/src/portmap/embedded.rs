@@ -9,6 +9,7 @@ use super::program::PortmapProgram;
 use super::{Advertised, both_versions};
 use crate::datagrams::Datagrams;
 use crate::limits::PORTMAP_CONNECTIONS_MAX;
+use crate::listen::listen;
 use crate::server::{Server, StartError};
 use crate::service::{Endpoints, Service};
 use crate::settings::{Patience, Settings};
@@ -61,18 +62,18 @@ impl<G: Gate<IpAddr> + 'static> Service for PortmapService<G> {
 }
 
 impl<G: Gate<IpAddr> + Clone + 'static> Portmapper<G> {
-    /// Answers peers that `gate` admits at `listen`, which should be port 111 everywhere, with
+    /// Answers peers that `gate` admits at `places`, which should be port 111 everywhere, with
     /// where `offered` is.
     ///
     /// # Errors
     /// [`PortmapError`], with what to do about it.
     pub fn start(
-        listen: Vec<SocketAddr>,
+        places: Vec<SocketAddr>,
         offered: &[Advertised],
         gate: &G,
     ) -> Result<Self, PortmapError> {
-        let listeners =
-            listen.into_iter().map(crate::listen::listen).collect::<Result<Vec<_>, _>>();
+        let opened = places.into_iter().map(|address| listen(address, "leave out --portmap"));
+        let listeners = opened.collect::<Result<Vec<_>, _>>();
         let listeners = listeners.map_err(StartError::from)?;
         let addresses =
             listeners.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>();

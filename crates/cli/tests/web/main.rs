@@ -10,6 +10,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use browser::Browser;
+use common::four::Four;
 use common::raw::Raw;
 use common::{Place, Running, run};
 use serde_json::json;
@@ -137,6 +138,7 @@ fn a_browser_shows_every_page_live_and_obeys_its_forms() {
         HOSTILE
     ));
     assert_eq!(browser.value("document.images.length"), 0, "a name became markup");
+    more_clients_than_one_answer_has(&mut browser, &site);
     forms(&mut browser, &site);
     let origin = format!("http://{}/", site.address);
     let foreign: Vec<_> = browser.requests.iter().filter(|url| !url.starts_with(&origin)).collect();
@@ -180,6 +182,19 @@ fn every_page(browser: &mut Browser) {
     };
     assert_eq!(ground("light"), "rgb(255, 255, 255)");
     assert_eq!(ground("dark"), "rgb(20, 24, 28)");
+}
+
+/// The server answers with 256 clients at a time; the page shows all that match its filter.
+fn more_clients_than_one_answer_has(browser: &mut Browser, site: &Site) {
+    let kept: Vec<_> =
+        (0..300).map(|n| Four::connect(site.server.port, 0, &format!("client-{n:03}"))).collect();
+    browser.value("location.hash = '#clients'");
+    let rows = "document.querySelectorAll('#state-clients tbody tr').length";
+    browser.wait_for(&format!("{rows} === 300"));
+    browser.value("document.querySelector('#client-filter').value = 'client-29'");
+    browser.value("document.querySelector('#client-filter').dispatchEvent(new Event('input'))");
+    browser.wait_for(&format!("{rows} === 10"));
+    drop(kept);
 }
 
 fn forms(browser: &mut Browser, site: &Site) {

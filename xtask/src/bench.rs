@@ -52,13 +52,17 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
           "grants"])]
     tls: bool,
+    /// Compare the model of load with what calls cost while each resource is used, as root.
+    #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
+          "grants", "tls"])]
+    load: bool,
     /// Take the runs of `comity bench` in docs/bench again instead, all of them or those named,
     /// e.g. `--docs local,servers`: 24 minutes at most, 8 with --quick; as root, on a machine that
     /// does nothing else.
     #[arg(long, value_name = "RUN,...", num_args = 0..=1, default_missing_value = "",
           value_delimiter = ',',
           conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
-                             "grants", "tls"])]
+                             "grants", "tls", "load"])]
     docs: Option<Vec<String>>,
     /// Write the counts of instructions to that file.
     #[arg(long, requires = "instructions", conflicts_with = "check")]
@@ -119,14 +123,15 @@ fn arguments(options: &Options) -> Vec<String> {
     add(options.strangers, "strangers");
     add(options.grants, "grants");
     add(options.tls, "tls");
+    add(options.load, "load-model");
     add(options.update, "--update");
     let by_key = options.grants || options.tls;
-    let growing = options.identity || options.state || options.strangers || by_key;
+    let growing = options.identity || options.state || options.strangers || by_key || options.load;
     let table = !(growing || options.instructions || options.syscalls);
     add(table, "table");
     add(options.quick && (table || growing), "--quick");
     let rows = options.rows.as_deref();
-    let has_rows = options.state || options.strangers;
+    let has_rows = options.state || options.strangers || options.load;
     add(has_rows && rows.is_some(), &format!("--rows={}", rows.unwrap_or_default()));
     if table {
         add(true, &format!("--against={}", options.against));

@@ -10,6 +10,7 @@ pub mod agent;
 pub mod call_templates;
 pub mod command;
 pub mod compare;
+pub mod consume;
 pub mod dirsim;
 pub mod fixture_tree;
 pub mod limits;

@@ -44,6 +44,51 @@ fn mistyped_arguments_are_a_usage_error() {
     refused(&["run", "lsr", "/tmp", "peer:comity", "/tmp"], "/tmp is named twice");
     refused(&["run", "lsr", "/tmp", "--agent", "server"], "`server` has no port: HOST:20491");
     refused(&["agent"], "--allow");
+    refused(&["consume"], "subcommand");
+    refused(&["consume", "cpu", "--level", "1.5"], "0 to 1 is wanted");
+    refused(&["consume", "cpu", "--seconds", "0"], "--seconds");
+    refused(&["consume", "network", "--to", "127.0.0.1:9"], "--bits-per-second");
+}
+
+#[test]
+fn each_consumer_uses_its_resource_for_its_time() {
+    let place = Place::new();
+    let server = Running::start(&mut place.serve_data());
+    let (data, address) = (place.data(), format!("127.0.0.1:{}", server.port));
+    let folder = data.to_str().unwrap();
+    for (resource, more) in [
+        ("cpu", vec!["--threads", "1"]),
+        ("memory", vec![]),
+        ("disk", vec!["--directory", folder]),
+        ("seek", vec!["--directory", folder]),
+        ("network", vec!["--to", "127.0.0.1:9", "--bits-per-second", "1e6"]),
+        ("rpc", vec!["--server", &address]),
+    ] {
+        let begun = Instant::now();
+        let mut consumer = comity();
+        consumer.args(["bench", "consume", resource, "--level", "0.01", "--seconds", "1"]);
+        let said = run(consumer.args(more));
+        if said.err.contains("takes no direct access") {
+            eprintln!("skipped: {resource}: {}", said.err.trim());
+            continue;
+        }
+        assert_eq!(said.code, Some(0), "{resource}: {}", said.err);
+        assert!(begun.elapsed().as_secs() >= 1, "{resource} ended early");
+    }
+    assert_eq!(fs::read_dir(&data).unwrap().count(), 0, "a consumer left a file");
+}
+
+#[test]
+fn a_consumer_that_cannot_use_its_resource_says_what_to_do() {
+    for (arguments, names) in [
+        (["disk", "--directory", "/nowhere"], "/nowhere"),
+        (["rpc", "--server", "127.0.0.1:1"], "connect to 127.0.0.1:1"),
+        (["rpc", "--server", "nowhere"], "HOST:PORT"),
+    ] {
+        let said = run(comity().args(["bench", "consume"]).args(arguments));
+        assert_eq!(said.code, Some(1), "{arguments:?}: {}", said.err);
+        assert!(said.err.contains(names), "{arguments:?}: {}", said.err);
+    }
 }
 
 #[test]

@@ -7,6 +7,9 @@ pub(crate) const DEVICES_MAX: usize = 64;
 /// Most keys (clients or exports) of which shares are kept: as many connections as a server has.
 pub(crate) const SHARES_MAX: usize = 16_384;
 
+/// A queue is predicted as if a full resource were this full: its formula has no bound.
+pub(crate) const QUEUE_RATIO_MAX: f64 = 0.95;
+
 /// A resource at this average over a minute is a bottleneck: by the formula of a simple queue
 /// (M/M/1, 1 / (1 - load)), calls take more than three times as long as on an idle server.
 pub(crate) const BUSY: f64 = 0.7;

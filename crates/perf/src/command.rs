@@ -18,7 +18,8 @@ use comity_remote::rpc::Caller;
 use crate::baseline_server;
 use crate::row_options::RowOptions;
 use crate::{
-    cost_table, grants_cost, idmap_cost, instructions, state_cost, strangers, syscalls, tls_cost,
+    cost_table, grants_cost, idmap_cost, instructions, load_model, state_cost, strangers, syscalls,
+    tls_cost,
 };
 
 #[derive(Parser)]
@@ -44,6 +45,8 @@ enum Tool {
     State(RowOptions),
     /// Measure what a listed client loses to hosts that no export is offered to.
     Strangers(strangers::Options),
+    /// Compare the model of load with what calls cost while a resource is used.
+    LoadModel(RowOptions),
     /// Measure what TLS costs.
     Tls(tls_cost::Options),
     /// Make the tree of files that is measured.
@@ -115,6 +118,7 @@ fn run(tool: Tool) -> Result<ExitCode> {
         Tool::Strangers(options) => {
             return Ok(judge(options.rows.check, strangers::run(&options)?));
         }
+        Tool::LoadModel(options) => return Ok(judge(options.check, load_model::run(&options)?)),
         Tool::Grants(options) => return Ok(judge(options.check, grants_cost::run(&options)?)),
         Tool::Tls(options) => return Ok(judge(options.check, tls_cost::run(&options)?)),
         Tool::Identity(options) => return Ok(judge(options.check, idmap_cost::run(&options)?)),

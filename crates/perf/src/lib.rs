@@ -15,6 +15,7 @@ pub mod grants_cost;
 pub mod idmap_cost;
 pub mod instructions;
 pub mod limits;
+pub mod load_model;
 mod row_options;
 pub mod server_process;
 pub mod state_cost;

@@ -11,7 +11,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::selfscale::predict;
-use crate::{compare, dirsim, report, workload};
+use crate::{compare, consume, dirsim, report, workload};
 
 pub use agent::AgentOptions;
 pub use run::Run;
@@ -54,6 +54,11 @@ pub enum Command {
     /// the project's own text format, of strace, fatrace or nfsdump, or a classic pattern that is
     /// made here. Nothing is mounted and nobody is asked.
     Dirsim(dirsim::Options),
+    /// Keep one resource of this machine busy for a part of the time
+    ///
+    /// What calls of a server cost meanwhile shows whether a model of its load predicts that.
+    /// `cargo xtask bench --load` compares them.
+    Consume(consume::ConsumeOptions),
     /// Make the report of a result again: report.html and plots, which `run` has made once
     Report(report::Options),
     /// Empty this machine's caches when a client that measures asks for it
@@ -79,6 +84,7 @@ pub fn perform(command: &Command) -> Result<ExitCode> {
         Command::Compare(options) => compare::command(options),
         Command::Report(options) => report::command(options, &workload::all()),
         Command::Dirsim(options) => dirsim::command(options),
+        Command::Consume(options) => consume::command(options),
         Command::Agent(options) => agent::perform(options),
     }
 }

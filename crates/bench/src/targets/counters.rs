@@ -33,6 +33,14 @@ fn parse_mountstats(text: &str, point: &str) -> Option<BTreeMap<String, u64>> {
 
 /// Calls that a comity has answered, by procedure, from its metrics page.
 pub(super) fn of_comity(metrics: SocketAddr) -> Result<BTreeMap<String, u64>> {
+    Ok(parse_metrics(&metrics_page(metrics)?))
+}
+
+/// Reads the metrics page of a comity.
+///
+/// # Errors
+/// Nobody answers there in time.
+pub fn metrics_page(metrics: SocketAddr) -> Result<String> {
     let failed = || format!("read the metrics page at {metrics}");
     let mut stream = TcpStream::connect(metrics).with_context(failed)?;
     stream.set_read_timeout(Some(Duration::from_secs(PAGE_SECONDS_MAX)))?;
@@ -40,7 +48,7 @@ pub(super) fn of_comity(metrics: SocketAddr) -> Result<BTreeMap<String, u64>> {
     stream.write_all(request.as_bytes()).with_context(failed)?;
     let mut page = String::new();
     stream.read_to_string(&mut page).with_context(failed)?;
-    Ok(parse_metrics(&page))
+    Ok(page)
 }
 
 /// Lines `comity_rpc_calls_total{...procedure="READ"...} count`, added up by procedure, and

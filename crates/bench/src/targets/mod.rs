@@ -16,6 +16,7 @@ mod server;
 mod spec;
 
 pub(crate) use counters::difference;
+pub use counters::metrics_page;
 pub use directory::DirectoryTarget;
 pub use ganesha::{
     Ganesha, is_installed as is_ganesha_installed, start as start_ganesha, wait_for_export,

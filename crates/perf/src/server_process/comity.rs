@@ -49,6 +49,12 @@ impl TestBed {
         Ok(Self { layout, work, comity: subject.comity.clone(), _folder: folder })
     }
 
+    /// The program that is measured.
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        &self.comity
+    }
+
     /// Starts a comity on some processors, new and on its own: with its exports file, state and log
     /// in a new folder. Changes of names are on stable storage before the reply, or need not be.
     ///

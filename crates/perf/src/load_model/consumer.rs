@@ -1,0 +1,56 @@
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+
+use anyhow::Result;
+use comity_bench::process::Server;
+
+use crate::server_process::{SERVER_PROCESSOR, TestBed};
+
+/// A consumer ends by itself after this time, in seconds, if nobody ends it.
+const SECONDS_MAX: &str = "120";
+
+/// A consumer of one resource: `comity bench consume`.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Consumer {
+    Cpu,
+    Memory,
+    Disk,
+    Seek,
+    Network,
+    Rpc,
+}
+
+impl Consumer {
+    pub(super) const ALL: [Self; 6] =
+        [Self::Cpu, Self::Memory, Self::Disk, Self::Seek, Self::Network, Self::Rpc];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+            Self::Disk => "disk",
+            Self::Seek => "seek",
+            Self::Network => "network",
+            Self::Rpc => "rpc",
+        }
+    }
+
+    /// Starts it on the processor of the server.
+    ///
+    /// # Errors
+    /// The program is not there.
+    pub(super) fn start(self, bed: &TestBed, server: SocketAddr, level: f64) -> Result<Server> {
+        let mut command = Command::new(bed.program());
+        command.args(["bench", "consume", self.name(), "--seconds", SECONDS_MAX]);
+        command.args(["--level", &level.to_string()]).stdout(Stdio::null());
+        match self {
+            Self::Cpu => command.args(["--threads", "1"]),
+            Self::Memory => &mut command,
+            Self::Disk | Self::Seek => command.arg("--directory").arg(&bed.work),
+            // Port 9 is that of the discard protocol.
+            Self::Network => command.args(["--to", "127.0.0.1:9", "--bits-per-second", "1e9"]),
+            Self::Rpc => command.args(["--server", &server.to_string()]),
+        };
+        Server::start(&mut command, &[SERVER_PROCESSOR])
+    }
+}

@@ -1,0 +1,151 @@
+use comity_bench::statistics::mean;
+use comity_load::{Prediction, Ratio};
+
+use super::Step;
+
+/// Least part of the variance that a prediction explains, where times vary with the consumer.
+const R_SQUARED_LEAST: f64 = 0.9;
+/// Most that predicted times differ from measured ones, in parts of these.
+const ERROR_MOST: f64 = 0.2;
+/// A resource whose ratio varies by less is not what the consumer uses.
+const RATIO_VARIES: f64 = 0.1;
+/// Times that differ by less than this part are the same: there is nothing to explain.
+const VARIES: f64 = 0.15;
+
+/// The prediction for one benchmark under one consumer, and how good it is.
+pub(super) struct Verdict {
+    /// Microseconds a call without the consumer, and with all of it.
+    idle: f64,
+    full: f64,
+    /// The resource and the prediction by it; `None` if the times do not vary with the consumer.
+    kept: Option<(String, Prediction)>,
+    /// The mean of the errors of the last round, in parts of what was measured.
+    error: f64,
+    /// Resources whose ratios do not explain the times.
+    dropped: usize,
+}
+
+impl Verdict {
+    /// Fits benchmark number `at` to all rounds but the last, which is then predicted.
+    pub(super) fn of(rounds: &[Vec<Step>], at: usize) -> Self {
+        let (last, first) = rounds.split_last().map_or((&[][..], rounds), |(l, f)| (&l[..], f));
+        let fitted: Vec<&Step> = first.iter().flatten().collect();
+        let mean_of = |step: Option<&Step>| step.map_or(f64::NAN, |step| step.times[at]);
+        let (idle, full) = (mean_of(last.first()), mean_of(last.last()));
+        let times: Vec<f64> = fitted.iter().map(|step| step.times[at]).collect();
+        let constant = mean(&times).unwrap_or(f64::NAN);
+        let varies = (full / idle - 1.0).abs() > VARIES;
+        let (kept, dropped) = best(&fitted, at);
+        let kept = kept.filter(|_| varies);
+        let predicted = |step: &Step| {
+            let by_ratio = |(name, line): &(String, Prediction)| {
+                line.time(step.loads.0.get(name).copied().unwrap_or(Ratio::IDLE))
+            };
+            kept.as_ref().map_or(constant, by_ratio)
+        };
+        let error_of = |step: &Step| (predicted(step) / step.times[at] - 1.0).abs();
+        let errors: Vec<f64> = last.iter().map(error_of).collect();
+        Self { idle, full, error: mean(&errors).unwrap_or(f64::NAN), kept, dropped }
+    }
+
+    /// Returns whether the prediction is as good as it must be.
+    pub(super) fn is_met(&self) -> bool {
+        let explains = |(_, line): &(String, Prediction)| line.r_squared() >= R_SQUARED_LEAST;
+        self.error <= ERROR_MOST && self.kept.as_ref().is_none_or(explains)
+    }
+
+    pub(super) fn print(&self, consumer: &str, benchmark: &str) {
+        let (term, r_squared) = self.kept.as_ref().map_or_else(
+            || ("does not vary".to_owned(), "-".to_owned()),
+            |(name, line)| {
+                (format!("{name}: {}", line.term().name()), format!("{:.2}", line.r_squared()))
+            },
+        );
+        let met = if self.is_met() { "met" } else { "MISSED" };
+        println!(
+            "{consumer:<8} {benchmark:<9} {:>9.1} {:>9.1}  {term:<32} {r_squared:>5} {:>7.0} % \
+             {:>8}  {met}",
+            self.idle,
+            self.full,
+            self.error * 100.0,
+            self.dropped,
+        );
+    }
+}
+
+/// Returns the resource that explains most of the times, and the number of the others. A resource
+/// counts if its ratio varies and calls take longer the more of it is used: a ratio that falls, such
+/// as the server's own part of the processors, is a consequence.
+fn best(steps: &[&Step], at: usize) -> (Option<(String, Prediction)>, usize) {
+    let names = steps.first().map(|step| step.loads.0.keys().cloned().collect::<Vec<_>>());
+    let fit = |name: String| {
+        let samples: Vec<(Ratio, f64)> = steps
+            .iter()
+            .filter_map(|step| Some((*step.loads.0.get(&name)?, step.times[at])))
+            .collect();
+        let fitted = Prediction::fit(&samples)
+            .filter(|line| varies(&samples) && line.time(Ratio::FULL) > line.time(Ratio::IDLE));
+        Some((name, fitted?))
+    };
+    let names = names.unwrap_or_default();
+    let all = names.len();
+    let fitted = names.into_iter().filter_map(fit);
+    let kept = fitted.max_by(|(_, a), (_, b)| a.r_squared().total_cmp(&b.r_squared()));
+    (kept, all.saturating_sub(1))
+}
+
+fn varies(samples: &[(Ratio, f64)]) -> bool {
+    let ratios = || samples.iter().map(|(ratio, _)| ratio.get());
+    ratios().fold(0.0, f64::max) - ratios().fold(1.0, f64::min) >= RATIO_VARIES
+}
+
+/// Prints the head of the table.
+pub(super) fn header() {
+    println!(
+        "Time of a call predicted from the load of a resource: R2 at least {R_SQUARED_LEAST},"
+    );
+    println!("error of a round that was not fitted at most {:.0} %.", ERROR_MOST * 100.0);
+    println!();
+    println!(
+        "{:<8} {:<9} {:>9} {:>9}  {:<32} {:>5} {:>9} {:>8}",
+        "consumer", "call", "idle, us", "full, us", "term that is kept", "R2", "error", "dropped"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load_model::loads::Loads;
+
+    /// Rounds in which a call takes `time` of the ratio of the processor.
+    fn rounds(time: impl Fn(f64, usize) -> f64) -> Vec<Vec<Step>> {
+        let step = |used: f64, round| {
+            let loads = [
+                ("memory".to_owned(), Ratio::of(0.5, 1.0)),
+                ("processor".to_owned(), Ratio::of(used, 1.0)),
+            ];
+            Step { loads: Loads(loads.into()), times: vec![time(used, round)] }
+        };
+        (0..3).map(|round| [0.0, 0.5, 1.0].map(|used| step(used, round)).into()).collect()
+    }
+
+    #[test]
+    fn a_resource_that_explains_the_times_is_kept_and_predicts_the_last_round() {
+        let verdict = Verdict::of(&rounds(|used, _| 10.0 + 10.0 * used), 0);
+        assert_eq!(verdict.kept.as_ref().unwrap().0, "processor");
+        assert!(verdict.is_met() && verdict.error < 1e-9 && verdict.dropped == 1);
+    }
+
+    #[test]
+    fn a_last_round_unlike_the_others_is_missed() {
+        let slower =
+            |used: f64, round: usize| (10.0 + 10.0 * used) * if round == 2 { 1.5 } else { 1.0 };
+        assert!(!Verdict::of(&rounds(slower), 0).is_met());
+    }
+
+    #[test]
+    fn times_that_do_not_vary_need_no_resource() {
+        let verdict = Verdict::of(&rounds(|_, _| 10.0), 0);
+        assert!(verdict.is_met() && verdict.kept.is_none());
+    }
+}

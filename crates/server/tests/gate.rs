@@ -4,12 +4,14 @@
 mod toy;
 
 use std::io::Write;
+use std::net::UdpSocket;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use comity_rpc::{Admission, AuthStat};
-use comity_server::{Patience, Settings};
-use toy::{Client, Shared, eventually, opaque, record, settings, start};
+use comity_rpc::{Admission, AuthStat, Dispatcher};
+use comity_server::{Datagrams, Patience, Settings};
+use toy::{Client, Shared, Toy, eventually, opaque, record, settings, start};
 
 /// A server behind a gate that says this of all peers but 127.0.0.1.
 fn saying(admission: Admission) -> Arc<Shared> {
@@ -203,4 +205,46 @@ fn shutdown_does_not_wait_for_calls_of_peers_that_are_not_admitted() {
         assert!(begun.elapsed() < Duration::from_secs(2), "{said:?}: {:?}", begun.elapsed());
         assert_eq!(listed.reply().xid, 7, "the call in hand is answered");
     }
+}
+
+/// Sends some 10,000 calls a second by datagrams, and takes no reply.
+fn flood(socket: &UdpSocket, over: &AtomicBool) {
+    let call = &record(0, toy::NULL, &[])[4..];
+    while !over.load(Ordering::Relaxed) {
+        (0..12).for_each(|_| drop(socket.send(call)));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Returns whether the call is answered before its sender would send it again.
+fn is_answered(socket: &UdpSocket, xid: u32) -> bool {
+    socket.send(&record(xid, toy::NULL, &[])[4..]).unwrap();
+    let mut reply = [0; 64];
+    while socket.recv(&mut reply).is_ok() {
+        if reply[..4] == xid.to_be_bytes() {
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn a_listed_peer_is_answered_by_datagram_while_unlisted_peers_flood() {
+    let shared = saying(Admission::Refused(AuthStat::BadCred));
+    let [unlisted, listed] = ["127.0.0.7:0", "127.0.0.1:0"].map(|at| UdpSocket::bind(at).unwrap());
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let dispatcher = Dispatcher::new(vec![Arc::new(Toy(Arc::clone(&shared))) as _], shared);
+    let datagrams = Datagrams::start(server, dispatcher, |peer| peer).unwrap();
+    [&unlisted, &listed].iter().for_each(|socket| socket.connect(server).unwrap());
+    listed.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let over = AtomicBool::new(false);
+    let answered = std::thread::scope(|scope| {
+        scope.spawn(|| flood(&unlisted, &over));
+        std::thread::sleep(Duration::from_millis(300));
+        let answered = (1..=40).filter(|&xid| is_answered(&listed, xid)).count();
+        over.store(true, Ordering::Relaxed);
+        answered
+    });
+    datagrams.shutdown();
+    assert!(answered >= 36, "{answered} of 40 calls were answered");
 }

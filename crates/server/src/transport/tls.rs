@@ -29,7 +29,7 @@ pub(crate) struct Tls {
     sealed: VecDeque<Vec<u8>>,
     sent: usize,
     _sealed_charge: Option<Charge>,
-    /// The socket had no more when it was read last.
+    /// The socket was read by the last call of [`Tls::receive`], and had no more.
     is_drained: bool,
     is_closed: bool,
     fault: Option<TlsError>,
@@ -237,6 +237,8 @@ impl Tls {
         socket: BorrowedFd<'_>,
         room: &mut [u8],
     ) -> Result<usize, Errno> {
+        // Bytes that are held say nothing of the socket: more may have come since it was read last.
+        self.is_drained = false;
         loop {
             let waiting = self.opened.take_into(room);
             if waiting > 0 {

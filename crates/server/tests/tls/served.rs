@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use comity_tls::{Acceptor, Certificate, Trust};
 
@@ -138,4 +139,26 @@ fn a_peer_that_is_listed_by_what_it_proves_is_served_without_rest() {
     }
     // A stranger would be answered one call a second.
     assert!(begun.elapsed() < std::time::Duration::from_secs(10));
+}
+
+/// The second call is opened together with the end of the first one, which waits. The third one
+/// arrives meanwhile, and its arrival is reported once.
+#[test]
+fn a_call_that_arrives_while_opened_ones_wait_is_answered_after_them() {
+    let server = start(None, settings());
+    let mut client = handshake(server.addresses()[0], config(None, &[])).unwrap();
+    call(&mut client, 0, (CHANNEL, &[])).unwrap();
+    let undecided = &server.service().rules.is_undecided;
+    undecided.store(true, Ordering::SeqCst);
+    let long = opaque(&vec![7; 300_000]);
+    client.write_all(&[record(1, ECHO, &long), record(2, ZEROS, &[0; 4])].concat()).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    client.write_all(&record(3, ZEROS, &[0; 4])).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    undecided.store(false, Ordering::SeqCst);
+    client.sock.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    for xid in 1..=3_u32 {
+        let reply = next_reply(&mut client).unwrap_or_else(|error| panic!("{xid}: {error}"));
+        assert_eq!(reply[..4], xid.to_be_bytes());
+    }
 }

@@ -30,10 +30,15 @@ pub(crate) struct Rules {
     pub(crate) demands_tls: AtomicBool,
     /// No peer is known by its address.
     pub(crate) lists_nobody: AtomicBool,
+    /// No peer is known yet.
+    pub(crate) is_undecided: AtomicBool,
 }
 
 impl Gate<Peer> for Rules {
     fn admits(&self, peer: &Peer) -> Admission {
+        if self.is_undecided.load(Ordering::SeqCst) {
+            return Admission::Undecided;
+        }
         let is_weak = self.demands_tls.load(Ordering::SeqCst) && !peer.channel.is_tls();
         if is_weak { Admission::Refused(AuthStat::TooWeak) } else { Admission::Admitted }
     }

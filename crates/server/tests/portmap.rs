@@ -151,3 +151,82 @@ fn a_datagram_shorter_than_a_call_gets_no_answer() {
     socket.recv(&mut reply).unwrap();
     assert_eq!(reply[..4], [0, 0, 0, 10], "the first reply is that to the whole call");
 }
+
+#[test]
+fn another_version_of_a_program_has_a_port_and_no_address_of_its_own() {
+    let portmapper = portmapper();
+    let to = portmapper.addresses()[0];
+    let port =
+        |mapping: Mapping| results::<u32>(&over_udp(to, &call(2, procedure::GETPORT, &mapping)));
+    assert_eq!(port(Mapping { version: 4, ..NFS }), 20_049, "RFC 1833, 3.2");
+    assert_eq!(port(Mapping { program: 100_021, ..NFS }), 0);
+    let asked = |version, netid: &'static [u8]| {
+        let (address, owner) = (Opaque(b"".as_slice()), Opaque(b"".as_slice()));
+        let asked = Rpcb { program: NFS.program, version, netid: Opaque(netid), address, owner };
+        over_udp(to, &call(4, procedure::GETVERSADDR, &asked))[HEADER_BYTES..].to_vec()
+    };
+    assert_eq!(asked(3, b"tcp")[4..18], *b"127.0.0.1.78.8");
+    for nothing in [asked(4, b"tcp"), asked(3, b"udp"), asked(3, b"tcp6"), asked(3, b"")] {
+        assert_eq!(nothing, [0; 4]);
+    }
+}
+
+#[test]
+fn arguments_that_break_off_or_lie_about_their_length_are_garbage() {
+    let portmapper = portmapper();
+    let to = portmapper.addresses()[0];
+    let (netid, address, owner) =
+        (Opaque(b"tcp".as_slice()), Opaque(b"".as_slice()), Opaque(b"me"));
+    let asked = Rpcb { program: NFS.program, version: 3, netid, address, owner };
+    let calls = [call(2, procedure::GETPORT, &NFS), call(4, procedure::GETADDR, &asked)];
+    let garbage = [9_u32, 1, 0, 0, 0, 4].map(u32::to_be_bytes).concat();
+    for whole in &calls {
+        for length in 40..whole.len() {
+            assert_eq!(over_udp(to, &whole[..length]), garbage, "{length} bytes");
+        }
+    }
+    let [_, mut lie] = calls;
+    for length in [u32::MAX, 1 << 31, 1 << 16] {
+        lie[48..52].copy_from_slice(&length.to_be_bytes());
+        assert_eq!(over_udp(to, &lie), garbage, "{length} bytes of a netid announced");
+    }
+    let behind = [call(2, procedure::DUMP, &()), vec![0; 4]].concat();
+    assert_eq!(over_udp(to, &behind), garbage, "bytes behind the arguments");
+}
+
+#[test]
+fn datagrams_that_are_no_calls_get_no_answer_and_stop_no_others() {
+    let portmapper = portmapper();
+    let to = portmapper.addresses()[0];
+    let null = call(2, procedure::NULL, &());
+    let reply = [9_u32, 1, 0, 0, 0, 0].map(u32::to_be_bytes).concat();
+    // A server that answered replies would talk to another one for ever.
+    for no_call in [&reply[..], &[0xff; 4096], &[0; 39], &[0; 1], &[]] {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        socket.send_to(no_call, to).unwrap();
+        socket.send_to(&null, to).unwrap();
+        let mut first = [0; 64];
+        let length = socket.recv(&mut first).unwrap();
+        assert_eq!(first[..length], reply, "the first answer is that to the call");
+    }
+    let long = [null.clone(), vec![0; 8000]].concat();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.send_to(&long, to).unwrap();
+    assert_eq!(over_udp(to, &null), reply, "a datagram longer than the buffer is survived");
+}
+
+#[test]
+fn an_address_is_free_again_after_the_portmapper_and_taken_before() {
+    let portmapper = portmapper();
+    let to = portmapper.addresses()[0];
+    let again = |to| Portmapper::start(vec![to], &[], &OpenGate);
+    let error = again(to).err().unwrap().to_string();
+    assert!(error.contains(&to.port().to_string()) && error.contains("in use"), "{error}");
+    portmapper.shutdown();
+    let datagrams = UdpSocket::bind(to).unwrap();
+    let error = again(to).err().unwrap().to_string();
+    assert!(error.contains("datagrams") && error.contains(&to.to_string()), "{error}");
+    drop(datagrams);
+    again(to).unwrap().shutdown();
+}

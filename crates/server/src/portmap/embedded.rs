@@ -91,12 +91,26 @@ impl<G: Gate<IpAddr> + Clone + 'static> Portmapper<G> {
             ..Settings::default()
         };
         let server = Server::start_with(service, settings, listeners)?;
-        let start = |&address: &SocketAddr| {
-            let started = Datagrams::start(address, dispatcher(), |peer| peer.ip());
-            started.map_err(|source| PortmapError::Udp { address, source })
-        };
-        let datagrams = server.addresses().iter().map(start).collect::<Result<_, _>>()?;
-        Ok(Self { server, datagrams })
+        let portmapper = Self { server, datagrams: Vec::new() };
+        portmapper.with_datagrams(dispatcher)
+    }
+
+    /// Answers datagrams too, at the addresses of the server. If that fails it ends the server,
+    /// whose threads would keep the addresses.
+    fn with_datagrams(
+        mut self,
+        dispatcher: impl Fn() -> Dispatcher<IpAddr, G>,
+    ) -> Result<Self, PortmapError> {
+        for address in self.addresses().to_vec() {
+            match Datagrams::start(address, dispatcher(), |peer| peer.ip()) {
+                Ok(datagrams) => self.datagrams.push(datagrams),
+                Err(source) => {
+                    self.shutdown();
+                    return Err(PortmapError::Udp { address, source });
+                }
+            }
+        }
+        Ok(self)
     }
 
     /// The addresses at which it answers.

@@ -71,3 +71,84 @@ impl Drop for Away {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    /// Writes down what happens.
+    #[derive(Default)]
+    struct Noted(RefCell<Vec<Event>>);
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Event {
+        Left(WaitFor),
+        Resumed,
+        Worked,
+    }
+
+    impl BlockHook for Noted {
+        fn leave(&self, why: WaitFor) {
+            self.0.borrow_mut().push(Event::Left(why));
+        }
+
+        fn resume(&self) {
+            self.0.borrow_mut().push(Event::Resumed);
+        }
+    }
+
+    impl Noted {
+        fn work(&self) -> u32 {
+            self.0.borrow_mut().push(Event::Worked);
+            7
+        }
+    }
+
+    fn hooked() -> Rc<Noted> {
+        let noted = Rc::<Noted>::default();
+        set_hook(Some(Rc::clone(&noted) as _));
+        noted
+    }
+
+    #[test]
+    fn the_event_loop_is_left_before_the_work_and_taken_after_it() {
+        let noted = hooked();
+        assert_eq!(blocking(|| noted.work()), 7);
+        assert_eq!(blocking_on_peers(|| noted.work()), 7);
+        let around = |why| [Event::Left(why), Event::Worked, Event::Resumed];
+        assert_eq!(*noted.0.borrow(), [around(WaitFor::Work), around(WaitFor::Peer)].concat());
+        set_hook(None);
+    }
+
+    #[test]
+    fn work_within_work_leaves_nothing_more() {
+        let noted = hooked();
+        let mut inner = || {
+            blocking_on_peers(|| noted.work());
+        };
+        blocking(|| blocking_hook(&mut inner));
+        let expected = [Event::Left(WaitFor::Work), Event::Worked, Event::Resumed];
+        assert_eq!(*noted.0.borrow(), expected);
+        set_hook(None);
+    }
+
+    #[test]
+    fn the_event_loop_is_taken_again_after_a_panic() {
+        let noted = hooked();
+        let panicked = catch_unwind(AssertUnwindSafe(|| blocking(|| panic!("the work breaks"))));
+        assert!(panicked.is_err());
+        blocking(|| noted.work());
+        let events = noted.0.borrow();
+        assert_eq!(events[..2], [Event::Left(WaitFor::Work), Event::Resumed]);
+        assert_eq!(events.len(), 5, "the next work leaves the event loop too");
+        set_hook(None);
+    }
+
+    #[test]
+    fn a_thread_that_serves_nobody_just_works() {
+        set_hook(None);
+        assert_eq!(blocking(|| blocking_on_peers(|| 7)), 7);
+    }
+}

@@ -116,3 +116,49 @@ impl CloseReason {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::CLOSE_REASONS;
+
+    /// Every reason that can be made here, with the name under which it is counted.
+    fn reasons() -> Vec<(CloseReason, &'static str)> {
+        let broken = || io::Error::from(io::ErrorKind::ConnectionReset);
+        vec![
+            (CloseReason::Closed, "closed"),
+            (CloseReason::Broken(broken()), "broken"),
+            (CloseReason::File(broken()), "file"),
+            (RecordError::TooManyFragments.into(), "record"),
+            (CloseReason::Mute(1), "mute"),
+            (CloseReason::Slow(1), "slow"),
+            (CloseReason::Unread(1), "unread"),
+            (CloseReason::Idle(1), "idle"),
+            (CloseReason::Memory, "memory"),
+            (CloseReason::Drained, "drained"),
+            (CloseReason::Handshake(HandshakeError::Long), "handshake"),
+            (CloseReason::HandshakeSlow(1), "handshake_slow"),
+            (CloseReason::EarlyBytes, "early_bytes"),
+            (CloseReason::Expired, "expired"),
+        ]
+    }
+
+    #[test]
+    fn every_reason_is_counted_under_its_name_and_no_other() {
+        let peer = "10.0.0.1:700".parse().unwrap();
+        for (reason, name) in reasons() {
+            let counters = LoopCounters::default();
+            reason.tell(peer, &counters);
+            let counted = CLOSE_REASONS.iter().zip(&counters.ended);
+            let counted: Vec<_> =
+                counted.filter(|(_, count)| count.get() > 0).map(|(name, _)| *name).collect();
+            assert_eq!(counted, [name], "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_transport_without_memory_is_no_broken_connection() {
+        assert!(matches!(CloseReason::from(Errno::NOBUFS), CloseReason::Memory));
+        assert!(matches!(CloseReason::from(Errno::CONNRESET), CloseReason::Broken(_)));
+    }
+}

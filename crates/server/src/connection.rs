@@ -229,3 +229,165 @@ impl<V> Connection<V> {
         late(self.stamps.heard, seconds).then_some(CloseReason::Idle(seconds))
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use comity_credential::{KeyId, PeerIdentity, PeerKey};
+    use comity_xdr::Encoder;
+
+    use super::*;
+    use crate::admission::Admission;
+    use crate::memory_budget::MemoryBudget;
+    use crate::reply_writer::{Outgoing, Progress};
+
+    /// Returns a connection that was accepted in second 0, and the peer's end.
+    pub(crate) fn connection(listed: bool) -> (Box<Connection<()>>, UnixStream) {
+        let (here, there) = UnixStream::pair().unwrap();
+        here.set_nonblocking(true).unwrap();
+        let admission = Arc::new(Admission::new(99, 99, Arc::new(MemoryBudget::new(1 << 10))));
+        let place = admission.admit([10, 0, 0, 1].into(), listed).unwrap();
+        let backchannel = Arc::new(Backchannel::new(|| {}));
+        let call_back = CallBack { backchannel, token: Arc::new(AtomicUsize::new(usize::MAX)) };
+        let peer = "10.0.0.1:700".parse().unwrap();
+        let connection = Connection::new(here.into(), peer, (Arc::new(()), call_back), place, 0);
+        (Box::new(connection), there)
+    }
+
+    /// Different times, so that a mistaken one is seen.
+    const PATIENCE: Patience = Patience {
+        first_byte_seconds: 20,
+        record_seconds: 30,
+        handshake_seconds: 5,
+        unread_seconds: 40,
+        idle_seconds: 100,
+        unlisted_seconds: 10,
+        drain_seconds: 1,
+    };
+
+    /// The first second in which the connection is overdue, and the reason.
+    fn end(connection: &Connection<()>) -> Option<(u32, String)> {
+        (0..1000).find_map(|now| Some((now, connection.overdue(now, &PATIENCE)?.to_string())))
+    }
+
+    fn end_second(connection: &Connection<()>) -> Option<u32> {
+        end(connection).map(|(second, _)| second)
+    }
+
+    /// Replies that the peer did not take.
+    fn backlog(connection: &Connection<()>) -> Backlog {
+        let mut replies = Encoder::new();
+        replies.raw(b"reply");
+        let outgoing = Outgoing::of(&replies);
+        Backlog::new(outgoing, Progress::default(), &connection.place.account).unwrap()
+    }
+
+    /// Keeps the beginning of a record.
+    fn keep_part(connection: &mut Connection<()>) {
+        connection.received = ReceiveBuffer::part(b"part", &connection.place.account).unwrap();
+    }
+
+    #[test]
+    fn a_peer_has_a_time_for_its_first_byte_and_a_longer_one_between_calls() {
+        let (mut connection, _peer) = connection(true);
+        let (second, reason) = end(&connection).unwrap();
+        assert_eq!((second, &*reason), (21, "nothing was sent within 20 s of connecting"));
+        connection.heard(7);
+        assert_eq!(end(&connection), Some((108, "idle for 100 s".into())));
+    }
+
+    #[test]
+    fn the_time_of_a_record_runs_from_its_first_byte_whatever_follows() {
+        let (mut connection, _peer) = connection(true);
+        connection.heard(7);
+        keep_part(&mut connection);
+        connection.rests(7, false);
+        for now in 8..37 {
+            connection.heard(now);
+            connection.rests(now, false);
+        }
+        let (second, reason) = end(&connection).unwrap();
+        assert_eq!((second, &*reason), (38, "a record was not complete after 30 s"));
+        connection.rests(20, true);
+        assert_eq!(end_second(&connection), Some(51), "the record before was answered");
+        connection.received = ReceiveBuffer::Empty;
+        connection.rests(21, true);
+        assert_eq!(end_second(&connection), Some(137), "no record is begun");
+    }
+
+    #[test]
+    fn a_record_has_no_time_while_replies_wait_before_it() {
+        let (mut connection, _peer) = connection(true);
+        connection.heard(7);
+        keep_part(&mut connection);
+        connection.backlog = Some(Box::new(backlog(&connection)));
+        connection.rests(7, false);
+        connection.waits(8);
+        connection.waits(30);
+        assert_eq!(end(&connection), Some((49, "no reply was read for 40 s".into())));
+        connection.reads(30);
+        assert_eq!(end_second(&connection), Some(71), "the peer has taken a part of them");
+        connection.has_read();
+        assert_eq!(end_second(&connection), Some(131), "the peer has taken all of them");
+    }
+
+    #[test]
+    fn a_peer_whose_calls_are_being_done_is_not_late() {
+        let (mut connection, _peer) = connection(true);
+        connection.heard(7);
+        keep_part(&mut connection);
+        connection.rests(7, false);
+        connection.away = 1;
+        assert_eq!(end(&connection), None);
+        let replies = backlog(&connection);
+        connection.append_replies(replies);
+        connection.waits(9);
+        assert_eq!(end_second(&connection), Some(50), "but it has to read the replies");
+    }
+
+    #[test]
+    fn a_peer_that_nothing_is_offered_to_has_the_shortest_time_for_everything() {
+        let set: [fn(&mut Connection<()>); 4] = [
+            |_| {},
+            |connection| connection.heard(0),
+            |connection| {
+                keep_part(connection);
+                connection.rests(0, false);
+            },
+            |connection| connection.waits(0),
+        ];
+        for prepare in set {
+            let (mut connection, _peer) = connection(false);
+            prepare(&mut connection);
+            assert_eq!(end_second(&connection), Some(11));
+            connection.undecided = true;
+            assert!(end_second(&connection) > Some(11), "the peer may turn out to be listed");
+            connection.undecided = false;
+            connection.place.list();
+            assert!(end_second(&connection) > Some(11));
+        }
+    }
+
+    /// A channel whose peer has shown a certificate that expires then.
+    fn proved_until(expires: u64) -> Channel {
+        let key = PeerKey::new(&[7], KeyId([7; 32]));
+        let (names, authorities) = (Box::default(), Box::default());
+        Channel::Tls(Some(Arc::new(PeerIdentity { key, names, authorities, user: None, expires })))
+    }
+
+    #[test]
+    fn a_connection_ends_after_the_certificate_of_its_peer() {
+        let (mut connection, _peer) = connection(true);
+        connection.heard(0);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+        for (expires, latest) in [(now + 50, 62), (now - 1, 12), (0, 12)] {
+            connection.secured(&proved_until(expires), 11);
+            let (second, reason) = end(&connection).unwrap();
+            assert!((latest - 1..=latest).contains(&second), "{second}");
+            assert!(reason.contains("expired"), "{reason}");
+        }
+        connection.secured(&proved_until(u64::MAX), 11);
+        assert_eq!(end_second(&connection), Some(101), "a time without end is none");
+    }
+}

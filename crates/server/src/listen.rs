@@ -130,4 +130,29 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
     }
+
+    /// The head of /proc/net/tcp, and two sockets: one listens at port 2049, one is connected.
+    const TABLE: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when
+   0: 0100007F:0801 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1
+   1: 0100007F:006F 0100007F:9C40 01 00000000:00000000 00:00000000 00000000 0 0 4712 1
+   2: cut";
+
+    #[test]
+    fn the_socket_that_listens_is_found_in_the_table_of_the_kernel() {
+        assert_eq!(listening_inode(TABLE, 2049).as_deref(), Some("4711"));
+        assert_eq!(listening_inode(TABLE, 111), None, "a connected socket does not listen");
+        assert_eq!(listening_inode(TABLE, 1), None, "port 1 is not the end of port 2049");
+        let cut = TABLE.split(" 0 0 4711").next().unwrap();
+        assert_eq!(listening_inode(cut, 2049), None);
+        assert_eq!(listening_inode("", 2049), None);
+    }
+
+    #[test]
+    fn a_port_that_needs_root_is_said_so_with_one_that_does_not() {
+        let denied = io::ErrorKind::PermissionDenied.into();
+        let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        let low = reason(at(111), &denied);
+        assert!(low.contains("need root") && low.contains("--port 20111"), "{low}");
+        assert_eq!(reason(at(2049), &denied), denied.to_string());
+    }
 }

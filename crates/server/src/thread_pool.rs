@@ -111,3 +111,84 @@ impl<T> ThreadPool<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    const AT_ONCE: Duration = Duration::ZERO;
+
+    /// A pool whose threads are played by the test, and the number of those that were started.
+    fn pool(event_loops: usize, threads_max: usize) -> (ThreadPool<u32>, Arc<AtomicUsize>) {
+        let started = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&started);
+        let spawn = move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        };
+        (ThreadPool::new(event_loops, threads_max, spawn), started)
+    }
+
+    #[test]
+    fn a_thread_is_started_only_if_none_waits_for_an_event_loop() {
+        let (pool, started) = pool(2, 9);
+        assert_eq!((pool.run(1), pool.run(2)), (Ok(()), Ok(())));
+        assert_eq!((started.load(Ordering::SeqCst), pool.threads()), (2, 2));
+        let mut taken = [pool.next(), pool.next()];
+        taken.sort_unstable();
+        assert_eq!(taken, [Some(1), Some(2)]);
+        pool.is_free();
+        assert_eq!(pool.run(3), Ok(()));
+        assert_eq!(pool.threads(), 2, "the thread that was free runs it");
+        assert_eq!(pool.next(), Some(3));
+    }
+
+    #[test]
+    fn an_event_loop_comes_back_if_all_threads_are_busy_and_no_more_are_allowed() {
+        let (pool, _) = pool(1, 2);
+        for event_loop in 1..3 {
+            assert_eq!(pool.run(event_loop), Ok(()));
+            assert_eq!(pool.next(), Some(event_loop));
+        }
+        assert_eq!(pool.run(3), Err(3));
+        pool.is_free();
+        assert_eq!(pool.run(3), Ok(()));
+        assert_eq!(pool.run(4), Err(4), "the free thread has an event loop");
+    }
+
+    #[test]
+    fn each_event_loop_has_a_thread_however_few_are_allowed() {
+        let (pool, started) = pool(3, 1);
+        assert!((0..3).all(|event_loop| pool.run(event_loop).is_ok()));
+        assert_eq!(pool.run(3), Err(3));
+        assert_eq!(started.load(Ordering::SeqCst), 3);
+    }
+
+    #[test]
+    fn a_thread_that_the_system_refuses_is_not_counted() {
+        let pool = ThreadPool::new(1, 9, || Err(io::ErrorKind::WouldBlock.into()));
+        assert_eq!(pool.run(7), Err(7));
+        assert_eq!(pool.threads(), 0);
+    }
+
+    #[test]
+    fn threads_end_after_the_last_event_loop_and_not_before_its_work_is_taken() {
+        let (pool, _) = pool(2, 9);
+        assert_eq!((pool.run(1), pool.run(2)), (Ok(()), Ok(())));
+        pool.event_loop_ended();
+        assert!(!pool.wait_for_end(AT_ONCE));
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| pool.wait_for_end(Duration::from_secs(10)));
+            pool.event_loop_ended();
+            assert!(waiting.join().unwrap());
+        });
+        assert_eq!([pool.next(), pool.next()].map(|it| it.is_some()), [true, true]);
+        pool.is_free();
+        assert_eq!(pool.next(), None);
+        assert_eq!(pool.threads(), 1, "the thread that was told so has left");
+    }
+}

@@ -205,3 +205,45 @@ fn an_empty_last_fragment_completes_the_record_before_it() {
     let sent = [&first[..], &LAST_FRAGMENT.to_be_bytes()].concat();
     assert_eq!(answer(&server, &sent), [7, 1, 0, 0, 0, 0]);
 }
+
+/// The bytes as fragments of at most so many bytes each, the last of which ends the record.
+fn fragments(body: &[u8], bytes: usize) -> Vec<u8> {
+    let count = body.len().div_ceil(bytes);
+    let marked = |(at, piece): (usize, &[u8])| {
+        let last = if at + 1 == count { LAST_FRAGMENT } else { 0 };
+        [&(last | piece.len() as u32).to_be_bytes(), piece].concat()
+    };
+    body.chunks(bytes).enumerate().flat_map(marked).collect()
+}
+
+#[test]
+fn a_call_is_joined_from_fragments_of_any_length() {
+    let server = start(&Arc::default(), settings());
+    let call = bytes(&CALL);
+    for length in 1..=call.len() {
+        let sent = fragments(&call, length);
+        assert_eq!(answer(&server, &sent), [7, 1, 0, 0, 0, 0], "{length} bytes each");
+    }
+    let many: Vec<u8> = (1..=call.len()).flat_map(|length| fragments(&call, length)).collect();
+    let mut client = Client::new(&server);
+    client.send(&many);
+    for _ in 0..call.len() {
+        assert_eq!(reply(&mut client), [7, 1, 0, 0, 0, 0], "one record after the other");
+    }
+}
+
+#[test]
+fn a_record_of_more_fragments_than_allowed_ends_its_connection() {
+    let server = start(&Arc::default(), settings());
+    let mut echo = CALL;
+    echo[at::PROCEDURE] = toy::ECHO;
+    let max = comity_rpc::limits::RECORD_FRAGMENTS_MAX as usize;
+    let body = |room: usize| [bytes(&echo), opaque(&vec![5; room])].concat();
+    let most = body(2 * max - 4 * CALL.len() - 4);
+    assert_eq!(most.len().div_ceil(2), max);
+    let mut client = Client::new(&server);
+    client.send(&fragments(&most, 2));
+    assert_eq!(client.reply().status, 0);
+    assert!(ends(&server, &fragments(&body(2 * max - 4 * CALL.len()), 2)));
+    eventually("no memory is held", || server.stats().buffered_bytes == 0);
+}

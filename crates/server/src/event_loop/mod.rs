@@ -352,14 +352,9 @@ fn pay<V>(connection: &mut Connection<V>, owed: ReturnedReplies) -> bool {
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixStream;
-    use std::sync::atomic::AtomicUsize;
-
-    use comity_rpc::Backchannel;
 
     use super::*;
-    use crate::admission::Admission;
-    use crate::connection::CallBack;
-    use crate::memory_budget::MemoryBudget;
+    use crate::connection::tests::connection;
 
     const LISTED: bool = true;
 
@@ -369,16 +364,9 @@ mod tests {
 
     /// Lets a connection in; returns it as it is held for its first turn, and the peer's end.
     fn connect(event_loop: &mut EventLoop<()>, listed: bool) -> (Job<()>, UnixStream) {
-        let (here, there) = UnixStream::pair().unwrap();
-        here.set_nonblocking(true).unwrap();
-        let admission = Arc::new(Admission::new(99, 99, Arc::new(MemoryBudget::new(0))));
-        let place = admission.admit([10, 0, 0, 1].into(), listed).unwrap();
-        let backchannel = Arc::new(Backchannel::new(|| {}));
-        let token = Arc::new(AtomicUsize::new(usize::MAX));
-        let call_back = CallBack { backchannel, token: Arc::clone(&token) };
-        let peer = "10.0.0.1:700".parse().unwrap();
-        let connection = Connection::new(here.into(), peer, (Arc::new(()), call_back), place, 0);
-        event_loop.arrived(Box::new(connection));
+        let (connection, there) = connection(listed);
+        let token = Arc::clone(&connection.call_back.token);
+        event_loop.arrived(connection);
         let job = event_loop.reported(token.load(Ordering::SeqCst), false).unwrap();
         (job, there)
     }

@@ -201,3 +201,67 @@ impl Cells {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metrics() -> Arc<Metrics> {
+        let metrics = Arc::<Metrics>::default();
+        let row = |procedure| Row { program: "nfs", version: 3, procedure, status_name: |_| "" };
+        metrics.add_rows(["NULL", "READ"].into_iter().map(row));
+        metrics
+    }
+
+    /// Counts successes of READ about these exports, in a thread of their own.
+    fn count(metrics: &Arc<Metrics>, exports: impl IntoIterator<Item = u32> + Send) {
+        let record = |export| metrics.record(1, begun(), Ending::Status(0), Some(export));
+        std::thread::scope(|scope| drop(scope.spawn(|| exports.into_iter().for_each(record))));
+    }
+
+    #[test]
+    fn every_export_is_counted_however_many_there_are() {
+        let metrics = metrics();
+        let many = 3 * DIRECT_EXPORTS as u32;
+        count(&metrics, (0..many).chain(0..many).chain([u32::MAX, many - 1]));
+        let counted = metrics.read().calls_by_export;
+        assert_eq!(counted.len(), many as usize + 1);
+        assert_eq!((counted[&0], counted[&(many - 1)], counted[&u32::MAX]), (2, 3, 1));
+    }
+
+    #[test]
+    fn exports_whose_numbers_begin_at_one_place_are_told_apart() {
+        let metrics = metrics();
+        let step = DIRECT_EXPORTS as u32;
+        count(&metrics, [7, 7 + step, 7 + 2 * step, 7, 7 + step, 7]);
+        let counted: Vec<_> = metrics.read().calls_by_export.into_iter().collect();
+        assert_eq!(counted, [(7, 3), (7 + step, 2), (7 + 2 * step, 1)]);
+    }
+
+    #[test]
+    fn a_thread_goes_on_with_the_counts_of_one_that_ended() {
+        let metrics = metrics();
+        for _ in 0..5 {
+            count(&metrics, [1]);
+        }
+        assert_eq!(metrics.snapshot().1.len(), 1);
+        assert_eq!(metrics.read().calls_by_export[&1], 5);
+    }
+
+    #[test]
+    fn a_call_begins_when_the_one_before_ended_unless_that_was_forgotten() {
+        let metrics = metrics();
+        metrics.record(1, begun(), Ending::Status(0), None);
+        let end = LAST.get().unwrap();
+        assert_eq!(begun(), end);
+        forget_time();
+        assert!(begun() > end);
+    }
+
+    #[test]
+    fn a_row_that_is_not_there_is_not_counted() {
+        let metrics = metrics();
+        metrics.record(2, begun(), Ending::Status(0), None);
+        assert!(metrics.read().procedures.is_empty());
+    }
+}

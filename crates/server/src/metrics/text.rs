@@ -197,3 +197,56 @@ fn seconds(nanoseconds: u64) -> String {
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::histogram::Histogram;
+
+    #[test]
+    fn a_label_of_any_bytes_stays_one_label_of_one_line() {
+        let mut text = String::new();
+        let labels = [("client", "a\"} 1\nb\\".to_owned()), ("user", String::new())];
+        append_counters(&mut text, "x_total", "Help.", [(&labels[..], 7)].into_iter());
+        let expected = "# HELP x_total Help.\n# TYPE x_total counter\n\
+                        x_total{client=\"a\\\"} 1\\nb\\\\\",user=\"\"} 7\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn numbers_are_counters_or_gauges_by_their_names() {
+        let mut text = String::new();
+        append_numbers(&mut text, &[("a_total", "A.", 1), ("total_b", "B.", u64::MAX)]);
+        append_ratios(&mut text, "r", "R.", [(&[][..], 0.5)].into_iter());
+        let types: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
+        assert_eq!(types, ["a_total counter", "total_b gauge", "r gauge"]);
+        assert!(text.contains("\ntotal_b 18446744073709551615\n"), "{text}");
+        assert!(text.ends_with("r{} 0.5\n"), "{text}");
+    }
+
+    #[test]
+    fn buckets_of_a_histogram_count_all_calls_below_their_bound() {
+        let histogram_of = Histogram::new();
+        [100, 300, 300, 1 << 40]
+            .into_iter()
+            .for_each(|nanoseconds| histogram_of.record(nanoseconds));
+        let mut sum = Sum::new();
+        sum.add(&histogram_of);
+        let mut text = String::new();
+        histogram(&mut text, "t", "p=\"READ\"", &sum);
+        let counts: Vec<u64> = text
+            .lines()
+            .filter(|line| line.starts_with("t_bucket"))
+            .map(|line| line.rsplit(' ').next().unwrap().parse().unwrap())
+            .collect();
+        assert_eq!(counts[..3], [1, 3, 3]);
+        assert!(counts.is_sorted());
+        assert_eq!(counts.last(), Some(&4), "the last bucket has every call");
+        assert!(text.contains("le=\"0.000000256\"} 1\n"), "{text}");
+        assert!(text.contains("le=\"+Inf\"} 4\n"), "{text}");
+        assert!(
+            text.ends_with("t_sum{p=\"READ\"} 1099.511628476\nt_count{p=\"READ\"} 4\n"),
+            "{text}"
+        );
+    }
+}

@@ -154,3 +154,92 @@ fn ask(
         _ => Err(io::Error::other("its answer is malformed")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use comity_proto::portmap::Mapping;
+
+    use super::*;
+
+    const OFFERED: Mapping = Mapping { program: 100_003, version: 3, protocol: 6, port: 2049 };
+    const LAST: u32 = 1 << 31;
+
+    /// A portmapper that answers with these bytes, and what it was sent.
+    struct Answers<'a> {
+        sent: Vec<u8>,
+        answer: &'a [u8],
+    }
+
+    impl Read for Answers<'_> {
+        fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+            self.answer.read(room)
+        }
+    }
+
+    impl Write for Answers<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.sent.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn words(words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_be_bytes()).collect()
+    }
+
+    /// Asks a portmapper that answers with this body, whose record mark is true.
+    fn asked(body: &[u32]) -> io::Result<bool> {
+        let mark = LAST | (4 * body.len()) as u32;
+        asked_raw(&words(&[&[mark], body].concat()))
+    }
+
+    fn asked_raw(answer: &[u8]) -> io::Result<bool> {
+        let mut stream = Answers { sent: Vec::new(), answer };
+        let done = ask(&mut stream, PORTMAP_VERSION, procedure::SET, &OFFERED);
+        let expected = [LAST | 56, procedure::SET, 0, 2, PROGRAM, 2, procedure::SET];
+        assert_eq!(stream.sent[..28], words(&expected));
+        assert_eq!(stream.sent[44..], words(&[100_003, 3, 6, 2049]));
+        done
+    }
+
+    #[test]
+    fn a_portmapper_says_whether_it_was_done() {
+        assert!(asked(&[1, 1, 0, 0, 0, 0, 1]).unwrap());
+        assert!(!asked(&[1, 1, 0, 0, 0, 0, 0]).unwrap());
+    }
+
+    #[test]
+    fn a_call_that_is_refused_or_unknown_was_not_done() {
+        assert!(!asked(&[1, 1, 0, 0, 0, 3]).unwrap(), "PROC_UNAVAIL");
+        assert!(!asked(&[1, 1, 0, 0, 0, 2, 3, 4]).unwrap(), "PROG_MISMATCH");
+        assert!(!asked(&[1, 1, 1, 1, 5]).unwrap(), "AUTH_TOOWEAK");
+    }
+
+    #[test]
+    fn an_answer_that_is_no_reply_is_an_error() {
+        for body in [&[][..], &[1], &[1, 0, 2, PROGRAM, 2, 1], &[1, 2, 0, 0, 0, 0, 1], &[1, 1, 0]] {
+            let error = asked(body).unwrap_err().to_string();
+            assert!(error.contains("malformed"), "{body:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_too_long_is_not_waited_for() {
+        for length in [DATAGRAM_BYTES_MAX as u32 + 1, !LAST] {
+            let error = asked_raw(&words(&[LAST | length])).unwrap_err().to_string();
+            assert!(error.contains("too long"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_breaks_off_is_an_error() {
+        let whole = words(&[LAST | 28, 1, 1, 0, 0, 0, 0, 1]);
+        for length in 0..whole.len() {
+            let error = asked_raw(&whole[..length]).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{length}");
+        }
+    }
+}

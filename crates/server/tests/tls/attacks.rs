@@ -1,13 +1,14 @@
 //! Attacks on the channel, each with the end that it takes.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use comity_server::{Patience, Server, Settings};
-use rustls::pki_types::CertificateDer;
+use rustls::ClientConnection;
+use rustls::pki_types::{CertificateDer, ServerName};
 
 use crate::client::{Identity, call, config, connect, handshake, next_reply, probe, probed};
 use crate::service::{CHANNEL, Telling, settings, start};
@@ -195,6 +196,66 @@ fn refuse(server: &Server<Telling>, config: rustls::ClientConfig, alert: &str) {
     let error = refused.unwrap_err().to_string();
     assert!(error.contains(alert), "{error}");
     eventually("it is counted", || ended(server, "handshake") == 1);
+}
+
+/// The first bytes that a client sends after STARTTLS.
+fn hello() -> Vec<u8> {
+    let name = ServerName::try_from("server.example").unwrap();
+    let client = ClientConnection::new(Arc::new(config(None, &[])), name);
+    let mut hello = Vec::new();
+    client.unwrap().write_tls(&mut hello).unwrap();
+    hello
+}
+
+#[test]
+fn a_handshake_that_breaks_off_anywhere_gives_its_memory_back() {
+    let server = start(None, settings());
+    let hello = hello();
+    for length in (0..hello.len()).step_by(hello.len() / 16) {
+        let mut stream = probed(server.addresses()[0]);
+        stream.write_all(&hello[..length]).unwrap();
+    }
+    eventually("all of them are gone", || {
+        let numbers = server.stats();
+        numbers.connections == 0 && numbers.buffered_bytes == 0
+    });
+    assert_eq!(ended(&server, "closed"), server.stats().accepted);
+}
+
+#[test]
+fn a_hello_with_any_byte_of_its_frame_changed_is_refused() {
+    let server = start(None, settings());
+    let hello = hello();
+    // The type, version and length of the record; the type and length of the hello.
+    let places = [0, 1, 3, 5, 6];
+    for place in places {
+        let mut changed = hello.clone();
+        changed[place] ^= 0xff;
+        let mut stream = probed(server.addresses()[0]);
+        stream.write_all(&changed).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let answered = until_end(stream);
+        assert!(!answered.starts_with(&[0x16]), "byte {place}: no hello of the server");
+    }
+    eventually("all of them end", || server.stats().connections == 0);
+    let refused = ["handshake", "closed"].map(|reason| ended(&server, reason));
+    assert_eq!(refused.iter().sum::<u64>(), places.len() as u64, "{refused:?}");
+    assert!(refused[0] > 0);
+}
+
+#[test]
+fn a_hello_is_understood_byte_by_byte() {
+    let server = start(None, settings());
+    let name = ServerName::try_from("server.example").unwrap();
+    let mut client = ClientConnection::new(Arc::new(config(None, &[])), name).unwrap();
+    let mut stream = probed(server.addresses()[0]);
+    let mut hello = Vec::new();
+    client.write_tls(&mut hello).unwrap();
+    for byte in hello {
+        stream.write_all(&[byte]).unwrap();
+    }
+    let mut encrypted = rustls::StreamOwned::new(client, stream);
+    assert_eq!(call(&mut encrypted, 1, (CHANNEL, &[])).unwrap(), b"TLS");
 }
 
 /// A server that waits one second for handshakes.

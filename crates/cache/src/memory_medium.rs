@@ -5,6 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use comity_vfs::SplitMix64;
 use rustix::io::Errno;
 
 use crate::medium::Medium;
@@ -31,14 +32,6 @@ struct Files {
     stable: BTreeMap<String, Vec<u8>>,
 }
 
-/// Pseudorandom numbers (SplitMix64; Steele, Lea, Flood 2014).
-fn mix(seed: &mut u64) -> u64 {
-    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
-}
-
 impl MemoryMedium {
     /// Puts everything on stable storage.
     pub(crate) fn settle(&self) {
@@ -48,13 +41,14 @@ impl MemoryMedium {
 
     /// Loses power: of what was not on stable storage any part is kept, sector by sector and name
     /// by name.
-    pub(crate) fn crash(&self, mut seed: u64) {
+    pub(crate) fn crash(&self, seed: u64) {
+        let mut coins = SplitMix64::new(seed);
         let mut files = self.lock();
         let names: BTreeSet<String> =
             files.now.keys().chain(files.stable.keys()).cloned().collect();
         for name in names {
             let sides = [files.now.get(&name).cloned(), files.stable.get(&name).cloned()];
-            match survivor(sides, &mut seed) {
+            match survivor(sides, &mut coins) {
                 Some(content) => files.now.insert(name, content),
                 None => files.now.remove(&name),
             };
@@ -120,18 +114,18 @@ impl MemoryMedium {
 }
 
 /// A mixture of the content in memory and on stable storage.
-fn survivor([now, stable]: [Option<Vec<u8>>; 2], seed: &mut u64) -> Option<Vec<u8>> {
+fn survivor([now, stable]: [Option<Vec<u8>>; 2], coins: &mut SplitMix64) -> Option<Vec<u8>> {
     if now == stable {
         return now;
     }
-    if (now.is_none() || stable.is_none()) && mix(seed).is_multiple_of(2) {
+    if (now.is_none() || stable.is_none()) && coins.below(2) == 0 {
         return None;
     }
     let (now, stable) = (now.unwrap_or_default(), stable.unwrap_or_default());
-    let length = if mix(seed).is_multiple_of(2) { now.len() } else { stable.len() };
+    let length = if coins.below(2) == 0 { now.len() } else { stable.len() };
     let mut content = Vec::with_capacity(length);
     for start in (0..length).step_by(SECTOR) {
-        let side = if mix(seed).is_multiple_of(2) { &now } else { &stable };
+        let side = if coins.below(2) == 0 { &now } else { &stable };
         let end = (start + SECTOR).min(length);
         let part = side.get(start..end.min(side.len()).max(start)).unwrap_or_default();
         content.extend_from_slice(part);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_cache::WriteMode;
-use comity_vfs::{Cred, Fs, Gid, Name, Uid};
+use comity_vfs::{Cred, Fs, Gid, Name, SplitMix64, Uid};
 use rustix::fs::FallocateFlags;
 
 use common::{cached, can_mount, kept, memory, mount, passthrough};
@@ -19,29 +19,17 @@ use common::{cached, can_mount, kept, memory, mount, passthrough};
 const LENGTH_MAX: u64 = 256 << 10;
 const STEPS: u32 = 1_500;
 
-/// Pseudorandom numbers (SplitMix64; Steele, Lea, Flood 2014).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end
-    }
-}
-
 /// A file, and what must be in it.
 struct Pair {
     path: PathBuf,
     file: File,
     model: Vec<u8>,
-    numbers: Numbers,
+    numbers: SplitMix64,
 }
 
 impl Pair {
     fn new(path: PathBuf, seed: u64) -> Self {
-        Self { file: open(&path), path, model: Vec::new(), numbers: Numbers(seed) }
+        Self { file: open(&path), path, model: Vec::new(), numbers: SplitMix64::new(seed) }
     }
 
     fn step(&mut self) {

@@ -10,21 +10,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use comity_server::{Server, Settings};
+use comity_vfs::SplitMix64;
 use toy::{Client, Shared, ToyService, eventually, opaque, record, settings, start};
 
 const CALLS: u32 = 200;
 const FILE_BYTES: usize = 700_000;
 
-/// Numbers that look like chance and are the same every time (SplitMix64).
-struct Rng(u64);
+/// The seed decides all numbers.
+struct Rng(SplitMix64);
 
 impl Rng {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((word ^ (word >> 31)) % limit as u64) as usize
+        self.0.below(limit as u64) as usize
     }
 
     /// Small as a rule, sometimes around the bounds, sometimes large.
@@ -84,7 +81,7 @@ fn fragmented(rng: &mut Rng, whole: Vec<u8>) -> Vec<u8> {
 }
 
 fn talk(server: &Server<ToyService>, seed: u64, pattern: &[u8]) {
-    let mut rng = Rng(seed);
+    let mut rng = Rng(SplitMix64::new(seed));
     let asked: Vec<Asked> = (0..CALLS).map(|xid| ask(&mut rng, xid, pattern)).collect();
     let mut stream = Vec::new();
     for asked in &asked {

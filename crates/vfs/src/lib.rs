@@ -35,6 +35,7 @@ mod node;
 mod open_files;
 pub mod permission;
 mod read;
+mod split_mix;
 mod status;
 
 pub use access::Access;
@@ -61,4 +62,5 @@ pub use open_files::{
     OpenEvent, OpenFiles, OpenId, OpenedFile,
 };
 pub use read::{Data, Read, ReadInto};
+pub use split_mix::SplitMix64;
 pub use status::{Result, Status};

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use comity_vfs::SplitMix64;
 
 use super::sources::Tree;
 
@@ -118,22 +119,14 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
 }
 
 /// Takes `count` values by chance: the first steps of a shuffle.
-fn draw<T>(mut all: Vec<T>, count: usize, mut seed: u64) -> Vec<T> {
-    let count = count.min(all.len());
+fn draw<T>(mut all: Vec<T>, count: usize, seed: u64) -> Vec<T> {
+    let (count, mut numbers) = (count.min(all.len()), SplitMix64::new(seed));
     for at in 0..count {
-        let other = at + (next(&mut seed) % (all.len() - at) as u64) as usize;
+        let other = at + numbers.below((all.len() - at) as u64) as usize;
         all.swap(at, other);
     }
     all.truncate(count);
     all
-}
-
-/// The next number of splitmix64.
-fn next(seed: &mut u64) -> u64 {
-    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]

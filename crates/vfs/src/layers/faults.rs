@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::{Hook, Verb};
-use crate::{Handle, Result, Status};
+use crate::{Handle, Result, SplitMix64, Status};
 
 /// The calls at which a fault strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum When {
 pub struct Faults {
     rules: Vec<Rule>,
     short_writes_per_mille: u32,
-    rng: SplitMix64,
+    dice: Dice,
     active: AtomicBool,
 }
 
@@ -38,9 +38,9 @@ impl Faults {
     /// No faults yet.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let rng = SplitMix64 { seed, rolls: AtomicU64::new(0) };
+        let dice = Dice { seed, rolls: AtomicU64::new(0) };
         let active = AtomicBool::new(true);
-        Self { rules: Vec::new(), short_writes_per_mille: 0, rng, active }
+        Self { rules: Vec::new(), short_writes_per_mille: 0, dice, active }
     }
 
     /// `verb` fails with `status`. Of several rules for a verb the first that strikes counts.
@@ -68,7 +68,7 @@ impl Faults {
             When::Always => true,
             When::Once(number) => call == number,
             When::From(number) => call >= number,
-            When::PerMille(share) => self.rng.roll(1_000) < share.into(),
+            When::PerMille(share) => self.dice.roll(1_000) < share.into(),
         }
     }
 }
@@ -83,30 +83,25 @@ impl Hook for Faults {
     }
 
     fn write_bytes(&self, length: usize) -> usize {
-        let short = length > 1 && self.rng.roll(1_000) < self.short_writes_per_mille.into();
+        let short = length > 1 && self.dice.roll(1_000) < self.short_writes_per_mille.into();
         if short && self.active.load(Ordering::SeqCst) {
-            1 + self.rng.roll(length as u64 - 1) as usize
+            1 + self.dice.roll(length as u64 - 1) as usize
         } else {
             length
         }
     }
 }
 
-/// Pseudorandom numbers (SplitMix64; Steele, Lea, Flood 2014). The counter is atomic, so that
-/// threads can share the generator.
+/// Pseudorandom numbers that threads share.
 #[derive(Debug)]
-struct SplitMix64 {
+struct Dice {
     seed: u64,
     rolls: AtomicU64,
 }
 
-impl SplitMix64 {
+impl Dice {
     /// A number below `sides`, which is not 0.
     fn roll(&self, sides: u64) -> u64 {
-        let roll = self.rolls.fetch_add(1, Ordering::Relaxed);
-        let mut mixed = self.seed.wrapping_add(roll.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % sides
+        SplitMix64::at(self.seed, self.rolls.fetch_add(1, Ordering::Relaxed)) % sides
     }
 }

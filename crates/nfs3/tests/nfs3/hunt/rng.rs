@@ -1,16 +1,15 @@
-/// A random number generator that gives the same numbers for the same seed (splitmix64).
-pub(crate) struct Rng(u64);
+use comity_vfs::SplitMix64;
+
+/// A random number generator that gives the same choices for the same seed.
+pub(crate) struct Rng(SplitMix64);
 
 impl Rng {
     pub(crate) const fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64::new(seed))
     }
 
     pub(crate) fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % end as u64) as usize
+        self.0.below(end as u64) as usize
     }
 
     pub(crate) fn one_in(&mut self, count: usize) -> bool {

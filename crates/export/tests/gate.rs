@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use comity_backend::{Memory, MemoryOptions};
-use comity_credential::{Admission, AuthStat, Gate};
+use comity_credential::{Admission, AuthStat, Channel, Gate};
 use comity_export::{
     Client, Export, ExportId, ExportRequest, Exports, HandleKey, Plan, Resolver, RpcPeer, Rules,
     Source, Sources, Unresolved, load,
@@ -55,6 +55,25 @@ fn a_peer_that_no_export_is_offered_to_is_refused() {
 fn one_export_that_takes_the_port_is_enough() {
     let exports = Exports::new(plan(&[("10.0.0.0/8", true), ("*", false)]));
     assert_eq!(exports.admits(&visitor("10.1.1.1:40000")), Admission::Admitted);
+}
+
+/// A peer of a server that offers TLS.
+fn offered_tls(peer: &str) -> RpcPeer {
+    visitor(peer).offering_tls(true)
+}
+
+#[test]
+fn a_peer_begins_tls_only_where_it_is_offered_and_the_peer_is_known() {
+    let exports = Exports::new(plan(&[("10.0.0.0/8", true)]));
+    assert!(exports.starts_tls(&offered_tls("10.1.1.1:700")));
+    assert!(exports.starts_tls(&offered_tls("10.1.1.1:40000")), "its port does not count yet");
+    assert!(!exports.starts_tls(&visitor("10.1.1.1:700")), "the server has no key");
+    assert!(!exports.starts_tls(&offered_tls("192.0.2.1:700")), "no export is offered to it");
+    let begun = offered_tls("10.1.1.1:700").over(Channel::Tls(None));
+    assert!(!exports.starts_tls(&begun), "TLS within TLS");
+    let called = offered_tls("10.1.1.1:700");
+    assert_eq!(exports.admits(&called), Admission::Admitted);
+    assert!(!exports.starts_tls(&called), "it has called in clear already");
 }
 
 #[test]

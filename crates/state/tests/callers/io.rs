@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use comity_state::{Caller, Delegation, DelegationWish, Effect, Engine, Error, Io, Share, Stateid};
+use comity_state::{
+    Caller, Claim, Delegation, DelegationWish, Effect, Engine, Error, Io, Open, Opened, Share,
+    Stateid,
+};
+use comity_vfs::{Cred, Disk, Gid, Uid};
 
 use crate::people::{
     NEIGHBOUR, NOW, PLAIN, Person, SECOND, STRANGER, USER, Wish, caller, client_41, engine, error,
@@ -141,5 +145,94 @@ fn a_read_under_the_open_of_another_user_recalls_nothing_of_its_own_client() {
         while engine.poll_effect().is_some() {}
         let read = access(&engine, &person, NEIGHBOUR, (&opened.stateid, Share::READ));
         assert_eq!((read, engine.has_effects()), (Ok(false), false));
+    }
+}
+
+fn cred(uid: u32, gid: u32) -> Arc<Cred<Disk>> {
+    Arc::new(Cred::new(Uid::new(uid), Gid::new(gid)))
+}
+
+/// OPEN of file 1 by a user whose rights to it were checked.
+fn open_checked(
+    engine: &Engine,
+    person: &Person,
+    (user, access): (&Arc<Cred<Disk>>, u32),
+    wish: DelegationWish,
+) -> Opened {
+    let opened = engine.open(
+        NOW,
+        &Open {
+            client: &person.client,
+            caller: USER,
+            owner: b"o",
+            file: file(1),
+            share: Share::access(access),
+            claim: Claim::New,
+            wish,
+            user: Some(user),
+            grantee: None,
+            empties: false,
+        },
+    );
+    let opened = opened.unwrap();
+    if !opened.confirm {
+        return opened;
+    }
+    let shown = (person.sender(NOW, USER), &file(1));
+    let stateid = engine.open_confirm(shown, &opened.stateid).unwrap();
+    Opened { stateid, ..opened }
+}
+
+/// Returns whether the rights of this user to this access were checked when the file was opened.
+fn is_opened(
+    engine: &Engine,
+    person: &Person,
+    stateid: &Stateid,
+    (user, access): (Option<&Arc<Cred<Disk>>>, u32),
+) -> bool {
+    let io = Io { file: &file(1), access, user };
+    engine.check_io(person.sender(NOW, USER), stateid, &io).unwrap().unwrap().opened
+}
+
+#[test]
+fn the_rights_to_an_open_were_checked_for_its_user_and_its_access_alone() {
+    let (user, same, other_group) = (cred(1, 1), cred(1, 1), cred(1, 2));
+    for (engine, person) in Person::both(engine) {
+        let both = (&user, Share::BOTH);
+        let opened = open_checked(&engine, &person, both, DelegationWish::None).stateid;
+        let is_opened = |user, wanted| is_opened(&engine, &person, &opened, (user, wanted));
+        assert!(is_opened(Some(&user), Share::WRITE));
+        assert!(is_opened(Some(&user), Share::READ));
+        assert!(is_opened(Some(&same), Share::READ));
+        assert!(!is_opened(Some(&other_group), Share::READ));
+        assert!(!is_opened(None, Share::READ));
+    }
+}
+
+#[test]
+fn an_open_for_writing_may_read_but_the_right_to_read_was_not_checked() {
+    let user = cred(1, 1);
+    for (engine, person) in Person::both(engine) {
+        let write = (&user, Share::WRITE);
+        let opened = open_checked(&engine, &person, write, DelegationWish::None).stateid;
+        assert!(is_opened(&engine, &person, &opened, (Some(&user), Share::WRITE)));
+        assert!(!is_opened(&engine, &person, &opened, (Some(&user), Share::READ)));
+    }
+}
+
+#[test]
+fn the_rights_to_a_delegation_were_checked_for_the_user_and_the_access_of_its_open() {
+    let (user, other) = (cred(1, 1), cred(2, 1));
+    for (access, reads) in [(Share::BOTH, true), (Share::WRITE, false)] {
+        for (engine, person) in Person::both(engine) {
+            let opened = open_checked(&engine, &person, (&user, access), DelegationWish::Write);
+            let given = opened.delegation;
+            let Delegation::Granted { stateid, .. } = given else { panic!("{given:?}") };
+            let is_opened = |user, wanted| is_opened(&engine, &person, &stateid, (user, wanted));
+            assert!(is_opened(Some(&user), Share::WRITE));
+            assert_eq!(is_opened(Some(&user), Share::READ), reads);
+            assert!(!is_opened(Some(&other), Share::WRITE));
+            assert!(!is_opened(None, Share::WRITE));
+        }
     }
 }

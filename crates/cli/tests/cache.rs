@@ -10,67 +10,40 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use common::{Place, Running, Said, can_mount, comity, run, wait_until};
+use common::world::World;
+use common::{Said, comity, run, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A server, and a directory to mount it on.
-struct World {
-    place: Place,
-    server: Option<Running>,
-    port: u16,
-    dir: PathBuf,
+fn world() -> Option<World> {
+    World::exporting("rw,insecure,no_root_squash", &[])
 }
 
-impl Drop for World {
-    fn drop(&mut self) {
-        run(comity().args(["umount", "--lazy"]).arg(&self.dir));
-    }
+fn mount(world: &World, options: &str) {
+    world.mount(&world.cached(&format!(",{options}")));
 }
 
-impl World {
-    fn new() -> Option<Self> {
-        if !can_mount() {
-            return None;
-        }
-        let place = Place::new();
-        let dir = place.path("mount");
-        fs::create_dir(&dir).unwrap();
-        let export = format!("{} 127.0.0.1(rw,insecure,no_root_squash)\n", place.data().display());
-        let exports = place.write("exports", &export);
-        let server = Running::start(place.serve(&["--exports"]).arg(exports));
-        let port = server.port;
-        Some(Self { place, server: Some(server), port, dir })
-    }
+/// Runs a command about the mounts of this test.
+fn comity_of(world: &World, command: &[&str], arguments: &[&str]) -> Said {
+    let folder = world.place.path("mounts");
+    run(comity().args(command).arg("--state-dir").arg(folder).args(arguments))
+}
 
-    fn mount(&self, options: &str) {
-        let source = format!("nfs://127.0.0.1:{}{}", self.port, self.place.data().display());
-        let root = self.place.path("cache");
-        let options = format!("dc_root={},{options}", root.display());
-        let said = self.comity(&["mount", "-o", &options], &[&source, &self.shown("")]);
-        assert_eq!(said.code, Some(0), "{}", said.err);
-    }
+/// A file of the mount, as a user names it.
+fn shown(world: &World, name: &str) -> String {
+    world.dir.join(name).display().to_string()
+}
 
-    fn comity(&self, command: &[&str], arguments: &[&str]) -> Said {
-        let folder = self.place.path("mounts");
-        run(comity().args(command).arg("--state-dir").arg(folder).args(arguments))
-    }
+/// The status of the only mount.
+fn status(world: &World) -> serde_json::Value {
+    let said = comity_of(world, &["cache", "status", "--json"], &[]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let all: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(all.as_array().unwrap().len(), 1, "{all}");
+    all[0].clone()
+}
 
-    fn shown(&self, name: &str) -> String {
-        self.dir.join(name).display().to_string()
-    }
-
-    /// The status of the only mount.
-    fn status(&self) -> serde_json::Value {
-        let said = self.comity(&["cache", "status", "--json"], &[]);
-        assert_eq!(said.code, Some(0), "{}", said.err);
-        let all: serde_json::Value = serde_json::from_str(&said.out).unwrap();
-        assert_eq!(all.as_array().unwrap().len(), 1, "{all}");
-        all[0].clone()
-    }
-
-    fn process(&self) -> Pid {
-        Pid::from_raw(self.status()["process"].as_i64().unwrap() as i32).unwrap()
-    }
+fn process(world: &World) -> Pid {
+    Pid::from_raw(status(world)["process"].as_i64().unwrap() as i32).unwrap()
 }
 
 /// Returns what a command that failed has said.
@@ -86,49 +59,49 @@ fn succeeded(said: &Said) -> &str {
 
 #[test]
 fn files_are_filled_shown_and_dropped() {
-    let Some(world) = World::new() else { return };
+    let Some(world) = world() else { return };
     fs::create_dir(world.place.data().join("dir")).unwrap();
     for name in ["dir/one", "dir/two", "other"] {
         fs::write(world.place.data().join(name), vec![7; 3_000_000]).unwrap();
     }
-    world.mount("");
-    let before = world.status();
-    assert_eq!(before["mount"], world.shown("").trim_end_matches('/'));
+    mount(&world, "");
+    let before = status(&world);
+    assert_eq!(before["mount"], shown(&world, "").trim_end_matches('/'));
     assert_eq!(before["cache"]["hit_bytes"], 0);
-    let said = world.comity(&["cache", "fill"], &[&world.shown("dir")]);
+    let said = comity_of(&world, &["cache", "fill"], &[&shown(&world, "dir")]);
     assert_eq!(succeeded(&said), "2 files, 5.7 MiB: cached as a whole\n");
     assert_eq!(fs::read(world.dir.join("dir/one")).unwrap().len(), 3_000_000);
-    let after = world.status();
+    let after = status(&world);
     assert!(after["cache"]["hit_bytes"].as_u64() >= Some(3_000_000), "{after}");
     let missed = after["cache"]["miss_bytes"].as_u64();
     assert_eq!(missed, Some(6_000_000), "nothing was fetched for the program");
-    let said = world.comity(&["cache", "status"], &[&world.shown("dir")]);
+    let said = comity_of(&world, &["cache", "status"], &[&shown(&world, "dir")]);
     assert!(succeeded(&said).contains("still to send      nothing"), "{}", said.out);
-    let said = world.comity(&["cache", "drop", "--json"], &[&world.shown("dir/two")]);
+    let said = comity_of(&world, &["cache", "drop", "--json"], &[&shown(&world, "dir/two")]);
     let freed: serde_json::Value = serde_json::from_str(succeeded(&said)).unwrap();
     assert!(freed["files"] == 1 && freed["bytes"].as_u64() > Some(2_900_000), "{freed}");
-    let said = world.comity(&["cache", "fill"], &[&world.shown("dir")]);
+    let said = comity_of(&world, &["cache", "fill"], &[&shown(&world, "dir")]);
     succeeded(&said);
-    assert_eq!(world.status()["cache"]["miss_bytes"], 9_000_000, "the dropped one alone");
+    assert_eq!(status(&world)["cache"]["miss_bytes"], 9_000_000, "the dropped one alone");
 }
 
 #[test]
 fn files_whose_names_are_not_text_are_filled_pinned_and_dropped() {
-    let Some(world) = World::new() else { return };
+    let Some(world) = world() else { return };
     let name = OsStr::from_bytes(b"dir/no \xff text");
     fs::create_dir(world.place.data().join("dir")).unwrap();
     fs::write(world.place.data().join(name), vec![7; 100_000]).unwrap();
-    world.mount("");
+    mount(&world, "");
     for verb in ["fill", "pin", "drop"] {
-        let said = world.comity(&["cache", verb], &[&world.shown("dir")]);
+        let said = comity_of(&world, &["cache", verb], &[&shown(&world, "dir")]);
         assert!(succeeded(&said).starts_with("1 file,"), "{verb}: {}", said.out);
     }
 }
 
 #[test]
 fn the_status_is_shown_again_each_second() {
-    let Some(world) = World::new() else { return };
-    world.mount("");
+    let Some(world) = world() else { return };
+    mount(&world, "");
     let mut watching = comity()
         .args(["cache", "status", "--watch", "--json", "--state-dir"])
         .arg(world.place.path("mounts"))
@@ -147,21 +120,21 @@ fn the_status_is_shown_again_each_second() {
 
 #[test]
 fn pinned_files_outlive_the_cleaner_and_damage_is_found() {
-    let Some(world) = World::new() else { return };
+    let Some(world) = world() else { return };
     fs::write(world.place.data().join("file"), vec![7; 100_000]).unwrap();
-    world.mount("");
-    let said = world.comity(&["cache", "pin"], &[&world.shown("file")]);
+    mount(&world, "");
+    let said = comity_of(&world, &["cache", "pin"], &[&shown(&world, "file")]);
     assert_eq!(succeeded(&said), "1 file, 97.6 KiB: pinned\n");
-    let said = world.comity(&["cache", "verify"], &[&world.shown("")]);
+    let said = comity_of(&world, &["cache", "verify"], &[&shown(&world, "")]);
     assert_eq!(succeeded(&said), "1 file, 25 pages: all are whole\n");
     let data = data_file(&world.place.path("cache")).unwrap();
     let mut bytes = fs::read(&data).unwrap();
     bytes[50_000] ^= 1;
     fs::write(&data, bytes).unwrap();
-    let said = world.comity(&["cache", "verify"], &[&world.shown("")]);
+    let said = comity_of(&world, &["cache", "verify"], &[&shown(&world, "")]);
     assert_eq!(said.code, Some(1));
     assert!(said.out.contains("dropped 1 damaged page,"), "{}", said.out);
-    let said = world.comity(&["cache", "verify"], &[&world.shown("")]);
+    let said = comity_of(&world, &["cache", "verify"], &[&shown(&world, "")]);
     assert!(succeeded(&said).contains("24 pages"), "{}", said.out);
 }
 
@@ -175,19 +148,19 @@ fn data_file(folder: &Path) -> Option<PathBuf> {
 
 #[test]
 fn errors_say_what_to_do() {
-    let Some(world) = World::new() else { return };
-    let status = || world.comity(&["cache", "status"], &[&world.shown("")]);
+    let Some(world) = world() else { return };
+    let status = || comity_of(&world, &["cache", "status"], &[&shown(&world, "")]);
     assert!(failed(&status()).contains("no mount of comity is there"));
-    let said = world.comity(&["cache", "status"], &[]);
+    let said = comity_of(&world, &["cache", "status"], &[]);
     assert_eq!(succeeded(&said), "no mounts\n");
     fs::write(world.place.data().join("file"), "data").unwrap();
-    world.mount("nodc_enable");
+    mount(&world, "nodc_enable");
     assert!(succeeded(&status()).contains("mount it with -o dc_enable"));
     for command in ["fill", "drop", "verify"] {
-        let said = world.comity(&["cache", command], &[&world.shown("file")]);
+        let said = comity_of(&world, &["cache", command], &[&shown(&world, "file")]);
         assert!(failed(&said).contains("-o dc_enable"), "{}", said.err);
     }
-    let process = world.process();
+    let process = process(&world);
     kill_process(process, Signal::STOP).unwrap();
     let said = status();
     kill_process(process, Signal::CONT).unwrap();
@@ -195,20 +168,22 @@ fn errors_say_what_to_do() {
     kill_process(process, Signal::KILL).unwrap();
     wait_until("it has ended", || status().err.contains("has ended"));
     assert!(failed(&status()).contains("comity umount"));
-    let said = world.comity(&["cache", "fill"], &[&world.shown("file")]);
+    let said = comity_of(&world, &["cache", "fill"], &[&shown(&world, "file")]);
     assert!(failed(&said).contains("comity umount"), "{}", said.err);
-    succeeded(&world.comity(&["umount"], &[&world.shown("")]));
+    succeeded(&comity_of(&world, &["umount"], &[&shown(&world, "")]));
     assert!(failed(&status()).contains("no mount of comity is there"));
 }
 
 #[test]
 fn an_unmount_returns_once_the_program_has_sent_its_data_and_ended() {
-    let Some(world) = World::new() else { return };
-    world.mount("dc_write=journal");
-    let process = world.process();
+    let Some(world) = world() else { return };
+    mount(&world, "dc_write=journal");
+    let process = process(&world);
     let data: Vec<u8> = (0..8_000_000).map(|at| (at % 251) as u8).collect();
     fs::write(world.dir.join("file"), &data).unwrap();
-    wait_until("it is not used", || world.comity(&["umount"], &[&world.shown("")]).code == Some(0));
+    wait_until("it is not used", || {
+        comity_of(&world, &["umount"], &[&shown(&world, "")]).code == Some(0)
+    });
     assert!(fs::read(world.place.data().join("file")).unwrap() == data);
     wait_until("it has ended", || !is_running(process));
     assert_eq!(fs::read_dir(world.place.path("mounts/mounts")).unwrap().count(), 0);
@@ -221,16 +196,16 @@ fn is_running(process: Pid) -> bool {
 
 #[test]
 fn an_unmount_says_that_data_could_not_be_sent() {
-    let Some(mut world) = World::new() else { return };
-    world.mount("dc_write=journal,soft,timeo=2,retrans=1");
+    let Some(mut world) = world() else { return };
+    mount(&world, "dc_write=journal,soft,timeo=2,retrans=1");
     fs::write(world.dir.join("file"), "old").unwrap();
     let file = fs::OpenOptions::new().write(true).open(world.dir.join("file")).unwrap();
-    world.server.take().unwrap().kill();
+    world.kill_server();
     std::os::unix::fs::FileExt::write_all_at(&file, b"new", 0).unwrap();
     drop(file);
-    let mut said = world.comity(&["umount"], &[&world.shown("")]);
+    let mut said = comity_of(&world, &["umount"], &[&shown(&world, "")]);
     while said.err.contains("in use") {
-        said = world.comity(&["umount"], &[&world.shown("")]);
+        said = comity_of(&world, &["umount"], &[&shown(&world, "")]);
     }
     assert!(failed(&said).contains("could not be sent"), "{}", said.err);
     assert!(said.err.contains("dc_write=journal"), "{}", said.err);

@@ -1,39 +1,35 @@
 //! `comity mount` and `comity umount`, as a user types them and as mount(8) does.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod common;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use common::can_mount;
+use common::world::MountPoint;
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_comity");
 
-/// A folder for a test, with a directory to mount on, which is unmounted at the end.
+/// A folder for a test, with a directory to mount on.
 struct Place {
+    dir: MountPoint,
     folder: TempDir,
-    dir: PathBuf,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = Command::new(PROGRAM).args(["umount", "--lazy"]).arg(&self.dir).output();
-    }
 }
 
 fn place() -> Option<Place> {
-    if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
-        println!("skipped: needs root and /dev/fuse");
+    if !can_mount() {
         return None;
     }
     let folder = tempfile::tempdir().unwrap();
-    let dir = folder.path().join("mount");
-    fs::create_dir(&dir).unwrap();
+    let dir = MountPoint::new(folder.path().join("mount"));
     fs::create_dir(folder.path().join("source")).unwrap();
     fs::write(folder.path().join("source/file"), "data").unwrap();
-    Some(Place { folder, dir })
+    Some(Place { dir, folder })
 }
 
 impl Place {

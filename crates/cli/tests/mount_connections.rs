@@ -6,12 +6,12 @@ mod common;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::{Place, Running, can_mount, comity, run, wait_until};
+use common::wait_until;
+use common::world::World;
 
 /// Connections of the mount.
 const CONNECTIONS: usize = 4;
@@ -76,45 +76,28 @@ fn copy(from: &TcpStream, to: &TcpStream, count: &Arc<AtomicU64>, is_open: &Arc<
     });
 }
 
-struct World {
-    place: Place,
-    dir: PathBuf,
+/// A mounted server, and the proxy between.
+struct Proxied {
+    world: World,
     proxy: Proxy,
-    _server: Running,
 }
 
-impl Drop for World {
-    fn drop(&mut self) {
-        run(comity().args(["umount", "--lazy"]).arg(&self.dir));
-    }
-}
-
-impl World {
+impl Proxied {
     fn mounted(options: &str) -> Option<Self> {
-        if !can_mount() {
-            return None;
-        }
-        let place = Place::new();
-        let export = format!("{} *(rw,insecure,no_root_squash)\n", place.data().display());
-        let exports = place.write("exports", &export);
-        let server = Running::start(place.serve(&["--exports"]).arg(exports));
+        let world = World::exporting("rw,insecure,no_root_squash", &[])?;
         let proxy = Proxy::default();
-        let source =
-            format!("nfs://127.0.0.1:{}{}", proxy.start(server.port), place.data().display());
-        let dir = place.path("mount");
-        fs::create_dir(&dir).unwrap();
+        let mut mount = world.comity("mount");
+        mount.env("XDG_CONFIG_HOME", world.place.path("user"));
         let options = format!("nodc_enable,nconnect={CONNECTIONS}{options}");
-        let mut command = comity();
-        command.env("XDG_CONFIG_HOME", place.path("user"));
-        let said = run(command.args(["mount", "-o", &options, &source]).arg(&dir));
+        let said = world.mount_by(mount, proxy.start(world.port), &options);
         assert_eq!(said.code, Some(0), "{}", said.err);
-        Some(Self { place, dir, proxy, _server: server })
+        Some(Self { world, proxy })
     }
 
     /// Writes files side by side; every call must succeed.
     fn write_files(&self, round: u8) {
         let write = |number: u8| {
-            let mut file = File::create(self.dir.join(number.to_string())).unwrap();
+            let mut file = File::create(self.world.dir.join(number.to_string())).unwrap();
             for part in vec![round + number; FILE_BYTES].chunks(1 << 16) {
                 file.write_all(part).unwrap();
             }
@@ -122,14 +105,14 @@ impl World {
         };
         thread::scope(|scope| (0..8).for_each(|number| drop(scope.spawn(move || write(number)))));
         for number in 0..8 {
-            let seen = fs::read(self.place.data().join(number.to_string())).unwrap();
+            let seen = fs::read(self.world.place.data().join(number.to_string())).unwrap();
             assert!(seen == vec![round + number; FILE_BYTES], "file {number} of round {round}");
         }
     }
 }
 
 fn calls_are_spread_and_a_lost_connection_fails_none(options: &str) {
-    let Some(world) = World::mounted(options) else { return };
+    let Some(world) = Proxied::mounted(options) else { return };
     wait_until("all connections are there", || world.proxy.sent().len() == CONNECTIONS);
     world.write_files(0);
     let sent = world.proxy.sent();

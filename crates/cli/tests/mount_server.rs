@@ -8,85 +8,26 @@ use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use common::{Place, Running, can_mount, comity, metrics, run, wait_until};
+use common::world::{MountPoint, World};
+use common::{comity, run, wait_until};
 
-/// A server, and a directory to mount it on.
-struct World {
-    place: Place,
-    server: Running,
-    dir: PathBuf,
+const OPTIONS: &str = "rw,insecure,no_root_squash";
+
+fn world() -> Option<World> {
+    World::exporting(OPTIONS, &[])
 }
 
-impl Drop for World {
-    fn drop(&mut self) {
-        run(comity().args(["umount", "--lazy"]).arg(&self.dir));
-    }
-}
-
-impl World {
-    fn new() -> Option<Self> {
-        Self::exporting("")
-    }
-
-    /// The same with more options of the export.
-    fn exporting(more: &str) -> Option<Self> {
-        if !can_mount() {
-            return None;
-        }
-        let place = Place::new();
-        let dir = place.path("mount");
-        fs::create_dir(&dir).unwrap();
-        let data = place.data();
-        let options = format!("rw,insecure,no_root_squash{more}");
-        let export = format!("{} 127.0.0.1({options})\n", data.display());
-        let exports = place.write("exports", &export);
-        let mut command = place.serve(&["--metrics", "127.0.0.1:0", "--exports"]);
-        let server = Running::start(command.arg(exports));
-        Some(Self { place, server, dir })
-    }
-
-    fn mount(&self, options: &str) {
-        let data = self.place.data();
-        let source = format!("nfs://127.0.0.1:{}{}", self.server.port, data.display());
-        let options = format!("log_file={},{options}", self.place.path("mount.log").display());
-        let mut command = self.comity("mount");
-        let said = run(command.args(["-o", &options, &source]).arg(&self.dir));
-        assert_eq!(said.code, Some(0), "{}", said.err);
-    }
-
-    fn comity(&self, word: &str) -> std::process::Command {
-        let mut command = comity();
-        command.arg(word).arg("--state-dir").arg(self.place.path("mounts"));
-        command
-    }
-
-    fn umount(&self) {
-        // The kernel may still be closing files.
-        wait_until("it is not used", || run(self.comity("umount").arg(&self.dir)).code == Some(0));
-        let mounts = || fs::read_to_string("/proc/self/mounts").unwrap();
-        wait_until("it is gone", || !mounts().contains(self.dir.to_str().unwrap()));
-    }
-
-    fn cached(&self, more: &str) -> String {
-        format!("dc_root={}{more}", self.place.path("cache").display())
-    }
-
-    /// The calls of an operation that the server has answered.
-    fn calls(&self, operation: &str) -> u64 {
-        let page = metrics(&self.server);
-        let wanted = format!("operation=\"{operation}\"");
-        let lines = page.lines().filter(|line| line.contains(&wanted) && !line.contains("bucket"));
-        let counts = lines.filter(|line| line.contains("operations_total"));
-        counts.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum::<f64>() as u64
-    }
+/// The calls of an operation that the server has answered.
+fn calls(world: &World, operation: &str) -> u64 {
+    world.counted(&["operations_total", &format!("operation=\"{operation}\"")])
 }
 
 #[test]
 fn files_of_a_server_are_read_and_written() {
-    let Some(world) = World::new() else { return };
+    let Some(world) = world() else { return };
     fs::write(world.place.data().join("there"), "from the server").unwrap();
     world.mount("nodc_enable");
     assert_eq!(fs::read_to_string(world.dir.join("there")).unwrap(), "from the server");
@@ -101,7 +42,7 @@ fn files_of_a_server_are_read_and_written() {
 
 #[test]
 fn a_file_is_fetched_once_also_over_mounts() {
-    let Some(world) = World::new() else { return };
+    let Some(world) = world() else { return };
     let data: Vec<u8> = (0..3_000_000).map(|at| (at % 251) as u8).collect();
     fs::write(world.place.data().join("file"), &data).unwrap();
     let mut reads = Vec::new();
@@ -109,7 +50,7 @@ fn a_file_is_fetched_once_also_over_mounts() {
         world.mount(&world.cached(""));
         assert!(fs::read(world.dir.join("file")).unwrap() == data);
         world.umount();
-        reads.push(world.calls("READ"));
+        reads.push(calls(&world, "READ"));
     }
     assert!(reads[0] > 0 && reads[0] == reads[1], "{reads:?}");
     fs::write(world.place.data().join("file"), "changed").unwrap();
@@ -119,7 +60,7 @@ fn a_file_is_fetched_once_also_over_mounts() {
 
 #[test]
 fn small_appends_are_sent_together_and_are_there_after_the_close() {
-    let Some(world) = World::new() else { return };
+    let Some(world) = world() else { return };
     world.mount(&world.cached(""));
     let path = world.dir.join("log");
     let mut file = OpenOptions::new().create(true).append(true).open(&path).unwrap();
@@ -132,7 +73,7 @@ fn small_appends_are_sent_together_and_are_there_after_the_close() {
     drop(file);
     let seen = fs::read_to_string(world.place.data().join("log")).unwrap();
     assert_eq!(seen.lines().count(), 500);
-    assert!(world.calls("WRITE") <= 5, "{} WRITEs", world.calls("WRITE"));
+    assert!(calls(&world, "WRITE") <= 5, "{} WRITEs", calls(&world, "WRITE"));
     world.umount();
 }
 
@@ -140,16 +81,14 @@ fn small_appends_are_sent_together_and_are_there_after_the_close() {
 fn the_holder_of_a_lock_reads_what_another_client_wrote_before() {
     use rustix::fs::{FlockOperation, fcntl_lock};
     use std::os::unix::fs::FileExt;
-    let Some(world) = World::new() else { return };
+    let Some(world) = world() else { return };
     fs::write(world.place.data().join("file"), "one").unwrap();
     world.mount(&world.cached(",actimeo=600"));
-    let dir = world.place.path("other");
-    fs::create_dir(&dir).unwrap();
+    let dir = MountPoint::new(world.place.path("other"));
     let options = format!("dc_root={}", world.place.path("cache.other").display());
-    let source = format!("nfs://127.0.0.1:{}{}", world.server.port, world.place.data().display());
+    let source = world.source_at(world.port);
     let said = run(world.comity("mount").args(["-o", &options, &source]).arg(&dir));
     assert_eq!(said.code, Some(0), "{}", said.err);
-    let _other = Unmounted(dir.clone());
     let open = |dir: &Path| OpenOptions::new().read(true).write(true).open(dir.join("file"));
     let (here, there) = (open(&world.dir).unwrap(), open(&dir).unwrap());
     let mut seen = [0; 3];
@@ -164,7 +103,7 @@ fn the_holder_of_a_lock_reads_what_another_client_wrote_before() {
 
 #[test]
 fn a_user_gets_no_rights_that_the_mode_of_a_file_denies() {
-    let Some(world) = World::new() else { return };
+    let Some(world) = world() else { return };
     world.mount(&world.cached(""));
     let made = world.dir.join("file");
     fs::write(&made, "secret").unwrap();
@@ -189,7 +128,7 @@ fn a_user_gets_no_rights_that_the_mode_of_a_file_denies() {
 #[test]
 fn a_removed_or_replaced_file_is_there_until_its_last_close() {
     use std::os::unix::fs::{FileExt, MetadataExt};
-    let Some(world) = World::new() else { return };
+    let Some(world) = world() else { return };
     world.mount(&world.cached(""));
     for (name, other) in [("removed", None), ("replaced", Some("other"))] {
         let path = world.dir.join(name);
@@ -212,24 +151,15 @@ fn a_removed_or_replaced_file_is_there_until_its_last_close() {
     wait_until("no hidden name is left", || names() == 1);
 }
 
-/// A directory that is unmounted at the end.
-struct Unmounted(PathBuf);
-
-impl Drop for Unmounted {
-    fn drop(&mut self) {
-        run(comity().args(["umount", "--lazy"]).arg(&self.0));
-    }
-}
-
 #[test]
 fn options_and_sources_that_make_no_sense_are_refused() {
-    let Some(world) = World::new() else { return };
+    let Some(world) = world() else { return };
     let mount = |options: &str, source: &str| {
         run(comity().args(["mount", "-o", options, source]).arg(&world.dir))
     };
     let said = mount("soft", "memory:");
     assert!(said.code == Some(1) && said.err.contains("-o soft"), "{}", said.err);
-    let nobody = format!("nfs://127.0.0.1:{}/nothing", world.server.port);
+    let nobody = format!("nfs://127.0.0.1:{}/nothing", world.port);
     let said = mount("nodc_enable", &nobody);
     assert!(said.code == Some(1) && said.err.contains("nothing"), "{}", said.err);
     let root = world.place.write("file", "");
@@ -261,7 +191,10 @@ fn look_around(dir: &Path, files: usize) {
 
 #[test]
 fn repeated_looks_into_a_delegated_directory_cost_no_call() {
-    let Some(world) = World::exporting(",dir_delegations=sole-writer") else { return };
+    let Some(world) = World::exporting(&format!("{OPTIONS},dir_delegations=sole-writer"), &[])
+    else {
+        return;
+    };
     fs::create_dir(world.place.data().join("dir")).unwrap();
     for number in 0..50 {
         fs::write(world.place.data().join(format!("dir/{number}")), "").unwrap();
@@ -269,7 +202,7 @@ fn repeated_looks_into_a_delegated_directory_cost_no_call() {
     world.mount(&world.cached(",acregmin=600,acregmax=600,acdirmin=0,acdirmax=0"));
     let calls = || {
         let operations = ["GETATTR", "LOOKUP", "READDIR", "ACCESS", "GET_DIR_DELEGATION"];
-        operations.map(|operation| world.calls(operation))
+        operations.map(|operation| calls(&world, operation))
     };
     look_around(&world.dir.join("dir"), 50);
     // The server counts looks within a tenth of a second as one.
@@ -315,10 +248,14 @@ async fn change(client: &dyn nfs_rs::Mount, seed: &mut u64, there: &mut BTreeSet
 
 #[test]
 fn no_answer_is_older_than_an_acknowledged_change_by_another_client() {
-    let Some(world) = World::exporting(",dir_delegations=sole-writer:always") else { return };
+    let Some(world) =
+        World::exporting(&format!("{OPTIONS},dir_delegations=sole-writer:always"), &[])
+    else {
+        return;
+    };
     world.mount(&world.cached(",acdirmin=0,acdirmax=0"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (port, data) = (world.server.port, world.place.data());
+    let (port, data) = (world.port, world.place.data());
     let clients = ["3", "4.0", "4.1", "4.2"].map(|version| {
         let address = format!("nfs://127.0.0.1{}?version={version}", data.display());
         let ports = format!("nfsport={port}&mountport={port}&noresvport=true&uid=0&gid=0");
@@ -326,7 +263,7 @@ fn no_answer_is_older_than_an_acknowledged_change_by_another_client() {
         runtime.block_on(nfs_rs::parse_url_and_mount(&url)).unwrap()
     });
     let (mut seed, mut there) = (7, BTreeSet::new());
-    let granted = world.calls("GET_DIR_DELEGATION");
+    let granted = calls(&world, "GET_DIR_DELEGATION");
     for step in 0..200 {
         let client = &clients[roll(&mut seed, 4) as usize];
         if roll(&mut seed, 4) == 0 {
@@ -346,7 +283,7 @@ fn no_answer_is_older_than_an_acknowledged_change_by_another_client() {
         }
     }
     assert_eq!(names(&data), there);
-    assert!(world.calls("GET_DIR_DELEGATION") > granted + 50, "it was delegated again and again");
+    assert!(calls(&world, "GET_DIR_DELEGATION") > granted + 50, "it was delegated again and again");
     drop(clients);
     world.umount();
 }

@@ -5,42 +5,35 @@ mod common;
 
 use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Read};
+use std::ops::Deref;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Place, Running, can_mount, comity, metrics, run, wait_until};
+use common::world::World;
+use common::{Running, comity, metrics, run, wait_until};
 use rustix::process::Signal;
 
 /// A server, a proxy before it, and a directory to mount the proxy on.
-struct World {
-    place: Place,
-    far: Running,
+struct Proxied {
+    far: World,
     proxy: Option<Running>,
-    dir: PathBuf,
 }
 
-impl Drop for World {
-    fn drop(&mut self) {
-        run(comity().args(["umount", "--lazy"]).arg(&self.dir));
+impl Deref for Proxied {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.far
     }
 }
 
-impl World {
+impl Proxied {
     fn new() -> Option<Self> {
-        if !can_mount() {
-            return None;
-        }
-        let place = Place::new();
-        let dir = place.path("mount");
-        fs::create_dir(&dir).unwrap();
-        fs::set_permissions(place.data(), Permissions::from_mode(0o777)).unwrap();
-        let export = format!("{} 127.0.0.1(rw,insecure,no_root_squash)\n", place.data().display());
-        let exports = place.write("exports", &export);
-        let mut command = place.serve(&["--metrics", "127.0.0.1:0", "--exports"]);
-        let far = Running::start(command.arg(exports));
-        let mut world = Self { place, far, proxy: None, dir };
+        let far = World::exporting("rw,insecure,no_root_squash", &[])?;
+        fs::set_permissions(far.place.data(), Permissions::from_mode(0o777)).unwrap();
+        let mut world = Self { far, proxy: None };
         world.start_proxy(0);
         Some(world)
     }
@@ -53,7 +46,7 @@ impl World {
     }
 
     fn proxy_command(&self, far: u16) -> Command {
-        let source = format!("nfs://127.0.0.1:{far}{}", self.place.data().display());
+        let source = self.source_at(far);
         let mut command = comity();
         command.args(["serve", "--listen", "127.0.0.1", "--from", &source, "--cache"]);
         command.arg(self.place.path("cache")).args(["--from-options", "timeo=10,dc_min_free=0"]);
@@ -63,27 +56,12 @@ impl World {
 
     fn mount(&self, options: &str) {
         let port = self.proxy.as_ref().unwrap().port;
-        let source = format!("nfs://127.0.0.1:{port}{}", self.place.data().display());
-        let log = self.place.path("mount.log");
-        let options = format!("nodc_enable,log_file={},{options}", log.display());
-        let mut command = comity();
-        command.arg("mount").arg("--state-dir").arg(self.place.path("mounts"));
-        let said = run(command.args(["-o", &options, &source]).arg(&self.dir));
-        assert_eq!(said.code, Some(0), "{}", said.err);
-    }
-
-    fn umount(&self) {
-        let umount = || {
-            let mut command = comity();
-            command.arg("umount").arg("--state-dir").arg(self.place.path("mounts"));
-            run(command.arg(&self.dir)).code == Some(0)
-        };
-        wait_until("it is not used", umount);
+        self.mount_at(port, &format!("nodc_enable,{options}"));
     }
 
     /// The operations that the far server has done, but for those by which a lease is kept.
     fn operations(&self) -> u64 {
-        let page = metrics(&self.far);
+        let page = metrics(self.server());
         let counts = page.lines().filter(|line| {
             line.contains("operations_total")
                 && !line.contains("SEQUENCE")
@@ -94,8 +72,8 @@ impl World {
 
     /// Stops the far server, as if it were away, and waits until all of its threads stand still.
     fn stop_far(&self) {
-        self.far.signal(Signal::STOP);
-        let tasks = format!("/proc/{}/task", self.far.process());
+        self.server().signal(Signal::STOP);
+        let tasks = format!("/proc/{}/task", self.server().process());
         let stands_still = |task: fs::DirEntry| {
             let state = fs::read_to_string(task.path().join("stat")).unwrap();
             state.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
@@ -116,7 +94,7 @@ fn read(path: &Path) -> std::io::Result<String> {
 
 #[test]
 fn a_file_that_was_read_through_a_proxy_is_read_again_without_the_server() {
-    let Some(world) = World::new() else { return };
+    let Some(world) = Proxied::new() else { return };
     fs::write(world.far_file("file"), vec![b'x'; 300_000]).unwrap();
     let mut operations = Vec::new();
     for version in ["3", "4.2"] {
@@ -131,7 +109,7 @@ fn a_file_that_was_read_through_a_proxy_is_read_again_without_the_server() {
 
 #[test]
 fn writes_through_a_proxy_reach_the_server() {
-    let Some(world) = World::new() else { return };
+    let Some(world) = Proxied::new() else { return };
     world.mount("vers=4.2");
     fs::create_dir(world.dir.join("dir")).unwrap();
     fs::write(world.dir.join("dir/file"), "by the proxy").unwrap();
@@ -144,7 +122,7 @@ fn writes_through_a_proxy_reach_the_server() {
 
 #[test]
 fn a_proxy_calls_with_the_ids_of_its_callers_after_they_are_squashed() {
-    let Some(world) = World::new() else { return };
+    let Some(world) = Proxied::new() else { return };
     world.mount("vers=3,allow_other");
     let touch = |name: &str, user: u32| {
         let mut command = Command::new("touch");
@@ -162,7 +140,7 @@ fn a_proxy_calls_with_the_ids_of_its_callers_after_they_are_squashed() {
 
 #[test]
 fn a_server_that_is_away_is_waited_for_and_nothing_seems_to_be_gone() {
-    let Some(world) = World::new() else { return };
+    let Some(world) = Proxied::new() else { return };
     fs::write(world.far_file("known"), "known").unwrap();
     fs::write(world.far_file("unknown"), "unknown").unwrap();
     world.mount("vers=3,soft,timeo=30,retrans=0");
@@ -170,14 +148,14 @@ fn a_server_that_is_away_is_waited_for_and_nothing_seems_to_be_gone() {
     world.stop_far();
     let failed = read(&world.dir.join("unknown")).unwrap_err();
     assert_eq!(failed.raw_os_error(), Some(rustix::io::Errno::IO.raw_os_error()), "{failed}");
-    world.far.signal(Signal::CONT);
+    world.server().signal(Signal::CONT);
     wait_until("it is there again", || read(&world.dir.join("unknown")).is_ok());
     world.umount();
 }
 
 #[test]
 fn handles_of_a_proxy_outlive_its_restart() {
-    let Some(mut world) = World::new() else { return };
+    let Some(mut world) = Proxied::new() else { return };
     fs::write(world.far_file("file"), vec![b'x'; 2 << 20]).unwrap();
     world.mount("vers=3");
     let mut file = File::open(world.dir.join("file")).unwrap();
@@ -196,7 +174,7 @@ fn handles_of_a_proxy_outlive_its_restart() {
 
 #[test]
 fn a_proxy_that_cannot_begin_says_why() {
-    let Some(world) = World::new() else { return };
+    let Some(world) = Proxied::new() else { return };
     let said = run(world.proxy_command(1).arg("--check"));
     assert!(said.code == Some(1) && said.err.contains("cannot connect"), "{}", said.err);
     let said = run(world.proxy_command(world.far.port).args(["--from-options", "ro"]));

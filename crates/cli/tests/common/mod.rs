@@ -10,6 +10,7 @@
 pub mod four;
 pub mod line;
 pub mod raw;
+pub mod world;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -22,7 +22,7 @@ pub enum When {
 pub struct Faults {
     rules: Vec<Rule>,
     short_writes_per_mille: u32,
-    dice: Dice,
+    rng: SharedRng,
     active: AtomicBool,
 }
 
@@ -38,9 +38,9 @@ impl Faults {
     /// No faults yet.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let dice = Dice { seed, rolls: AtomicU64::new(0) };
+        let rng = SharedRng { seed, rolls: AtomicU64::new(0) };
         let active = AtomicBool::new(true);
-        Self { rules: Vec::new(), short_writes_per_mille: 0, dice, active }
+        Self { rules: Vec::new(), short_writes_per_mille: 0, rng, active }
     }
 
     /// `verb` fails with `status`. Of several rules for a verb the first that strikes counts.
@@ -68,7 +68,7 @@ impl Faults {
             When::Always => true,
             When::Once(number) => call == number,
             When::From(number) => call >= number,
-            When::PerMille(share) => self.dice.roll(1_000) < share.into(),
+            When::PerMille(share) => self.rng.roll(1_000) < share.into(),
         }
     }
 }
@@ -83,9 +83,9 @@ impl Hook for Faults {
     }
 
     fn write_bytes(&self, length: usize) -> usize {
-        let short = length > 1 && self.dice.roll(1_000) < self.short_writes_per_mille.into();
+        let short = length > 1 && self.rng.roll(1_000) < self.short_writes_per_mille.into();
         if short && self.active.load(Ordering::SeqCst) {
-            1 + self.dice.roll(length as u64 - 1) as usize
+            1 + self.rng.roll(length as u64 - 1) as usize
         } else {
             length
         }
@@ -94,12 +94,12 @@ impl Hook for Faults {
 
 /// Pseudorandom numbers that threads share.
 #[derive(Debug)]
-struct Dice {
+struct SharedRng {
     seed: u64,
     rolls: AtomicU64,
 }
 
-impl Dice {
+impl SharedRng {
     /// A number below `sides`, which is not 0.
     fn roll(&self, sides: u64) -> u64 {
         SplitMix64::at(self.seed, self.rolls.fetch_add(1, Ordering::Relaxed)) % sides

@@ -1,5 +1,6 @@
 //! The server of the fuzz targets: no sockets, over the memory backend.
 
+mod granting;
 mod locksmith;
 mod results;
 mod session;
@@ -25,6 +26,7 @@ use comity_state::{Engine, Recovered, Settings};
 use comity_vfs::Fs;
 use comity_xdr::{Counted, Encoder, Opaque};
 
+pub use granting::GrantingServer;
 pub use locksmith::Locksmith;
 pub use strangers::Strangers;
 pub use tls::Eavesdropped;

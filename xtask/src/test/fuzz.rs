@@ -26,6 +26,13 @@ const CREDENTIALS: [&str; 1] = ["assertion"];
 /// Longest time for a target that is given a number of inputs.
 const INPUTS_PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
 
+/// Seconds of wall-clock time after which an input counts as a hang.
+const HANG_SECONDS: u64 = 10;
+
+/// The same in a campaign. It runs beside other work for hours, so a process may wait long for a
+/// processor: an input that took 0.1 s of it has needed more than 10 s.
+const CAMPAIGN_HANG_SECONDS: u64 = 120;
+
 /// The length of the fuzzing of each target.
 #[derive(Debug, Clone)]
 pub(super) struct Fuzzing {
@@ -36,16 +43,23 @@ pub(super) struct Fuzzing {
     inputs: Option<u64>,
     /// Only these targets; all if empty.
     only: Vec<String>,
+    hang_seconds: u64,
 }
 
 impl Fuzzing {
     /// The part that `cargo xtask test` runs.
-    pub(super) const SHORT: Self =
-        Self { seconds: 15, credential_seconds: 60, inputs: None, only: Vec::new() };
+    pub(super) const SHORT: Self = Self {
+        seconds: 15,
+        credential_seconds: 60,
+        inputs: None,
+        only: Vec::new(),
+        hang_seconds: HANG_SECONDS,
+    };
 
     /// A campaign.
     pub(super) const fn long(seconds: u64, inputs: Option<u64>, only: Vec<String>) -> Self {
-        Self { seconds, credential_seconds: seconds, inputs, only }
+        let hang_seconds = CAMPAIGN_HANG_SECONDS;
+        Self { seconds, credential_seconds: seconds, inputs, only, hang_seconds }
     }
 
     /// The end of a target's fuzzing as an option of libFuzzer, and the longest time until then.
@@ -154,7 +168,8 @@ fn fuzz(root: &Path, folder: &Path, target: &str, fuzzing: &Fuzzing) -> Result<V
     let mut command = patient(folder.join(target));
     command
         .arg(end)
-        .args(["-rss_limit_mb=1024", "-malloc_limit_mb=256", "-timeout=10", "-print_final_stats=1"])
+        .args(["-rss_limit_mb=1024", "-malloc_limit_mb=256", "-print_final_stats=1"])
+        .arg(format!("-timeout={}", fuzzing.hang_seconds))
         .arg(format!("-artifact_prefix={}/", artifacts.display()))
         .args([found, seeds]);
     let began = Instant::now();

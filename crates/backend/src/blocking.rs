@@ -1,7 +1,7 @@
 use std::sync::OnceLock;
 
-/// Runs what it is given, on the same thread and exactly once, knowing that it may sleep long.
-pub type BlockingHook = fn(&mut dyn FnMut());
+pub use comity_vfs::BlockingHook;
+use comity_vfs::run_through;
 
 static HOOK: OnceLock<BlockingHook> = OnceLock::new();
 
@@ -19,18 +19,9 @@ pub(crate) fn is_hooked() -> bool {
 
 /// Calls `work`, which may sleep long, through the hook if there is one.
 pub fn blocking<T>(work: impl FnOnce() -> T) -> T {
-    let Some(hook) = HOOK.get() else { return work() };
-    let mut work = Some(work);
-    let mut outcome = None;
-    hook(&mut || {
-        if let Some(work) = work.take() {
-            outcome = Some(work());
-        }
-    });
-    match (outcome, work) {
-        (Some(outcome), _) => outcome,
-        (None, Some(work)) => work(),
-        (None, None) => unreachable!("the work was taken, so there is an outcome"),
+    match HOOK.get() {
+        Some(hook) => run_through(*hook, work),
+        None => work(),
     }
 }
 

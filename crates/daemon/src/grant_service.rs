@@ -3,12 +3,14 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use anyhow::{Context, Result, anyhow, bail};
 use comity_grants::{Accounts, Binding, Grants, Moment, RightsClock, ServerKey};
 use comity_keys::PublicKey;
+use comity_server::blocking_hook;
 use comity_store::GrantFile;
 
 use crate::options::Options;
@@ -29,6 +31,8 @@ pub(crate) struct GrantService {
     others: Vec<PathBuf>,
     /// One change of the accounts after the other.
     turn: Mutex<()>,
+    /// The log says that the file of grants cannot be written.
+    failing: AtomicBool,
 }
 
 impl GrantService {
@@ -41,9 +45,11 @@ impl GrantService {
         let (file, recovered) = GrantFile::open(&options.state_folder.join(GRANTS))?;
         let clock = clock(recovered.seen);
         let grants = Grants::new(clock, Box::new(file), recovered).signing(key);
+        let grants = grants.blocking(blocking_hook);
         let grants = Arc::new(grants.keeping(options.decisions_per_key));
         let (own, others) = (options.state_folder.join(ACCOUNTS), options.accounts.clone());
-        let service = Self { grants, own, others, turn: Mutex::new(()) };
+        let (turn, failing) = (Mutex::default(), AtomicBool::default());
+        let service = Self { grants, own, others, turn, failing };
         service.reload()?;
         Ok(service)
     }
@@ -100,18 +106,34 @@ impl GrantService {
         read(&self.own)
     }
 
-    /// Forgets what has ended.
-    pub(crate) fn expire(&self) {
-        if let Err(error) = self.grants.expire() {
-            tracing::error!(%error, "the end of credentials cannot be stored; they have ended");
-        }
-        self.store_creations();
+    /// Forgets what has ended, and stores which keys have made which objects.
+    pub(crate) fn pass(&self) {
+        // The log says once that this fails: `tell_storage`.
+        let _ = self.grants.expire();
+        let _ = self.grants.store_creations();
+        self.tell_storage();
     }
 
-    /// Stores which keys have made which objects.
-    pub(crate) fn store_creations(&self) {
-        if let Err(error) = self.grants.store_creations() {
+    /// Stores what is still to be stored when the server ends.
+    pub(crate) fn end(&self) {
+        if let Err(error) = self.grants.store_at_end() {
             tracing::error!(%error, "creators of objects cannot be stored; a restart forgets them");
+        }
+    }
+
+    /// Logs once that the file of grants cannot be written, and once that it can again.
+    fn tell_storage(&self) {
+        let failure = self.grants.storage_failure();
+        let was_failing = self.failing.swap(failure.is_some(), Ordering::Relaxed);
+        match failure {
+            Some(error) if !was_failing => tracing::error!(
+                error,
+                "{GRANTS} in the state folder cannot be written, so that no credential is taken \
+                 or revoked: see to its room and its permissions; it is tried again, at last \
+                 once a minute"
+            ),
+            None if was_failing => tracing::warn!("{GRANTS} in the state folder is written again"),
+            _ => {}
         }
     }
 

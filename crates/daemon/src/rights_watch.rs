@@ -39,7 +39,7 @@ impl RightsWatch {
     /// Forgets credentials that have expired, and looks at what clients hold if a right may have
     /// ended. To be called each second.
     pub(crate) fn pass(&mut self) {
-        self.service.expire();
+        self.service.pass();
         let (now, plan) = (self.memory.clock.now(), Arc::clone(&self.exports.current()));
         let known = (self.service.grants().version(), plan.generation());
         let has_changed = known != self.seen;

@@ -199,7 +199,7 @@ impl StateService {
             // These threads do not panic; if one did, the log would show it.
             threads.into_iter().for_each(|thread| drop(thread.join()));
         }
-        self.grants.store_creations();
+        self.grants.end();
     }
 }
 

@@ -38,9 +38,11 @@ fn revocation(args: &RevokeArgs<'_>) -> Result<Revocation, CallFailure> {
 fn failure(error: RevokeError) -> CallFailure {
     let status = match error {
         RevokeError::Unknown | RevokeError::NothingGiven => Status::NotFound,
-        RevokeError::NotAbove => Status::Denied,
+        RevokeError::NotAbove | RevokeError::Stranger => Status::Denied,
         RevokeError::Credential(_) => Status::Invalid,
-        RevokeError::Full => Status::Full,
+        RevokeError::KeyFull | RevokeError::KeysFull | RevokeError::AdministratorFull => {
+            Status::Full
+        }
         RevokeError::Store(_) => Status::Fault,
     };
     CallFailure::new(status, error)

@@ -1,11 +1,11 @@
 //! The server's memory of grants, shared by all connections.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use comity_keynote::Rights;
 use comity_keys::PublicKey;
-use comity_vfs::{Handle, Result};
+use comity_vfs::{BlockingHook, Handle, Result};
 use quick_cache::sync::Cache;
 
 use crate::accounts::Accounts;
@@ -24,6 +24,7 @@ use crate::record::{Medium, MediumError, Record, Recovered};
 use crate::root::Root;
 use crate::scene::Scene;
 use crate::server_key::ServerKey;
+use crate::storage::{Storage, Turn, Urgency};
 use crate::{Moment, ObjectId, Operation};
 
 /// A handle of one byte, which no backend has: it stands for an object of which no grant speaks.
@@ -44,10 +45,7 @@ pub struct KnownState {
 /// revoked.
 pub struct Grants {
     clock: TellMoment,
-    medium: Box<dyn Medium>,
-    broken: AtomicBool,
-    /// The lock under which records are stored. A thread that has it never asks for the memory.
-    storing: Mutex<()>,
+    pub(crate) storage: Storage,
     decisions: usize,
     accounts: RwLock<Arc<Accounts>>,
     /// The policies of the exports in force.
@@ -69,9 +67,7 @@ impl Grants {
     pub fn new(clock: TellMoment, medium: Box<dyn Medium>, recovered: Recovered) -> Self {
         let mut memory = Memory::default();
         memory.creations = Creations::recovered(recovered.made);
-        for (revoked, until) in recovered.revoked {
-            memory.revocations.insert(revoked, until);
-        }
+        recovered.revoked.into_iter().for_each(|one| memory.revocations.insert(one));
         for (holder, text) in recovered.held {
             if let Ok(held) = Held::read(&text) {
                 // A credential that does not fit now did not fit when it was stored either.
@@ -80,9 +76,7 @@ impl Grants {
         }
         Self {
             clock,
-            medium,
-            broken: AtomicBool::new(false),
-            storing: Mutex::new(()),
+            storage: Storage::new(medium),
             decisions: DECISIONS_DEFAULT,
             accounts: RwLock::default(),
             policies: RwLock::new(Arc::new([])),
@@ -105,6 +99,13 @@ impl Grants {
     #[must_use]
     pub fn signing(self, key: ServerKey) -> Self {
         Self { server_key: Some(key), ..self }
+    }
+
+    /// The same with changes run by `hook`: they read signatures and wait for the disk.
+    #[must_use]
+    pub fn blocking(mut self, hook: BlockingHook) -> Self {
+        self.storage.blocking = hook;
+        self
     }
 
     /// The moment now.
@@ -208,44 +209,52 @@ impl Grants {
     /// anything else.
     pub(crate) fn save(
         &self,
-        memory: &Memory,
+        turn: &mut Turn<'_>,
+        urgency: Urgency,
         records: &[Record],
     ) -> std::result::Result<(), MediumError> {
-        let _storing = self.storing();
-        if self.broken.load(Ordering::Acquire) {
-            let known = memory.records().into_iter().chain([Record::Seen(self.now())]);
-            self.medium.replace(&known.collect::<Vec<_>>())?;
-            self.broken.store(false, Ordering::Release);
-        }
-        let stored = self.medium.store(records);
-        self.broken.store(stored.is_err(), Ordering::Release);
-        stored
+        let now = self.now();
+        let known = || {
+            let mut known = self.read().records();
+            known.push(Record::Seen(now));
+            known
+        };
+        turn.store((now, urgency), known, records)
     }
 
-    /// Stores who has made what since the last call. To be called once a second, and at the end.
+    /// Stores who has made what since the last call, and all that is known if that has failed
+    /// before and the next try is due. To be called once a second.
     ///
     /// # Errors
-    /// The state folder cannot be written; the next call tries it again.
+    /// The state folder cannot be written; a later call tries it again.
     pub fn store_creations(&self) -> std::result::Result<(), MediumError> {
-        let mut memory = self.write();
-        let records = memory.creations.take_changes();
-        if self.broken.load(Ordering::Acquire) {
-            return self.save(&memory, &[]);
-        }
-        if records.is_empty() {
-            return Ok(());
-        }
-        // Decisions go on while this is stored; a revocation waits for it, so that a creation which
-        // it ends is not stored behind it.
-        let _storing = self.storing();
-        drop(memory);
-        let stored = self.medium.store(&records);
-        self.broken.store(stored.is_err(), Ordering::Release);
-        stored
+        self.store_what_changed(Urgency::Usual)
     }
 
-    fn storing(&self) -> MutexGuard<'_, ()> {
-        self.storing.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The same, whether a try is due or not. To be called when the server ends.
+    ///
+    /// # Errors
+    /// The state folder cannot be written.
+    pub fn store_at_end(&self) -> std::result::Result<(), MediumError> {
+        self.store_what_changed(Urgency::AtOnce)
+    }
+
+    fn store_what_changed(&self, urgency: Urgency) -> std::result::Result<(), MediumError> {
+        self.storage.in_turn(|turn| {
+            if urgency == Urgency::Usual && turn.rests(self.now()) {
+                return Ok(());
+            }
+            let records = self.write().creations.take_changes();
+            if records.is_empty() && !turn.has_failed() {
+                return Ok(());
+            }
+            self.save(turn, urgency, &records)
+        })
+    }
+
+    /// Why the last write to the state folder has failed, if nothing was stored since.
+    pub fn storage_failure(&self) -> Option<String> {
+        self.storage.failure()
     }
 
     /// Makes all decisions of before void.

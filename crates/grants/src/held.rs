@@ -1,6 +1,6 @@
 //! The credentials that are held for one key, found by the objects they speak of.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use comity_keynote::{
@@ -116,11 +116,9 @@ impl HeldSet {
         if self.all.contains_key(&digest) {
             return Ok(false);
         }
-        let bytes = self.bytes + held.assertion.text().len();
-        if self.all.len() >= CREDENTIALS_PER_KEY_MAX || bytes > CREDENTIAL_BYTES_PER_KEY_MAX {
-            return Err(Full);
-        }
-        self.bytes = bytes;
+        let bytes = held.assertion.text().len();
+        self.check_room(1, bytes)?;
+        self.bytes += bytes;
         self.all.insert(digest, Arc::clone(held));
         match &held.objects {
             Some(objects) => {
@@ -133,12 +131,23 @@ impl HeldSet {
         Ok(true)
     }
 
-    /// Takes a credential out, if it is held.
-    pub(crate) fn remove(&mut self, digest: &AssertionDigest) -> Option<Arc<Held>> {
-        let held = self.all.remove(digest)?;
-        self.bytes -= held.assertion.text().len();
-        let keep = |other: &Arc<Held>| !Arc::ptr_eq(other, &held);
-        for object in held.objects.iter().flatten() {
+    /// Checks that there is room for so many more credentials of so many bytes together.
+    ///
+    /// # Errors
+    /// [`Full`].
+    pub(crate) fn check_room(&self, count: usize, bytes: usize) -> Result<(), Full> {
+        let is_full = self.all.len() + count > CREDENTIALS_PER_KEY_MAX
+            || self.bytes + bytes > CREDENTIAL_BYTES_PER_KEY_MAX;
+        if is_full { Err(Full) } else { Ok(()) }
+    }
+
+    /// Takes out those of these credentials that are held. Each list is looked through once.
+    pub(crate) fn remove(&mut self, digests: &[AssertionDigest]) -> Vec<Arc<Held>> {
+        let gone: Vec<_> = digests.iter().filter_map(|digest| self.all.remove(digest)).collect();
+        let addresses: HashSet<_> = gone.iter().map(Arc::as_ptr).collect();
+        let keep = |other: &Arc<Held>| !addresses.contains(&Arc::as_ptr(other));
+        let objects: HashSet<_> = gone.iter().flat_map(|held| &held.objects).flatten().collect();
+        for object in objects {
             if let Some(list) = self.by_object.get_mut(object) {
                 list.retain(keep);
                 if list.is_empty() {
@@ -146,10 +155,11 @@ impl HeldSet {
                 }
             }
         }
-        if held.objects.is_none() {
+        if gone.iter().any(|held| held.objects.is_none()) {
             self.general.retain(keep);
         }
-        Some(held)
+        self.bytes -= gone.iter().map(|held| held.assertion.text().len()).sum::<usize>();
+        gone
     }
 
     /// The credentials that may give rights to the first of these objects, which lies below the

@@ -29,8 +29,24 @@ pub const POLICY_ASSERTIONS_MAX: usize = 1_024;
 /// Most accounts with a key.
 pub const ACCOUNTS_MAX: usize = 65_536;
 
-/// Most revocations that are remembered at one time.
-pub const REVOCATIONS_MAX: usize = 262_144;
+/// Most revocations of one key without an account that are remembered at one time.
+pub const REVOCATIONS_PER_KEY_MAX: usize = 1_024;
+
+/// The same for a key with an account.
+pub const REVOCATIONS_PER_ACCOUNT_MAX: usize = 16_384;
+
+/// Most revocations of all keys. Those without an account have half of them: a key may make as
+/// many keys as it likes and grant them something.
+pub const REVOCATIONS_BY_KEYS_MAX: usize = 262_144;
+
+/// Most revocations of administrators, for which nobody else can use up the room.
+pub const REVOCATIONS_BY_ADMINISTRATOR_MAX: usize = 65_536;
+
+/// First pause after records could not be stored; each one that follows is twice as long.
+pub const STORAGE_PAUSE_FIRST_MILLISECONDS: u64 = 1_000;
+
+/// Longest pause after records could not be stored. A try writes all that is known.
+pub const STORAGE_PAUSE_MAX_MILLISECONDS: u64 = 60_000;
 
 /// Most grantors whose ids one key acts under. A key with grants of more people is denied the
 /// rights of those who come last.

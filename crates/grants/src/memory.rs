@@ -1,5 +1,6 @@
 //! All that is known about credentials, as plain data.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -31,6 +32,8 @@ pub struct ListedCredential {
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     held: HashMap<PublicKey, HeldSet>,
+    /// The credentials that each key signed, and who holds them.
+    by_signer: HashMap<PublicKey, HashSet<(PublicKey, AssertionDigest)>>,
     /// Credentials that end by themselves, the next one first.
     ends: BTreeSet<(Moment, PublicKey, AssertionDigest)>,
     pub(crate) revocations: Revocations,
@@ -67,20 +70,31 @@ impl Memory {
         self.held.iter()
     }
 
+    /// Checks that there is room for more credentials of a key.
+    ///
+    /// # Errors
+    /// [`Full`].
+    pub(crate) fn check_room(&self, key: &PublicKey, new: &[Arc<Held>]) -> Result<(), Full> {
+        let bytes = new.iter().map(|held| held.assertion.text().len()).sum();
+        let set = self.held.get(key);
+        let is_full = self.bytes + bytes > CREDENTIAL_BYTES_MAX;
+        if is_full || (set.is_none() && self.held.len() >= HOLDERS_MAX) {
+            return Err(Full);
+        }
+        set.unwrap_or(&HeldSet::default()).check_room(new.len(), bytes)
+    }
+
     /// Adds a credential to those of a key; returns `false` if it is held already.
     ///
     /// # Errors
     /// [`Full`].
     pub(crate) fn insert(&mut self, key: PublicKey, held: &Arc<Held>) -> Result<bool, Full> {
         let bytes = held.assertion.text().len();
-        let known = self.held.contains_key(&key);
-        let is_full = self.bytes + bytes > CREDENTIAL_BYTES_MAX;
-        if is_full || (!known && self.held.len() >= HOLDERS_MAX) {
-            return Err(Full);
-        }
+        self.check_room(&key, std::slice::from_ref(held))?;
         let is_new = self.held.entry(key).or_default().insert(held)?;
         if is_new {
             self.bytes += bytes;
+            self.by_signer.entry(*held.signer()).or_default().insert((key, held.digest()));
             if held.until != Moment::NEVER {
                 self.ends.insert((held.until, key, held.digest()));
             }
@@ -88,27 +102,32 @@ impl Memory {
         Ok(is_new)
     }
 
-    /// Takes a credential away from those of a key; returns whether it was there.
-    pub(crate) fn remove(&mut self, key: &PublicKey, digest: &AssertionDigest) -> bool {
-        let Some(set) = self.held.get_mut(key) else { return false };
-        let Some(held) = set.remove(digest) else { return false };
+    /// Takes credentials away from those of a key.
+    pub(crate) fn remove(&mut self, key: &PublicKey, digests: &[AssertionDigest]) {
+        let Some(set) = self.held.get_mut(key) else { return };
+        let gone = set.remove(digests);
         if set.is_empty() {
             self.held.remove(key);
         }
-        self.bytes -= held.assertion.text().len();
-        self.ends.remove(&(held.until, *key, *digest));
-        true
+        for held in gone {
+            self.bytes -= held.assertion.text().len();
+            self.ends.remove(&(held.until, *key, held.digest()));
+            if let Entry::Occupied(mut signed) = self.by_signer.entry(*held.signer()) {
+                signed.get_mut().remove(&(*key, held.digest()));
+                if signed.get().is_empty() {
+                    signed.remove();
+                }
+            }
+        }
     }
 
     /// Takes out the credentials that have ended.
     pub(crate) fn expire(&mut self, now: Moment) -> Vec<(PublicKey, AssertionDigest)> {
-        let mut ended = Vec::new();
-        while let Some((until, key, digest)) = self.ends.first().copied()
-            && until <= now
-        {
-            self.remove(&key, &digest);
-            ended.push((key, digest));
-        }
+        let ended = self.ends.iter().take_while(|(until, ..)| *until <= now);
+        let ended: Vec<_> = ended.map(|(_, key, digest)| (*key, *digest)).collect();
+        let mut by_key: HashMap<PublicKey, Vec<AssertionDigest>> = HashMap::new();
+        ended.iter().for_each(|(key, digest)| by_key.entry(*key).or_default().push(*digest));
+        by_key.iter().for_each(|(key, digests)| self.remove(key, digests));
         ended
     }
 
@@ -131,8 +150,13 @@ impl Memory {
         &self,
         key: &PublicKey,
     ) -> impl Iterator<Item = (&PublicKey, &Arc<Held>)> {
-        let all = self.held.iter().flat_map(|(holder, set)| set.iter().map(move |it| (holder, it)));
-        all.filter(move |(_, held)| held.signer() == key)
+        let signed = self.by_signer.get(key).into_iter().flatten();
+        signed.filter_map(|(holder, digest)| Some((holder, self.of(holder)?.get(digest)?)))
+    }
+
+    /// Returns whether a key holds or signed a credential that is held here.
+    pub(crate) fn knows(&self, key: &PublicKey) -> bool {
+        self.held.contains_key(key) || self.by_signer.contains_key(key)
     }
 
     /// Tells of each new credential whether the holder can have something through it: somebody who
@@ -171,8 +195,7 @@ impl Memory {
         let of_one = |(holder, set): (&PublicKey, &'_ HeldSet)| -> Vec<Record> {
             set.iter().map(|held| held.record(*holder)).collect()
         };
-        let revoked =
-            self.revocations.iter().map(|(revoked, until)| Record::Revoked(*revoked, *until));
+        let revoked = self.revocations.iter().map(Record::Revoked);
         let made = self.creations.iter().map(|creation| Record::Made(*creation));
         self.held.iter().flat_map(of_one).chain(revoked).chain(made).collect()
     }

@@ -4,7 +4,7 @@ use comity_keynote::AssertionDigest;
 use comity_keys::PublicKey;
 
 use crate::creation::Creation;
-use crate::{Moment, ObjectId, Revoked};
+use crate::{Moment, ObjectId, RememberedRevocation, Revoked};
 
 /// A change of what must outlive a restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +25,8 @@ pub enum Record {
         /// The digest of the credential.
         digest: AssertionDigest,
     },
-    /// Something was revoked; it is remembered until then.
-    Revoked(Revoked, Moment),
+    /// Something was revoked.
+    Revoked(RememberedRevocation),
     /// A revocation is forgotten, because what it revoked has expired.
     Forgotten(Revoked),
     /// A key has made an object.
@@ -51,7 +51,8 @@ pub trait Medium: Send + Sync {
     /// Replaces all that is stored by `records`, on stable storage. After an error of
     /// [`Medium::store`] nothing else is called until this has succeeded.
     ///
-    /// # Errors The storage failed; the earlier records are unchanged.
+    /// # Errors
+    /// The storage failed; the earlier records are unchanged.
     fn replace(&self, records: &[Record]) -> Result<(), MediumError>;
 }
 
@@ -60,8 +61,8 @@ pub trait Medium: Send + Sync {
 pub struct Recovered {
     /// The texts of credentials, and the keys they are held for.
     pub held: Vec<(PublicKey, String)>,
-    /// Revocations, and until when they are remembered.
-    pub revoked: Vec<(Revoked, Moment)>,
+    /// Revocations.
+    pub revoked: Vec<RememberedRevocation>,
     /// The creators of objects, in any order.
     pub made: Vec<Creation>,
     /// The last moment that the clock is known to have shown.

@@ -9,19 +9,15 @@ use comity_keys::PublicKey;
 use crate::accounts::Accounts;
 use crate::grants::Grants;
 use crate::held::Held;
-use crate::limits::REVOCATIONS_MAX;
+use crate::limits::{
+    REVOCATIONS_BY_ADMINISTRATOR_MAX, REVOCATIONS_BY_KEYS_MAX, REVOCATIONS_PER_ACCOUNT_MAX,
+    REVOCATIONS_PER_KEY_MAX,
+};
 use crate::memory::Memory;
 use crate::record::{MediumError, Record};
-use crate::{Moment, ObjectId, Revoked};
-
-/// The person who revokes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Revoker {
-    /// The administrator of the server, who may revoke anything.
-    Administrator,
-    /// The owner of a key, who may revoke what the key signed, and what was signed below it.
-    Key(PublicKey),
-}
+use crate::revocations::NoRoom;
+use crate::storage::{Turn, Urgency};
+use crate::{Moment, ObjectId, RememberedRevocation, Revoked, Revoker};
 
 /// The thing that is to be revoked.
 #[derive(Debug, Clone)]
@@ -49,9 +45,31 @@ pub enum RevokeError {
     /// The text is no credential.
     #[error(transparent)]
     Credential(#[from] UnverifiedReason),
-    /// There are too many revocations.
-    #[error("{REVOCATIONS_MAX} revocations are remembered already: ask the administrator")]
-    Full,
+    /// The revoker has no account and no grant here.
+    #[error(
+        "nothing was granted to this key here, so that its credentials give nothing: submit the \
+         credential that gives it rights before you revoke one that it signed"
+    )]
+    Stranger,
+    /// The key has made as many revocations as a key may make.
+    #[error(
+        "{REVOCATIONS_PER_KEY_MAX} revocations of one key are remembered, \
+         {REVOCATIONS_PER_ACCOUNT_MAX} of a key with an account, until what they revoke has \
+         expired: ask somebody above in the chain, or the administrator"
+    )]
+    KeyFull,
+    /// Keys have made as many revocations as keys may make.
+    #[error(
+        "the {REVOCATIONS_BY_KEYS_MAX} revocations of keys that are remembered are used up: ask \
+         the administrator, who has room of his own"
+    )]
+    KeysFull,
+    /// Administrators have made as many revocations as they may make.
+    #[error(
+        "{REVOCATIONS_BY_ADMINISTRATOR_MAX} revocations of administrators are remembered, until \
+         what they revoke has expired; `comity account unbind` ends all that a user has granted"
+    )]
+    AdministratorFull,
     /// The state folder cannot be written.
     #[error("the revocation cannot be stored: {0}")]
     Store(MediumError),
@@ -64,30 +82,54 @@ impl Grants {
     /// # Errors
     /// [`RevokeError`]: nothing was revoked then.
     pub fn revoke(&self, by: Revoker, what: &Revocation) -> Result<Vec<Revoked>, RevokeError> {
+        self.storage.in_turn(|turn| {
+            let (revoked, unmade) = self.decide(by, what)?;
+            self.remember(turn, by, (&revoked, &unmade))?;
+            self.counters.revoked(revoked.len());
+            self.changed();
+            Ok(revoked.into_iter().map(|revoked| revoked.what).collect())
+        })
+    }
+
+    /// All that is to be revoked, and the objects whose creator is to be forgotten.
+    fn decide(
+        &self,
+        by: Revoker,
+        what: &Revocation,
+    ) -> Result<(Vec<RememberedRevocation>, Vec<ObjectId>), RevokeError> {
         let accounts = self.accounts();
-        let mut memory = self.write();
-        let credential = match what {
+        let (credential, memory) = match what {
             Revocation::Credential(digest) => {
-                Some(memory.find(digest).ok_or(RevokeError::Unknown)?)
+                let memory = self.read();
+                (memory.find(digest).ok_or(RevokeError::Unknown)?, memory)
             }
-            Revocation::Text(text) => Some(Arc::new(Held::read(text)?)),
-            Revocation::Key(_) => None,
-        };
-        let revoked = match (&credential, what) {
-            (Some(held), _) => {
-                self.allowed(&memory, by, held)?;
-                vec![of_credential(held)]
+            Revocation::Text(text) => (Arc::new(Held::read(text)?), self.read()),
+            Revocation::Key(key) => {
+                let memory = self.read();
+                let revoked = of_key_by(&memory, &accounts, by, key)?;
+                check_room(&memory, &accounts, by, &revoked)?;
+                return Ok((revoked, Vec::new()));
             }
-            (None, Revocation::Key(key)) => of_key_by(&memory, &accounts, by, key)?,
-            (None, _) => return Err(RevokeError::Unknown),
         };
-        let made: Vec<_> =
-            credential.iter().flat_map(|held| self.made_by_signature(held)).collect();
-        self.remember(&mut memory, by, (&revoked, &made))?;
-        self.counters.revoked(revoked.len());
-        drop(memory);
-        self.changed();
-        Ok(revoked.into_iter().map(|(revoked, _)| revoked).collect())
+        self.allowed(&memory, by, &credential)?;
+        self.check_known(&memory, &accounts, by)?;
+        let revoked = vec![of_credential(by, &credential)];
+        check_room(&memory, &accounts, by, &revoked)?;
+        Ok((revoked, self.made_by_signature(&credential)))
+    }
+
+    /// Checks that a key which revokes has a place here: else anybody could fill the memory of
+    /// revocations with credentials that give nothing.
+    fn check_known(
+        &self,
+        memory: &Memory,
+        accounts: &Accounts,
+        by: Revoker,
+    ) -> Result<(), RevokeError> {
+        let Revoker::Key(by) = by else { return Ok(()) };
+        let is_named = || self.policies().iter().any(|policy| policy.names(&by));
+        let is_known = accounts.get(&by).is_some() || memory.knows(&by) || is_named();
+        if is_known { Ok(()) } else { Err(RevokeError::Stranger) }
     }
 
     /// Checks that the revoker signed a credential, or leads to its signer. A credential that the
@@ -110,25 +152,38 @@ impl Grants {
 
     fn remember(
         &self,
-        memory: &mut Memory,
+        turn: &mut Turn<'_>,
         by: Revoker,
-        (revoked, unmade): (&[(Revoked, Moment)], &[ObjectId]),
+        (revoked, unmade): (&[RememberedRevocation], &[ObjectId]),
     ) -> Result<(), RevokeError> {
-        // Keys may have used up the bound; the administrator must be able to revoke even so.
-        let is_bounded = matches!(by, Revoker::Key(_));
-        if is_bounded && memory.revocations.len() + revoked.len() > REVOCATIONS_MAX {
-            return Err(RevokeError::Full);
-        }
+        let urgency = match by {
+            Revoker::Administrator => Urgency::AtOnce,
+            Revoker::Key(_) => Urgency::Usual,
+        };
         let unmade_records = unmade.iter().copied().map(Record::Unmade);
-        let records = revoked.iter().map(|(revoked, until)| Record::Revoked(*revoked, *until));
-        let records: Vec<_> = records.chain(unmade_records).collect();
-        self.save(memory, &records).map_err(RevokeError::Store)?;
+        let records = revoked.iter().copied().map(Record::Revoked).chain(unmade_records);
+        let records: Vec<_> = records.collect();
+        self.save(turn, urgency, &records).map_err(RevokeError::Store)?;
+        let mut memory = self.write();
         unmade.iter().for_each(|object| memory.creations.remove(object));
-        for (revoked, until) in revoked {
-            memory.revocations.insert(*revoked, *until);
-        }
+        revoked.iter().for_each(|one| memory.revocations.insert(*one));
         Ok(())
     }
+}
+
+fn check_room(
+    memory: &Memory,
+    accounts: &Accounts,
+    by: Revoker,
+    revoked: &[RememberedRevocation],
+) -> Result<(), RevokeError> {
+    let has_account = matches!(by, Revoker::Key(key) if accounts.get(&key).is_some());
+    let new = revoked.iter().map(|one| one.what);
+    memory.revocations.check_room(by, has_account, new).map_err(|bound| match bound {
+        NoRoom::Key => RevokeError::KeyFull,
+        NoRoom::Keys => RevokeError::KeysFull,
+        NoRoom::Administrator => RevokeError::AdministratorFull,
+    })
 }
 
 /// All that a key was given by the revoker, or at all.
@@ -137,20 +192,20 @@ fn of_key_by(
     accounts: &Accounts,
     by: Revoker,
     key: &PublicKey,
-) -> Result<Vec<(Revoked, Moment)>, RevokeError> {
+) -> Result<Vec<RememberedRevocation>, RevokeError> {
+    let of_key = |grantor| {
+        let what = Revoked::Key { key: *key, grantor };
+        Ok(vec![RememberedRevocation { what, until: Moment::NEVER, by }])
+    };
     match by {
-        Revoker::Administrator => Ok(of_key(*key, None)),
-        Revoker::Key(by) if accounts.get(&by).is_some() => Ok(of_key(*key, Some(by))),
+        Revoker::Administrator => of_key(None),
+        Revoker::Key(by) if accounts.get(&by).is_some() => of_key(Some(by)),
         Revoker::Key(by) => given(memory, &by, key),
     }
 }
 
-fn of_key(key: PublicKey, grantor: Option<PublicKey>) -> Vec<(Revoked, Moment)> {
-    vec![(Revoked::Key { key, grantor }, Moment::NEVER)]
-}
-
-fn of_credential(held: &Held) -> (Revoked, Moment) {
-    (Revoked::Credential(held.digest()), held.until)
+fn of_credential(by: Revoker, held: &Held) -> RememberedRevocation {
+    RememberedRevocation { what: Revoked::Credential(held.digest()), until: held.until, by }
 }
 
 /// Returns whether credentials lead from one key to another.
@@ -168,14 +223,15 @@ pub(crate) fn leads(memory: &Memory, from: &PublicKey, to: &PublicKey) -> bool {
     false
 }
 
-/// The credentials that a key signed for another one.
+/// The credentials that a key signed for another one, each once, whoever holds them.
 fn given(
     memory: &Memory,
     by: &PublicKey,
     to: &PublicKey,
-) -> Result<Vec<(Revoked, Moment)>, RevokeError> {
-    let signed = memory.signed_by(by).map(|(_, held)| held);
-    let given: Vec<_> =
-        signed.filter(|held| held.names(to)).map(|held| of_credential(held)).collect();
+) -> Result<Vec<RememberedRevocation>, RevokeError> {
+    let mut seen = HashSet::new();
+    let given = memory.signed_by(by).map(|(_, held)| held).filter(|held| held.names(to));
+    let given = given.filter(|held| seen.insert(held.digest()));
+    let given: Vec<_> = given.map(|held| of_credential(Revoker::Key(*by), held)).collect();
     if given.is_empty() { Err(RevokeError::NothingGiven) } else { Ok(given) }
 }

@@ -1,5 +1,6 @@
 //! Submission of credentials, and giving them up.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use comity_keynote::{AssertionDigest, UnverifiedReason};
@@ -14,6 +15,7 @@ use crate::memory::{Memory, Trusted};
 use crate::outcome::Outcome;
 use crate::record::{MediumError, Record};
 use crate::server_key::ServerKey;
+use crate::storage::Urgency;
 
 /// A submitted credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,30 +79,51 @@ impl Grants {
     }
 
     fn take(&self, holder: PublicKey, text: &str) -> Result<Vec<Submitted>, SubmitError> {
-        let credentials = read_all(text)?;
+        // Signatures take long: others have their turn meanwhile.
+        let credentials = self.storage.patiently(|| read_all(text))?;
+        self.storage.in_turn(|turn| {
+            let (submitted, new) = self.judge(&holder, credentials);
+            if new.is_empty() {
+                return Ok(submitted);
+            }
+            self.read().check_room(&holder, &new)?;
+            let records: Vec<_> = new.iter().map(|held| held.record(holder)).collect();
+            self.save(turn, Urgency::Usual, &records).map_err(SubmitError::Store)?;
+            let mut memory = self.write();
+            for held in &new {
+                // There is room: only the thread whose turn it is adds credentials.
+                let _ = memory.insert(holder, held);
+            }
+            drop(memory);
+            self.changed();
+            Ok(submitted)
+        })
+    }
+
+    /// The outcome for each credential of a submission, and those that are to be held.
+    fn judge(
+        &self,
+        holder: &PublicKey,
+        credentials: Vec<Arc<Held>>,
+    ) -> (Vec<Submitted>, Vec<Arc<Held>>) {
         let (now, accounts, policies) = (self.now(), self.accounts(), self.policies());
         let trusted = Trusted {
             accounts: &accounts,
             by_policy: &|key| policies.iter().any(|policy| policy.names(key)),
             server: self.server_key.as_ref().map(ServerKey::public),
         };
-        let mut memory = self.write();
-        let useful = memory.useful(&holder, &trusted, &credentials);
+        let memory = self.read();
+        let useful = memory.useful(holder, &trusted, &credentials);
         let (mut submitted, mut new) = (Vec::new(), Vec::new());
         for (held, useful) in credentials.into_iter().zip(useful) {
-            let outcome = outcome(&memory, &holder, &held, useful, now);
+            let outcome = outcome(&memory, holder, &held, useful, now);
             let (digest, authorizer) = (held.digest(), *held.signer());
             submitted.push(Submitted { digest, authorizer, outcome });
             if outcome == Outcome::Held {
                 new.push(held);
             }
         }
-        self.hold(&mut memory, holder, &new)?;
-        drop(memory);
-        if !new.is_empty() {
-            self.changed();
-        }
-        Ok(submitted)
+        (submitted, new)
     }
 
     /// Takes credentials away from a key that holds them; returns how many there were.
@@ -112,23 +135,27 @@ impl Grants {
         holder: &PublicKey,
         digests: &[AssertionDigest],
     ) -> Result<usize, SubmitError> {
-        let mut memory = self.write();
-        let is_held =
-            |digest: &&AssertionDigest| memory.of(holder).is_some_and(|set| set.has(digest));
-        let digests: Vec<_> = digests.iter().filter(is_held).copied().collect();
-        if digests.is_empty() {
-            return Ok(0);
-        }
-        let dropped =
-            |digest: &AssertionDigest| Record::Dropped { holder: *holder, digest: *digest };
-        let records: Vec<_> = digests.iter().map(dropped).collect();
-        self.save(&memory, &records).map_err(SubmitError::Store)?;
-        for digest in &digests {
-            memory.remove(holder, digest);
-        }
-        drop(memory);
-        self.changed();
-        Ok(digests.len())
+        self.storage.in_turn(|turn| {
+            let digests = self.held_of(holder, digests);
+            if digests.is_empty() {
+                return Ok(0);
+            }
+            let dropped =
+                |digest: &AssertionDigest| Record::Dropped { holder: *holder, digest: *digest };
+            let records: Vec<_> = digests.iter().map(dropped).collect();
+            self.save(turn, Urgency::Usual, &records).map_err(SubmitError::Store)?;
+            self.write().remove(holder, &digests);
+            self.changed();
+            Ok(digests.len())
+        })
+    }
+
+    /// Those of these credentials that a key holds, each once.
+    fn held_of(&self, holder: &PublicKey, digests: &[AssertionDigest]) -> Vec<AssertionDigest> {
+        let memory = self.read();
+        let Some(set) = memory.of(holder) else { return Vec::new() };
+        let held = digests.iter().copied().filter(|digest| set.has(digest));
+        held.collect::<HashSet<_>>().into_iter().collect()
     }
 
     /// Forgets what has ended by itself. To be called once a second. When a right has ended the
@@ -138,47 +165,27 @@ impl Grants {
     /// # Errors
     /// The state folder cannot be written; the rights have ended all the same.
     pub fn expire(&self) -> Result<(), MediumError> {
-        let now = self.now();
-        let mut memory = self.write();
-        let ended = memory.expire(now);
-        let forgotten = memory.revocations.expire(now);
-        if ended.is_empty() && forgotten.is_empty() {
-            return Ok(());
-        }
-        let dropped = ended.iter().map(|(holder, digest)| {
-            let (holder, digest) = (*holder, *digest);
-            Record::Dropped { holder, digest }
-        });
-        let forgotten = forgotten.into_iter().map(Record::Forgotten);
-        let records: Vec<_> = dropped.chain(forgotten).chain([Record::Seen(now)]).collect();
-        let saved = self.save(&memory, &records);
-        drop(memory);
-        self.changed();
-        saved
-    }
-
-    fn hold(
-        &self,
-        memory: &mut Memory,
-        holder: PublicKey,
-        new: &[Arc<Held>],
-    ) -> Result<(), SubmitError> {
-        let mut inserted = Vec::new();
-        let mut insert = || -> Result<(), SubmitError> {
-            for held in new {
-                memory.insert(holder, held)?;
-                inserted.push(held.digest());
+        self.storage.in_turn(|turn| {
+            let now = self.now();
+            let mut memory = self.write();
+            let (ended, forgotten) = (memory.expire(now), memory.revocations.expire(now));
+            drop(memory);
+            if ended.is_empty() && forgotten.is_empty() {
+                return Ok(());
             }
-            let records: Vec<_> = new.iter().map(|held| held.record(holder)).collect();
-            self.save(memory, &records).map_err(SubmitError::Store)
-        };
-        let outcome = insert();
-        if outcome.is_err() {
-            for digest in &inserted {
-                memory.remove(&holder, digest);
+            self.changed();
+            if turn.rests(now) {
+                // The next try stores all that is known then.
+                return Ok(());
             }
-        }
-        outcome
+            let dropped = ended.iter().map(|(holder, digest)| {
+                let (holder, digest) = (*holder, *digest);
+                Record::Dropped { holder, digest }
+            });
+            let forgotten = forgotten.into_iter().map(Record::Forgotten);
+            let records: Vec<_> = dropped.chain(forgotten).chain([Record::Seen(now)]).collect();
+            self.save(turn, Urgency::Usual, &records)
+        })
     }
 }
 

@@ -208,8 +208,9 @@ fn a_submission_that_cannot_be_stored_is_not_acknowledged_and_leaves_nothing_beh
     assert!(matches!(world.grants.submit(bob.key(), &text), Err(SubmitError::Store(_))));
     assert_eq!(world.allowed(bob, dir), "");
     assert_eq!(world.grants.held_by(&bob.key()), []);
-    // As soon as there is room again everything goes on, and all is stored.
+    // A second after there is room again everything goes on, and all is stored.
     world.kept.fail(false);
+    world.pass_seconds(1);
     world.submit(bob, &[&text]);
     assert_eq!(world.kept.recovered().held.len(), 1);
     world.kept.fail(true);
@@ -217,6 +218,7 @@ fn a_submission_that_cannot_be_stored_is_not_acknowledged_and_leaves_nothing_beh
     assert!(matches!(case.revoke(by, &digest(&text)), Err(RevokeError::Store(_))));
     assert!(world.allowed(bob, dir).contains("read"), "nothing was revoked");
     world.kept.fail(false);
+    world.pass_seconds(1);
     case.revoke(by, &digest(&text)).unwrap();
     assert_eq!(world.kept.recovered().revoked.len(), 1);
 }

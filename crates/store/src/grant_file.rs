@@ -5,7 +5,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use comity_grants::{Creation, Medium, MediumError, Moment, ObjectId, Record, Recovered, Revoked};
+use comity_grants::{
+    Creation, Medium, MediumError, Moment, ObjectId, Record, Recovered, RememberedRevocation,
+    Revoked, Revoker,
+};
 use comity_keynote::AssertionDigest;
 use comity_keys::PublicKey;
 use comity_vfs::Handle;
@@ -23,6 +26,7 @@ const META: TableDefinition<'_, &str, u32> = TableDefinition::new("meta");
 const MOMENTS: TableDefinition<'_, &str, u64> = TableDefinition::new("moments");
 const HELD: TableDefinition<'_, &[u8], &str> = TableDefinition::new("held");
 const REVOKED: TableDefinition<'_, &[u8], u64> = TableDefinition::new("revoked");
+const REVOKERS: TableDefinition<'_, &[u8], &str> = TableDefinition::new("revokers");
 const MADE: TableDefinition<'_, &[u8], (u64, &str)> = TableDefinition::new("made");
 
 /// The name in [`MOMENTS`] of the last moment that the clock is known to have shown.
@@ -143,16 +147,30 @@ fn recovered(database: &Database) -> Result<Recovered, redb::Error> {
             recovered.held.push((holder, text.value().to_owned()));
         }
     }
-    for entry in transaction.open_table(REVOKED)?.iter()? {
-        let (key, until) = entry?;
-        if let Some(revoked) = read_revoked(key.value()) {
-            recovered.revoked.push((revoked, Moment(until.value())));
-        }
-    }
+    recovered.revoked = revoked(&transaction)?;
     let seen = transaction.open_table(MOMENTS)?.get(SEEN)?.map(|seen| seen.value());
     recovered.seen = Moment(seen.unwrap_or_default());
     recovered.made = made(&transaction)?;
     Ok(recovered)
+}
+
+/// The revocations. One without a revoker, as in a file of an older server, counts as one of an
+/// administrator.
+fn revoked(transaction: &ReadTransaction) -> Result<Vec<RememberedRevocation>, redb::Error> {
+    let revokers = match transaction.open_table(REVOKERS) {
+        Err(TableError::TableDoesNotExist(_)) => None,
+        table => Some(table?),
+    };
+    let mut revoked = Vec::new();
+    for entry in transaction.open_table(REVOKED)?.iter()? {
+        let (key, until) = entry?;
+        let Some(what) = read_revoked(key.value()) else { continue };
+        let by = revokers.as_ref().map(|table| table.get(key.value())).transpose()?.flatten();
+        let by = by.and_then(|by| by.value().parse().ok());
+        let by = by.map_or(Revoker::Administrator, Revoker::Key);
+        revoked.push(RememberedRevocation { what, until: Moment(until.value()), by });
+    }
+    Ok(revoked)
 }
 
 /// The creators of objects; none in a file of an older server.
@@ -180,8 +198,10 @@ fn apply(database: &Database, records: &[Record]) -> Result<(), redb::Error> {
         let mut revoked = transaction.open_table(REVOKED)?;
         let mut moments = transaction.open_table(MOMENTS)?;
         let mut made = transaction.open_table(MADE)?;
+        let mut revokers = transaction.open_table(REVOKERS)?;
         for record in records {
-            apply_one((&mut held, &mut revoked, &mut moments, &mut made), record)?;
+            let revoked = (&mut revoked, &mut revokers);
+            apply_one((&mut held, revoked, &mut moments, &mut made), record)?;
         }
     }
     Ok(transaction.commit()?)
@@ -189,13 +209,13 @@ fn apply(database: &Database, records: &[Record]) -> Result<(), redb::Error> {
 
 type Tables<'a, 't> = (
     &'a mut Table<'t, &'static [u8], &'static str>,
-    &'a mut Table<'t, &'static [u8], u64>,
+    (&'a mut Table<'t, &'static [u8], u64>, &'a mut Table<'t, &'static [u8], &'static str>),
     &'a mut Table<'t, &'static str, u64>,
     &'a mut Table<'t, &'static [u8], (u64, &'static str)>,
 );
 
 fn apply_one(
-    (held, revoked, moments, made): Tables<'_, '_>,
+    (held, (revoked, revokers), moments, made): Tables<'_, '_>,
     record: &Record,
 ) -> Result<(), redb::Error> {
     match record {
@@ -205,11 +225,17 @@ fn apply_one(
         Record::Dropped { holder, digest } => {
             held.remove(&*held_key(holder, digest))?;
         }
-        Record::Revoked(what, until) => {
-            revoked.insert(&*revoked_key(what), until.0)?;
+        Record::Revoked(RememberedRevocation { what, until, by }) => {
+            let key = revoked_key(what);
+            revoked.insert(&*key, until.0)?;
+            if let Revoker::Key(by) = by {
+                revokers.insert(&*key, by.to_string().as_str())?;
+            }
         }
         Record::Forgotten(what) => {
-            revoked.remove(&*revoked_key(what))?;
+            let key = revoked_key(what);
+            revoked.remove(&*key)?;
+            revokers.remove(&*key)?;
         }
         Record::Made(Creation { object, creator, number }) => {
             made.insert(object.0.bytes(), (*number, creator.to_string().as_str()))?;

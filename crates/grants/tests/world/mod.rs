@@ -78,8 +78,8 @@ impl Kept {
                     let held = comity_keynote::SignedAssertion::parse(text).unwrap();
                     *other != holder || *held.digest() != digest
                 }),
-                Record::Revoked(what, until) => found.revoked.push((what, until)),
-                Record::Forgotten(what) => found.revoked.retain(|(other, _)| *other != what),
+                Record::Revoked(revocation) => found.revoked.push(revocation),
+                Record::Forgotten(what) => found.revoked.retain(|other| other.what != what),
                 Record::Made(creation) => found.made.push(creation),
                 Record::Unmade(object) => found.made.retain(|known| known.object != object),
                 Record::Seen(moment) => found.seen = moment,
@@ -128,6 +128,13 @@ fn server_key() -> ServerKey {
     ServerKey::new(PrivateKey::generate(Algorithm::Ed25519).unwrap())
 }
 
+/// Grants that tell the time by `now`, in milliseconds.
+pub fn grants(now: &Arc<AtomicU64>, medium: Box<dyn Medium>, recovered: Recovered) -> Arc<Grants> {
+    let clock = Arc::clone(now);
+    let clock = Box::new(move || Moment(clock.load(Ordering::SeqCst)));
+    Arc::new(Grants::new(clock, medium, recovered).signing(server_key()))
+}
+
 /// The moment at which the tests begin.
 pub const BEGUN: u64 = 1_800_000_000;
 
@@ -141,11 +148,8 @@ impl World {
     pub fn after(kept: Kept, fs: &Arc<Memory>, seconds: u64) -> Self {
         let fs = Arc::clone(fs);
         let now = Arc::new(AtomicU64::new(seconds * 1000));
-        let clock = Arc::clone(&now);
-        let clock = Box::new(move || Moment(clock.load(Ordering::SeqCst)));
-        let recovered = kept.recovered();
-        let grants = Grants::new(clock, Box::new(kept.clone()), recovered);
-        Self { fs, grants: Arc::new(grants.signing(server_key())), kept, now, policy: None }
+        let grants = grants(&now, Box::new(kept.clone()), kept.recovered());
+        Self { fs, grants, kept, now, policy: None }
     }
 
     /// Puts a policy of the export in force.

@@ -1,0 +1,118 @@
+//! The storage of grants: one change after the other, and pauses after a failure.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use comity_vfs::{BlockingHook, run_through};
+
+use crate::Moment;
+use crate::limits::{STORAGE_PAUSE_FIRST_MILLISECONDS, STORAGE_PAUSE_MAX_MILLISECONDS};
+use crate::record::{Medium, MediumError, Record};
+
+/// The medium of grants. A change takes a turn, decides, stores, and only then changes what is
+/// known: so readers of rights never wait for the disk.
+pub(crate) struct Storage {
+    medium: Box<dyn Medium>,
+    failure: Mutex<Option<Failure>>,
+    /// Runs a change, which may sleep.
+    pub(crate) blocking: BlockingHook,
+}
+
+/// A failed write. It is unknown what is stored, so that all that is known is stored again.
+struct Failure {
+    why: String,
+    next_try: Moment,
+    pause_milliseconds: u64,
+}
+
+/// The turn of one change. The thread that has it may ask for the memory, but a thread that asks
+/// for a turn must not have the memory.
+pub(crate) struct Turn<'a> {
+    medium: &'a dyn Medium,
+    failure: MutexGuard<'a, Option<Failure>>,
+}
+
+/// Why a write is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// Time has passed, or a key wants it: after a failure it has to wait for the next try.
+    Usual,
+    /// An administrator wants it, or the server ends.
+    AtOnce,
+}
+
+impl Storage {
+    pub(crate) fn new(medium: Box<dyn Medium>) -> Self {
+        Self { medium, failure: Mutex::default(), blocking: |work| work() }
+    }
+
+    /// Does work that takes long or sleeps.
+    pub(crate) fn patiently<T>(&self, work: impl FnOnce() -> T) -> T {
+        run_through(self.blocking, work)
+    }
+
+    /// Makes a change in its turn. The thread may sleep.
+    pub(crate) fn in_turn<T>(&self, change: impl FnOnce(&mut Turn<'_>) -> T) -> T {
+        self.patiently(|| {
+            let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            change(&mut Turn { medium: &*self.medium, failure })
+        })
+    }
+
+    /// Why the last write has failed, if it has.
+    pub(crate) fn failure(&self) -> Option<String> {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.as_ref().map(|failure| failure.why.clone())
+    }
+}
+
+impl Turn<'_> {
+    /// Returns whether a write has failed and the time of the next try has not come.
+    pub(crate) fn rests(&self, now: Moment) -> bool {
+        self.failure.as_ref().is_some_and(|failure| now < failure.next_try)
+    }
+
+    /// Returns whether a write has failed and nothing was stored since.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Puts records on stable storage. After a failure all that is `known` is stored again before
+    /// them.
+    pub(crate) fn store(
+        &mut self,
+        (now, urgency): (Moment, Urgency),
+        known: impl FnOnce() -> Vec<Record>,
+        records: &[Record],
+    ) -> Result<(), MediumError> {
+        if urgency == Urgency::Usual && self.rests(now) {
+            return Err(self.refusal(now).into());
+        }
+        let stored = self.repair(known).and_then(|()| match records {
+            [] => Ok(()),
+            records => self.medium.store(records),
+        });
+        match &stored {
+            Ok(()) => *self.failure = None,
+            Err(error) => self.failed(now, error.to_string()),
+        }
+        stored
+    }
+
+    fn repair(&self, known: impl FnOnce() -> Vec<Record>) -> Result<(), MediumError> {
+        if self.has_failed() { self.medium.replace(&known()) } else { Ok(()) }
+    }
+
+    fn failed(&mut self, now: Moment, why: String) {
+        let pause = self.failure.as_ref().map_or(STORAGE_PAUSE_FIRST_MILLISECONDS, |before| {
+            (before.pause_milliseconds * 2).min(STORAGE_PAUSE_MAX_MILLISECONDS)
+        });
+        let next_try = now.after_milliseconds(pause);
+        *self.failure = Some(Failure { why, next_try, pause_milliseconds: pause });
+    }
+
+    fn refusal(&self, now: Moment) -> String {
+        let Some(failure) = &*self.failure else { return String::new() };
+        let seconds = failure.next_try.0.saturating_sub(now.0).div_ceil(1_000);
+        format!("{}; it is tried again in {seconds} s", failure.why)
+    }
+}

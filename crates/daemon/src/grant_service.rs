@@ -8,10 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use anyhow::{Context, Result, anyhow, bail};
-use comity_grants::{Accounts, Binding, Grants, Moment, RightsClock, ServerKey};
+use comity_grants::{Accounts, Binding, Grants, Moment, NoIds, RightsClock, ServerKey};
 use comity_keys::PublicKey;
 use comity_server::blocking_hook;
 use comity_store::GrantFile;
+use comity_vfs::{Cred, Disk};
+use nix::errno::Errno;
 
 use crate::options::Options;
 use crate::user_ids::cred_of;
@@ -33,7 +35,11 @@ pub(crate) struct GrantService {
     turn: Mutex<()>,
     /// The log says that the file of grants cannot be written.
     failing: AtomicBool,
+    look_up: LookUp,
 }
+
+/// Looks up the ids of a user.
+type LookUp = fn(&str) -> Result<Option<Cred<Disk>>, Errno>;
 
 impl GrantService {
     /// Reads what earlier servers stored, and the accounts. `key` signs the credentials of
@@ -49,7 +55,7 @@ impl GrantService {
         let grants = Arc::new(grants.keeping(options.decisions_per_key));
         let (own, others) = (options.state_folder.join(ACCOUNTS), options.accounts.clone());
         let (turn, failing) = (Mutex::default(), AtomicBool::default());
-        let service = Self { grants, own, others, turn, failing };
+        let service = Self { grants, own, others, turn, failing, look_up: cred_of };
         service.reload()?;
         Ok(service)
     }
@@ -73,7 +79,8 @@ impl GrantService {
     /// If the user is unknown or the file cannot be written.
     pub(crate) fn add(&self, binding: Binding) -> Result<()> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        cred_of(&binding.user)
+        (self.look_up)(&binding.user)
+            .with_context(|| format!("the user {} cannot be looked up now", binding.user))?
             .with_context(|| format!("this machine knows no user {}", binding.user))?;
         let mut own = read(&self.own)?;
         own.retain(|other| other.key != binding.key);
@@ -142,9 +149,19 @@ impl GrantService {
         for file in &self.others {
             all.extend(read(file)?);
         }
-        let (accounts, unknown) = Accounts::new(&all, cred_of);
-        for Binding { user, key, .. } in unknown {
-            tracing::warn!(user, %key, "a key is bound to a user that this machine does not know");
+        let before = self.grants.accounts();
+        let (accounts, without) = Accounts::looked_up(&all, &before, self.look_up);
+        for (Binding { user, key, .. }, why) in without {
+            match why {
+                NoIds::NoUser => {
+                    tracing::warn!(user, %key, "a key is bound to a user that is unknown here");
+                }
+                NoIds::Failed(error) => tracing::error!(
+                    user, %key, %error,
+                    "a user cannot be looked up: the key keeps the account that it has, if any; \
+                     see to the services of nsswitch.conf, then `comity reload`"
+                ),
+            }
         }
         self.grants.bind(accounts);
         Ok(())
@@ -183,4 +200,41 @@ fn write(path: &Path, bindings: &[Binding]) -> Result<()> {
     fs::rename(&draft, path).with_context(failed)?;
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::File::open(folder).and_then(|folder| folder.sync_all()).with_context(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use comity_grants::{Recovered, TellMoment};
+    use comity_keys::{Algorithm, PrivateKey, Signer};
+    use comity_vfs::{Gid, Uid};
+
+    use super::*;
+
+    fn service(folder: &Path) -> GrantService {
+        let (file, _) = GrantFile::open(&folder.join(GRANTS)).unwrap();
+        let now: TellMoment = Box::new(|| Moment(0));
+        GrantService {
+            grants: Arc::new(Grants::new(now, Box::new(file), Recovered::default())),
+            own: folder.join(ACCOUNTS),
+            others: Vec::new(),
+            turn: Mutex::default(),
+            failing: AtomicBool::default(),
+            look_up: |_| Ok(Some(Cred::new(Uid::new(1000), Gid::new(100)))),
+        }
+    }
+
+    #[test]
+    fn a_reload_while_users_cannot_be_looked_up_keeps_accounts() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut service = service(folder.path());
+        let key = *PrivateKey::generate(Algorithm::Ed25519).unwrap().public_key();
+        let (user, comment) = ("alice".to_owned(), String::new());
+        service.add(Binding { user, key, comment }).unwrap();
+        service.look_up = |_| Err(Errno::EIO);
+        service.reload().unwrap();
+        assert!(service.grants.accounts().get(&key).is_some());
+        service.look_up = |_| Ok(None);
+        service.reload().unwrap();
+        assert!(service.grants.accounts().get(&key).is_none());
+    }
 }

@@ -1,6 +1,7 @@
 //! The keys of people who have an account on the server.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use comity_keys::PublicKey;
@@ -39,27 +40,55 @@ pub struct BadLine {
     pub why: String,
 }
 
+/// Why a user has no ids.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoIds<E> {
+    /// There is no such user.
+    NoUser,
+    /// It could not be found out.
+    Failed(E),
+}
+
 /// The accounts by their keys.
 #[derive(Debug, Default)]
 pub struct Accounts(HashMap<PublicKey, Arc<Account>>);
 
 impl Accounts {
+    /// Makes a table of bindings by looking up each user. If a look-up fails, the key keeps the
+    /// account that it has in `before`. A binding whose look-up failed is returned, and so is one
+    /// whose user has no ids on this server: that is left out.
+    pub fn looked_up<E>(
+        bindings: &[Binding],
+        before: &Self,
+        ids: impl Fn(&str) -> Result<Option<Cred<Disk>>, E>,
+    ) -> (Self, Vec<(Binding, NoIds<E>)>) {
+        let (mut table, mut without) = (HashMap::new(), Vec::new());
+        for binding in bindings.iter().take(ACCOUNTS_MAX) {
+            let Binding { user, key, .. } = binding;
+            let account = match ids(user) {
+                Ok(Some(cred)) => Some(Arc::new(Account { user: user.clone(), cred })),
+                Ok(None) => {
+                    without.push((binding.clone(), NoIds::NoUser));
+                    None
+                }
+                Err(error) => {
+                    without.push((binding.clone(), NoIds::Failed(error)));
+                    before.get(key).filter(|known| known.user == *user).cloned()
+                }
+            };
+            table.extend(account.map(|account| (*key, account)));
+        }
+        (Self(table), without)
+    }
+
     /// Makes a table of bindings. A user without ids on this server is left out, and returned.
     pub fn new(
         bindings: &[Binding],
         ids: impl Fn(&str) -> Option<Cred<Disk>>,
     ) -> (Self, Vec<Binding>) {
-        let (mut table, mut unknown) = (HashMap::new(), Vec::new());
-        for binding in bindings.iter().take(ACCOUNTS_MAX) {
-            let user = &binding.user;
-            match ids(user) {
-                Some(cred) => {
-                    table.insert(binding.key, Arc::new(Account { user: user.clone(), cred }));
-                }
-                None => unknown.push(binding.clone()),
-            }
-        }
-        (Self(table), unknown)
+        let ids = |user: &str| Ok::<_, Infallible>(ids(user));
+        let (accounts, without) = Self::looked_up(bindings, &Self::default(), ids);
+        (accounts, without.into_iter().map(|(binding, _)| binding).collect())
     }
 
     /// The account of a key.
@@ -147,6 +176,27 @@ mod tests {
             assert_eq!(error.line, 2, "{line:.60}");
             assert!(error.why.contains(part), "{}", error.why);
         }
+    }
+
+    #[test]
+    fn a_look_up_that_fails_ends_no_account_and_a_user_that_is_gone_does() {
+        let bind = |user: &str| Binding { user: user.into(), key: key(), comment: String::new() };
+        let (known, gone, moved) = (bind("alice"), bind("bob"), bind("carol"));
+        let cred = Cred::new(Uid::new(1000), Gid::new(100));
+        let all = [known.clone(), gone.clone(), moved.clone()];
+        let (before, _) = Accounts::new(&all, |_| Some(cred.clone()));
+        let moved = Binding { user: "dave".into(), ..moved };
+        let bindings = [known.clone(), gone.clone(), moved.clone()];
+        let (after, without) = Accounts::looked_up(&bindings, &before, |user| match user {
+            "bob" => Ok(None),
+            _ => Err("no answer"),
+        });
+        assert_eq!(after.get(&known.key), before.get(&known.key));
+        assert_eq!(after.get(&gone.key), None);
+        // The account of another user is no answer for this one.
+        assert_eq!(after.get(&moved.key), None);
+        let failed = || NoIds::Failed("no answer");
+        assert_eq!(without, [(known, failed()), (gone, NoIds::NoUser), (moved, failed())]);
     }
 
     #[test]

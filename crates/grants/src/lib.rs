@@ -42,7 +42,7 @@ mod submission;
 mod ways;
 mod why;
 
-pub use accounts::{Account, Accounts, BadLine, Binding};
+pub use accounts::{Account, Accounts, BadLine, Binding, NoIds};
 pub use ancestry::{Ancestry, Glance, Tree, Within};
 pub use caller::{ClientNames, KeyCaller};
 pub use counters::GrantCounts;

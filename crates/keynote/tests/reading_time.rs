@@ -67,7 +67,7 @@ fn reading_and_printing_take_time_in_proportion_to_the_bytes() {
             let text = make(bytes);
             shortest(|| {
                 if let Ok(assertion) = Assertion::parse(&text) {
-                    let _ = Assertion::parse(&assertion.body().to_string());
+                    let _ = Assertion::parse(assertion.body().to_string());
                 }
             })
         };

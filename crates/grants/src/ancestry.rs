@@ -117,6 +117,25 @@ impl Ancestry {
         count
     }
 
+    /// The only directory that an object lies in, and until when that holds; `None` for the root of
+    /// the file system, and for an object with names in more directories or in none.
+    ///
+    /// # Errors
+    /// As for [`Ancestry::within`].
+    pub fn only_directory(
+        &self,
+        tree: Tree<'_>,
+        object: &Handle,
+        now: Moment,
+    ) -> Result<Option<(Handle, Moment)>> {
+        if *object == tree.fs.root() {
+            return Ok(None);
+        }
+        let above = self.directories(tree, object, now)?;
+        let [dir] = &above.directories[..] else { return Ok(None) };
+        Ok((dir != object).then_some((*dir, above.until)))
+    }
+
     /// The ids of all directories above an object up to the root of its file system; none if the
     /// object does not lie below the root, or nobody knows where it lies.
     ///

@@ -14,11 +14,14 @@ pub(crate) struct Decision {
     pub(crate) rights: Rights,
     /// The moment until which this holds.
     pub(crate) until: Moment,
+    /// True if it is the same for each object at the same place of which no credential
+    /// speaks.
+    pub(crate) is_by_place: bool,
 }
 
 impl Decision {
     /// The operation is not allowed; nothing is said about others.
     pub(crate) const fn denied(until: Moment) -> Self {
-        Self { grantor: None, rights: Rights::NONE, until }
+        Self { grantor: None, rights: Rights::NONE, until, is_by_place: false }
     }
 }

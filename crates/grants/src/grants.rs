@@ -276,6 +276,11 @@ impl Grants {
         memory.of(key).iter().flat_map(|set| set.objects()).copied().take(most).collect()
     }
 
+    /// Returns whether a credential that a key holds speaks of an object itself.
+    pub(crate) fn speaks_of(&self, key: &PublicKey, object: &Handle) -> bool {
+        self.read().of(key).is_some_and(|set| set.speaks_of(&ObjectId(*object)))
+    }
+
     /// Returns whether a key may do an operation to an object now by what was granted to it.
     ///
     /// # Errors
@@ -336,6 +341,7 @@ impl Grants {
         if !self.may_have_rights(caller, scene) {
             return Ok(Decision::denied(until));
         }
+        self.counters.query();
         let above = self.ancestry.within(scene.tree, dir, now)?;
         let within = [&[ObjectId(*dir)], &above.directories[..]].concat();
         let any = Handle::new(&[NO_OBJECT])?;
@@ -352,6 +358,7 @@ impl Grants {
     ) -> Decision {
         let (accounts, memory) = (self.accounts(), self.read());
         let candidates = evaluate::candidates(&memory, question);
+        let is_by_place = scene.policy.is_none() && candidates.iter().all(|it| it.is_canonical);
         let mut is_first = true;
         for root in Root::all(&candidates, &accounts, (scene, question.caller)) {
             let usable = evaluate::usable(&candidates, &memory.revocations, &root);
@@ -360,7 +367,8 @@ impl Grants {
             if question.operation.is_allowed(rights) {
                 let same_for_all = is_first && !question.reads_operation();
                 let rights = if same_for_all { rights } else { Rights::NONE };
-                return Decision { grantor: Some(Arc::clone(root.account())), rights, until };
+                let grantor = Some(Arc::clone(root.account()));
+                return Decision { grantor, rights, until, is_by_place };
             }
             is_first &= rights.is_none();
         }
@@ -370,7 +378,7 @@ impl Grants {
             return Decision::denied(until);
         };
         let (grantor, until) = (Some(Arc::clone(found.root.account())), until.min(found.until));
-        Decision { grantor, rights: Rights::NONE, until }
+        Decision { grantor, rights: Rights::NONE, until, is_by_place: false }
     }
 
     /// The credentials that a key holds.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use comity_keynote::{
-    AssertionDigest, Need, NeededValue, Principal, SignedAssertion, UnverifiedReason,
+    AssertionDigest, Grant, Need, NeededValue, Principal, SignedAssertion, UnverifiedReason,
 };
 use comity_keys::PublicKey;
 
@@ -23,6 +23,9 @@ pub struct Held {
     pub objects: Option<Vec<ObjectId>>,
     /// When it gives nothing any more by itself; [`Moment::NEVER`] if that is unknown.
     pub until: Moment,
+    /// True if it says no more than a [`Grant`] does. Of two objects at the same place, neither of
+    /// them its own, it cannot tell one from the other.
+    pub is_canonical: bool,
 }
 
 impl Held {
@@ -38,7 +41,8 @@ impl Held {
         let licensees = prepared.licensees().map(keys);
         let objects = objects(&assertion);
         let until = end(&assertion);
-        Ok(Self { assertion, licensees, objects, until })
+        let is_canonical = Grant::read(assertion.prepared().assertion()).is_some();
+        Ok(Self { assertion, licensees, objects, until, is_canonical })
     }
 
     /// The key that signed it.
@@ -172,6 +176,11 @@ impl HeldSet {
     /// The objects that credentials speak of.
     pub(crate) fn objects(&self) -> impl Iterator<Item = &ObjectId> {
         self.by_object.keys()
+    }
+
+    /// Returns whether a credential speaks of an object itself.
+    pub(crate) fn speaks_of(&self, object: &ObjectId) -> bool {
+        self.by_object.contains_key(object)
     }
 
     /// Returns whether a credential is held.

@@ -1,5 +1,6 @@
 //! A key that holds credentials, at one address, and what was decided about it.
 
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -8,6 +9,7 @@ use comity_keys::PublicKey;
 use comity_vfs::{Cred, Disk, FileKey, Handle, Result};
 
 use crate::accounts::Account;
+use crate::by_directory::Below;
 use crate::caller::KeyCaller;
 use crate::decision::Decision;
 use crate::grants::{Grants, KnownState};
@@ -35,25 +37,26 @@ const KNOWS_BELOW: usize = Operation::ALL.len();
 
 /// The decisions about one object.
 #[derive(Debug, Default)]
-struct Decisions {
+pub(crate) struct Decisions {
     object: Option<(u32, FileKey)>,
     version: KnownState,
     until: Moment,
     passes: [Pass; KNOWS_BELOW + 1],
+    pub(crate) below: Below,
 }
 
 /// A decision about an operation, and what it says about others.
-#[derive(Clone, Copy)]
-struct KeptDecision {
-    pass: Pass,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeptDecision {
+    pub(crate) pass: Pass,
     /// The rights by which the same holds for other operations.
-    rights: Rights,
-    until: Moment,
+    pub(crate) rights: Rights,
+    pub(crate) until: Moment,
 }
 
 /// A decision about one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Pass {
+pub(crate) enum Pass {
     /// Nothing is decided.
     #[default]
     Unknown,
@@ -194,6 +197,9 @@ impl Holder {
         operation: Operation,
         now: Moment,
     ) -> Result<KeptDecision> {
+        if let Some(kept) = self.by_directory(scene, object, operation, now)? {
+            return Ok(kept);
+        }
         let decision = self.grants.grantor(&self.caller, scene, object, operation, now)?;
         let leads = || match operation {
             Operation::Look | Operation::Search | Operation::Read => self.way(scene, object, now),
@@ -204,7 +210,7 @@ impl Holder {
     }
 
     /// A decision as it is kept.
-    fn kept(&self, decision: &Decision) -> KeptDecision {
+    pub(crate) fn kept(&self, decision: &Decision) -> KeptDecision {
         let place = decision.grantor.as_ref().and_then(|grantor| self.place_of(grantor));
         let pass = place.map_or(Pass::Denied, Pass::Granted);
         KeptDecision { pass, rights: decision.rights, until: decision.until }
@@ -237,12 +243,16 @@ impl Holder {
     }
 
     /// Decisions about a file are kept here, if any are kept.
-    fn slot(&self, file: &FileKey) -> Option<MutexGuard<'_, Decisions>> {
-        use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(file);
+    pub(crate) fn slot(&self, file: &FileKey) -> Option<MutexGuard<'_, Decisions>> {
+        let hash = hash_of(file);
         let slot = self.decisions.get((hash as usize).checked_rem(self.decisions.len())?)?;
         Some(slot.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// A number that two files seldom have in common.
+pub(crate) fn hash_of(file: &FileKey) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(file)
 }
 
 impl Decisions {
@@ -252,6 +262,21 @@ impl Decisions {
         known.copied().unwrap_or(Pass::Unknown)
     }
 
+    /// Makes this the place of an object, for decisions that hold until then.
+    pub(crate) fn claim(
+        &mut self,
+        file: (u32, FileKey),
+        (version, now): (KnownState, Moment),
+        until: Moment,
+    ) -> &mut Self {
+        let holds = self.version == version && now < self.until;
+        if !holds || self.object != Some(file) {
+            *self = Self { object: Some(file), version, until, ..Self::default() };
+        }
+        self.until = until.min(self.until);
+        self
+    }
+
     fn keep(
         &mut self,
         file: (u32, FileKey),
@@ -259,11 +284,7 @@ impl Decisions {
         at: usize,
         kept: KeptDecision,
     ) {
-        let holds = self.version == version && now < self.until;
-        if !holds || self.object != Some(file) {
-            *self = Self { object: Some(file), version, until: kept.until, ..Self::default() };
-        }
-        self.until = kept.until.min(self.until);
+        self.claim(file, (version, now), kept.until);
         for (operation, place) in Operation::ALL.iter().zip(&mut self.passes) {
             if operation.is_allowed(kept.rights) {
                 *place = kept.pass;

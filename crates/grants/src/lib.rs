@@ -14,6 +14,7 @@
 mod accounts;
 mod ancestry;
 mod by_creation;
+mod by_directory;
 mod caller;
 mod counters;
 mod creation;

@@ -3,7 +3,8 @@
 
 mod world;
 
-use comity_grants::Operation;
+use comity_grants::{ObjectId, Operation};
+use comity_keynote::{Grant, Rights};
 use comity_vfs::{Fs, Handle};
 use world::{Person, World};
 
@@ -153,4 +154,81 @@ fn a_move_by_a_program_ends_the_right_within_a_second_however_often_it_is_used()
     assert!(may_again());
     case.world.pass_milliseconds(100);
     assert!(!may_again());
+}
+
+/// A grant as `comity grant` writes it.
+fn canonical(from: &Person, to: &Person, object: &Handle, rights: &str) -> String {
+    let grant = Grant {
+        authorizer: from.key(),
+        licensee: to.key(),
+        export: None,
+        object: ObjectId(*object).to_string(),
+        rights: rights.parse::<Rights>().unwrap(),
+        expires: None,
+        is_final: false,
+        comment: None,
+    };
+    grant.sign(&from.0).unwrap()
+}
+
+#[test]
+fn all_files_of_a_directory_take_two_evaluations_unless_a_grant_speaks_of_one() {
+    let world = World::new();
+    let (alice, bob) = (Person::new(), Person::new());
+    world.bind(&[(&alice, 1000)]);
+    let dir = world.mkdir(&world.fs.root(), "dir");
+    let files: Vec<_> = (0..20).map(|at| world.create(&dir, &format!("f{at}"))).collect();
+    world.submit(&bob, &[&canonical(&alice, &bob, &dir, "r")]);
+    let (holder, before) = (world.holder(&bob), world.grants.counts().queries);
+    let may = |file, operation| world.grantor(&holder, file, operation).unwrap().is_some();
+    assert!(files.iter().all(|file| may(file, Operation::Read)));
+    assert_eq!(world.grants.counts().queries - before, 2);
+    assert!(!files.iter().any(|file| may(file, Operation::Write)));
+    // A grant to one file gives nothing to its neighbours, and does not hide what they have.
+    world.submit(&bob, &[&canonical(&alice, &bob, &files[7], "w")]);
+    for (at, file) in files.iter().enumerate() {
+        assert_eq!(may(file, Operation::Write), at == 7, "f{at}");
+        assert!(may(file, Operation::Read), "f{at}");
+    }
+}
+
+#[test]
+fn a_condition_that_tells_files_of_a_directory_apart_is_evaluated_for_each() {
+    let case = case("r", "true");
+    let dir = case.world.mkdir(&case.world.fs.root(), "apart");
+    let files: Vec<_> = (0..6).map(|at| case.world.create(&dir, &format!("f{at}"))).collect();
+    let hidden = ObjectId(files[4]).to_string();
+    let text = case.alice.grants_if(&case.bob, &dir, "r", &format!("object != \"{hidden}\""));
+    case.world.submit(&case.bob, &[&text]);
+    let holder = case.world.holder(&case.bob);
+    for (at, file) in files.iter().enumerate() {
+        let may = case.world.grantor(&holder, file, Operation::Read).unwrap().is_some();
+        assert_eq!(may, at != 4, "f{at}");
+    }
+}
+
+#[test]
+fn a_file_that_leaves_a_directory_loses_what_follows_from_the_directory() {
+    let world = World::new();
+    let (alice, bob) = (Person::new(), Person::new());
+    world.bind(&[(&alice, 1000)]);
+    let top = world.fs.root();
+    let (dir, other) = (world.mkdir(&top, "dir"), world.mkdir(&top, "other"));
+    let files: Vec<_> = ["a", "b", "c"].map(|name| world.create(&dir, name)).into();
+    world.submit(&bob, &[&canonical(&alice, &bob, &dir, "r")]);
+    let holder = world.holder(&bob);
+    let may = |file| world.grantor(&holder, file, Operation::Read).unwrap().is_some();
+    assert!(files.iter().all(may));
+    world.rename((&dir, "c"), (&other, "c"));
+    // A client has moved it, or a second has passed.
+    world.grants.ancestry().moved();
+    assert_eq!(files.iter().map(may).collect::<Vec<_>>(), [true, true, false]);
+    world.rename((&dir, "b"), (&other, "b"));
+    world.pass_seconds(1);
+    assert_eq!(files.iter().map(may).collect::<Vec<_>>(), [true, false, false]);
+    // The revocation of the only grant ends all at once.
+    let by = comity_grants::Revoker::Key(alice.key());
+    let what = comity_grants::Revocation::Key(bob.key());
+    world.grants.revoke(by, &what).unwrap();
+    assert!(!files.iter().any(may));
 }

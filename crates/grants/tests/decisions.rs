@@ -232,3 +232,21 @@ fn a_file_that_leaves_a_directory_loses_what_follows_from_the_directory() {
     world.grants.revoke(by, &what).unwrap();
     assert!(!files.iter().any(may));
 }
+
+#[test]
+fn a_grant_to_one_file_by_an_earlier_root_counts_before_one_to_its_directory() {
+    let world = World::new();
+    let (alice, bob) = (Person::new(), Person::new());
+    // Roots are asked in the order of their keys.
+    let is_earlier = |other: &Person| other.key() < alice.key();
+    let other = std::iter::repeat_with(Person::new).find(is_earlier).unwrap();
+    world.bind(&[(&alice, 1000), (&other, 1001)]);
+    let dir = world.mkdir(&world.fs.root(), "dir");
+    let files = ["a", "b", "c", "d"].map(|name| world.create(&dir, name));
+    let texts = [canonical(&alice, &bob, &dir, "r"), canonical(&other, &bob, &files[3], "r")];
+    world.submit(&bob, &texts.each_ref().map(String::as_str));
+    let holder = world.holder(&bob);
+    let uid = |file| world.grantor(&holder, file, Operation::Read).unwrap().unwrap().cred.uid;
+    let uids = files.each_ref().map(|file| uid(file).number());
+    assert_eq!(uids, [1000, 1000, 1000, 1001]);
+}

@@ -84,11 +84,7 @@ fn the_holder_of_a_lock_reads_what_another_client_wrote_before() {
     let Some(world) = world() else { return };
     fs::write(world.place.data().join("file"), "one").unwrap();
     world.mount(&world.cached(",actimeo=600"));
-    let dir = MountPoint::new(world.place.path("other"));
-    let options = format!("dc_root={}", world.place.path("cache.other").display());
-    let source = world.source_at(world.port);
-    let said = run(world.comity("mount").args(["-o", &options, &source]).arg(&dir));
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let dir = world.mount_other();
     let open = |dir: &Path| OpenOptions::new().read(true).write(true).open(dir.join("file"));
     let (here, there) = (open(&world.dir).unwrap(), open(&dir).unwrap());
     let mut seen = [0; 3];
@@ -99,6 +95,25 @@ fn the_holder_of_a_lock_reads_what_another_client_wrote_before() {
     fcntl_lock(&here, FlockOperation::LockExclusive).unwrap();
     here.read_exact_at(&mut seen, 0).unwrap();
     assert_eq!(&seen, b"two");
+}
+
+#[test]
+fn another_client_sees_length_and_times_of_a_closed_file_that_its_writer_has_delegated() {
+    use std::os::unix::fs::MetadataExt;
+    let Some(world) = world() else { return };
+    world.mount(&world.cached(""));
+    let path = world.dir.join("file");
+    fs::write(&path, "data").unwrap();
+    // The file is opened again while it is delegated, for reading and for writing.
+    assert_eq!(fs::read_to_string(&path).unwrap(), "data");
+    write!(OpenOptions::new().append(true).open(&path).unwrap(), " and more").unwrap();
+    let here = path.metadata().unwrap();
+    let other = world.mount_other();
+    let there = other.join("file").metadata().unwrap();
+    assert_eq!(there.len(), 13);
+    let times = |seen: &fs::Metadata| (seen.mtime(), seen.mtime_nsec(), seen.ctime_nsec());
+    assert_eq!(times(&there), times(&here));
+    assert_eq!(times(&there), times(&world.place.data().join("file").metadata().unwrap()));
 }
 
 #[test]

@@ -135,6 +135,16 @@ impl World {
         run(mount.args(["-o", &options, &self.source_at(port)]).arg(&self.dir))
     }
 
+    /// Mounts the export once more, in another directory and with another cache.
+    pub fn mount_other(&self) -> MountPoint {
+        let dir = MountPoint::new(self.place.path("other"));
+        let options = format!("dc_root={}", self.place.path("cache.other").display());
+        let mut mount = self.comity("mount");
+        let said = run(mount.args(["-o", &options, &self.source_at(self.port)]).arg(&dir));
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        dir
+    }
+
     pub fn umount(&self) {
         self.umount_by(|| self.comity("umount"));
     }

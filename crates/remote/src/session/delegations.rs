@@ -33,6 +33,7 @@ impl ClientMachine {
             // another delegation: the one before may have ended unnoticed.
             let is_same = held.stateid.other == stateid.other;
             (held.stateid, held.kind, held.owner) = (stateid, kind, Arc::clone(owner));
+            held.known = None;
             if !is_same {
                 self.states.number_delegation(&file);
             }
@@ -72,8 +73,10 @@ impl ClientMachine {
 
     /// Notes the length of a delegated file of which data is kept from the server.
     pub(crate) fn note_unwritten(&mut self, file: &ServerHandle, size: Option<u64>) {
-        if let Some(held) = self.states.delegation_mut(file) {
-            held.unwritten = size;
+        let Some(held) = self.states.delegation_mut(file) else { return };
+        let before = std::mem::replace(&mut held.unwritten, size);
+        if let (None, Some(written), Some(known)) = (size, before, held.known.as_mut()) {
+            known.0 = written;
         }
     }
 
@@ -83,10 +86,13 @@ impl ClientMachine {
         self.states.forget_judged(file);
     }
 
-    /// Notes size and change attribute of a delegated file as the server has them.
+    /// Notes size and change attribute of a delegated file as the server has them. The change
+    /// attribute stays that of the grant: a server takes any other one in the answer to CB_GETATTR
+    /// for a file of which data is kept from it (RFC 8881, 10.4.3).
     pub(crate) fn note_known(&mut self, file: &ServerHandle, size: u64, change: u64) {
         if let Some(held) = self.states.delegation_mut(file) {
-            held.known = Some((size, change));
+            let of_grant = held.known.map_or(change, |(_, of_grant)| of_grant);
+            held.known = Some((size, of_grant));
         }
     }
 

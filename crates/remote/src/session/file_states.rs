@@ -92,7 +92,8 @@ pub(super) struct HeldDelegation {
     pub(super) used: u64,
     /// The length of the file with data that is kept from the server.
     pub(super) unwritten: Option<u64>,
-    /// Size and change attribute when it was granted or last written, if they are known.
+    /// The size when data was last written, and the change attribute when it was granted, if they
+    /// are known.
     pub(super) known: Option<(u64, u64)>,
     /// Requests of callers that wait until it is given back.
     pub(super) waiters: Vec<u64>,

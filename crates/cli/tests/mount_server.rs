@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::time::Duration;
 
-use common::world::{MountPoint, World};
+use common::world::World;
 use common::{comity, run, wait_until};
 
 const OPTIONS: &str = "rw,insecure,no_root_squash";

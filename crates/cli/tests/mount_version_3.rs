@@ -5,9 +5,16 @@ mod common;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use common::wait_until;
 use common::world::World;
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::Signal;
 
 const SERVE: &[&str] = &["--lease-seconds", "10"];
 
@@ -90,7 +97,6 @@ fn a_file_is_fetched_once_also_over_mounts_of_version_3() {
 
 #[test]
 fn locks_are_held_at_the_server_and_survive_its_restart() {
-    use rustix::fs::{FlockOperation, flock};
     let Some(mut world) = world() else { return };
     fs::write(world.at_server("file"), "data").unwrap();
     mount(&world, "nodc_enable");
@@ -107,6 +113,69 @@ fn locks_are_held_at_the_server_and_survive_its_restart() {
     flock(&one, FlockOperation::Unlock).unwrap();
     flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
     drop((one, other));
+    world.umount();
+}
+
+/// Runs flock(1) on an open file, and kills it while it waits for a server that does not answer.
+fn flock_that_is_killed(world: &World, file: &File, option: &str) {
+    world.server().signal(Signal::STOP);
+    let mut command = Command::new("flock");
+    let mut child = command.args([option, "0"]).stdin(file.try_clone().unwrap()).spawn().unwrap();
+    thread::sleep(Duration::from_millis(500));
+    assert!(child.try_wait().unwrap().is_none(), "it waits for the server");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    world.server().signal(Signal::CONT);
+}
+
+#[test]
+fn a_lock_whose_caller_was_killed_is_given_back() {
+    let Some(world) = world() else { return };
+    fs::write(world.at_server("file"), "data").unwrap();
+    mount(&world, "nodc_enable");
+    let open = || File::options().read(true).write(true).open(world.dir.join("file")).unwrap();
+    let (one, other) = (open(), open());
+    flock_that_is_killed(&world, &one, "-x");
+    let is_free = || flock(&other, FlockOperation::NonBlockingLockExclusive).is_ok();
+    wait_until("the lock is free", is_free);
+    drop((one, other));
+    world.umount();
+}
+
+#[test]
+fn an_unlock_whose_caller_was_killed_is_done() {
+    let Some(world) = world() else { return };
+    fs::write(world.at_server("file"), "data").unwrap();
+    mount(&world, "nodc_enable");
+    let open = || File::options().read(true).write(true).open(world.dir.join("file")).unwrap();
+    let (one, other) = (open(), open());
+    flock(&one, FlockOperation::NonBlockingLockExclusive).unwrap();
+    flock_that_is_killed(&world, &one, "-u");
+    let is_free = || flock(&other, FlockOperation::NonBlockingLockExclusive).is_ok();
+    wait_until("the lock is free", is_free);
+    drop((one, other));
+    world.umount();
+}
+
+#[test]
+fn a_user_locks_a_file_that_the_owner_of_the_mount_may_not_open() {
+    let Some(world) = World::exporting("rw,insecure", SERVE) else { return };
+    let top = world.dir.parent().unwrap();
+    for open in [top, &world.place.data()] {
+        fs::set_permissions(open, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let file = world.at_server("file");
+    fs::write(&file, "of user 1").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::chown(&file, Some(1), Some(1)).unwrap();
+    mount(&world, "nodc_enable");
+    let lock = |uid| {
+        let mut flock = Command::new("flock");
+        flock.args(["-s", "-n"]).arg(world.dir.join("file")).arg("true");
+        flock.uid(uid).gid(uid).status().unwrap().success()
+    };
+    assert!(lock(1), "the caller may open it");
+    assert!(!lock(2));
     world.umount();
 }
 

@@ -86,3 +86,8 @@ pub const UNSTABLE_BYTES_MAX: usize = 32 << 20;
 
 /// Pause before a COMMIT that was not answered in time is sent again; it has waited for seconds.
 pub(crate) const COMMIT_PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// Longest an answer of the portmapper, or of the lock manager at a port of its own, is waited for
+/// before its port is looked up again. A server that has restarted lets clients reclaim for 90
+/// seconds at least.
+pub(crate) const PROGRAM_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);

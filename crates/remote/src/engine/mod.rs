@@ -4,6 +4,7 @@
 //! thread that makes it and reads from it; writing is done by whichever caller comes first. One
 //! more thread keeps time. The thread that holds a state machine does what the machine asks for.
 
+mod aftermath;
 mod alarm;
 mod events;
 mod link_thread;
@@ -12,4 +13,5 @@ mod send_queue;
 mod shared;
 mod waiter;
 
+pub(crate) use aftermath::{Aftermath, FollowUp};
 pub(crate) use requester::{ClientEngine, Interrupted, StartFailure};

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use super::aftermath::{Aftermath, FollowUp};
 use super::link_thread;
 use super::shared::SharedEngine;
 use super::waiter::Waiter;
@@ -73,6 +74,29 @@ impl<M: Machine + 'static> ClientEngine<M> {
             self.0.forsake(id);
             Interrupted
         })
+    }
+
+    /// Has a small request done at once, whatever else is under way. If the thread is interrupted
+    /// the request is not forsaken: what `then` returns takes in its outcome.
+    ///
+    /// # Errors
+    /// [`Interrupted`].
+    pub(crate) fn perform_to_the_end(
+        &self,
+        request: M::Request,
+        then: &dyn Fn() -> Aftermath<M>,
+    ) -> Result<M::Outcome, Interrupted> {
+        let waiter = Arc::new(Waiter::here());
+        let id = self.0.submit_at_once(request, &waiter);
+        waiter.wait().ok_or_else(|| {
+            self.0.hand_over(id, &waiter, then());
+            Interrupted
+        })
+    }
+
+    /// Has a request done for which nobody waits.
+    pub(crate) fn follow_up(&self, next: FollowUp<M>) {
+        self.0.follow_up(next);
     }
 
     /// The next event, if one comes while `patience` lasts.

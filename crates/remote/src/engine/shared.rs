@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use comity_vfs::Interrupt;
 
+use super::aftermath::{Aftermath, FollowUp};
 use super::alarm::{Alarm, now};
 use super::events::EventQueue;
 use super::send_queue::{Flushed, SendQueue};
@@ -33,6 +34,8 @@ pub(super) struct SharedEngine<M: Machine> {
 struct EngineState<M: Machine> {
     machine: M,
     waiters: HashMap<u64, Arc<Waiter<M::Outcome>>>,
+    /// Requests that nobody waits for, but whose outcome matters.
+    aftermaths: HashMap<u64, Aftermath<M>>,
     /// Threads that wait for memory for their requests.
     crowd: VecDeque<Thread>,
     introduction: Option<Result<(), MountFailure>>,
@@ -50,9 +53,14 @@ pub(super) struct LinkShell {
 
 impl<M: Machine> SharedEngine<M> {
     pub(super) fn new(machine: M, connections: usize, transport: Box<dyn Transport>) -> Self {
-        let (waiters, crowd) = (HashMap::new(), VecDeque::new());
-        let (introduction, last_error) = (None, None);
-        let state = EngineState { machine, waiters, crowd, introduction, last_error };
+        let state = EngineState {
+            machine,
+            waiters: HashMap::new(),
+            aftermaths: HashMap::new(),
+            crowd: VecDeque::new(),
+            introduction: None,
+            last_error: None,
+        };
         Self {
             state: Mutex::new(state),
             introduced: Condvar::new(),
@@ -97,11 +105,7 @@ impl<M: Machine> SharedEngine<M> {
                     link.queue.close(place.generation);
                 }
             }
-            MachineOutput::Done(id, outcome) => {
-                if let Some(waiter) = state.waiters.remove(&id) {
-                    waiter.give(outcome);
-                }
-            }
+            MachineOutput::Done(id, outcome) => state.finish(id, outcome),
             MachineOutput::Ready => self.introduction_ended(state, Ok(())),
             MachineOutput::Failed(failure) => self.introduction_ended(state, Err(failure)),
             MachineOutput::Note(notice) => self.log(&notice),
@@ -144,12 +148,21 @@ impl<M: Machine> SharedEngine<M> {
         waiter: &Arc<Waiter<M::Outcome>>,
     ) -> Option<u64> {
         self.wait_for_room(bytes)?;
+        Some(self.submit_at_once(request, waiter))
+    }
+
+    /// Submits a request without waiting for memory.
+    pub(super) fn submit_at_once(
+        &self,
+        request: M::Request,
+        waiter: &Arc<Waiter<M::Outcome>>,
+    ) -> u64 {
         let mut state = self.state();
         let id = state.machine.submit(now(), request);
         state.waiters.insert(id, Arc::clone(waiter));
         drop(state);
         self.drive(|_, _| ());
-        Some(id)
+        id
     }
 
     fn wait_for_room(&self, bytes: usize) -> Option<()> {
@@ -173,6 +186,25 @@ impl<M: Machine> SharedEngine<M> {
     pub(super) fn forsake(&self, id: u64) {
         self.state().waiters.remove(&id);
         self.drive(|machine, _| machine.forsake(id));
+    }
+
+    /// The caller of a request was interrupted, and `then` takes in its outcome instead.
+    pub(super) fn hand_over(&self, id: u64, waiter: &Waiter<M::Outcome>, then: Aftermath<M>) {
+        let mut state = self.state();
+        if state.waiters.remove(&id).is_some() {
+            state.aftermaths.insert(id, then);
+            return;
+        }
+        drop(state);
+        if let Some(next) = waiter.take().and_then(then) {
+            self.follow_up(next);
+        }
+    }
+
+    /// Has a request done for which nobody waits.
+    pub(super) fn follow_up(&self, next: FollowUp<M>) {
+        self.state().follow_up(next);
+        self.drive(|_, _| ());
     }
 
     /// Sends what waits for these connections.
@@ -251,6 +283,22 @@ impl<M: Machine> SharedEngine<M> {
 }
 
 impl<M: Machine> EngineState<M> {
+    /// A request has ended.
+    fn finish(&mut self, id: u64, outcome: M::Outcome) {
+        if let Some(waiter) = self.waiters.remove(&id) {
+            waiter.give(outcome);
+        } else if let Some(then) = self.aftermaths.remove(&id)
+            && let Some(next) = then(outcome)
+        {
+            self.follow_up(next);
+        }
+    }
+
+    fn follow_up(&mut self, next: FollowUp<M>) {
+        let id = self.machine.submit(now(), next.request);
+        self.aftermaths.insert(id, next.then);
+    }
+
     /// Wakes the next thread that waits for memory, if there is some.
     fn admit_next(&mut self) {
         if self.machine.bytes_in_flight() < IN_FLIGHT_BYTES_MAX

@@ -22,10 +22,15 @@ impl<T> Waiter<T> {
         self.thread.unpark();
     }
 
+    /// Takes the value, if it came.
+    pub(super) fn take(&self) -> Option<T> {
+        self.value.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     /// Waits for the value; `None` if the thread was interrupted before it came.
     pub(super) fn wait(&self) -> Option<T> {
         loop {
-            if let Some(value) = self.value.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            if let Some(value) = self.take() {
                 return Some(value);
             }
             if Interrupt::is_raised() {

@@ -3,32 +3,32 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use comity_proto::nlm::{
-    self, Nlm4Holder, Nlm4Lock, Nlm4Lockargs, Nlm4Res, Nlm4Stats, Nlm4Testargs, Nlm4Unlockargs,
-    procedure,
-};
+use comity_proto::nlm::{Nlm4Holder, Nlm4Res, Nlm4Stats};
 use comity_vfs::{
     Handle, HeldLock, Interrupt, LockOutcome, LockOwner, LockRequest, OpenId, RangeLock, Result,
     Status,
 };
-use comity_xdr::{Decoder, Encode, Opaque};
+use comity_xdr::Decoder;
 
 use super::remote3::Remote3;
 use super::status::malformed;
+use super::undone_locks::{LockKey, Undoing};
+use crate::compound::OpenOwner;
 use crate::limits::LOCKS_MAX;
 use crate::machine::pause;
-use crate::server_handle::ServerHandle;
-use crate::stateless::{ProgramFinder, StatelessCall, StatelessReply};
+use crate::stateless::ProgramFinder;
 
 /// The locks of a mount.
 pub(super) struct LockManager {
-    programs: ProgramFinder,
+    pub(super) programs: ProgramFinder,
     /// The name of this machine.
-    caller_name: Vec<u8>,
+    pub(super) caller_name: Vec<u8>,
     held: Mutex<HeldLocks>,
+    /// Locks that are undone because their callers were interrupted.
+    pub(super) undoing: Undoing,
     /// The connections that had been made when the locks were asserted last.
     connections: AtomicU64,
     /// True if some open has lost its locks.
@@ -45,14 +45,27 @@ struct HeldLocks {
     lost: Vec<(OpenId, Handle)>,
 }
 
-/// A lock that is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct NlmLock {
+/// A lock that is held or wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NlmLock {
     open: OpenId,
-    node: Handle,
-    owner: LockOwner,
-    bytes: (u64, u64),
-    is_exclusive: bool,
+    pub(super) node: Handle,
+    pub(super) owner: LockOwner,
+    /// The opener of the file, in whose name calls are made.
+    pub(super) caller: Arc<OpenOwner>,
+    pub(super) bytes: (u64, u64),
+    pub(super) is_exclusive: bool,
+}
+
+impl NlmLock {
+    /// The file and the owner of the lock.
+    pub(super) const fn key(&self) -> LockKey {
+        (self.node, self.owner)
+    }
+
+    const fn kind(&self) -> RangeLock {
+        if self.is_exclusive { RangeLock::Exclusive } else { RangeLock::Shared }
+    }
 }
 
 impl LockManager {
@@ -62,7 +75,13 @@ impl LockManager {
         let last_owner = (seed & 0x3fff_ffff) as i32;
         let held = Mutex::new(HeldLocks { last_owner, ..HeldLocks::default() });
         let (connections, has_lost) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { programs, caller_name: caller_name.to_vec(), held, connections, has_lost }
+        let (caller_name, undoing) = (caller_name.to_vec(), Undoing::default());
+        Self { programs, caller_name, held, undoing, connections, has_lost }
+    }
+
+    /// The state in which a lock that is undone leaves its bytes.
+    pub(super) fn below(&self, undone: &NlmLock) -> Vec<(NlmLock, RangeLock)> {
+        self.held().below(undone)
     }
 
     /// Fails if locks of a file were lost.
@@ -90,47 +109,65 @@ impl HeldLocks {
     }
 
     /// Takes bytes of an owner out of what is held, and puts a lock there if there is one.
-    fn replace(&mut self, held: NlmLock, lock: RangeLock) {
+    fn replace(&mut self, held: &NlmLock, lock: RangeLock) {
         let (first, last) = held.bytes;
         let mut kept = Vec::with_capacity(self.locks.len() + 2);
         for old in self.locks.drain(..) {
-            let is_other = old.node != held.node || old.owner != held.owner;
-            if is_other || old.bytes.1 < first || old.bytes.0 > last {
+            if old.key() != held.key() || old.bytes.1 < first || old.bytes.0 > last {
                 kept.push(old);
                 continue;
             }
             if old.bytes.0 < first {
-                kept.push(NlmLock { bytes: (old.bytes.0, first - 1), ..old });
+                kept.push(NlmLock { bytes: (old.bytes.0, first - 1), ..old.clone() });
             }
             if old.bytes.1 > last {
                 kept.push(NlmLock { bytes: (last + 1, old.bytes.1), ..old });
             }
         }
         if lock != RangeLock::Free {
-            kept.push(held);
+            kept.push(held.clone());
         }
         self.locks = kept;
         if !self.locks.iter().any(|left| left.owner == held.owner) {
             self.owners.remove(&held.owner);
         }
     }
+
+    /// The state in which a lock that is undone leaves its bytes: the locks that its owner holds,
+    /// and the bytes between them.
+    fn below(&self, undone: &NlmLock) -> Vec<(NlmLock, RangeLock)> {
+        let (mut at, last) = undone.bytes;
+        let mut found = Vec::new();
+        let of_owner = self.locks.iter().filter(|lock| lock.key() == undone.key());
+        let mut held: Vec<&NlmLock> =
+            of_owner.filter(|lock| lock.bytes.1 >= at && lock.bytes.0 <= last).collect();
+        held.sort_unstable_by_key(|lock| lock.bytes);
+        let free = |bytes| (NlmLock { bytes, ..undone.clone() }, RangeLock::Free);
+        for lock in held {
+            let bytes = (lock.bytes.0.max(at), lock.bytes.1.min(last));
+            if bytes.0 > at {
+                found.push(free((at, bytes.0 - 1)));
+            }
+            found.push((NlmLock { bytes, ..lock.clone() }, lock.kind()));
+            if bytes.1 == last {
+                return found;
+            }
+            at = bytes.1 + 1;
+        }
+        found.push(free((at, last)));
+        found
+    }
 }
 
 impl Remote3 {
     pub(super) fn lock(&self, wanted: &LockRequest) -> Result<LockOutcome> {
-        let node = self.opens.node(wanted.open)?;
-        let held = NlmLock {
-            open: wanted.open,
-            node,
-            owner: wanted.owner,
-            bytes: wanted.bytes,
-            is_exclusive: wanted.lock == RangeLock::Exclusive,
-        };
+        let held = self.wanted_lock(wanted)?;
         if wanted.lock == RangeLock::Free {
             self.unlock(&held)?;
             return Ok(LockOutcome::Done);
         }
-        self.locks.check(&node)?;
+        self.locks.check(&held.node)?;
+        self.wait_for_undoing(&held)?;
         if self.locks.held().locks.len() >= LOCKS_MAX {
             return Err(Status::Delay);
         }
@@ -145,47 +182,50 @@ impl Remote3 {
                 failed => return Err(status(failed)),
             }
         }
-        self.locks.held().replace(held, wanted.lock);
+        self.locks.held().replace(&held, wanted.lock);
         Ok(LockOutcome::Done)
     }
 
+    fn wanted_lock(&self, wanted: &LockRequest) -> Result<NlmLock> {
+        let (node, caller) = self.opens.opened(wanted.open)?;
+        let is_exclusive = wanted.lock == RangeLock::Exclusive;
+        let LockRequest { open, owner, bytes, .. } = *wanted;
+        Ok(NlmLock { open, node, owner, caller, bytes, is_exclusive })
+    }
+
     fn unlock(&self, held: &NlmLock) -> Result<()> {
-        let file = self.file(&held.node)?;
+        // An UNLOCK that is interrupted here is sent all the same.
+        self.wait_for_undoing(held).ok();
         let number = self.locks.held().number(held.owner);
-        let owner = held.owner.0.to_be_bytes();
-        let alock = self.alock(&file, held, (number, &owner));
-        let arguments = Nlm4Unlockargs { cookie: Opaque(&owner), alock };
-        let reply = self.ask_nlm(procedure::UNLOCK, &arguments, is_in_grace);
-        self.locks.held().replace(*held, RangeLock::Free);
+        let reply = self.ask_to_unlock(held, number);
+        self.locks.held().replace(held, RangeLock::Free);
         match reply?.read::<Nlm4Res<'_>>().map_err(malformed)?.stat {
             Nlm4Stats::Granted => Ok(()),
             failed => Err(status(failed)),
         }
     }
 
+    /// Waits until nothing is left to undo for the owner of a lock.
+    fn wait_for_undoing(&self, held: &NlmLock) -> Result<()> {
+        for attempt in 0.. {
+            if !self.locks.undoing.has(&held.key()) {
+                break;
+            }
+            wait(attempt)?;
+        }
+        Ok(())
+    }
+
     fn ask_for_lock(&self, held: &NlmLock, reclaim: bool) -> Result<Nlm4Stats> {
-        let file = self.file(&held.node)?;
         let number = self.locks.held().number(held.owner);
-        let owner = held.owner.0.to_be_bytes();
-        let alock = self.alock(&file, held, (number, &owner));
-        let (cookie, block, exclusive) = (Opaque(&owner[..]), false, held.is_exclusive);
-        let arguments = Nlm4Lockargs { cookie, block, exclusive, alock, reclaim, state: 0 };
-        let is_put_off = if reclaim { |_: &[u8]| false } else { is_in_grace };
-        let reply = self.ask_nlm(procedure::LOCK, &arguments, is_put_off)?;
+        let reply = self.ask_to_lock(held, number, reclaim)?;
         Ok(reply.read::<Nlm4Res<'_>>().map_err(malformed)?.stat)
     }
 
     pub(super) fn find_lock(&self, wanted: &LockRequest) -> Result<Option<HeldLock>> {
-        let node = self.opens.node(wanted.open)?;
-        let is_exclusive = wanted.lock == RangeLock::Exclusive;
-        let (open, owner, bytes) = (wanted.open, wanted.owner, wanted.bytes);
-        let asked = NlmLock { open, node, owner, bytes, is_exclusive };
-        let file = self.file(&node)?;
-        let (number, owner) = (self.locks.held().number(owner), owner.0.to_be_bytes());
-        let alock = self.alock(&file, &asked, (number, &owner));
-        let arguments =
-            Nlm4Testargs { cookie: Opaque(&owner), exclusive: asked.is_exclusive, alock };
-        let reply = self.ask_nlm(procedure::TEST, &arguments, is_in_grace)?;
+        let asked = self.wanted_lock(wanted)?;
+        let number = self.locks.held().number(asked.owner);
+        let reply = self.ask_who_holds(&asked, number)?;
         let mut results = Decoder::new(reply.results());
         match results.value::<Nlm4Res<'_>>().map_err(malformed)?.stat {
             Nlm4Stats::Granted => Ok(None),
@@ -208,7 +248,7 @@ impl Remote3 {
             let mut held = self.locks.held();
             held.lost.retain(|(lost, _)| *lost != open);
             self.locks.has_lost.store(!held.lost.is_empty(), Ordering::Relaxed);
-            held.locks.iter().filter(|lock| lock.open == open).copied().collect()
+            held.locks.iter().filter(|lock| lock.open == open).cloned().collect()
         };
         for lock in of_open {
             if let Err(status) = self.unlock(&lock) {
@@ -244,32 +284,6 @@ impl Remote3 {
         let granted = |asked: Result<Nlm4Stats>| asked == Ok(Nlm4Stats::Granted);
         granted(self.ask_for_lock(lock, true)) || granted(self.ask_for_lock(lock, false))
     }
-
-    fn alock<'a>(
-        &'a self,
-        file: &'a ServerHandle,
-        held: &NlmLock,
-        (svid, owner): (i32, &'a [u8]),
-    ) -> Nlm4Lock<'a> {
-        let (first, last) = held.bytes;
-        let l_len = if last == u64::MAX { 0 } else { last - first + 1 };
-        let (caller_name, fh) = (Opaque(self.locks.caller_name.as_slice()), Opaque(file.bytes()));
-        Nlm4Lock { caller_name, fh, oh: Opaque(owner), svid, l_offset: first, l_len }
-    }
-
-    fn ask_nlm(
-        &self,
-        procedure: u32,
-        arguments: &impl Encode,
-        is_put_off: fn(&[u8]) -> bool,
-    ) -> Result<StatelessReply> {
-        let procedure = (nlm::PROGRAM, nlm::VERSION, procedure);
-        let call = || StatelessCall {
-            is_put_off,
-            ..StatelessCall::new(procedure, &self.owner.credential, arguments)
-        };
-        self.locks.programs.ask_lasting(&self.engine, (nlm::PROGRAM, nlm::VERSION), &call)
-    }
 }
 
 /// Waits before a lock is asked for again.
@@ -279,12 +293,6 @@ fn wait(attempt: u32) -> Result<()> {
     }
     thread::park_timeout(pause(attempt));
     Ok(())
-}
-
-/// Returns whether the server waits for clients that reclaim.
-fn is_in_grace(results: &[u8]) -> bool {
-    let told = Decoder::new(results).value::<Nlm4Res<'_>>();
-    told.is_ok_and(|told| told.stat == Nlm4Stats::DeniedGracePeriod)
 }
 
 const fn status(failed: Nlm4Stats) -> Status {
@@ -303,19 +311,38 @@ mod tests {
 
     fn held(owner: u64, bytes: (u64, u64)) -> NlmLock {
         let node = Handle::new(b"file").unwrap();
-        NlmLock { open: OpenId(1), node, owner: LockOwner(owner), bytes, is_exclusive: true }
+        let caller = Arc::new(OpenOwner { id: 1, credential: Vec::new() });
+        let (open, owner) = (OpenId(1), LockOwner(owner));
+        NlmLock { open, node, owner, caller, bytes, is_exclusive: true }
     }
 
     #[test]
     fn an_unlock_cuts_only_what_its_owner_holds() {
         let mut locks = HeldLocks::default();
-        locks.replace(held(1, (0, 99)), RangeLock::Exclusive);
-        locks.replace(held(2, (200, u64::MAX)), RangeLock::Exclusive);
-        locks.replace(held(1, (10, 19)), RangeLock::Free);
+        locks.replace(&held(1, (0, 99)), RangeLock::Exclusive);
+        locks.replace(&held(2, (200, u64::MAX)), RangeLock::Exclusive);
+        locks.replace(&held(1, (10, 19)), RangeLock::Free);
         let bytes: Vec<_> = locks.locks.iter().map(|lock| lock.bytes).collect();
         assert_eq!(bytes, [(0, 9), (20, 99), (200, u64::MAX)]);
-        locks.replace(held(2, (0, u64::MAX)), RangeLock::Free);
-        locks.replace(held(1, (0, u64::MAX)), RangeLock::Free);
+        locks.replace(&held(2, (0, u64::MAX)), RangeLock::Free);
+        locks.replace(&held(1, (0, u64::MAX)), RangeLock::Free);
         assert!(locks.locks.is_empty() && locks.owners.is_empty());
+    }
+
+    #[test]
+    fn a_lock_that_is_undone_leaves_what_its_owner_held_before() {
+        let mut locks = HeldLocks::default();
+        let shared = NlmLock { is_exclusive: false, ..held(1, (10, 19)) };
+        locks.replace(&shared, RangeLock::Shared);
+        locks.replace(&held(1, (90, 200)), RangeLock::Exclusive);
+        locks.replace(&held(2, (40, 49)), RangeLock::Exclusive);
+        let below = locks.below(&held(1, (0, 99)));
+        let found: Vec<_> = below.iter().map(|(lock, kind)| (lock.bytes, *kind)).collect();
+        let (free, shared, exclusive) = (RangeLock::Free, RangeLock::Shared, RangeLock::Exclusive);
+        let expected =
+            [((0, 9), free), ((10, 19), shared), ((20, 89), free), ((90, 99), exclusive)];
+        assert_eq!(found, expected);
+        let all = locks.below(&held(3, (0, u64::MAX)));
+        assert_eq!(all, [(held(3, (0, u64::MAX)), free)]);
     }
 }

@@ -5,6 +5,7 @@ mod attributes;
 mod data;
 mod file_system;
 mod listing;
+mod lock_calls;
 mod locks;
 mod mount;
 mod names;
@@ -13,5 +14,6 @@ mod opens;
 mod remote3;
 mod space;
 mod status;
+mod undone_locks;
 
 pub(crate) use mount::{Settings3, mount};

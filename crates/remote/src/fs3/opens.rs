@@ -2,7 +2,7 @@
 //! attributes of the moment, so that it sees what others had closed before (close-to-open).
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use comity_proto::nfs3::procedure;
@@ -15,6 +15,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::names::NamePlace;
 use super::remote3::Remote3;
+use crate::compound::OpenOwner;
 use crate::limits::OPENS_MAX;
 
 /// The opens of a mount.
@@ -23,7 +24,8 @@ pub(super) struct OpenTable(Mutex<NumberedOpens>);
 
 #[derive(Debug, Default)]
 struct NumberedOpens {
-    files: HashMap<u64, Handle>,
+    /// The file and its opener.
+    files: HashMap<u64, (Handle, Arc<OpenOwner>)>,
     last: u64,
 }
 
@@ -32,27 +34,27 @@ impl OpenTable {
     ///
     /// # Errors
     /// [`Status::Delay`] if there are too many.
-    fn add(&self, node: Handle) -> Result<OpenId> {
+    fn add(&self, node: Handle, caller: Arc<OpenOwner>) -> Result<OpenId> {
         let mut opens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if opens.files.len() >= OPENS_MAX {
             return Err(Status::Delay);
         }
         opens.last += 1;
         let open = opens.last;
-        opens.files.insert(open, node);
+        opens.files.insert(open, (node, caller));
         Ok(OpenId(open))
     }
 
-    /// The file of an open.
+    /// The file of an open, and its opener.
     ///
     /// # Errors
     /// [`Status::BadHandle`] if there is no such open.
-    pub(super) fn node(&self, open: OpenId) -> Result<Handle> {
+    pub(super) fn opened(&self, open: OpenId) -> Result<(Handle, Arc<OpenOwner>)> {
         let opens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        opens.files.get(&open.0).copied().ok_or(Status::BadHandle)
+        opens.files.get(&open.0).cloned().ok_or(Status::BadHandle)
     }
 
-    fn remove(&self, open: OpenId) -> Option<Handle> {
+    fn remove(&self, open: OpenId) -> Option<(Handle, Arc<OpenOwner>)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).files.remove(&open.0)
     }
 }
@@ -94,7 +96,7 @@ impl OpenFiles for Remote3 {
         if !granted.contains(wanted) {
             return Err(Status::Acces);
         }
-        let open = self.opens.add(*node)?;
+        let open = self.opens.add(*node, self.callers.of(cred))?;
         Ok(OpenedFile { open, handle: *node, attr: Some(attr), delegation: None })
     }
 
@@ -107,7 +109,7 @@ impl OpenFiles for Remote3 {
     ) -> Result<Changed<OpenedFile, Disk>> {
         if let Some(Create::Guarded(set)) = create {
             let made = self.create_exclusively(cred, at, set)?;
-            return Ok(Changed { value: self.opened(made.value)?, change: made.change });
+            return Ok(Changed { value: self.opened(cred, made.value)?, change: made.change });
         }
         let Some(how) = create else {
             let found = self.lookup(cred, at)?;
@@ -119,7 +121,7 @@ impl OpenFiles for Remote3 {
         let is_new = is_new.is_some_and(|(before, after)| before.change != after.change);
         // The rights to a file that was there are asked for; a new one is its maker's.
         let value = match is_new {
-            true => self.opened(made.value)?,
+            true => self.opened(cred, made.value)?,
             false => self.open(cred, &made.value.handle, access)?,
         };
         Ok(Changed { value, change: made.change })
@@ -160,9 +162,9 @@ impl OpenFiles for Remote3 {
 }
 
 impl Remote3 {
-    fn opened(&self, node: Node<Disk>) -> Result<OpenedFile> {
+    fn opened(&self, cred: &Cred<Disk>, node: Node<Disk>) -> Result<OpenedFile> {
         let Node { handle, attr } = node;
-        let open = self.opens.add(handle)?;
+        let open = self.opens.add(handle, self.callers.of(cred))?;
         Ok(OpenedFile { open, handle, attr: Some(attr), delegation: None })
     }
 }

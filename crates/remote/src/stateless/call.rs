@@ -3,7 +3,7 @@ use comity_xdr::{Decode, Decoder, Encode, Malformed};
 use crate::rpc::{RpcRefusal, begin_call, results_at};
 
 /// A call that is made until it is answered.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct StatelessCall {
     /// The record with its mark; the xid is filled in.
     pub(crate) record: Vec<u8>,

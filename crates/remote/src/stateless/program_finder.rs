@@ -1,14 +1,17 @@
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use comity_proto::portmap::{self, Mapping, TCP};
-use comity_vfs::{Result, Status};
+use comity_vfs::{Interrupt, Result, Status};
 
 use super::call::{StatelessCall, StatelessReply};
+use super::lasting_call::{AskFailure, LastingCall};
 use super::machine::{StatelessMachine, StatelessSettings};
 use crate::engine::{ClientEngine, StartFailure};
-use crate::machine::CallFailure;
-use crate::rpc::RpcRefusal;
+use crate::limits::PROGRAM_PATIENCE;
+use crate::machine::pause;
+use crate::session::Persistence;
 use crate::transport::Transport;
 
 /// Finds the programs of a server that are beside NFS: on its port, or where its portmapper says.
@@ -17,8 +20,16 @@ pub(crate) struct ProgramFinder {
     settings: StatelessSettings,
     /// The time within which a program must have answered for the first time.
     introduction: Duration,
+    /// The time after which the port of a silent program is looked up again.
+    patience: Duration,
     /// The program that is asked again and again, if it has a port of its own.
-    lasting: Mutex<Option<Arc<ClientEngine<StatelessMachine>>>>,
+    lasting: Mutex<Option<Arc<ProgramAtPort>>>,
+}
+
+/// A program at a port of its own.
+struct ProgramAtPort {
+    port: u16,
+    engine: ClientEngine<StatelessMachine>,
 }
 
 impl ProgramFinder {
@@ -28,7 +39,8 @@ impl ProgramFinder {
         settings: StatelessSettings,
         introduction: Duration,
     ) -> Self {
-        Self { transport, settings, introduction, lasting: Mutex::default() }
+        let (patience, lasting) = (PROGRAM_PATIENCE, Mutex::default());
+        Self { transport, settings, introduction, patience, lasting }
     }
 
     /// Makes a call to a program. It is asked for over the connection to NFS first.
@@ -47,7 +59,8 @@ impl ProgramFinder {
         }
     }
 
-    /// The same for a program that is asked again and again: the connection to it is kept.
+    /// The same for a program that is asked again and again: the connection to it is kept. If it
+    /// does not answer, the portmapper is asked again where it is.
     ///
     /// # Errors
     /// As [`ProgramFinder::ask`].
@@ -55,68 +68,125 @@ impl ProgramFinder {
         &self,
         nfs: &ClientEngine<StatelessMachine>,
         program: (u32, u32),
-        call: &dyn Fn() -> StatelessCall,
+        call: &LastingCall<'_>,
     ) -> Result<StatelessReply> {
-        let known = self.lasting.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.lasting().clone();
         if let Some(known) = known {
-            return Ok(perform(&known, call())?);
+            return self.ask_at(known, program, call);
         }
-        match perform(nfs, call()) {
-            Err(AskFailure::Unavailable) => {}
-            asked => return Ok(asked?),
+        match call.perform(nfs) {
+            Err(AskFailure::Unavailable) => self.ask_at(self.keep(program)?, program, call),
+            Err(AskFailure::Late) => {
+                call.abandon(nfs);
+                Err(AskFailure::Late.into())
+            }
+            asked => Ok(asked?),
         }
-        let found = Arc::new(self.find(program)?);
-        *self.lasting.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&found));
-        Ok(perform(&found, call())?)
+    }
+
+    /// Asks a program at the port where it was found, or where it is found then.
+    fn ask_at(
+        &self,
+        mut known: Arc<ProgramAtPort>,
+        program: (u32, u32),
+        call: &LastingCall<'_>,
+    ) -> Result<StatelessReply> {
+        let began = Instant::now();
+        for attempt in 0.. {
+            match call.perform(&known.engine) {
+                Err(AskFailure::Late) => known = self.look_again(known, program),
+                Err(AskFailure::Unavailable) => known = self.keep(program)?,
+                asked => return Ok(asked?),
+            }
+            let is_over = self.is_over(began);
+            if is_over || Interrupt::is_raised() {
+                call.abandon(&known.engine);
+                return Err(if is_over { AskFailure::Late.into() } else { Status::Interrupted });
+            }
+            thread::park_timeout(pause(attempt));
+        }
+        Err(Status::ServerFault)
+    }
+
+    /// Returns whether a call that began then has waited for as long as the mount lets calls wait.
+    fn is_over(&self, began: Instant) -> bool {
+        match self.settings.persistence {
+            Persistence::Hard => false,
+            Persistence::Soft(all) => began.elapsed() >= all,
+        }
+    }
+
+    /// Looks up the port of a program that has not answered. It is left where it was if there is no
+    /// other one.
+    fn look_again(&self, known: Arc<ProgramAtPort>, program: (u32, u32)) -> Arc<ProgramAtPort> {
+        match self.port(program) {
+            Ok(port) if port != known.port => self.keep(program).unwrap_or(known),
+            _ => known,
+        }
+    }
+
+    /// Finds a program, and keeps the connection to it.
+    fn keep(&self, program: (u32, u32)) -> Result<Arc<ProgramAtPort>> {
+        let port = self.port(program)?;
+        let engine = self.connect(port, program, self.patience)?;
+        let found = Arc::new(ProgramAtPort { port, engine });
+        *self.lasting() = Some(Arc::clone(&found));
+        Ok(found)
+    }
+
+    fn lasting(&self) -> MutexGuard<'_, Option<Arc<ProgramAtPort>>> {
+        self.lasting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Connects to a program where the portmapper says it is.
     ///
     /// # Errors
     /// [`Status::NotSupp`] if it is nowhere.
-    pub(crate) fn find(&self, program: (u32, u32)) -> Result<ClientEngine<StatelessMachine>> {
-        let portmapper =
-            self.connect(portmap::PORT, (portmap::PROGRAM, portmap::PORTMAP_VERSION))?;
-        let (number, version) = program;
-        let question = Mapping { program: number, version, protocol: TCP, port: 0 };
+    fn find(&self, program: (u32, u32)) -> Result<ClientEngine<StatelessMachine>> {
+        self.connect(self.port(program)?, program, self.introduction)
+    }
+
+    /// The port of a program, as the portmapper says.
+    fn port(&self, (program, version): (u32, u32)) -> Result<u16> {
+        let of_portmapper = (portmap::PROGRAM, portmap::PORTMAP_VERSION);
+        let portmapper = self.connect(portmap::PORT, of_portmapper, self.patience)?;
+        let question = Mapping { program, version, protocol: TCP, port: 0 };
         let procedure = (portmap::PROGRAM, portmap::PORTMAP_VERSION, portmap::procedure::GETPORT);
         let call = StatelessCall::new(procedure, &self.settings.credential, &question);
         let reply = portmapper.perform(call.record.len(), call)??;
         match u16::try_from(reply.read::<u32>().map_err(|_| Status::Io)?) {
-            Ok(port) if port != 0 => self.connect(port, program),
+            Ok(port) if port != 0 => Ok(port),
             _ => Err(Status::NotSupp),
         }
     }
 
-    fn connect(&self, port: u16, program: (u32, u32)) -> Result<ClientEngine<StatelessMachine>> {
+    /// Connects to a program, whose answers may take so long.
+    fn connect(
+        &self,
+        port: u16,
+        program: (u32, u32),
+        patience: Duration,
+    ) -> Result<ClientEngine<StatelessMachine>> {
         let transport = self.transport.to_port(port).ok_or(Status::NotSupp)?;
         let peer = transport.peer();
-        let settings = StatelessSettings { program, connections: 1, ..self.settings.clone() };
+        let persistence = Persistence::Soft(patience);
+        let settings = self.settings.clone();
+        let settings = StatelessSettings { program, connections: 1, persistence, ..settings };
         let machine = StatelessMachine::new(settings);
-        ClientEngine::start(machine, 1, transport, self.introduction).map_err(|failure| {
-            tracing::warn!(server = peer, program = program.0, ?failure, "a program is not there");
-            match failure {
-                StartFailure::Refused(_) | StartFailure::Unreachable(_) => Status::NotSupp,
-                StartFailure::Threads(_) | StartFailure::NoAnswer => Status::Io,
-            }
-        })
-    }
-}
-
-/// Why a call has no reply.
-enum AskFailure {
-    /// There is no such program where it was asked.
-    Unavailable,
-    /// The call has failed.
-    Failed(Status),
-}
-
-impl From<AskFailure> for Status {
-    fn from(failure: AskFailure) -> Self {
-        match failure {
-            AskFailure::Unavailable => Self::NotSupp,
-            AskFailure::Failed(status) => status,
-        }
+        ClientEngine::start(machine, 1, transport, patience.min(self.introduction)).map_err(
+            |failure| {
+                tracing::warn!(
+                    server = peer,
+                    program = program.0,
+                    ?failure,
+                    "a program is not there"
+                );
+                match failure {
+                    StartFailure::Refused(_) | StartFailure::Unreachable(_) => Status::NotSupp,
+                    StartFailure::Threads(_) | StartFailure::NoAnswer => Status::Io,
+                }
+            },
+        )
     }
 }
 
@@ -124,9 +194,112 @@ fn perform(
     engine: &ClientEngine<StatelessMachine>,
     call: StatelessCall,
 ) -> std::result::Result<StatelessReply, AskFailure> {
-    let failed = |status: Status| AskFailure::Failed(status);
-    match engine.perform(call.record.len(), call).map_err(|it| failed(it.into()))? {
-        Err(CallFailure::Refused(RpcRefusal::ProgramUnavailable)) => Err(AskFailure::Unavailable),
-        done => done.map_err(|failure| failed(failure.into())),
+    LastingCall { call, then: None }.perform(engine)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::sync::atomic::{AtomicU16, Ordering};
+
+    use comity_rpc::{ReplyVerifier, accepted};
+    use comity_xdr::{Decoder, Encoder};
+
+    use super::*;
+    use crate::transport::Duplex;
+
+    const PROGRAM: (u32, u32) = (7, 3);
+    const NFS_PORT: u16 = 2049;
+
+    /// A host with NFS, a portmapper, and a program at the port that stands here.
+    #[derive(Clone)]
+    struct Host {
+        port: u16,
+        program_at: Arc<AtomicU16>,
+    }
+
+    impl Host {
+        fn is_there(&self) -> bool {
+            let at = self.program_at.load(Ordering::SeqCst);
+            [NFS_PORT, portmap::PORT, at].contains(&self.port)
+        }
+
+        /// Answers calls for as long as the program is at this port.
+        fn serve(&self, mut stream: UnixStream) -> io::Result<()> {
+            loop {
+                let mut mark = [0; 4];
+                stream.read_exact(&mut mark)?;
+                let mut call = vec![0; (u32::from_be_bytes(mark) & 0x7fff_ffff) as usize];
+                stream.read_exact(&mut call)?;
+                let [xid, _, _, program, ..] = Decoder::new(&call).words::<4>().unwrap();
+                if self.is_there() {
+                    stream.write_all(&self.reply(xid, program))?;
+                }
+            }
+        }
+
+        fn reply(&self, xid: u32, program: u32) -> Vec<u8> {
+            let mut reply = Encoder::new();
+            let start = reply.begin_record();
+            if (program, self.port) == (PROGRAM.0, NFS_PORT) {
+                accepted::prog_unavail(&mut reply, xid, &ReplyVerifier::Empty);
+            } else {
+                accepted::success(&mut reply, xid, &ReplyVerifier::Empty);
+                reply.value(&u32::from(self.program_at.load(Ordering::SeqCst)));
+            }
+            reply.end_record(start);
+            reply.bytes().to_vec()
+        }
+    }
+
+    impl Transport for Host {
+        fn connect(&self) -> io::Result<Duplex> {
+            if !self.is_there() {
+                return Err(io::ErrorKind::ConnectionRefused.into());
+            }
+            let (here, there) = UnixStream::pair()?;
+            let host = self.clone();
+            thread::spawn(move || host.serve(there));
+            let (reader, closer) = (Box::new(here.try_clone()?), here.try_clone()?);
+            let close = Box::new(move || drop(closer.shutdown(std::net::Shutdown::Both)));
+            Ok(Duplex { reader, writer: Box::new(here), close })
+        }
+
+        fn peer(&self) -> String {
+            "host".to_owned()
+        }
+
+        fn to_port(&self, port: u16) -> Option<Box<dyn Transport>> {
+            Some(Box::new(Self { port, ..self.clone() }))
+        }
+    }
+
+    #[test]
+    fn a_program_that_has_moved_to_another_port_is_found_again() {
+        let program_at = Arc::new(AtomicU16::new(4045));
+        let host = Host { port: NFS_PORT, program_at: Arc::clone(&program_at) };
+        let patience = Duration::from_millis(200);
+        let settings = StatelessSettings {
+            program: (100_003, 3),
+            credential: Vec::new(),
+            connections: 1,
+            patience: Duration::from_secs(60),
+            persistence: Persistence::Hard,
+            seed: 1,
+        };
+        let machine = StatelessMachine::new(settings.clone());
+        let nfs = ClientEngine::start(machine, 1, Box::new(host.clone()), Duration::from_secs(10));
+        let nfs = nfs.unwrap_or_else(|_| unreachable!("the host answers"));
+        let programs = ProgramFinder::new(Arc::new(host), settings, Duration::from_secs(10));
+        let programs = ProgramFinder { patience, ..programs };
+        let ask = || {
+            let call = StatelessCall::new((PROGRAM.0, PROGRAM.1, 1), b"", &());
+            let reply = programs.ask_lasting(&nfs, PROGRAM, &LastingCall { call, then: None });
+            reply.unwrap().read::<u32>().unwrap()
+        };
+        assert_eq!(ask(), 4045);
+        program_at.store(5045, Ordering::SeqCst);
+        assert_eq!(ask(), 5045);
     }
 }

@@ -1,12 +1,14 @@
 use std::fmt;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use comity_keys::PublicKey;
 use comity_proto::nfs4::{PROGRAM, VERSION};
-use comity_tls::client::{ClientIdentity, ServerTrust, StartError, TlsStream, split, start};
+use comity_tls::client::{
+    ClientIdentity, ServerTrust, StartError, TlsReader, TlsStream, key_refusal, split, start,
+};
 
 use super::tcp::{Tcp, WRITE_PAUSE};
 use super::{Duplex, Transport};
@@ -77,11 +79,29 @@ impl Transport for TlsTransport {
         let stream = self.begin(self.tcp.socket()?)?;
         let close = super::tcp::closing(&stream.sock)?;
         let (reader, writer) = split(stream)?;
+        let reader = KeyedReader { reader, shows_key: self.identity.is_some() };
         Ok(Duplex { reader: Box::new(reader), writer: Box::new(writer), close })
     }
 
     fn peer(&self) -> String {
         self.tcp.peer()
+    }
+}
+
+/// Bytes from a server, which may refuse the key of this mount when the first of them are awaited.
+struct KeyedReader {
+    reader: TlsReader,
+    shows_key: bool,
+}
+
+impl Read for KeyedReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let shows_key = self.shows_key;
+        self.reader.read(buffer).map_err(|error| match key_refusal(&error) {
+            Some(alert) if shows_key => TlsRefusal::KeyRefused(alert).into(),
+            Some(alert) => TlsRefusal::KeyDemanded(alert).into(),
+            None => error,
+        })
     }
 }
 
@@ -98,6 +118,10 @@ pub enum TlsRefusal {
         /// The key that it should have.
         expected: PublicKey,
     },
+    /// It refuses the key of the mount, by this alert.
+    KeyRefused(String),
+    /// It demands a key, which the mount does not show.
+    KeyDemanded(String),
     /// The handshake failed.
     Handshake(String),
 }
@@ -121,6 +145,17 @@ impl fmt::Display for TlsRefusal {
                 f,
                 "the server has the key {seen}, and {expected} was expected: somebody may stand \
                  between you and the server; ask its administrator whether the key was changed"
+            ),
+            Self::KeyRefused(alert) => write!(
+                f,
+                "the server refuses the key of this mount (TLS alert {alert}): name another one \
+                 by -o key=FILE, or have its administrator let this key in; the server's log says \
+                 why"
+            ),
+            Self::KeyDemanded(alert) => write!(
+                f,
+                "the server lets in only clients that prove a key (TLS alert {alert}): mount with \
+                 -o xprtsec=mtls,key=FILE"
             ),
             Self::Handshake(why) => write!(
                 f,

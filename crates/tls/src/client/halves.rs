@@ -139,11 +139,18 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use rustls::{ServerConnection, StreamOwned};
+    use rustls::client::danger::HandshakeSignatureValid;
+    use rustls::pki_types::{CertificateDer, UnixTime};
+    use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+    use rustls::{
+        DigitallySignedStruct, DistinguishedName, ServerConfig, ServerConnection, SignatureScheme,
+        StreamOwned,
+    };
 
     use super::*;
     use crate::accepting::Accepting;
-    use crate::client::{ServerTrust, start};
+    use crate::client::{ServerTrust, key_refusal, start};
+    use crate::provider::provider;
     use crate::{ServerKey, Trust, self_made};
 
     /// Accepts one connection, answers its probe, and then sends back what comes, with pauses in
@@ -203,5 +210,72 @@ mod tests {
         assert!(write_all(&mut writer, &data) > 0, "no write was slow");
         assert!(reading.join().unwrap().unwrap() == data);
         server.join().unwrap();
+    }
+
+    /// Demands a certificate, and then refuses it.
+    #[derive(Debug)]
+    struct Demanding;
+
+    impl ClientCertVerifier for Demanding {
+        fn root_hint_subjects(&self) -> &[DistinguishedName] {
+            &[]
+        }
+
+        fn verify_client_cert(
+            &self,
+            _: &CertificateDer<'_>,
+            _: &[CertificateDer<'_>],
+            _: UnixTime,
+        ) -> Result<ClientCertVerified, rustls::Error> {
+            Err(rustls::CertificateError::UnknownIssuer.into())
+        }
+
+        fn verify_tls12_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, rustls::Error> {
+            Ok(HandshakeSignatureValid::assertion())
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, rustls::Error> {
+            Ok(HandshakeSignatureValid::assertion())
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            vec![SignatureScheme::ED25519]
+        }
+    }
+
+    /// A server that lets nobody in.
+    fn refusing() -> Accepting {
+        let mut accepting = accepting();
+        let mut config = ServerConfig::builder_with_provider(Arc::new(provider()))
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_client_cert_verifier(Arc::new(Demanding))
+            .with_cert_resolver(Arc::clone(&accepting.config.cert_resolver));
+        config.alpn_protocols.clone_from(&accepting.config.alpn_protocols);
+        accepting.config = Arc::new(config);
+        accepting
+    }
+
+    #[test]
+    fn a_server_that_refuses_the_key_after_the_handshake_is_told_from_a_lost_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let accepting = refusing();
+        let server = thread::spawn(move || echo(&listener, &accepting, 3));
+        let stream = start(socket, (100_003, 4), None, &ServerTrust::new(None)).unwrap();
+        let (mut reader, _) = split(stream).unwrap();
+        let error = reader.read(&mut [0; 4]).unwrap_err();
+        assert_eq!(key_refusal(&error).as_deref(), Some("CertificateRequired"), "{error}");
+        assert!(server.join().is_err(), "the server has ended the connection");
     }
 }

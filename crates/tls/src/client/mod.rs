@@ -3,10 +3,12 @@
 
 mod halves;
 mod identity;
+mod key_refusal;
 mod start;
 mod trust;
 
 pub use halves::{TlsReader, TlsWriter, split};
 pub use identity::{ClientIdentity, IdentityNotMade};
+pub use key_refusal::key_refusal;
 pub use start::{StartError, TlsStream, handshake, start};
 pub use trust::ServerTrust;

@@ -14,4 +14,4 @@ mod shared;
 mod waiter;
 
 pub(crate) use aftermath::{Aftermath, FollowUp};
-pub(crate) use requester::{ClientEngine, Interrupted, StartFailure};
+pub(crate) use requester::{ClientEngine, StartFailure, Unanswered};

@@ -14,9 +14,15 @@ use crate::transport::Transport;
 /// The threads of one mount; they end when this is dropped.
 pub(crate) struct ClientEngine<M: Machine>(Arc<SharedEngine<M>>);
 
-/// The calling thread was interrupted.
+/// Why a request has no outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Interrupted;
+pub(crate) enum Unanswered {
+    /// The calling thread was interrupted.
+    Interrupted,
+    /// There was no memory for the request for as long as calls are tried (`soft`). It was not
+    /// sent.
+    NoRoom,
+}
 
 /// Why an engine does not start.
 #[derive(Debug)]
@@ -62,17 +68,18 @@ impl<M: Machine + 'static> ClientEngine<M> {
     /// Has a request done that takes so many bytes.
     ///
     /// # Errors
-    /// [`Interrupted`]: the request may have been done or not.
+    /// [`Unanswered::Interrupted`]: the request may have been done or not.
+    /// [`Unanswered::NoRoom`]: it was not.
     pub(crate) fn perform(
         &self,
         bytes: usize,
         request: M::Request,
-    ) -> Result<M::Outcome, Interrupted> {
+    ) -> Result<M::Outcome, Unanswered> {
         let waiter = Arc::new(Waiter::here());
-        let id = self.0.submit(bytes, request, &waiter).ok_or(Interrupted)?;
+        let id = self.0.submit(bytes, request, &waiter)?;
         waiter.wait().ok_or_else(|| {
             self.0.forsake(id);
-            Interrupted
+            Unanswered::Interrupted
         })
     }
 
@@ -80,17 +87,17 @@ impl<M: Machine + 'static> ClientEngine<M> {
     /// the request is not forsaken: what `then` returns takes in its outcome.
     ///
     /// # Errors
-    /// [`Interrupted`].
+    /// [`Unanswered::Interrupted`].
     pub(crate) fn perform_to_the_end(
         &self,
         request: M::Request,
         then: &dyn Fn() -> Aftermath<M>,
-    ) -> Result<M::Outcome, Interrupted> {
+    ) -> Result<M::Outcome, Unanswered> {
         let waiter = Arc::new(Waiter::here());
         let id = self.0.submit_at_once(request, &waiter);
         waiter.wait().ok_or_else(|| {
             self.0.hand_over(id, &waiter, then());
-            Interrupted
+            Unanswered::Interrupted
         })
     }
 

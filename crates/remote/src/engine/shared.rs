@@ -9,6 +9,7 @@ use comity_vfs::Interrupt;
 use super::aftermath::{Aftermath, FollowUp};
 use super::alarm::{Alarm, now};
 use super::events::EventQueue;
+use super::requester::Unanswered;
 use super::send_queue::{Flushed, SendQueue};
 use super::waiter::Waiter;
 use crate::calls::{LinkAction, LinkPlace};
@@ -139,16 +140,18 @@ impl<M: Machine> SharedEngine<M> {
         }
     }
 
-    /// Submits a request of so many bytes when there is memory for it; `None` if the thread was
-    /// interrupted before.
+    /// Submits a request of so many bytes when there is memory for it.
+    ///
+    /// # Errors
+    /// [`Unanswered`].
     pub(super) fn submit(
         &self,
         bytes: usize,
         request: M::Request,
         waiter: &Arc<Waiter<M::Outcome>>,
-    ) -> Option<u64> {
+    ) -> Result<u64, Unanswered> {
         self.wait_for_room(bytes)?;
-        Some(self.submit_at_once(request, waiter))
+        Ok(self.submit_at_once(request, waiter))
     }
 
     /// Submits a request without waiting for memory.
@@ -165,20 +168,29 @@ impl<M: Machine> SharedEngine<M> {
         id
     }
 
-    fn wait_for_room(&self, bytes: usize) -> Option<()> {
+    fn wait_for_room(&self, bytes: usize) -> Result<(), Unanswered> {
+        let began = now();
         loop {
             let mut state = self.state();
             let in_flight = state.machine.bytes_in_flight();
             if in_flight == 0 || in_flight + bytes <= IN_FLIGHT_BYTES_MAX {
-                return Some(());
+                return Ok(());
             }
+            let patience = state.machine.patience();
             state.crowd.push_back(thread::current());
             drop(state);
-            if Interrupt::is_raised() {
+            let left = patience.map(|patience| (began + patience).saturating_sub(now()));
+            let end = match left {
+                _ if Interrupt::is_raised() => Some(Unanswered::Interrupted),
+                Some(Duration::ZERO) => Some(Unanswered::NoRoom),
+                _ => None,
+            };
+            if let Some(end) = end {
+                // A thread that was woken for nothing wakes the next one.
                 self.drive(|_, _| ());
-                return None;
+                return Err(end);
             }
-            thread::park();
+            left.map_or_else(thread::park, thread::park_timeout);
         }
     }
 

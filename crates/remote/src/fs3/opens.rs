@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use comity_proto::nfs3::procedure;
 use comity_vfs::{
-    Access, Change, Changed, Create, Cred, DelegationKind, DelegationNumber, Disk, Handle,
-    HeldLock, LockOutcome, LockRequest, Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId,
-    OpenedFile, Result, SetAttr, SetTime, Status,
+    Access, Change, Changed, Create, Cred, DelegationKind, DelegationNumber, Disk, FileType,
+    Handle, HeldLock, LockOutcome, LockRequest, Name, Node, OpenAccess, OpenEvent, OpenFiles,
+    OpenId, OpenedFile, Result, SetAttr, SetTime, Status,
 };
 use rustix::rand::{GetRandomFlags, getrandom};
 
@@ -89,6 +89,62 @@ impl Remote3 {
     }
 }
 
+/// Times that a file may vanish between the answer that it is there and its lookup.
+const VANISHED_MAX: u32 = 8;
+
+impl Remote3 {
+    /// Makes and opens a file, or opens the one that is there. A new file is its maker's, whatever
+    /// its mode; the rights to another one are asked for. So the server has to say which it is, and
+    /// only a guarded CREATE tells.
+    fn create_or_open(
+        &self,
+        cred: &Cred<Disk>,
+        at: NamePlace<'_>,
+        access: OpenAccess,
+        set: &SetAttr<Disk>,
+    ) -> Result<Changed<OpenedFile, Disk>> {
+        for _ in 0..VANISHED_MAX {
+            match self.create(cred, at, &Create::Guarded(*set)) {
+                Err(Status::Exist) => {}
+                made => {
+                    let made = made?;
+                    let value = self.opened(cred, made.value)?;
+                    return Ok(Changed { value, change: made.change });
+                }
+            }
+            match self.open_there(cred, at, access, set.size) {
+                Err(Status::NoEnt) => {}
+                opened => return Ok(Changed { value: opened?, change: Change::UNKNOWN }),
+            }
+        }
+        Err(Status::Delay)
+    }
+
+    /// Opens a file that is there, and cuts it to a size if one is given.
+    fn open_there(
+        &self,
+        cred: &Cred<Disk>,
+        at: NamePlace<'_>,
+        access: OpenAccess,
+        size: Option<u64>,
+    ) -> Result<OpenedFile> {
+        let found = self.lookup(cred, at)?.node;
+        match found.attr.file_type {
+            FileType::Regular => {}
+            FileType::Directory => return Err(Status::IsDir),
+            _ => return Err(Status::Exist),
+        }
+        let mut opened = self.open(cred, &found.handle, access)?;
+        if size.is_some() {
+            let set = SetAttr { size, ..SetAttr::default() };
+            let change = self.setattr(cred, &found.handle, &set, None);
+            let change = change.inspect_err(|_| drop(self.opens.remove(opened.open)))?;
+            opened.attr = change.after.or(opened.attr);
+        }
+        Ok(opened)
+    }
+}
+
 impl OpenFiles for Remote3 {
     fn open(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> Result<OpenedFile> {
         let wanted = rights(access);
@@ -116,15 +172,13 @@ impl OpenFiles for Remote3 {
             let value = self.open(cred, &found.node.handle, access)?;
             return Ok(Changed { value, change: Change::UNKNOWN });
         };
-        let made = self.create(cred, at, how)?;
-        let is_new = made.change.before.zip(made.change.after);
-        let is_new = is_new.is_some_and(|(before, after)| before.change != after.change);
-        // The rights to a file that was there are asked for; a new one is its maker's.
-        let value = match is_new {
-            true => self.opened(cred, made.value)?,
-            false => self.open(cred, &made.value.handle, access)?,
-        };
-        Ok(Changed { value, change: made.change })
+        match how {
+            Create::Unchecked(set) => self.create_or_open(cred, at, access, set),
+            Create::Guarded(_) | Create::Exclusive(_) => {
+                let made = self.create(cred, at, how)?;
+                Ok(Changed { value: self.opened(cred, made.value)?, change: made.change })
+            }
+        }
     }
 
     fn close(&self, open: OpenId) -> Result<()> {

@@ -13,7 +13,7 @@ use super::status::{is_put_off, ok};
 use crate::callers::Callers;
 use crate::compound::OpenOwner;
 use crate::cookie_verifiers::Verifiers;
-use crate::engine::ClientEngine;
+use crate::engine::{ClientEngine, Unanswered};
 use crate::machine::CallFailure;
 use crate::server_handle::ServerHandle;
 use crate::stateless::{StatelessCall, StatelessMachine, StatelessReply};
@@ -49,9 +49,9 @@ impl Remote3 {
         let procedure = (PROGRAM, VERSION, procedure);
         let call = StatelessCall::new(procedure, &caller.credential, arguments);
         let call = StatelessCall { is_put_off, ..call };
-        match self.engine.perform(call.record.len(), call)? {
-            Err(CallFailure::TimedOut) => Err(self.late),
-            done => Ok(done?),
+        match self.engine.perform(call.record.len(), call) {
+            Ok(Err(CallFailure::TimedOut)) | Err(Unanswered::NoRoom) => Err(self.late),
+            done => Ok(done??),
         }
     }
 

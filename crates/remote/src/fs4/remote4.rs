@@ -9,7 +9,7 @@ use super::attributes::{KnownAttributes, OBJECT};
 use crate::callers::Callers;
 use crate::compound::{CompoundCall, CompoundReply, OpResults, OpenOwner};
 use crate::cookie_verifiers::Verifiers;
-use crate::engine::ClientEngine;
+use crate::engine::{ClientEngine, Unanswered};
 use crate::machine::CallFailure;
 use crate::server_handle::ServerHandle;
 use crate::session::{ClientMachine, SessionAnswer, SessionRequest};
@@ -86,9 +86,9 @@ impl Remote4 {
 
     /// Has a request of so many bytes done.
     pub(super) fn ask(&self, bytes: usize, request: SessionRequest) -> Result<SessionAnswer> {
-        match self.engine.perform(bytes, request)? {
-            Err(CallFailure::TimedOut) => Err(self.late),
-            done => Ok(done?),
+        match self.engine.perform(bytes, request) {
+            Ok(Err(CallFailure::TimedOut)) | Err(Unanswered::NoRoom) => Err(self.late),
+            done => Ok(done??),
         }
     }
 

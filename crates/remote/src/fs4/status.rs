@@ -2,7 +2,7 @@ use comity_proto::nfs4::Nfsstat4;
 use comity_vfs::Status;
 
 use crate::compound::OpFailure;
-use crate::engine::Interrupted;
+use crate::engine::Unanswered;
 use crate::machine::CallFailure;
 use crate::rpc::RpcRefusal;
 
@@ -73,8 +73,11 @@ impl From<CallFailure> for Status {
     }
 }
 
-impl From<Interrupted> for Status {
-    fn from(_: Interrupted) -> Self {
-        Self::Interrupted
+impl From<Unanswered> for Status {
+    fn from(why: Unanswered) -> Self {
+        match why {
+            Unanswered::Interrupted => Self::Interrupted,
+            Unanswered::NoRoom => CallFailure::TimedOut.into(),
+        }
     }
 }

@@ -49,6 +49,9 @@ pub(crate) trait Machine: Send {
     /// The next thing to be done.
     fn poll_output(&mut self, now: Duration) -> Option<MachineOutput<Self::Outcome>>;
 
+    /// The time after which requests fail that were not answered; `None` if they never do.
+    fn patience(&self) -> Option<Duration>;
+
     /// Bytes of all requests that have not ended.
     fn bytes_in_flight(&self) -> usize;
 }

@@ -192,6 +192,10 @@ impl Machine for ClientMachine {
         link.or_else(|| self.outputs.pop_front())
     }
 
+    fn patience(&self) -> Option<Duration> {
+        self.settings.persistence.patience()
+    }
+
     fn bytes_in_flight(&self) -> usize {
         self.bytes
     }

@@ -36,6 +36,16 @@ pub(crate) enum Persistence {
     Soft(Duration),
 }
 
+impl Persistence {
+    /// The time after which calls fail, if they do.
+    pub(crate) const fn patience(self) -> Option<Duration> {
+        match self {
+            Self::Hard => None,
+            Self::Soft(patience) => Some(patience),
+        }
+    }
+}
+
 /// The settings of a client.
 #[derive(Debug, Clone)]
 pub(crate) struct MachineSettings {

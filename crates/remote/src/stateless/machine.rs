@@ -129,6 +129,10 @@ impl Machine for StatelessMachine {
         link.or_else(|| self.outputs.pop_front())
     }
 
+    fn patience(&self) -> Option<Duration> {
+        self.settings.persistence.patience()
+    }
+
     fn bytes_in_flight(&self) -> usize {
         self.bytes
     }

@@ -110,10 +110,7 @@ impl ProgramFinder {
 
     /// Returns whether a call that began then has waited for as long as the mount lets calls wait.
     fn is_over(&self, began: Instant) -> bool {
-        match self.settings.persistence {
-            Persistence::Hard => false,
-            Persistence::Soft(all) => began.elapsed() >= all,
-        }
+        self.settings.persistence.patience().is_some_and(|all| began.elapsed() >= all)
     }
 
     /// Looks up the port of a program that has not answered. It is left where it was if there is no
@@ -201,12 +198,13 @@ fn perform(
 mod tests {
     use std::io::{self, Read, Write};
     use std::os::unix::net::UnixStream;
-    use std::sync::atomic::{AtomicU16, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
     use comity_rpc::{ReplyVerifier, accepted};
     use comity_xdr::{Decoder, Encoder};
 
     use super::*;
+    use crate::engine::{Aftermath, Unanswered};
     use crate::transport::Duplex;
 
     const PROGRAM: (u32, u32) = (7, 3);
@@ -217,6 +215,8 @@ mod tests {
     struct Host {
         port: u16,
         program_at: Arc<AtomicU16>,
+        /// True if nothing is answered any more.
+        is_deaf: Arc<AtomicBool>,
     }
 
     impl Host {
@@ -233,7 +233,7 @@ mod tests {
                 let mut call = vec![0; (u32::from_be_bytes(mark) & 0x7fff_ffff) as usize];
                 stream.read_exact(&mut call)?;
                 let [xid, _, _, program, ..] = Decoder::new(&call).words::<4>().unwrap();
-                if self.is_there() {
+                if self.is_there() && !self.is_deaf.load(Ordering::SeqCst) {
                     stream.write_all(&self.reply(xid, program))?;
                 }
             }
@@ -275,23 +275,61 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_program_that_has_moved_to_another_port_is_found_again() {
-        let program_at = Arc::new(AtomicU16::new(4045));
-        let host = Host { port: NFS_PORT, program_at: Arc::clone(&program_at) };
-        let patience = Duration::from_millis(200);
-        let settings = StatelessSettings {
+    /// A client of the host's NFS.
+    fn client(host: &Host, settings: &StatelessSettings) -> ClientEngine<StatelessMachine> {
+        let machine = StatelessMachine::new(settings.clone());
+        let started = ClientEngine::start(machine, 1, Box::new(host.clone()), LONG);
+        started.unwrap_or_else(|_| unreachable!("the host answers"))
+    }
+
+    const LONG: Duration = Duration::from_secs(10);
+
+    fn settings(persistence: Persistence) -> StatelessSettings {
+        StatelessSettings {
             program: (100_003, 3),
             credential: Vec::new(),
             connections: 1,
             patience: Duration::from_secs(60),
-            persistence: Persistence::Hard,
+            persistence,
             seed: 1,
+        }
+    }
+
+    #[test]
+    fn a_call_that_finds_no_memory_fails_in_time_if_the_mount_is_soft() {
+        let host = Host { port: NFS_PORT, program_at: Arc::default(), is_deaf: Arc::default() };
+        let nfs = client(&host, &settings(Persistence::Soft(Duration::from_secs(2))));
+        host.is_deaf.store(true, Ordering::SeqCst);
+        let send = |bytes| {
+            let call = StatelessCall::new((100_003, 3, 7), b"", &());
+            let then = || -> Aftermath<_> { Box::new(|_| None) };
+            match bytes {
+                // Calls that nobody waits for take all the memory, and fail later than the last.
+                0 => nfs.perform_to_the_end(call, &then).map(drop),
+                bytes => nfs.perform(bytes, call).map(drop),
+            }
         };
-        let machine = StatelessMachine::new(settings.clone());
-        let nfs = ClientEngine::start(machine, 1, Box::new(host.clone()), Duration::from_secs(10));
-        let nfs = nfs.unwrap_or_else(|_| unreachable!("the host answers"));
-        let programs = ProgramFinder::new(Arc::new(host), settings, Duration::from_secs(10));
+        thread::scope(|scope| {
+            scope.spawn(|| send(0));
+            thread::sleep(Duration::from_millis(500));
+            let began = Instant::now();
+            scope.spawn(move || {
+                thread::sleep(Duration::from_millis(1000));
+                send(0)
+            });
+            assert_eq!(send(crate::limits::IN_FLIGHT_BYTES_MAX), Err(Unanswered::NoRoom));
+            assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+        });
+    }
+
+    #[test]
+    fn a_program_that_has_moved_to_another_port_is_found_again() {
+        let program_at = Arc::new(AtomicU16::new(4045));
+        let is_deaf = Arc::default();
+        let host = Host { port: NFS_PORT, program_at: Arc::clone(&program_at), is_deaf };
+        let (patience, settings) = (Duration::from_millis(200), settings(Persistence::Hard));
+        let nfs = client(&host, &settings);
+        let programs = ProgramFinder::new(Arc::new(host), settings, LONG);
         let programs = ProgramFinder { patience, ..programs };
         let ask = || {
             let call = StatelessCall::new((PROGRAM.0, PROGRAM.1, 1), b"", &());

@@ -46,9 +46,10 @@ impl Remote3 {
         procedure: u32,
         arguments: &impl Encode,
     ) -> Result<StatelessReply> {
+        let is_awaited = self.late == Status::Delay && changes_names(procedure);
         let procedure = (PROGRAM, VERSION, procedure);
         let call = StatelessCall::new(procedure, &caller.credential, arguments);
-        let call = StatelessCall { is_put_off, ..call };
+        let call = StatelessCall { is_put_off, is_awaited, ..call };
         match self.engine.perform(call.record.len(), call) {
             Ok(Err(CallFailure::TimedOut)) | Err(Unanswered::NoRoom) => Err(self.late),
             done => Ok(done??),
@@ -108,6 +109,12 @@ impl Remote3 {
         self.callers.using(cred, &handle);
         Ok(Node { handle, attr: self.told_or_asked(&handle, told)? })
     }
+}
+
+/// Returns whether a procedure must not be done twice.
+const fn changes_names(procedure: u32) -> bool {
+    use procedure::{CREATE, LINK, MKDIR, MKNOD, REMOVE, RENAME, RMDIR, SYMLINK};
+    matches!(procedure, CREATE | LINK | MKDIR | MKNOD | REMOVE | RENAME | RMDIR | SYMLINK)
 }
 
 /// A handle as an argument.

@@ -74,7 +74,9 @@ pub struct MountOptions {
     /// long as it takes (`hard`).
     pub is_soft: bool,
     /// The error of a call that has failed because it was late (`soft`): [`Status::Io`], unless the
-    /// caller of the file system tells its own callers to try again ([`Status::Delay`]).
+    /// caller of the file system tells its own callers to try again ([`Status::Delay`]). Calls that
+    /// change names and have reached the server are then waited for: a caller who asked again would
+    /// meet its own change.
     pub late: Status,
     /// Most bytes of a READ (`rsize`).
     pub read_bytes_max: u32,
@@ -155,6 +157,7 @@ impl MountOptions {
             connections: self.connections(),
             patience: self.patience,
             persistence: self.persistence(),
+            awaits_changes: self.late == Status::Delay,
             data_bytes_max: largest.clamp(MESSAGE_BYTES_MIN, DATA_BYTES_MAX),
             wants_delegations: self.delegations != DelegationUse::None,
             hands_up_recalls: self.delegations == DelegationUse::HandedUp,

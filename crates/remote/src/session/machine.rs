@@ -429,6 +429,9 @@ impl ClientMachine {
             self.deadlines.remove(&(at, id));
             let Some(pending) = self.requests.get_mut(&id) else { continue };
             pending.deadline = None;
+            if self.settings.awaits_changes && pending.may_have_changed() {
+                continue;
+            }
             if std::mem::take(&mut pending.has_caller) {
                 pending.is_forsaken = true;
                 self.outputs.push_back(MachineOutput::Done(id, Err(CallFailure::TimedOut)));

@@ -132,6 +132,15 @@ impl PendingRequest {
         }
     }
 
+    /// Returns whether it is at the server and changes what must not be changed twice.
+    pub(super) fn may_have_changed(&self) -> bool {
+        let changes = match &self.form {
+            RequestForm::InSession(form) => form.changed_from.is_some(),
+            RequestForm::Alone => false,
+        };
+        changes && self.slot().is_some()
+    }
+
     /// Returns whether it can be done again after so many results, of which the last is a failure:
     /// nothing was changed that must not be changed twice.
     pub(super) fn can_repeat(&self, results: u32) -> bool {

@@ -61,6 +61,9 @@ pub(crate) struct MachineSettings {
     pub(crate) patience: Duration,
     /// The fate of calls that are not answered.
     pub(crate) persistence: Persistence,
+    /// True if calls that change names are tried for as long as it takes once they are at the
+    /// server: a caller who asks again would meet its own change.
+    pub(crate) awaits_changes: bool,
     /// Most bytes of the data of one call.
     pub(crate) data_bytes_max: u32,
     /// True if delegations are welcome.

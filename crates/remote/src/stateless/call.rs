@@ -9,6 +9,8 @@ pub(crate) struct StatelessCall {
     pub(crate) record: Vec<u8>,
     /// Tells by the results whether the server has put the call off.
     pub(crate) is_put_off: fn(&[u8]) -> bool,
+    /// True if the call is tried for as long as it takes although others fail (`soft`).
+    pub(crate) is_awaited: bool,
 }
 
 impl StatelessCall {
@@ -22,7 +24,7 @@ impl StatelessCall {
         let (mut encoder, start) = begin_call(procedure, credential);
         encoder.value(arguments);
         encoder.end_record(start);
-        Self { record: encoder.bytes().to_vec(), is_put_off: |_| false }
+        Self { record: encoder.bytes().to_vec(), is_put_off: |_| false, is_awaited: false }
     }
 }
 

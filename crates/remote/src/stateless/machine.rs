@@ -51,6 +51,7 @@ pub(crate) struct StatelessMachine {
 struct PendingCall {
     record: CallBytes,
     is_put_off: fn(&[u8]) -> bool,
+    is_awaited: bool,
     /// The time from which on its caller has waited.
     since: Duration,
     /// Times that the server has put it off.
@@ -120,7 +121,8 @@ impl Machine for StatelessMachine {
 
     fn poll_timeout(&self) -> Option<Duration> {
         let delayed = self.delayed.first().map(|(at, _)| *at);
-        let times = [self.calls.poll_timeout(), delayed, self.deadline(), self.silence_at()];
+        let overdue = self.first_overdue().map(|(at, _)| at);
+        let times = [self.calls.poll_timeout(), delayed, overdue, self.silence_at()];
         times.into_iter().flatten().min()
     }
 
@@ -162,10 +164,11 @@ impl StatelessMachine {
     }
 
     fn accept(&mut self, now: Duration, id: u64, call: StatelessCall) {
-        let StatelessCall { record, is_put_off } = call;
+        let StatelessCall { record, is_put_off, is_awaited } = call;
         self.bytes += record.len();
         let record = Arc::new(record);
-        self.pending.insert(id, PendingCall { record, is_put_off, since: now, delays: 0 });
+        self.pending
+            .insert(id, PendingCall { record, is_put_off, is_awaited, since: now, delays: 0 });
         self.transmit(now, id);
     }
 
@@ -213,18 +216,16 @@ impl StatelessMachine {
         });
     }
 
-    /// The time at which the oldest call fails, if calls do.
-    fn deadline(&self) -> Option<Duration> {
-        let Persistence::Soft(patience) = self.settings.persistence else { return None };
+    /// The oldest call that fails, and the time of that, if calls do.
+    fn first_overdue(&self) -> Option<(Duration, u64)> {
+        let patience = self.settings.persistence.patience()?;
         let mut callers = self.pending.range(INTRODUCTION + 1..);
-        callers.next().map(|(_, call)| call.since + patience)
+        let (id, call) = callers.find(|(_, call)| !call.is_awaited)?;
+        Some((call.since + patience, *id))
     }
 
     fn fail_overdue(&mut self, now: Duration) {
-        while self.deadline().is_some_and(|at| at <= now) {
-            let Some(id) = self.pending.range(INTRODUCTION + 1..).next().map(|(id, _)| *id) else {
-                return;
-            };
+        while let Some((_, id)) = self.first_overdue().filter(|(at, _)| *at <= now) {
             self.calls.forget(id);
             self.end(id, Err(CallFailure::TimedOut));
         }

@@ -94,6 +94,7 @@ pub(crate) fn settings(client: usize) -> MachineSettings {
         connections: 1,
         patience: Duration::from_secs(60),
         persistence: Persistence::Hard,
+        awaits_changes: false,
         data_bytes_max: 1 << 16,
         wants_delegations: true,
         hands_up_recalls: false,

@@ -5,6 +5,7 @@
 use comity_xdr::{Counted, Decode, Encode, Opaque};
 
 use super::{Bitmap4, NAME_BYTES_MAX, NfsFh4, Seqid4, Sessionid4, StateOwner4, Stateid4, Tag4};
+use super::{NOTIFICATIONS_MAX, Notify4};
 
 /// Version of the callback program, whichever number the client gave it: 4.0 and 4.1 alike.
 pub const VERSION: u32 = 1;
@@ -138,27 +139,6 @@ pub struct CbRecallSlot4args {
 pub struct CbOffload4head<'a> {
     pub fh: NfsFh4<'a>,
     pub stateid: Stateid4,
-}
-
-/// A notification: which things it is about, and what is said of them, undecoded (`notify4`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
-pub struct Notify4<'a> {
-    pub mask: Bitmap4,
-    pub vals: Opaque<'a, NOTIFY_BYTES_MAX>,
-}
-
-/// Most bytes of one notification that are read.
-pub const NOTIFY_BYTES_MAX: u32 = 64 << 10;
-
-/// Most notifications of one callback that are read.
-pub const NOTIFICATIONS_MAX: u32 = 1024;
-
-/// The arguments of CB_NOTIFY.
-#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
-pub struct CbNotify4args<'a> {
-    pub stateid: Stateid4,
-    pub fh: NfsFh4<'a>,
-    pub changes: Counted<Notify4<'a>, NOTIFICATIONS_MAX>,
 }
 
 /// The arguments of CB_NOTIFY_DEVICEID.

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use comity_proto::nfs4::callback::{
-    CbCompoundHead, CbCompoundResultHead, CbGetattr4args, CbGetattr4resok, CbNotify4args,
+    CbCompoundHead, CbCompoundResultHead, CbGetattr4args, CbGetattr4resok,
     CbNotifyDeviceid4args, CbNotifyLock4args, CbRecall4args, CbRecallAny4args, CbRecallSlot4args,
     CbResultHead, CbSequence4args, CbSequence4resok, VERSION, operation, procedure, recall_any,
 };
-use comity_proto::nfs4::{Bitmap4, Nfsstat4, attribute, operation as op};
+use comity_proto::nfs4::{Bitmap4, CbNotify4args, Nfsstat4, attribute, operation as op};
 use comity_rpc::{Call, ReplyVerifier, accepted};
 use comity_vfs::DelegationKind;
 use comity_xdr::{Decoder, Encoder, Malformed, Opaque};

@@ -30,6 +30,7 @@ impl Act<'_> {
     pub(crate) const fn share(self) -> Share {
         match self {
             Self::Read => Share::access(Share::READ),
+            Self::AddName | Self::RemoveName => Share::access(Share::BOTH | Share::NAMES),
             _ => Share::access(Share::BOTH),
         }
     }

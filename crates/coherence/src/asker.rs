@@ -32,6 +32,14 @@ impl<'a> ChangesDirectories<'a> for Asker<'a> {
         Some(self.engine)
     }
 
+    fn client(&self) -> Option<&'a Client> {
+        self.client
+    }
+
+    fn now(&self) -> Duration {
+        self.now
+    }
+
     fn pause(&self, moment: Duration) -> bool {
         self.patience.is_some_and(|patience| patience.wait_for_clients(self.now, moment))
     }

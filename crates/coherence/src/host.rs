@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use comity_credential::Channel;
 use comity_export::{Clearance, Node, Outside, RpcPeer, Seen, View};
-use comity_state::{Engine, Error};
+use comity_state::{Client, Engine, Error};
 use comity_vfs::{Attr, FileType, Result, Status, Wire};
 
 use crate::act::Act;
@@ -32,6 +32,14 @@ pub struct HostCall<'a> {
 impl<'a> ChangesDirectories<'a> for HostCall<'a> {
     fn engine(&self) -> Option<&'a Engine> {
         self.hosts.map(|hosts| &*hosts.engine)
+    }
+
+    fn client(&self) -> Option<&'a Client> {
+        None
+    }
+
+    fn now(&self) -> Duration {
+        self.hosts.map_or(Duration::ZERO, |hosts| (hosts.clock)())
     }
 
     fn pause(&self, moment: Duration) -> bool {

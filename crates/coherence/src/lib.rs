@@ -18,6 +18,7 @@ mod act;
 mod asker;
 mod broken;
 mod clock;
+mod holders;
 mod host;
 mod names;
 mod newest;

@@ -1,22 +1,31 @@
 //! Clearances for changes of directories: of their names, and of their attributes. Delegations of
-//! the directories are recalled first, whichever client holds them, except the asker's own.
+//! the directories are recalled first, whichever client holds them, except the asker's own; holders
+//! who asked for that are notified of the names instead.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use comity_export::{ChangeUnderWay, DirectoryClearance, Node, View};
-use comity_state::Engine;
 use comity_state::limits::{WRITER_PAUSE, WRITER_PAUSES_MAX};
+use comity_state::{Client, Engine};
 use comity_vfs::{Result, Status};
 
 use crate::act::Act;
+use crate::holders::Holders;
 
 /// A caller that changes directories. Its delegations do not stand against its own changes.
 ///
 /// All functions fail with [`comity_vfs::Status::Delay`] while a delegation is being recalled, and
 /// with another [`comity_vfs::Status`] if the caller may not do this; then nothing was recalled.
-pub trait ChangesDirectories<'a> {
+pub trait ChangesDirectories<'a>: Copy + Send + Sync + Sized + 'a {
     /// Returns the state of all clients; none if nothing is ever delegated.
     fn engine(&self) -> Option<&'a Engine>;
+
+    /// Returns the client whose own delegations do not stand against its changes, if it is known.
+    fn client(&self) -> Option<&'a Client>;
+
+    /// Returns the time of the operation.
+    fn now(&self) -> Duration;
 
     /// Clears an act on an object with what clients hold of it.
     ///
@@ -139,6 +148,12 @@ pub trait ChangesDirectories<'a> {
     ) -> DirectoryClearance<'a> {
         let Some(engine) = self.engine() else { return DirectoryClearance::given() };
         let begin = |dir| ChangeUnderWay::begin(engine.changes_under_way(&view.key(dir)));
-        DirectoryClearance::during(begin(first), second.map(begin))
+        let cleared = DirectoryClearance::during(begin(first), second.map(begin));
+        if !engine.has_delegations() {
+            // None is granted of these directories as long as the change is under way.
+            return cleared;
+        }
+        let directories = (view.key(first), second.map(|dir| view.key(dir)));
+        cleared.told_to(Arc::new(Holders::new(*self, engine, directories)))
     }
 }

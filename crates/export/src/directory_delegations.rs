@@ -36,6 +36,9 @@ pub struct DirectoryDelegations {
     /// True if only this server changes the directories. Otherwise none are delegated: clients
     /// would not hear of the changes by other programs.
     pub sole_writer: bool,
+    /// True if each change by others recalls a delegation, also where the client asks to be
+    /// notified of it instead.
+    pub recall_only: bool,
 }
 
 impl DirectoryDelegations {
@@ -44,25 +47,27 @@ impl DirectoryDelegations {
     /// # Errors
     /// A text for users.
     pub(crate) fn parse(value: &str) -> Result<Self, String> {
-        let (mut grants, mut sole_writer) = (None, false);
+        let (mut grants, mut sole_writer, mut recall_only) = (None, false, false);
         for word in value.split(':') {
             let found = DirectoryGrants::ALL.into_iter().find(|grants| grants.name() == word);
             match (word, found) {
                 ("sole-writer", _) if sole_writer => return Err(format!("{word} stands twice")),
                 ("sole-writer", _) => sole_writer = true,
+                ("recall-only", _) if recall_only => return Err(format!("{word} stands twice")),
+                ("recall-only", _) => recall_only = true,
                 (_, Some(_)) if grants.is_some() => {
                     return Err("expected one of never, always, second-ask and adaptive".into());
                 }
                 (_, Some(_)) => grants = found,
                 (_, None) => {
                     return Err(format!(
-                        "unknown word {word:?}: expected sole-writer, and never, always, \
-                         second-ask or adaptive"
+                        "unknown word {word:?}: expected sole-writer, recall-only, and never, \
+                         always, second-ask or adaptive"
                     ));
                 }
             }
         }
-        let all = Self { grants: grants.unwrap_or_default(), sole_writer };
+        let all = Self { grants: grants.unwrap_or_default(), sole_writer, recall_only };
         if !sole_writer && all.grants != DirectoryGrants::Never {
             return Err(format!(
                 "without sole-writer no directory is delegated: write {value}:sole-writer if only \
@@ -83,7 +88,8 @@ impl DirectoryDelegations {
 impl fmt::Display for DirectoryDelegations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.grants.name())?;
-        f.write_str(if self.sole_writer { ":sole-writer" } else { "" })
+        f.write_str(if self.sole_writer { ":sole-writer" } else { "" })?;
+        f.write_str(if self.recall_only { ":recall-only" } else { "" })
     }
 }
 
@@ -93,7 +99,12 @@ mod tests {
 
     #[test]
     fn a_value_is_written_as_it_is_read() {
-        for value in ["never", "always:sole-writer", "second-ask:sole-writer"] {
+        for value in [
+            "never",
+            "always:sole-writer",
+            "second-ask:sole-writer",
+            "always:sole-writer:recall-only",
+        ] {
             assert_eq!(DirectoryDelegations::parse(value).unwrap().to_string(), value);
         }
         let short = DirectoryDelegations::parse("sole-writer").unwrap();
@@ -111,6 +122,7 @@ mod tests {
             ("sometimes", "unknown word \"sometimes\""),
             ("never:always", "expected one of"),
             ("sole-writer:sole-writer", "stands twice"),
+            ("sole-writer:recall-only:recall-only", "stands twice"),
         ] {
             let error = DirectoryDelegations::parse(value).unwrap_err();
             assert!(error.contains(told), "{value}: {error}");

@@ -92,8 +92,8 @@ pub use rules::{KeyUse, Rules};
 pub use server_settings::{NfsVersion, ServerSettings};
 pub use sources::{Configuration, ReadAuthorities, Source, Sources};
 pub use view::{
-    ChangeUnderWay, Clearance, DirectoryClearance, Door, ListingPart, Node, Outside, Seen,
-    SeenMade, View, VisitSeen,
+    ChangeUnderWay, ChangedPlace, Clearance, DirectoryClearance, DirectoryHolders, Door,
+    ListingPart, NameChange, NamedObject, Node, Outside, Seen, SeenMade, Turns, View, VisitSeen,
 };
 pub use visible_export::VisibleExport;
 pub use wildcard::Wildcard;

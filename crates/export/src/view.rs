@@ -11,9 +11,11 @@ mod key;
 mod key_caller;
 mod listing;
 mod name;
+mod name_change;
 mod node;
 mod owner;
 mod rights;
+mod telling;
 mod xattr;
 
 use std::os::unix::ffi::OsStrExt;
@@ -34,6 +36,7 @@ use self::cloaking::may_add;
 use self::creation::new;
 pub use self::listing::{ListingPart, VisitSeen};
 use self::name::{MADE, REMOVED, REMOVED_AS_DIR, RENAMED, entry_name, plain_name};
+pub use self::name_change::{ChangedPlace, DirectoryHolders, NameChange, NamedObject, Turns};
 pub use self::node::{Node, Outside, Seen};
 use self::rights::DirectoryChange;
 use crate::admission::{admit, admit_to_mount, locate};
@@ -297,7 +300,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn create(
         &self,
-        _: DirectoryClearance<'_>,
+        cleared: DirectoryClearance<'_>,
         dir: &Node,
         name: &[u8],
         how: &Create<Wire>,
@@ -309,7 +312,7 @@ impl<'a> View<'a> {
                 Create::Exclusive(self.plan.key().verifier_of(self.resolved.client(), *verifier))
             }
         };
-        self.make(dir, name, |at, name| match self.is_hidden(at, dir, name)? {
+        self.make(&cleared, dir, name, |at, name| match self.is_hidden(at, dir, name)? {
             true => Err(Status::Exist),
             false => self.create_new_or_found(at, dir, name, &how),
         })
@@ -321,13 +324,15 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn mkdir(
         &self,
-        _: DirectoryClearance<'_>,
+        cleared: DirectoryClearance<'_>,
         dir: &Node,
         name: &[u8],
         set: &SetAttr<Wire>,
     ) -> Result<SeenMade> {
         let set = self.set_in(set)?;
-        self.make(dir, name, |at, name| at.fs.mkdir(at.cred, dir.handle(), name, &set).map(new))
+        self.make(&cleared, dir, name, |at, name| {
+            at.fs.mkdir(at.cred, dir.handle(), name, &set).map(new)
+        })
     }
 
     /// See [`Fs::symlink`].
@@ -336,14 +341,14 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn symlink(
         &self,
-        _: DirectoryClearance<'_>,
+        cleared: DirectoryClearance<'_>,
         dir: &Node,
         name: &[u8],
         target: &[u8],
         set: &SetAttr<Wire>,
     ) -> Result<SeenMade> {
         let set = self.set_in(set)?;
-        self.make(dir, name, |at, name| {
+        self.make(&cleared, dir, name, |at, name| {
             at.fs.symlink(at.cred, dir.handle(), name, target, &set).map(new)
         })
     }
@@ -354,14 +359,14 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn mknod(
         &self,
-        _: DirectoryClearance<'_>,
+        cleared: DirectoryClearance<'_>,
         dir: &Node,
         name: &[u8],
         special: Special,
         set: &SetAttr<Wire>,
     ) -> Result<SeenMade> {
         let set = self.set_in(set)?;
-        self.make(dir, name, |at, name| {
+        self.make(&cleared, dir, name, |at, name| {
             at.fs.mknod(at.cred, dir.handle(), name, special, &set).map(new)
         })
     }
@@ -372,14 +377,14 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn remove(
         &self,
-        _: DirectoryClearance<'_>,
+        cleared: DirectoryClearance<'_>,
         dir: &Node,
         name: &[u8],
     ) -> Result<Change<Wire>> {
         let at = self.before_change(DirectoryChange::Remove(dir))?;
         let name = entry_name(name, REMOVED)?;
         self.not_hidden(at, dir, name)?;
-        Ok(self.change_out(at.fs.remove(at.cred, dir.handle(), name)?))
+        self.tell_removal(&cleared, (dir, name), || at.fs.remove(at.cred, dir.handle(), name))
     }
 
     /// See [`Fs::rmdir`].
@@ -388,14 +393,14 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn rmdir(
         &self,
-        _: DirectoryClearance<'_>,
+        cleared: DirectoryClearance<'_>,
         dir: &Node,
         name: &[u8],
     ) -> Result<Change<Wire>> {
         let at = self.before_change(DirectoryChange::Remove(dir))?;
         let name = entry_name(name, REMOVED_AS_DIR)?;
         self.not_hidden(at, dir, name)?;
-        Ok(self.change_out(at.fs.rmdir(at.cred, dir.handle(), name)?))
+        self.tell_removal(&cleared, (dir, name), || at.fs.rmdir(at.cred, dir.handle(), name))
     }
 
     /// See [`Fs::rename`].
@@ -404,7 +409,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn rename(
         &self,
-        _: DirectoryClearance<'_>,
+        cleared: DirectoryClearance<'_>,
         source: (&Node, &[u8]),
         target: (&Node, &[u8]),
     ) -> Result<(Change<Wire>, Change<Wire>)> {
@@ -426,8 +431,8 @@ impl<'a> View<'a> {
         self.moving_gains_nothing(at, (source.0, from.1), target.0)?;
         self.moving_replaces_nothing(at, source.0, (target.0, to.1))?;
         let rename = || at.fs.rename(at.cred, from, to);
-        let (source, target) = self.moving((source.0, target.0), rename)?;
-        Ok((self.change_out(source), self.change_out(target)))
+        let rename = || self.moving((source.0, target.0), rename);
+        self.tell_move(&cleared, (from, to), rename)
     }
 
     /// See [`Fs::link`].
@@ -436,7 +441,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn link(
         &self,
-        _: DirectoryClearance<'_>,
+        cleared: DirectoryClearance<'_>,
         node: &Node,
         dir: &Node,
         name: &[u8],
@@ -444,8 +449,12 @@ impl<'a> View<'a> {
         let at = self.before_change(DirectoryChange::Add(dir))?;
         let name = entry_name(name, MADE)?;
         self.gains_nothing(node, dir)?;
-        let linked = at.fs.link(at.cred, node.handle(), dir.handle(), name);
-        let Changed { value, change } = linked.map_err(|why| self.told(at, dir, name, why))?;
+        let link = || {
+            let linked = at.fs.link(at.cred, node.handle(), dir.handle(), name);
+            linked.map_err(|why| self.told(at, dir, name, why))
+        };
+        let Changed { value, change } =
+            self.tell_name(&cleared, (dir, name), link, |linked| (*node.handle(), linked.value))?;
         self.met(dir, name, node.handle());
         Ok(Changed { value: self.attr_out(&value), change: self.change_out(change) })
     }

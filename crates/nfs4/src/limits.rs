@@ -76,3 +76,11 @@ pub const REPEAT_SCAN_BYTES: usize = 1024;
 /// The verifier of all cookies. It is constant because cookies stay valid when the directory
 /// changes.
 pub(crate) const COOKIEVERF: Verifier4 = [0; 8];
+
+/// Bytes of a CB_NOTIFY beside its notifications: the head of the call with its credential,
+/// CB_SEQUENCE, stateid and handle.
+pub(crate) const CALLBACK_HEAD_BYTES: usize = 640;
+
+/// Fewest bytes of notifications that a client must take in one call to get any. The longest
+/// notification has three names of 255 bytes and a handle.
+pub(crate) const NOTICE_BYTES_MIN: usize = 1280;

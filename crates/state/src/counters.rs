@@ -11,6 +11,10 @@ pub(crate) struct Counters {
     /// The counts in the order of [`crate::NoDirectory::ALL`].
     pub(crate) directories_refused: [Count; 6],
     pub(crate) directories_recalled: Count,
+    /// Notifications of changes in directories: one for each change and holder.
+    pub(crate) directory_notices: Count,
+    /// CB_NOTIFYs, each of which carries one notification or more.
+    pub(crate) directory_notice_calls: Count,
     pub(crate) slot_recalls: Count,
     pub(crate) slot_recalls_heeded: Count,
     pub(crate) revoked: Count,

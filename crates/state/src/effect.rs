@@ -6,7 +6,10 @@ use std::sync::Arc;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::table::lock;
-use crate::{ByteRange, Client, FileKey, LockType, OffloadEnd, SequenceAnswer, SessionId, Stateid};
+use crate::{
+    ByteRange, Client, FileKey, LockType, NoticeBatch, NoticeWishes, OffloadEnd, SequenceAnswer,
+    SessionId, Stateid,
+};
 
 /// A message to a client over its callback channel. The shell takes messages from
 /// [`crate::Engine::poll_effect`], sends them, and reports the outcome to the engine.
@@ -39,6 +42,20 @@ pub enum Effect {
         range: ByteRange,
         /// Read or write.
         kind: LockType,
+    },
+    /// CB_NOTIFY of changes in a delegated directory. The shell reports the answer by
+    /// [`crate::Engine::notices_answered`].
+    Notify {
+        /// The client that has the delegation.
+        client: Arc<Client>,
+        /// The delegation.
+        stateid: Stateid,
+        /// The directory.
+        directory: FileKey,
+        /// The parts of the notifications that the client wants.
+        wishes: NoticeWishes,
+        /// The notifications.
+        batch: NoticeBatch,
     },
     /// CB_GETATTR of size and change attribute. The shell reports the answer by
     /// [`crate::Engine::writer_attributes`].
@@ -94,8 +111,8 @@ pub enum Effect {
     },
 }
 
-/// Messages that the shell has not taken yet. Their number is bounded: one recall and one
-/// CB_GETATTR for a delegation, one CB_NOTIFY_LOCK for a waiting owner, one CB_OFFLOAD for a copy,
+/// Messages that the shell has not taken yet. Their number is bounded: one recall, one
+/// CB_NOTIFY and one CB_GETATTR for a delegation, one CB_NOTIFY_LOCK for a waiting owner, one CB_OFFLOAD for a copy,
 /// one probe for a confirmation or a silent host, one CB_RECALL_SLOT for a session in 10 s and one
 /// CB_RECALL_ANY for a client in 5 s.
 #[derive(Default)]

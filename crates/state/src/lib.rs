@@ -104,8 +104,12 @@ pub use comity_vfs::FileKey;
 pub use courtesy::LockRefusal;
 pub use delegations::{
     DelegatedAttributes, Delegation, DelegationWish, DirectoryRequest, NoDelegation, NoDirectory,
+    Notified,
 };
-pub use directories::{Adaptive, Always, DirectoryPolicy, DirectoryUse, Never, SecondAsk};
+pub use directories::{
+    Adaptive, Always, DirectoryNotice, DirectoryPolicy, DirectoryUse, Never, NotedAttributes,
+    NotedChange, NotedObject, NoticeBatch, NoticeWishes, SecondAsk,
+};
 pub use effect::Effect;
 pub use engine::{Engine, Settings};
 pub use error::{Error, Result};

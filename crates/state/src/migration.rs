@@ -25,11 +25,14 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::Expired`]: the client was forgotten. [`Error::StaleClientid`]: it is not confirmed.
-    /// [`Error::Delay`]: a request of it is under way.
+    /// [`Error::Delay`]: a request of it, or a notification to it, is under way.
     pub fn export_client(&self, now: Duration, client: &Arc<Client>) -> Result<ExportedClient> {
         let state = client.live()?;
         if state.standing != Standing::Confirmed {
             return Err(Error::StaleClientid);
+        }
+        if state.holdings.states().any(|it| awaits_notices(client, it)) {
+            return Err(Error::Delay);
         }
         let sessions = state.sessions.iter().filter_map(|id| self.session(id));
         let sessions: Result<_> = sessions.map(|session| session.exported(now)).collect();
@@ -222,7 +225,10 @@ impl Engine {
                 let stateid = Stateid::new(holder.client, holder.state, exported.seqid);
                 let (kind, principal, given) = (*kind, *principal, *given);
                 let (recall, writer) = (None, None);
-                let delegated = Delegated { kind, stateid, principal, recall, given, writer };
+                // Without notifications each change recalls the delegation.
+                let notices = None;
+                let delegated =
+                    Delegated { kind, stateid, principal, recall, given, writer, notices };
                 on_file.delegations.insert(holder, delegated);
                 self.files.delegations.fetch_add(1, Ordering::AcqRel);
             }
@@ -243,6 +249,15 @@ impl Engine {
 }
 
 /// Returns a state as a plain value.
+/// Returns whether a client has notifications of a directory to acknowledge.
+fn awaits_notices(client: &Client, (number, state): (u32, &State)) -> bool {
+    let holder = Holder { client: client.id, state: number };
+    let mut on_file = state.file.state();
+    let delegated = on_file.delegations.get_mut(holder);
+    let notices = delegated.and_then(|delegated| delegated.notices.as_ref());
+    notices.is_some_and(|notices| !notices.are_acknowledged())
+}
+
 fn export_state(now: Duration, client: &Client, (number, state): (u32, &State)) -> ExportedState {
     let kind = match &state.what {
         StateKind::Open(open) => open.exported(),

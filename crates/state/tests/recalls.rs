@@ -238,6 +238,7 @@ impl World {
     fn ask_directory(&mut self, client: usize) {
         let user = Arc::new(Cred::new(Uid::new(1), Gid::new(1)));
         let request = DirectoryRequest {
+            notices: None,
             client: &self.clients[client],
             caller: caller(client),
             directory: directory(1),

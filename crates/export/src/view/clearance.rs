@@ -1,8 +1,10 @@
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use comity_grants::Operation;
 use comity_vfs::{Result, Status};
 
+use super::name_change::DirectoryHolders;
 use super::{Node, View};
 
 /// Permission to change an object: no delegation, deny mode or reclaim of a client conflicts with
@@ -25,9 +27,16 @@ impl Clearance {
 /// these directories: it would not hear of the change.
 ///
 /// Only `comity-coherence` gives it, and tests do; `cargo xtask tidy` finds others.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct DirectoryClearance<'a> {
     _under_way: [Option<ChangeUnderWay<'a>>; 2],
+    pub(super) holders: Option<Arc<dyn DirectoryHolders + 'a>>,
+}
+
+impl std::fmt::Debug for DirectoryClearance<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "DirectoryClearance({:?})", self._under_way)
+    }
 }
 
 impl<'a> DirectoryClearance<'a> {
@@ -35,13 +44,19 @@ impl<'a> DirectoryClearance<'a> {
     /// tests.
     #[must_use]
     pub const fn given() -> Self {
-        Self { _under_way: [None, None] }
+        Self { _under_way: [None, None], holders: None }
     }
 
     /// Gives leave for a change that is counted as under way. It is for `comity-coherence`.
     #[must_use]
     pub const fn during(first: ChangeUnderWay<'a>, second: Option<ChangeUnderWay<'a>>) -> Self {
-        Self { _under_way: [Some(first), second] }
+        Self { _under_way: [Some(first), second], holders: None }
+    }
+
+    /// Returns the same for a change that others are told of. It is for `comity-coherence`.
+    #[must_use]
+    pub fn told_to(self, holders: Arc<dyn DirectoryHolders + 'a>) -> Self {
+        Self { holders: Some(holders), ..self }
     }
 
     /// Returns the leave to change the attributes of the object whose change is under way.

@@ -1,11 +1,11 @@
 //! Objects that a key has made: it is their grantor.
 
 use comity_grants::FetchError;
-use comity_vfs::{Changed, Create, Disk, Handle, Made, Name, Result, Status};
+use comity_vfs::{Changed, Create, Disk, Handle, Made, Name, Node as VfsNode, Result, Status};
 
 use super::name::{MADE, entry_name};
 use super::rights::{DirectoryChange, Passage};
-use super::{Node, SeenMade, View};
+use super::{DirectoryClearance, Node, SeenMade, View};
 
 /// An object that was made and was not there before.
 pub(super) fn new(made: Made<Disk>) -> (Made<Disk>, bool) {
@@ -16,6 +16,7 @@ impl View<'_> {
     /// Makes an object in a directory, or finds it.
     pub(super) fn make(
         &self,
+        cleared: &DirectoryClearance<'_>,
         dir: &Node,
         name: &[u8],
         make: impl FnOnce(Passage<'_>, Name<'_>) -> Result<(Made<Disk>, bool)>,
@@ -24,8 +25,16 @@ impl View<'_> {
         self.may_know_what_it_makes(dir)?;
         let name = entry_name(name, MADE)?;
         let before = self.glance();
-        let made = make(at, name).map_err(|why| self.told(at, dir, name, why));
-        let (Changed { value, change }, is_new) = made?;
+        let make = || {
+            let (made, is_new) = make(at, name).map_err(|why| self.told(at, dir, name, why))?;
+            Ok(Changed { value: (made.value, is_new), change: made.change })
+        };
+        let object = |made: &Changed<(VfsNode<Disk>, bool), Disk>| {
+            let (VfsNode { handle, attr }, _) = made.value;
+            (handle, attr)
+        };
+        let Changed { value: (value, is_new), change } =
+            self.tell_name(cleared, (dir, name), make, object)?;
         self.found(before, (dir, name), &value);
         if is_new {
             self.created(&value.handle);

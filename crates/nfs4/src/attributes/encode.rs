@@ -312,7 +312,7 @@ fn fsid4(subject: &Subject<'_, '_>) -> Fsid4 {
     }
 }
 
-const fn nfstime4(time: Time) -> Nfstime4 {
+pub(crate) const fn nfstime4(time: Time) -> Nfstime4 {
     Nfstime4 { seconds: time.seconds, nseconds: time.nanoseconds }
 }
 
@@ -320,7 +320,7 @@ const fn specdata4(attr: &Attr<Wire>) -> Specdata4 {
     Specdata4 { major: attr.device.major, minor: attr.device.minor }
 }
 
-const fn ftype4(file_type: FileType) -> NfsFtype4 {
+pub(crate) const fn ftype4(file_type: FileType) -> NfsFtype4 {
     match file_type {
         FileType::Regular => NfsFtype4::Reg,
         FileType::Directory => NfsFtype4::Dir,

@@ -40,7 +40,8 @@ pub(super) fn plain_security() -> CallbackSecurity {
     CallbackSecurity::Sys { machine: b"comity"[..].into(), uid: 0, gid: 0, gids: Box::default() }
 }
 
-/// Encodes a call as a record. `fh` is the client's filehandle of the file.
+/// Encodes a call as a record. `fh` is the client's filehandle of the file, and for CB_NOTIFY all
+/// of its arguments.
 pub(super) fn record(address: &Address<'_>, effect: &Effect, fh: &[u8]) -> Vec<u8> {
     let mut encoder = Encoder::new();
     let start = encoder.begin_record();
@@ -102,6 +103,10 @@ fn question(encoder: &mut Encoder, effect: &Effect, fh: &[u8]) {
             let head = CbOffload4head { fh: Opaque(fh), stateid };
             step(encoder, operation::CB_OFFLOAD, &head);
             outcome(encoder, *copied, end);
+        }
+        Effect::Notify { .. } => {
+            encoder.value(&operation::CB_NOTIFY);
+            encoder.raw(fh);
         }
         Effect::RecallAny { keep, directories, .. } => {
             let kinds = [

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use comity_export::Exports;
+use comity_export::{Exports, Plan};
 use comity_proto::nfs4::Nfsstat4;
 use comity_rpc::Backchannel;
 use comity_state::{
@@ -15,6 +15,7 @@ use comity_state::{
 use super::address;
 use super::answer::{self, Answer};
 use super::call::{self, Address, Sequence};
+use super::notify;
 use super::route::{NoWay, Routes};
 use crate::limits::{CALLBACK_RETRY_SECONDS, CALLBACK_SECONDS, PROBES_MAX};
 
@@ -198,10 +199,9 @@ impl Callbacks {
             return Ok(());
         }
         let plan = self.exports.current();
-        let fh = file_of(effect).map(|file| plan.seal_key(file));
-        let fh = fh.as_ref().map_or(&[][..], |fh| fh.bytes());
+        let fh = object(&plan, effect);
         let sequence = address.sequence;
-        if line.send(&call::record(address, effect, fh)).is_err() {
+        if line.send(&call::record(address, effect, &fh)).is_err() {
             book.over(effect);
             sequence.into_iter().for_each(|sequence| book.routes.release(sequence, false));
             return Err(NoWay::Closed);
@@ -274,6 +274,11 @@ impl Callbacks {
             Effect::RecallSlot { session, target, .. } if answer.status == 0 => {
                 self.engine.slots_recalled(session, *target);
             }
+            Effect::Notify { client, stateid, directory, .. } => {
+                let is_applied = answer.status == 0;
+                self.engine.notices_answered(now, client, (directory, stateid), is_applied);
+                self.pump(now);
+            }
             Effect::Recall { .. }
             | Effect::NotifyLock { .. }
             | Effect::RecallAny { .. }
@@ -291,6 +296,9 @@ impl Callbacks {
             match effect {
                 Effect::GetAttr { client, file } => {
                     self.engine.writer_attributes(now, client, file, None);
+                }
+                Effect::Notify { client, stateid, directory, .. } => {
+                    self.engine.notices_answered(now, client, (directory, stateid), false);
                 }
                 _ => self.book().later(now, effect),
             }
@@ -426,6 +434,7 @@ const fn client_of(effect: &Effect) -> &Arc<Client> {
         Effect::Recall { client, .. }
         | Effect::NotifyLock { client, .. }
         | Effect::GetAttr { client, .. }
+        | Effect::Notify { client, .. }
         | Effect::RecallAny { client, .. }
         | Effect::RecallSlot { client, .. }
         | Effect::Offload { client, .. }
@@ -433,12 +442,22 @@ const fn client_of(effect: &Effect) -> &Arc<Client> {
     }
 }
 
+/// Returns the part of a call that depends on the plan: the handle of its file, or the arguments of
+/// CB_NOTIFY.
+fn object(plan: &Plan, effect: &Effect) -> Vec<u8> {
+    if let Effect::Notify { stateid, directory, wishes, batch, .. } = effect {
+        return notify::arguments(plan, (directory, stateid), wishes, batch);
+    }
+    file_of(effect).map_or_else(Vec::new, |file| plan.seal_key(file).bytes().to_vec())
+}
+
 const fn file_of(effect: &Effect) -> Option<&FileKey> {
     match effect {
         Effect::Recall { file, .. }
         | Effect::NotifyLock { file, .. }
         | Effect::Offload { file, .. }
-        | Effect::GetAttr { file, .. } => Some(file),
+        | Effect::GetAttr { file, .. }
+        | Effect::Notify { directory: file, .. } => Some(file),
         Effect::RecallAny { .. } | Effect::RecallSlot { .. } | Effect::Probe { .. } => None,
     }
 }

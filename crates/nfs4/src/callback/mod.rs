@@ -7,6 +7,7 @@ mod address;
 mod answer;
 mod call;
 mod callbacks;
+pub(crate) mod notify;
 mod route;
 
 pub(crate) use address::believed;

@@ -1,38 +1,48 @@
 //! GET_DIR_DELEGATION (RFC 8881, 18.39). A delegation that was granted is recalled before anybody
-//! else changes the directory; no notifications are sent. New clients send this operation unasked,
-//! and stop using a session that answers NOTSUPP.
+//! else changes the directory, or the client is notified of changes of names, if it asks for
+//! notifications of all of them. New clients send this operation unasked, and stop using a session
+//! that answers NOTSUPP.
 
 use std::sync::Arc;
 
 use comity_export::{DirectoryGrants, Node, View};
 use comity_proto::nfs4::{
-    Bitmap4, GetDirDelegation4args, GetDirDelegation4res, GetDirDelegation4resok, Nfsstat4,
+    GetDirDelegation4args, GetDirDelegation4res, GetDirDelegation4resok, Nfsstat4,
 };
 use comity_state::{
-    Adaptive, Always, DirectoryPolicy, DirectoryRequest, Never, NoDirectory, SecondAsk, Stateid,
+    Adaptive, Always, DirectoryPolicy, DirectoryRequest, Never, NoDirectory, NoticeWishes,
+    SecondAsk, Stateid,
 };
 use comity_vfs::Status;
 use comity_xdr::{Decoder, Encoder};
 
+use crate::callback::notify::{NO_NOTICES, granted_notices, wishes};
 use crate::compound::Compound;
 use crate::filehandle::Object;
-use crate::limits::COOKIEVERF;
+use crate::limits::{CALLBACK_HEAD_BYTES, COOKIEVERF};
 use crate::stop::Stop;
+
+/// A delegation that was granted, and the notifications that it has.
+type Granted = (Stateid, Option<NoticeWishes>);
 
 pub(super) fn get(
     compound: &mut Compound<'_>,
     args: &mut Decoder<'_>,
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
-    args.value::<GetDirDelegation4args>()?;
-    let answer = match delegate(compound)? {
-        Some(stateid) => GetDirDelegation4res::Ok(GetDirDelegation4resok {
-            cookieverf: COOKIEVERF,
-            stateid: compound.leave(stateid),
-            notification: Bitmap4::EMPTY,
-            child_attributes: Bitmap4::EMPTY,
-            dir_attributes: Bitmap4::EMPTY,
-        }),
+    let args: GetDirDelegation4args = args.value()?;
+    let answer = match delegate(compound, &args)? {
+        Some((stateid, notices)) => {
+            let (notification, child_attributes, dir_attributes) =
+                notices.map_or(NO_NOTICES, |wishes| granted_notices(&args, &wishes));
+            GetDirDelegation4res::Ok(GetDirDelegation4resok {
+                cookieverf: COOKIEVERF,
+                stateid: compound.leave(stateid),
+                notification,
+                child_attributes,
+                dir_attributes,
+            })
+        }
         None => GetDirDelegation4res::Unavail { will_signal_deleg_avail: false },
     };
     reply.value(&answer);
@@ -40,7 +50,10 @@ pub(super) fn get(
 }
 
 /// Returns the delegation of the current directory, if it may be granted.
-fn delegate(compound: &Compound<'_>) -> Result<Option<Stateid>, Stop> {
+fn delegate(
+    compound: &Compound<'_>,
+    args: &GetDirDelegation4args,
+) -> Result<Option<Granted>, Stop> {
     let Object::In(view, dir) = compound.object()? else { return Ok(None) };
     let parent = match view.may_delegate_directory(dir) {
         Ok(true) => view.parent(dir),
@@ -49,7 +62,7 @@ fn delegate(compound: &Compound<'_>) -> Result<Option<Stateid>, Stop> {
         Err(status) => Err(status),
     };
     match parent {
-        Ok(parent) => request(compound, (view, dir), &parent.node),
+        Ok(parent) => request(compound, (view, dir), &parent.node, args),
         Err(_) => {
             compound.engine().refuse_directory(NoDirectory::Export);
             Ok(None)
@@ -61,26 +74,38 @@ fn request(
     compound: &Compound<'_>,
     (view, dir): (&View<'_>, &Node),
     parent: &Node,
-) -> Result<Option<Stateid>, Stop> {
+    args: &GetDirDelegation4args,
+) -> Result<Option<Granted>, Stop> {
     let client = compound.client().ok_or(Nfsstat4::OpNotInSession)?;
+    let rules = view.rules().dir_delegations;
+    let notices = wishes(args, callback_bytes_max(compound, client)).filter(|_| !rules.recall_only);
     let request = DirectoryRequest {
         client,
         caller: compound.caller,
         directory: view.key(dir),
         parent: view.key(parent),
         user: view.user(),
-        policy: policy(view.rules().dir_delegations.grants),
+        policy: policy(rules.grants),
+        notices,
     };
     let Ok(stateid) = compound.engine().delegate_directory(compound.now(), &request) else {
         return Ok(None);
     };
     if is_in_force(compound) {
-        return Ok(Some(stateid));
+        return Ok(Some((stateid, notices)));
     }
     // The delegations of the old plan were recalled before this one was granted. The client cannot
     // have returned it.
     let _ = compound.engine().delegreturn((compound.sender(), &request.directory), &stateid);
     Ok(None)
+}
+
+/// Returns the most bytes of notifications in one call to a client, over any of its sessions.
+fn callback_bytes_max(compound: &Compound<'_>, client: &comity_state::Client) -> usize {
+    let sessions = client.sessions();
+    let backs = sessions.iter().filter_map(|id| compound.engine().session(id)?.back());
+    let bytes = backs.map(|back| back.attrs.request_bytes_max as usize).min();
+    bytes.unwrap_or(0).saturating_sub(CALLBACK_HEAD_BYTES)
 }
 
 /// Returns whether the exports by which the request was judged are still in force.

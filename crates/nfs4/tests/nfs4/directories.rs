@@ -329,8 +329,11 @@ fn no_directory_is_delegated_where_others_may_write_or_users_may_see_different_n
 #[test]
 fn no_directory_is_delegated_where_keys_hold_rights() {
     let fs = memory();
-    let dir_delegations =
-        DirectoryDelegations { grants: DirectoryGrants::Always, sole_writer: true };
+    let dir_delegations = DirectoryDelegations {
+        grants: DirectoryGrants::Always,
+        sole_writer: true,
+        recall_only: false,
+    };
     for (key_use, granted) in [(KeyUse::AccountsOnly, true), (KeyUse::Preferred, false)] {
         let rules = Rules { secure: false, key_use, dir_delegations, ..Rules::default() };
         let clients = vec![(Client::Everybody, Arc::new(rules))];

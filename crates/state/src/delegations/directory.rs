@@ -8,8 +8,8 @@ use std::time::Duration;
 use comity_vfs::{Cred, Disk};
 
 use crate::client_state::{DelegationState, StateKind};
-use crate::directories::DirectoryPolicy;
-use crate::file::{Delegated, File, FileState, Holder};
+use crate::directories::{DirectoryPolicy, NoticeWishes};
+use crate::file::{Delegated, File, FileState, Holder, Notices};
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Caller, Client, DelegationKind, Engine, FileKey, Result, Share, Stateid};
 
@@ -29,6 +29,9 @@ pub struct DirectoryRequest<'a> {
     pub user: &'a Arc<Cred<Disk>>,
     /// The policy of the export.
     pub policy: &'a dyn DirectoryPolicy,
+    /// The notifications that the client gets of changes of names; none if each change recalls the
+    /// delegation.
+    pub notices: Option<NoticeWishes>,
 }
 
 /// The reason why a directory was not delegated.
@@ -175,7 +178,8 @@ impl Engine {
         let number = number.map_err(|_| NoDirectory::Resource)?;
         let stateid = Stateid::new(request.client.id, number, 1);
         let holder = Holder { client: request.client.id, state: number };
-        on_file.delegations.insert(holder, delegated(stateid, request.caller));
+        let notices = request.notices.map(|wishes| Box::new(Notices::new(wishes)));
+        on_file.delegations.insert(holder, delegated(stateid, request.caller, notices));
         // A change that begins after this sees the delegation. One that began before is seen here.
         self.files.delegations.fetch_add(1, Ordering::SeqCst);
         if self.is_changing(request) {
@@ -191,9 +195,9 @@ impl Engine {
     }
 }
 
-const fn delegated(stateid: Stateid, caller: Caller) -> Delegated {
+const fn delegated(stateid: Stateid, caller: Caller, notices: Option<Box<Notices>>) -> Delegated {
     let (kind, principal) = (DelegationKind::Directory, caller.principal);
-    Delegated { kind, stateid, principal, recall: None, given: None, writer: None }
+    Delegated { kind, stateid, principal, recall: None, given: None, writer: None, notices }
 }
 
 impl FileState {

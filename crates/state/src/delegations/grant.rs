@@ -117,8 +117,15 @@ impl Engine {
         let stateid = Stateid::new(open.client.id, number, 1);
         let holder = Holder { client: open.client.id, state: number };
         let principal = open.principal;
-        let delegated =
-            Delegated { kind, stateid, principal, recall: None, given: None, writer: None };
+        let delegated = Delegated {
+            kind,
+            stateid,
+            principal,
+            recall: None,
+            given: None,
+            writer: None,
+            notices: None,
+        };
         on_file.delegations.insert(holder, delegated);
         self.files.delegations.fetch_add(1, Ordering::AcqRel);
         Delegation::Granted { stateid, kind, recall: false }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::client_state::{State, StateKind};
 use crate::courtesy::Obstacle;
-use crate::file::{File, FileState, Holder, Recall};
+use crate::file::{Delegated, File, FileState, Holder, Recall};
 use crate::{
     Client, ClientId, DelegationKind, Effect, Engine, Error, FileKey, Result, Share, Stateid,
 };
@@ -22,28 +22,38 @@ impl Engine {
         let rest = now.saturating_add(self.settings.recall_rest);
         let mut tired = Vec::new();
         for (holder, delegated) in on_file.delegations.iter_mut() {
-            let stands = delegated.kind == DelegationKind::Write || share.ends_reading();
-            if Some(holder.client) == mine || !stands || delegated.recall.is_some() {
-                continue;
-            }
-            // Skip clients whose lease has expired; the retry evicts them.
-            let client = self.clients.get(holder.client);
-            let Some(client) = client.filter(|client| !self.has_expired(now, client)) else {
-                continue;
-            };
-            delegated.recall =
-                Some(Recall { queued: now, sent: None, until: None, wanted_by: mine });
-            if delegated.kind == DelegationKind::Directory {
-                self.history.note(holder.client, &file.key, |seen| seen.recall(now));
-                self.counters.directories_recalled.add(1);
-            } else {
+            if Some(holder.client) != mine
+                && delegated.stands_against(share)
+                && self.begin_recall(now, file, (holder, delegated), mine)
+                && delegated.kind != DelegationKind::Directory
+            {
                 tired.push(holder.client);
             }
-            let (stateid, file) = (delegated.stateid, file.key);
-            self.effect_queue.push(Effect::Recall { client, stateid, file, truncate: false });
         }
         tired.into_iter().for_each(|client| on_file.delegations.note_recall(client, rest));
         self.files.watch(file);
+    }
+
+    /// Begins to recall one delegation, unless that is under way; returns whether it did.
+    pub(super) fn begin_recall(
+        &self,
+        now: Duration,
+        file: &File,
+        (holder, delegated): (Holder, &mut Delegated),
+        wanted_by: Option<ClientId>,
+    ) -> bool {
+        // Skip clients whose lease has expired; the retry evicts them.
+        let client = self.clients.get(holder.client);
+        let client = client.filter(|client| !self.has_expired(now, client));
+        let Some(client) = client.filter(|_| delegated.recall.is_none()) else { return false };
+        delegated.recall = Some(Recall { queued: now, sent: None, until: None, wanted_by });
+        if delegated.kind == DelegationKind::Directory {
+            self.history.note(holder.client, &file.key, |seen| seen.recall(now));
+            self.counters.directories_recalled.add(1);
+        }
+        let (stateid, file) = (delegated.stateid, file.key);
+        self.effect_queue.push(Effect::Recall { client, stateid, file, truncate: false });
+        true
     }
 
     /// Recalls the delegations of a file that an operation conflicts with, except those of `mine`.

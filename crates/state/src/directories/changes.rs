@@ -2,6 +2,7 @@
 //! would not hear of a change that was cleared before the grant and made after it.
 
 use std::hash::BuildHasher;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::RandomState;
 
@@ -22,19 +23,40 @@ pub(crate) struct Changes {
     first: Counter,
     others: Vec<Counter>,
     hasher: RandomState,
+    /// Held while a change is made and noted, so that holders are notified in the order in which
+    /// changes were made.
+    turns: Vec<Mutex<()>>,
 }
 
 impl Default for Changes {
     fn default() -> Self {
         let others = (1..COUNTERS).map(|_| Counter::default()).collect();
-        Self { first: Counter::default(), others, hasher: RandomState::default() }
+        let turns = (0..COUNTERS).map(|_| Mutex::new(())).collect();
+        Self { first: Counter::default(), others, hasher: RandomState::default(), turns }
     }
 }
 
 impl Changes {
     pub(crate) fn of(&self, directory: &FileKey) -> &AtomicUsize {
-        let at = self.hasher.hash_one(directory) as usize % COUNTERS;
-        &self.others.get(at).unwrap_or(&self.first).0
+        &self.others.get(self.place(directory)).unwrap_or(&self.first).0
+    }
+
+    fn place(&self, directory: &FileKey) -> usize {
+        self.hasher.hash_one(directory) as usize % COUNTERS
+    }
+
+    /// Waits for the turn of a change in one or two directories. Two turns are taken in the same
+    /// order by all.
+    pub(crate) fn turns(
+        &self,
+        (first, second): (&FileKey, Option<&FileKey>),
+    ) -> Vec<MutexGuard<'_, ()>> {
+        let mut places: Vec<usize> =
+            std::iter::once(first).chain(second).map(|key| self.place(key)).collect();
+        places.sort_unstable();
+        places.dedup();
+        let turns = places.into_iter().filter_map(|place| self.turns.get(place));
+        turns.map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner)).collect()
     }
 
     /// Returns whether a change of a directory may be under way.

@@ -3,10 +3,14 @@
 
 mod changes;
 mod history;
+mod notice;
 mod policy;
 mod usage;
 
 pub(crate) use changes::Changes;
 pub(crate) use history::DirectoryHistory;
+pub use notice::{
+    DirectoryNotice, NotedAttributes, NotedChange, NotedObject, NoticeBatch, NoticeWishes,
+};
 pub use policy::{Adaptive, Always, DirectoryPolicy, Never, SecondAsk};
 pub use usage::DirectoryUse;

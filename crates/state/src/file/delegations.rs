@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use super::Holder;
 use super::holders::Holders;
+use super::notices::Notices;
 use super::share::Share;
 use crate::{ClientId, Principal, Stateid};
 
@@ -36,6 +37,21 @@ pub(crate) struct Delegated {
     pub(crate) given: Option<u64>,
     /// CB_GETATTRs to its holder, if there were any.
     pub(crate) writer: Option<Box<Writer>>,
+    /// The notifications of changes, if the holder of a directory gets any.
+    pub(crate) notices: Option<Box<Notices>>,
+}
+
+impl Delegated {
+    /// Returns whether the delegation must end before an operation of another client. A change of
+    /// names may be notified instead, if the holder keeps up.
+    pub(crate) fn stands_against(&self, share: Share) -> bool {
+        let keeps_up = |notices: &Notices| notices.has_room() && self.recall.is_none();
+        let is_notified = || self.notices.as_deref().is_some_and(keeps_up);
+        match self.kind {
+            DelegationKind::Write => true,
+            _ => writes(share) && !(share.is_of_names() && is_notified()),
+        }
+    }
 }
 
 /// A recall that is under way.
@@ -109,9 +125,8 @@ impl Delegations {
 
     /// Returns a client other than `mine` whose delegation conflicts with `share`.
     pub(crate) fn conflict(&self, mine: Option<ClientId>, share: Share) -> Option<Holder> {
-        let stands = |kind| kind == DelegationKind::Write || writes(share);
         let mut others = self.held.iter().filter(|(holder, _)| Some(holder.client) != mine);
-        others.find(|(_, delegated)| stands(delegated.kind)).map(|(holder, _)| holder)
+        others.find(|(_, delegated)| delegated.stands_against(share)).map(|(holder, _)| holder)
     }
 
     /// Returns the kind of the strongest delegation.
@@ -165,11 +180,4 @@ impl Delegations {
 /// Returns whether a share conflicts with a read delegation: it writes, or denies reading.
 const fn writes(share: Share) -> bool {
     share.access & Share::WRITE != 0 || share.deny & Share::READ != 0
-}
-
-impl Share {
-    /// Returns whether the share conflicts with a read delegation.
-    pub(crate) const fn ends_reading(self) -> bool {
-        writes(self)
-    }
 }

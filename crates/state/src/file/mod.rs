@@ -3,12 +3,14 @@
 mod delegations;
 mod holders;
 mod locks;
+mod notices;
 mod share;
 mod table;
 
 pub use delegations::DelegationKind;
 pub(crate) use delegations::{Delegated, Recall, WriterReply};
 pub(crate) use locks::Locks;
+pub(crate) use notices::Notices;
 pub use share::Share;
 pub(crate) use share::share_of;
 pub(crate) use table::Files;

@@ -20,6 +20,10 @@ impl Share {
     /// Read and write access.
     pub const BOTH: u32 = 3;
 
+    /// A change of the names of a directory, beside write access: a holder of the directory may be
+    /// notified of it instead of losing the delegation.
+    pub const NAMES: u32 = 4;
+
     /// Returns the share of an open that denies nothing.
     #[must_use]
     pub const fn access(access: u32) -> Self {
@@ -36,6 +40,10 @@ impl Share {
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self { access: self.access | other.access, deny: self.deny | other.deny }
+    }
+
+    pub(crate) const fn is_of_names(self) -> bool {
+        self.access & Self::NAMES != 0
     }
 
     const fn stands_against(self, other: Self) -> bool {

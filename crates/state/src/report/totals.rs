@@ -19,6 +19,10 @@ pub struct Totals {
     pub directories_refused: [u64; 6],
     /// Number of delegations of directories whose recall began.
     pub directories_recalled: u64,
+    /// Number of notifications of changes in directories: one for each change and each holder.
+    pub directory_notices: u64,
+    /// Number of CB_NOTIFYs that carried them.
+    pub directory_notice_calls: u64,
     /// Number of CB_RECALL_ANY, which ask clients to return delegations of their choice.
     pub recalls_any: u64,
     /// Number of times that the target of a session's slots was lowered.
@@ -52,6 +56,8 @@ impl Engine {
             directories_granted: counters.directories_granted.get(),
             directories_refused: counters.directories_refused.each_ref().map(Count::get),
             directories_recalled: counters.directories_recalled.get(),
+            directory_notices: counters.directory_notices.get(),
+            directory_notice_calls: counters.directory_notice_calls.get(),
             recalls_any: counters.recalls_any.get(),
             slot_recalls: counters.slot_recalls.get(),
             slot_recalls_heeded: counters.slot_recalls_heeded.get(),

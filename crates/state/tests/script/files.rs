@@ -248,6 +248,7 @@ impl World {
             parent: file("top"),
             user: &user,
             policy,
+            notices: None,
         };
         match self.engine.delegate_directory(self.now, &request) {
             Ok(stateid) => {

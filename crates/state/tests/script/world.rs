@@ -157,6 +157,11 @@ impl World {
 
     fn effect(&self, effect: &Effect) -> String {
         match effect {
+            Effect::Notify { client, stateid, directory, batch, .. } => {
+                let (name, stateid) = (text(client.owner()), self.name(stateid));
+                let (count, directory) = (batch.len(), file_name(directory));
+                format!("out: {name}, {count} changes of {directory} under {stateid}")
+            }
             Effect::Recall { client, stateid, file, .. } => {
                 let (name, stateid) = (text(client.owner()), self.name(stateid));
                 format!("out: {name}, give back {stateid} of {}", file_name(file))

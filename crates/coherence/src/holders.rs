@@ -1,0 +1,117 @@
+use std::sync::{Mutex, PoisonError};
+
+use comity_export::{ChangedPlace, DirectoryHolders, NameChange, NamedObject, Turns};
+use comity_state::limits::{NOTICE_PAUSES_MAX, SILENT_PAUSES_MAX, WRITER_PAUSE};
+use comity_state::{
+    ClientId, DirectoryNotice, Engine, NotedAttributes, NotedChange, NotedObject, Notified,
+};
+use comity_vfs::{Attr, FileKey, Wire};
+
+use crate::names::ChangesDirectories;
+
+/// The clients that hold the directories of one change, and are notified of it.
+pub(crate) struct Holders<'a, C> {
+    caller: C,
+    engine: &'a Engine,
+    directories: (FileKey, Option<FileKey>),
+    notified: Mutex<Vec<Notified>>,
+}
+
+impl<'a, C: ChangesDirectories<'a>> Holders<'a, C> {
+    pub(crate) fn new(
+        caller: C,
+        engine: &'a Engine,
+        directories: (FileKey, Option<FileKey>),
+    ) -> Self {
+        Self { caller, engine, directories, notified: Mutex::default() }
+    }
+
+    fn note(&self, place: &ChangedPlace<'_>, change: NotedChange) {
+        let notice = DirectoryNotice { change, after: place.after.map(|attr| noted(&attr)) };
+        let notified = self.engine.note_change(self.mine(), &place.directory, notice);
+        self.notified.lock().unwrap_or_else(PoisonError::into_inner).extend(notified);
+    }
+
+    fn mine(&self) -> Option<ClientId> {
+        self.caller.client().map(comity_state::Client::id)
+    }
+
+    fn note_move(
+        &self,
+        (from, to): (&ChangedPlace<'_>, &ChangedPlace<'_>),
+        object: NotedObject,
+        replaces: bool,
+    ) {
+        let name = to.name.into();
+        if from.directory == to.directory {
+            let change = NotedChange::Renamed { from: from.name.into(), name, object, replaces };
+            return self.note(to, change);
+        }
+        self.note(from, NotedChange::Removed { name: from.name.into() });
+        self.note(to, NotedChange::Added { name, object, replaces });
+    }
+
+    /// Recalls the delegations of a directory of which there is something to tell that is not
+    /// known.
+    fn recall(&self, directory: &FileKey) {
+        let notified = self.engine.recall_notified(self.caller.now(), self.mine(), directory);
+        self.notified.lock().unwrap_or_else(PoisonError::into_inner).extend(notified);
+    }
+}
+
+impl<'a, C: ChangesDirectories<'a> + Send + Sync> DirectoryHolders for Holders<'a, C> {
+    fn turns(&self) -> Turns<'_> {
+        self.engine.turns((&self.directories.0, self.directories.1.as_ref()))
+    }
+
+    fn tell(&self, change: &NameChange<'_>) {
+        match change {
+            NameChange::Added { place, object } => {
+                let (name, object) = (place.name.into(), noted_object(object));
+                self.note(place, NotedChange::Added { name, object, replaces: false });
+            }
+            NameChange::Removed(place) => {
+                self.note(place, NotedChange::Removed { name: place.name.into() });
+            }
+            NameChange::Moved { from, to, object: Some(object), replaces } => {
+                self.note_move((from, to), noted_object(object), *replaces);
+            }
+            NameChange::Moved { from, to, object: None, .. } => {
+                self.recall(&from.directory);
+                self.recall(&to.directory);
+            }
+        }
+    }
+
+    fn wait(&self) {
+        let notified = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = || notified.iter().all(|notified| self.engine.is_acknowledged(notified));
+        let mut pauses = 0;
+        while !is_known() && pauses < NOTICE_PAUSES_MAX + SILENT_PAUSES_MAX {
+            let can_wait = self.caller.pause(WRITER_PAUSE);
+            pauses += 1;
+            if pauses == NOTICE_PAUSES_MAX || !can_wait {
+                let now = self.caller.now();
+                notified.iter().for_each(|notified| self.engine.recall_silent(now, notified));
+            }
+            if !can_wait {
+                break;
+            }
+        }
+    }
+}
+
+const fn noted(attr: &Attr<Wire>) -> NotedAttributes {
+    NotedAttributes {
+        change: attr.change,
+        size: attr.size,
+        links: attr.links,
+        used: attr.used,
+        ctime: attr.ctime,
+        mtime: attr.mtime,
+    }
+}
+
+const fn noted_object(object: &NamedObject) -> NotedObject {
+    NotedObject { key: object.key, fileid: object.fileid, file_type: object.file_type }
+}

@@ -1,0 +1,94 @@
+//! Changes of names, as those who hold the directories are told of them.
+
+use std::sync::MutexGuard;
+
+use comity_vfs::{Attr, FileKey, FileType, Result, Wire};
+
+use super::clearance::DirectoryClearance;
+
+/// An object that got a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NamedObject {
+    /// The object.
+    pub key: FileKey,
+    /// Its number.
+    pub fileid: u64,
+    /// Its type.
+    pub file_type: FileType,
+}
+
+/// A change of names that was made.
+#[derive(Debug, Clone, Copy)]
+pub enum NameChange<'n> {
+    /// A name was made in a directory. It may have been there before.
+    Added {
+        /// The directory, the name, and the attributes of the directory afterwards.
+        place: ChangedPlace<'n>,
+        /// The object.
+        object: NamedObject,
+    },
+    /// A name was removed.
+    Removed(ChangedPlace<'n>),
+    /// An object was moved from the first place to the second one.
+    Moved {
+        /// The old place.
+        from: ChangedPlace<'n>,
+        /// The new place.
+        to: ChangedPlace<'n>,
+        /// The object, if it could be found.
+        object: Option<NamedObject>,
+        /// True if another object had the new name before.
+        replaces: bool,
+    },
+}
+
+/// A name in a directory that was changed.
+#[derive(Debug, Clone, Copy)]
+pub struct ChangedPlace<'n> {
+    /// The directory.
+    pub directory: FileKey,
+    /// The name.
+    pub name: &'n [u8],
+    /// The attributes of the directory afterwards, if they are known.
+    pub after: Option<Attr<Wire>>,
+}
+
+/// The turns of a change in its directories: other changes of them are made and told later.
+pub type Turns<'a> = Vec<MutexGuard<'a, ()>>;
+
+/// Clients that hold the directories of a change, and want to be told of it.
+pub trait DirectoryHolders: Send + Sync {
+    /// Waits until no other change of these directories is being made.
+    fn turns(&self) -> Turns<'_>;
+
+    /// Queues what there is to tell of a change.
+    fn tell(&self, change: &NameChange<'_>);
+
+    /// Waits until all who were told know of it. The turns must have ended before.
+    fn wait(&self);
+}
+
+impl DirectoryClearance<'_> {
+    /// Returns whether somebody has to be told of a change.
+    pub(crate) const fn is_told(&self) -> bool {
+        self.holders.is_some()
+    }
+
+    /// Makes a change, and tells the holders of its directories before it is acknowledged. `describe`
+    /// returns what there is to tell, if there is anything.
+    pub(crate) fn telling<'n, T>(
+        &self,
+        make: impl FnOnce() -> Result<T>,
+        describe: impl FnOnce(&T) -> Option<NameChange<'n>>,
+    ) -> Result<T> {
+        let Some(holders) = &self.holders else { return make() };
+        let turns = holders.turns();
+        let made = make()?;
+        if let Some(change) = describe(&made) {
+            holders.tell(&change);
+        }
+        drop(turns);
+        holders.wait();
+        Ok(made)
+    }
+}

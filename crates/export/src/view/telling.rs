@@ -1,0 +1,77 @@
+//! Changes of names that holders of the directories are told of.
+
+use comity_vfs::{Attr, Change, Changed, Disk, Handle, Name, Result, Wire};
+
+use super::{ChangedPlace, DirectoryClearance, NameChange, NamedObject, Node, View, server};
+
+/// A name in a directory of the file system.
+type Place<'n> = (&'n Handle, Name<'n>);
+
+impl View<'_> {
+    /// Makes a name, and tells of it. `object` returns the object from the result.
+    pub(super) fn tell_name<T>(
+        &self,
+        cleared: &DirectoryClearance<'_>,
+        (dir, name): (&Node, Name<'_>),
+        make: impl FnOnce() -> Result<Changed<T, Disk>>,
+        object: impl FnOnce(&Changed<T, Disk>) -> (Handle, Attr<Disk>),
+    ) -> Result<Changed<T, Disk>> {
+        cleared.telling(make, |made| {
+            let place = self.changed((dir.handle(), name), &made.change);
+            let (handle, attr) = object(made);
+            Some(NameChange::Added { place, object: self.named(&handle, &attr) })
+        })
+    }
+
+    /// Removes a name, and tells of it.
+    pub(super) fn tell_removal(
+        &self,
+        cleared: &DirectoryClearance<'_>,
+        (dir, name): (&Node, Name<'_>),
+        remove: impl FnOnce() -> Result<Change<Disk>>,
+    ) -> Result<Change<Wire>> {
+        let place = (dir.handle(), name);
+        let change = cleared
+            .telling(remove, |change| Some(NameChange::Removed(self.changed(place, change))))?;
+        Ok(self.change_out(change))
+    }
+
+    /// Moves a name, and tells of it.
+    pub(super) fn tell_move(
+        &self,
+        cleared: &DirectoryClearance<'_>,
+        (from, to): (Place<'_>, Place<'_>),
+        rename: impl FnOnce() -> Result<(Change<Disk>, Change<Disk>)>,
+    ) -> Result<(Change<Wire>, Change<Wire>)> {
+        let find = |place: Place<'_>| self.fs().lookup(&server(), place.0, place.1);
+        let rename = || {
+            let replaces = cleared.is_told() && find(to).is_ok();
+            Ok((rename()?, replaces))
+        };
+        let ((source, target), _) = cleared.telling(rename, |((source, target), replaces)| {
+            // Two names of one object stay as they are (POSIX, rename).
+            if find(from).is_ok() {
+                return None;
+            }
+            let moved = find(to).ok().map(|entry| entry.node);
+            Some(NameChange::Moved {
+                from: self.changed(from, source),
+                to: self.changed(to, target),
+                object: moved.map(|moved| self.named(&moved.handle, &moved.attr)),
+                replaces: *replaces,
+            })
+        })?;
+        Ok((self.change_out(source), self.change_out(target)))
+    }
+
+    fn changed<'n>(&self, (dir, name): Place<'n>, change: &Change<Disk>) -> ChangedPlace<'n> {
+        let after = change.after.map(|attr| self.attr_out(&attr));
+        let directory = self.resolved.export().key(dir);
+        ChangedPlace { directory, name: name.bytes(), after }
+    }
+
+    fn named(&self, handle: &Handle, attr: &Attr<Disk>) -> NamedObject {
+        let key = self.resolved.export().key(handle);
+        NamedObject { key, fileid: attr.fileid, file_type: attr.file_type }
+    }
+}

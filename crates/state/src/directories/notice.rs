@@ -1,0 +1,126 @@
+use std::sync::Arc;
+
+use comity_vfs::{FileType, Time};
+
+use crate::FileKey;
+
+/// Bytes of a notification beside its names and handles: masks, lengths and attributes, each at its
+/// longest.
+const REST_BYTES: usize = 320;
+
+/// Bytes of a handle as clients get it.
+const HANDLE_BYTES: usize = 64;
+
+/// An object that got a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotedObject {
+    /// The object.
+    pub key: FileKey,
+    /// Its number.
+    pub fileid: u64,
+    /// Its type.
+    pub file_type: FileType,
+}
+
+/// Attributes of a directory after a change. None of them is an id, so that they are the same for
+/// all clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotedAttributes {
+    /// The change attribute.
+    pub change: u64,
+    /// The size in bytes.
+    pub size: u64,
+    /// The number of links.
+    pub links: u32,
+    /// The space used, in bytes.
+    pub used: u64,
+    /// The time of the last change of the attributes.
+    pub ctime: Time,
+    /// The time of the last change of the names.
+    pub mtime: Time,
+}
+
+/// A change of the names of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotedChange {
+    /// A name was made.
+    Added {
+        /// The name.
+        name: Box<[u8]>,
+        /// Its object.
+        object: NotedObject,
+        /// True if another object had the name before.
+        replaces: bool,
+    },
+    /// A name was removed.
+    Removed {
+        /// The name.
+        name: Box<[u8]>,
+    },
+    /// A name was replaced by another one in the same directory.
+    Renamed {
+        /// The old name.
+        from: Box<[u8]>,
+        /// The new name.
+        name: Box<[u8]>,
+        /// Its object.
+        object: NotedObject,
+        /// True if another object had the new name before.
+        replaces: bool,
+    },
+}
+
+/// A change of a directory of which holders of its delegations are notified (RFC 8881, 20.4).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectoryNotice {
+    /// The change.
+    pub change: NotedChange,
+    /// The attributes of the directory afterwards, if they are known.
+    pub after: Option<NotedAttributes>,
+}
+
+impl DirectoryNotice {
+    /// Returns the most bytes that the notification takes in a call.
+    pub(crate) const fn bytes(&self) -> usize {
+        let names = match &self.change {
+            NotedChange::Added { name, replaces, .. } => name.len() * if *replaces { 2 } else { 1 },
+            NotedChange::Removed { name } => name.len(),
+            NotedChange::Renamed { from, name, .. } => from.len() + 2 * name.len(),
+        };
+        names + HANDLE_BYTES + REST_BYTES
+    }
+}
+
+/// The notifications that a client has asked for with a directory delegation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoticeWishes {
+    /// True if it wants the handle of an object that got a name.
+    pub handles: bool,
+    /// True if it wants the number of an object that got a name.
+    pub fileids: bool,
+    /// True if it wants the type of an object that got a name.
+    pub types: bool,
+    /// The attributes of the directory that it wants with each change, as bits of
+    /// [`NoticeWishes::CHANGE`] and the others.
+    pub directory: u8,
+    /// Most bytes of notifications in one call.
+    pub bytes_max: usize,
+}
+
+impl NoticeWishes {
+    /// The change attribute.
+    pub const CHANGE: u8 = 1;
+    /// The size.
+    pub const SIZE: u8 = 2;
+    /// The number of links.
+    pub const LINKS: u8 = 4;
+    /// The space used.
+    pub const USED: u8 = 8;
+    /// The time of the last change of the attributes.
+    pub const CTIME: u8 = 16;
+    /// The time of the last change of the names.
+    pub const MTIME: u8 = 32;
+}
+
+/// Notifications of one call, in the order of the changes.
+pub type NoticeBatch = Arc<[Arc<DirectoryNotice>]>;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use comity_vfs::{Attr, DelegationNumber, Disk, FileType, Handle};
+use comity_vfs::{Attr, DelegationNumber, Disk, FileType, Handle, NoticedAttributes};
 use quick_cache::sync::Cache;
 
 use crate::limits::ATTRIBUTES_MAX;
@@ -48,6 +48,19 @@ pub(crate) struct Moment {
     pub(crate) generation: u64,
     /// Moves with changes through this cache.
     pub(crate) own: u64,
+}
+
+/// A change that was noted: the moments of the directory before it and after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) from: Moment,
+    pub(crate) to: Moment,
+}
+
+impl KnownAttributes {
+    const fn moment(&self) -> Moment {
+        Moment { generation: self.generation, own: self.own }
+    }
 }
 
 impl AttributeCache {
@@ -157,18 +170,20 @@ impl AttributeCache {
         }
     }
 
-    /// Notes a change that was made through this cache. If nothing came between, names stay true.
+    /// Notes a change that was made through this cache. If nothing came between, names stay true:
+    /// returns the moment before the change and that after it.
     pub(crate) fn note_own(
         &self,
         node: &Handle,
         (before, after): (Option<u64>, Option<Attr<Disk>>),
         asked: Asked,
         now: u64,
-    ) {
+    ) -> Option<Step> {
         let _turn = self.turn();
         let known = self.known.get(node);
         let Some(after) = after else {
-            return self.put_expired(node, known);
+            self.put_expired(node, known);
+            return None;
         };
         let follows = known.filter(|known| before == Some(known.attr.change));
         let own = self.next();
@@ -176,7 +191,8 @@ impl AttributeCache {
             Some(known) => KnownAttributes { attr: after, fetched: Some(now), ..known },
             // Another answer has come first: nobody can tell which one is older.
             None if known.is_some_and(|known| asked < known.asked) => {
-                return self.put_expired(node, known);
+                self.put_expired(node, known);
+                return None;
             }
             None => {
                 let put = self.put(node, after, asked, (now, false));
@@ -184,6 +200,38 @@ impl AttributeCache {
             }
         };
         self.known.insert(*node, KnownAttributes { own, asked: self.ask(), ..new });
+        follows.map(|known| Step { from: known.moment(), to: Moment { own, ..known.moment() } })
+    }
+
+    /// Notes a change of a directory by another client, of which the server has told: names stay
+    /// true but for the one that was changed. Returns the moment before the change and that after
+    /// it; none if the directory is not known. Attributes of an earlier change than the known ones
+    /// are those of a notification that was late: then they are asked for.
+    pub(crate) fn note_told(
+        &self,
+        dir: &Handle,
+        after: Option<NoticedAttributes>,
+        now: u64,
+    ) -> Option<Step> {
+        let _turn = self.turn();
+        let known = self.known.get(dir)?;
+        let after = after.filter(|after| after.change >= known.attr.change);
+        let after = after.filter(|_| known.fetched.is_some());
+        let attr = after.map_or(
+            known.attr,
+            |NoticedAttributes { change, size, links, used, ctime, mtime }| Attr {
+                change,
+                size,
+                links,
+                used,
+                ctime,
+                mtime,
+                ..known.attr
+            },
+        );
+        let (own, asked, fetched) = (self.next(), self.ask(), after.map(|_| now));
+        self.known.insert(*dir, KnownAttributes { attr, own, asked, fetched, ..known });
+        Some(Step { from: known.moment(), to: Moment { own, ..known.moment() } })
     }
 
     /// The names of a directory, or the verdicts about an object, are not true any longer.

@@ -7,6 +7,7 @@ mod filling;
 mod fs;
 mod keeping;
 mod names;
+mod notices;
 mod open_files;
 mod recovery;
 mod shown;
@@ -53,6 +54,7 @@ pub struct Cache {
     names: NameCache,
     listings: ListingCache,
     looks: DirectoryLooks,
+    notices: notices::NoticeTurn,
     verdicts: VerdictCache,
     /// Targets of symbolic links, each with the change attribute it is of.
     links: QuickCache<Handle, (u64, Target)>,
@@ -95,6 +97,7 @@ impl Cache {
             names: NameCache::new(),
             listings: ListingCache::new(),
             looks: DirectoryLooks::new(),
+            notices: notices::NoticeTurn::default(),
             verdicts: VerdictCache::new(),
             links: QuickCache::new(LINKS_MAX),
             marks: shown::Marks::new(),

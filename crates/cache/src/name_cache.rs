@@ -62,6 +62,20 @@ impl NameCache {
         self.known.insert(key, names.collect());
     }
 
+    /// Changes what a name stands for, for those callers who know the name.
+    pub(crate) fn replace(
+        &self,
+        (dir, name): (&Handle, Name<'_>),
+        generation: u64,
+        node: Option<Handle>,
+    ) {
+        let key = key(dir, name);
+        let Some(known) = self.known.get(&key) else { return };
+        let current = known.iter().filter(|known| known.generation == generation);
+        let names: Arc<[KnownName]> = current.map(|known| KnownName { node, ..*known }).collect();
+        self.known.insert(key, names);
+    }
+
     /// Forgets what a name stands for, for all callers.
     pub(crate) fn forget(&self, (dir, name): (&Handle, Name<'_>)) {
         self.known.remove(&key(dir, name));

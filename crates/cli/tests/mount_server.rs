@@ -12,12 +12,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::world::World;
-use common::{comity, run, wait_until};
+use common::{metrics, wait_until};
 
 const OPTIONS: &str = "rw,insecure,no_root_squash";
 
 fn world() -> Option<World> {
-    World::exporting(OPTIONS, &[])
+    exporting("")
+}
+
+/// A server whose export has more options.
+fn exporting(more: &str) -> Option<World> {
+    World::exporting(&format!("{OPTIONS}{more}"), &[])
 }
 
 /// The calls of an operation that the server has answered.
@@ -206,7 +211,7 @@ fn look_around(dir: &Path, files: usize) {
 
 #[test]
 fn repeated_looks_into_a_delegated_directory_cost_no_call() {
-    let Some(world) = World::exporting(&format!("{OPTIONS},dir_delegations=sole-writer"), &[])
+    let Some(world) = exporting(",dir_delegations=sole-writer")
     else {
         return;
     };
@@ -229,6 +234,57 @@ fn repeated_looks_into_a_delegated_directory_cost_no_call() {
     let last = calls();
     println!("GETATTR, LOOKUP, READDIR, ACCESS, GET_DIR_DELEGATION: {first:?}, later {last:?}");
     assert_eq!(last, first, "repeated rounds cost no call");
+    world.umount();
+}
+
+/// The sum of a metric of the server, over all its labels.
+fn metric(world: &World, name: &str) -> u64 {
+    let page = metrics(world.server());
+    let is_it = |line: &&str| line.split(['{', ' ']).next() == Some(name);
+    let values = page.lines().filter(is_it).filter_map(|line| line.rsplit(' ').next());
+    values.filter_map(|value| value.parse::<f64>().ok()).sum::<f64>() as u64
+}
+
+/// A client of this version of NFS that mounts nothing.
+fn stranger(world: &World, runtime: &tokio::runtime::Runtime, version: &str) -> Stranger {
+    let (port, data) = (world.port, world.place.data());
+    let address = format!("nfs://127.0.0.1{}?version={version}", data.display());
+    let ports = format!("nfsport={port}&mountport={port}&noresvport=true&uid=0&gid=0");
+    runtime.block_on(nfs_rs::parse_url_and_mount(&format!("{address}&{ports}"))).unwrap()
+}
+
+type Stranger = Box<dyn nfs_rs::Mount>;
+
+#[test]
+fn a_delegated_listing_stays_known_when_others_change_the_directory() {
+    let Some(world) = exporting(",dir_delegations=sole-writer:always") else { return };
+    fs::write(world.place.data().join("first"), "").unwrap();
+    world.mount(&world.cached(",acdirmin=0,acdirmax=0"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for version in ["3", "4.0", "4.1", "4.2"] {
+        let other = stranger(&world, &runtime, version);
+        for _ in 0..3 {
+            names(&world.dir);
+        }
+        let counts = || ["READDIR", "LOOKUP", "GET_DIR_DELEGATION"].map(|call| calls(&world, call));
+        let (before, mut there) = (counts(), names(&world.dir));
+        let [one, two] = ["one", "two"].map(|name| format!("{name}-{version}"));
+        runtime.block_on(other.create_path(&one, Some(0o644))).unwrap();
+        there.insert(one.clone());
+        assert_eq!(names(&world.dir), there, "{version}: a file was made");
+        runtime.block_on(other.rename_path(&one, &two)).unwrap();
+        there.remove(&one);
+        there.insert(two.clone());
+        assert_eq!(names(&world.dir), there, "{version}: it was renamed");
+        runtime.block_on(other.remove_path(&two)).unwrap();
+        there.remove(&two);
+        assert_eq!(names(&world.dir), there, "{version}: it was removed");
+        let after = counts();
+        println!("{version}: READDIR, LOOKUP, GET_DIR_DELEGATION: {before:?}, then {after:?}");
+        assert_eq!(after[0], before[0], "{version}: no READDIR");
+        assert_eq!(after[2], before[2], "{version}: nothing was delegated anew");
+    }
+    assert_eq!(metric(&world, "comity_directory_delegations_recalled_total"), 0);
     world.umount();
 }
 
@@ -262,21 +318,30 @@ async fn change(client: &dyn nfs_rs::Mount, seed: &mut u64, there: &mut BTreeSet
 }
 
 #[test]
-fn no_answer_is_older_than_an_acknowledged_change_by_another_client() {
-    let Some(world) =
-        World::exporting(&format!("{OPTIONS},dir_delegations=sole-writer:always"), &[])
-    else {
-        return;
-    };
+fn no_answer_is_older_than_an_acknowledged_change_where_each_change_recalls() {
+    let options = ",dir_delegations=sole-writer:always:recall-only";
+    let Some((world, granted)) = hunt(options) else { return };
+    assert!(granted > 50, "it was delegated again and again");
+    assert_eq!(metric(&world, "comity_directory_notifications_total"), 0);
+    world.umount();
+}
+
+#[test]
+fn no_answer_is_older_than_an_acknowledged_change_that_was_notified() {
+    let Some((world, granted)) = hunt(",dir_delegations=sole-writer:always") else { return };
+    assert!(granted < 20, "the delegation is kept: {granted}");
+    assert!(metric(&world, "comity_directory_notifications_total") > 100);
+    world.umount();
+}
+
+/// Clients of all versions change a directory by chance while a mount lists it under a delegation;
+/// returns how often it was delegated.
+fn hunt(options: &str) -> Option<(World, u64)> {
+    let world = exporting(options)?;
     world.mount(&world.cached(",acdirmin=0,acdirmax=0"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (port, data) = (world.port, world.place.data());
-    let clients = ["3", "4.0", "4.1", "4.2"].map(|version| {
-        let address = format!("nfs://127.0.0.1{}?version={version}", data.display());
-        let ports = format!("nfsport={port}&mountport={port}&noresvport=true&uid=0&gid=0");
-        let url = format!("{address}&{ports}");
-        runtime.block_on(nfs_rs::parse_url_and_mount(&url)).unwrap()
-    });
+    let data = world.place.data();
+    let clients = ["3", "4.0", "4.1", "4.2"].map(|version| stranger(&world, &runtime, version));
     let (mut seed, mut there) = (7, BTreeSet::new());
     let granted = calls(&world, "GET_DIR_DELEGATION");
     for step in 0..200 {
@@ -298,7 +363,6 @@ fn no_answer_is_older_than_an_acknowledged_change_by_another_client() {
         }
     }
     assert_eq!(names(&data), there);
-    assert!(calls(&world, "GET_DIR_DELEGATION") > granted + 50, "it was delegated again and again");
-    drop(clients);
-    world.umount();
+    let granted = calls(&world, "GET_DIR_DELEGATION") - granted;
+    Some((world, granted))
 }

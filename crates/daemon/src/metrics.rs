@@ -142,6 +142,16 @@ fn append_directories(text: &mut String, totals: &Totals) {
         &[
             ("comity_directory_delegations_granted_total", "Directories delegated.", granted),
             ("comity_directory_delegations_recalled_total", "Directories recalled.", recalled),
+            (
+                "comity_directory_notifications_total",
+                "Notifications of changes in directories, one for each change and holder.",
+                totals.directory_notices,
+            ),
+            (
+                "comity_directory_notification_calls_total",
+                "CB_NOTIFYs, each with one notification or more.",
+                totals.directory_notice_calls,
+            ),
         ],
     );
     let reasons = NoDirectory::ALL.iter().zip(totals.directories_refused);

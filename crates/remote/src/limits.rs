@@ -91,3 +91,6 @@ pub(crate) const COMMIT_PAUSE: std::time::Duration = std::time::Duration::from_m
 /// before its port is looked up again. A server that has restarted lets clients reclaim for 90
 /// seconds at least.
 pub(crate) const PROGRAM_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+/// Most changes of delegated directories that wait until they are taken. They are taken before each
+/// use of such a directory; if nobody uses it, its delegation is given back.
+pub const NOTICES_MAX: usize = 4096;

@@ -22,6 +22,7 @@ mod blocking;
 mod change;
 mod create;
 mod cred;
+mod directory_notice;
 mod file_key;
 mod fs;
 mod handle;
@@ -47,6 +48,7 @@ pub use blocking::{BlockingHook, run_through};
 pub use change::{Change, Changed};
 pub use create::Create;
 pub use cred::Cred;
+pub use directory_notice::{DirectoryNotice, NameNotice, NoticedAttributes, NoticedObject};
 pub use file_key::FileKey;
 pub use fs::{
     Entry, Fs, Listed, Listing, Made, Properties, Seek, Space, Special, Stability, Target, Written,

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::{Attr, Changed, Create, Cred, Disk, Handle, Name, Result};
+use crate::{Attr, Changed, Create, Cred, DirectoryNotice, Disk, Handle, Name, Result};
 
 /// The side of a client's file system on which state is held at the server: opens, byte-range locks
 /// and delegations (RFC 8881, 8 to 10).
@@ -58,7 +58,8 @@ pub trait OpenFiles: Send + Sync {
     fn return_delegation(&self, node: &Handle) -> Result<()>;
 
     /// The delegation that is held of a directory and certainly good at this moment: nobody else
-    /// changes its names or attributes (RFC 8881, 10.9). Asks nobody.
+    /// changes its names or attributes (RFC 8881, 10.9), or the changes come by [`OpenFiles::poll_notice`].
+    /// Asks nobody.
     fn directory_grant(&self, dir: &Handle) -> Option<DelegationNumber> {
         let _ = dir;
         None
@@ -73,6 +74,13 @@ pub trait OpenFiles: Send + Sync {
     fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DelegationNumber>)> {
         let _ = dir;
         Err(crate::Status::NotSupp)
+    }
+
+    /// The next change of a delegated directory of which the server has notified this client, in the
+    /// order of the changes; none if all were taken. They must be taken before something that is
+    /// known of a delegated directory is used: the server takes them for applied. Asks nobody.
+    fn poll_notice(&self) -> Option<DirectoryNotice> {
+        None
     }
 
     /// Tells the length in bytes of a file with a write delegation of which data is kept from the

@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 use comity_vfs::{Access, Attr, Change, Cred, DelegationNumber, Disk, Handle, Result, Status};
 
 use super::Cache;
-use crate::attribute_cache::Asked;
+use crate::attribute_cache::{Asked, Step};
 use crate::counters::count;
+use crate::listing_cache::ListingEdit;
 use crate::page_store::FileVersion;
 use crate::verdict_cache::CallerId;
 
@@ -102,16 +103,35 @@ impl Cache {
         let asked = self.attributes.ask();
         let change = work();
         match &change {
-            Ok(change) => self.note_own(node, change, asked),
+            Ok(change) => drop(self.note_own(node, change, asked)),
             Err(_) => self.attributes.expire(node),
         }
         change
     }
 
     /// Notes a change of an object that was made through this cache.
-    pub(super) fn note_own(&self, node: &Handle, change: &Change<Disk>, asked: Asked) {
+    pub(super) fn note_own(
+        &self,
+        node: &Handle,
+        change: &Change<Disk>,
+        asked: Asked,
+    ) -> Option<Step> {
         let before = change.before.map(|attr| attr.change);
-        self.attributes.note_own(node, (before, change.after), asked, self.now());
+        self.attributes.note_own(node, (before, change.after), asked, self.now())
+    }
+
+    /// Notes a change of names of a directory that was made through this cache: its listings stay
+    /// known if nothing came between.
+    pub(super) fn note_own_names(
+        &self,
+        dir: &Handle,
+        change: &Change<Disk>,
+        asked: Asked,
+        edit: Option<&ListingEdit>,
+    ) {
+        if let (Some(step), Some(edit)) = (self.note_own(dir, change, asked), edit) {
+            self.listings.edit(dir, step, edit);
+        }
     }
 
     /// The caller's rights among `wanted`, and the attributes of the file system below.

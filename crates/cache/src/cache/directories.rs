@@ -28,6 +28,10 @@ impl Cache {
     /// Returns whether all that is known of a file or a directory is true: it is delegated, and was
     /// looked at after the grant.
     pub(super) fn is_granted(&self, files: &dyn OpenFiles, node: &Handle) -> bool {
+        if self.attributes.grant(node).is_none() {
+            return false;
+        }
+        self.apply_notices(files);
         let grant = self.attributes.grant(node);
         grant.is_some() && (files.file_grant(node) == grant || files.directory_grant(node) == grant)
     }
@@ -49,13 +53,13 @@ impl Cache {
     /// Asks for the delegation of a directory, and for its attributes in the same call.
     fn ask_for_grant(&self, dir: &Handle) -> Result<Attr<Disk>> {
         let files = self.fs.open_files().ok_or(Status::NotSupp)?;
-        let asked = self.attributes.ask();
+        let (asked, early) = (self.attributes.ask(), self.notices.early());
         let answer = files.delegate_directory(dir);
         let grant = answer.as_ref().ok().and_then(|(_, grant)| *grant);
         self.looks.note_answer(dir, self.now(), grant.is_some());
         let (attr, _) = answer?;
         if let Some(grant) = grant {
-            self.attributes.note_granted(dir, attr, asked, (self.now(), grant));
+            self.note_grant((dir, grant), attr, (asked, early), files);
         } else {
             self.note(dir, attr, asked);
         }
@@ -109,6 +113,8 @@ impl Cache {
             let node = match wanted {
                 Listed::Names => None,
                 Listed::Nodes => match self.known_entry(entry) {
+                    // The caller finds out about an object that was added a moment ago.
+                    None if self.listings.server_cookie(entry.cookie) == 0 => None,
                     None => return KnownPart::UpTo(last),
                     node => node,
                 },
@@ -137,6 +143,7 @@ impl Cache {
         visit: &mut ListingVisit<'_>,
     ) -> Result<Attr<Disk>> {
         let begun = (self.attributes.ask(), self.attributes.moment(dir));
+        let cookie = self.listings.server_cookie(cookie);
         let attr = self.fs.readdir(cred, dir, cookie, wanted, &mut |entry| {
             visit(&self.note_listed(cred, dir, entry, begun))
         })?;

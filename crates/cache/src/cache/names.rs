@@ -1,5 +1,7 @@
 //! Names: found once, known as long as nobody else changes the directory.
 
+use std::sync::Arc;
+
 use comity_vfs::{
     Access, Change, Cred, Disk, Entry, Handle, Listing, Made, Name, Node, Result, Status, Target,
 };
@@ -7,6 +9,7 @@ use comity_vfs::{
 use super::Cache;
 use crate::attribute_cache::{Asked, Moment};
 use crate::counters::count;
+use crate::listing_cache::{KnownEntry, ListingEdit};
 use crate::verdict_cache::CallerId;
 
 impl Cache {
@@ -131,7 +134,9 @@ impl Cache {
         let made = work();
         self.names.forget((dir, name));
         let made = made.inspect_err(|_| self.doubt((dir, name)))?;
-        self.note_own(dir, &made.change, asked);
+        let (node, fileid) = (Some(made.value.handle), made.value.attr.fileid);
+        let edit = ListingEdit::Add { name: name.bytes().into(), fileid, node };
+        self.note_own_names(dir, &made.change, asked, Some(&edit));
         self.note(&made.value.handle, made.value.attr, asked);
         self.note_name(cred, (dir, name), Some(made.value.handle));
         let node = made.value;
@@ -154,7 +159,8 @@ impl Cache {
         }
         self.names.forget((dir, name));
         let change = change.inspect_err(|_| self.doubt((dir, name)))?;
-        self.note_own(dir, &change, asked);
+        let edit = ListingEdit::Remove(name.bytes().into());
+        self.note_own_names(dir, &change, asked, Some(&edit));
         if self.attributes.last(dir).is_some() {
             self.note_name(cred, (dir, name), None);
         }
@@ -184,16 +190,35 @@ impl Cache {
         }
         self.names.forget(source);
         self.names.forget(target);
-        self.note_own(source.0, from, asked);
-        if source.0 != target.0 {
-            self.note_own(target.0, to, asked);
-        }
+        self.note_moved((source, target), (from, to), asked);
         // An answer may have come between.
         self.names.forget(target);
         self.note_name(cred, source, None);
         if moved.is_some() {
             self.note_name(cred, target, moved);
         }
+    }
+
+    /// Notes the changes of the directories of a rename.
+    fn note_moved(
+        &self,
+        (source, target): ((&Handle, Name<'_>), (&Handle, Name<'_>)),
+        (from, to): (&Change<Disk>, &Change<Disk>),
+        asked: Asked,
+    ) {
+        let [old, new] = [source.1, target.1].map(|name| Arc::<[u8]>::from(name.bytes()));
+        if source.0 == target.0 {
+            let edit = if old == new { ListingEdit::Nothing } else { ListingEdit::Move(old, new) };
+            return self.note_own_names(source.0, from, asked, Some(&edit));
+        }
+        let moved = self.listings.entry(source.0, self.attributes.moment(source.0), &old);
+        let edit = moved.map(|KnownEntry { fileid, node, .. }| ListingEdit::Add {
+            name: new,
+            fileid,
+            node,
+        });
+        self.note_own_names(source.0, from, asked, Some(&ListingEdit::Remove(old)));
+        self.note_own_names(target.0, to, asked, edit.as_ref());
     }
 
     /// Notes an entry of a listing and shows it as callers see it.

@@ -11,6 +11,7 @@ use comity_vfs::{
 
 use super::Cache;
 use crate::attribute_cache::Asked;
+use crate::listing_cache::ListingEdit;
 use crate::verdict_cache::CallerId;
 
 impl Cache {
@@ -71,7 +72,15 @@ impl OpenFiles for Cache {
         let opened = self.below()?.open_name(cred, place, access, create);
         let opened = opened.inspect_err(|_| self.doubt(place))?;
         self.remember(&opened.value);
-        self.note_own(place.0, &opened.change, asked);
+        let edit = match (create, opened.value.attr) {
+            (None, _) => Some(ListingEdit::Nothing),
+            (Some(_), None) => None,
+            (Some(_), Some(attr)) => {
+                let (name, node) = (place.1.bytes().into(), Some(opened.value.handle));
+                Some(ListingEdit::Add { name, fileid: attr.fileid, node })
+            }
+        };
+        self.note_own_names(place.0, &opened.change, asked, edit.as_ref());
         self.names.forget(place);
         let value = self.note_opened(cred, (opened.value, asked), access);
         Ok(Changed { value, ..opened })

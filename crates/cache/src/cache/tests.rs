@@ -3,6 +3,7 @@
 mod below;
 mod directories;
 mod late;
+mod notices;
 mod reading;
 mod writing;
 

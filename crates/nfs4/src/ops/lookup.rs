@@ -5,6 +5,7 @@ use comity_proto::nfs4::Component4;
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
+use crate::filehandle::Object;
 use crate::stop::Stop;
 
 pub(super) fn lookup<'a>(
@@ -12,6 +13,9 @@ pub(super) fn lookup<'a>(
     args: &mut Decoder<'a>,
     _: &mut Encoder,
 ) -> Result<(), Stop> {
+    if let Ok(Object::In(view, dir)) = compound.object() {
+        compound.note_look(view, dir);
+    }
     let name = compound.component(args.value::<Component4<'_>>()?.0)?;
     let object = compound.find(name)?.entered(compound)?;
     compound.go_to(object);

@@ -1,4 +1,5 @@
-//! Directory delegations: every change of a directory by anyone else is preceded by a recall.
+//! Directory delegations: every change of a directory by anyone else is preceded by a recall, or
+//! notified.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +10,11 @@ use comity_export::{
 };
 use comity_proto::nfs4::callback::operation as cb;
 use comity_proto::nfs4::{
-    Bitmap4, Component4, Create4args, Createhow4, Createtype4, Fattr4, GetDirDelegation4args,
-    GetDirDelegation4res, Nfsstat4, Nfstime4, Open4args, OpenClaim4, Openflag4, Rename4args,
-    Setattr4args, Setxattr4args, SetxattrOption4, StateOwner4, Stateid4, attribute,
-    operation as op, share,
+    Bitmap4, CbNotify4args, Component4, Create4args, Createhow4, Createtype4, Fattr4,
+    GetDirDelegation4args, GetDirDelegation4res, GetDirDelegation4resok, Nfsstat4, Nfstime4,
+    Notify4, NotifyAdd4, NotifyAttr4, NotifyRemove4, NotifyRename4, Open4args, OpenClaim4,
+    Openflag4, Rename4args, Setattr4args, Setxattr4args, SetxattrOption4, StateOwner4, Stateid4,
+    attribute, notify_type as kind, operation as op, share,
 };
 use comity_state::NoDirectory;
 use comity_vfs::{Cred, Fs, Gid, Mode, SetAttr, Uid};
@@ -86,17 +88,33 @@ fn steps(path: &[&[u8]]) -> u32 {
 }
 
 fn ask(world: &World, session: &mut Session, path: &[&[u8]]) -> Result<Option<Stateid4>, Nfsstat4> {
+    let none = (Bitmap4::EMPTY, Bitmap4::EMPTY, Bitmap4::EMPTY);
+    let granted = ask_with(world, session, path, none)?;
+    Ok(granted.map(|granted| {
+        assert!(granted.notification.is_empty(), "nothing was asked for");
+        granted.stateid
+    }))
+}
+
+/// Asks for a directory with notifications of these kinds, and attributes of entries and of the
+/// directory.
+fn ask_with(
+    world: &World,
+    session: &mut Session,
+    path: &[&[u8]],
+    (notification_types, child_attributes, dir_attributes): (Bitmap4, Bitmap4, Bitmap4),
+) -> Result<Option<GetDirDelegation4resok>, Nfsstat4> {
     let (status, told) = perform(world, 2, session, steps(path) + 1, |call| {
         go_to(call, path);
         call.value(&op::GET_DIR_DELEGATION);
-        let (delay, none) = (Nfstime4 { seconds: 0, nseconds: 0 }, Bitmap4::EMPTY);
+        let delay = Nfstime4 { seconds: 0, nseconds: 0 };
         call.value(&GetDirDelegation4args {
             signal_deleg_avail: false,
-            notification_types: none,
+            notification_types,
             child_attr_delay: delay,
             dir_attr_delay: delay,
-            child_attributes: none,
-            dir_attributes: none,
+            child_attributes,
+            dir_attributes,
         });
     });
     if status != Nfsstat4::Ok {
@@ -104,7 +122,7 @@ fn ask(world: &World, session: &mut Session, path: &[&[u8]]) -> Result<Option<St
     }
     let mut answer = Decoder::new(&told[8 * (path.len() + 2)..]);
     Ok(match answer.value().unwrap() {
-        GetDirDelegation4res::Ok(granted) => Some(granted.stateid),
+        GetDirDelegation4res::Ok(granted) => Some(granted),
         GetDirDelegation4res::Unavail { .. } => None,
     })
 }
@@ -347,19 +365,22 @@ fn no_directory_is_delegated_where_keys_hold_rights() {
 /// Linux asks once, after it has looked.
 #[test]
 fn a_client_that_has_looked_into_a_directory_gets_it_at_its_first_request() {
-    for look in [false, true] {
+    for look in [None, Some(op::ACCESS), Some(op::LOOKUP)] {
         let mut site = Site::of(",dir_delegations=sole-writer");
-        if look {
+        if let Some(look) = look {
             let (status, _) = perform(&site.world, 2, &mut site.holder, 4, |call| {
                 go_to(call, TOP);
-                call.value(&op::ACCESS);
-                call.value(&1_u32);
+                call.value(&look);
+                match look {
+                    op::ACCESS => call.value(&1_u32),
+                    _ => call.value::<Component4<'_>>(&Opaque(b"file")),
+                }
             });
             assert_eq!(status, Nfsstat4::Ok);
         }
         // Requests within a tenth of a second belong to one visit.
         std::thread::sleep(Duration::from_millis(120));
-        assert_eq!(site.ask(TOP).unwrap().is_some(), look);
+        assert_eq!(site.ask(TOP).unwrap().is_some(), look.is_some(), "{look:?}");
     }
 }
 
@@ -382,4 +403,110 @@ fn new_rules_recall_the_directories_that_were_granted_by_the_old_ones() {
     assert_eq!(calls(&site.world), [cb::CB_RECALL]);
     site.give_back(TOP, &stateid);
     site.is_refused(NoDirectory::Export);
+}
+
+const NAMES: Bitmap4 = Bitmap4::of(&[kind::REMOVE_ENTRY, kind::ADD_ENTRY, kind::RENAME_ENTRY]);
+const CHILD: Bitmap4 = Bitmap4::of(&[attribute::TYPE, attribute::FILEHANDLE, attribute::FILEID]);
+const DIR: Bitmap4 = Bitmap4::of(&[attribute::CHANGE, attribute::TIME_MODIFY]);
+
+fn all_kinds() -> Bitmap4 {
+    NAMES.or(&Bitmap4::of(&[kind::CHANGE_DIR_ATTRS, kind::CHANGE_CHILD_ATTRS]))
+}
+
+/// A notification as text: its attributes of the directory, if there are any, and its change.
+fn told(notify: &Notify4<'_>) -> String {
+    let (mut values, mut text) = (Decoder::new(notify.vals.0), String::new());
+    let name = |name: Component4<'_>| String::from_utf8(name.0.to_vec()).unwrap();
+    let added = |added: NotifyAdd4<'_>| {
+        assert_eq!(added.new_entry.attrs.attrmask, CHILD);
+        let old = if added.old_entry.0.is_empty() { "" } else { " over another" };
+        format!("{}{old}", name(added.new_entry.file))
+    };
+    for number in notify.mask.iter() {
+        text += &match number {
+            kind::CHANGE_DIR_ATTRS => {
+                let changed: NotifyAttr4<'_> = values.value().unwrap();
+                assert_eq!(changed.changed_entry.file.0, b"");
+                assert_eq!(changed.changed_entry.attrs.attrmask, DIR);
+                "changed: ".into()
+            }
+            kind::REMOVE_ENTRY => {
+                format!("-{}", name(values.value::<NotifyRemove4<'_>>().unwrap().entry.file))
+            }
+            kind::ADD_ENTRY => format!("+{}", added(values.value().unwrap())),
+            kind::RENAME_ENTRY => {
+                let renamed: NotifyRename4<'_> = values.value().unwrap();
+                format!("{}>{}", name(renamed.old_entry.entry.file), added(renamed.new_entry))
+            }
+            number => panic!("{number} was not asked for"),
+        };
+    }
+    values.finish().unwrap();
+    text
+}
+
+/// The callbacks that are under way, which the client answers: notifications as text.
+fn notifications(site: &Site, stateid: &Stateid4) -> Vec<String> {
+    let (world, mut found) = (&site.world, Vec::new());
+    for call in world.calls() {
+        match opened(&call) {
+            (_, _, cb::CB_NOTIFY, mut arguments) => {
+                let args: CbNotify4args<'_> = arguments.value().unwrap();
+                arguments.finish().unwrap();
+                assert_eq!(args.stateid, *stateid);
+                found.extend(args.changes.0.iter().map(told));
+            }
+            (_, _, cb::CB_RECALL, _) => found.push("recall".into()),
+            (_, _, other, _) => panic!("{other}"),
+        }
+        reply(world, &call, (Nfsstat4::Ok, &[]));
+    }
+    found
+}
+
+/// This world cannot wait for its clients, so that each change recalls the delegation behind the
+/// notification.
+#[test]
+fn changes_of_names_are_made_at_once_and_notified_before_they_are_acknowledged() {
+    let expected = ["+a", "+b", "+c", "+d", "+l", "+f", "+second", "b>e", "-e", "+g", "-g", "-d"];
+    let mut site = Site::new();
+    for (Change { name, operations, say }, told) in changes().into_iter().zip(expected) {
+        let wishes = (all_kinds(), CHILD.or(&DIR), DIR.or(&CHILD));
+        let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();
+        assert_eq!(granted.notification, NAMES.or(&Bitmap4::of(&[kind::CHANGE_DIR_ATTRS])));
+        assert_eq!((granted.child_attributes, granted.dir_attributes), (CHILD, DIR));
+        let (status, _) = perform(&site.world, 2, &mut site.other, operations, |call| say(call));
+        assert_eq!(status, Nfsstat4::Ok, "{name}");
+        let heard = notifications(&site, &granted.stateid);
+        assert_eq!(heard, [format!("changed: {told}"), "recall".into()], "{name}");
+        site.give_back(TOP, &granted.stateid);
+    }
+    let totals = site.world.engine.totals();
+    assert_eq!((totals.directory_notices, totals.directory_notice_calls), (12, 12));
+}
+
+#[test]
+fn changes_of_the_attributes_of_a_directory_recall_it_from_a_client_that_is_notified_of_names() {
+    let mut site = Site::new();
+    let wishes = (NAMES, Bitmap4::EMPTY, Bitmap4::EMPTY);
+    let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();
+    assert_eq!(granted.notification, NAMES);
+    let last = changes().into_iter().nth(12).unwrap();
+    let say = |call: &mut Encoder| (last.say)(call);
+    let (status, _) = perform(&site.world, 2, &mut site.other, last.operations, say);
+    assert_eq!((last.name, status), ("SETATTR", Nfsstat4::Delay));
+    assert_eq!(calls(&site.world), [cb::CB_RECALL]);
+}
+
+#[test]
+fn a_client_that_wants_to_hear_of_some_changes_only_gets_no_notifications() {
+    let mut site = Site::new();
+    let some = Bitmap4::of(&[kind::ADD_ENTRY, kind::REMOVE_ENTRY]);
+    let wishes = (some, CHILD, DIR);
+    let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();
+    assert!(granted.notification.is_empty());
+    let mut site = Site::of(",dir_delegations=always:sole-writer:recall-only");
+    let wishes = (NAMES, CHILD, DIR);
+    let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();
+    assert!(granted.notification.is_empty(), "nor does one where the export wants recalls");
 }

@@ -128,9 +128,8 @@ mod tests {
     const AB: &[u8] = &[0, 0, 0, 2, b'a', b'b', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
     /// `ne_file` "c" with fileid (20) 7: a bitmap of one word, 8 bytes of values.
-    const C: &[u8] = &[
-        0, 0, 0, 1, b'c', 0, 0, 0, 0, 0, 0, 1, 0, 0x10, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 7,
-    ];
+    const C: &[u8] =
+        &[0, 0, 0, 1, b'c', 0, 0, 0, 0, 0, 0, 1, 0, 0x10, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 7];
 
     fn c() -> NotifyEntry4<'static> {
         let attrmask = Bitmap4::of(&[attribute::FILEID]);

@@ -4,23 +4,29 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use comity_proto::nfs4::{
-    Bitmap4, GetDirDelegation4args, GetDirDelegation4res, Nfsstat4, Nfstime4, operation as op,
+    GetDirDelegation4args, GetDirDelegation4res, Nfsstat4, Nfstime4, operation as op,
 };
-use comity_vfs::{Attr, DelegationNumber, Disk, Handle, Result};
+use comity_vfs::{
+    Attr, DelegationNumber, DirectoryNotice, Disk, Handle, NameNotice, NoticedObject, Result,
+};
 
 use super::attributes::OBJECT;
 use super::remote4::Remote4;
 use crate::compound::{CompoundReply, OpFailure};
-use crate::session::{DirectoryTask, SessionAnswer, SessionRequest};
+use crate::session::{
+    DirectoryTask, KINDS, OF_DIRECTORY, OF_ENTRY, ServerChange, ServerNotice, ServerObject,
+    SessionAnswer, SessionRequest,
+};
 
-/// A delegation that is recalled before each change by others.
-const WITHOUT_NOTIFICATIONS: GetDirDelegation4args = GetDirDelegation4args {
+/// A delegation under which the server notifies this client of changes of names by others. Without
+/// delay: what is known must not be older than a change that was acknowledged.
+const WITH_NOTIFICATIONS: GetDirDelegation4args = GetDirDelegation4args {
     signal_deleg_avail: false,
-    notification_types: Bitmap4::EMPTY,
+    notification_types: KINDS,
     child_attr_delay: Nfstime4 { seconds: 0, nseconds: 0 },
     dir_attr_delay: Nfstime4 { seconds: 0, nseconds: 0 },
-    child_attributes: Bitmap4::EMPTY,
-    dir_attributes: Bitmap4::EMPTY,
+    child_attributes: OF_ENTRY,
+    dir_attributes: OF_DIRECTORY,
 };
 
 impl Remote4 {
@@ -49,11 +55,38 @@ impl Remote4 {
         }
     }
 
+    /// The next change of a delegated directory by another client.
+    pub(super) fn next_notice(&self) -> Option<DirectoryNotice> {
+        // A directory that has no handle here is not known here.
+        std::iter::from_fn(|| self.engine.with(|machine, _| machine.next_notice()))
+            .find_map(|notice| self.directory_notice(notice))
+    }
+
+    fn directory_notice(&self, notice: ServerNotice) -> Option<DirectoryNotice> {
+        let ServerNotice { directory, grant, change, after } = notice;
+        let dir = self.handles.handle(directory.bytes()).ok()?;
+        let change = match change {
+            ServerChange::Added { name, object } => {
+                NameNotice::Added { name, object: self.noticed(&object) }
+            }
+            ServerChange::Removed { name } => NameNotice::Removed { name },
+            ServerChange::Renamed { from, name, object } => {
+                NameNotice::Renamed { from, name, object: self.noticed(&object) }
+            }
+        };
+        Some(DirectoryNotice { dir, grant, change, after })
+    }
+
+    fn noticed(&self, object: &ServerObject) -> NoticedObject {
+        let node = object.handle.and_then(|handle| self.handles.handle(handle.bytes()).ok());
+        NoticedObject { node, fileid: object.fileid }
+    }
+
     fn ask_for_directory(&self, dir: &Handle) -> Result<SessionAnswer> {
         let directory = self.file(dir)?;
         let owner = self.callers.who_used(dir).unwrap_or_else(|| Arc::clone(&self.owner));
         let call = self.call_on(&owner, &directory);
-        let call = call.op(op::GET_DIR_DELEGATION, &WITHOUT_NOTIFICATIONS).once();
+        let call = call.op(op::GET_DIR_DELEGATION, &WITH_NOTIFICATIONS).once();
         let request = call.op(op::GETATTR, &OBJECT).finish();
         let bytes = request.record.len();
         self.ask(bytes, SessionRequest::Delegate(DirectoryTask { directory, owner }, request))

@@ -6,9 +6,9 @@ use comity_proto::nfs4::{
     Access4res, Createhow4, Creatverfattr, Open4resok, OpenClaim4, Openflag4, operation as op,
 };
 use comity_vfs::{
-    Access, Attr, Change, Changed, Create, Cred, DelegationKind, DelegationNumber, Disk, FileType,
-    Handle, HeldLock, LockOutcome, LockRequest, Made, Name, Node, OpenAccess, OpenEvent, OpenFiles,
-    OpenId, OpenedFile, Result, SetAttr, Status,
+    Access, Attr, Change, Changed, Create, Cred, DelegationKind, DelegationNumber, DirectoryNotice,
+    Disk, FileType, Handle, HeldLock, LockOutcome, LockRequest, Made, Name, Node, OpenAccess,
+    OpenEvent, OpenFiles, OpenId, OpenedFile, Result, SetAttr, Status,
 };
 
 use super::attributes::{AttributeValues, OBJECT};
@@ -217,6 +217,10 @@ impl OpenFiles for Remote4 {
 
     fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DelegationNumber>)> {
         self.delegate_directory(dir)
+    }
+
+    fn poll_notice(&self) -> Option<DirectoryNotice> {
+        self.next_notice()
     }
 
     fn note_unwritten(&self, node: &Handle, size: Option<u64>) {

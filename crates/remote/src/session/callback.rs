@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use comity_proto::nfs4::callback::{
-    CbCompoundHead, CbCompoundResultHead, CbGetattr4args, CbGetattr4resok,
-    CbNotifyDeviceid4args, CbNotifyLock4args, CbRecall4args, CbRecallAny4args, CbRecallSlot4args,
-    CbResultHead, CbSequence4args, CbSequence4resok, VERSION, operation, procedure, recall_any,
+    CbCompoundHead, CbCompoundResultHead, CbGetattr4args, CbGetattr4resok, CbNotifyDeviceid4args,
+    CbNotifyLock4args, CbRecall4args, CbRecallAny4args, CbRecallSlot4args, CbResultHead,
+    CbSequence4args, CbSequence4resok, VERSION, operation, procedure, recall_any,
 };
-use comity_proto::nfs4::{Bitmap4, CbNotify4args, Nfsstat4, attribute, operation as op};
+use comity_proto::nfs4::{Bitmap4, Nfsstat4, attribute, operation as op};
 use comity_rpc::{Call, ReplyVerifier, accepted};
 use comity_vfs::DelegationKind;
 use comity_xdr::{Decoder, Encoder, Malformed, Opaque};
@@ -183,11 +183,7 @@ impl ClientMachine {
                 self.lock_may_be_free(notice.fh.0, notice.lock_owner.owner.0);
                 Nfsstat4::Ok
             }
-            operation::CB_NOTIFY => {
-                // No directory is delegated to this client.
-                decoder.value::<CbNotify4args<'_>>()?;
-                Nfsstat4::BadStateid
-            }
+            operation::CB_NOTIFY => self.callback_notify(now, &decoder.value()?),
             operation::CB_NOTIFY_DEVICEID => {
                 // This client knows no devices, so there is none to forget.
                 decoder.value::<CbNotifyDeviceid4args<'_>>()?;
@@ -229,7 +225,7 @@ impl ClientMachine {
     }
 
     /// Returns whether a request is under way whose reply may bring a delegation.
-    fn may_be_delegated(&self) -> bool {
+    pub(super) fn may_be_delegated(&self) -> bool {
         let brings = |job: &Job| matches!(job, Job::Open(_) | Job::Delegate(_));
         self.requests.values().any(|pending| brings(&pending.job) && pending.slot().is_some())
     }

@@ -8,6 +8,7 @@ use super::callback::CallbackSlots;
 use super::faults::StateTest;
 use super::file_states::{FileStates, OpenKey};
 use super::job::{Job, LockTaskKind};
+use super::notices::NoticeQueue;
 use super::pending::{PendingRequest, RequestForm, RequestStage};
 use super::phase::ClientPhase;
 use super::prepare::Readiness;
@@ -52,6 +53,8 @@ pub(crate) struct ClientMachine {
     pub(super) callbacks: CallbackSlots,
     /// Locks that callers wait for.
     pub(super) lock_waits: BTreeSet<u64>,
+    /// Changes of delegated directories that nobody has taken yet.
+    pub(super) notices: NoticeQueue,
     /// Recalled delegations that are given back at a time, whoever keeps data.
     pub(super) overdue: BTreeMap<(Duration, u64), ServerHandle>,
     /// State that is still to be reclaimed.
@@ -228,6 +231,7 @@ impl ClientMachine {
             blocked: HashMap::new(),
             callbacks: CallbackSlots::default(),
             lock_waits: BTreeSet::new(),
+            notices: NoticeQueue::new(),
             overdue: BTreeMap::new(),
             reclaims: ReclaimQueue::default(),
             testing: StateTest::default(),

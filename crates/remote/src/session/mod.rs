@@ -13,6 +13,7 @@ mod job;
 mod lock_states;
 mod locks;
 mod machine;
+mod notices;
 mod opens;
 mod pending;
 mod phase;
@@ -27,6 +28,7 @@ mod slots;
 
 pub(crate) use job::{DirectoryTask, OpenTask, TaskClaim};
 pub(crate) use machine::ClientMachine;
+pub(crate) use notices::{KINDS, OF_DIRECTORY, OF_ENTRY, ServerChange, ServerNotice, ServerObject};
 #[cfg(test)]
 pub(crate) use request::SessionOutcome;
 pub(crate) use request::{OpenAnswer, SessionAnswer, SessionRequest};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::{Hook, Layer};
 use crate::{
-    Attr, Changed, Create, Cred, DelegationKind, DelegationNumber, Disk, Handle, HeldLock,
-    LockOutcome, LockRequest, Name, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Result,
-    Status,
+    Attr, Changed, Create, Cred, DelegationKind, DelegationNumber, DirectoryNotice, Disk, Handle,
+    HeldLock, LockOutcome, LockRequest, Name, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile,
+    Result, Status,
 };
 
 impl<H: Hook> Layer<H> {
@@ -58,6 +58,10 @@ impl<H: Hook> OpenFiles for Layer<H> {
 
     fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DelegationNumber>)> {
         self.hook.around(super::Verb::Getattr, dir, || self.below()?.delegate_directory(dir))
+    }
+
+    fn poll_notice(&self) -> Option<DirectoryNotice> {
+        self.fs.open_files()?.poll_notice()
     }
 
     fn note_unwritten(&self, node: &Handle, size: Option<u64>) {

@@ -1,6 +1,6 @@
 //! A file system below a cache: it counts calls, other clients use it, too, and it may delegate.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,9 +10,10 @@ use comity_backend::Memory;
 use comity_vfs::layers::{Faults, Layer, Metrics, Verb, When};
 use comity_vfs::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, DelegationKind, DelegationNumber,
-    Disk, Entry, Fs, Handle, HeldLock, Listed, Listing, LocalLocks, LockOutcome, LockRequest, Made,
-    Name, Node, OpenAccess, OpenEvent, OpenFiles, OpenId, OpenedFile, Properties, Read, ReadInto,
-    Result, Seek, SetAttr, Space, Special, Status, Target, Time, Written, XattrMode,
+    DirectoryNotice, Disk, Entry, Fs, Handle, HeldLock, Listed, Listing, LocalLocks, LockOutcome,
+    LockRequest, Made, Name, NameNotice, Node, NoticedAttributes, OpenAccess, OpenEvent, OpenFiles,
+    OpenId, OpenedFile, Properties, Read, ReadInto, Result, Seek, SetAttr, Space, Special, Status,
+    Target, Time, Written, XattrMode,
 };
 
 /// The file system as the cache sees it.
@@ -36,6 +37,7 @@ pub(in super::super) struct Below {
     /// Requests for delegations of directories.
     pub(in super::super) asked_for: AtomicU64,
     events: Mutex<Vec<OpenEvent>>,
+    notices: Mutex<VecDeque<DirectoryNotice>>,
     opens: AtomicU64,
     /// The lengths that were told of data that is not written.
     pub(in super::super) unwritten: Mutex<Vec<Option<u64>>>,
@@ -67,6 +69,7 @@ impl Below {
             granted: Mutex::default(),
             asked_for: AtomicU64::new(0),
             events: Mutex::default(),
+            notices: Mutex::default(),
             opens: AtomicU64::new(0),
             unwritten: Mutex::default(),
             returned: Mutex::default(),
@@ -103,6 +106,16 @@ impl Below {
     pub(in super::super) fn end_grant(&self, dir: &Handle, event: OpenEvent) {
         self.granted.lock().unwrap().remove(dir);
         self.events.lock().unwrap().push(event);
+    }
+
+    /// Tells of a change of a directory by another client, under the delegation of this number.
+    pub(in super::super) fn notify(&self, dir: &Handle, grant: u64, change: NameNotice) {
+        let Attr { change: number, size, links, used, ctime, mtime, .. } =
+            self.memory.getattr(dir).unwrap();
+        let after = NoticedAttributes { change: number, size, links, used, ctime, mtime };
+        let (dir, grant, after) = (*dir, DelegationNumber(grant), Some(after));
+        let notice = DirectoryNotice { dir, grant, change, after };
+        self.notices.lock().unwrap().push_back(notice);
     }
 
     fn pass_on<T>(&self, answer: T) -> T {
@@ -182,6 +195,10 @@ impl OpenFiles for Below {
 
     fn find_lock(&self, _: &LockRequest) -> Result<Option<HeldLock>> {
         Err(Status::NotSupp)
+    }
+
+    fn poll_notice(&self) -> Option<DirectoryNotice> {
+        self.notices.lock().unwrap().pop_front()
     }
 
     fn poll_event(&self, _: Duration) -> Option<OpenEvent> {

@@ -146,8 +146,7 @@ fn each_operation_is_answered_with_what_is_due_to_it() {
     let fh = Opaque(top.bytes());
     let stateid = comity_proto::nfs4::Stateid4 { seqid: 1, other: [9; 12] };
     let recall = CbRecall4args { stateid, truncate: false, fh };
-    let notify =
-        comity_proto::nfs4::CbNotify4args { stateid, fh, changes: Counted(vec![]) };
+    let notify = comity_proto::nfs4::CbNotify4args { stateid, fh, changes: Counted(vec![]) };
     let mut sequenceid = 0;
     let mut ask = |operation, arguments: &dyn Fn(&mut Encoder)| {
         sequenceid += 1;

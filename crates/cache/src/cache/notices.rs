@@ -1,0 +1,119 @@
+//! Changes of delegated directories by other clients, of which the server has told: what is known of
+//! the directories stays, and is changed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use comity_vfs::{
+    Attr, DelegationNumber, DirectoryNotice, Disk, Handle, Name, NameNotice, NoticedObject,
+    OpenFiles,
+};
+
+use super::Cache;
+use crate::attribute_cache::Asked;
+use crate::listing_cache::ListingEdit;
+
+/// The order of notices and of grants.
+#[derive(Debug, Default)]
+pub(super) struct NoticeTurn {
+    turn: Mutex<()>,
+    /// Number of notices that came before their delegation was noted here.
+    early: AtomicU64,
+}
+
+impl NoticeTurn {
+    pub(super) fn early(&self) -> u64 {
+        self.early.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Cache {
+    /// Applies all changes that were told so far, in their order. It is called before what is known
+    /// of a delegated directory is used: the server takes them for applied.
+    pub(super) fn apply_notices(&self, files: &dyn OpenFiles) {
+        let _turn = self.notices.lock();
+        self.drain(files);
+    }
+
+    fn drain(&self, files: &dyn OpenFiles) {
+        while let Some(notice) = files.poll_notice() {
+            self.apply(&notice);
+        }
+    }
+
+    /// Notes the attributes of a directory that came with its delegation. Changes that were told
+    /// meanwhile may have been made after the attributes were read: then all is asked for again.
+    pub(super) fn note_grant(
+        &self,
+        (dir, grant): (&Handle, DelegationNumber),
+        attr: Attr<Disk>,
+        (asked, early): (Asked, u64),
+        files: &dyn OpenFiles,
+    ) {
+        let _turn = self.notices.lock();
+        self.drain(files);
+        self.attributes.note_granted(dir, attr, asked, (self.now(), grant));
+        if self.notices.early() != early {
+            self.attributes.disown(dir);
+            self.attributes.expire(dir);
+        }
+    }
+
+    fn apply(&self, notice: &DirectoryNotice) {
+        let dir = &notice.dir;
+        if self.attributes.grant(dir) != Some(notice.grant) {
+            self.notices.early.fetch_add(1, Ordering::Relaxed);
+            self.attributes.disown(dir);
+            self.attributes.expire(dir);
+            return;
+        }
+        let step = self.attributes.note_told(dir, notice.after, self.now());
+        let edit = match &notice.change {
+            NameNotice::Added { name, object } => self.added(dir, name, object),
+            NameNotice::Removed { name } => self.removed(dir, name),
+            NameNotice::Renamed { from, name, object } => self.renamed(dir, (from, name), object),
+        };
+        // Without an edit the listing is of an earlier moment from now on.
+        if let (Some(step), Some(edit)) = (step, edit) {
+            self.listings.edit(dir, step, &edit);
+        }
+    }
+
+    fn added(&self, dir: &Handle, name: &[u8], object: &NoticedObject) -> Option<ListingEdit> {
+        let known = Name::new(name).ok()?;
+        match object.node {
+            None => self.names.forget((dir, known)),
+            node => self.names.replace((dir, known), self.attributes.generation(dir), node),
+        }
+        if let Some(node) = object.node {
+            // It may have a link more.
+            self.attributes.expire(&node);
+        }
+        Some(ListingEdit::Add { name: name.into(), fileid: object.fileid?, node: object.node })
+    }
+
+    fn removed(&self, dir: &Handle, name: &[u8]) -> Option<ListingEdit> {
+        let known = Name::new(name).ok()?;
+        self.names.replace((dir, known), self.attributes.generation(dir), None);
+        Some(ListingEdit::Remove(name.into()))
+    }
+
+    fn renamed(
+        &self,
+        dir: &Handle,
+        (from, name): (&[u8], &[u8]),
+        object: &NoticedObject,
+    ) -> Option<ListingEdit> {
+        self.names.replace((dir, Name::new(from).ok()?), self.attributes.generation(dir), None);
+        match self.added(dir, name, object) {
+            Some(ListingEdit::Add { name, fileid, node }) => {
+                Some(ListingEdit::Replace { from: from.into(), name, fileid, node })
+            }
+            edit => edit,
+        }
+    }
+}

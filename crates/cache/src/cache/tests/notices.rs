@@ -1,0 +1,156 @@
+//! Changes of a delegated directory that are told or made here: what is known of it stays.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+
+use comity_vfs::layers::Verb;
+use comity_vfs::{
+    Create, Fs, Handle, Listed, NameNotice, NoticedObject, OpenAccess, OpenFiles, SetAttr, Status,
+};
+
+use super::*;
+use crate::options::AttributeTimes;
+
+/// A cache that believes nothing without a delegation, whose root directory is delegated and known.
+fn delegated() -> World {
+    let options = CacheOptions { times: AttributeTimes::NONE, ..CacheOptions::default() };
+    let world = World::new(options);
+    world.below.grants.store(true, Ordering::SeqCst);
+    world.file("first", b"");
+    for _ in 0..3 {
+        list(&world);
+        find(&world, "new").unwrap_err();
+    }
+    world
+}
+
+fn find(world: &World, text: &str) -> Result<Handle> {
+    let fs = &world.cache;
+    fs.lookup(&root(), &fs.root(), name(text)).map(|found| found.node.handle)
+}
+
+fn list(world: &World) -> Vec<String> {
+    let (fs, mut names) = (&world.cache, Vec::new());
+    fs.readdir(&root(), &fs.root(), 0, Listed::Names, &mut |entry| {
+        names.push(String::from_utf8(entry.name.bytes().to_vec()).unwrap());
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    names.sort();
+    names
+}
+
+/// The number of the grant of the root directory.
+fn grant(world: &World) -> u64 {
+    world.cache.directory_grant(&world.cache.root()).unwrap().0
+}
+
+fn object(node: Handle) -> NoticedObject {
+    NoticedObject { node: Some(node), fileid: Some(9) }
+}
+
+fn tell(world: &World, change: NameNotice) {
+    world.below.notify(&world.cache.root(), grant(world), change);
+}
+
+fn text(text: &str) -> Box<[u8]> {
+    text.as_bytes().into()
+}
+
+#[test]
+fn told_changes_are_in_the_listing_and_the_names_without_a_call() {
+    let world = delegated();
+    let before = world.all_calls();
+    let handle = world.file("new", b"");
+    tell(&world, NameNotice::Added { name: text("new"), object: object(handle) });
+    assert_eq!(list(&world), ["first", "new"]);
+    let fs = world.below.others();
+    fs.rename(&root(), (&fs.root(), name("new")), (&fs.root(), name("newer"))).unwrap();
+    let (from, name_) = (text("new"), text("newer"));
+    tell(&world, NameNotice::Renamed { from, name: name_, object: object(handle) });
+    assert_eq!(list(&world), ["first", "newer"]);
+    assert_eq!(find(&world, "new"), Err(Status::NoEnt));
+    fs.remove(&root(), &fs.root(), name("newer")).unwrap();
+    tell(&world, NameNotice::Removed { name: text("newer") });
+    assert_eq!(list(&world), ["first"]);
+    let attr = world.cache.getattr(&world.cache.root()).unwrap();
+    assert_eq!(attr.change, fs.getattr(&fs.root()).unwrap().change);
+    assert_eq!(world.all_calls(), before);
+}
+
+#[test]
+fn a_told_name_that_was_missing_is_found_at_the_cost_of_its_attributes() {
+    let world = delegated();
+    let handle = world.file("new", b"");
+    tell(&world, NameNotice::Added { name: text("new"), object: object(handle) });
+    let before = world.calls(Verb::Lookup);
+    assert_eq!(find(&world, "new"), Ok(handle));
+    assert_eq!(world.calls(Verb::Lookup), before);
+}
+
+#[test]
+fn an_object_that_was_not_told_is_looked_up() {
+    let world = delegated();
+    let handle = world.file("new", b"");
+    let object = NoticedObject::default();
+    tell(&world, NameNotice::Added { name: text("new"), object });
+    assert_eq!(find(&world, "new"), Ok(handle));
+    assert_eq!(list(&world), ["first", "new"]);
+}
+
+#[test]
+fn a_change_told_before_its_grant_was_noted_makes_all_be_asked_for_again() {
+    let world = delegated();
+    let handle = world.file("new", b"");
+    let next = grant(&world) + 1;
+    let change = NameNotice::Added { name: text("new"), object: object(handle) };
+    world.below.notify(&world.cache.root(), next, change);
+    assert_eq!(find(&world, "new"), Ok(handle));
+    assert_eq!(list(&world), ["first", "new"]);
+}
+
+#[test]
+fn late_attributes_do_not_replace_those_of_an_own_change() {
+    let world = delegated();
+    world.file("new", b"");
+    // The notification is on its way while this client asks and changes the directory.
+    tell(&world, NameNotice::Removed { name: text("never") });
+    let (fs, how) = (&world.cache, Create::Guarded(SetAttr::default()));
+    fs.create(&root(), &fs.root(), name("own"), &how).unwrap();
+    let below = world.below.others();
+    assert_eq!(
+        fs.getattr(&fs.root()).unwrap().change,
+        below.getattr(&below.root()).unwrap().change
+    );
+    assert_eq!(list(&world), ["first", "new", "own"]);
+}
+
+#[test]
+fn own_changes_of_names_keep_the_listing() {
+    let world = delegated();
+    let (fs, listed) = (&world.cache, world.calls(Verb::Readdir));
+    let how = Create::Guarded(SetAttr::default());
+    fs.create(&root(), &fs.root(), name("a"), &how).unwrap();
+    fs.mkdir(&root(), &fs.root(), name("b"), &SetAttr::default()).unwrap();
+    assert_eq!(list(&world), ["a", "b", "first"]);
+    fs.rename(&root(), (&fs.root(), name("a")), (&fs.root(), name("c"))).unwrap();
+    assert_eq!(list(&world), ["b", "c", "first"]);
+    let place = (&fs.root(), name("d"));
+    let opened = fs.open_name(&root(), place, OpenAccess::Both, Some(&how)).unwrap();
+    fs.close(opened.value.open).unwrap();
+    fs.rmdir(&root(), &fs.root(), name("b")).unwrap();
+    fs.remove(&root(), &fs.root(), name("first")).unwrap();
+    assert_eq!(list(&world), ["c", "d"]);
+    assert_eq!(world.calls(Verb::Readdir), listed, "the server is not asked");
+}
+
+#[test]
+fn an_own_change_behind_one_of_another_client_makes_the_listing_be_asked_for() {
+    let world = delegated();
+    let (fs, listed) = (&world.cache, world.calls(Verb::Readdir));
+    world.file("other", b"");
+    let how = Create::Guarded(SetAttr::default());
+    fs.create(&root(), &fs.root(), name("own"), &how).unwrap();
+    assert_eq!(list(&world), ["first", "other", "own"]);
+    assert!(world.calls(Verb::Readdir) > listed);
+}

@@ -1,0 +1,174 @@
+//! Changes of delegated directories of which the server notifies this client (RFC 8881, 20.4).
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use comity_proto::nfs4::{
+    Bitmap4, CbNotify4args, Fattr4, NfsFh4, Nfsstat4, Nfstime4, Notify4, NotifyAdd4, NotifyAttr4,
+    NotifyRemove4, NotifyRename4, attribute as a, notify_type as kind,
+};
+use comity_vfs::{DelegationNumber, NoticedAttributes, Time};
+use comity_xdr::{Decoder, Malformed};
+
+use super::file_states::HeldDelegation;
+use super::machine::ClientMachine;
+use crate::limits::NOTICES_MAX;
+use crate::server_handle::ServerHandle;
+
+/// The kinds of notifications that are asked for.
+pub(crate) const KINDS: Bitmap4 =
+    Bitmap4::of(&[kind::CHANGE_DIR_ATTRS, kind::REMOVE_ENTRY, kind::ADD_ENTRY, kind::RENAME_ENTRY]);
+
+/// The attributes of entries that are asked for.
+pub(crate) const OF_ENTRY: Bitmap4 = Bitmap4::of(&[a::FILEHANDLE, a::FILEID]);
+
+/// The attributes of the directory that are asked for.
+pub(crate) const OF_DIRECTORY: Bitmap4 = Bitmap4::of(&[
+    a::CHANGE,
+    a::SIZE,
+    a::NUMLINKS,
+    a::SPACE_USED,
+    a::TIME_METADATA,
+    a::TIME_MODIFY,
+]);
+
+/// A change of a directory, by the server's names of objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ServerNotice {
+    pub(crate) directory: ServerHandle,
+    pub(crate) grant: DelegationNumber,
+    pub(crate) change: ServerChange,
+    pub(crate) after: Option<NoticedAttributes>,
+}
+
+/// A change of names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ServerChange {
+    Added { name: Box<[u8]>, object: ServerObject },
+    Removed { name: Box<[u8]> },
+    Renamed { from: Box<[u8]>, name: Box<[u8]>, object: ServerObject },
+}
+
+/// The object of a name, as far as the server has told it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ServerObject {
+    pub(crate) handle: Option<ServerHandle>,
+    pub(crate) fileid: Option<u64>,
+}
+
+impl ClientMachine {
+    /// Takes in a CB_NOTIFY. If its changes cannot be kept, the delegation is given back.
+    pub(super) fn callback_notify(&mut self, now: Duration, args: &CbNotify4args<'_>) -> Nfsstat4 {
+        let is_it = |held: &&HeldDelegation| held.stateid.other == args.stateid.other;
+        let directory = ServerHandle::new(args.fh.0);
+        let held = directory.and_then(|dir| self.states.delegation(&dir).filter(is_it));
+        let (Some(directory), Some(grant)) = (directory, held.and_then(|held| held.grant)) else {
+            // It may come with a reply that is still on its way.
+            let is_early = self.may_be_delegated();
+            return if is_early { Nfsstat4::Delay } else { Nfsstat4::BadStateid };
+        };
+        let has_room = self.notices.len() + args.changes.0.len() <= NOTICES_MAX;
+        let noticed = read_all(&directory, grant, args).ok().filter(|_| has_room);
+        let Some(noticed) = noticed else {
+            self.notices.retain(|notice| notice.grant != grant);
+            self.recalled(now, &directory, false);
+            return Nfsstat4::Delay;
+        };
+        self.notices.extend(noticed);
+        Nfsstat4::Ok
+    }
+
+    /// The next change of which the server has notified this client.
+    pub(crate) fn next_notice(&mut self) -> Option<ServerNotice> {
+        self.notices.pop_front()
+    }
+}
+
+/// Changes that nobody has taken yet.
+pub(super) type NoticeQueue = VecDeque<ServerNotice>;
+
+fn read_all(
+    directory: &ServerHandle,
+    grant: DelegationNumber,
+    args: &CbNotify4args<'_>,
+) -> Result<Vec<ServerNotice>, Malformed> {
+    let read = |notify: &Notify4<'_>| {
+        let (change, after) = read_change(notify)?;
+        Ok(ServerNotice { directory: *directory, grant, change, after })
+    };
+    args.changes.0.iter().map(read).collect()
+}
+
+/// Decodes a change of one name, and the attributes of the directory, which have a smaller number.
+/// No more is asked for.
+fn read_change(
+    notify: &Notify4<'_>,
+) -> Result<(ServerChange, Option<NoticedAttributes>), Malformed> {
+    let mut values = Decoder::new(notify.vals.0);
+    let (mut change, mut after) = (None, None);
+    for number in notify.mask.iter() {
+        match number {
+            kind::CHANGE_DIR_ATTRS => {
+                let NotifyAttr4 { changed_entry } = values.value()?;
+                after = attributes(&changed_entry.attrs)?;
+            }
+            _ if change.is_some() => return Err(unasked(number)),
+            kind::REMOVE_ENTRY => {
+                let removed: NotifyRemove4<'_> = values.value()?;
+                change = Some(ServerChange::Removed { name: removed.entry.file.0.into() });
+            }
+            kind::ADD_ENTRY => {
+                let NotifyAdd4 { new_entry, .. } = values.value()?;
+                let (name, object) = (new_entry.file.0.into(), object(&new_entry.attrs)?);
+                change = Some(ServerChange::Added { name, object });
+            }
+            kind::RENAME_ENTRY => {
+                let NotifyRename4 { old_entry, new_entry } = values.value()?;
+                let (from, new_entry) = (old_entry.entry.file.0.into(), new_entry.new_entry);
+                let (name, object) = (new_entry.file.0.into(), object(&new_entry.attrs)?);
+                change = Some(ServerChange::Renamed { from, name, object });
+            }
+            _ => return Err(unasked(number)),
+        }
+    }
+    values.finish()?;
+    Ok((change.ok_or(unasked(0))?, after))
+}
+
+fn object(fattr: &Fattr4<'_>) -> Result<ServerObject, Malformed> {
+    let (mut values, mut found) = (Decoder::new(fattr.attr_vals.0), ServerObject::default());
+    for number in fattr.attrmask.iter() {
+        match number {
+            a::FILEHANDLE => found.handle = ServerHandle::new(values.value::<NfsFh4<'_>>()?.0),
+            a::FILEID => found.fileid = Some(values.value()?),
+            _ => return Err(unasked(number)),
+        }
+    }
+    values.finish().map(|()| found)
+}
+
+/// Decodes the attributes of the directory; none if one of them is missing.
+fn attributes(fattr: &Fattr4<'_>) -> Result<Option<NoticedAttributes>, Malformed> {
+    if fattr.attrmask != OF_DIRECTORY {
+        return Ok(None);
+    }
+    let mut values = Decoder::new(fattr.attr_vals.0);
+    let found = NoticedAttributes {
+        change: values.value()?,
+        size: values.value()?,
+        links: values.value()?,
+        used: values.value()?,
+        ctime: time(values.value()?),
+        mtime: time(values.value()?),
+    };
+    values.finish().map(|()| Some(found))
+}
+
+const fn time(time: Nfstime4) -> Time {
+    Time { seconds: time.seconds, nanoseconds: time.nseconds }
+}
+
+/// The refusal of something that was not asked for.
+const fn unasked(found: u32) -> Malformed {
+    Malformed::Discriminant { of: "notification", found }
+}

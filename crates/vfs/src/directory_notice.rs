@@ -1,0 +1,67 @@
+use crate::{DelegationNumber, Handle, Time};
+
+/// A change of a delegated directory by another client, of which the server has notified this one
+/// (RFC 8881, 20.4). The delegation stays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectoryNotice {
+    /// The directory.
+    pub dir: Handle,
+    /// The delegation under which it was notified.
+    pub grant: DelegationNumber,
+    /// The change.
+    pub change: NameNotice,
+    /// Attributes of the directory afterwards, if the server told them.
+    pub after: Option<NoticedAttributes>,
+}
+
+/// A change of names. What is missing of an object was not told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NameNotice {
+    /// A name was made, or stands for another object now.
+    Added {
+        /// The name.
+        name: Box<[u8]>,
+        /// Its object.
+        object: NoticedObject,
+    },
+    /// A name was removed.
+    Removed {
+        /// The name.
+        name: Box<[u8]>,
+    },
+    /// A name was replaced by another one in the same directory.
+    Renamed {
+        /// The old name.
+        from: Box<[u8]>,
+        /// The new name.
+        name: Box<[u8]>,
+        /// Its object.
+        object: NoticedObject,
+    },
+}
+
+/// The object of a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NoticedObject {
+    /// The object.
+    pub node: Option<Handle>,
+    /// Its number.
+    pub fileid: Option<u64>,
+}
+
+/// Attributes of a directory that change with its names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoticedAttributes {
+    /// The change attribute.
+    pub change: u64,
+    /// The size in bytes.
+    pub size: u64,
+    /// The number of links.
+    pub links: u32,
+    /// The space used, in bytes.
+    pub used: u64,
+    /// The time of the last change of the attributes.
+    pub ctime: Time,
+    /// The time of the last change of the names.
+    pub mtime: Time,
+}

@@ -141,7 +141,7 @@ pub struct FfLayoutupdate4<'a> {
     pub local: bool,
 }
 
-/// What a client did at a data server: `ff_iostats4`.
+/// Counts of the operations of a client at a data server: `ff_iostats4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct FfIostats4<'a> {
     pub offset: u64,

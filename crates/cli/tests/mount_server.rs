@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::world::World;
-use common::{metrics, wait_until};
+use common::{comity, metrics, run, wait_until};
 
 const OPTIONS: &str = "rw,insecure,no_root_squash";
 

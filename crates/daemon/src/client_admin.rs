@@ -129,6 +129,7 @@ impl ClientAdmin<'_> {
             "locks": counts.locks,
             "delegations": counts.delegations,
             "directories": counts.directories,
+            "layouts": counts.layouts,
             "revoked": counts.revoked,
             "waits": summary.waits,
             "waits_for": waits_for.collect::<Vec<_>>(),
@@ -173,6 +174,11 @@ impl ClientAdmin<'_> {
                 "kind": "delegation",
                 "access": allowed(*kind),
                 "recalled_seconds": recalled.map(|since| since.as_secs()),
+            }),
+            StateDetails::Layout { read, read_write } => json!({
+                "kind": "layout",
+                "read_ranges": read,
+                "read_write_ranges": read_write,
             }),
             StateDetails::Revoked(_) => json!({ "kind": "revoked" }),
         };

@@ -57,6 +57,7 @@ const fn status_of(error: Error) -> Nfsstat4 {
         Error::BadSeqid => Nfsstat4::BadSeqid,
         Error::BadSession => Nfsstat4::BadSession,
         Error::BadSlot => Nfsstat4::BadSlot,
+        Error::BadLayout => Nfsstat4::BadLayout,
         Error::BadStateid => Nfsstat4::BadStateid,
         Error::ClientidBusy => Nfsstat4::ClientidBusy,
         Error::ClidInuse => Nfsstat4::ClidInUse,

@@ -10,6 +10,8 @@ pub enum Error {
     BadHighSlot,
     /// The seqid of an owner of minor version 0 is out of sequence.
     BadSeqid,
+    /// The client has no layout of this range and iomode.
+    BadLayout,
     /// The session does not exist.
     BadSession,
     /// The slot does not exist.

@@ -27,8 +27,8 @@
 //! it, neither by a name nor by a call of a method. Modules of data have names in the singular,
 //! modules of operations in the plural. From below to above:
 //!
-//! 1. `ids`, `stateid`, `error`, `limits`, `table`, `memory_pool`, `lock`: identifiers, bounds,
-//!    containers, and the byte-range locks of one file.
+//! 1. `ids`, `stateid`, `error`, `limits`, `table`, `memory_pool`, `lock`, `layout`: identifiers,
+//!    bounds, containers, the byte-range locks of one file, and a client's layout of one file.
 //! 2. `file`, `channel`, `client_state`, `record`, `directories`: the state of one file, the slots
 //!    and connections of a session, the state of one client, records for stable storage, the use of
 //!    directories.
@@ -37,12 +37,10 @@
 //! 4. `engine`: [`Engine`], which has the tables of all of these, and its [`Settings`].
 //! 5. `grace`, `release`, `lookup`, `clients`, `courtesy`: steps that operations share. A state
 //!    leaves its file, a stateid is looked up, an expired client is evicted.
-//! 6. `delegations`, `locks`, `opens`, `nlm`, `sessions`, `offloads`, `grantees`, `stateid_check`:
+//! 6. `delegations`, `layouts`, `locks`, `opens`, `nlm`, `sessions`, `offloads`, `grantees`, `stateid_check`:
 //!    the facades. Each is a set of `impl Engine` blocks about one public noun.
 //! 7. `report`, `migration`, `tick`: reports for administrators, clients that move to another
 //!    engine ([`Engine::export_client`], [`Engine::import_client`]), and deadlines.
-//!
-//! Layouts (pNFS) would be one more kind of state in `client_state` and one more facade.
 //!
 //! **May not know:** the wire, file systems, threads, clocks.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
@@ -67,6 +65,8 @@ mod grace;
 mod grantees;
 mod id_hasher;
 mod ids;
+mod layout;
+mod layouts;
 pub mod limits;
 mod local_locks;
 mod lock;
@@ -119,6 +119,8 @@ pub use ids::{
     Caller, ClientId, ClientOwner, ClientProtocol, ConnectionId, Principal, Secret, SessionId,
     Verifier,
 };
+pub use layout::LayoutIomode;
+pub use layouts::LayoutScope;
 pub use limits::Limits;
 pub use local_locks::{Locals, Parts, Taken};
 pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer};

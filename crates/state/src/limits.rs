@@ -59,6 +59,13 @@ pub(crate) const OWNER_BYTES: usize = 512;
 /// Bytes of a byte range in a large index.
 pub(crate) const RANGE_BYTES: usize = 192;
 
+/// Most ranges of one iomode in a layout. Clients ask for whole files, or for a few ranges.
+pub(crate) const LAYOUT_RANGES_MAX: usize = 256;
+
+/// Number of changes of a layout by which a request may be behind. As many requests of a client may
+/// be on their way at once.
+pub(crate) const LAYOUT_SEQIDS_OLD_MAX: u32 = 1024;
+
 /// Slots of a new session, if the client asks for as many. Linux asks for this number.
 pub(crate) const SLOTS_START: u32 = 64;
 

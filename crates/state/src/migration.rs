@@ -40,7 +40,7 @@ impl Engine {
         let mut owners: Vec<_> = owners.collect::<Result<_>>()?;
         owners.sort_unstable_by_key(|owner| owner.number);
         let states = state.holdings.states();
-        let mut states: Vec<_> = states.map(|it| export_state(now, client, it)).collect();
+        let mut states: Vec<_> = states.filter_map(|it| export_state(now, client, it)).collect();
         states.sort_unstable_by_key(|state| state.number);
         Ok(ExportedClient {
             id: client.id,
@@ -248,7 +248,6 @@ impl Engine {
     }
 }
 
-/// Returns a state as a plain value.
 /// Returns whether a client has notifications of a directory to acknowledge.
 fn awaits_notices(client: &Client, (number, state): (u32, &State)) -> bool {
     let holder = Holder { client: client.id, state: number };
@@ -258,7 +257,13 @@ fn awaits_notices(client: &Client, (number, state): (u32, &State)) -> bool {
     notices.is_some_and(|notices| !notices.are_acknowledged())
 }
 
-fn export_state(now: Duration, client: &Client, (number, state): (u32, &State)) -> ExportedState {
+/// Returns a state as a plain value. Layouts stay behind: the data servers of another server are
+/// others.
+fn export_state(
+    now: Duration,
+    client: &Client,
+    (number, state): (u32, &State),
+) -> Option<ExportedState> {
     let kind = match &state.what {
         StateKind::Open(open) => open.exported(),
         StateKind::Lock(lock) => {
@@ -275,7 +280,8 @@ fn export_state(now: Duration, client: &Client, (number, state): (u32, &State)) 
             let (principal, given) = held.unwrap_or_default();
             ExportedKind::Delegation { kind, principal, user, access, given, grantee }
         }
+        StateKind::Layout(_) => return None,
         StateKind::Revoked(why) => ExportedKind::Revoked(*why),
     };
-    state.exported(now, number, kind)
+    Some(state.exported(now, number, kind))
 }

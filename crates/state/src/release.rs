@@ -47,6 +47,7 @@ impl Engine {
             StateKind::Delegation(_) => {
                 self.drop_delegation(&state.file, &mut file, holder);
             }
+            StateKind::Layout(_) => drop(file.layouts.remove(holder)),
             StateKind::Revoked(_) => {}
         }
         drop(file);

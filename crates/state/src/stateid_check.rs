@@ -135,6 +135,8 @@ impl Engine {
             }
             StateKind::Lock(locking) => (locking.open, state.holdings.opening(locking.open)?),
             StateKind::Open(opening) => (found.number, opening),
+            // A layout allows I/O at data servers, not here (RFC 8881, 12.5.2).
+            StateKind::Layout(_) => return Err(Error::BadStateid),
             StateKind::Revoked(why) => return Err(why.error()),
         };
         let confirmed = || state.holdings.owner(opening.owner).is_some_and(|owner| owner.confirmed);

@@ -10,7 +10,8 @@ use super::state::{Counts, LockState, OpenState, State, StateKind, address, lock
 use super::{Revocation, RevokedCounts};
 use crate::file::File;
 use crate::id_hasher::BuildIdHasher;
-use crate::limits::{RANGE_BYTES, REAPED_MIN, STATE_BYTES};
+use crate::layout::LayoutState;
+use crate::limits::{LAYOUT_RANGES_MAX, RANGE_BYTES, REAPED_MIN, STATE_BYTES};
 use crate::memory_pool::{Allotment, Pool, PoolShare};
 use crate::{ClientId, Error, Grantee, Limits, Principal, Result, Share, StatusFlags};
 
@@ -132,7 +133,8 @@ impl Holdings {
             | StateKind::Lock(LockState { owner, shared, .. }) => {
                 *shared || self.owner(*owner).is_some_and(|owner| owner.principal == principal)
             }
-            StateKind::Revoked(_) => true,
+            // A layout belongs to all users of the client.
+            StateKind::Revoked(_) | StateKind::Layout(_) => true,
             StateKind::Delegation(_) => false,
         }
     }
@@ -354,6 +356,33 @@ impl Holdings {
         let ranges = (locking.ranges as usize).saturating_add_signed(more);
         locking.ranges = u32::try_from(ranges).unwrap_or(u32::MAX);
         self.memory.adjust(before, locking.range_bytes());
+    }
+
+    /// Changes the ranges of a layout. A change adds at most one range to each iomode.
+    ///
+    /// # Errors
+    /// [`Error::BadStateid`]: the state is no layout. [`Error::Resource`]: the layout has as many
+    /// ranges as it may have, or there is no memory.
+    pub(crate) fn change_layout<R>(
+        &mut self,
+        number: u32,
+        change: impl FnOnce(&mut LayoutState) -> R,
+    ) -> Result<R> {
+        let has_room = self.has_room();
+        let Some(StateKind::Layout(layout)) = self.states.get_mut(&number).map(|it| &mut it.what)
+        else {
+            return Err(Error::BadStateid);
+        };
+        let before = layout.clone();
+        let result = change(layout);
+        let grows = layout.range_bytes() > before.range_bytes();
+        let is_full = layout.ranges().iter().any(|ranges| *ranges > LAYOUT_RANGES_MAX);
+        if grows && (is_full || !has_room) {
+            *layout = before;
+            return Err(Error::Resource);
+        }
+        self.memory.adjust(before.range_bytes(), layout.range_bytes());
+        Ok(result)
     }
 
     /// Removes and returns a state.

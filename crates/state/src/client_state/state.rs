@@ -1,4 +1,4 @@
-//! A state of a client: an open, the locks of an owner, or a delegation.
+//! A state of a client: an open, the locks of an owner, a delegation, or a layout.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +7,7 @@ use comity_vfs::{Cred, Disk};
 
 use super::Revocation;
 use crate::file::File;
+use crate::layout::LayoutState;
 use crate::limits::{RANGE_BYTES, STATE_BYTES};
 use crate::{ClientId, DelegationKind, Grantee, Share, Stateid};
 
@@ -22,6 +23,8 @@ pub struct Counts {
     pub delegations: usize,
     /// Number of delegations of directories.
     pub directories: usize,
+    /// Number of layouts: one for each file.
+    pub layouts: usize,
     /// Number of revoked states that the client has not freed yet.
     pub revoked: usize,
 }
@@ -41,6 +44,7 @@ impl Counts {
                 Some(&mut self.directories)
             }
             StateKind::Delegation(_) => Some(&mut self.delegations),
+            StateKind::Layout(_) => Some(&mut self.layouts),
             StateKind::Revoked(_) => Some(&mut self.revoked),
         }
     }
@@ -87,7 +91,7 @@ impl State {
         match &self.what {
             StateKind::Open(opening) => opening.closed,
             StateKind::Revoked(_) => true,
-            StateKind::Lock(_) | StateKind::Delegation(_) => false,
+            StateKind::Lock(_) | StateKind::Delegation(_) | StateKind::Layout(_) => false,
         }
     }
 
@@ -105,14 +109,16 @@ pub(crate) enum StateKind {
     Open(OpenState),
     Lock(LockState),
     Delegation(DelegationState),
+    Layout(LayoutState),
     /// A state that was revoked, which is kept until the client knows.
     Revoked(Revocation),
 }
 
 impl StateKind {
     /// Returns the bytes of memory that it takes.
-    pub(crate) const fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         match self {
+            Self::Layout(layout) => STATE_BYTES + layout.range_bytes(),
             Self::Lock(locking) => STATE_BYTES + locking.range_bytes(),
             Self::Open(_) | Self::Delegation(_) | Self::Revoked(_) => STATE_BYTES,
         }
@@ -132,7 +138,7 @@ impl StateKind {
         match self {
             Self::Open(opening) => Some(opening.owner),
             Self::Lock(locking) => Some(locking.owner),
-            Self::Delegation(_) | Self::Revoked(_) => None,
+            Self::Delegation(_) | Self::Layout(_) | Self::Revoked(_) => None,
         }
     }
 
@@ -142,7 +148,7 @@ impl StateKind {
         match self {
             Self::Open(opening) => opening.grantee.as_ref(),
             Self::Delegation(delegating) => delegating.grantee.as_ref(),
-            Self::Lock(_) | Self::Revoked(_) => None,
+            Self::Lock(_) | Self::Layout(_) | Self::Revoked(_) => None,
         }
     }
 }

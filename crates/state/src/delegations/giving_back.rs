@@ -31,6 +31,7 @@ impl Engine {
             let recalled = returned.file.state().delegations.is_recalled(holder);
             self.counters.recalls_returned.add(usize::from(recalled));
             self.release_state(sender.now, holder, &returned, &mut Vec::new());
+            self.end_layout_without_access(sender.now, client, (&mut state, &returned.file));
         }
         Ok(())
     }
@@ -109,6 +110,7 @@ impl Engine {
         client.note_revoked(&state);
         self.counters.revoked.add(1);
         let kind = self.drop_delegation(file, &mut file.state(), holder);
+        self.end_layout_without_access(now, client, (&mut state, file));
         // Delegations of directories are not reclaimed after a restart.
         if kind != Some(DelegationKind::Directory) {
             self.record(Record::Revoked(client.recorded(), file.key));

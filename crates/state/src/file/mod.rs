@@ -22,6 +22,7 @@ use crate::sync::{Mutex, MutexGuard};
 use crate::table::lock;
 use crate::{ClientId, FileKey};
 use delegations::Delegations;
+use holders::Holders;
 use share::Shares;
 
 /// A file. A thread that holds its lock must not take the lock of a client.
@@ -40,11 +41,12 @@ pub(crate) struct Holder {
     pub(crate) state: u32,
 }
 
-/// Opens, locks and delegations of a file.
+/// Opens, locks, delegations and layouts of a file.
 pub(crate) struct FileState {
     pub(crate) shares: Shares,
     pub(crate) locks: Locks,
     pub(crate) delegations: Delegations,
+    pub(crate) layouts: Holders<()>,
     /// True if it was opened through another export than that of its key.
     pub(crate) by_many_exports: bool,
 }
@@ -53,7 +55,8 @@ impl File {
     fn new(key: FileKey, offer: Duration) -> Self {
         let locks = Locks::new(offer);
         let (shares, delegations) = (Shares::default(), Delegations::default());
-        let state = FileState { shares, locks, delegations, by_many_exports: false };
+        let layouts = Holders::default();
+        let state = FileState { shares, locks, delegations, layouts, by_many_exports: false };
         Self { key, state: Mutex::new(state) }
     }
 
@@ -77,7 +80,10 @@ impl File {
 impl FileState {
     /// Returns whether no client has state of the file.
     pub(crate) fn is_idle(&self, now: Duration) -> bool {
-        self.shares.is_empty() && self.locks.is_empty() && self.delegations.is_idle(now)
+        self.shares.is_empty()
+            && self.locks.is_empty()
+            && self.layouts.is_empty()
+            && self.delegations.is_idle(now)
     }
 
     /// Returns whether a tick may change the file.

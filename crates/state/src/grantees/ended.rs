@@ -39,7 +39,8 @@ impl GrantedAccess {
             StateKind::Delegation(delegating) => {
                 self.read && (delegating.kind != DelegationKind::Write || self.write)
             }
-            StateKind::Lock(_) | StateKind::Revoked(_) => true,
+            // Locks and layouts end with the opens that they need.
+            StateKind::Lock(_) | StateKind::Layout(_) | StateKind::Revoked(_) => true,
         }
     }
 }
@@ -81,6 +82,7 @@ impl Engine {
         delegations.iter().for_each(|it| self.end_delegation(&mut state, &mut ending, *it));
         let EndingStates { ended, wakes, recalls, .. } = ending;
         if ended > 0 {
+            self.end_layout_without_access(now, client, (&mut state, &file));
             client.untold();
             client.note_revoked(&state);
             self.record(Record::Revoked(client.recorded(), file.key));

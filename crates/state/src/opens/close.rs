@@ -76,6 +76,7 @@ impl Engine {
         };
         if let Some(open) = open {
             self.release_state(sender.now, holder, &open, &mut wakes);
+            self.end_layout_without_access(sender.now, client, (&mut state, &open.file));
         }
         drop(state);
         self.announce(wakes);

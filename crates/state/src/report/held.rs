@@ -75,6 +75,13 @@ pub enum StateDetails {
         /// Time since its recall began; none if it is not recalled.
         recalled: Option<Duration>,
     },
+    /// A layout.
+    Layout {
+        /// Number of ranges that the client reads at data servers.
+        read: usize,
+        /// Number of ranges that it reads and writes there.
+        read_write: usize,
+    },
     /// A state that was revoked, and that the client has not freed yet.
     Revoked(Revocation),
 }
@@ -265,6 +272,10 @@ fn details(
             let recall = on_file.delegations.get_mut(holder).and_then(|it| it.recall);
             let recalled = recall.map(|recall| now.saturating_sub(recall.queued));
             StateDetails::Delegation { kind: delegating.kind, recalled }
+        }
+        StateKind::Layout(layout) => {
+            let [read, read_write] = layout.ranges();
+            StateDetails::Layout { read, read_write }
         }
         StateKind::Revoked(why) => StateDetails::Revoked(*why),
     })

@@ -10,8 +10,8 @@ pub struct Census {
     pub sessions: usize,
     /// Number of files that clients have open, locked or delegated.
     pub files: usize,
-    /// Number of states of all clients: opens, locks, delegations, and closed opens that are kept
-    /// for a retry.
+    /// Number of states of all clients: opens, locks, delegations, layouts, and closed opens
+    /// that are kept for a retry.
     pub states: usize,
     /// Number of owners of all clients.
     pub owners: usize,
@@ -25,6 +25,8 @@ pub struct Census {
     pub delegations: usize,
     /// Number of delegations of directories.
     pub directories: usize,
+    /// Number of layouts of all clients.
+    pub layouts: usize,
     /// Bytes that kept replies may take.
     pub reply_cache_bytes: usize,
     /// Bytes that are counted for the state of all clients.
@@ -78,6 +80,7 @@ impl Engine {
             waits,
             delegations: self.files.delegations.load(Ordering::Acquire),
             directories: sum(|client| client.state().holdings.counts().directories),
+            layouts: sum(|client| client.state().holdings.counts().layouts),
             reply_cache_bytes: self.reply_cache.reserved_bytes(),
             held_bytes: self.held.reserved_bytes(),
         }

@@ -85,6 +85,9 @@ fn what(held: &StateDetails) -> String {
         StateDetails::Delegation { kind, recalled } => {
             format!("{kind:?} delegation, recalled {recalled:?}")
         }
+        StateDetails::Layout { read, read_write } => {
+            format!("layout of {read} ranges to read and {read_write} to read and write")
+        }
         StateDetails::Revoked(why) => format!("revoked: {why:?}"),
     }
 }

@@ -1,0 +1,66 @@
+//! The layout of one file that one client has, as plain data.
+
+mod range_set;
+
+use range_set::RangeSet;
+
+use crate::ByteRange;
+use crate::limits::RANGE_BYTES;
+
+/// The access that a layout allows (`layoutiomode4`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LayoutIomode {
+    /// The client reads from data servers.
+    Read,
+    /// The client reads and writes.
+    ReadWrite,
+}
+
+/// The ranges of a file for which a client has a layout, by iomode (RFC 8881, 12.5.2).
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LayoutState {
+    read: RangeSet,
+    read_write: RangeSet,
+}
+
+impl LayoutState {
+    /// Adds a range.
+    pub(crate) fn add(&mut self, iomode: LayoutIomode, range: ByteRange) {
+        self.set(iomode).insert(range);
+    }
+
+    /// Takes a range away from one iomode, or from both if none is given.
+    pub(crate) fn take(&mut self, iomode: Option<LayoutIomode>, range: ByteRange) {
+        for one in [LayoutIomode::Read, LayoutIomode::ReadWrite] {
+            if iomode.is_none_or(|iomode| iomode == one) {
+                self.set(one).remove(range);
+            }
+        }
+    }
+
+    /// Returns whether the client may write all of a range.
+    pub(crate) fn allows_write(&self, range: ByteRange) -> bool {
+        self.read_write.contains(range)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges() == [0, 0]
+    }
+
+    /// Returns the number of ranges for reading, and for reading and writing.
+    pub(crate) fn ranges(&self) -> [usize; 2] {
+        [self.read.len(), self.read_write.len()]
+    }
+
+    /// Returns the bytes of memory that its ranges take.
+    pub(crate) fn range_bytes(&self) -> usize {
+        self.ranges().iter().sum::<usize>() * RANGE_BYTES
+    }
+
+    const fn set(&mut self, iomode: LayoutIomode) -> &mut RangeSet {
+        match iomode {
+            LayoutIomode::Read => &mut self.read,
+            LayoutIomode::ReadWrite => &mut self.read_write,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! LAYOUTGET and LAYOUTCOMMIT.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client_state::{ClientState, StateKind};
+use crate::file::{File, Holder};
+use crate::layout::{LayoutIomode, LayoutState};
+use crate::limits::LAYOUT_SEQIDS_OLD_MAX;
+use crate::lookup::Found;
+use crate::{At, ByteRange, Client, Engine, Error, FileKey, Io, Result, Share, Stateid};
+
+impl LayoutIomode {
+    const fn access(self) -> u32 {
+        match self {
+            Self::Read => Share::READ,
+            Self::ReadWrite => Share::WRITE,
+        }
+    }
+}
+
+impl Engine {
+    /// LAYOUTGET (RFC 8881, 18.43): adds a range to the client's layout of a file, which begins
+    /// with seqid one. The stateid is that of the layout, or of an open, a lock or a delegation.
+    /// The caller's rights must have been checked.
+    ///
+    /// # Errors
+    /// The errors of a stateid that is not valid for this file. [`Error::Openmode`]: the client has
+    /// not opened the file for this access. [`Error::Resource`].
+    pub fn layoutget(
+        &self,
+        (sender, key): At<'_>,
+        stateid: &Stateid,
+        (iomode, range): (LayoutIomode, ByteRange),
+    ) -> Result<Stateid> {
+        let client = sender.client.ok_or(Error::BadStateid)?;
+        if !self.names_layout((sender, key), stateid)? {
+            let io = Io { file: key, access: iomode.access(), user: None };
+            self.check_io(sender, stateid, &io)?.ok_or(Error::BadStateid)?;
+        }
+        let file = self.file(key)?;
+        let granted = self.extend((sender.now, client), &file, (iomode, range));
+        self.files.let_go(sender.now, &file);
+        granted
+    }
+
+    /// Checks that a client may commit a range that it has written to data servers (LAYOUTCOMMIT;
+    /// RFC 8881, 18.42).
+    ///
+    /// # Errors
+    /// The errors of a stateid that is not valid for this file. [`Error::BadLayout`]: the client
+    /// has no layout for writing all of the range.
+    pub fn check_layoutcommit(
+        &self,
+        (sender, key): At<'_>,
+        stateid: &Stateid,
+        range: ByteRange,
+    ) -> Result<()> {
+        let found = self.find(sender, stateid)?;
+        let state = found.client.live()?;
+        let layout = found.layout(&state, key, stateid)?;
+        if layout.allows_write(range) { Ok(()) } else { Err(Error::BadLayout) }
+    }
+
+    /// Returns whether a stateid names a layout of this file, and not an open, a lock or a
+    /// delegation.
+    fn names_layout(&self, (sender, key): At<'_>, stateid: &Stateid) -> Result<bool> {
+        if stateid.special().is_some() {
+            return Err(Error::BadStateid);
+        }
+        let found = self.find(sender, stateid)?;
+        let state = found.client.live()?;
+        match &state.at(found.number)?.what {
+            StateKind::Layout(_) => found.layout(&state, key, stateid).map(|_| true),
+            _ => Ok(false),
+        }
+    }
+
+    fn extend(
+        &self,
+        (now, client): (Duration, &Arc<Client>),
+        file: &Arc<File>,
+        (iomode, range): (LayoutIomode, ByteRange),
+    ) -> Result<Stateid> {
+        let mut state = client.live()?;
+        if !has_access(&state, (client, file), iomode) {
+            return Err(Error::Openmode);
+        }
+        let known = file.state().layouts.of(client.id).map(|(holder, _)| holder.state);
+        if let Some(number) = known {
+            state.holdings.change_layout(number, |layout| layout.add(iomode, range))?;
+            let it = state.holdings.get_mut(number).ok_or(Error::BadStateid)?;
+            return Ok(it.change(client.id, number));
+        }
+        let mut layout = LayoutState::default();
+        layout.add(iomode, range);
+        let what = StateKind::Layout(layout);
+        let number = state.holdings.insert(&self.settings.limits, (now, file), what)?;
+        file.state().layouts.insert(Holder { client: client.id, state: number }, ());
+        Ok(Stateid::new(client.id, number, 1))
+    }
+}
+
+/// Returns whether an open or a delegation of the client allows this access.
+fn has_access(state: &ClientState, (client, file): (&Client, &File), iomode: LayoutIomode) -> bool {
+    let on_file = file.state();
+    let delegation = on_file.delegations.of(client.id).map(|holder| holder.state);
+    let mut numbers = on_file.shares.opens_of(client.id).chain(delegation);
+    numbers.any(|number| match state.holdings.get(number).map(|it| &it.what) {
+        Some(StateKind::Open(opening)) => opening.share.access & iomode.access() != 0,
+        Some(StateKind::Delegation(delegating)) => delegating.kind.allows(iomode.access()),
+        _ => false,
+    })
+}
+
+impl Found<'_> {
+    /// Returns the layout that a stateid names. Several requests for one layout may be on their
+    /// way, so a seqid that is not much older is accepted; zero is not (RFC 8881, 12.5.3).
+    pub(super) fn layout<'s>(
+        &self,
+        state: &'s ClientState,
+        key: &FileKey,
+        stateid: &Stateid,
+    ) -> Result<&'s LayoutState> {
+        let it = state.at(self.number)?;
+        let StateKind::Layout(layout) = &it.what else { return Err(Error::BadStateid) };
+        if it.file.key != *key {
+            return Err(Error::BadStateid);
+        }
+        check_seqid(stateid.seqid, it.seqid).map(|()| layout)
+    }
+}
+
+/// Compares the seqid of a layout's stateid with the current one. The seqid wraps from the highest
+/// value to one, so a seqid that is far ahead counts as old.
+const fn check_seqid(given: u32, current: u32) -> Result<()> {
+    match current.wrapping_sub(given) {
+        _ if given == 0 => Err(Error::BadStateid),
+        0..=LAYOUT_SEQIDS_OLD_MAX => Ok(()),
+        behind if behind < 1 << 31 => Err(Error::OldStateid),
+        _ => Err(Error::BadStateid),
+    }
+}

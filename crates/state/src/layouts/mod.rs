@@ -1,0 +1,10 @@
+//! Layouts: LAYOUTGET, LAYOUTRETURN, LAYOUTCOMMIT, and the last CLOSE (RFC 8881, 12.5).
+//!
+//! A client has at most one layout of a file, with any number of ranges. Layouts of different
+//! clients never conflict. A layout ends with the last open and delegation of the file that the
+//! client has (`logr_return_on_close`), so that no layout outlives the right to the file.
+
+mod get;
+mod giving_back;
+
+pub use giving_back::LayoutScope;

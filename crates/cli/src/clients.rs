@@ -261,6 +261,10 @@ fn held(state: &Value) -> String {
             ),
             None => delegation(&state["access"]),
         },
+        "layout" => format!(
+            "layout of {} ranges for reading and {} for reading and writing",
+            state["read_ranges"], state["read_write_ranges"]
+        ),
         _ => "delegation, revoked".to_owned(),
     };
     format!("  {}: {what}, for {}", file(state), seconds(&state["age_seconds"]))

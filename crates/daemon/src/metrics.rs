@@ -68,6 +68,7 @@ pub(crate) fn append_state(text: &mut String, memory: &Memory) {
             "Delegations of directories among them.",
             census.directories,
         ),
+        ("comity_layouts", "Layouts (pNFS) that clients hold.", census.layouts),
         ("comity_reply_cache_bytes", "Bytes set aside for replies.", census.reply_cache_bytes),
         ("comity_held_bytes", "Bytes counted for all that clients hold.", census.held_bytes),
     ];

@@ -37,8 +37,8 @@
 //! 4. `engine`: [`Engine`], which has the tables of all of these, and its [`Settings`].
 //! 5. `grace`, `release`, `lookup`, `clients`, `courtesy`: steps that operations share. A state
 //!    leaves its file, a stateid is looked up, an expired client is evicted.
-//! 6. `delegations`, `layouts`, `locks`, `opens`, `nlm`, `sessions`, `offloads`, `grantees`, `stateid_check`:
-//!    the facades. Each is a set of `impl Engine` blocks about one public noun.
+//! 6. `delegations`, `layouts`, `locks`, `opens`, `nlm`, `sessions`, `offloads`, `grantees`,
+//!    `stateid_check`: the facades. Each is a set of `impl Engine` blocks about one public noun.
 //! 7. `report`, `migration`, `tick`: reports for administrators, clients that move to another
 //!    engine ([`Engine::export_client`], [`Engine::import_client`]), and deadlines.
 //!

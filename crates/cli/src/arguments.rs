@@ -14,6 +14,7 @@ use comity_state::Limits;
 use comity_daemon::{REPLY_CACHE_BYTES_MIN, Spoken, logging};
 
 use crate::common_arguments::{Json, State};
+use crate::data_server_arguments::DataServer;
 use crate::far_arguments::FarServer;
 use crate::page_arguments::PageArguments;
 use crate::top_arguments::TopArguments;
@@ -229,7 +230,7 @@ pub(crate) enum Command {
 
 /// See [`Command::Serve`].
 #[derive(Debug, Args)]
-#[command(group = one_of(&["dirs", "exports", "config", "from"]))]
+#[command(group = one_of(&["dirs", "exports", "config", "from", "data_server"]))]
 pub(crate) struct Serve {
     /// Folders to serve, each under its own path
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath,
@@ -238,6 +239,9 @@ pub(crate) struct Serve {
 
     #[command(flatten)]
     pub(crate) far: FarServer,
+
+    #[command(flatten)]
+    pub(crate) data: DataServer,
 
     #[command(flatten)]
     pub(crate) source: Source,

@@ -15,6 +15,7 @@ mod check;
 mod clients;
 mod common_arguments;
 mod control_client;
+mod data_server_arguments;
 mod explain;
 mod exports_command;
 mod far_arguments;

@@ -38,7 +38,8 @@ pub(crate) fn options(
     written: ServerSettings,
 ) -> Result<Options> {
     let is_root = rustix::process::geteuid().is_root();
-    let is_local = !is_written(&typed) && typed.allow.is_empty();
+    let is_for_others = typed.data.data_server.is_some() || !typed.allow.is_empty();
+    let is_local = !is_written(&typed) && !is_for_others;
     let level = typed.log.as_deref().or(written.log_level.as_deref()).unwrap_or(LEVEL);
     let tls = TlsOptions {
         key: tls_key(typed.no_tls, typed.tls_cert.clone().zip(typed.tls_key.clone()), &written)?,
@@ -55,6 +56,7 @@ pub(crate) fn options(
         state_folder: state_folder(typed.state.state_dir.or(written.state_dir), is_root)?,
         sources,
         given: None,
+        placement_key: typed.data.placement_key.clone(),
         read_only: typed.read_only,
         all_as_root: typed.all_as_root,
         in_memory: typed.in_memory,
@@ -170,6 +172,9 @@ pub(crate) fn sources(typed: &arguments::Serve, far: Option<&Path>) -> Result<Ve
     if is_written(typed) {
         return Ok(files(&typed.source));
     }
+    if let (Some(dir), Some(server)) = (&typed.data.data_server, &typed.data.metadata_server) {
+        return Ok(vec![Source::export(TYPED, &folder(dir)?, &metadata_server(server))]);
+    }
     let clients = clients(&typed.allow, typed.read_only);
     if let Some(path) = far {
         return Ok(vec![Source::export(TYPED, path, &clients)]);
@@ -187,7 +192,7 @@ pub(crate) fn sources(typed: &arguments::Serve, far: Option<&Path>) -> Result<Ve
 
 /// Returns whether the exports are written in files, and not typed.
 const fn is_written(typed: &arguments::Serve) -> bool {
-    typed.dirs.is_empty() && typed.far.from.is_none()
+    typed.dirs.is_empty() && typed.far.from.is_none() && typed.data.data_server.is_none()
 }
 
 /// The files named.
@@ -211,6 +216,16 @@ fn clients(allow: &[String], read_only: bool) -> String {
     let clients = LOOPBACK.into_iter().chain(allow.iter().map(String::as_str));
     let clients: Vec<_> = clients.map(|client| format!("{client}({access},insecure)")).collect();
     clients.join(" ")
+}
+
+/// Returns the metadata server of a data server in the form of exports(5). Its root alone may use
+/// the files, so it calls from a port that only root has. A metadata server on this machine calls
+/// from any port, and one without root's rights is for trials.
+fn metadata_server(host: &str) -> String {
+    let is_here = host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+    let is_root = rustix::process::geteuid().is_root();
+    let port = if is_root && !is_here { "secure" } else { "insecure" };
+    format!("{host}(rw,no_root_squash,{port},fsid=0)")
 }
 
 fn folder(dir: &Path) -> Result<PathBuf> {

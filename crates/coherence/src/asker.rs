@@ -127,6 +127,11 @@ pub fn check_io<'a>(
     (view, node): (&View<'_>, &Node),
     io: &Io<'_>,
 ) -> std::result::Result<Checked<'a>, Refused> {
+    if view.is_by_layout() {
+        // The stateid is of the metadata server, which has sealed the handle for a client that it
+        // let read or write.
+        return Ok((None, Clearance::given()));
+    }
     let refused = Cell::new(None);
     let act = if io.access & Share::WRITE == 0 { Act::Read } else { Act::Write };
     let may = || judge(view, node, act).inspect_err(|why| refused.set(Some(*why))).is_ok();

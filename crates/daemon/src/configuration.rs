@@ -13,12 +13,13 @@ use comity_export::{
     load,
 };
 use comity_grants::Grants;
+use comity_placement::PlacementKey;
 use comity_vfs::Fs;
 use comity_vfs::layers::{Layer, ReadOnly};
 
 use crate::options::GivenExport;
-use crate::systemd;
 use crate::tls::{self, Tls};
+use crate::{placement, systemd};
 
 /// The common origin of all configurations of this process.
 pub struct Configuration {
@@ -34,6 +35,8 @@ pub struct Configuration {
     in_memory: bool,
     /// An export whose file system is open already.
     given: Option<GivenExport>,
+    /// The key of the metadata server, if this is a data server.
+    placement_key: Option<PlacementKey>,
     /// The watch that learns that local programs want files which clients were delegated.
     leases: Option<Arc<LeaseWatch>>,
     /// The rights of keys.
@@ -65,6 +68,7 @@ impl Configuration {
             all_as_root: false,
             in_memory: false,
             given: None,
+            placement_key: None,
             leases: None,
             grants: None,
             is_one_user: AtomicBool::new(false),
@@ -92,6 +96,11 @@ impl Configuration {
         Self { given, ..self }
     }
 
+    /// The same for a data server of the metadata server that has this key.
+    pub(crate) fn storing(self, placement_key: Option<PlacementKey>) -> Self {
+        Self { placement_key, ..self }
+    }
+
     /// The same where it is told what programs want that clients were delegated, if it is to be.
     pub(crate) fn leases(self, leases: Option<Arc<LeaseWatch>>) -> Self {
         Self { leases, ..self }
@@ -111,10 +120,15 @@ impl Configuration {
     pub fn load(&self, old: Option<&Plan>) -> Loaded {
         let open = |request: &ExportRequest<'_>| -> Result<Arc<dyn Fs>, String> {
             let fs = self.open(request)?;
+            let fs = match request.placement {
+                Some(spec) => placement::put_over(fs, spec).map_err(|why| format!("{why:#}"))?,
+                None => fs,
+            };
             Ok(if self.read_only { Arc::new(Layer::new(fs, ReadOnly)) } else { fs })
         };
         let (plan, doubts) = load(&self.sources, &open, self.key.clone(), old)?;
-        Ok((plan.granting(self.grants.clone()), doubts))
+        let plan = plan.granting(self.grants.clone()).storing(self.placement_key.as_ref());
+        Ok((plan, doubts))
     }
 
     /// Returns whether all callers act with the rights of the server's own user.

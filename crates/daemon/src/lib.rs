@@ -26,6 +26,7 @@ mod metrics_page;
 mod nlm_replies;
 mod offered;
 mod options;
+mod placement;
 mod portmap;
 mod rights_watch;
 mod run;

@@ -20,6 +20,8 @@ pub struct Options {
     pub sources: Vec<Source>,
     /// An export whose file system is open already.
     pub given: Option<GivenExport>,
+    /// The file with the key of the metadata server, if this is a data server.
+    pub placement_key: Option<PathBuf>,
     /// Nobody may change anything.
     pub read_only: bool,
     /// Callers may all have root's rights.

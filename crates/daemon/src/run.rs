@@ -26,6 +26,7 @@ use crate::logging::Logging;
 use crate::metrics_page::PageSources;
 use crate::nlm_replies;
 use crate::options::Options;
+use crate::placement;
 use crate::portmap::PortmapService;
 use crate::service::{Programs, by_datagrams};
 use crate::sockets::{self, PageListeners};
@@ -64,11 +65,13 @@ pub fn run(
     let handles = HandleKey::new(key);
     let leases = options.local_locks.then(Arc::<LeaseWatch>::default);
     let grants = Arc::new(GrantService::open(options, state.grant_key()?)?);
+    let placement_key = options.placement_key.as_deref().map(placement::key).transpose()?;
     let configuration = Configuration::new(options.sources.clone(), handles)
         .read_only(options.read_only)
         .all_as_root(options.all_as_root)
         .in_memory(options.in_memory)
         .given(options.given.clone())
+        .storing(placement_key)
         .leases(leases.clone())
         .granting(grants.grants());
     let plan = match configuration.load(None) {

@@ -141,7 +141,7 @@ impl StateFolder {
 }
 
 /// Refuses a secret that others may read. `otherwise` is what else its owner may do.
-fn check_secret(path: &Path, otherwise: &str) -> Result<()> {
+pub(crate) fn check_secret(path: &Path, otherwise: &str) -> Result<()> {
     let (shown, mode) = (path.display(), fs::metadata(path)?.mode() & 0o7777);
     if mode & 0o077 != 0 {
         bail!(

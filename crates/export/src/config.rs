@@ -12,6 +12,7 @@ use crate::export_spec::{ClientSpec, ExportSpec};
 use crate::exports::options::{Given, Item, given, terms};
 use crate::limits::CLIENTS_MAX;
 use crate::path::normal;
+use crate::placement::{PlacementSpec, PlacementTable};
 use crate::{Client, Location, RuleSource, ServerSettings};
 
 #[derive(Deserialize)]
@@ -23,6 +24,8 @@ struct Document {
     domain: Vec<DomainTable>,
     #[serde(default)]
     export: Vec<ExportTable>,
+    #[serde(default)]
+    placement: Vec<PlacementTable>,
 }
 
 #[derive(Deserialize)]
@@ -51,7 +54,7 @@ pub(crate) fn parse(
     file: &Arc<str>,
     text: &[u8],
     diagnostics: &mut Diagnostics,
-) -> (ServerSettings, Vec<ExportSpec>) {
+) -> (ServerSettings, Vec<ExportSpec>, Vec<PlacementSpec>) {
     let mut reader = Reader::new(file, text, diagnostics);
     let document = std::str::from_utf8(text)
         .map_err(|error| (error.valid_up_to()..text.len(), "no UTF-8".to_owned()))
@@ -60,11 +63,12 @@ pub(crate) fn parse(
                 .map_err(|error| (error.span().unwrap_or_default(), error.message().to_owned()))
         });
     match document {
-        Ok(Document { server, domain: domains, export }) => {
+        Ok(Document { server, domain: domains, export, placement }) => {
             let mut domains = domain::read(domains, &mut reader);
             let exports = reader.exports(export, &mut domains);
             domain::check_used(&domains, &mut reader);
-            (server, exports)
+            let placements = reader.placements(placement);
+            (server, exports, placements)
         }
         Err((span, what)) => {
             reader.error(&span, what);
@@ -252,7 +256,7 @@ mod tests {
 
     fn read(text: &str) -> (ServerSettings, Vec<ExportSpec>, Vec<String>) {
         let mut diagnostics = Diagnostics::default();
-        let (server, exports) = parse(&"t.toml".into(), text.as_bytes(), &mut diagnostics);
+        let (server, exports, _) = parse(&"t.toml".into(), text.as_bytes(), &mut diagnostics);
         (server, exports, diagnostics.sorted().iter().map(ToString::to_string).collect())
     }
 

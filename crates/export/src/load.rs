@@ -20,6 +20,7 @@ use crate::export_spec::{ClientSpec, ExportSpec, Fsid, Settings};
 use crate::file_text::text_of;
 use crate::host_cache::HostCache;
 use crate::limits::{EXPORTS_MAX, LOOKUPS_FAILED_MAX};
+use crate::placement::{PlacementSpec, check_placements, placement_of};
 use crate::{
     Client, Diagnostic, Export, ExportId, HandleKey, Location, Netgroups, Plan, Proof,
     ReadAuthorities, Resolver, Sources, Unresolved,
@@ -32,6 +33,8 @@ pub struct ExportRequest<'a> {
     pub path: &'a Path,
     /// True if file systems mounted below it belong to it.
     pub crosses_mounts: bool,
+    /// The data servers of its new files, if the export does not keep all bytes itself.
+    pub placement: Option<&'a PlacementSpec>,
 }
 
 /// Opens the backend of an export; if it cannot, says why and what to do.
@@ -50,6 +53,8 @@ pub fn load(
     old: Option<&Plan>,
 ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let (configuration, mut diagnostics) = sources.declarations();
+    check_placements(&configuration.placements, &configuration.exports, &mut diagnostics);
+    let placements = configuration.placements;
     let mut merged = merge(configuration.exports, &mut diagnostics);
     check(&merged, &mut diagnostics);
     check_count(&merged, &mut diagnostics);
@@ -64,7 +69,7 @@ pub fn load(
     let names = Arc::new(HostCache::new(Arc::clone(&sources.resolver), known));
     let (mut exports, mut tops) = (Vec::with_capacity(merged.len()), Tops::default());
     for (export, id) in merged.into_iter().zip(ids) {
-        if let Some(fs) = backend(&export, open, old, &mut diagnostics) {
+        if let Some(fs) = backend(&export, (open, &placements), old, &mut diagnostics) {
             if let Ok(top) = fs.getattr(&fs.root()) {
                 check_targets(&export.declaration, &top, &mut diagnostics);
             }
@@ -279,7 +284,7 @@ fn number(settings: &Settings, path: &Path) -> ExportId {
 
 fn backend(
     export: &Merged,
-    open: &Open<'_>,
+    (open, placements): (&Open<'_>, &[PlacementSpec]),
     old: Option<&Plan>,
     diagnostics: &mut Diagnostics,
 ) -> Option<Arc<dyn Fs>> {
@@ -292,7 +297,9 @@ fn backend(
     if let Some(fs) = old.and_then(|old| kept(old, path, settings)) {
         return Some(fs);
     }
-    let request = ExportRequest { path, crosses_mounts: settings.crosses_mounts };
+    let crosses_mounts = settings.crosses_mounts;
+    let placement = placement_of(placements, path);
+    let request = ExportRequest { path, crosses_mounts, placement };
     let opened = open(&request);
     opened.map_err(|what| diagnostics.error(place, format!("{}: {what}", path.display()))).ok()
 }

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
 use comity_grants::Grants;
+use comity_placement::PlacementKey;
 use comity_vfs::{
     FileHold, FileKey, Handle, LocalLocks, LocalUse, RangeLock, Result, Status, Time,
 };
 
 use crate::host_cache::HostCache;
+use crate::layout_callers::LayoutCallers;
 use crate::limits::EXPORTS_MAX;
 use crate::{Export, ExportId, HandleKey, SealedHandle};
 
@@ -22,6 +24,8 @@ pub struct Plan {
     exports: Vec<Arc<Export>>,
     /// The rights of keys, if keys are known here.
     grants: Option<Arc<Grants>>,
+    /// The callers with a layout, if the exports are the data of a metadata server.
+    layouts: Option<LayoutCallers>,
     /// The volumes of exports that earlier plans had: clients still give back what they hold there.
     gone: Vec<(ExportId, u64)>,
 }
@@ -32,13 +36,34 @@ impl Plan {
     pub fn new(key: HandleKey, exports: Vec<Arc<Export>>) -> Self {
         static GENERATION: AtomicU64 = AtomicU64::new(1);
         let generation = GENERATION.fetch_add(1, Ordering::Relaxed);
-        Self { generation, moment: now(), key, exports, grants: None, gone: Vec::new() }
+        Self {
+            generation,
+            moment: now(),
+            key,
+            exports,
+            grants: None,
+            layouts: None,
+            gone: Vec::new(),
+        }
     }
 
     /// The same plan for callers who may prove a key.
     #[must_use]
     pub fn granting(self, grants: Option<Arc<Grants>>) -> Self {
         Self { grants, ..self }
+    }
+
+    /// The same plan for a data server, which takes the layouts of the metadata server that has
+    /// this key, from any address.
+    #[must_use]
+    pub fn storing(self, key: Option<&PlacementKey>) -> Self {
+        let layouts = key.map(|key| LayoutCallers::new(key, &self.exports));
+        Self { layouts, ..self }
+    }
+
+    /// The callers with a layout, if this is the plan of a data server.
+    pub(crate) const fn layouts(&self) -> Option<&LayoutCallers> {
+        self.layouts.as_ref()
     }
 
     /// The rights of keys, if keys are known here.

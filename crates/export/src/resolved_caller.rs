@@ -21,6 +21,8 @@ pub(crate) struct ResolvedCaller {
     needed: NeededFeatures,
     /// The identity that its key gives it.
     identity: KeyIdentity,
+    /// True if a layout is all that lets it in.
+    by_layout: bool,
 }
 
 /// True if this build has range maps and cloaks. A build without them serves to measure their cost
@@ -96,7 +98,28 @@ impl ResolvedCaller {
         let fsid = export.fsid() ^ (id << 32 | id);
         let (export, rules, identity) = (Arc::clone(export), Arc::clone(rules), identity.clone());
         let counters = Arc::clone(counters);
-        Ok(Self { export, rules, client, caller, counters, fsid, needed, identity })
+        Ok(Self {
+            export,
+            rules,
+            client,
+            caller,
+            counters,
+            fsid,
+            needed,
+            identity,
+            by_layout: false,
+        })
+    }
+
+    /// The same for a caller whom a layout lets in: it may use the data of files, and nothing else.
+    pub(crate) fn by_layout(self) -> Self {
+        Self { by_layout: true, ..self }
+    }
+
+    /// Returns whether a layout is all that lets the caller in.
+    #[inline]
+    pub(crate) const fn is_by_layout(&self) -> bool {
+        self.by_layout
     }
 
     /// The key that the caller has proved.

@@ -13,6 +13,7 @@ use crate::diagnostic::Diagnostics;
 use crate::export_spec::{Escaped, ExportSpec};
 use crate::file_text::text_of;
 use crate::limits::FILES_MAX;
+use crate::placement::PlacementSpec;
 use crate::{Diagnostic, Location, Resolver, ServerSettings, SystemResolver, exports};
 
 /// A source of configuration.
@@ -104,6 +105,7 @@ pub struct Configuration {
     /// The settings of the server.
     pub server: ServerSettings,
     pub(crate) exports: Vec<ExportSpec>,
+    pub(crate) placements: Vec<PlacementSpec>,
 }
 
 impl Configuration {
@@ -120,9 +122,10 @@ impl Configuration {
             }
             Source::Config(path) => {
                 if let Some((name, text)) = text_of(path, diagnostics) {
-                    let (server, exports) = config::parse(&name, &text, diagnostics);
+                    let (server, exports, placements) = config::parse(&name, &text, diagnostics);
                     self.server = server;
                     self.exports.extend(exports);
+                    self.placements.extend(placements);
                 }
             }
         }

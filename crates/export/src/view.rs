@@ -9,6 +9,7 @@ mod directory_delegation;
 mod grant_xattr;
 mod key;
 mod key_caller;
+mod layout;
 mod listing;
 mod name;
 mod name_change;
@@ -26,6 +27,7 @@ use comity_cloak::Verdict;
 use comity_credential::CredentialRef;
 use comity_grants::Operation;
 use comity_idmap::Unmapped;
+use comity_placement::PlacementKey;
 use comity_vfs::{
     Access, Attr, Change, Changed, Create, Cred, Disk, FileType, Fs, Gid, Properties, Read,
     ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid, Wire, Written,
@@ -116,6 +118,9 @@ impl<'a> View<'a> {
         credential: &CredentialRef<'_>,
         sealed: &[u8],
     ) -> std::result::Result<(Self, Outside), Refusal> {
+        if PlacementKey::claims_layout(sealed) {
+            return Ok(Self::approach_by_layout(plan, sealed)?);
+        }
         let (id, handle) = plan.key().open(sealed)?;
         let view = Self::of(plan, admit(plan, visitor, credential, id)?).counted();
         Ok((view, Outside::new(handle)))

@@ -225,6 +225,12 @@ impl<'a> Compound<'a> {
         if row.traits.has(Traits::CHANGES) && matches!(self.current, Some(Object::Pseudo(_))) {
             return Err(Nfsstat4::RoFs.into());
         }
+        if let Some(Object::In(view, _)) = &self.current
+            && view.is_by_layout()
+            && !is_data_operation(row.number)
+        {
+            return Err(Nfsstat4::Access.into());
+        }
         (row.perform)(self, args, reply)
     }
 
@@ -254,4 +260,21 @@ impl<'a> Compound<'a> {
             ticket,
         }))
     }
+}
+
+/// Returns whether a layout allows an operation on the file of the current handle, or whether the
+/// operation leaves that file alone (RFC 8881, 13.6).
+const fn is_data_operation(number: u32) -> bool {
+    matches!(
+        number,
+        operation::READ
+            | operation::WRITE
+            | operation::COMMIT
+            | operation::PUTFH
+            | operation::PUTROOTFH
+            | operation::PUTPUBFH
+            | operation::SAVEFH
+            | operation::RESTOREFH
+            | operation::ILLEGAL
+    )
 }

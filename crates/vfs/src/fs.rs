@@ -2,7 +2,8 @@ use std::ops::ControlFlow;
 
 use crate::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Device, Disk, Gid, Handle, IdDomain,
-    LocalLocks, Name, Node, OpenFiles, Read, ReadInto, Result, SetAttr, Status, Time, Uid,
+    LocalLocks, Name, Node, OpenFiles, Placement, Read, ReadInto, Result, SetAttr, Status, Time,
+    Uid,
 };
 
 /// A file system: the only interface to one in the house.
@@ -369,6 +370,11 @@ pub trait Fs: Send + Sync {
 
     /// Returns the side on which state is held at a server; `None` where there is no server.
     fn open_files(&self) -> Option<&dyn OpenFiles> {
+        None
+    }
+
+    /// The distribution of its files over data servers; none if it has all bytes itself.
+    fn placement(&self) -> Option<&dyn Placement> {
         None
     }
 

@@ -36,6 +36,7 @@ mod name;
 mod node;
 mod open_files;
 pub mod permission;
+mod placement;
 mod read;
 mod split_mix;
 mod status;
@@ -65,6 +66,7 @@ pub use open_files::{
     DelegationKind, DelegationNumber, HeldLock, LockOutcome, LockOwner, LockRequest, OpenAccess,
     OpenEvent, OpenFiles, OpenId, OpenedFile,
 };
+pub use placement::{DeviceId, Placement, Striping};
 pub use read::{Data, Read, ReadInto};
 pub use split_mix::SplitMix64;
 pub use status::{Result, Status};

@@ -43,12 +43,22 @@ const CRATES: &[CrateRule] = &[
     CrateRule { name: "load", floor: 1, uses: These(&[]) },
     // identity
     CrateRule { name: "credential", floor: 2, uses: These(&["rpc", "vfs", "xdr", "keys"]) },
+    CrateRule { name: "placement", floor: 2, uses: These(&["vfs"]) },
     CrateRule { name: "grants", floor: 2, uses: These(&["vfs", "keys", "keynote"]) },
     // rules
     CrateRule {
         name: "export",
         floor: 3,
-        uses: These(&["vfs", "ranges", "keys", "credential", "grants", "idmap", "cloak"]),
+        uses: These(&[
+            "vfs",
+            "ranges",
+            "keys",
+            "credential",
+            "grants",
+            "idmap",
+            "cloak",
+            "placement",
+        ]),
     },
     CrateRule { name: "state", floor: 3, uses: These(&["vfs", "proto", "credential"]) },
     CrateRule { name: "tls", floor: 3, uses: These(&["vfs", "credential", "keys"]) },

@@ -56,6 +56,9 @@ impl View<'_> {
         if class.changes() && self.rules().read_only {
             return Err(Status::RoFs);
         }
+        if self.resolved.is_by_layout() && !is_about_data(class) {
+            return Err(Status::Acces);
+        }
         match self.resolved.holder() {
             None => Ok(Passage { fs: self.fs(), cred: self.cred() }),
             Some(holder) => self.gate_of_key(holder, object, class),
@@ -68,6 +71,9 @@ impl View<'_> {
     /// # Errors
     /// The same.
     pub(super) fn before_change(&self, change: DirectoryChange<'_>) -> Result<Passage<'_>> {
+        if self.resolved.is_by_layout() {
+            return Err(Status::Acces);
+        }
         match change {
             DirectoryChange::Add(dir) => self.gate(dir, Operation::Create),
             DirectoryChange::Remove(dir) => self.gate(dir, Operation::Delete),
@@ -98,4 +104,9 @@ impl View<'_> {
         let reading = Access::READ | Access::LOOKUP | Access::EXECUTE;
         if self.rules().read_only { reading } else { Access::ALL }
     }
+}
+
+/// Returns whether a caller with a layout may do operations of a class.
+const fn is_about_data(class: Operation) -> bool {
+    matches!(class, Operation::Look | Operation::Read | Operation::Write)
 }

@@ -2,7 +2,7 @@ use comity_coherence::Newest;
 use comity_export::{Node, PseudoNode, View};
 use comity_proto::nfs4::{
     Bitmap4, ChangeAttrType4, ChangeInfo4, Fsid4, NfsFtype4, Nfsstat4, Nfstime4, OpenArguments4,
-    Specdata4, ace, attribute as a,
+    Specdata4, ace, attribute as a, layout_type,
 };
 use comity_vfs::limits::NAME_BYTES_MAX;
 use comity_vfs::{Acl, AclKind, Attr, Change, FileType, Properties, Space, Status, Time, Wire};
@@ -51,6 +51,9 @@ const SPACE: Bitmap4 = Bitmap4::of(&[
     a::SPACE_FREE,
     a::SPACE_TOTAL,
 ]);
+
+/// Attributes that only exports with a placement have.
+const OF_PLACEMENTS: Bitmap4 = Bitmap4::of(&[a::FS_LAYOUT_TYPES, a::LAYOUT_BLKSIZE]);
 
 /// Attributes whose newest value the holder of a write delegation has.
 const WRITTEN: Bitmap4 = Bitmap4::of(&[a::CHANGE, a::SIZE]);
@@ -149,6 +152,9 @@ pub(crate) fn fattr4(
     let facts = subject.facts(&said)?;
     if facts.acls.is_none() {
         said.remove(a::ACL);
+    }
+    if stripe_unit_bytes(subject).is_none() {
+        said = said.without(&OF_PLACEMENTS);
     }
     reply.value(&said);
     let length = reply.word();
@@ -253,6 +259,8 @@ fn say_constant(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) -> 
             reply.value(&(lease.as_secs() as u32));
         }
         a::RDATTR_ERROR => reply.value(&Nfsstat4::Ok),
+        a::FS_LAYOUT_TYPES => reply.words([1, layout_type::FILES]),
+        a::LAYOUT_BLKSIZE => reply.value(&stripe_unit_bytes(subject).unwrap_or_default()),
         a::ACLSUPPORT => reply.value(&(ace::SUPPORT_ALLOW | ace::SUPPORT_DENY)),
         a::MAXREAD | a::MAXWRITE => reply.value(&u64::from(TRANSFER_BYTES_MAX)),
         a::FS_CHARSET_CAP => match subject.what {
@@ -265,6 +273,14 @@ fn say_constant(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) -> 
         _ => return Err(Nfsstat4::ServerFault.into()),
     }
     Ok(())
+}
+
+/// Returns the stripe unit of the export of an object, if its files lie on data servers.
+fn stripe_unit_bytes(subject: &Subject<'_, '_>) -> Option<u32> {
+    match subject.what {
+        What::In(view, _) => view.stripe_unit_bytes(),
+        What::Pseudo(_) => None,
+    }
 }
 
 /// Returns whether the file system of an object has extended attributes. To find out it looks one

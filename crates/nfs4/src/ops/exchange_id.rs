@@ -1,5 +1,6 @@
 //! EXCHANGE_ID (RFC 8881, 18.35): client and server introduce themselves.
 
+use comity_export::Plan;
 use comity_proto::nfs4::{
     ExchangeId4args, ExchangeId4resok, Nfsstat4, ServerOwner4, StateProtect4a, StateProtect4r,
     exchgid,
@@ -49,11 +50,22 @@ pub(super) fn exchange_id(
     reply.value(&ExchangeId4resok {
         clientid: known.clientid.0,
         sequenceid: known.sequenceid,
-        flags: exchgid::USE_NON_PNFS | confirmed,
+        flags: roles(compound.plan) | confirmed,
         state_protect: StateProtect4r::None,
         server_owner: ServerOwner4 { minor_id: 0, major_id: identity },
         server_scope: identity,
         server_impl_id: None,
     });
     Ok(())
+}
+
+/// The roles of the server in parallel NFS (RFC 8881, 13.1).
+fn roles(plan: &Plan) -> u32 {
+    if plan.stores_data() {
+        exchgid::USE_PNFS_DS | exchgid::USE_NON_PNFS
+    } else if plan.has_placement() {
+        exchgid::USE_PNFS_MDS
+    } else {
+        exchgid::USE_NON_PNFS
+    }
 }

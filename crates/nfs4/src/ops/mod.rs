@@ -19,10 +19,14 @@ mod exchange_id;
 mod free_stateid;
 mod get_dir_delegation;
 mod getattr;
+mod getdeviceinfo;
 mod getfh;
 mod getxattr;
 mod illegal;
 mod io_advise;
+mod layoutcommit;
+mod layoutget;
+mod layoutreturn;
 mod link;
 mod listxattrs;
 mod lock;
@@ -71,7 +75,7 @@ const STATE: Traits = Traits::NEEDS_HANDLE.and(Traits::TELLS);
 const FIRST: Traits = Traits::SESSIONLESS;
 
 /// All operations, in the order of their numbers.
-static OPERATIONS: [Row; 61] = [
+static OPERATIONS: [Row; 65] = [
     op(operation::ACCESS, "ACCESS", HANDLE, access::access),
     op(operation::CLOSE, "CLOSE", STATE, close::close),
     op(operation::COMMIT, "COMMIT", HANDLE, commit::commit),
@@ -132,6 +136,10 @@ static OPERATIONS: [Row; 61] = [
     op(operation::DESTROY_SESSION, "DESTROY_SESSION", FIRST, destroy_session::destroy_session),
     op(operation::FREE_STATEID, "FREE_STATEID", NONE, free_stateid::free_stateid),
     op(operation::GET_DIR_DELEGATION, "GET_DIR_DELEGATION", STATE, get_dir_delegation::get),
+    op(operation::GETDEVICEINFO, "GETDEVICEINFO", NONE, getdeviceinfo::getdeviceinfo),
+    op(operation::LAYOUTCOMMIT, "LAYOUTCOMMIT", CHANGES, layoutcommit::layoutcommit),
+    op(operation::LAYOUTGET, "LAYOUTGET", STATE, layoutget::layoutget),
+    op(operation::LAYOUTRETURN, "LAYOUTRETURN", Traits::TELLS, layoutreturn::layoutreturn),
     op(operation::SECINFO_NO_NAME, "SECINFO_NO_NAME", HANDLE, secinfo::secinfo_no_name),
     op(operation::SEQUENCE, "SEQUENCE", NONE, sequence::sequence),
     op(operation::TEST_STATEID, "TEST_STATEID", NONE, test_stateid::test_stateid),
@@ -155,7 +163,7 @@ static OPERATIONS: [Row; 61] = [
 /// The row for undefined operation numbers.
 pub(crate) static ILLEGAL: Row = op(operation::ILLEGAL, "ILLEGAL", NONE, illegal::illegal);
 
-/// The row for operations that the server does not support: pNFS, named attributes, and the
+/// The row for operations that the server does not support: some of pNFS, named attributes, and the
 /// operations that Kerberos needs.
 static UNSUPPORTED: Row = op(0, "unsupported", NONE, unsupported::unsupported);
 

@@ -1,0 +1,293 @@
+//! Files in stripes on two data servers, with a metadata server before them: `[[placement]]` and
+//! `comity serve --data-server`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on ends"
+)]
+
+mod common;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use comity_proto::nfs4::files_layout::{FileLayout4, FileLayoutDsAddr4};
+use comity_proto::nfs4::{
+    Bitmap4, Getdeviceinfo4args, Getdeviceinfo4resok, Layout4, LayoutContent4, Layoutcommit4args,
+    Layoutcommit4resok, Layoutget4args, Layoutget4resok, Layoutiomode4, Layoutreturn4,
+    Layoutreturn4args, Layoutreturn4resok, LayoutreturnFile4, Nfsstat4, Read4args, StableHow4,
+    Stateid4, Write4args, layout_type, operation as op, share,
+};
+use comity_xdr::{Decoder, Opaque};
+use common::four::{Four, Opened, Operation, operation, result, skip, walk};
+use common::raw::{Raw, stream_from};
+use common::{Place, Running, comity, run};
+
+const UNIT: u64 = 64 << 10;
+
+/// A metadata server and its two data servers.
+struct World {
+    place: Place,
+    stores: [Running; 2],
+    mds: Running,
+}
+
+impl World {
+    fn new() -> Self {
+        let place = Place::new();
+        let key = place.write("key", "000102030405060708090a0b0c0d0e0f\n");
+        fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
+        let stores = ["a", "b"].map(|name| {
+            fs::create_dir(place.path(name)).unwrap();
+            let mut command = comity();
+            command.args(["serve", "--json", "--port", "0", "--listen", "127.0.0.1"]);
+            command.args(["--no-register", "--for", "127.0.0.1", "--placement-key"]).arg(&key);
+            command.arg("--state-dir").arg(place.path(&format!("state-{name}")));
+            Running::start(command.arg("--data-server").arg(place.path(name)))
+        });
+        let config = place.write("config.toml", &config(&place, [stores[0].port, stores[1].port]));
+        let mds = Running::start(place.serve(&["--config"]).arg(config));
+        Self { place, stores, mds }
+    }
+
+    fn client(&self) -> Four {
+        Four::connect(self.mds.port, 0, "client")
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.place.data().join(name)
+    }
+
+    /// The bytes of the only file on each data server.
+    fn stored(&self) -> [Vec<u8>; 2] {
+        ["a", "b"].map(|name| {
+            let mut files = fs::read_dir(self.place.path(name)).unwrap();
+            let file = files.next().unwrap().unwrap();
+            assert!(files.next().is_none());
+            fs::read(file.path()).unwrap()
+        })
+    }
+}
+
+fn config(place: &Place, ports: [u16; 2]) -> String {
+    let (data, key) = (place.data(), place.path("key"));
+    format!(
+        "[[export]]\npath = {data:?}\noptions = [\"rw\", \"insecure\", \"no_root_squash\"]\n\
+         clients = [{{ client = \"127.0.0.1\" }}]\n\n\
+         [[placement]]\nexport = {data:?}\nkey = {key:?}\nstripe_unit_bytes = {UNIT}\n\
+         data_servers = [\n  {{ name = \"a\", address = \"127.0.0.1:{}\" }},\n  \
+         {{ name = \"b\", address = \"127.0.0.1:{}\" }},\n]\n",
+        ports[0], ports[1]
+    )
+}
+
+/// The layout of a file: its stateid, and the handle on each data server.
+struct Layout {
+    stateid: Stateid4,
+    device: [u8; 16],
+    handles: Vec<Vec<u8>>,
+}
+
+fn on(handle: &[u8], what: Operation) -> Vec<Operation> {
+    vec![operation(op::PUTFH, &Opaque::<128>(handle)), what]
+}
+
+fn layout(client: &mut Four, file: &Opened, iomode: Layoutiomode4) -> Result<Layout, Nfsstat4> {
+    let args = Layoutget4args {
+        signal_layout_avail: false,
+        layout_type: layout_type::FILES,
+        iomode,
+        offset: 0,
+        length: u64::MAX,
+        minlength: 4096,
+        stateid: file.stateid,
+        maxcount: 4096,
+    };
+    let results = client.perform(on(&file.handle, operation(op::LAYOUTGET, &args)))?;
+    let mut results = Decoder::new(&results);
+    skip(&mut results);
+    let got: Layoutget4resok<'_> = result(&mut results);
+    let Layout4 { offset, length, content, .. } = got.layout.0[0];
+    assert_eq!((offset, length, got.return_on_close), (0, u64::MAX, true));
+    let body: FileLayout4<'_> = Decoder::new(content.body.0).value().unwrap();
+    assert_eq!((u64::from(body.util), body.first_stripe_index, body.pattern_offset), (UNIT, 0, 0));
+    let handles = body.fh_list.0.iter().map(|handle| handle.0.to_vec()).collect();
+    Ok(Layout { stateid: got.stateid, device: body.deviceid, handles })
+}
+
+fn ports(client: &mut Four, device: [u8; 16]) -> Vec<u16> {
+    let args = Getdeviceinfo4args {
+        device_id: device,
+        layout_type: layout_type::FILES,
+        maxcount: 4096,
+        notify_types: Bitmap4::EMPTY,
+    };
+    let results = client.perform(vec![operation(op::GETDEVICEINFO, &args)]).unwrap();
+    let got: Getdeviceinfo4resok<'_> = result(&mut Decoder::new(&results));
+    let device: FileLayoutDsAddr4<'_> = Decoder::new(got.device_addr.body.0).value().unwrap();
+    assert_eq!(device.stripe_indices.0, [0, 1]);
+    let port = |list: &comity_proto::nfs4::files_layout::MultipathList4<'_>| {
+        let text = std::str::from_utf8(list.0[0].addr.0).unwrap();
+        comity_proto::portmap::universal_port(text).unwrap()
+    };
+    device.multipath_ds_list.0.iter().map(port).collect()
+}
+
+fn write(
+    store: &mut Four,
+    handle: &[u8],
+    stateid: Stateid4,
+    (offset, data): (u64, &[u8]),
+) -> Result<(), Nfsstat4> {
+    let args = Write4args { stateid, offset, stable: StableHow4::FileSync, data: Opaque(data) };
+    store.perform(on(handle, operation(op::WRITE, &args))).map(drop)
+}
+
+fn commit(client: &mut Four, file: &Opened, layout: &Layout, end: u64) -> Option<u64> {
+    let layoutupdate = LayoutContent4 { layout_type: layout_type::FILES, body: Opaque(&[]) };
+    let args = Layoutcommit4args {
+        offset: 0,
+        length: u64::MAX,
+        reclaim: false,
+        stateid: layout.stateid,
+        last_write_offset: Some(end - 1),
+        time_modify: None,
+        layoutupdate,
+    };
+    let results = client.perform(on(&file.handle, operation(op::LAYOUTCOMMIT, &args))).unwrap();
+    let mut results = Decoder::new(&results);
+    skip(&mut results);
+    result::<Layoutcommit4resok>(&mut results).newsize
+}
+
+/// Bytes of which no two stripe units are alike.
+fn text(length: u64) -> Vec<u8> {
+    (0..length).map(|at| (at / 7 + at / UNIT * 31) as u8).collect()
+}
+
+/// The bytes that lie on one of two data servers, with zeros where it has none.
+fn half(whole: &[u8], server: usize) -> Vec<u8> {
+    let units = whole.chunks(UNIT as usize).enumerate();
+    let last = units.clone().filter(|(at, _)| at % 2 == server).map(|(at, _)| at).max().unwrap();
+    let units = units.take(last + 1);
+    units
+        .flat_map(|(at, unit)| if at % 2 == server { unit.to_vec() } else { vec![0; unit.len()] })
+        .collect()
+}
+
+#[test]
+fn a_client_writes_by_a_layout_and_others_read_the_same_bytes_through_the_metadata_server() {
+    let world = World::new();
+    let mut client = world.client();
+    let file = client.open(&world.file("f"), share::READ | share::WRITE).unwrap();
+    let layout = layout(&mut client, &file, Layoutiomode4::Rw).unwrap();
+    assert_eq!(ports(&mut client, layout.device), world.stores.each_ref().map(|it| it.port));
+    let mut stores = world.stores.each_ref().map(|it| Four::connect(it.port, 1000, "client"));
+    let whole = text(3 * UNIT + 1000);
+    for (at, unit) in whole.chunks(UNIT as usize).enumerate() {
+        let place = (at as u64 * UNIT, unit);
+        write(&mut stores[at % 2], &layout.handles[at % 2], file.stateid, place).unwrap();
+    }
+    let size = whole.len() as u64;
+    assert_eq!(commit(&mut client, &file, &layout, size), Some(size));
+    assert_eq!(commit(&mut client, &file, &layout, size / 2), None, "a file does not shrink by it");
+    assert!(world.stored() == [half(&whole, 0), half(&whole, 1)]);
+    let own = fs::read(world.file("f")).unwrap();
+    assert!(own == vec![0; whole.len()], "the metadata server has the size and no bytes");
+    let mut third = Raw::connect(world.mds.port, 0);
+    assert!(third.read(&file.handle).unwrap() == whole, "NFSv3 through the metadata server");
+    give_back(&mut client, &file, &layout);
+    remove(&mut client, &world);
+    for name in ["a", "b"] {
+        assert_eq!(fs::read_dir(world.place.path(name)).unwrap().count(), 0, "removed on {name}");
+    }
+}
+
+fn give_back(client: &mut Four, file: &Opened, layout: &Layout) {
+    let args = Layoutreturn4args {
+        reclaim: false,
+        layout_type: layout_type::FILES,
+        iomode: Layoutiomode4::Any,
+        layoutreturn: Layoutreturn4::File(LayoutreturnFile4 {
+            offset: 0,
+            length: u64::MAX,
+            stateid: layout.stateid,
+            body: Opaque(&[]),
+        }),
+    };
+    let results = client.perform(on(&file.handle, operation(op::LAYOUTRETURN, &args))).unwrap();
+    let mut results = Decoder::new(&results);
+    skip(&mut results);
+    assert_eq!(result::<Layoutreturn4resok>(&mut results).stateid, None);
+}
+
+fn remove(client: &mut Four, world: &World) {
+    let mut operations = walk(&world.place.data());
+    operations.push(operation(op::REMOVE, &Opaque::<255>(b"f")));
+    client.perform(operations).unwrap();
+}
+
+#[test]
+fn bytes_that_go_through_the_metadata_server_lie_on_the_data_servers() {
+    let world = World::new();
+    let mut client = world.client();
+    let file = client.open(&world.file("f"), share::READ | share::WRITE).unwrap();
+    let whole = text(2 * UNIT + 10);
+    write(&mut client, &file.handle, file.stateid, (0, &whole)).unwrap();
+    assert!(world.stored() == [half(&whole, 0), half(&whole, 1)]);
+    let layout = layout(&mut client, &file, Layoutiomode4::Read).unwrap();
+    let mut store = Four::connect(world.stores[1].port, 1000, "client");
+    let args = Read4args { stateid: file.stateid, offset: UNIT, count: UNIT as u32 };
+    let results = store.perform(on(&layout.handles[1], operation(op::READ, &args))).unwrap();
+    assert!(results.ends_with(&whole[UNIT as usize..2 * UNIT as usize]));
+}
+
+#[test]
+fn a_data_server_takes_no_more_than_the_layout_allows() {
+    let world = World::new();
+    let mut client = world.client();
+    let file = client.open(&world.file("f"), share::READ | share::WRITE).unwrap();
+    let reading = layout(&mut client, &file, Layoutiomode4::Read).unwrap();
+    let writing = layout(&mut client, &file, Layoutiomode4::Rw).unwrap();
+    let elsewhere = stream_from([127, 0, 0, 2], world.stores[0].port);
+    let mut store = Four::try_on(elsewhere, 0, "client").unwrap();
+    let mut write = |handle: &[u8]| write(&mut store, handle, file.stateid, (0, b"data"));
+    assert_eq!(write(&reading.handles[0]), Err(Nfsstat4::RoFs), "a layout for reading");
+    let own = &writing.handles[0][18..];
+    assert_eq!(write(own), Err(Nfsstat4::Access), "the data server's own handle");
+    let mut forged = reading.handles[0].clone();
+    forged[1] = 1;
+    assert_eq!(write(&forged), Err(Nfsstat4::BadHandle), "a handle that was changed");
+    assert_eq!(write(&writing.handles[1]), Err(Nfsstat4::BadHandle), "of the other data server");
+    assert_eq!(write(&writing.handles[0]), Ok(()));
+    let remove = operation(op::REMOVE, &Opaque::<255>(b"f"));
+    assert_eq!(store.perform(on(&writing.handles[0], remove)), Err(Nfsstat4::Access));
+    let mut third = Raw::connect(world.mds.port, 0);
+    assert_eq!(third.read(&writing.handles[0]), Err(10_001), "the metadata server takes none");
+}
+
+#[test]
+fn a_file_that_was_there_before_stays_on_the_metadata_server() {
+    let world = World::new();
+    fs::write(world.file("old"), "old data").unwrap();
+    let mut client = world.client();
+    let file = client.open(&world.file("old"), share::READ).unwrap();
+    let refused = layout(&mut client, &file, Layoutiomode4::Read).err();
+    assert_eq!(refused, Some(Nfsstat4::LayoutUnavailable));
+    assert_eq!(Raw::connect(world.mds.port, 0).read(&file.handle).unwrap(), b"old data");
+}
+
+#[test]
+fn check_names_the_data_server_that_does_not_answer_and_what_to_do() {
+    let place = Place::new();
+    let key = place.write("key", "000102030405060708090a0b0c0d0e0f\n");
+    fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
+    let config = place.write("config.toml", &config(&place, [1, 1]));
+    let said = run(comity().args(["check", "--config"]).arg(config));
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let all = format!("{}{}", said.out, said.err);
+    assert!(all.contains("data server a: start it by `comity serve --data-server`"), "{all}");
+}

@@ -1,0 +1,54 @@
+//! The callers that a data server lets in by a layout of its metadata server.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use comity_credential::Credential;
+use comity_idmap::{Ids, Squash};
+use comity_placement::{LayoutHandle, PlacementKey};
+use comity_vfs::{Cred, Gid, Result, Status, Uid};
+
+use crate::key_identity::KeyIdentity;
+use crate::resolved_caller::ResolvedCaller;
+use crate::{ClientCounters, Export, ExportId, Rules};
+
+/// The callers with a layout, made once for all of them: whoever shows such a handle may do the
+/// same.
+pub(crate) struct LayoutCallers {
+    key: PlacementKey,
+    /// For each export, the caller that reads and the one that also writes.
+    callers: HashMap<ExportId, [Arc<ResolvedCaller>; 2]>,
+}
+
+impl LayoutCallers {
+    pub(crate) fn new(key: &PlacementKey, exports: &[Arc<Export>]) -> Self {
+        let both = |export: &Arc<Export>| Some([made(export, true)?, made(export, false)?]);
+        let callers = exports.iter().filter_map(|export| Some((export.id(), both(export)?)));
+        Self { key: key.clone(), callers: callers.collect() }
+    }
+
+    /// Opens the handle of a layout.
+    ///
+    /// # Errors
+    /// [`Status::BadHandle`].
+    pub(crate) fn open<'h>(&self, sealed: &'h [u8]) -> Result<LayoutHandle<'h>> {
+        self.key.open(sealed).ok_or(Status::BadHandle)
+    }
+
+    pub(crate) fn caller(&self, export: ExportId, writes: bool) -> Option<Arc<ResolvedCaller>> {
+        let [reader, writer] = self.callers.get(&export)?;
+        Some(Arc::clone(if writes { writer } else { reader }))
+    }
+}
+
+/// The files belong to the user of the metadata server, so layouts are used under its ids.
+fn made(export: &Arc<Export>, read_only: bool) -> Option<Arc<ResolvedCaller>> {
+    let ids = Ids { squash: Squash::None, ..Ids::default() };
+    let rules = Arc::new(Rules { read_only, ids, ..Rules::default() });
+    let claimed = Credential::Sys(Cred::new(Uid::new(0), Gid::new(0)));
+    let from = (IpAddr::V4(Ipv4Addr::UNSPECIFIED), &KeyIdentity::None(None));
+    let counters = Arc::new(ClientCounters::default());
+    let resolved = ResolvedCaller::of(export, &rules, from, &claimed, &counters);
+    resolved.ok().map(ResolvedCaller::by_layout).map(Arc::new)
+}

@@ -1,0 +1,172 @@
+//! `[[placement]]` of the configuration: which exports keep their new files on data servers.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use comity_placement::limits::{
+    DATA_SERVERS_MAX, SERVER_NAME_BYTES_MAX, UNIT_BYTES_MAX, UNIT_BYTES_MIN, UNIT_BYTES_USUAL,
+};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::config_reader::Reader;
+use crate::diagnostic::Diagnostics;
+use crate::export_spec::ExportSpec;
+use crate::path::normal;
+use crate::{Location, limits::EXPORTS_MAX};
+
+/// A table `[[placement]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PlacementTable {
+    export: Spanned<String>,
+    key: PathBuf,
+    stripe_unit_bytes: Option<Spanned<u32>>,
+    data_servers: Spanned<Vec<DataServerTable>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DataServerTable {
+    name: Spanned<String>,
+    address: Spanned<String>,
+}
+
+/// The placement of the new files of an export.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacementSpec {
+    /// Its location in the configuration.
+    pub(crate) place: Location,
+    /// The path of the export.
+    pub export: PathBuf,
+    /// The file with the key that the data servers know, too.
+    pub key: PathBuf,
+    /// The stripe unit in bytes.
+    pub unit_bytes: u32,
+    /// The data servers, in the order of the stripe units.
+    pub servers: Vec<DataServerSpec>,
+}
+
+/// A data server of a placement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataServerSpec {
+    /// The name that files refer to.
+    pub name: String,
+    /// Its host and port, as in `192.0.2.7:2049`; clients get the address.
+    pub address: String,
+}
+
+/// The port of NFS (RFC 1813, 1.1).
+const PORT: u16 = 2049;
+
+impl Reader<'_> {
+    /// Reads all tables. Mistakes are diagnostics.
+    pub(crate) fn placements(&mut self, tables: Vec<PlacementTable>) -> Vec<PlacementSpec> {
+        let tables = tables.into_iter().take(EXPORTS_MAX);
+        tables.filter_map(|table| self.placement(table)).collect()
+    }
+
+    fn placement(&mut self, table: PlacementTable) -> Option<PlacementSpec> {
+        let span = table.export.span();
+        let export = normal(OsStr::new(table.export.get_ref()));
+        let export = export.map_err(|what| self.error(&span, what)).ok();
+        let unit_bytes = match &table.stripe_unit_bytes {
+            None => Some(UNIT_BYTES_USUAL),
+            Some(unit) => self.unit_bytes(unit),
+        };
+        let servers = self.servers(table.data_servers);
+        let place = self.place(&span);
+        let (export, unit_bytes) = (export?, unit_bytes?);
+        Some(PlacementSpec { place, export, key: table.key, unit_bytes, servers: servers? })
+    }
+
+    fn unit_bytes(&mut self, unit: &Spanned<u32>) -> Option<u32> {
+        let bytes = *unit.get_ref();
+        let in_bounds = (UNIT_BYTES_MIN..=UNIT_BYTES_MAX).contains(&bytes);
+        if in_bounds && bytes.is_multiple_of(UNIT_BYTES_MIN) {
+            return Some(bytes);
+        }
+        let what = format!(
+            "stripe_unit_bytes = {bytes}: expected a multiple of {UNIT_BYTES_MIN}, at most \
+             {UNIT_BYTES_MAX}, as clients need whole pages of memory"
+        );
+        self.error(&unit.span(), what);
+        None
+    }
+
+    fn servers(&mut self, tables: Spanned<Vec<DataServerTable>>) -> Option<Vec<DataServerSpec>> {
+        let span = tables.span();
+        let tables = tables.into_inner();
+        if !(1..=DATA_SERVERS_MAX).contains(&tables.len()) {
+            self.error(&span, format!("expected 1 to {DATA_SERVERS_MAX} data servers"));
+            return None;
+        }
+        let mut servers: Vec<DataServerSpec> = Vec::new();
+        for DataServerTable { name, address } in tables {
+            let (text, length) = (name.get_ref(), name.get_ref().len());
+            if !(1..=SERVER_NAME_BYTES_MAX).contains(&length) {
+                let what = format!("name {text:?}: expected 1 to {SERVER_NAME_BYTES_MAX} bytes");
+                self.error(&name.span(), what);
+                return None;
+            }
+            if servers.iter().any(|known| known.name == *text) {
+                self.error(&name.span(), format!("there are two data servers {text:?}"));
+                return None;
+            }
+            servers.push(DataServerSpec { name: name.into_inner(), address: address.into_inner() });
+        }
+        Some(servers)
+    }
+}
+
+impl DataServerSpec {
+    /// Its host, and its port: 2049 if none is named.
+    ///
+    /// # Errors
+    /// What is wrong with the address.
+    pub fn host_and_port(&self) -> Result<(&str, u16), String> {
+        let wrong = || format!("address {:?}: expected HOST or HOST:PORT", self.address);
+        let (host, port) = match self.address.strip_prefix('[') {
+            Some(rest) => {
+                let (host, behind) = rest.split_once(']').ok_or_else(wrong)?;
+                (host, if behind.is_empty() { None } else { behind.strip_prefix(':') })
+            }
+            None => match self.address.rsplit_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (self.address.as_str(), None),
+            },
+        };
+        let port = port.map_or(Ok(PORT), str::parse).map_err(|_| wrong())?;
+        if host.is_empty() || (host.contains(':') && !self.address.starts_with('[')) {
+            Err(wrong())
+        } else {
+            Ok((host, port))
+        }
+    }
+}
+
+/// Reports placements of exports that are not declared, and second ones.
+pub(crate) fn check_placements(
+    placements: &[PlacementSpec],
+    exports: &[ExportSpec],
+    diagnostics: &mut Diagnostics,
+) {
+    for (at, placement) in placements.iter().enumerate() {
+        let shown = placement.export.display();
+        if !exports.iter().any(|export| export.path == placement.export) {
+            diagnostics.error(&placement.place, format!("there is no export {shown}"));
+        }
+        let before = placements.iter().take(at);
+        if before.clone().any(|other| other.export == placement.export) {
+            diagnostics.error(&placement.place, format!("{shown} has a placement already"));
+        }
+    }
+}
+
+/// Finds the placement of an export.
+pub(crate) fn placement_of<'p>(
+    placements: &'p [PlacementSpec],
+    export: &Path,
+) -> Option<&'p PlacementSpec> {
+    placements.iter().find(|placement| placement.export == export)
+}

@@ -1,0 +1,83 @@
+//! Files on data servers, as the metadata server and the data servers meet them.
+
+use std::net::SocketAddr;
+
+use comity_grants::Operation;
+use comity_vfs::{Attr, DeviceId, Placement, Result, Status, Striping, Wire};
+
+use super::{Clearance, Node, Outside, View};
+use crate::{Plan, RpcPeer};
+
+impl<'a> View<'a> {
+    /// Lets in a client of the metadata server by the handle of its layout. Neither its address nor
+    /// its credential counts: the metadata server has judged them.
+    ///
+    /// # Errors
+    /// [`Status::BadHandle`] if the handle is of no layout, or of another data server.
+    #[inline(never)]
+    pub(super) fn approach_by_layout(plan: &'a Plan, sealed: &[u8]) -> Result<(Self, Outside)> {
+        let layouts = plan.layouts().ok_or(Status::BadHandle)?;
+        let layout = layouts.open(sealed)?;
+        let (id, handle) = plan.key().open(layout.own)?;
+        let caller = layouts.caller(id, layout.writes).ok_or(Status::Stale)?;
+        Ok((Self::of(plan, caller), Outside::new(handle)))
+    }
+}
+
+impl View<'_> {
+    /// Returns whether a layout is all that lets the caller in. The stateids that it shows are
+    /// those of the metadata server.
+    #[must_use]
+    pub fn is_by_layout(&self) -> bool {
+        self.resolved.is_by_layout()
+    }
+
+    /// The stripe unit of new files in bytes; none if the export has all bytes itself.
+    #[must_use]
+    pub fn stripe_unit_bytes(&self) -> Option<u32> {
+        self.fs().placement().map(Placement::unit_bytes)
+    }
+
+    /// Returns the distribution of a file over data servers, for a caller whose rights to the file
+    /// were checked; none if it does not lie there.
+    ///
+    /// # Errors
+    /// [`Status::RoFs`] for writing where the export is read-only; [`Status`].
+    pub fn striping(&self, node: &Node, writes: bool) -> Result<Option<Striping>> {
+        let class = if writes { Operation::Write } else { Operation::Read };
+        let at = self.gate(node, class)?;
+        at.fs.placement().map_or(Ok(None), |placement| placement.striping(node.handle(), writes))
+    }
+
+    /// Notes what the caller has written to data servers. See [`Placement::note_written`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn note_written(&self, _: Clearance, node: &Node, end: Option<u64>) -> Result<Attr<Wire>> {
+        let at = self.gate(node, Operation::Write)?;
+        let placement = at.fs.placement().ok_or(Status::NotSupp)?;
+        Ok(self.attr_out(&placement.note_written(node.handle(), end)?))
+    }
+}
+
+impl Plan {
+    /// Returns whether the server is a data server.
+    #[must_use]
+    pub const fn stores_data(&self) -> bool {
+        self.layouts().is_some()
+    }
+
+    /// Returns whether files of some export lie on data servers.
+    #[must_use]
+    pub fn has_placement(&self) -> bool {
+        self.exports().iter().any(|export| export.fs().placement().is_some())
+    }
+
+    /// The addresses of the data servers of a device, if it belongs to an export that is offered to
+    /// the peer.
+    #[must_use]
+    pub fn device(&self, visitor: &RpcPeer, device: &DeviceId) -> Option<Vec<SocketAddr>> {
+        let offered = self.exports().iter().filter(|export| export.judge(visitor).is_ok());
+        offered.filter_map(|export| export.fs().placement()).find_map(|it| it.device(device))
+    }
+}

@@ -1,0 +1,87 @@
+//! LAYOUTGET (RFC 8881, 18.43): hands out the distribution of a file over data servers, with the
+//! handles by which the client reads and writes there. Every layout is of the whole file.
+
+use comity_export::{Node, View};
+use comity_proto::nfs4::files_layout::FileLayout4;
+use comity_proto::nfs4::{
+    Layout4, LayoutContent4, Layoutget4args, Layoutget4resok, Layoutiomode4, Nfsstat4, layout_type,
+};
+use comity_state::{ByteRange, LayoutIomode};
+use comity_vfs::{Access, Striping};
+use comity_xdr::{Counted, Decoder, Encoder, Opaque};
+
+use crate::compound::Compound;
+use crate::stop::{Stop, refused};
+
+/// Bytes of one segment before its body: offset, length, iomode, type and the length of the body.
+const HEAD_BYTES: usize = 8 + 8 + 4 + 4 + 4;
+
+pub(super) fn layoutget(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let args: Layoutget4args = args.value()?;
+    let (view, node) = compound.real(Nfsstat4::Inval)?;
+    compound.must_be_file(view.getattr(node)?.file_type)?;
+    let iomode = iomode(&args)?;
+    may(view, node, iomode)?;
+    let striping = view.striping(node, iomode == LayoutIomode::ReadWrite)?;
+    let body = body(&striping.ok_or(Nfsstat4::LayoutUnavailable)?);
+    if body.len() + HEAD_BYTES > args.maxcount as usize {
+        return Err(Nfsstat4::TooSmall.into());
+    }
+    let stateid = compound.stateid_of(&args.stateid)?;
+    let (engine, file) = (compound.engine(), view.key(node));
+    let granted = engine.layoutget(compound.at(&file), &stateid, (iomode, ByteRange::ALL));
+    let stateid = compound.leave(granted.map_err(refused)?);
+    let content = LayoutContent4 { layout_type: layout_type::FILES, body: Opaque(&body) };
+    let iomode = args.iomode;
+    let layout = Counted(vec![Layout4 { offset: 0, length: u64::MAX, iomode, content }]);
+    reply.value(&Layoutget4resok { return_on_close: true, stateid, layout });
+    Ok(())
+}
+
+/// Checks the arguments; returns the iomode.
+fn iomode(args: &Layoutget4args) -> Result<LayoutIomode, Stop> {
+    let reaches_end = args.length == u64::MAX;
+    let overflows = args.offset.checked_add(args.length).is_none() && !reaches_end;
+    match args.iomode {
+        _ if args.layout_type != layout_type::FILES => Err(Nfsstat4::UnknownLayoutType.into()),
+        _ if args.length == 0 || args.length < args.minlength || overflows => {
+            Err(Nfsstat4::Inval.into())
+        }
+        Layoutiomode4::Read => Ok(LayoutIomode::Read),
+        Layoutiomode4::Rw => Ok(LayoutIomode::ReadWrite),
+        Layoutiomode4::Any => Err(Nfsstat4::BadIoMode.into()),
+    }
+}
+
+/// Refuses a caller without a right to the file: other users of a client may not profit by an open.
+fn may(view: &View<'_>, node: &Node, iomode: LayoutIomode) -> Result<(), Stop> {
+    let right = match iomode {
+        LayoutIomode::Read => Access::READ,
+        LayoutIomode::ReadWrite => Access::MODIFY,
+    };
+    let (granted, _) = view.access(node, right)?;
+    if granted.contains(right) || view.owns(node)? {
+        return Ok(());
+    }
+    Err(Nfsstat4::Access.into())
+}
+
+/// The body of a files layout with sparse packing (RFC 8881, 13.4.4). Clients send COMMIT to the
+/// data servers.
+fn body(striping: &Striping) -> Vec<u8> {
+    let handles = striping.handles.iter().map(|handle| Opaque(handle)).collect();
+    let layout = FileLayout4 {
+        deviceid: striping.device,
+        util: striping.unit_bytes,
+        first_stripe_index: 0,
+        pattern_offset: 0,
+        fh_list: Counted(handles),
+    };
+    let mut encoder = Encoder::new();
+    encoder.value(&layout);
+    encoder.bytes().to_vec()
+}

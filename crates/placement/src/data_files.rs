@@ -1,0 +1,208 @@
+use std::net::SocketAddr;
+
+use comity_vfs::{
+    Create, Cred, Data, Gid, Handle, HandleTable, LongName, Mode, Name, Read, ReadInto, Result,
+    SetAttr, Status, Uid,
+};
+use quick_cache::sync::Cache;
+
+use crate::data_server::DataServer;
+use crate::limits::DATA_HANDLES_MAX;
+use crate::record::PlaceRecord;
+use crate::stripes::{StripePiece, pieces};
+
+/// The files of a placement on its data servers.
+pub(crate) struct DataFiles {
+    servers: Vec<DataServer>,
+    /// The handles of files on data servers, by the number of the file and that of the server.
+    handles: Cache<(u128, usize), Handle>,
+}
+
+/// A file on one data server.
+#[derive(Clone, Copy)]
+struct DataFile<'s> {
+    server: &'s DataServer,
+    handle: Handle,
+}
+
+impl DataFiles {
+    pub(crate) fn new(servers: Vec<DataServer>) -> Self {
+        Self { servers, handles: Cache::new(DATA_HANDLES_MAX) }
+    }
+
+    /// The names of the data servers that new files lie on.
+    pub(crate) fn names(&self) -> Vec<Box<str>> {
+        self.servers.iter().map(|server| server.name.clone()).collect()
+    }
+
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        self.servers.iter().map(|server| server.address).collect()
+    }
+
+    /// Reads a range of a file, which must not reach beyond the file's end. Bytes that no data
+    /// server has are zero.
+    pub(crate) fn read(
+        &self,
+        record: &PlaceRecord,
+        (offset, length): (u64, u64),
+        bytes: &mut Vec<u8>,
+    ) -> Result<()> {
+        for piece in pieces(record.unit_bytes, record.servers.len(), offset, length) {
+            let end = bytes.len() + piece.length as usize;
+            if let Some(file) = self.find(record, piece.server)? {
+                read_piece(file, piece, bytes)?;
+            }
+            bytes.resize(end, 0);
+        }
+        Ok(())
+    }
+
+    /// Writes data to a file.
+    pub(crate) fn write(&self, record: &PlaceRecord, offset: u64, mut data: &[u8]) -> Result<()> {
+        let length = data.len() as u64;
+        for piece in pieces(record.unit_bytes, record.servers.len(), offset, length) {
+            let (own, rest) = data.split_at_checked(piece.length as usize).unwrap_or((data, &[]));
+            write_piece(self.make(record, piece.server)?, piece.offset, own)?;
+            data = rest;
+        }
+        Ok(())
+    }
+
+    /// Returns when all data of a file are on stable storage.
+    pub(crate) fn commit(&self, record: &PlaceRecord) -> Result<()> {
+        self.each(record, |file| file.server.fs.commit(&file.handle).map(drop))
+    }
+
+    /// Removes the bytes of a file from an offset on.
+    pub(crate) fn cut(&self, record: &PlaceRecord, size: u64) -> Result<()> {
+        let set = SetAttr { size: Some(size), ..SetAttr::default() };
+        self.each(record, |file| {
+            if file.server.fs.getattr(&file.handle)?.size > size {
+                file.server.fs.setattr(&root(), &file.handle, &set, None)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Removes a file from all data servers.
+    pub(crate) fn remove(&self, record: &PlaceRecord) -> Result<()> {
+        let mut outcome = Ok(());
+        for at in 0..record.servers.len() {
+            self.handles.remove(&(record.number, at));
+            let server = self.server(record, at)?;
+            let (name, top) = (record.name(), server.fs.root());
+            match server.fs.remove(&root(), &top, Name::new(name.as_bytes())?) {
+                Ok(_) | Err(Status::NoEnt) => {}
+                Err(status) => outcome = Err(status),
+            }
+        }
+        outcome
+    }
+
+    /// Returns the handle of a file on each data server, as the data servers themselves have them.
+    /// The files are made where they are missing.
+    pub(crate) fn own_handles(&self, record: &PlaceRecord) -> Result<Vec<Box<[u8]>>> {
+        let table = HandleTable::with_capacity(1);
+        let own = |at| {
+            let handle = self.make(record, at)?.handle;
+            match table.name(&handle)? {
+                LongName::InHandle(own) => Ok(own.into()),
+                LongName::Remembered(own) => Ok((*own).into()),
+            }
+        };
+        (0..record.servers.len()).map(own).collect()
+    }
+
+    fn each(&self, record: &PlaceRecord, work: impl Fn(DataFile<'_>) -> Result<()>) -> Result<()> {
+        for at in 0..record.servers.len() {
+            if let Some(file) = self.find(record, at)? {
+                work(file)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn server(&self, record: &PlaceRecord, at: usize) -> Result<&DataServer> {
+        let name = record.servers.get(at).ok_or(Status::ServerFault)?;
+        let found = self.servers.iter().find(|server| server.name == *name);
+        found.ok_or_else(|| {
+            tracing::warn!(
+                server = &**name,
+                "a file lies on a data server that its placement does not name; add it again"
+            );
+            Status::Io
+        })
+    }
+
+    /// Finds the file on one of its data servers; none if nothing was written there.
+    fn find(&self, record: &PlaceRecord, at: usize) -> Result<Option<DataFile<'_>>> {
+        let server = self.server(record, at)?;
+        if let Some(handle) = self.handles.get(&(record.number, at)) {
+            return Ok(Some(DataFile { server, handle }));
+        }
+        let (name, top) = (record.name(), server.fs.root());
+        match server.fs.lookup(&root(), &top, Name::new(name.as_bytes())?) {
+            Ok(entry) => {
+                let handle = entry.node.handle;
+                self.handles.insert((record.number, at), handle);
+                Ok(Some(DataFile { server, handle }))
+            }
+            Err(Status::NoEnt) => Ok(None),
+            Err(status) => Err(status),
+        }
+    }
+
+    /// The same; the file is made if it is missing.
+    fn make(&self, record: &PlaceRecord, at: usize) -> Result<DataFile<'_>> {
+        if let Some(file) = self.find(record, at)? {
+            return Ok(file);
+        }
+        let server = self.server(record, at)?;
+        let (name, top) = (record.name(), server.fs.root());
+        let set = SetAttr { mode: Some(Mode::new(0o600)), ..SetAttr::default() };
+        let name = Name::new(name.as_bytes())?;
+        let made = server.fs.create(&root(), &top, name, &Create::Unchecked(set))?;
+        let handle = made.value.handle;
+        self.handles.insert((record.number, at), handle);
+        Ok(DataFile { server, handle })
+    }
+}
+
+/// Appends the bytes that a data server has of a piece.
+fn read_piece(file: DataFile<'_>, piece: StripePiece, bytes: &mut Vec<u8>) -> Result<()> {
+    let start = bytes.len() as u64;
+    loop {
+        let done = bytes.len() as u64 - start;
+        let rest = u32::try_from(piece.length.saturating_sub(done)).unwrap_or(u32::MAX);
+        if rest == 0 {
+            return Ok(());
+        }
+        let mut into = ReadInto { opened: true, ..ReadInto::new(bytes) };
+        let at = piece.offset + done;
+        let Read { data, eof, .. } =
+            file.server.fs.read(&root(), &file.handle, at, rest, &mut into)?;
+        match data {
+            Data::Appended(count) if count > 0 && !eof => {}
+            Data::Appended(_) => return Ok(()),
+            // It was not asked for.
+            Data::File { .. } => return Err(Status::ServerFault),
+        }
+    }
+}
+
+fn write_piece(file: DataFile<'_>, mut offset: u64, mut data: &[u8]) -> Result<()> {
+    while !data.is_empty() {
+        let count = file.server.fs.write_opened(&root(), &file.handle, offset, data)?;
+        match data.get(count as usize..) {
+            Some(rest) if count > 0 => data = rest,
+            _ => return Err(Status::Io),
+        }
+        offset += u64::from(count);
+    }
+    Ok(())
+}
+
+/// The user under which the metadata server works, there and on data servers.
+pub(crate) fn root() -> Cred<comity_vfs::Disk> {
+    Cred::new(Uid::new(0), Gid::new(0))
+}

@@ -1,0 +1,402 @@
+//! The verbs of [`Placed`]. Those on data and sizes look at where a file lies; the others go to the
+//! file system below.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use comity_vfs::{
+    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Data, Disk, Entry, FileType, Fs,
+    Handle, Listed, Listing, LocalLocks, Made, Name, Node, Placement, Properties, Read, ReadInto,
+    Result, Seek, SetAttr, Space, Special, Status, Target, Time, Written, XattrMode,
+};
+
+use crate::data_files::root;
+use crate::placed::{ATTRIBUTE, Placed};
+use crate::record::PlaceRecord;
+use crate::sizes::shown;
+
+impl Fs for Placed {
+    fn root(&self) -> Handle {
+        self.below.root()
+    }
+
+    fn volume(&self, node: &Handle) -> u64 {
+        self.below.volume(node)
+    }
+
+    fn properties(&self, node: &Handle) -> Result<Properties> {
+        self.below.properties(node)
+    }
+
+    fn statfs(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Space> {
+        self.below.statfs(cred, node)
+    }
+
+    fn getattr(&self, node: &Handle) -> Result<Attr<Disk>> {
+        self.below.getattr(node).map(shown)
+    }
+
+    fn setattr(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        set: &SetAttr<Disk>,
+        guard: Option<Time>,
+    ) -> Result<Change<Disk>> {
+        let record = set.size.map(|_| self.record(node)).transpose()?.flatten();
+        let (Some(record), Some(size)) = (record, set.size) else {
+            return self.below.setattr(cred, node, set, guard);
+        };
+        let _turn = self.lock(node);
+        let change = self.below.setattr(cred, node, set, guard)?;
+        self.files.cut(&record, size)?;
+        Ok(change)
+    }
+
+    fn access(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        wanted: Access,
+    ) -> Result<(Access, Attr<Disk>)> {
+        self.below.access(cred, node, wanted)
+    }
+
+    fn owns(&self, cred: &Cred<Disk>, node: &Handle) -> Result<bool> {
+        self.below.owns(cred, node)
+    }
+
+    fn lookup(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Entry<Disk>> {
+        let entry = self.below.lookup(cred, dir, name)?;
+        let node = Node { attr: shown(entry.node.attr), ..entry.node };
+        Ok(Entry { node, ..entry })
+    }
+
+    fn parent(&self, cred: &Cred<Disk>, dir: &Handle) -> Result<Node<Disk>> {
+        self.below.parent(cred, dir)
+    }
+
+    fn directories_of(&self, node: &Handle) -> Result<Vec<Handle>> {
+        self.below.directories_of(node)
+    }
+
+    fn readlink(&self, cred: &Cred<Disk>, node: &Handle) -> Result<(Target, Attr<Disk>)> {
+        self.below.readlink(cred, node)
+    }
+
+    fn read(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        count: u32,
+        into: &mut ReadInto<'_>,
+    ) -> Result<Read<Disk>> {
+        let Some(record) = self.record(node)? else {
+            return self.below.read(cred, node, offset, count, into);
+        };
+        let attr = match into.opened {
+            true => self.below.getattr(node)?,
+            false => self.judge(cred, node, Access::READ)?,
+        };
+        let length = attr.size.saturating_sub(offset).min(count.into());
+        let before = into.bytes.len();
+        self.files.read(&record, (offset, length), into.bytes).inspect_err(|_| {
+            into.bytes.truncate(before);
+        })?;
+        let eof = offset.saturating_add(length) >= attr.size;
+        Ok(Read { data: Data::Appended(length as u32), eof, attr: Some(shown(attr)) })
+    }
+
+    fn write(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Written<Disk>> {
+        let Some(record) = self.record(node)? else {
+            return self.below.write(cred, node, offset, data);
+        };
+        self.judge(cred, node, Access::MODIFY)?;
+        let after = self.write_placed(&record, node, offset, data)?;
+        let change = Change { before: None, after: Some(after) };
+        Ok(Changed { value: data.len() as u32, change })
+    }
+
+    fn write_opened(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<u32> {
+        let Some(record) = self.record(node)? else {
+            return self.below.write_opened(cred, node, offset, data);
+        };
+        self.write_placed(&record, node, offset, data).map(|_| data.len() as u32)
+    }
+
+    fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
+        if let Some(record) = self.record(node)? {
+            self.files.commit(&record)?;
+        }
+        self.below.commit(node)
+    }
+
+    fn create(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        how: &Create<Disk>,
+    ) -> Result<Made<Disk>> {
+        let made = self.below.create(cred, dir, name, how)?;
+        let record = self.place(&made.value)?;
+        if let (Some(record), Create::Unchecked(SetAttr { size: Some(size), .. })) = (record, how) {
+            self.files.cut(&record, *size)?;
+        }
+        // The extended attribute has changed the ctime.
+        let attr = self.getattr(&made.value.handle)?;
+        Ok(Changed { value: Node { attr, ..made.value }, ..made })
+    }
+
+    fn mkdir(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.below.mkdir(cred, dir, name, set)
+    }
+
+    fn symlink(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        target: &[u8],
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.below.symlink(cred, dir, name, target, set)
+    }
+
+    fn mknod(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        special: Special,
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.below.mknod(cred, dir, name, special, set)
+    }
+
+    fn remove(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>> {
+        let last = self.last_name(dir, name)?;
+        let change = self.below.remove(cred, dir, name)?;
+        self.remove_data(last);
+        Ok(change)
+    }
+
+    fn rmdir(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>> {
+        self.below.rmdir(cred, dir, name)
+    }
+
+    fn rename(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, Name<'_>),
+        target: (&Handle, Name<'_>),
+    ) -> Result<(Change<Disk>, Change<Disk>)> {
+        let replaced = match self.last_name(target.0, target.1)? {
+            // A file that is renamed to itself stays.
+            Some((file, _)) if self.is_named(source, &file) => None,
+            replaced => replaced,
+        };
+        let changes = self.below.rename(cred, source, target)?;
+        self.remove_data(replaced);
+        Ok(changes)
+    }
+
+    fn link(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        dir: &Handle,
+        name: Name<'_>,
+    ) -> Result<Changed<Attr<Disk>, Disk>> {
+        self.below.link(cred, node, dir, name)
+    }
+
+    fn readdir(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        cookie: u64,
+        wanted: Listed,
+        visit: &mut dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()>,
+    ) -> Result<Attr<Disk>> {
+        self.below.readdir(cred, dir, cookie, wanted, &mut |entry| {
+            let node = entry.node.map(|node| Node { attr: shown(node.attr), ..node });
+            visit(&Listing { node, ..*entry })
+        })
+    }
+
+    fn getacl(&self, node: &Handle, kind: AclKind) -> Result<Option<Acl<Disk>>> {
+        self.below.getacl(node, kind)
+    }
+
+    fn setacl(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        kind: AclKind,
+        acl: Option<&Acl<Disk>>,
+    ) -> Result<Change<Disk>> {
+        self.below.setacl(cred, node, kind, acl)
+    }
+
+    fn getxattr(&self, cred: &Cred<Disk>, node: &Handle, name: Name<'_>) -> Result<Vec<u8>> {
+        match name.bytes() {
+            ATTRIBUTE => Err(Status::NoXattr),
+            _ => self.below.getxattr(cred, node, name),
+        }
+    }
+
+    fn setxattr(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        name: Name<'_>,
+        value: Option<&[u8]>,
+        mode: XattrMode,
+    ) -> Result<Change<Disk>> {
+        match name.bytes() {
+            ATTRIBUTE => Err(Status::Perm),
+            _ => self.below.setxattr(cred, node, name, value, mode),
+        }
+    }
+
+    fn listxattr(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Vec<Box<[u8]>>> {
+        let mut names = self.below.listxattr(cred, node)?;
+        names.retain(|name| **name != *ATTRIBUTE);
+        Ok(names)
+    }
+
+    fn seek(&self, cred: &Cred<Disk>, node: &Handle, offset: u64, what: Seek) -> Result<u64> {
+        self.not_placed(node)?;
+        self.below.seek(cred, node, offset, what)
+    }
+
+    fn allocate(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        self.not_placed(node)?;
+        self.below.allocate(cred, node, offset, length)
+    }
+
+    fn deallocate(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        self.not_placed(node)?;
+        self.below.deallocate(cred, node, offset, length)
+    }
+
+    fn local_locks(&self) -> Option<&dyn LocalLocks> {
+        self.below.local_locks()
+    }
+
+    fn placement(&self) -> Option<&dyn Placement> {
+        Some(self)
+    }
+
+    fn release_removed(&self) {
+        self.below.release_removed();
+    }
+
+    fn copy(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, u64),
+        target: (&Handle, u64),
+        length: u64,
+    ) -> Result<Changed<u64, Disk>> {
+        self.not_placed(source.0)?;
+        self.not_placed(target.0)?;
+        self.below.copy(cred, source, target, length)
+    }
+
+    fn clone_range(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, u64),
+        target: (&Handle, u64),
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        self.not_placed(source.0)?;
+        self.not_placed(target.0)?;
+        self.below.clone_range(cred, source, target, length)
+    }
+}
+
+/// A file that loses its last name, and where it lies.
+type LastName = Option<(Handle, Arc<PlaceRecord>)>;
+
+impl Placed {
+    fn write_placed(
+        &self,
+        record: &PlaceRecord,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Attr<Disk>> {
+        let end = offset.checked_add(data.len() as u64).ok_or(Status::FBig)?;
+        if data.is_empty() {
+            return self.getattr(node);
+        }
+        self.files.write(record, offset, data)?;
+        self.note_written(node, Some(end))
+    }
+
+    /// Refuses a verb that needs all bytes of a file in the file system below. Clients then read
+    /// and write instead.
+    fn not_placed(&self, node: &Handle) -> Result<()> {
+        if self.record(node)?.is_some() { Err(Status::NotSupp) } else { Ok(()) }
+    }
+
+    /// Returns the file of a name if it lies on data servers and has no other name.
+    fn last_name(&self, dir: &Handle, name: Name<'_>) -> Result<LastName> {
+        let Ok(Entry { node, .. }) = self.below.lookup(&root(), dir, name) else { return Ok(None) };
+        if node.attr.file_type != FileType::Regular || node.attr.links > 1 {
+            return Ok(None);
+        }
+        // A file with a damaged place can be removed; its data stay on the data servers.
+        let record = self.record(&node.handle).unwrap_or_default();
+        Ok(record.map(|record| (node.handle, record)))
+    }
+
+    fn is_named(&self, (dir, name): (&Handle, Name<'_>), file: &Handle) -> bool {
+        let found = self.below.lookup(&root(), dir, name);
+        found.is_ok_and(|entry| entry.node.handle == *file)
+    }
+
+    /// Removes the data of a file that has no name any more.
+    fn remove_data(&self, last: LastName) {
+        let Some((file, record)) = last else { return };
+        self.forget(&file);
+        if let Err(status) = self.files.remove(&record) {
+            let name = record.name();
+            tracing::warn!(%status, name, "data of a removed file stay on a data server");
+        }
+    }
+}

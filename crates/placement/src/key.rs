@@ -1,0 +1,143 @@
+//! The secret that a metadata server and its data servers share, and the handles of layouts.
+//!
+//! A handle of a layout: version (1 byte), accesses (1), MAC (16), the data server's own handle of
+//! the file. The data server's own key has sealed that one already.
+
+use std::fmt;
+use std::hash::Hasher;
+
+use siphasher::sip128::{Hasher128, SipHasher24};
+
+/// The first byte of a handle of a layout. Handles of exports begin with another one.
+const VERSION: u8 = 2;
+
+/// Bytes before the data server's own handle.
+const HEADER_BYTES: usize = 18;
+
+/// Bytes that a MAC of a handle begins with, so that no record has the same one.
+const OF_HANDLES: &[u8] = b"layout handle";
+
+/// The secret of a placement.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PlacementKey([u8; 16]);
+
+/// A text that is no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyError;
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected 32 hexadecimal digits; `openssl rand -hex 16` makes a key")
+    }
+}
+
+impl std::error::Error for KeyError {}
+
+impl fmt::Debug for PlacementKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PlacementKey")
+    }
+}
+
+/// A handle of a layout that was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LayoutHandle<'h> {
+    /// True if the layout allows writing.
+    pub writes: bool,
+    /// The data server's own handle of the file, sealed by the data server.
+    pub own: &'h [u8],
+}
+
+impl PlacementKey {
+    /// Takes 16 secret random bytes.
+    #[must_use]
+    pub const fn new(secret: [u8; 16]) -> Self {
+        Self(secret)
+    }
+
+    /// Reads a key as it stands in a file: 32 hexadecimal digits, with white space around them.
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn parse(text: &[u8]) -> Result<Self, KeyError> {
+        let text = std::str::from_utf8(text.trim_ascii()).map_err(|_| KeyError)?;
+        if text.len() != 32 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(KeyError);
+        }
+        u128::from_str_radix(text, 16).map(|key| Self(key.to_be_bytes())).map_err(|_| KeyError)
+    }
+
+    /// Returns whether bytes off the wire claim to be a handle of a layout.
+    #[must_use]
+    pub fn claims_layout(sealed: &[u8]) -> bool {
+        sealed.first() == Some(&VERSION)
+    }
+
+    /// Makes the handle by which a client with a layout uses a file of a data server.
+    #[must_use]
+    pub fn seal(&self, handle: LayoutHandle<'_>) -> Box<[u8]> {
+        let accesses = u8::from(handle.writes);
+        let mac = self.mac(OF_HANDLES, &[&[accesses], handle.own]);
+        [&[VERSION, accesses][..], &mac, handle.own].concat().into()
+    }
+
+    /// Opens a handle from the wire. None if it was not sealed with this key.
+    #[must_use]
+    pub fn open<'h>(&self, sealed: &'h [u8]) -> Option<LayoutHandle<'h>> {
+        let (header, own) = sealed.split_first_chunk::<HEADER_BYTES>()?;
+        let [VERSION, accesses, mac @ ..] = header else { return None };
+        let expected = self.mac(OF_HANDLES, &[&[*accesses], own]);
+        // Equality of u128 takes the same time wherever the bytes differ.
+        let genuine = u128::from_be_bytes(*mac) == u128::from_be_bytes(expected);
+        (genuine && *accesses <= 1).then_some(LayoutHandle { writes: *accesses == 1, own })
+    }
+
+    /// Returns the MAC of parts for a purpose.
+    pub(crate) fn mac(&self, purpose: &[u8], parts: &[&[u8]]) -> [u8; 16] {
+        let mut hasher = SipHasher24::new_with_key(&self.0);
+        for part in std::iter::once(&purpose).chain(parts) {
+            hasher.write(&(part.len() as u64).to_be_bytes());
+            hasher.write(part);
+        }
+        hasher.finish128().as_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_key_is_32_hexadecimal_digits() {
+        let text = "000102030405060708090a0b0c0d0e0F";
+        let key = PlacementKey::new(std::array::from_fn(|at| at as u8));
+        assert_eq!(PlacementKey::parse(format!(" {text}\n").as_bytes()), Ok(key));
+        for wrong in ["", "+00102030405060708090a0b0c0d0e0f", &text[1..], &text.repeat(2)] {
+            assert_eq!(PlacementKey::parse(wrong.as_bytes()), Err(KeyError), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_changed_handle_of_a_layout_does_not_open(
+            own in proptest::collection::vec(any::<u8>(), 1..64),
+            writes in any::<bool>(),
+            flip in any::<(usize, u8)>(),
+        ) {
+            let key = PlacementKey::new([7; 16]);
+            let handle = LayoutHandle { writes, own: &own };
+            let mut sealed = key.seal(handle);
+            prop_assert_eq!(key.open(&sealed), Some(handle));
+            prop_assert_eq!(PlacementKey::new([8; 16]).open(&sealed), None);
+            let at = flip.0 % sealed.len();
+            sealed[at] ^= flip.1 | 1;
+            prop_assert_eq!(key.open(&sealed), None);
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            prop_assert_eq!(PlacementKey::new([7; 16]).open(&bytes), None);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use comity_vfs::{
+    Access, Attr, Cred, DeviceId, Disk, FileType, Fs, Handle, Name, Node, Placement, Result,
+    Status, Striping, XattrMode,
+};
+use quick_cache::sync::Cache;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::data_files::{DataFiles, root};
+use crate::data_server::DataServer;
+use crate::key::LayoutHandle;
+use crate::limits::{FILE_LOCKS, RECORDS_MAX};
+use crate::record::PlaceRecord;
+use crate::{PlacementKey, sizes};
+
+/// The extended attribute that says where a file lies.
+pub(crate) const ATTRIBUTE: &[u8] = b"comity.placement";
+
+/// The settings of a placement.
+#[derive(Debug, Clone)]
+pub struct PlacementSettings {
+    /// The secret that the data servers know, too.
+    pub key: PlacementKey,
+    /// The length of the stripe units of new files in bytes.
+    pub unit_bytes: u32,
+    /// The data servers of new files.
+    pub servers: Vec<DataServer>,
+}
+
+/// A file system whose new files lie in stripes on data servers. Names and attributes, sizes
+/// included, stay in the file system below, and so do the bytes of files that it had before.
+///
+/// Reads and writes go on to the data servers, so that clients without parallel NFS see the same
+/// bytes.
+pub struct Placed {
+    pub(crate) below: Arc<dyn Fs>,
+    pub(crate) files: DataFiles,
+    key: PlacementKey,
+    unit_bytes: u32,
+    device: DeviceId,
+    /// The places of files, and which files have none.
+    records: Cache<Handle, Option<Arc<PlaceRecord>>>,
+    locks: [Mutex<()>; FILE_LOCKS],
+}
+
+impl Placed {
+    /// Puts a placement over the file system of the metadata server.
+    #[must_use]
+    pub fn new(below: Arc<dyn Fs>, settings: PlacementSettings) -> Self {
+        let device = device_of(&settings);
+        let PlacementSettings { key, unit_bytes, servers } = settings;
+        Self {
+            below,
+            files: DataFiles::new(servers),
+            key,
+            unit_bytes,
+            device,
+            records: Cache::new(RECORDS_MAX),
+            locks: [const { Mutex::new(()) }; FILE_LOCKS],
+        }
+    }
+
+    /// Lets one thread at a time change the size or the place of a file.
+    pub(crate) fn lock(&self, file: &Handle) -> MutexGuard<'_, ()> {
+        let sum = file
+            .bytes()
+            .iter()
+            .fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(*byte)));
+        // The index is below the length.
+        #[allow(clippy::indexing_slicing, reason = "a remainder is less than the divisor")]
+        let lock = &self.locks[sum % FILE_LOCKS];
+        lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns where a file lies; none if the file system below has its bytes.
+    ///
+    /// # Errors
+    /// [`Status::Io`] if its attribute is damaged.
+    pub(crate) fn record(&self, file: &Handle) -> Result<Option<Arc<PlaceRecord>>> {
+        match self.records.get(file) {
+            Some(known) => Ok(known),
+            None => self.read_record(file, &self.lock(file)),
+        }
+    }
+
+    /// Gives a file that was just made its place, unless it has data already.
+    pub(crate) fn place(&self, made: &Node<Disk>) -> Result<Option<Arc<PlaceRecord>>> {
+        let turn = self.lock(&made.handle);
+        // A client may have found the file and used it as one without a place.
+        if let Some(known) = self.records.get(&made.handle) {
+            return Ok(known);
+        }
+        match self.read_record(&made.handle, &turn)? {
+            None if made.attr.file_type == FileType::Regular && made.attr.size == 0 => {
+                self.write_record(&made.handle)
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// Forgets the place of a file that is removed.
+    pub(crate) fn forget(&self, file: &Handle) {
+        self.records.remove(file);
+    }
+
+    /// Refuses a caller without a right to a file. The owner may always read and write its file, as
+    /// NFSv3 has no open (RFC 1813, 4.4).
+    pub(crate) fn judge(
+        &self,
+        cred: &Cred<Disk>,
+        file: &Handle,
+        right: Access,
+    ) -> Result<Attr<Disk>> {
+        let (granted, attr) = self.below.access(cred, file, right)?;
+        match attr.file_type {
+            FileType::Directory => Err(Status::IsDir),
+            FileType::Regular if granted.contains(right) => Ok(attr),
+            FileType::Regular if self.below.owns(cred, file)? => Ok(attr),
+            FileType::Regular => Err(Status::Acces),
+            _ => Err(Status::Inval),
+        }
+    }
+
+    fn read_record(
+        &self,
+        file: &Handle,
+        _: &MutexGuard<'_, ()>,
+    ) -> Result<Option<Arc<PlaceRecord>>> {
+        let record = match self.below.getxattr(&root(), file, Name::new(ATTRIBUTE)?) {
+            Ok(bytes) => Some(Arc::new(self.decode(file, &bytes)?)),
+            Err(Status::NoXattr | Status::NotSupp) => None,
+            Err(status) => return Err(status),
+        };
+        self.records.insert(*file, record.clone());
+        Ok(record)
+    }
+
+    fn decode(&self, file: &Handle, bytes: &[u8]) -> Result<PlaceRecord> {
+        PlaceRecord::decode(&self.key, file, bytes).ok_or_else(|| {
+            let fileid = self.below.getattr(file).map_or(0, |attr| attr.fileid);
+            tracing::error!(
+                fileid,
+                "the attribute user.comity.placement of a file was not written by this server for \
+                 this file, or the key of the placement is another one; restore either"
+            );
+            Status::Io
+        })
+    }
+
+    fn write_record(&self, file: &Handle) -> Result<Option<Arc<PlaceRecord>>> {
+        let mut number = [0; 16];
+        let count = getrandom(&mut number, GetRandomFlags::empty());
+        if count != Ok(number.len()) {
+            return Err(Status::ServerFault);
+        }
+        let number = u128::from_be_bytes(number);
+        let (unit_bytes, servers) = (self.unit_bytes, self.files.names());
+        let record = PlaceRecord { number, unit_bytes, servers };
+        let (name, bytes) = (Name::new(ATTRIBUTE)?, record.encode(&self.key, file));
+        let written = self.below.setxattr(&root(), file, name, Some(&bytes), XattrMode::Create);
+        let record = match written {
+            Ok(_) => Some(Arc::new(record)),
+            Err(status) => {
+                tracing::warn!(%status, "a new file got no place, and stays on this server");
+                None
+            }
+        };
+        self.records.insert(*file, record.clone());
+        Ok(record)
+    }
+}
+
+/// Another number for other data servers or other addresses.
+fn device_of(settings: &PlacementSettings) -> DeviceId {
+    let text = |server: &DataServer| format!("{} {}", server.name, server.address);
+    let texts: Vec<String> = settings.servers.iter().map(text).collect();
+    let parts: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
+    settings.key.mac(b"device", &parts)
+}
+
+impl Placement for Placed {
+    fn unit_bytes(&self) -> u32 {
+        self.unit_bytes
+    }
+
+    fn striping(&self, node: &Handle, writes: bool) -> Result<Option<Striping>> {
+        let Some(record) = self.record(node)? else { return Ok(None) };
+        if record.servers != self.files.names() {
+            return Ok(None);
+        }
+        let seal = |own: Box<[u8]>| self.key.seal(LayoutHandle { writes, own: &own });
+        let handles = self.files.own_handles(&record)?.into_iter().map(seal).collect();
+        Ok(Some(Striping { device: self.device, unit_bytes: record.unit_bytes, handles }))
+    }
+
+    fn device(&self, device: &DeviceId) -> Option<Vec<SocketAddr>> {
+        (*device == self.device).then(|| self.files.addresses())
+    }
+
+    fn note_written(&self, node: &Handle, end: Option<u64>) -> Result<Attr<Disk>> {
+        let _turn = self.lock(node);
+        sizes::note(&*self.below, node, end)
+    }
+}

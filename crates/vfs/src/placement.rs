@@ -1,0 +1,43 @@
+use std::net::SocketAddr;
+
+use crate::{Attr, Disk, Handle, Result};
+
+/// Names a set of data servers (`deviceid4`).
+pub type DeviceId = [u8; 16];
+
+/// The distribution of a file over data servers, in stripe units by turns: the first unit lies on
+/// the first server. Each server keeps its units at the offsets that they have in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Striping {
+    /// The data servers.
+    pub device: DeviceId,
+    /// The length of a stripe unit in bytes.
+    pub unit_bytes: u32,
+    /// For each data server, the handle by which a client reads or writes the file there.
+    pub handles: Vec<Box<[u8]>>,
+}
+
+/// A file system whose files may lie on data servers, which clients read and write directly
+/// (parallel NFS).
+pub trait Placement: Send + Sync {
+    /// The length of the stripe units of new files in bytes.
+    fn unit_bytes(&self) -> u32;
+
+    /// The distribution of a file, with handles for reading, or for reading and writing. None if
+    /// the file does not lie on data servers that clients can be told of.
+    ///
+    /// # Errors
+    /// [`Status`](crate::Status): a data server does not answer, or the file is gone.
+    fn striping(&self, node: &Handle, writes: bool) -> Result<Option<Striping>>;
+
+    /// The addresses of the data servers of a device, in the order of the handles.
+    fn device(&self, device: &DeviceId) -> Option<Vec<SocketAddr>>;
+
+    /// Notes that a client has written to data servers up to `end`, the offset behind the last
+    /// byte; none if the size is unchanged. The size never shrinks by it, and the time of the
+    /// change is the present. Returns the attributes after it.
+    ///
+    /// # Errors
+    /// [`Status`](crate::Status).
+    fn note_written(&self, node: &Handle, end: Option<u64>) -> Result<Attr<Disk>>;
+}

@@ -6,6 +6,7 @@
 //! of its own, a [`server`], one or more [`guest`]s and a folder under `target/kernel`. Variants
 //! named `-kill` kill the server with SIGKILL every few seconds.
 
+mod data_servers;
 mod ground;
 mod guest;
 mod kernels;

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::data_servers::{self, DataServers};
 use super::ground::output;
 use super::keys::{Keys, Xprtsec};
 use super::network::{Network, SERVER};
@@ -35,6 +36,8 @@ pub(super) struct Server<'a> {
     peer: Peer,
     places: Places,
     child: Child,
+    /// They end with the server.
+    _data_servers: DataServers,
 }
 
 /// Paths of a server.
@@ -52,6 +55,8 @@ pub(super) struct Places {
     pub(super) tls: Option<Xprtsec>,
     /// More arguments of `comity serve`; `INPUT` stands for the input folder.
     pub(super) arguments: &'static [&'static str],
+    /// Number of data servers that have the data of the exported folder.
+    pub(super) data_servers: u16,
 }
 
 impl Places {
@@ -86,8 +91,11 @@ impl<'a> Server<'a> {
     ) -> Result<Self> {
         fs::create_dir_all(places.folder.join("state"))?;
         places.configure(exports)?;
+        let folders = (&*places.folder, &*places.export);
+        let count = places.data_servers;
+        let _data_servers = DataServers::start(network, &places.program, folders, count)?;
         let child = spawn(network, peer, &places)?;
-        let mut server = Self { network, peer, places, child };
+        let mut server = Self { network, peer, places, child, _data_servers };
         server.wait_until_it_listens()?;
         Ok(server)
     }
@@ -245,11 +253,15 @@ fn spawn(network: &Network, peer: Peer, places: &Places) -> Result<Child> {
 
 fn comity(places: &Places) -> Vec<String> {
     let text = |path: &Path| path.display().to_string();
+    let (source, file) = match places.data_servers {
+        0 => ("--exports", places.exports()),
+        _ => ("--config", data_servers::config(&places.folder)),
+    };
     let mut all = vec![
         text(&places.program),
         "serve".into(),
-        "--exports".into(),
-        text(&places.exports()),
+        source.into(),
+        text(&file),
         "--listen".into(),
         SERVER.into(),
         "--port".into(),
@@ -296,7 +308,8 @@ mod tests {
         let ground = Ground::new(&crate::root(), "test-exports").unwrap();
         let (export, folder, input) = (ground.export(), ground.folder().into(), ground.input());
         let (program, tls, arguments) = (PathBuf::new(), Some(Xprtsec::Mtls), &[][..]);
-        let places = Places { program, export, folder, input, tls, arguments };
+        let data_servers = 0;
+        let places = Places { program, export, folder, input, tls, arguments, data_servers };
         let keys = Keys::of(&ground).unwrap();
         keys.make(&NewKey::client("host-1")).unwrap();
         places.configure("TOP/a key={host-1}(rw) 192.0.2.1(ro)\n").unwrap();

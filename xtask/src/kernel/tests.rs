@@ -10,6 +10,7 @@ mod fsx;
 mod git;
 mod grants;
 mod hosts;
+mod placement;
 mod scarce;
 mod sites;
 mod smoke;
@@ -61,6 +62,9 @@ pub(super) struct Test {
     pub(super) exports: &'static [&'static str],
     /// More arguments of `comity serve`; `INPUT` stands for the folder that the guests get.
     pub(super) arguments: &'static [&'static str],
+    /// Number of data servers that have the data of the exported folder; then `exports` does not
+    /// count.
+    pub(super) data_servers: u16,
     /// Longest time for all of it, in seconds, on a slow machine.
     pub(super) seconds_max: u64,
     /// Fills the folder the guests get.
@@ -82,6 +86,7 @@ impl Test {
         kills: 0,
         exports: &["TOP 10.77.0.0/24(rw,sync,no_root_squash)\n"],
         arguments: &["--no-register"],
+        data_servers: 0,
         seconds_max: 300,
         prepare: |_| Ok(()),
         verify: |_| Ok(()),
@@ -127,6 +132,8 @@ const CORE: &[&str] = &[
     "hosts",
     "mtls-6.12",
     "mtls-two-6.12",
+    "placement",
+    "placement-6.12",
     "scarce-4.1",
     "sites",
     "sites-4.1",
@@ -190,6 +197,8 @@ pub(super) const ALL: &[Test] = &[
     smoke::TEST.over("smoke-4.2", "4.2"),
     smoke::TEST.over("", "4.2").on("smoke-6.12", Kernel::Linux6_12),
     smoke::TEST.over("", "4.2").on("smoke-7.2", Kernel::Linux7_2),
+    placement::TEST,
+    placement::TEST.over("", "4.2").on("placement-6.12", Kernel::Linux6_12),
     smoke::TEST.over("", "4.1").killed("smoke-kill-4.1", 6),
     build::TEST.over("", "4.1").killed("build-kill-4.1", 6),
     tar::TEST.over("", "4.1").killed("tar-kill-4.1", 6),

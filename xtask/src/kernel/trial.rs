@@ -91,6 +91,7 @@ fn places(setting: &Setting, test: &Test, ground: &Ground) -> Places {
         input: ground.input(),
         tls: setting.tls,
         arguments: test.arguments,
+        data_servers: test.data_servers,
     }
 }
 

@@ -42,8 +42,10 @@ impl Site {
         let parent = self.key(&self.world.root);
         let user = Arc::new(Cred::new(Uid::new(1), Gid::new(1)));
         let (client, caller) = (&self.client, self.client.caller());
-        let policy = &Always;
-        let request = DirectoryRequest { client, caller, directory, parent, user: &user, policy };
+        let (policy, notices) = (&Always, None);
+        let user = &user;
+        let request =
+            DirectoryRequest { client, caller, directory, parent, user, policy, notices };
         self.engine.delegate_directory(NOW, &request).unwrap()
     }
 

@@ -237,6 +237,40 @@ fn repeated_looks_into_a_delegated_directory_cost_no_call() {
     world.umount();
 }
 
+#[test]
+fn a_directory_that_is_delegated_anew_costs_few_calls_once() {
+    let Some(world) = World::exporting(",dir_delegations=sole-writer:always") else { return };
+    fs::create_dir(world.place.data().join("dir")).unwrap();
+    for number in 0..50 {
+        fs::write(world.place.data().join(format!("dir/{number}")), "").unwrap();
+    }
+    world.mount(&world.cached(",acregmin=600,acregmax=600,acdirmin=0,acdirmax=0"));
+    let dir = world.dir.join("dir");
+    for _ in 0..3 {
+        look_around(&dir, 50);
+    }
+    let calls = || {
+        ["GET_DIR_DELEGATION", "GETATTR", "LOOKUP", "READDIR"].map(|call| world.calls(call) as i64)
+    };
+    let before = calls();
+    let mut reload = comity();
+    let reloaded = run(reload.args(["reload", "--state-dir"]).arg(world.place.state()));
+    assert_eq!(reloaded.code, Some(0), "{}", reloaded.err);
+    let recalled = || metric(&world, "comity_directory_delegations") == 0;
+    wait_until("all directories are given back", recalled);
+    look_around(&dir, 50);
+    let after = calls();
+    look_around(&dir, 50);
+    assert_eq!(calls(), after, "the next round costs no call");
+    let spent: Vec<i64> = after.iter().zip(before).map(|(after, before)| after - before).collect();
+    println!("GET_DIR_DELEGATION, GETATTR, LOOKUP, READDIR: {spent:?}");
+    let directories = spent[0];
+    assert!((1..=2).contains(&directories), "the root of the mount is one, too: {spent:?}");
+    // Each other operation has a GETATTR or two behind it.
+    assert!(spent[1] <= 4 * directories && spent[2] <= 1 && spent[3] <= 1, "{spent:?}");
+    world.umount();
+}
+
 /// The sum of a metric of the server, over all its labels.
 fn metric(world: &World, name: &str) -> u64 {
     let page = metrics(world.server());

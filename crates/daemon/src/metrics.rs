@@ -153,6 +153,16 @@ fn append_directories(text: &mut String, totals: &Totals) {
                 "CB_NOTIFYs, each with one notification or more.",
                 totals.directory_notice_calls,
             ),
+            (
+                "comity_directory_calls_saved_total",
+                "Calls that ended delegations of directories have saved, estimated.",
+                totals.directory_calls_saved,
+            ),
+            (
+                "comity_directory_calls_caused_total",
+                "Calls that recalls of directories and notifications have caused.",
+                totals.directory_calls_caused,
+            ),
         ],
     );
     let reasons = NoDirectory::ALL.iter().zip(totals.directories_refused);

@@ -15,6 +15,8 @@ pub(crate) struct Counters {
     pub(crate) directory_notices: Count,
     /// CB_NOTIFYs, each of which carries one notification or more.
     pub(crate) directory_notice_calls: Count,
+    pub(crate) directory_calls_saved: Count,
+    pub(crate) directory_calls_caused: Count,
     pub(crate) slot_recalls: Count,
     pub(crate) slot_recalls_heeded: Count,
     pub(crate) revoked: Count,

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, CallbackAddress, Caller, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId,
-    Delegation, DelegationWish, Effect, Engine, Error, ExchangeId, ExportedKind, FileKey, HostLock,
-    Lock, LockRefusal, LockRequestKind, LockType, Locker, Open, Opened, Origin, Principal,
-    Recovered, Sender, Sequence, Sequenced, SessionId, Setclientid, Settings, Share, Stateid, Turn,
-    Verifier,
+    Always, ByteRange, CallbackAddress, Caller, ChannelAttrs, Claim, Client, ClientOwner,
+    ConnectionId, Delegation, DelegationWish, Effect, Engine, Error, ExchangeId, ExportedKind,
+    FileKey, HostLock, Lock, LockRefusal, LockRequestKind, LockType, Locker, Open, Opened, Origin,
+    Principal, Recovered, Sender, Sequence, Sequenced, SessionId, Setclientid, Settings, Share,
+    Stateid, Turn, Verifier,
 };
-use comity_vfs::Handle;
+use comity_state::{DirectoryNotice, DirectoryRequest, NotedChange, NoticeWishes};
+use comity_vfs::{Cred, Gid, Handle, Uid};
 use introduction::session_of;
 
 const NOW: Duration = Duration::from_secs(1000);
@@ -385,4 +386,85 @@ fn exported_states_tell_what_they_are() {
     let is_lock =
         |kind: &ExportedKind| matches!(kind, ExportedKind::Lock { ranges, .. } if *ranges == held);
     assert!(exported.states.iter().any(|state| is_lock(&state.kind)));
+}
+
+/// Delegates the directory 7 to a client, which is notified of changes.
+fn delegate_directory(engine: &Engine, client: &Arc<Client>) -> Stateid {
+    let user = Arc::new(Cred::new(Uid::new(1), Gid::new(1)));
+    let wishes = NoticeWishes {
+        handles: true,
+        fileids: true,
+        types: false,
+        directory: NoticeWishes::CHANGE,
+        bytes_max: 2048,
+    };
+    let request = DirectoryRequest {
+        client,
+        caller: caller(1),
+        directory: file(7),
+        parent: file(6),
+        user: &user,
+        policy: &Always,
+        notices: Some(wishes),
+    };
+    engine.delegate_directory(NOW, &request).unwrap()
+}
+
+/// A change of names in the directory 7 by others.
+fn change_names(engine: &Engine) -> Result<(), Error> {
+    let share = Share::access(Share::BOTH | Share::NAMES);
+    engine.break_delegations(NOW, None, &file(7), share)
+}
+
+fn recalled(engine: &Engine) -> Vec<Stateid> {
+    let effects = std::iter::from_fn(|| engine.poll_effect());
+    let recalls = effects.filter_map(|effect| match effect {
+        Effect::Recall { stateid, .. } => Some(stateid),
+        _ => None,
+    });
+    recalls.collect()
+}
+
+#[test]
+fn a_directory_is_recalled_where_it_was_taken_and_its_changes_are_not_notified_there() {
+    let (from, to) = (engine(|_| {}), engine(|_| {}));
+    let (old, _) = client(&from, "a");
+    let stateid = delegate_directory(&from, &old);
+    assert_eq!(change_names(&from), Ok(()), "the holder is notified");
+    let taken = take_to(&from, &to, &old).unwrap();
+    assert_eq!(recalled(&to), []);
+    assert_eq!(change_names(&to), Err(Error::Delay));
+    assert_eq!(recalled(&to), [stateid]);
+    to.delegreturn((Sender::of(NOW, &taken), &file(7)), &stateid).unwrap();
+    assert_eq!(change_names(&to), Ok(()));
+}
+
+#[test]
+fn a_client_that_has_notifications_to_acknowledge_is_not_exported() {
+    let from = engine(|_| {});
+    let (old, _) = client(&from, "a");
+    let stateid = delegate_directory(&from, &old);
+    let change = NotedChange::Removed { name: b"gone"[..].into() };
+    let notified = from.note_change(None, &file(7), DirectoryNotice { change, after: None });
+    let notified = notified.unwrap();
+    assert!(!from.is_acknowledged(&notified));
+    assert!(matches!(from.export_client(NOW, &old), Err(Error::Delay)));
+    from.notices_answered(NOW, &old, (&file(7), &stateid), true);
+    assert!(from.is_acknowledged(&notified));
+    assert!(from.export_client(NOW, &old).is_ok());
+}
+
+#[test]
+fn a_client_that_does_not_apply_notifications_loses_the_directory() {
+    let engine = engine(|_| {});
+    let (old, _) = client(&engine, "a");
+    let stateid = delegate_directory(&engine, &old);
+    let change = NotedChange::Removed { name: b"gone"[..].into() };
+    let notified = engine.note_change(None, &file(7), DirectoryNotice { change, after: None });
+    engine.notices_answered(NOW, &old, (&file(7), &stateid), false);
+    assert_eq!(recalled(&engine), [stateid]);
+    assert!(!engine.is_acknowledged(notified.as_ref().unwrap()));
+    assert_eq!(change_names(&engine), Err(Error::Delay), "no change is notified any more");
+    engine.delegreturn((Sender::of(NOW, &old), &file(7)), &stateid).unwrap();
+    assert!(engine.is_acknowledged(notified.as_ref().unwrap()));
 }

@@ -396,7 +396,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
     ),
     valued(
         "dir_delegations",
-        Argument::Needed("sole-writer, POLICY:sole-writer or never"),
+        Argument::Needed("sole-writer, POLICY:sole-writer[:recall-only] or never"),
         "dir_delegations",
         dir_delegations,
         "clients of NFSv4.1 that ask for it keep listings and missing names without asking again, \
@@ -404,7 +404,9 @@ pub(crate) const OPTIONS: &[Choice] = &[
          nothing but this server changes the export's directories. POLICY is `second-ask` (a \
          client gets a directory into which it looks twice within a minute, and waits longer \
          after each recall; the default), `always`, `adaptive` (as second-ask, as long as more \
-         calls are saved than caused) or `never`",
+         calls are saved than caused) or `never`. A client that asks for notifications of all \
+         changes of names (`comity mount` does) keeps the directory and is told of them; with \
+         `recall-only` each change recalls it",
     ),
 ];
 

@@ -143,7 +143,12 @@ fn answer(world: &World, call: &[u8], said: Option<(u64, u64)>) {
 }
 
 /// Answers a call so.
-pub(crate) fn reply(world: &World, call: &[u8], (status, body): (Nfsstat4, &[u8])) {
+pub(crate) fn reply(world: &World, call: &[u8], answer: (Nfsstat4, &[u8])) {
+    assert!(world.hear(replied(call, answer).bytes()), "it was waited for");
+}
+
+/// The answer to a call.
+pub(crate) fn replied(call: &[u8], (status, body): (Nfsstat4, &[u8])) -> Encoder {
     let (_, sequence, operation) = read(call);
     let status = status as u32;
     let mut reply = accepted(call);
@@ -158,7 +163,7 @@ pub(crate) fn reply(world: &World, call: &[u8], (status, body): (Nfsstat4, &[u8]
     });
     reply.value(&CbResultHead { operation, status });
     reply.raw(body);
-    assert!(world.hear(reply.bytes()), "it was waited for");
+    reply
 }
 
 /// A request that does nothing but say that the client is there.

@@ -1,12 +1,12 @@
 //! Directory delegations: every change of a directory by anyone else is preceded by a recall, or
 //! notified.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use comity_export::{
-    Client, DirectoryDelegations, DirectoryGrants, Export, ExportId, ExportRequest, HandleKey,
-    KeyUse, Plan, Rules, Source, Sources, load,
+    Client, DirectoryDelegations, DirectoryGrants, Export, ExportId, ExportRequest, Exports,
+    HandleKey, KeyUse, Plan, Rules, Source, Sources, load,
 };
 use comity_proto::nfs4::callback::operation as cb;
 use comity_proto::nfs4::{
@@ -17,7 +17,8 @@ use comity_proto::nfs4::{
     attribute, notify_type as kind, operation as op, share,
 };
 use comity_state::NoDirectory;
-use comity_vfs::{Cred, Fs, Gid, Mode, SetAttr, Uid};
+use comity_vfs::layers::{Hook, Layer, Verb};
+use comity_vfs::{Cred, Fs, Gid, Handle, Mode, SetAttr, Uid};
 use comity_xdr::{Decoder, Encoder, Opaque};
 
 use crate::callbacks::{client, go_to, opened, perform, reply};
@@ -25,10 +26,10 @@ use crate::session::Session;
 use crate::world::{World, encoded, furnish, memory};
 
 const ALWAYS: &str = ",dir_delegations=always:sole-writer";
-const TOP: &[&[u8]] = &[b"srv", b"pub"];
+pub(crate) const TOP: &[&[u8]] = &[b"srv", b"pub"];
 const INNER: &[&[u8]] = &[b"srv", b"pub", b"inner"];
 
-fn plan(fs: &Arc<dyn Fs>, options: &str) -> Plan {
+pub(crate) fn plan(fs: &Arc<dyn Fs>, options: &str) -> Plan {
     let text = format!("/srv/pub *(rw,insecure,no_root_squash,fsid=1{options})\n").into_bytes();
     let sources = Sources::new(vec![Source::Text { name: "exports".into(), text }]);
     let open = |_: &ExportRequest<'_>| Ok(Arc::clone(fs));
@@ -87,7 +88,11 @@ fn steps(path: &[&[u8]]) -> u32 {
     path.len() as u32 + 1
 }
 
-fn ask(world: &World, session: &mut Session, path: &[&[u8]]) -> Result<Option<Stateid4>, Nfsstat4> {
+pub(crate) fn ask(
+    world: &World,
+    session: &mut Session,
+    path: &[&[u8]],
+) -> Result<Option<Stateid4>, Nfsstat4> {
     let none = (Bitmap4::EMPTY, Bitmap4::EMPTY, Bitmap4::EMPTY);
     let granted = ask_with(world, session, path, none)?;
     Ok(granted.map(|granted| {
@@ -98,7 +103,7 @@ fn ask(world: &World, session: &mut Session, path: &[&[u8]]) -> Result<Option<St
 
 /// Asks for a directory with notifications of these kinds, and attributes of entries and of the
 /// directory.
-fn ask_with(
+pub(crate) fn ask_with(
     world: &World,
     session: &mut Session,
     path: &[&[u8]],
@@ -162,7 +167,12 @@ fn open(call: &mut Encoder, name: &'static [u8], how: Createhow4<'static>) {
     });
 }
 
-fn make(call: &mut Encoder, path: &[&[u8]], name: &'static [u8], objtype: Createtype4<'static>) {
+pub(crate) fn make(
+    call: &mut Encoder,
+    path: &[&[u8]],
+    name: &'static [u8],
+    objtype: Createtype4<'static>,
+) {
     go_to(call, path);
     call.value(&op::CREATE);
     call.value(&Create4args { objtype, objname: Opaque(name), createattrs: none() });
@@ -405,9 +415,11 @@ fn new_rules_recall_the_directories_that_were_granted_by_the_old_ones() {
     site.is_refused(NoDirectory::Export);
 }
 
-const NAMES: Bitmap4 = Bitmap4::of(&[kind::REMOVE_ENTRY, kind::ADD_ENTRY, kind::RENAME_ENTRY]);
-const CHILD: Bitmap4 = Bitmap4::of(&[attribute::TYPE, attribute::FILEHANDLE, attribute::FILEID]);
-const DIR: Bitmap4 = Bitmap4::of(&[attribute::CHANGE, attribute::TIME_MODIFY]);
+pub(crate) const NAMES: Bitmap4 =
+    Bitmap4::of(&[kind::REMOVE_ENTRY, kind::ADD_ENTRY, kind::RENAME_ENTRY]);
+pub(crate) const CHILD: Bitmap4 =
+    Bitmap4::of(&[attribute::TYPE, attribute::FILEHANDLE, attribute::FILEID]);
+pub(crate) const DIR: Bitmap4 = Bitmap4::of(&[attribute::CHANGE, attribute::TIME_MODIFY]);
 
 fn all_kinds() -> Bitmap4 {
     NAMES.or(&Bitmap4::of(&[kind::CHANGE_DIR_ATTRS, kind::CHANGE_CHILD_ATTRS]))
@@ -483,6 +495,7 @@ fn changes_of_names_are_made_at_once_and_notified_before_they_are_acknowledged()
     }
     let totals = site.world.engine.totals();
     assert_eq!((totals.directory_notices, totals.directory_notice_calls), (12, 12));
+    assert_eq!(totals.directory_calls_caused, 12 * (1 + 4), "a notification and a recall each");
 }
 
 #[test]
@@ -509,4 +522,39 @@ fn a_client_that_wants_to_hear_of_some_changes_only_gets_no_notifications() {
     let wishes = (NAMES, CHILD, DIR);
     let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();
     assert!(granted.notification.is_empty(), "nor does one where the export wants recalls");
+}
+
+/// Puts other rules in force while the rights to a directory are looked at.
+#[derive(Clone, Default)]
+struct Reload(Arc<Mutex<Option<(Arc<Exports>, Plan)>>>);
+
+impl Hook for Reload {
+    fn around<T>(
+        &self,
+        verb: Verb,
+        _: &Handle,
+        work: impl FnOnce() -> comity_vfs::Result<T>,
+    ) -> comity_vfs::Result<T> {
+        if verb == Verb::Access
+            && let Some((exports, plan)) = self.0.lock().unwrap().take()
+        {
+            exports.replace(plan);
+        }
+        work()
+    }
+}
+
+#[test]
+fn a_grant_by_rules_that_are_no_longer_in_force_is_taken_back() {
+    let (reload, inner) = (Reload::default(), memory());
+    furnish(&*inner);
+    let fs: Arc<dyn Fs> = Arc::new(Layer::new(inner, reload.clone()));
+    let world = World::of(plan(&fs, ALWAYS));
+    let mut holder = client(&world, 2, b"holder");
+    let other = plan(&fs, ",dir_delegations=never");
+    *reload.0.lock().unwrap() = Some((Arc::clone(&world.exports), other));
+    assert_eq!(ask(&world, &mut holder, TOP), Ok(None));
+    assert!(reload.0.lock().unwrap().is_none(), "the rules changed during the request");
+    assert_eq!(world.engine.totals().directories_granted, 1, "it was granted first");
+    assert!(!world.engine.has_delegations());
 }

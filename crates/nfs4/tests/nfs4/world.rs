@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use comity_backend::{Memory, MemoryOptions};
@@ -13,7 +13,7 @@ use comity_export::{
 };
 use comity_idmap::{IdMapBuilder, MapDefault, OwnersBuilder, Range, Rule};
 use comity_nfs4::{Callbacks, Clock, Copier, Copying, Nfs4, Versions};
-use comity_proto::nfs4;
+use comity_proto::nfs4::{self, Nfsstat4};
 use comity_rpc::{
     Answered, AuthSys, Backchannel, CallHeader, Dispatcher, Flavor, OpaqueAuth, Program,
 };
@@ -108,6 +108,26 @@ impl World {
         Self::made(exports, remembered(exports, Limits::DEFAULT))
     }
 
+    /// A server of this plan, whose clients answer OK to each call while an operation waits for them.
+    pub(crate) fn answering(plan: Plan) -> Self {
+        let exports = Arc::new(Exports::new(plan));
+        let memory = remembered(&exports, Limits::DEFAULT);
+        let line: Arc<OnceLock<Arc<Backchannel>>> = Arc::default();
+        let (callbacks, clock) = (Arc::clone(memory.callbacks.as_ref().unwrap()), memory.clock);
+        let later = Arc::clone(&line);
+        let pause = move |_| {
+            let line = later.get().unwrap();
+            for call in calls_on(line) {
+                let reply = crate::callbacks::replied(&call, (Nfsstat4::Ok, &[]));
+                assert!(callbacks.heard(clock.now(), line.id(), reply.bytes()));
+            }
+        };
+        let memory = comity_nfs4::Memory { pause: Some(Arc::new(pause)), ..memory };
+        let world = Self::made(&exports, memory);
+        assert!(line.set(Arc::clone(&world.line)).is_ok());
+        world
+    }
+
     fn made(exports: &Arc<Exports>, memory: comity_nfs4::Memory) -> Self {
         let copies: Arc<Copies> = Arc::new(Mutex::new(Some(Vec::new())));
         let copier = Some(copier(&copies));
@@ -158,16 +178,7 @@ impl World {
     pub(crate) fn calls(&self) -> Vec<Vec<u8>> {
         let callbacks = self.memory.callbacks.as_ref().unwrap();
         callbacks.pump(self.memory.clock.now());
-        let mut said = Encoder::new();
-        self.line.take_into(&mut said);
-        let (mut rest, mut calls) = (said.bytes(), Vec::new());
-        while let Some((mark, behind)) = rest.split_first_chunk() {
-            let length = (u32::from_be_bytes(*mark) & !(1 << 31)) as usize;
-            let (call, behind) = behind.split_at(length);
-            calls.push(call.to_vec());
-            rest = behind;
-        }
-        calls
+        calls_on(&self.line)
     }
 
     /// A moment passes.
@@ -382,4 +393,18 @@ pub(crate) fn encoded(value: &impl Encode) -> Vec<u8> {
     let mut encoder = Encoder::new();
     encoder.value(value);
     encoder.bytes().to_vec()
+}
+
+/// The calls of the server that wait on a connection, record by record.
+fn calls_on(line: &Backchannel) -> Vec<Vec<u8>> {
+    let mut said = Encoder::new();
+    line.take_into(&mut said);
+    let (mut rest, mut calls) = (said.bytes(), Vec::new());
+    while let Some((mark, behind)) = rest.split_first_chunk() {
+        let length = (u32::from_be_bytes(*mark) & !(1 << 31)) as usize;
+        let (call, behind) = behind.split_at(length);
+        calls.push(call.to_vec());
+        rest = behind;
+    }
+    calls
 }

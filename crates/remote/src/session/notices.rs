@@ -172,3 +172,89 @@ const fn time(time: Nfstime4) -> Time {
 const fn unasked(found: u32) -> Malformed {
     Malformed::Discriminant { of: "notification", found }
 }
+
+#[cfg(test)]
+mod tests {
+    use comity_proto::nfs4::{NotifyEntry4, Stateid4};
+    use comity_xdr::{Counted, Encode, Encoder, Opaque};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn encoded(values: &[&dyn Fn(&mut Encoder)]) -> Vec<u8> {
+        let mut encoder = Encoder::new();
+        values.iter().for_each(|value| value(&mut encoder));
+        encoder.bytes().to_vec()
+    }
+
+    fn one(value: &impl Encode) -> Vec<u8> {
+        encoded(&[&|encoder| encoder.value(value)])
+    }
+
+    fn read(kinds: &[u32], vals: &[u8]) -> Result<ServerChange, Malformed> {
+        let notify = Notify4 { mask: Bitmap4::of(kinds), vals: Opaque(vals) };
+        read_change(&notify).map(|(change, _)| change)
+    }
+
+    fn entry<'a>(name: &'a [u8], mask: Bitmap4, values: &'a [u8]) -> NotifyEntry4<'a> {
+        let attrs = Fattr4 { attrmask: mask, attr_vals: Opaque(values) };
+        NotifyEntry4 { file: Opaque(name), attrs }
+    }
+
+    fn added<'a>(mask: Bitmap4, values: &'a [u8]) -> NotifyAdd4<'a> {
+        NotifyAdd4 {
+            old_entry: Counted(vec![]),
+            new_entry: entry(b"new", mask, values),
+            new_entry_cookie: Counted(vec![7]),
+            prev_entry: Counted(vec![]),
+            last_entry: true,
+        }
+    }
+
+    #[test]
+    fn an_added_entry_has_the_handle_and_the_number_that_were_told() {
+        let handle: NfsFh4<'_> = Opaque(b"file");
+        let values =
+            encoded(&[&|encoder| encoder.value(&handle), &|encoder| encoder.value(&9_u64)]);
+        let object = ServerObject { handle: ServerHandle::new(b"file"), fileid: Some(9) };
+        let name: Box<[u8]> = b"new"[..].into();
+        let change = read(&[kind::ADD_ENTRY], &one(&added(OF_ENTRY, &values)));
+        assert_eq!(change, Ok(ServerChange::Added { name: name.clone(), object }));
+        let nothing = read(&[kind::ADD_ENTRY], &one(&added(Bitmap4::EMPTY, &[])));
+        let object = ServerObject::default();
+        assert_eq!(nothing, Ok(ServerChange::Added { name, object }), "the rest is asked for");
+    }
+
+    #[test]
+    fn kinds_and_attributes_that_were_not_asked_for_are_refused() {
+        let removed = NotifyRemove4 { entry: entry(b"old", Bitmap4::EMPTY, &[]), cookie: 0 };
+        assert!(read(&[kind::REMOVE_ENTRY], &one(&removed)).is_ok());
+        for (kinds, vals) in [
+            (&[kind::CHANGE_COOKIE_VERIFIER][..], vec![0; 16]),
+            (&[kind::CHANGE_CHILD_ATTRS], one(&removed.entry)),
+            (&[kind::CHANGE_DIR_ATTRS], one(&removed.entry)),
+            (&[], Vec::new()),
+            (&[kind::REMOVE_ENTRY], [one(&removed), vec![0; 4]].concat()),
+            (&[kind::REMOVE_ENTRY, kind::ADD_ENTRY], [one(&removed), one(&removed)].concat()),
+            (&[kind::ADD_ENTRY], one(&added(Bitmap4::of(&[a::MODE]), &[0; 4]))),
+        ] {
+            assert!(read(kinds, &vals).is_err(), "{kinds:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
+            for number in 0..7 {
+                let _ = read(&[number], &bytes);
+            }
+            let stateid = Stateid4 { seqid: 1, other: [0; 12] };
+            let vals = Opaque(&bytes[..]);
+            let changes = Counted(vec![Notify4 { mask: KINDS, vals }]);
+            let args = CbNotify4args { stateid, fh: Opaque(b"dir"), changes };
+            if let Some(directory) = ServerHandle::new(b"dir") {
+                let _ = read_all(&directory, DelegationNumber(1), &args);
+            }
+        }
+    }
+}

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::client_state::StateKind;
 use crate::file::{Delegated, File, Holder, Recall};
 use crate::{
-    At, Client, ClientProtocol, DelegationKind, Engine, Error, FileKey, Record, Result, Revocation,
-    Sender, Share, Stateid,
+    At, Client, ClientId, ClientProtocol, DelegationKind, Engine, Error, FileKey, Record, Result,
+    Revocation, Sender, Share, Stateid,
 };
 
 impl Engine {
@@ -30,10 +30,22 @@ impl Engine {
             let holder = Holder { client: client.id, state: number };
             let recalled = returned.file.state().delegations.is_recalled(holder);
             self.counters.recalls_returned.add(usize::from(recalled));
+            if !recalled && is_directory(&returned.what) {
+                self.note_directory_return(sender.now, client.id, &returned.file.key);
+            }
             self.release_state(sender.now, holder, &returned, &mut Vec::new());
             self.end_layout_without_access(sender.now, client, (&mut state, &returned.file));
         }
         Ok(())
+    }
+
+    fn note_directory_return(&self, now: Duration, client: ClientId, directory: &FileKey) {
+        let mut saved = 0;
+        self.history.note(client, directory, |seen| {
+            saved = seen.saved(now);
+            seen.end();
+        });
+        self.counters.directory_calls_saved.add(saved as usize);
     }
 
     /// Checks that a delegation belongs to this client and this file, and allows this share.
@@ -115,5 +127,12 @@ impl Engine {
         if kind != Some(DelegationKind::Directory) {
             self.record(Record::Revoked(client.recorded(), file.key));
         }
+    }
+}
+
+const fn is_directory(what: &StateKind) -> bool {
+    match what {
+        StateKind::Delegation(state) => matches!(state.kind, DelegationKind::Directory),
+        _ => false,
     }
 }

@@ -123,6 +123,7 @@ impl Engine {
         };
         if let Some(batch) = notices.take() {
             self.counters.directory_notice_calls.add(1);
+            self.counters.directory_calls_caused.add(1);
             let (stateid, directory) = (delegated.stateid, file.key);
             self.effect_queue.push(Effect::Notify { client, stateid, directory, wishes, batch });
         }

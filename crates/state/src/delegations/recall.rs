@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::client_state::{State, StateKind};
 use crate::courtesy::Obstacle;
+use crate::directories::CALLS_OF_A_RECALL;
 use crate::file::{Delegated, File, FileState, Holder, Recall};
 use crate::{
     Client, ClientId, DelegationKind, Effect, Engine, Error, FileKey, Result, Share, Stateid,
@@ -48,12 +49,22 @@ impl Engine {
         let Some(client) = client.filter(|_| delegated.recall.is_none()) else { return false };
         delegated.recall = Some(Recall { queued: now, sent: None, until: None, wanted_by });
         if delegated.kind == DelegationKind::Directory {
-            self.history.note(holder.client, &file.key, |seen| seen.recall(now));
-            self.counters.directories_recalled.add(1);
+            self.note_directory_recall(now, holder.client, &file.key);
         }
         let (stateid, file) = (delegated.stateid, file.key);
         self.effect_queue.push(Effect::Recall { client, stateid, file, truncate: false });
         true
+    }
+
+    fn note_directory_recall(&self, now: Duration, client: ClientId, directory: &FileKey) {
+        let mut saved = 0;
+        self.history.note(client, directory, |seen| {
+            saved = seen.saved(now);
+            seen.recall(now);
+        });
+        self.counters.directories_recalled.add(1);
+        self.counters.directory_calls_saved.add(saved as usize);
+        self.counters.directory_calls_caused.add(CALLS_OF_A_RECALL as usize);
     }
 
     /// Recalls the delegations of a file that an operation conflicts with, except those of `mine`.

@@ -13,4 +13,5 @@ pub use notice::{
     DirectoryNotice, NotedAttributes, NotedChange, NotedObject, NoticeBatch, NoticeWishes,
 };
 pub use policy::{Adaptive, Always, DirectoryPolicy, Never, SecondAsk};
+pub(crate) use usage::CALLS_OF_A_RECALL;
 pub use usage::DirectoryUse;

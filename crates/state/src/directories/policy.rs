@@ -129,6 +129,18 @@ mod tests {
     }
 
     #[test]
+    fn a_delegation_saves_the_looks_that_its_client_would_have_made() {
+        let mut seen = DirectoryUse::default();
+        seen.ask(seconds(0));
+        seen.grant(seconds(0));
+        assert_eq!(seen.saved(seconds(100)), 0, "nothing is known of a client that looked once");
+        seen.ask(seconds(10));
+        assert_eq!(seen.saved(seconds(100)), 10);
+        seen.end();
+        assert_eq!(seen.saved(seconds(200)), 0);
+    }
+
+    #[test]
     fn adaptive_rests_longer_where_delegations_cost_more_than_they_save() {
         let waits = |policy: &dyn DirectoryPolicy, held: u64| {
             let (mut seen, mut now) = (DirectoryUse::default(), 0);

@@ -4,7 +4,7 @@ use crate::limits::{DIRECTORY_REST_MAX, DIRECTORY_REST_MIN};
 
 /// Calls that the end of a delegation causes: CB_RECALL, DELEGRETURN, the repeated change, and the
 /// next request of the holder.
-const CALLS_OF_A_RECALL: f64 = 4.0;
+pub(crate) const CALLS_OF_A_RECALL: u32 = 4;
 
 /// Time in which requests of a client for a directory count as one. A listing takes several.
 const VISIT: Duration = Duration::from_millis(100);
@@ -54,8 +54,22 @@ impl DirectoryUse {
         self.rest = self.rest.clamp(DIRECTORY_REST_MIN, DIRECTORY_REST_MAX);
         self.rests_until = now.saturating_add(self.rest);
         let pause = self.pause_seconds.unwrap_or(f64::INFINITY).max(1e-3);
-        let ratio = held.as_secs_f64() / pause / CALLS_OF_A_RECALL;
+        let ratio = held.as_secs_f64() / pause / f64::from(CALLS_OF_A_RECALL);
         self.saved_per_caused = Some(averaged(self.saved_per_caused, ratio));
+    }
+
+    /// Notes the end of a delegation that was not recalled.
+    pub fn end(&mut self) {
+        self.granted = None;
+    }
+
+    /// Returns the calls that the present delegation has saved so far. The client is taken to have
+    /// looked under it as often as before it; none are known to be saved if it has looked once.
+    #[must_use]
+    pub fn saved(&self, now: Duration) -> u64 {
+        let held = self.granted.map_or(Duration::ZERO, |since| now.saturating_sub(since));
+        let looks = self.pause_seconds.map_or(0.0, |pause| held.as_secs_f64() / pause.max(1e-3));
+        looks as u64
     }
 
     /// Returns the time between the last two requests.

@@ -23,6 +23,12 @@ pub struct Totals {
     pub directory_notices: u64,
     /// Number of CB_NOTIFYs that carried them.
     pub directory_notice_calls: u64,
+    /// Number of calls that delegations of directories have saved, as far as they have ended:
+    /// estimated from how often their clients looked before.
+    pub directory_calls_saved: u64,
+    /// Number of calls that delegations of directories have caused: four for a recall, one for a
+    /// CB_NOTIFY.
+    pub directory_calls_caused: u64,
     /// Number of CB_RECALL_ANY, which ask clients to return delegations of their choice.
     pub recalls_any: u64,
     /// Number of times that the target of a session's slots was lowered.
@@ -58,6 +64,8 @@ impl Engine {
             directories_recalled: counters.directories_recalled.get(),
             directory_notices: counters.directory_notices.get(),
             directory_notice_calls: counters.directory_notice_calls.get(),
+            directory_calls_saved: counters.directory_calls_saved.get(),
+            directory_calls_caused: counters.directory_calls_caused.get(),
             recalls_any: counters.recalls_any.get(),
             slot_recalls: counters.slot_recalls.get(),
             slot_recalls_heeded: counters.slot_recalls_heeded.get(),

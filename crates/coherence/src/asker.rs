@@ -6,6 +6,7 @@ use comity_state::{Client, Engine, Error, Io, Opened, Sender, Share, Shown, Stat
 use comity_vfs::{Result, Status};
 
 use crate::act::Act;
+use crate::holders::Changer;
 use crate::names::ChangesDirectories;
 use crate::rights::judge;
 use crate::wait_for_clients::WaitForClients;
@@ -27,11 +28,7 @@ pub struct Asker<'a> {
 /// state, and the clearance.
 pub type Checked<'a> = (Option<Shown<'a>>, Clearance);
 
-impl<'a> ChangesDirectories<'a> for Asker<'a> {
-    fn engine(&self) -> Option<&'a Engine> {
-        Some(self.engine)
-    }
-
+impl<'a> Changer<'a> for Asker<'a> {
     fn client(&self) -> Option<&'a Client> {
         self.client
     }
@@ -42,6 +39,12 @@ impl<'a> ChangesDirectories<'a> for Asker<'a> {
 
     fn pause(&self, moment: Duration) -> bool {
         self.patience.is_some_and(|patience| patience.wait_for_clients(self.now, moment))
+    }
+}
+
+impl<'a> ChangesDirectories<'a> for Asker<'a> {
+    fn engine(&self) -> Option<&'a Engine> {
+        Some(self.engine)
     }
 
     fn clear_object(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<()> {

@@ -1,13 +1,24 @@
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use comity_export::{ChangedPlace, DirectoryHolders, NameChange, NamedObject, Turns};
 use comity_state::limits::{NOTICE_PAUSES_MAX, SILENT_PAUSES_MAX, WRITER_PAUSE};
 use comity_state::{
-    ClientId, DirectoryNotice, Engine, NotedAttributes, NotedChange, NotedObject, Notified,
+    Client, ClientId, DirectoryNotice, Engine, NotedAttributes, NotedChange, NotedObject, Notified,
 };
 use comity_vfs::{Attr, FileKey, Wire};
 
-use crate::names::ChangesDirectories;
+/// A caller whose changes other clients are told of.
+pub trait Changer<'a>: Copy + Send + Sync + 'a {
+    /// Returns the client whose own delegations do not stand against its changes, if it is known.
+    fn client(&self) -> Option<&'a Client>;
+
+    /// Returns the time of the operation.
+    fn now(&self) -> Duration;
+
+    /// Lets calls to clients go out and a moment pass; returns whether it could.
+    fn pause(&self, moment: Duration) -> bool;
+}
 
 /// The clients that hold the directories of one change, and are notified of it.
 pub(crate) struct Holders<'a, C> {
@@ -17,7 +28,7 @@ pub(crate) struct Holders<'a, C> {
     notified: Mutex<Vec<Notified>>,
 }
 
-impl<'a, C: ChangesDirectories<'a>> Holders<'a, C> {
+impl<'a, C: Changer<'a>> Holders<'a, C> {
     pub(crate) fn new(
         caller: C,
         engine: &'a Engine,
@@ -33,7 +44,7 @@ impl<'a, C: ChangesDirectories<'a>> Holders<'a, C> {
     }
 
     fn mine(&self) -> Option<ClientId> {
-        self.caller.client().map(comity_state::Client::id)
+        self.caller.client().map(Client::id)
     }
 
     fn note_move(
@@ -59,7 +70,7 @@ impl<'a, C: ChangesDirectories<'a>> Holders<'a, C> {
     }
 }
 
-impl<'a, C: ChangesDirectories<'a> + Send + Sync> DirectoryHolders for Holders<'a, C> {
+impl<'a, C: Changer<'a>> DirectoryHolders for Holders<'a, C> {
     fn turns(&self) -> Turns<'_> {
         self.engine.turns((&self.directories.0, self.directories.1.as_ref()))
     }

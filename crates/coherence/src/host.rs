@@ -9,6 +9,7 @@ use comity_vfs::{Attr, FileType, Result, Status, Wire};
 
 use crate::act::Act;
 use crate::asker::Asker;
+use crate::holders::Changer;
 use crate::names::ChangesDirectories;
 use crate::{Pause, Settle};
 
@@ -29,11 +30,7 @@ pub struct HostCall<'a> {
     pub address: IpAddr,
 }
 
-impl<'a> ChangesDirectories<'a> for HostCall<'a> {
-    fn engine(&self) -> Option<&'a Engine> {
-        self.hosts.map(|hosts| &*hosts.engine)
-    }
-
+impl<'a> Changer<'a> for HostCall<'a> {
     fn client(&self) -> Option<&'a Client> {
         None
     }
@@ -45,6 +42,12 @@ impl<'a> ChangesDirectories<'a> for HostCall<'a> {
     fn pause(&self, moment: Duration) -> bool {
         let pause = self.hosts.and_then(|hosts| hosts.pause.as_ref());
         pause.is_some_and(|pause| pause(moment))
+    }
+}
+
+impl<'a> ChangesDirectories<'a> for HostCall<'a> {
+    fn engine(&self) -> Option<&'a Engine> {
+        self.hosts.map(|hosts| &*hosts.engine)
     }
 
     fn clear_object(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<()> {

@@ -34,6 +34,7 @@ pub use asker::{Asker, Checked, Refused, check_io, clear_new, clear_opened};
 pub use broken::broken_promise;
 pub use clock::Clock;
 pub use comity_export::{Clearance, DirectoryClearance};
+pub use holders::Changer;
 pub use host::{HostCall, Hosts, host_name};
 pub use names::ChangesDirectories;
 pub use newest::Newest;

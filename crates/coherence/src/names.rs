@@ -3,29 +3,22 @@
 //! who asked for that are notified of the names instead.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use comity_export::{ChangeUnderWay, DirectoryClearance, Node, View};
+use comity_state::Engine;
 use comity_state::limits::{WRITER_PAUSE, WRITER_PAUSES_MAX};
-use comity_state::{Client, Engine};
 use comity_vfs::{Result, Status};
 
 use crate::act::Act;
-use crate::holders::Holders;
+use crate::holders::{Changer, Holders};
 
 /// A caller that changes directories. Its delegations do not stand against its own changes.
 ///
 /// All functions fail with [`comity_vfs::Status::Delay`] while a delegation is being recalled, and
 /// with another [`comity_vfs::Status`] if the caller may not do this; then nothing was recalled.
-pub trait ChangesDirectories<'a>: Copy + Send + Sync + Sized + 'a {
+pub trait ChangesDirectories<'a>: Changer<'a> {
     /// Returns the state of all clients; none if nothing is ever delegated.
     fn engine(&self) -> Option<&'a Engine>;
-
-    /// Returns the client whose own delegations do not stand against its changes, if it is known.
-    fn client(&self) -> Option<&'a Client>;
-
-    /// Returns the time of the operation.
-    fn now(&self) -> Duration;
 
     /// Clears an act on an object with what clients hold of it.
     ///
@@ -40,9 +33,6 @@ pub trait ChangesDirectories<'a>: Copy + Send + Sync + Sized + 'a {
     /// As all functions here.
     fn clear_object_named(&self, view: &View<'_>, name: (&Node, &[u8]), act: Act<'_>)
     -> Result<()>;
-
-    /// Lets calls to clients go out and a moment pass; returns whether it could.
-    fn pause(&self, moment: Duration) -> bool;
 
     /// Clears a change of names with what clients hold of the directory. Waits a little for holders
     /// that answer at once: a client that is told to come again is slower by far.

@@ -8,5 +8,5 @@ mod owner;
 mod supported;
 
 pub(crate) use decode::Settings;
-pub(crate) use encode::{Subject, What, change_info, fattr4, ftype4, nfstime4};
+pub(crate) use encode::{Subject, What, change_info, fattr4};
 pub(crate) use supported::{EXCLUSIVE, READABLE_NOT, supported};

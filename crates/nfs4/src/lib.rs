@@ -13,6 +13,7 @@
 )]
 
 mod async_copy;
+mod attribute_values;
 mod attributes;
 mod callback;
 mod compound;

@@ -111,10 +111,10 @@ pub enum Effect {
     },
 }
 
-/// Messages that the shell has not taken yet. Their number is bounded: one recall, one
-/// CB_NOTIFY and one CB_GETATTR for a delegation, one CB_NOTIFY_LOCK for a waiting owner, one CB_OFFLOAD for a copy,
-/// one probe for a confirmation or a silent host, one CB_RECALL_SLOT for a session in 10 s and one
-/// CB_RECALL_ANY for a client in 5 s.
+/// Messages that the shell has not taken yet. Their number is bounded: one recall, one CB_NOTIFY
+/// and one CB_GETATTR for a delegation, one CB_NOTIFY_LOCK for a waiting owner, one CB_OFFLOAD for
+/// a copy, one probe for a confirmation or a silent host, one CB_RECALL_SLOT for a session in 10 s
+/// and one CB_RECALL_ANY for a client in 5 s.
 #[derive(Default)]
 pub(crate) struct EffectQueue {
     effects: Mutex<VecDeque<Effect>>,

@@ -14,7 +14,7 @@ pub struct DirectoryNotice {
     pub after: Option<NoticedAttributes>,
 }
 
-/// A change of names. What is missing of an object was not told.
+/// A change of names. The server need not tell the handle and the number of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameNotice {
     /// A name was made, or stands for another object now.

@@ -22,6 +22,7 @@ mod blocking;
 mod change;
 mod create;
 mod cred;
+mod delegation_number;
 mod directory_notice;
 mod file_key;
 mod fs;
@@ -49,6 +50,7 @@ pub use blocking::{BlockingHook, run_through};
 pub use change::{Change, Changed};
 pub use create::Create;
 pub use cred::Cred;
+pub use delegation_number::DelegationNumber;
 pub use directory_notice::{DirectoryNotice, NameNotice, NoticedAttributes, NoticedObject};
 pub use file_key::FileKey;
 pub use fs::{
@@ -63,8 +65,8 @@ pub use local_locks::{FileHold, LocalLocks, LocalUse, RangeLock};
 pub use name::Name;
 pub use node::Node;
 pub use open_files::{
-    DelegationKind, DelegationNumber, HeldLock, LockOutcome, LockOwner, LockRequest, OpenAccess,
-    OpenEvent, OpenFiles, OpenId, OpenedFile,
+    DelegationKind, HeldLock, LockOutcome, LockOwner, LockRequest, OpenAccess, OpenEvent,
+    OpenFiles, OpenId, OpenedFile,
 };
 pub use placement::{DeviceId, Placement, Striping};
 pub use read::{Data, Read, ReadInto};

@@ -1,6 +1,8 @@
 use std::time::Duration;
 
-use crate::{Attr, Changed, Create, Cred, DirectoryNotice, Disk, Handle, Name, Result};
+use crate::{
+    Attr, Changed, Create, Cred, DelegationNumber, DirectoryNotice, Disk, Handle, Name, Result,
+};
 
 /// The side of a client's file system on which state is held at the server: opens, byte-range locks
 /// and delegations (RFC 8881, 8 to 10).
@@ -58,8 +60,8 @@ pub trait OpenFiles: Send + Sync {
     fn return_delegation(&self, node: &Handle) -> Result<()>;
 
     /// The delegation that is held of a directory and certainly good at this moment: nobody else
-    /// changes its names or attributes (RFC 8881, 10.9), or the changes come by [`OpenFiles::poll_notice`].
-    /// Asks nobody.
+    /// changes its names or attributes (RFC 8881, 10.9), or the changes come by
+    /// [`OpenFiles::poll_notice`]. Asks nobody.
     fn directory_grant(&self, dir: &Handle) -> Option<DelegationNumber> {
         let _ = dir;
         None
@@ -76,9 +78,9 @@ pub trait OpenFiles: Send + Sync {
         Err(crate::Status::NotSupp)
     }
 
-    /// The next change of a delegated directory of which the server has notified this client, in the
-    /// order of the changes; none if all were taken. They must be taken before something that is
-    /// known of a delegated directory is used: the server takes them for applied. Asks nobody.
+    /// The next change of a delegated directory of which the server has notified this client, in
+    /// the order of the changes; none if all were taken. They must be taken before something that
+    /// is known of a delegated directory is used: the server takes them for applied. Asks nobody.
     fn poll_notice(&self) -> Option<DirectoryNotice> {
         None
     }
@@ -145,11 +147,6 @@ pub struct OpenedFile {
     /// The delegation that is held of it.
     pub delegation: Option<DelegationKind>,
 }
-
-/// The number of one delegation. A file or a directory that is delegated again later has another
-/// number, so that what was known before is not taken for true under the later one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct DelegationNumber(pub u64);
 
 /// The right that a delegation gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,5 +1,5 @@
-//! Changes of delegated directories by other clients, of which the server has told: what is known of
-//! the directories stays, and is changed.
+//! Changes of delegated directories by other clients, of which the server has told: what is known
+//! of the directories stays, and is changed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -74,8 +74,8 @@ impl DirectoryClearance<'_> {
         self.holders.is_some()
     }
 
-    /// Makes a change, and tells the holders of its directories before it is acknowledged. `describe`
-    /// returns what there is to tell, if there is anything.
+    /// Makes a change, and tells the holders of its directories before it is acknowledged.
+    /// `describe` returns what there is to tell, if there is anything.
     pub(crate) fn telling<'n, T>(
         &self,
         make: impl FnOnce() -> Result<T>,

@@ -5,7 +5,7 @@ use comity_vfs::{Attr, Change, Changed, Disk, Handle, Name, Result, Wire};
 use super::{ChangedPlace, DirectoryClearance, NameChange, NamedObject, Node, View, server};
 
 /// A name in a directory of the file system.
-type Place<'n> = (&'n Handle, Name<'n>);
+type EntryName<'n> = (&'n Handle, Name<'n>);
 
 impl View<'_> {
     /// Makes a name, and tells of it. `object` returns the object from the result.
@@ -40,10 +40,10 @@ impl View<'_> {
     pub(super) fn tell_move(
         &self,
         cleared: &DirectoryClearance<'_>,
-        (from, to): (Place<'_>, Place<'_>),
+        (from, to): (EntryName<'_>, EntryName<'_>),
         rename: impl FnOnce() -> Result<(Change<Disk>, Change<Disk>)>,
     ) -> Result<(Change<Wire>, Change<Wire>)> {
-        let find = |place: Place<'_>| self.fs().lookup(&server(), place.0, place.1);
+        let find = |place: EntryName<'_>| self.fs().lookup(&server(), place.0, place.1);
         let rename = || {
             let replaces = cleared.is_told() && find(to).is_ok();
             Ok((rename()?, replaces))
@@ -64,7 +64,7 @@ impl View<'_> {
         Ok((self.change_out(source), self.change_out(target)))
     }
 
-    fn changed<'n>(&self, (dir, name): Place<'n>, change: &Change<Disk>) -> ChangedPlace<'n> {
+    fn changed<'n>(&self, (dir, name): EntryName<'n>, change: &Change<Disk>) -> ChangedPlace<'n> {
         let after = change.after.map(|attr| self.attr_out(&attr));
         let directory = self.resolved.export().key(dir);
         ChangedPlace { directory, name: name.bytes(), after }

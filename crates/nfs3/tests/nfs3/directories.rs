@@ -42,10 +42,16 @@ impl Site {
         let parent = self.key(&self.world.root);
         let user = Arc::new(Cred::new(Uid::new(1), Gid::new(1)));
         let (client, caller) = (&self.client, self.client.caller());
-        let (policy, notices) = (&Always, None);
-        let user = &user;
-        let request =
-            DirectoryRequest { client, caller, directory, parent, user, policy, notices };
+        let policy = &Always;
+        let request = DirectoryRequest {
+            client,
+            caller,
+            directory,
+            parent,
+            user: &user,
+            policy,
+            notices: None,
+        };
         self.engine.delegate_directory(NOW, &request).unwrap()
     }
 

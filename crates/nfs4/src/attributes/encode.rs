@@ -1,8 +1,8 @@
 use comity_coherence::Newest;
 use comity_export::{Node, PseudoNode, View};
 use comity_proto::nfs4::{
-    Bitmap4, ChangeAttrType4, ChangeInfo4, Fsid4, NfsFtype4, Nfsstat4, Nfstime4, OpenArguments4,
-    Specdata4, ace, attribute as a, layout_type,
+    Bitmap4, ChangeAttrType4, ChangeInfo4, Fsid4, Nfsstat4, OpenArguments4, Specdata4, ace,
+    attribute as a, layout_type,
 };
 use comity_vfs::limits::NAME_BYTES_MAX;
 use comity_vfs::{Acl, AclKind, Attr, Change, FileType, Properties, Space, Status, Time, Wire};
@@ -11,6 +11,7 @@ use comity_xdr::Encoder;
 use super::acl::{self, Acls};
 use super::owner;
 use super::supported::{EXCLUSIVE, supported};
+use crate::attribute_values::{ftype4, nfstime4};
 use crate::compound::Compound;
 use crate::filehandle::Object;
 use crate::limits::TRANSFER_BYTES_MAX;
@@ -328,24 +329,8 @@ fn fsid4(subject: &Subject<'_, '_>) -> Fsid4 {
     }
 }
 
-pub(crate) const fn nfstime4(time: Time) -> Nfstime4 {
-    Nfstime4 { seconds: time.seconds, nseconds: time.nanoseconds }
-}
-
 const fn specdata4(attr: &Attr<Wire>) -> Specdata4 {
     Specdata4 { major: attr.device.major, minor: attr.device.minor }
-}
-
-pub(crate) const fn ftype4(file_type: FileType) -> NfsFtype4 {
-    match file_type {
-        FileType::Regular => NfsFtype4::Reg,
-        FileType::Directory => NfsFtype4::Dir,
-        FileType::Symlink => NfsFtype4::Lnk,
-        FileType::Block => NfsFtype4::Blk,
-        FileType::Character => NfsFtype4::Chr,
-        FileType::Fifo => NfsFtype4::Fifo,
-        FileType::Socket => NfsFtype4::Sock,
-    }
 }
 
 /// The properties of the tree above the exports.

@@ -12,7 +12,7 @@ use comity_state::{
 };
 use comity_xdr::{Counted, Encoder, Opaque};
 
-use crate::attributes::{ftype4, nfstime4};
+use crate::attribute_values::{ftype4, nfstime4};
 use crate::limits::NOTICE_BYTES_MIN;
 
 /// The bitmaps of an answer without notifications: their kinds, attributes of entries, and those of

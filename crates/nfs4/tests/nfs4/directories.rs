@@ -526,7 +526,9 @@ fn a_client_that_wants_to_hear_of_some_changes_only_gets_no_notifications() {
 
 /// Puts other rules in force while the rights to a directory are looked at.
 #[derive(Clone, Default)]
-struct Reload(Arc<Mutex<Option<(Arc<Exports>, Plan)>>>);
+struct Reload(Arc<Mutex<NextPlan>>);
+
+type NextPlan = Option<(Arc<Exports>, Plan)>;
 
 impl Hook for Reload {
     fn around<T>(

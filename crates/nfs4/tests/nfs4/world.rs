@@ -108,7 +108,7 @@ impl World {
         Self::made(exports, remembered(exports, Limits::DEFAULT))
     }
 
-    /// A server of this plan, whose clients answer OK to each call while an operation waits for them.
+    /// A server of this plan, whose clients answer OK to each call while an operation waits.
     pub(crate) fn answering(plan: Plan) -> Self {
         let exports = Arc::new(Exports::new(plan));
         let memory = remembered(&exports, Limits::DEFAULT);

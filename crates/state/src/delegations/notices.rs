@@ -15,8 +15,9 @@ pub struct Notified {
 }
 
 impl Engine {
-    /// Waits until no other change of one or two directories is being made and noted. A change holds
-    /// its turns from before it is made until it is noted, and not while it waits for clients.
+    /// Waits until no other change of one or two directories is being made and noted. A change
+    /// holds its turns from before it is made until it is noted, and not while it waits for
+    /// clients.
     #[must_use]
     pub fn turns(&self, directories: (&FileKey, Option<&FileKey>)) -> Vec<MutexGuard<'_, ()>> {
         self.changes.turns(directories)

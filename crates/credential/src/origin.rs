@@ -57,8 +57,9 @@ impl Origin {
 
     /// Its channel.
     #[must_use]
-    pub const fn channel(&self) -> OriginChannel {
-        self.channel
+    #[inline]
+    pub const fn channel(&self) -> &OriginChannel {
+        &self.channel
     }
 
     /// The origins that have one share of what is bounded: a network of 64 bits of IPv6, in which a

@@ -67,6 +67,7 @@ pub fn derived_key(secret: &[u8; 16], purpose: &'static str) -> [u8; 16] {
 }
 
 /// The export that a handle off the wire claims; only opening the handle verifies the claim.
+#[inline]
 pub(crate) fn claimed(sealed: &[u8]) -> Option<ExportId> {
     let (_, rest) = sealed.split_first()?;
     rest.first_chunk().map(|id| ExportId(u32::from_be_bytes(*id)))

@@ -134,18 +134,24 @@ impl<'a> Pseudo<'a> {
     /// # Errors
     /// [`Status::BadHandle`] if it was not sealed here; [`Status::Stale`] if the directory leads to
     /// nothing any more that the caller may use.
+    #[inline]
     pub fn open(&self, sealed: &[u8]) -> Result<Option<PseudoNode<'a>>> {
         if claimed(sealed) != Some(ExportId::PSEUDO) {
             return Ok(None);
         }
+        self.open_own(sealed).map(Some)
+    }
+
+    /// Opens a handle that claims to be of the pseudo file system.
+    fn open_own(&self, sealed: &[u8]) -> Result<PseudoNode<'a>> {
         let (_, handle) = self.plan.key().open(sealed)?;
         let is_meant = |path: &&Path| handle.bytes() == number(path).to_be_bytes();
         if is_meant(&Path::new("/")) {
-            return Ok(Some(self.top()));
+            return Ok(self.top());
         }
         let visible = self.visible()?;
         let mut paths = visible.iter().flat_map(|export| export.path().ancestors().skip(1));
-        paths.find(is_meant).map(|path| Some(PseudoNode(path))).ok_or(Status::Stale)
+        paths.find(is_meant).map(PseudoNode).ok_or(Status::Stale)
     }
 
     /// A directory's attributes. They change when the exports do.

@@ -272,8 +272,13 @@ impl<'a> View<'a> {
         into: &mut ReadInto<'_>,
     ) -> Result<Read<Wire>> {
         let at = self.gate(node, Operation::Read)?;
-        let Read { data, eof, attr } = at.fs.read(at.cred, node.handle(), offset, count, into)?;
-        Ok(Read { data, eof, attr: attr.map(|attr| self.attr_out(&attr)) })
+        // By reference, which saves a copy of the attributes.
+        match at.fs.read(at.cred, node.handle(), offset, count, into) {
+            Ok(Read { data, eof, ref attr }) => {
+                Ok(Read { data, eof, attr: attr.as_ref().map(|attr| self.attr_out(attr)) })
+            }
+            Err(status) => Err(status),
+        }
     }
 
     /// See [`Fs::write`].

@@ -1,4 +1,5 @@
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,10 +15,23 @@ const NULL: u32 = 0;
 
 /// The programs of a server, the gate before them, and what they must not do twice.
 pub struct Dispatcher<V: ?Sized, G> {
-    programs: Vec<Arc<dyn Program<V>>>,
+    programs: Vec<Offered<V>>,
     gate: G,
     replay: ReplayCache,
     repeats: AtomicU64,
+}
+
+/// A program, with the number and the versions that each call is compared with.
+struct Offered<V: ?Sized> {
+    number: u32,
+    versions: RangeInclusive<u32>,
+    program: Arc<dyn Program<V>>,
+}
+
+impl<V: ?Sized> From<Arc<dyn Program<V>>> for Offered<V> {
+    fn from(program: Arc<dyn Program<V>>) -> Self {
+        Self { number: program.number(), versions: program.versions(), program }
+    }
 }
 
 /// The outcome of a record.
@@ -55,12 +69,13 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
     /// Offers these programs to the peers that `gate` admits, and procedure NULL to everybody.
     #[must_use]
     pub fn new(programs: Vec<Arc<dyn Program<V>>>, gate: G) -> Self {
+        let programs = programs.into_iter().map(Offered::from).collect();
         Self { programs, gate, replay: ReplayCache::default(), repeats: AtomicU64::new(0) }
     }
 
     /// Offers one program more.
     pub fn add(&mut self, program: Arc<dyn Program<V>>) {
-        self.programs.push(program);
+        self.programs.push(program.into());
     }
 
     /// Calls that were recognized as sent again and not done twice.
@@ -155,13 +170,13 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
         replies: &mut Encoder,
     ) -> Option<&dyn Program<V>> {
         let header = &call.header;
-        let named = || self.programs.iter().filter(|program| program.number() == header.program);
-        if let Some(program) = named().find(|it| it.versions().contains(&header.version)) {
-            return Some(&**program);
+        let named = || self.programs.iter().filter(|it| it.number == header.program);
+        if let Some(offered) = named().find(|it| it.versions.contains(&header.version)) {
+            return Some(&*offered.program);
         }
         // One number may be several programs', each with versions of its own.
-        let low = named().map(|program| *program.versions().start()).min();
-        let high = named().map(|program| *program.versions().end()).max();
+        let low = named().map(|it| *it.versions.start()).min();
+        let high = named().map(|it| *it.versions.end()).max();
         framed(replies, |reply| match low.zip(high) {
             Some((low, high)) => accepted::prog_mismatch(reply, header.xid, verifier, low, high),
             None => accepted::prog_unavail(reply, header.xid, verifier),
@@ -258,7 +273,9 @@ fn begin(replies: &mut Encoder, xid: u32, verifier: &ReplyVerifier) -> RecordSta
 fn end(replies: &mut Encoder, start: RecordStart, ticket: Option<Ticket<'_>>) {
     let checkpoint = start.checkpoint();
     replies.end_record(start);
-    if let (Some(ticket), Some(answer)) = (ticket, replies.contiguous_since(checkpoint)) {
+    if let Some(ticket) = ticket
+        && let Some(answer) = replies.contiguous_since(checkpoint)
+    {
         ticket.answered(answer);
     }
 }

@@ -37,7 +37,7 @@ impl ClientOwner {
     pub(crate) fn by(&self, protocol: ClientProtocol, caller: Caller) -> RecordedClient {
         let channel = match protocol {
             ClientProtocol::Nlm => OriginChannel::Plain,
-            _ => caller.origin.channel(),
+            _ => *caller.origin.channel(),
         };
         RecordedClient { protocol, channel, id: self.id.clone() }
     }

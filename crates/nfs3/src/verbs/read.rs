@@ -45,13 +45,14 @@ fn read_into(
     let count = args.count.min(TRANSFER_BYTES_MAX);
     let by_reference_from = BY_REFERENCE_FROM_BYTES;
     let mut into = ReadInto { by_reference_from, ..ReadInto::new(reply.bytes_mut()) };
-    let read = view.read(node, args.offset, count, &mut into)?;
+    let read = view.read(node, args.offset, count, &mut into);
+    let read = read.as_ref().map_err(|status| *status)?;
     let length = read.data.length();
     if let Data::File { file, offset, length } = &read.data {
         reply.file(file.clone(), *offset, *length);
     }
     reply.pad(length as usize);
-    reply.fill(head, |reply| write_head(reply, &read, length));
+    reply.fill(head, |reply| write_head(reply, read, length));
     Ok(())
 }
 

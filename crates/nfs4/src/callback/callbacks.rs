@@ -219,7 +219,7 @@ impl Callbacks {
         let address = client.callback_address().as_ref().and_then(address::socket);
         // A connection to the client would be plain. One that came by TLS is not called over it,
         // and gets no delegations.
-        let address = address.filter(|_| client.channel() == OriginChannel::Plain);
+        let address = address.filter(|_| *client.channel() == OriginChannel::Plain);
         let Some(address) = address else { return self.engine.callbacks_fail(client) };
         if !self.book().may_dial(client.id()) {
             return;

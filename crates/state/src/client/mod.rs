@@ -194,10 +194,10 @@ impl Client {
     /// Returns the channel by which it introduced itself, and by which alone it can be used and
     /// called back.
     #[must_use]
-    pub fn channel(&self) -> OriginChannel {
+    pub fn channel(&self) -> &OriginChannel {
         match self.protocol {
             // The name of a host says it.
-            ClientProtocol::Nlm => OriginChannel::Plain,
+            ClientProtocol::Nlm => &OriginChannel::Plain,
             _ => self.introduced_by.origin.channel(),
         }
     }
@@ -339,7 +339,7 @@ impl Client {
     }
 
     pub(crate) fn recorded(&self) -> RecordedClient {
-        let (protocol, channel) = (self.protocol, self.channel());
+        let (protocol, channel) = (self.protocol, *self.channel());
         RecordedClient { protocol, channel, id: self.owner.clone() }
     }
 

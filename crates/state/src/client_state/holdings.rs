@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
+
 use super::offload::Offloads;
 use super::owner::{Owner, OwnerKind};
 use super::state::{Counts, LockState, OpenState, State, StateKind, address, lock_owner};
@@ -20,8 +22,8 @@ pub(crate) struct Holdings {
     next: u32,
     pub(crate) states: HashMap<u32, State, BuildIdHasher>,
     owners: HashMap<u32, Owner, BuildIdHasher>,
-    open_owners: HashMap<Box<[u8]>, u32>,
-    lock_owners: HashMap<Box<[u8]>, u32>,
+    open_owners: HashMap<Box<[u8]>, u32, RandomState>,
+    lock_owners: HashMap<Box<[u8]>, u32, RandomState>,
     /// The number of each state by its owner and its [`StateKind::subject`].
     by_subject: HashMap<(u32, usize), u32, BuildIdHasher>,
     /// The lock states of each open that has any. Lock states of hosts belong to no open.
@@ -57,8 +59,8 @@ impl Holdings {
             next: 0,
             states: HashMap::default(),
             owners: HashMap::default(),
-            open_owners: HashMap::new(),
-            lock_owners: HashMap::new(),
+            open_owners: HashMap::default(),
+            lock_owners: HashMap::default(),
             by_subject: HashMap::default(),
             under: HashMap::default(),
             reap_at: 0,
@@ -210,7 +212,7 @@ impl Holdings {
         Ok(number)
     }
 
-    fn names(&mut self, kind: OwnerKind) -> &mut HashMap<Box<[u8]>, u32> {
+    fn names(&mut self, kind: OwnerKind) -> &mut HashMap<Box<[u8]>, u32, RandomState> {
         match kind {
             OwnerKind::Open => &mut self.open_owners,
             OwnerKind::Lock => &mut self.lock_owners,

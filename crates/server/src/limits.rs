@@ -115,7 +115,7 @@ pub const DATAGRAM_BYTES_MIN: usize = 40;
 
 /// Datagrams received in one turn of their thread. One that is dropped takes about 1 us, so a flood
 /// by hosts that no export is offered to takes a tenth of a processor at most. Floods of less than
-/// 80,000 datagrams a second are received whole, so that no call of other hosts is lost in them.
+/// 70,000 datagrams a second are received whole, so that no call of other hosts is lost in them.
 pub const DATAGRAMS_A_TURN: usize = 2048;
 
 /// Bytes of the receive buffer asked for; the kernel takes twice as many, and counts 768 for a

@@ -232,6 +232,8 @@ mod tests {
     use crate::Cloak;
     use comity_cloak::{Entry, Owned};
     use comity_idmap::{IdMapBuilder, Ids, Range, Rule};
+    use comity_keys::{Algorithm, PrivateKey, Signer};
+    use comity_vfs::{Cred, Gid, Uid};
 
     #[test]
     fn without_rooms_nobody_meets_rules_that_need_one() {
@@ -254,6 +256,65 @@ mod tests {
         ] {
             assert_eq!(NeededFeatures::of(&rules, &caller, false), None);
             assert!(NeededFeatures::of(&rules, &caller, true).is_some());
+        }
+    }
+
+    /// The rules of an export that maps users, cloaks groups or keeps clients from caching.
+    fn rules(mapped: bool, cloaked: bool, no_client_cache: bool) -> Rules {
+        let mut rules = Rules { no_client_cache, ..Rules::default() };
+        let (wire, disk) = (Range::single(5), Range::single(6));
+        if mapped {
+            let mut map = IdMapBuilder::default();
+            map.add(Rule { wire, disk }).unwrap();
+            rules.ids.users = map.build();
+        }
+        if cloaked {
+            let mask = "+000".parse().unwrap();
+            rules.cloak = Cloak::new(&[Entry { owned: Owned::ByGroup, ids: disk, mask }]).0;
+        }
+        rules
+    }
+
+    /// The ways by which ids and attributes are shown: as they are, mapped and nothing else.
+    fn ways(needed: &NeededFeatures) -> [bool; 2] {
+        [needed.plain, needed.mapped_alone]
+    }
+
+    #[test]
+    fn an_export_that_keeps_clients_from_caching_has_no_short_way() {
+        let caller = Rules::default().ids.nobody();
+        for cloaked in [false, true] {
+            for (mapped, restless, expected) in [
+                (false, false, [true, false]),
+                (true, false, [false, true]),
+                (false, true, [false, false]),
+                (true, true, [false, false]),
+            ] {
+                let rules = rules(mapped, cloaked, restless);
+                let needed = NeededFeatures::of(&rules, &caller, true).unwrap();
+                assert_eq!(ways(&needed), expected, "mapped {mapped}, restless {restless}");
+                assert_eq!((needed.restless, needed.cloaked), (restless, cloaked));
+                assert_eq!((needed.guarded, needed.by_right), (cloaked, false));
+            }
+        }
+    }
+
+    #[test]
+    fn ids_of_a_caller_who_is_known_by_a_key_take_no_short_way() {
+        let caller = Rules::default().ids.nobody();
+        let key = *PrivateKey::generate(Algorithm::Ed25519).unwrap().public_key();
+        let cred = Cred::new(Uid::new(7), Gid::new(7));
+        let account = Arc::new(Account { user: "alice".into(), cred });
+        for mapped in [false, true] {
+            let needed = NeededFeatures::of(&rules(mapped, false, false), &caller, true).unwrap();
+            let own = needed.of_key(&KeyIdentity::None(None));
+            assert_eq!(ways(&own), [!mapped, mapped], "without a key");
+            let account = needed.of_key(&KeyIdentity::Account(key, Arc::clone(&account)));
+            assert_eq!(ways(&account), [false, false]);
+            assert!(!account.guarded && !account.by_right);
+            let missing = needed.of_key(&KeyIdentity::Missing);
+            assert_eq!(ways(&missing), [!mapped, mapped]);
+            assert!(missing.guarded && missing.by_right);
         }
     }
 }

@@ -13,6 +13,8 @@ use anyhow::{Context, Result, ensure};
 
 use crate::tools;
 
+pub(crate) use trial::libraries;
+
 /// Flags of `cargo xtask deb`.
 #[derive(clap::Args)]
 pub(crate) struct Options {

@@ -1,11 +1,12 @@
 //! The project's own tools: `cargo xtask tidy | comments | test | soak | mutants | kernel |
-//! conformance | bench | deb`.
+//! conformance | bench | deb | image`.
 //!
 //! They build on the workspace and are no part of what a user runs.
 
 mod bench;
 mod conformance;
 mod deb;
+mod image;
 mod kernel;
 mod mutants;
 #[cfg(test)]
@@ -43,6 +44,8 @@ enum Tool {
     Bench(bench::Options),
     /// Make a Debian package of the program, and try it.
     Deb(deb::Options),
+    /// Try the container file in an empty root, by chroot.
+    Image(image::Options),
     /// NFSv4 as pynfs judges it, held against docs/conformance.toml.
     Conformance(conformance::Options),
     /// Tests with a Linux kernel NFS client, in User-Mode Linux.
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Tool::Mutants(options) => mutants::command(&root(), &options),
         Tool::Bench(options) => bench::command(&root(), &options),
         Tool::Deb(options) => deb::command(&root(), &options),
+        Tool::Image(options) => image::command(&root(), &options),
         Tool::Conformance(options) => conformance::command(&root(), &options),
         Tool::Kernel(command) => kernel::command(&root(), &command),
     };

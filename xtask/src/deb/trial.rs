@@ -79,7 +79,7 @@ fn prepare(root: &Path, package: &Path) -> Result<()> {
 }
 
 /// Returns the libraries that a program is linked with; a static one has none.
-fn libraries(program: &Path) -> Result<BTreeSet<PathBuf>> {
+pub(crate) fn libraries(program: &Path) -> Result<BTreeSet<PathBuf>> {
     let said = Command::new("ldd").arg(program).output().context("cannot run ldd")?.stdout;
     let said = String::from_utf8(said)?;
     let paths = said.split_whitespace().filter(|word| word.starts_with('/'));

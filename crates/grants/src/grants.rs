@@ -24,7 +24,7 @@ use crate::record::{Medium, MediumError, Record, Recovered};
 use crate::root::Root;
 use crate::scene::Scene;
 use crate::server_key::ServerKey;
-use crate::storage::{Storage, Turn, Urgency};
+use crate::storage::{ChangeTurn, Storage, Urgency};
 use crate::{Moment, ObjectId, Operation};
 
 /// A handle of one byte, which no backend has: it stands for an object of which no grant speaks.
@@ -209,7 +209,7 @@ impl Grants {
     /// anything else.
     pub(crate) fn save(
         &self,
-        turn: &mut Turn<'_>,
+        turn: &mut ChangeTurn<'_>,
         urgency: Urgency,
         records: &[Record],
     ) -> std::result::Result<(), MediumError> {

@@ -1,6 +1,5 @@
 //! A key that holds credentials, at one address, and what was decided about it.
 
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -9,10 +8,10 @@ use comity_keys::PublicKey;
 use comity_vfs::{Cred, Disk, FileKey, Handle, Result};
 
 use crate::accounts::Account;
-use crate::by_directory::Below;
 use crate::caller::KeyCaller;
 use crate::decision::Decision;
-use crate::grants::{Grants, KnownState};
+use crate::grants::Grants;
+use crate::kept_decisions::{Below, Decisions, KNOWS_BELOW, KeptDecision, Pass, hash_of};
 use crate::limits::GRANTORS_PER_KEY_MAX;
 use crate::scene::Scene;
 use crate::ways::{self, Ways};
@@ -30,40 +29,6 @@ pub struct Holder {
     decisions: Box<[Mutex<Decisions>]>,
     grantors: [OnceLock<Arc<Account>>; GRANTORS_PER_KEY_MAX],
     ways: Mutex<Ways>,
-}
-
-/// The place of the decision about what is in a directory, behind those about operations.
-const KNOWS_BELOW: usize = Operation::ALL.len();
-
-/// The decisions about one object.
-#[derive(Debug, Default)]
-pub(crate) struct Decisions {
-    object: Option<(u32, FileKey)>,
-    version: KnownState,
-    until: Moment,
-    passes: [Pass; KNOWS_BELOW + 1],
-    pub(crate) below: Below,
-}
-
-/// A decision about an operation, and what it says about others.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct KeptDecision {
-    pub(crate) pass: Pass,
-    /// The rights by which the same holds for other operations.
-    pub(crate) rights: Rights,
-    pub(crate) until: Moment,
-}
-
-/// A decision about one operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Pass {
-    /// Nothing is decided.
-    #[default]
-    Unknown,
-    /// The operation is not allowed.
-    Denied,
-    /// It is allowed under the ids of the grantor at this place.
-    Granted(u8),
 }
 
 impl Holder {
@@ -210,7 +175,7 @@ impl Holder {
     }
 
     /// A decision as it is kept.
-    pub(crate) fn kept(&self, decision: &Decision) -> KeptDecision {
+    fn kept(&self, decision: &Decision) -> KeptDecision {
         let place = decision.grantor.as_ref().and_then(|grantor| self.place_of(grantor));
         let pass = place.map_or(Pass::Denied, Pass::Granted);
         KeptDecision { pass, rights: decision.rights, until: decision.until }
@@ -242,56 +207,59 @@ impl Holder {
         self.ways.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The decision that allows an operation to an object because of its directory; `None` if
+    /// another evaluation has to tell.
+    ///
+    /// # Errors
+    /// As for [`Holder::pass`].
+    fn by_directory(
+        &self,
+        scene: &Scene<'_>,
+        object: &Handle,
+        operation: Operation,
+        now: Moment,
+    ) -> Result<Option<KeptDecision>> {
+        let place = self.grants.ancestry().only_directory(scene.tree, object, now)?;
+        let Some((dir, until)) = place else { return Ok(None) };
+        if self.grants.speaks_of(&self.caller.key, object) {
+            return Ok(None);
+        }
+        let below = self.below(scene, (&dir, object), now)?;
+        let allowed = below.filter(|below| operation.is_allowed(below.rights));
+        Ok(allowed.map(|below| KeptDecision { until: below.until.min(until), ..below }))
+    }
+
+    /// The decision for what is in a directory, if it is the same for all of that.
+    fn below(
+        &self,
+        scene: &Scene<'_>,
+        (dir, object): (&Handle, &Handle),
+        now: Moment,
+    ) -> Result<Option<KeptDecision>> {
+        let asked = hash_of(&(scene.tree.key)(object));
+        let (version, file) = (self.grants.version(), (scene.number, (scene.tree.key)(dir)));
+        let known =
+            self.slot(&file.1).map(|mut slot| slot.asked_below(file, (version, now), asked));
+        match known {
+            Some(Below::Known(kept)) => return Ok(Some(kept)),
+            Some(Below::Asked(other)) if other != asked => {}
+            _ => return Ok(None),
+        }
+        let look = Operation::Look;
+        let decision = self.grants.grantor_below(&self.caller, scene, dir, look, now)?;
+        let kept = self.kept(&decision);
+        let holds = decision.is_by_place && kept.pass != Pass::Denied;
+        let below = if holds { Below::Known(kept) } else { Below::Apart };
+        if let Some(mut slot) = self.slot(&file.1) {
+            slot.claim(file, (version, now), kept.until).below = below;
+        }
+        Ok(holds.then_some(kept))
+    }
+
     /// Decisions about a file are kept here, if any are kept.
-    pub(crate) fn slot(&self, file: &FileKey) -> Option<MutexGuard<'_, Decisions>> {
+    fn slot(&self, file: &FileKey) -> Option<MutexGuard<'_, Decisions>> {
         let hash = hash_of(file);
         let slot = self.decisions.get((hash as usize).checked_rem(self.decisions.len())?)?;
         Some(slot.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-/// A number that two files seldom have in common.
-pub(crate) fn hash_of(file: &FileKey) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one(file)
-}
-
-impl Decisions {
-    fn known(&self, file: &(u32, FileKey), version: KnownState, now: Moment, at: usize) -> Pass {
-        let holds = self.version == version && now < self.until;
-        let known = self.passes.get(at).filter(|_| holds && self.object.as_ref() == Some(file));
-        known.copied().unwrap_or(Pass::Unknown)
-    }
-
-    /// Makes this the place of an object, for decisions that hold until then.
-    pub(crate) fn claim(
-        &mut self,
-        file: (u32, FileKey),
-        (version, now): (KnownState, Moment),
-        until: Moment,
-    ) -> &mut Self {
-        let holds = self.version == version && now < self.until;
-        if !holds || self.object != Some(file) {
-            *self = Self { object: Some(file), version, until, ..Self::default() };
-        }
-        self.until = until.min(self.until);
-        self
-    }
-
-    fn keep(
-        &mut self,
-        file: (u32, FileKey),
-        (version, now): (KnownState, Moment),
-        at: usize,
-        kept: KeptDecision,
-    ) {
-        self.claim(file, (version, now), kept.until);
-        for (operation, place) in Operation::ALL.iter().zip(&mut self.passes) {
-            if operation.is_allowed(kept.rights) {
-                *place = kept.pass;
-            }
-        }
-        if let Some(place) = self.passes.get_mut(at) {
-            *place = kept.pass;
-        }
     }
 }

@@ -14,7 +14,6 @@
 mod accounts;
 mod ancestry;
 mod by_creation;
-mod by_directory;
 mod caller;
 mod counters;
 mod creation;
@@ -25,6 +24,7 @@ mod evaluate;
 mod grants;
 mod held;
 mod holder;
+mod kept_decisions;
 pub mod limits;
 mod memory;
 mod moment;

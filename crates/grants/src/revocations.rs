@@ -51,11 +51,11 @@ pub struct RememberedRevocation {
 /// The bound that another revocation would exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoRoom {
-    /// That of the key.
+    /// The bound of the key.
     Key,
-    /// That of all keys together.
+    /// The bound of all keys together.
     Keys,
-    /// That of administrators.
+    /// The bound of administrators.
     Administrator,
 }
 

@@ -16,7 +16,7 @@ use crate::limits::{
 use crate::memory::Memory;
 use crate::record::{MediumError, Record};
 use crate::revocations::NoRoom;
-use crate::storage::{Turn, Urgency};
+use crate::storage::{ChangeTurn, Urgency};
 use crate::{Moment, ObjectId, RememberedRevocation, Revoked, Revoker};
 
 /// The thing that is to be revoked.
@@ -152,7 +152,7 @@ impl Grants {
 
     fn remember(
         &self,
-        turn: &mut Turn<'_>,
+        turn: &mut ChangeTurn<'_>,
         by: Revoker,
         (revoked, unmade): (&[RememberedRevocation], &[ObjectId]),
     ) -> Result<(), RevokeError> {

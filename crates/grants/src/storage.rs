@@ -12,13 +12,13 @@ use crate::record::{Medium, MediumError, Record};
 /// known: so readers of rights never wait for the disk.
 pub(crate) struct Storage {
     medium: Box<dyn Medium>,
-    failure: Mutex<Option<Failure>>,
+    failure: Mutex<Option<FailedWrite>>,
     /// Runs a change, which may sleep.
     pub(crate) blocking: BlockingHook,
 }
 
 /// A failed write. It is unknown what is stored, so that all that is known is stored again.
-struct Failure {
+struct FailedWrite {
     why: String,
     next_try: Moment,
     pause_milliseconds: u64,
@@ -26,9 +26,9 @@ struct Failure {
 
 /// The turn of one change. The thread that has it may ask for the memory, but a thread that asks
 /// for a turn must not have the memory.
-pub(crate) struct Turn<'a> {
+pub(crate) struct ChangeTurn<'a> {
     medium: &'a dyn Medium,
-    failure: MutexGuard<'a, Option<Failure>>,
+    failure: MutexGuard<'a, Option<FailedWrite>>,
 }
 
 /// Why a write is tried.
@@ -51,10 +51,10 @@ impl Storage {
     }
 
     /// Makes a change in its turn. The thread may sleep.
-    pub(crate) fn in_turn<T>(&self, change: impl FnOnce(&mut Turn<'_>) -> T) -> T {
+    pub(crate) fn in_turn<T>(&self, change: impl FnOnce(&mut ChangeTurn<'_>) -> T) -> T {
         self.patiently(|| {
             let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-            change(&mut Turn { medium: &*self.medium, failure })
+            change(&mut ChangeTurn { medium: &*self.medium, failure })
         })
     }
 
@@ -65,7 +65,7 @@ impl Storage {
     }
 }
 
-impl Turn<'_> {
+impl ChangeTurn<'_> {
     /// Returns whether a write has failed and the time of the next try has not come.
     pub(crate) fn rests(&self, now: Moment) -> bool {
         self.failure.as_ref().is_some_and(|failure| now < failure.next_try)
@@ -107,7 +107,7 @@ impl Turn<'_> {
             (before.pause_milliseconds * 2).min(STORAGE_PAUSE_MAX_MILLISECONDS)
         });
         let next_try = now.after_milliseconds(pause);
-        *self.failure = Some(Failure { why, next_try, pause_milliseconds: pause });
+        *self.failure = Some(FailedWrite { why, next_try, pause_milliseconds: pause });
     }
 
     fn refusal(&self, now: Moment) -> String {

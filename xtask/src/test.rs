@@ -10,6 +10,7 @@ mod command;
 mod deny;
 mod fuzz;
 mod licence;
+mod mounts;
 mod packages;
 mod steps;
 mod verdict;
@@ -56,7 +57,7 @@ pub(crate) struct SoakOptions {
     /// Boot this kernel in the trials, and leave out those that need another one.
     #[arg(long, value_enum)]
     kernel: Option<kernel::Kernel>,
-    /// Run only this campaign (kernel, fuzz); may be given more than once.
+    /// Run only this campaign (kernel, client, fuzz); may be given more than once.
     #[arg(long, value_name = "STEP")]
     only: Vec<String>,
 }
@@ -79,10 +80,16 @@ struct Extent {
     trials: Trials,
     /// The fuzzing of each target.
     fuzzing: fuzz::Fuzzing,
+    /// The part of the campaigns on mounts of the client.
+    mounts: mounts::SuiteChoice,
 }
 
 /// The part of the campaigns that `cargo xtask test` runs.
-const SHORT: Extent = Extent { trials: Trials::Core, fuzzing: fuzz::Fuzzing::SHORT };
+const SHORT: Extent = Extent {
+    trials: Trials::Core,
+    fuzzing: fuzz::Fuzzing::SHORT,
+    mounts: mounts::SuiteChoice::Short,
+};
 
 /// A step as it is run.
 struct Task<'a> {
@@ -129,10 +136,14 @@ pub(crate) fn soak(root: &Path, options: &SoakOptions) -> Result<ExitCode> {
     let trials = options.kernel.map_or(Trials::All, Trials::On);
     let fuzzing =
         fuzz::Fuzzing::long(options.fuzz_seconds, options.fuzz_inputs, options.fuzz_target.clone());
-    let extent = Extent { trials, fuzzing };
+    let extent = Extent { trials, fuzzing, mounts: mounts::SuiteChoice::Whole };
     let is_chosen = |step: &Step| {
         let named = options.only.iter().any(|name| name == step.name);
-        if options.only.is_empty() { ["kernel", "fuzz"].contains(&step.name) } else { named }
+        if options.only.is_empty() {
+            ["kernel", "client", "fuzz"].contains(&step.name)
+        } else {
+            named
+        }
     };
     Ok(conclude(&run(root, is_chosen, &extent)))
 }

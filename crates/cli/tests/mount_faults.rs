@@ -241,7 +241,7 @@ fn kill_round(world: &World, round: u64, write: &str) {
         kill_process(process, Signal::KILL).unwrap();
     });
     drop(mount);
-    // What is in the journal is sent by the next mount.
+    // The next mount sends the data of the journal.
     let mount = world.mount("mount", &options);
     let acknowledged = acknowledged.load(Ordering::SeqCst);
     let lines = || fs::read_to_string(mount.dir.join(&name)).unwrap_or_default();

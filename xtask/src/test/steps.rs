@@ -11,7 +11,7 @@ use crate::{kernel, tidy};
 
 use super::command::{judge, patient, run};
 use super::verdict::Verdict;
-use super::{Task, Trials, deny, fuzz, packages};
+use super::{Task, Trials, deny, fuzz, mounts, packages};
 
 /// The lane in which a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +73,9 @@ pub(super) const STEPS: &[Step] = &[
     }),
     step("deny", "licences, bans and sources of the dependencies", deny_step),
     slow("kernel", "tests with a Linux kernel NFS client", Lane::Main, kernel_tests),
+    slow("client", "suites of others and kills of the program, on mounts", Lane::Main, |task| {
+        mounts::step(task.root, task.name, task.extent.mounts)
+    }),
     slow("fuzz", "each fuzz target for some seconds", Lane::Beside, fuzz::step),
     slow(
         "instructions",

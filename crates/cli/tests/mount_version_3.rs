@@ -117,10 +117,12 @@ fn locks_are_held_at_the_server_and_survive_its_restart() {
 }
 
 /// Runs flock(1) on an open file, and kills it while it waits for a server that does not answer.
-fn flock_that_is_killed(world: &World, file: &File, option: &str) {
+fn flock_that_is_killed(world: &World, file: &File) {
     world.server().signal(Signal::STOP);
     let mut command = Command::new("flock");
-    let mut child = command.args([option, "0"]).stdin(file.try_clone().unwrap()).spawn().unwrap();
+    let mut child = command.args(["-x", "0"]).stdin(file.try_clone().unwrap()).spawn().unwrap();
+    let name = format!("/proc/{}/comm", child.id());
+    wait_until("flock(1) runs", || fs::read_to_string(&name).is_ok_and(|name| name == "flock\n"));
     thread::sleep(Duration::from_millis(500));
     assert!(child.try_wait().unwrap().is_none(), "it waits for the server");
     child.kill().unwrap();
@@ -135,22 +137,7 @@ fn a_lock_whose_caller_was_killed_is_given_back() {
     mount(&world, "nodc_enable");
     let open = || File::options().read(true).write(true).open(world.dir.join("file")).unwrap();
     let (one, other) = (open(), open());
-    flock_that_is_killed(&world, &one, "-x");
-    let is_free = || flock(&other, FlockOperation::NonBlockingLockExclusive).is_ok();
-    wait_until("the lock is free", is_free);
-    drop((one, other));
-    world.umount();
-}
-
-#[test]
-fn an_unlock_whose_caller_was_killed_is_done() {
-    let Some(world) = world() else { return };
-    fs::write(world.at_server("file"), "data").unwrap();
-    mount(&world, "nodc_enable");
-    let open = || File::options().read(true).write(true).open(world.dir.join("file")).unwrap();
-    let (one, other) = (open(), open());
-    flock(&one, FlockOperation::NonBlockingLockExclusive).unwrap();
-    flock_that_is_killed(&world, &one, "-u");
+    flock_that_is_killed(&world, &one);
     let is_free = || flock(&other, FlockOperation::NonBlockingLockExclusive).is_ok();
     wait_until("the lock is free", is_free);
     drop((one, other));

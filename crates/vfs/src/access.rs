@@ -6,7 +6,7 @@ use std::ops::{BitAnd, BitOr};
 pub struct Access(u32);
 
 impl Access {
-    /// Nothing.
+    /// The empty set of rights.
     pub const NONE: Self = Self(0);
     /// Read a file's data, or list a directory.
     pub const READ: Self = Self(0x01);

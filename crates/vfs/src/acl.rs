@@ -28,7 +28,7 @@ pub enum AclTag<S: IdDomain> {
     GroupObj,
     /// This group.
     Group(Gid<S>),
-    /// The most that named users and all groups get.
+    /// The upper bound of the permissions of named users and of all groups.
     Mask,
     /// All other users.
     Other,
@@ -37,14 +37,14 @@ pub enum AclTag<S: IdDomain> {
 /// One of an object's two ACLs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AclKind {
-    /// The one that decides about the object itself.
+    /// The ACL that decides about access to the object itself.
     Access,
-    /// The one that new entries of a directory inherit.
+    /// The ACL that new entries of a directory inherit.
     Default,
 }
 
 impl<S: IdDomain> Acl<S> {
-    /// The ACL that says what `mode` says: three entries.
+    /// Returns the ACL of three entries that is equivalent to `mode`.
     #[must_use]
     pub fn from_mode(mode: Mode) -> Self {
         let entry = |tag, shift| AclEntry { tag, permissions: (mode.bits() >> shift) as u8 & 7 };
@@ -56,7 +56,7 @@ impl<S: IdDomain> Acl<S> {
     /// named users, one group entry, named groups, a mask if any are named, one entry for others.
     ///
     /// # Errors
-    /// [`Status::Inval`] if not.
+    /// [`Status::Inval`] if the ACL is malformed.
     pub fn check(&self) -> Result<()> {
         let ranks = self.entries.iter().map(|entry| entry.tag.rank());
         let ordered = ranks.clone().zip(ranks.clone().skip(1)).all(|(one, next)| {
@@ -74,7 +74,8 @@ impl<S: IdDomain> Acl<S> {
         }
     }
 
-    /// Returns whether a mode says the same: nobody is named and there is no mask.
+    /// Returns whether a mode is equivalent to the ACL: no user or group is named, and there is no
+    /// mask.
     #[must_use]
     pub fn is_minimal(&self) -> bool {
         self.entries
@@ -82,8 +83,8 @@ impl<S: IdDomain> Acl<S> {
             .all(|entry| matches!(entry.tag, AclTag::UserObj | AclTag::GroupObj | AclTag::Other))
     }
 
-    /// `mode` with the permission bits that follow from this ACL; the group's bits are the mask's,
-    /// if there is one.
+    /// Returns `mode` with the permission bits that follow from this ACL; the group's bits are
+    /// those of the mask, if there is one.
     #[must_use]
     pub fn mode(&self, mode: Mode) -> Mode {
         let digit = |tag| self.entries.iter().find(|entry| entry.tag == tag);

@@ -16,14 +16,14 @@ impl AsServer {
     /// Gives the calling thread the server's own identity.
     ///
     /// # Errors
-    /// [`crate::Status`] if the kernel does not let it.
+    /// [`crate::Status`] if the kernel does not permit it.
     pub fn here() -> Result<Self> {
         RESTORE.get().map_or(Ok(()), |restore| restore())?;
         Ok(Self(PhantomData))
     }
 
-    /// Tells how: for a backend under which threads take on the identities of callers. The first
-    /// one stays.
+    /// Sets the function that gives a thread the server's identity, for a backend whose threads
+    /// take on the identities of callers. Later calls are ignored.
     pub fn restored_by(restore: fn() -> Result<()>) {
         // A process can change its identity in one way only.
         let _ = RESTORE.set(restore);

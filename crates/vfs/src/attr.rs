@@ -3,7 +3,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::limits::{DEVICE_MAJOR_MAX, DEVICE_MINOR_MAX};
 use crate::{Gid, IdDomain, Result, Status, Uid};
 
-/// A moment: seconds and nanoseconds since 1970, before it if negative.
+/// A moment: seconds and nanoseconds since 1970; negative seconds are before 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Time {
     /// Whole seconds.
@@ -24,7 +24,7 @@ impl Time {
 }
 
 impl From<SystemTime> for Time {
-    /// A time before 1970 becomes its beginning: no clock means it.
+    /// A time before 1970 becomes the start of 1970: such a time comes from a clock that is wrong.
     fn from(moment: SystemTime) -> Self {
         let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() }
@@ -60,7 +60,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// The same, if there can be such a device.
+    /// Returns the numbers unchanged if Linux can have such a device.
     ///
     /// # Errors
     /// [`Status::Inval`] if a number is above [`DEVICE_MAJOR_MAX`] or [`DEVICE_MINOR_MAX`].
@@ -75,7 +75,7 @@ impl Device {
 pub struct Mode(u16);
 
 impl Mode {
-    /// The permission bits of `bits`; what is above 0o7777 is dropped.
+    /// Makes a mode of the permission bits of `bits`; bits above 0o7777 are dropped.
     #[must_use]
     pub const fn new(bits: u32) -> Self {
         Self((bits & 0o7777) as u16)
@@ -95,7 +95,7 @@ pub struct Attr<S: IdDomain> {
     pub file_type: FileType,
     /// Its permission bits.
     pub mode: Mode,
-    /// Hard links to it.
+    /// Number of its hard links.
     pub links: u32,
     /// Its owner.
     pub uid: Uid<S>,
@@ -103,7 +103,7 @@ pub struct Attr<S: IdDomain> {
     pub gid: Gid<S>,
     /// Length in bytes.
     pub size: u64,
-    /// Space it takes on the medium, in bytes.
+    /// Bytes that it takes on the medium.
     pub used: u64,
     /// Its numbers, if it is a device; else zeros.
     pub device: Device,
@@ -117,21 +117,21 @@ pub struct Attr<S: IdDomain> {
     pub mtime: Time,
     /// Last change of data or attributes; grows with every change the file system can tell apart.
     pub ctime: Time,
-    /// The change attribute: another number after every change of data or attributes (RFC 8881,
+    /// The change attribute: it differs after every change of data or attributes (RFC 8881,
     /// 5.8.1.4). A file system without such a counter makes it from the ctime ([`Time::change`]); a
-    /// client of a server has the server's, which its ctime does not tell.
+    /// mount of another server has that server's, which cannot be computed from the ctime.
     pub change: u64,
 }
 
 impl<S: IdDomain> Attr<S> {
-    /// The attributes of a file of which a client has written more than has arrived here: so many
-    /// bytes, up to now.
+    /// Returns the attributes of a file whose newest data is still at a client: the length is
+    /// `size`, and the times of change are `now`.
     #[must_use]
     pub const fn written(self, size: u64, now: Time) -> Self {
         Self { size, mtime: now, ctime: now, change: now.change(), ..self }
     }
 
-    /// The same attributes with other ids: the only way to the other side.
+    /// Converts the ids. There is no other way to convert attributes to the other side.
     #[must_use]
     #[inline]
     pub fn with_ids<T: IdDomain>(self, uid: Uid<T>, gid: Gid<T>) -> Attr<T> {
@@ -165,7 +165,7 @@ pub enum SetTime {
     To(Time),
 }
 
-/// The attributes to change, with ids on side `S`; `None` leaves one as it is.
+/// The attributes to change, with ids on side `S`; a field that is `None` stays unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SetAttr<S: IdDomain> {
     /// New permission bits.
@@ -189,7 +189,7 @@ impl<S: IdDomain> SetAttr<S> {
         *self == Self::default()
     }
 
-    /// The same changes with other ids: the only way to the other side.
+    /// Converts the ids. There is no other way to convert the changes to the other side.
     #[must_use]
     pub fn with_ids<T: IdDomain>(self, uid: Option<Uid<T>>, gid: Option<Gid<T>>) -> SetAttr<T> {
         let Self { mode, size, atime, mtime, .. } = self;

@@ -2,8 +2,8 @@ use std::hash::{Hash, Hasher};
 
 use crate::Handle;
 
-/// A file as the server's memory of clients knows it, whichever export a caller came through: two
-/// keys are equal if volume and handle are.
+/// The key of a file in the state of clients. Two keys are equal if volume and handle are equal,
+/// whichever exports the callers used.
 #[derive(Debug, Clone, Copy)]
 pub struct FileKey {
     /// The file system that holds it: see [`crate::Fs::volume`].

@@ -6,13 +6,13 @@ use crate::{
     Uid,
 };
 
-/// A file system: the only interface to one in the house.
+/// A file system: the only interface to file systems in this project.
 ///
-/// Every verb is synchronous and waits for no other client. Verbs that a caller's rights decide
-/// take its [`Cred`]; the file system's own verdict counts. The others ([`Fs::getattr`],
-/// [`Fs::commit`], [`Fs::statfs`]) need only a handle that was let in.
+/// Every verb is synchronous and waits for no other client. A verb that depends on the caller's
+/// rights takes its [`Cred`], and the file system itself decides. The others ([`Fs::getattr`],
+/// [`Fs::commit`], [`Fs::statfs`]) need only a handle that was admitted.
 ///
-/// Verbs that are optional say [`Status::NotSupp`] by default.
+/// Optional verbs return [`Status::NotSupp`] by default.
 pub trait Fs: Send + Sync {
     /// The top directory.
     fn root(&self) -> Handle;
@@ -25,7 +25,8 @@ pub trait Fs: Send + Sync {
     /// The properties of this file system.
     ///
     /// # Errors
-    /// [`Status`]; [`Status::Stale`] if it has vanished. So for every verb below.
+    /// [`Status`]; [`Status::Stale`] if the file system has vanished. That is so for every verb
+    /// below.
     fn properties(&self, node: &Handle) -> Result<Properties>;
 
     /// Space and inodes, total and free, as `cred` may use them.
@@ -40,8 +41,8 @@ pub trait Fs: Send + Sync {
     /// [`Status`].
     fn getattr(&self, node: &Handle) -> Result<Attr<Disk>>;
 
-    /// Changes attributes, all or none as far as the file system can; with `guard`, only if the
-    /// object's ctime is that (RFC 1813, 3.3.2).
+    /// Changes attributes: all or none, as far as the file system can. With `guard`, they are
+    /// changed only if the object's ctime equals the guard (RFC 1813, 3.3.2).
     ///
     /// # Errors
     /// [`Status::NotSync`] if the guard does not match; [`Status`].
@@ -84,9 +85,9 @@ pub trait Fs: Send + Sync {
     /// [`Status::NotDir`]; [`Status`].
     fn parent(&self, cred: &Cred<Disk>, dir: &Handle) -> Result<Node<Disk>>;
 
-    /// Directories that hold an object that is no directory, as far as the file system can tell:
-    /// the object has a name now in each of them, but there may be others. It serves to find out
-    /// what an object lies below, as the server.
+    /// Returns directories in which an object that is no directory has a name now, as far as the
+    /// file system can tell; there may be others. It serves to find out, as the server, which
+    /// directories an object lies below.
     ///
     /// # Errors
     /// [`Status`].
@@ -119,8 +120,8 @@ pub trait Fs: Send + Sync {
         into: &mut ReadInto<'_>,
     ) -> Result<Read<Disk>>;
 
-    /// Writes `data` at `offset`; it need not be on stable storage before [`Fs::commit`]. A full
-    /// disk may take less than all: what was written counts. The owner may always write.
+    /// Writes `data` at `offset`; it need not be on stable storage before [`Fs::commit`]. If the
+    /// disk is full, less than all may be written. The owner may always write.
     ///
     /// # Errors
     /// [`Status::NoSpc`], [`Status::DQuot`], [`Status::FBig`], [`Status::RoFs`]; [`Status`].
@@ -132,8 +133,8 @@ pub trait Fs: Send + Sync {
         data: &[u8],
     ) -> Result<Written<Disk>>;
 
-    /// The same for a caller who was let in when it opened the file for writing, and so is not
-    /// judged again; how many bytes.
+    /// Writes as [`Fs::write`] does, for a caller whose rights were checked when it opened the file
+    /// for writing and are not checked again. Returns the number of bytes written.
     ///
     /// # Errors
     /// As [`Fs::write`].
@@ -148,19 +149,19 @@ pub trait Fs: Send + Sync {
     }
 
     /// Puts on stable storage all that was written to `node` (data, length) or done in it (entries
-    /// of a directory) through this file system before the call. Calls that wait together share one
-    /// barrier. After a failed barrier later ones on the same object fail too, for want of space
-    /// until those concerned have heard of it: what it should have held may be lost.
+    /// of a directory) through this file system before the call. Concurrent calls share one
+    /// barrier. After a failed barrier, later ones on the same object fail too, because data may be
+    /// lost; after a lack of space they do so for a limited time.
     ///
-    /// Gives no attributes if the object has lost its last name meanwhile; that too, and what was
-    /// done before, is stable then.
+    /// Returns no attributes if the object has lost its last name meanwhile; the removal and all
+    /// earlier changes are stable then.
     ///
     /// # Errors
-    /// [`Status::Io`] and the like if the medium failed, [`Status::Stale`] if its file system is
-    /// not there: nothing may be promised then.
+    /// [`Status::Io`] and similar if the medium failed, [`Status::Stale`] if its file system is
+    /// gone: stability must not be promised then.
     fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>>;
 
-    /// Makes a regular file, or finds it where `how` allows.
+    /// Makes a regular file, or finds an existing one if `how` allows it.
     ///
     /// # Errors
     /// [`Status::Exist`] as [`Create`] says; [`Status`].
@@ -223,8 +224,8 @@ pub trait Fs: Send + Sync {
     /// [`Status::NotEmpty`], [`Status::NotDir`]; [`Status`].
     fn rmdir(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>>;
 
-    /// Gives an object another name, replacing what may be replaced; tells both directories'
-    /// changes, the source's first.
+    /// Gives an object another name, and replaces an object that has this name if that is allowed.
+    /// Returns the changes of both directories, the source's first.
     ///
     /// # Errors
     /// [`Status::Exist`] or [`Status::NotEmpty`] if the target cannot be replaced; [`Status`].
@@ -235,7 +236,7 @@ pub trait Fs: Send + Sync {
         target: (&Handle, Name<'_>),
     ) -> Result<(Change<Disk>, Change<Disk>)>;
 
-    /// Gives an object one name more; tells its attributes and the directory's change.
+    /// Gives an object an additional name; returns its attributes and the directory's change.
     ///
     /// # Errors
     /// [`Status::Exist`], [`Status::MLink`]; [`Status`].
@@ -247,9 +248,9 @@ pub trait Fs: Send + Sync {
         name: Name<'_>,
     ) -> Result<Changed<Attr<Disk>, Disk>>;
 
-    /// Shows the entries of a directory behind `cookie` (0: from the start) to `visit`, `.` and
-    /// `..` not among them, until it breaks off or none is left. A cookie stays good while the
-    /// directory changes: entries that were there all the time are shown exactly once.
+    /// Passes the entries of a directory after `cookie` (0: from the start) to `visit`, without `.`
+    /// and `..`, until `visit` stops or there are no more. A cookie stays valid while the directory
+    /// changes: entries that exist all the time are shown exactly once.
     ///
     /// # Errors
     /// [`Status::NotDir`], [`Status::BadCookie`], [`Status::Acces`]; [`Status`].
@@ -262,10 +263,10 @@ pub trait Fs: Send + Sync {
         visit: &mut dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()>,
     ) -> Result<Attr<Disk>>;
 
-    /// An object's ACL; `None` if its mode says it all.
+    /// Returns an object's ACL; `None` if the mode is equivalent to it.
     ///
     /// # Errors
-    /// [`Status::NotSupp`] where there are none; [`Status`].
+    /// [`Status::NotSupp`] if the file system has no ACLs; [`Status`].
     fn getacl(&self, node: &Handle, kind: AclKind) -> Result<Option<Acl<Disk>>> {
         let _ = (node, kind);
         Err(Status::NotSupp)
@@ -274,8 +275,8 @@ pub trait Fs: Send + Sync {
     /// Sets or (with `None`) removes an ACL; the mode follows it.
     ///
     /// # Errors
-    /// [`Status::NotSupp`] where there are none; [`Status::Inval`] for one that is none;
-    /// [`Status`].
+    /// [`Status::NotSupp`] if the file system has no ACLs; [`Status::Inval`] if the ACL is
+    /// malformed; [`Status`].
     fn setacl(
         &self,
         cred: &Cred<Disk>,
@@ -288,7 +289,7 @@ pub trait Fs: Send + Sync {
     }
 
     /// The value of the user's extended attribute `name` (without the `user.` in front; RFC 8276).
-    /// Only files and directories bear any (xattr(7)).
+    /// Only files and directories have such attributes (xattr(7)).
     ///
     /// # Errors
     /// [`Status::NoXattr`]; [`Status`].
@@ -301,7 +302,7 @@ pub trait Fs: Send + Sync {
     ///
     /// # Errors
     /// [`Status::NoXattr`], [`Status::Exist`] as `mode` says; [`Status::XattrTooBig`];
-    /// [`Status::Perm`] of what is neither file nor directory; [`Status`].
+    /// [`Status::Perm`] if the object is neither a file nor a directory; [`Status`].
     fn setxattr(
         &self,
         cred: &Cred<Disk>,
@@ -326,13 +327,14 @@ pub trait Fs: Send + Sync {
     /// The next data or hole at or behind `offset`.
     ///
     /// # Errors
-    /// [`Status::NoData`] if there is none before the end; [`Status`].
+    /// [`Status::NoData`] if there is none before the end of the file; [`Status`].
     fn seek(&self, cred: &Cred<Disk>, node: &Handle, offset: u64, what: Seek) -> Result<u64> {
         let _ = (cred, node, offset, what);
         Err(Status::NotSupp)
     }
 
-    /// Reserves space, so that writes to the range find it; extends the file if need be.
+    /// Reserves space, so that later writes to the range do not run out of it; extends the file if
+    /// needed.
     ///
     /// # Errors
     /// [`Status::NoSpc`]; [`Status`].
@@ -362,13 +364,13 @@ pub trait Fs: Send + Sync {
         Err(Status::NotSupp)
     }
 
-    /// Returns the side that is turned to other programs of this machine, which lock and open the
-    /// same files; `None` where there are no such programs.
+    /// Returns the interface to other programs of this machine, which lock and open the same files;
+    /// `None` if there are no such programs.
     fn local_locks(&self) -> Option<&dyn LocalLocks> {
         None
     }
 
-    /// Returns the side on which state is held at a server; `None` where there is no server.
+    /// Returns the interface to the state held at a server; `None` if there is no server.
     fn open_files(&self) -> Option<&dyn OpenFiles> {
         None
     }
@@ -383,8 +385,8 @@ pub trait Fs: Send + Sync {
     /// blocks of a huge file are freed by whoever closes it last.
     fn release_removed(&self) {}
 
-    /// Copies up to `length` bytes within the file system, sharing blocks where it can; tells how
-    /// many and the target's change.
+    /// Copies up to `length` bytes within the file system, sharing blocks where it can; returns the
+    /// number of bytes copied and the target's change.
     ///
     /// # Errors
     /// [`Status::XDev`]; [`Status`].
@@ -402,9 +404,9 @@ pub trait Fs: Send + Sync {
     /// Makes `length` bytes of the target those of the source, all or none, by sharing blocks.
     ///
     /// # Errors
-    /// [`Status::Inval`] if the source ends before, the ranges overlap, or they do not begin and
-    /// end where blocks do ([`Properties::clone_bytes`]; the source's end will do where the target
-    /// ends, too); [`Status::XDev`]; [`Status`].
+    /// [`Status::Inval`] if the source is too short, the ranges overlap, or they do not begin and
+    /// end on block boundaries ([`Properties::clone_bytes`]; the end of the source is allowed if it
+    /// becomes the end of the target); [`Status::XDev`]; [`Status`].
     fn clone_range(
         &self,
         cred: &Cred<Disk>,
@@ -426,7 +428,7 @@ pub struct Properties {
     pub name_bytes_max: u32,
     /// Most hard links to one object.
     pub links_max: u32,
-    /// The grain of its times.
+    /// The resolution of its times.
     pub time_delta: Time,
     /// True if it has hard links.
     pub hard_links: bool,
@@ -434,35 +436,35 @@ pub struct Properties {
     pub symbolic_links: bool,
     /// True if a change of owner needs privilege (`_POSIX_CHOWN_RESTRICTED`).
     pub chown_restricted: bool,
-    /// True if `A` and `a` are one name.
+    /// True if `A` and `a` are the same name.
     pub case_insensitive: bool,
-    /// True if `A` is still `A` when listed.
+    /// True if a listing keeps the case of names.
     pub case_preserving: bool,
     /// The grain in bytes at which [`Fs::clone_range`] shares blocks, a power of two.
     pub clone_bytes: u32,
-    /// The owner of everything that is made in it: the server's own user and group, where it cannot
-    /// act as its callers.
+    /// The owner of every new object: the server's own user and group, if the server cannot act as
+    /// its callers. Otherwise `None`.
     pub maker: Option<(Uid<Disk>, Gid<Disk>)>,
 }
 
 /// Space and inodes of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Space {
-    /// Its size in bytes.
+    /// Total size in bytes.
     pub bytes_total: u64,
     /// Free bytes.
     pub bytes_free: u64,
     /// Free bytes the caller may use.
     pub bytes_available: u64,
-    /// Objects it can hold.
+    /// Total number of objects.
     pub files_total: u64,
-    /// Objects it can still hold.
+    /// Number of objects that can still be made.
     pub files_free: u64,
-    /// Objects it can still hold for the caller.
+    /// Number of objects that the caller can still make.
     pub files_available: u64,
 }
 
-/// A name's object, and the directory it was found in.
+/// The object of a name, and the directory in which it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<S: IdDomain> {
     /// The object.
@@ -471,7 +473,7 @@ pub struct Entry<S: IdDomain> {
     pub dir: Option<Attr<S>>,
 }
 
-/// A new object, and what making it did to its directory.
+/// A new object, and the change of its directory.
 pub type Made<S> = Changed<Node<S>, S>;
 
 /// The target of a symbolic link: bytes, not text.
@@ -513,32 +515,32 @@ pub enum Listed {
     Nodes,
 }
 
-/// One entry of a directory as it is shown.
+/// One entry of a directory listing.
 #[derive(Debug, Clone, Copy)]
 pub struct Listing<'a, S: IdDomain> {
     /// Its name.
     pub name: Name<'a>,
     /// The object's number.
     pub fileid: u64,
-    /// The cookie behind this entry.
+    /// The cookie after this entry.
     pub cookie: u64,
-    /// The object, with [`Listed::Nodes`], if it was to be had.
+    /// The object, with [`Listed::Nodes`], if it could be read.
     pub node: Option<Node<S>>,
 }
 
 /// The target of [`Fs::seek`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seek {
-    /// Data.
+    /// The next data.
     Data,
-    /// A hole; there is one at the end of every file.
+    /// The next hole; there is one at the end of every file.
     Hole,
 }
 
 /// The condition on an existing extended attribute (RFC 8276, 8.4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum XattrMode {
-    /// Either.
+    /// The attribute may exist or not.
     Either,
     /// The attribute must not exist.
     Create,

@@ -10,12 +10,12 @@ use crate::{Result, Status};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Handle {
     length: u8,
-    /// Zeros stand behind the handle's own bytes, so that copies and comparisons have one length.
+    /// The handle's bytes, padded with zeros so that copies and comparisons have a fixed length.
     bytes: [u8; HANDLE_BYTES_MAX],
 }
 
 impl Handle {
-    /// Takes the backend's bytes.
+    /// Makes a handle of the backend's bytes.
     ///
     /// # Errors
     /// [`Status::BadHandle`] if there are none or more than [`HANDLE_BYTES_MAX`].
@@ -28,7 +28,7 @@ impl Handle {
         Ok(handle)
     }
 
-    /// Takes the backend's bytes, the first `length` of these; zeros stand behind them.
+    /// Makes a handle of the first `length` of these bytes; the rest are zeros.
     ///
     /// # Errors
     /// [`Status::BadHandle`] if there are none or more than [`HANDLE_BYTES_MAX`].
@@ -48,7 +48,7 @@ impl Handle {
         self.bytes.get(..usize::from(self.length)).unwrap_or_default()
     }
 
-    /// The backend's bytes and zeros behind them, for copying in one piece.
+    /// The backend's bytes, padded with zeros, to be copied in one piece.
     #[must_use]
     #[inline]
     pub const fn padded(&self) -> &[u8; HANDLE_BYTES_MAX] {
@@ -56,7 +56,7 @@ impl Handle {
     }
 }
 
-/// Word by word, which is cheap: handles are looked up with every call.
+/// Hashes whole words, which is cheap: handles are looked up with every call.
 impl Hash for Handle {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -95,7 +95,7 @@ mod tests {
         let (one, same) = (handle(b"one handle"), handle(b"one handle"));
         assert_eq!((one, hash(&one)), (same, hash(&same)));
         assert_eq!(Handle::from_padded(*one.padded(), 10), Ok(one));
-        // Zeros at the end are bytes like others.
+        // Zeros at the end are part of a handle.
         for other in [&b"one handlf"[..], b"one handle\0", b"one handl", b"One handle"] {
             assert_ne!(one, handle(other));
             assert_ne!(hash(&one), hash(&handle(other)), "{other:?}");

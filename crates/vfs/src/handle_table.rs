@@ -32,7 +32,7 @@ pub enum LongName<'h> {
 
 type Digest = [u8; 16];
 
-/// The first byte of a handle: the rest is the name, or its digest.
+/// First byte of a handle that contains the whole name.
 const WHOLE: u8 = 0;
 const DIGEST: u8 = 1;
 
@@ -115,7 +115,7 @@ fn made_of(kind: u8, rest: &[u8]) -> Result<Handle> {
 }
 
 /// The key is the same everywhere, so that a handle means the same after a restart. A server that
-/// makes up two names with one digest confuses nobody but its own clients.
+/// constructs two names with one digest harms only its own clients.
 fn digest(name: &[u8]) -> Digest {
     let mut hasher = SipHasher24::new();
     hasher.write(name);
@@ -159,9 +159,9 @@ mod tests {
         assert_eq!(*after.name(&before).unwrap(), [7; 48]);
     }
 
-    /// By an implementation of SipHash-2-4-128 of its own, which was checked by the vectors of its
-    /// authors. Handles are kept on disk: they must mean the same after every change of this
-    /// program.
+    /// The expected handle comes from another implementation of SipHash-2-4-128, which was checked
+    /// with the vectors of its authors. Handles are kept on disk: they must mean the same after
+    /// every change of this program.
     #[test]
     fn the_handle_of_a_long_name_is_as_ever() {
         let handle = HandleTable::default().handle(&[7; 48]).unwrap();

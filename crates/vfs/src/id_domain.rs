@@ -38,7 +38,7 @@ macro_rules! id {
                 self.number
             }
 
-            /// The same number on the other side. Only a map of ids may say this.
+            /// The same number on the other side. Only a map of ids may call this.
             #[must_use]
             pub const fn carried_over<T: IdDomain>(self) -> $name<T> {
                 $name::new(self.number)

@@ -25,7 +25,7 @@ struct Raised {
 pub struct Interruptible {
     interrupt: Interrupt,
     before: Option<Interrupt>,
-    /// It belongs to its thread.
+    /// Keeps the type in its thread: it is not `Send`.
     _thread: std::marker::PhantomData<*const ()>,
 }
 
@@ -54,7 +54,7 @@ impl Interrupt {
 }
 
 impl Interruptible {
-    /// The way to interrupt this thread, for others.
+    /// Returns a handle by which other threads can interrupt this one.
     #[must_use]
     pub fn interrupt(&self) -> Interrupt {
         self.interrupt.clone()

@@ -1,13 +1,13 @@
 //! The one file-system interface of the project, and the types that all crates share.
 //!
-//! **Answers:** what can be asked of a file system ([`Fs`]), in which nouns ([`Handle`], [`Name`],
-//! [`Attr`], [`Cred`], [`Acl`]) and with which outcomes ([`Status`]).
+//! **Answers:** which operations a file system has ([`Fs`]), with which types ([`Handle`],
+//! [`Name`], [`Attr`], [`Cred`], [`Acl`]) and with which errors ([`Status`]).
 //!
-//! Ids, credentials, attributes and ACLs carry the side of the border they stand on, [`Wire`] or
-//! [`Disk`]. [`Fs`] speaks [`Disk`] only, protocol code speaks [`Wire`] only; the view in between
-//! converts, and a forgotten conversion does not compile.
+//! Ids, credentials, attributes and ACLs have the side to which they belong as a type parameter,
+//! [`Wire`] or [`Disk`]. [`Fs`] uses [`Disk`] only, protocol code uses [`Wire`] only; the view in
+//! between converts, and a forgotten conversion does not compile.
 //!
-//! **May not know:** protocols, exports, callers' addresses, which backend it is.
+//! **May not know:** protocols, exports, callers' addresses, the kind of backend.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![cfg_attr(
     test,

@@ -10,11 +10,11 @@ pub const LINK_TARGET_BYTES_MAX: usize = 4095;
 /// export's header (version, export id, MAC) takes 16 of them.
 pub const HANDLE_BYTES_MAX: usize = 48;
 
-/// Longest name in bytes that another server gives an object: what NFSv4 carries (NFS4_FHSIZE; RFC
-/// 8881, 3.1).
+/// Longest name in bytes that another server may give an object: the limit of NFSv4 filehandles
+/// (NFS4_FHSIZE; RFC 8881, 3.1).
 pub const LONG_HANDLE_BYTES_MAX: usize = 128;
 
-/// Most such names that a [`crate::HandleTable`] remembers by default: about 64 MiB.
+/// Most long names that a [`crate::HandleTable`] remembers by default: about 64 MiB.
 pub const LONG_HANDLES_MAX: usize = 262_144;
 
 /// Most supplementary groups of one caller: what the Linux kernel takes (`NGROUPS_MAX`). AUTH_SYS
@@ -30,12 +30,12 @@ pub const XATTR_BYTES_MAX: usize = 65_536;
 /// Most events a recorder keeps until they are taken: many times what one test does.
 pub const EVENTS_MAX: usize = 65_536;
 
-/// Largest numbers of a device: 12 and 20 bits in Linux. Larger ones cut to fit are another
-/// device's.
+/// Largest numbers of a device: 12 and 20 bits in Linux. A larger number that is truncated would
+/// name another device.
 pub const DEVICE_MAJOR_MAX: u32 = 0xfff;
 /// See [`DEVICE_MAJOR_MAX`].
 pub const DEVICE_MINOR_MAX: u32 = 0xf_ffff;
 
 /// Buckets of a latency histogram, each twice as wide as the one before, from a microsecond to four
-/// seconds: what lies outside is a fault, not a latency.
+/// seconds: a longer time is a fault rather than a latency.
 pub const LATENCY_BUCKETS: usize = 24;

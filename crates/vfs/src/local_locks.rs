@@ -1,14 +1,14 @@
 use crate::{Handle, Result};
 
-/// The side of a file system that is turned to other programs of this machine: it keeps them away
-/// from what clients have locked or been delegated.
+/// The interface of a file system to other programs of this machine: it prevents them from using
+/// files that clients have locked or been delegated.
 ///
-/// All who use the file system are one to those programs.
+/// These programs see all users of the file system as a single process.
 pub trait LocalLocks: Send + Sync {
-    /// Locks bytes of a file, from the first to the last of them, against programs that lock
-    /// files, too; [`RangeLock::Free`] unlocks them. Returns `false`, and changes nothing, if such
-    /// a program has locked some of them. To unlock all bytes (0 to [`u64::MAX`]) is to let go of
-    /// the file. Calls for one file come one after the other.
+    /// Locks bytes of a file, from the first to the last of them, against programs that lock files,
+    /// too; [`RangeLock::Free`] unlocks them. Returns `false`, and changes nothing, if such a
+    /// program has locked some of them. Unlocking all bytes (0 to [`u64::MAX`]) releases the file.
+    /// Calls for one file are never concurrent.
     ///
     /// # Errors
     /// [`crate::Status::Delay`] while too many files are locked; [`crate::Status`].
@@ -17,7 +17,7 @@ pub trait LocalLocks: Send + Sync {
     /// Returns whether [`LocalLocks::hold_range`] would succeed.
     ///
     /// # Errors
-    /// The same.
+    /// As [`LocalLocks::hold_range`].
     fn is_range_free(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool>;
 
     /// Holds a file against programs that open it. A program whose open conflicts waits, for as

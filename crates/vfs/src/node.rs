@@ -1,6 +1,6 @@
 use crate::{Attr, Handle, IdDomain};
 
-/// An object: what to call it and what it is.
+/// An object: its handle and its attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node<S: IdDomain> {
     /// Its handle.

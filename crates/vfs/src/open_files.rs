@@ -4,22 +4,22 @@ use crate::{
     Attr, Changed, Create, Cred, DelegationNumber, DirectoryNotice, Disk, Handle, Name, Result,
 };
 
-/// The side of a client's file system on which state is held at the server: opens, byte-range locks
-/// and delegations (RFC 8881, 8 to 10).
+/// The interface of a client's file system to the state that is held at the server: opens,
+/// byte-range locks and delegations (RFC 8881, 8 to 10).
 ///
-/// While a file is delegated nobody else opens it in a way that conflicts: what is known of it
-/// stays true, and is used without asking the server. When the server wants the delegation back, or
-/// has taken it, [`OpenFiles::poll_event`] says so; no verb calls back.
+/// While a file is delegated, no other client opens it in a conflicting way: cached data and
+/// attributes stay valid, and are used without asking the server. If the server recalls or revokes
+/// the delegation, [`OpenFiles::poll_event`] returns an event; no verb calls back.
 pub trait OpenFiles: Send + Sync {
-    /// Opens a file that was found before. Reads and writes of this caller are then done under the
-    /// open, until it is closed; those of callers who have not opened the file work, too.
+    /// Opens a file that was looked up before. Reads and writes of this caller then use the open,
+    /// until it is closed; reads and writes of callers who have not opened the file work, too.
     ///
     /// # Errors
     /// [`crate::Status::Acces`]; [`crate::Status`].
     fn open(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> Result<OpenedFile>;
 
     /// Finds a name in a directory, or makes a file of that name as `create` says, and opens it, in
-    /// one step. Tells the directory's change.
+    /// one step. Returns the directory's change.
     ///
     /// # Errors
     /// Those of [`crate::Fs::lookup`] and [`crate::Fs::create`].
@@ -31,32 +31,33 @@ pub trait OpenFiles: Send + Sync {
         create: Option<&Create<Disk>>,
     ) -> Result<Changed<OpenedFile, Disk>>;
 
-    /// Closes a file; its locks of all owners that locked through this open are given back before.
-    /// Data that was written need not be stable: see [`crate::Fs::commit`].
+    /// Closes a file after unlocking all locks that were taken through this open. Written data need
+    /// not be stable: see [`crate::Fs::commit`].
     ///
     /// # Errors
     /// [`crate::Status::Io`] if the server had lost the open or its locks meanwhile.
     fn close(&self, open: OpenId) -> Result<()>;
 
-    /// Returns whether a file that is open outlives its last name here. Otherwise the caller has to
-    /// keep another name of it until it closes it: a server forgets a file with its last name (RFC
-    /// 8881, 18.25.4), and a server of NFSv3 knows no opens.
+    /// Returns whether a file that is open survives the removal of its last name. Otherwise the
+    /// caller has to keep another name of the file until it is closed: the server deletes a file
+    /// with its last name (RFC 8881, 18.25.4), or has no opens (NFSv3).
     fn keeps_removed(&self) -> bool {
         false
     }
 
-    /// The delegation that is held of a file and certainly good at this moment: not recalled, and
-    /// within the lease. Asks nobody.
+    /// Returns the delegation of a file if it is certainly valid at this moment: not recalled, and
+    /// within the lease. The server is not asked.
     fn delegation(&self, node: &Handle) -> Option<DelegationKind>;
 
-    /// The number of the delegation that [`OpenFiles::delegation`] tells. Asks nobody.
+    /// The number of the delegation that [`OpenFiles::delegation`] returns. The server is not
+    /// asked.
     fn file_grant(&self, node: &Handle) -> Option<DelegationNumber>;
 
-    /// Gives a delegation back; the caller has written what it had kept from the server. Does
+    /// Returns a delegation to the server, after the caller has written all dirty data. Does
     /// nothing if there is none.
     ///
     /// # Errors
-    /// [`crate::Status`]; the delegation is gone even so.
+    /// [`crate::Status`]; the delegation has ended even then.
     fn return_delegation(&self, node: &Handle) -> Result<()>;
 
     /// The delegation that is held of a directory and certainly good at this moment: nobody else
@@ -67,12 +68,13 @@ pub trait OpenFiles: Send + Sync {
         None
     }
 
-    /// Asks the server for a delegation of a directory, in the name of the caller that used it
-    /// last, and for its attributes. If there is a grant, the attributes are from after it.
+    /// Asks the server for a delegation of a directory, on behalf of the caller that used it last,
+    /// and for its attributes. If a delegation is granted, the attributes were read after the
+    /// grant.
     ///
     /// # Errors
-    /// [`crate::Status`]; no failure says that directories are not delegated: then there is no
-    /// grant.
+    /// [`crate::Status`]. It is no error if the server does not delegate directories: no delegation
+    /// is returned then.
     fn delegate_directory(&self, dir: &Handle) -> Result<(Attr<Disk>, Option<DelegationNumber>)> {
         let _ = dir;
         Err(crate::Status::NotSupp)
@@ -92,17 +94,17 @@ pub trait OpenFiles: Send + Sync {
     /// Locks or, with [`crate::RangeLock::Free`], unlocks bytes of an open file.
     ///
     /// # Errors
-    /// [`crate::Status::NotSupp`] where there are no locks, [`crate::Status::Interrupted`] while
+    /// [`crate::Status::NotSupp`] if the server has no locks, [`crate::Status::Interrupted`] while
     /// waiting, [`crate::Status::Io`] if locks of this open were lost; [`crate::Status`].
     fn lock(&self, wanted: &LockRequest) -> Result<LockOutcome>;
 
-    /// The lock that stands against one, if there is any.
+    /// Returns a lock that conflicts with the wanted one, if there is any.
     ///
     /// # Errors
     /// As [`OpenFiles::lock`].
     fn find_lock(&self, wanted: &LockRequest) -> Result<Option<HeldLock>>;
 
-    /// The next event, if one comes while `patience` lasts. Each is reported once.
+    /// Waits for the next event, at most for the time `patience`. Each event is returned once.
     fn poll_event(&self, patience: Duration) -> Option<OpenEvent>;
 }
 
@@ -131,7 +133,7 @@ impl OpenAccess {
     }
 }
 
-/// The number of an open, among all of one file system.
+/// The number of an open, unique within its file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OpenId(pub u64);
 
@@ -142,9 +144,10 @@ pub struct OpenedFile {
     pub open: OpenId,
     /// The file.
     pub handle: Handle,
-    /// Its attributes at that moment; `None` if nobody was asked, because it is delegated.
+    /// Its attributes at that moment; `None` if the server was not asked, because the file is
+    /// delegated.
     pub attr: Option<Attr<Disk>>,
-    /// The delegation that is held of it.
+    /// The delegation of the file, if there is one.
     pub delegation: Option<DelegationKind>,
 }
 
@@ -179,7 +182,7 @@ pub struct LockRequest {
 /// The outcome of [`OpenFiles::lock`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockOutcome {
-    /// Done.
+    /// The lock was set or removed.
     Done,
     /// Another owner has a lock that conflicts, and the caller did not want to wait.
     Denied,
@@ -199,15 +202,16 @@ pub struct HeldLock {
 /// A change of the state that is held at the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenEvent {
-    /// The server wants the delegation of a file back. Data kept from the server must be written,
-    /// and then [`OpenFiles::return_delegation`] called, before the lease has passed.
+    /// The server has recalled the delegation of a file. Dirty data must be written, and then
+    /// [`OpenFiles::return_delegation`] called, before the lease has expired.
     Recalled {
         /// The file.
         node: Handle,
-        /// True if the file is about to be cut to nothing, so that its data need not be written.
+        /// True if the file is about to be truncated to zero bytes, so that its data need not be
+        /// written.
         is_truncated: bool,
     },
-    /// A delegation has ended without being returned: others may have changed the file.
+    /// A delegation was revoked: other clients may have changed the file.
     DelegationLost {
         /// The file.
         node: Handle,

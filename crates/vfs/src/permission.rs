@@ -1,7 +1,7 @@
-//! The POSIX verdict in user space: modes, POSIX ACLs, supplementary groups, sticky directories and
-//! who may change which attribute, as the Linux kernel decides it for a process with the caller's
-//! ids. Root has all capabilities. `crates/backend/tests/permission.rs` compares every rule with
-//! the kernel's own.
+//! Permission checks in user space: modes, POSIX ACLs, supplementary groups, sticky directories and
+//! changes of attributes, as the Linux kernel decides them for a process with the caller's ids.
+//! Root has all capabilities. `crates/backend/tests/permission.rs` compares every rule with the
+//! kernel's own.
 
 use std::ops::BitOr;
 
@@ -15,9 +15,9 @@ pub struct Permissions(u8);
 impl Permissions {
     /// Read data or names.
     pub const READ: Self = Self(4);
-    /// Change data or entries.
+    /// Change data or directory entries.
     pub const WRITE: Self = Self(2);
-    /// Execute, or look names up.
+    /// Execute, or look up names.
     pub const EXECUTE: Self = Self(1);
 
     const fn within(self, digit: u8) -> bool {
@@ -38,24 +38,24 @@ impl BitOr for Permissions {
 pub struct Object<'a, S: IdDomain> {
     /// Its attributes.
     pub attr: &'a Attr<S>,
-    /// Its access ACL, if it has one that says more than its mode.
+    /// Its access ACL, unless that is equivalent to the mode.
     pub acl: Option<&'a Acl<S>>,
 }
 
 impl<S: IdDomain> Object<'_, S> {
     /// Returns whether the caller has all of `wanted`.
     ///
-    /// Two things that look odd are the kernel's own: a named entry counts for nothing where the
-    /// mask is empty, and of several groups one alone must permit all that is wanted.
+    /// Two rules that look wrong are the kernel's own: a named entry has no effect if the mask is
+    /// empty, and with several groups a single one must permit all that is wanted.
     #[must_use]
     pub fn permits(self, cred: &Cred<S>, wanted: Permissions) -> bool {
         self.digits_permit(cred, wanted) || cred.is_root() && self.root_may(wanted)
     }
 
-    /// The same as an outcome.
+    /// Returns the result of [`Object::permits`] as an outcome.
     ///
     /// # Errors
-    /// [`Status::Acces`] if the caller lacks one.
+    /// [`Status::Acces`] if the caller lacks a permission.
     pub fn check(self, cred: &Cred<S>, wanted: Permissions) -> Result<()> {
         if self.permits(cred, wanted) { Ok(()) } else { Err(Status::Acces) }
     }
@@ -73,8 +73,8 @@ impl<S: IdDomain> Object<'_, S> {
             .fold(Access::NONE, |granted, (right, _)| granted | *right)
     }
 
-    /// Checks that the caller may read a file's data over NFS, where a client opened it long ago.
-    /// Owners always may, and callers who may execute it.
+    /// Checks that the caller may read a file's data over NFS, where a client opened the file
+    /// earlier. The owner always may, and so may callers who may execute the file.
     ///
     /// # Errors
     /// [`Status::Acces`].
@@ -85,7 +85,8 @@ impl<S: IdDomain> Object<'_, S> {
         if allowed { Ok(()) } else { Err(Status::Acces) }
     }
 
-    /// Checks that the caller may write a file's data or length over NFS: owners always.
+    /// Checks that the caller may write a file's data or change its length over NFS; the owner
+    /// always may.
     ///
     /// # Errors
     /// [`Status::Acces`].
@@ -93,7 +94,7 @@ impl<S: IdDomain> Object<'_, S> {
         if self.is_owner(cred) { Ok(()) } else { self.check(cred, Permissions::WRITE) }
     }
 
-    /// Checks that the caller may change mode, ACL or times, as only an owner may.
+    /// Checks that the caller may change mode, ACL or times as the owner.
     ///
     /// # Errors
     /// [`Status::Perm`].
@@ -101,8 +102,8 @@ impl<S: IdDomain> Object<'_, S> {
         if self.is_owner(cred) || cred.is_root() { Ok(()) } else { Err(Status::Perm) }
     }
 
-    /// Checks that the caller may set these attributes; the length as [`Object::check_write_data`]
-    /// says.
+    /// Checks that the caller may set these attributes; for the length,
+    /// [`Object::check_write_data`] applies.
     ///
     /// # Errors
     /// [`Status::Perm`], [`Status::Acces`].
@@ -167,7 +168,7 @@ impl<S: IdDomain> Object<'_, S> {
         cred.is_root() || self.is_owner(cred) && known
     }
 
-    /// A caller who may write may set both times to now; all else about times is the owner's.
+    /// A caller who may write may set both times to now; other changes of times need the owner.
     fn check_times(self, cred: &Cred<S>, set: &SetAttr<S>) -> Result<()> {
         match (set.atime, set.mtime) {
             (None, None) => Ok(()),
@@ -179,8 +180,8 @@ impl<S: IdDomain> Object<'_, S> {
     }
 }
 
-/// Mode of an object after the caller wrote or truncated it: set-id bits are cleared, unless the
-/// caller is root.
+/// Returns the mode of an object after the caller wrote to it or truncated it: set-id bits are
+/// cleared, unless the caller is root.
 #[must_use]
 pub fn mode_after_write<S: IdDomain>(cred: &Cred<S>, attr: &Attr<S>) -> Mode {
     if cred.is_root() || attr.file_type != FileType::Regular {
@@ -189,8 +190,8 @@ pub fn mode_after_write<S: IdDomain>(cred: &Cred<S>, attr: &Attr<S>) -> Mode {
     drop_set_ids(cred, attr)
 }
 
-/// Mode of an object after the caller changed its owner or group: set-id bits go, but for a
-/// directory's.
+/// Returns the mode of an object after the caller changed its owner or group: set-id bits are
+/// cleared, except on a directory.
 #[must_use]
 pub fn mode_after_chown<S: IdDomain>(cred: &Cred<S>, attr: &Attr<S>) -> Mode {
     if attr.file_type == FileType::Directory { attr.mode } else { drop_set_ids(cred, attr) }
@@ -207,8 +208,8 @@ pub fn mode_after_chmod<S: IdDomain>(cred: &Cred<S>, gid: Gid<S>, mode: Mode) ->
     }
 }
 
-/// Group and mode of an object of type `file_type` that the caller makes in `dir` asking for
-/// `mode`: a set-group-id directory hands down its group, and to directories the bit too.
+/// Returns group and mode of a new object of type `file_type` that the caller makes in `dir` with
+/// `mode`: a set-group-id directory passes on its group, and to directories also the bit.
 #[must_use]
 pub fn group_and_mode_of_new<S: IdDomain>(
     cred: &Cred<S>,
@@ -253,7 +254,8 @@ const FILE_RIGHTS: &[(Access, Permissions)] = &[
     (Access::EXECUTE, Permissions::EXECUTE),
 ];
 
-/// Set-group-id without group execute once meant mandatory locking, so a member may leave it.
+/// Set-group-id without group execute once meant mandatory locking, so a member of the group keeps
+/// it.
 fn drop_set_ids<S: IdDomain>(cred: &Cred<S>, attr: &Attr<S>) -> Mode {
     let bits = attr.mode.bits();
     let keeps_group = bits & GROUP_EXECUTE == 0 && (cred.is_root() || cred.is_member(attr.gid));
@@ -261,7 +263,7 @@ fn drop_set_ids<S: IdDomain>(cred: &Cred<S>, attr: &Attr<S>) -> Mode {
     Mode::new(bits & !dropped)
 }
 
-/// POSIX.1e draft 17, 23.1.5, for a caller who is not the owner.
+/// The algorithm of POSIX.1e draft 17, 23.1.5, for a caller who is not the owner.
 fn acl_permits<S: IdDomain>(
     acl: &Acl<S>,
     group: Gid<S>,

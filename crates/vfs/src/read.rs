@@ -8,17 +8,17 @@ use crate::{Attr, IdDomain};
 /// The buffer that a read puts its data into.
 #[derive(Debug)]
 pub struct ReadInto<'a> {
-    /// Data is appended here ...
+    /// The buffer to which data is appended.
     pub bytes: &'a mut Vec<u8>,
-    /// ... or, from this many bytes on, may be answered as [`Data::File`].
+    /// Reads of this many bytes or more may be answered as [`Data::File`].
     pub by_reference_from: u32,
-    /// The caller was let in when it opened the file for reading: it is not judged again, and need
-    /// not be told attributes.
+    /// True if the caller's rights were checked when it opened the file for reading. They are not
+    /// checked again, and attributes need not be returned.
     pub opened: bool,
 }
 
 impl<'a> ReadInto<'a> {
-    /// Appends to `bytes` for one who is judged now.
+    /// Appends to `bytes` for a caller whose rights are checked now.
     #[must_use]
     pub const fn new(bytes: &'a mut Vec<u8>) -> Self {
         Self { bytes, by_reference_from: u32::MAX, opened: false }
@@ -30,9 +30,9 @@ impl<'a> ReadInto<'a> {
 pub struct Read<S: IdDomain> {
     /// The data.
     pub data: Data,
-    /// True if the file ends with it.
+    /// True if the data reaches the end of the file.
     pub eof: bool,
-    /// The file's attributes; perhaps none where it was [`ReadInto::opened`].
+    /// The file's attributes; they may be missing if [`ReadInto::opened`] was set.
     pub attr: Option<Attr<S>>,
 }
 
@@ -41,7 +41,7 @@ pub struct Read<S: IdDomain> {
 pub enum Data {
     /// This many bytes were appended to [`ReadInto::bytes`].
     Appended(u32),
-    /// It stands in a file, for the shell to send without copying.
+    /// The data is in a file, from which the server sends it without copying.
     File {
         /// The file.
         file: Arc<File>,

@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// A file system's answer, or its outcome if there is none.
+/// The result of a verb, or the error.
 pub type Result<T> = std::result::Result<T, Status>;
 
 /// The error of a verb: a closed list in the spelling of RFC 1813 (2.6) and RFC 8881 (15.1); each
@@ -25,7 +25,7 @@ pub enum Status {
     NoDev,
     /// Not a directory.
     NotDir,
-    /// A directory, where none is allowed.
+    /// The object is a directory, where none is allowed.
     IsDir,
     /// An argument makes no sense.
     Inval,
@@ -45,28 +45,28 @@ pub enum Status {
     DQuot,
     /// The handle's object is gone.
     Stale,
-    /// The handle is none of ours.
+    /// The handle is not one of this server's.
     BadHandle,
     /// The guard of a SETATTR did not match (RFC 1813, 3.3.2).
     NotSync,
-    /// READDIR never gave out this cookie.
+    /// The cookie was never returned by READDIR.
     BadCookie,
     /// Not supported by this file system.
     NotSupp,
     /// The buffer or request is too small.
     TooSmall,
-    /// A fault of ours that fits nothing else.
+    /// An internal error that fits nothing else.
     ServerFault,
     /// The type of object cannot be made here.
     BadType,
-    /// Try again later: the answer waits for something slow.
+    /// Try again later: the operation waits for something slow.
     Delay,
     /// The caller was interrupted while it waited for another machine: the operation may have been
     /// done or not.
     Interrupted,
     /// The object is a symbolic link, where none is allowed.
     SymLink,
-    /// The byte range is locked by another.
+    /// The byte range is locked by another owner.
     Locked,
     /// No such extended attribute (RFC 8276).
     NoXattr,

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::{Hook, Verb};
 use crate::{Handle, Result, SplitMix64, Status};
 
-/// The calls at which a fault strikes.
+/// The calls that fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     /// Every call.
@@ -12,12 +12,12 @@ pub enum When {
     Once(u64),
     /// This call of the verb, counted from 1, and every later one.
     From(u64),
-    /// This many calls of a thousand, drawn from the seeded generator.
+    /// This many calls in a thousand, chosen by the seeded generator.
     PerMille(u32),
 }
 
-/// Faults on purpose: verbs fail without having done anything, and writes take less than all. The
-/// generator is seeded: the same calls in the same order meet the same faults.
+/// Injects faults: verbs fail without doing anything, and writes are cut short. The generator is
+/// seeded: the same calls in the same order meet the same faults.
 #[derive(Debug)]
 pub struct Faults {
     rules: Vec<Rule>,
@@ -35,7 +35,7 @@ struct Rule {
 }
 
 impl Faults {
-    /// No faults yet.
+    /// Makes a hook without faults.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let rng = SharedRng { seed, rolls: AtomicU64::new(0) };
@@ -43,21 +43,21 @@ impl Faults {
         Self { rules: Vec::new(), short_writes_per_mille: 0, rng, active }
     }
 
-    /// `verb` fails with `status`. Of several rules for a verb the first that strikes counts.
+    /// Makes `verb` fail with `status`. If several rules match a call, the first one counts.
     #[must_use]
     pub fn fail(mut self, verb: Verb, status: Status, when: When) -> Self {
         self.rules.push(Rule { verb, status, when, calls: AtomicU64::new(0) });
         self
     }
 
-    /// Makes this many of a thousand writes of more than a byte short: at least one byte is
-    /// written.
+    /// Cuts short this many in a thousand of the writes that are longer than one byte; at least one
+    /// byte is written.
     #[must_use]
     pub fn short_writes(self, per_mille: u32) -> Self {
         Self { short_writes_per_mille: per_mille, ..self }
     }
 
-    /// Lets faults strike, or rest; calls are counted all the same.
+    /// Enables or disables the faults; calls are counted in both cases.
     pub fn set_active(&self, active: bool) {
         self.active.store(active, Ordering::SeqCst);
     }

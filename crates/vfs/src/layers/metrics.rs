@@ -25,10 +25,10 @@ pub struct Sample {
     pub calls: u64,
     /// The calls that failed.
     pub failures: u64,
-    /// Time spent in all of them together.
+    /// Total time of all calls.
     pub total: Duration,
-    /// Calls by latency: in the bucket at place `n` those that took less than 2 to the `n`
-    /// microseconds and no less than the bucket before; in the last one also all that took longer.
+    /// Calls by latency: bucket `n` counts the calls that took less than 2 to the `n` microseconds
+    /// and are not in an earlier bucket; the last one also counts all longer calls.
     pub buckets: [u64; LATENCY_BUCKETS],
 }
 

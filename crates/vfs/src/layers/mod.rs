@@ -1,8 +1,7 @@
-//! Wrappers: an [`Fs`] over an `Fs` that looks at every verb on its way, and may answer in its
-//! place.
+//! Wrappers: an [`Fs`] around another `Fs` that sees every verb, and may answer it itself.
 //!
-//! [`Layer`] passes all verbs on; what it does about them is its [`Hook`]: [`ReadOnly`],
-//! [`Faults`], [`Recorder`], [`Metrics`].
+//! [`Layer`] passes all verbs on; its [`Hook`] decides what else is done: [`ReadOnly`], [`Faults`],
+//! [`Recorder`], [`Metrics`].
 
 mod faults;
 mod metrics;
@@ -28,32 +27,34 @@ use crate::{
 
 /// The hook of a layer, called for the verbs that pass it.
 pub trait Hook: Send + Sync {
-    /// One call of `verb` on `node` (of two, on the first): does `work`, or answers in its place.
+    /// Handles one call of `verb` on `node` (the first one, if there are two): does `work`, or
+    /// answers itself.
     ///
     /// # Errors
     /// Those of `work`, and its own.
     fn around<T>(&self, verb: Verb, node: &Handle, work: impl FnOnce() -> Result<T>) -> Result<T>;
 
-    /// The count of `length` bytes that a write may take; all of them by default.
+    /// Returns how many of `length` bytes a write may take; by default, all of them.
     fn write_bytes(&self, length: usize) -> usize {
         length
     }
 
-    /// The part of the granted rights that is passed on; all of them by default.
+    /// Returns the part of the granted rights that is passed on; by default, all of them.
     fn rights(&self, granted: Access) -> Access {
         granted
     }
 
-    /// The side that is turned to other programs of this machine, in place of the file system's
-    /// own; `None` leaves that.
+    /// Returns the interface to other programs of this machine that replaces the file system's own;
+    /// `None` keeps that.
     fn local_locks(&self) -> Option<&dyn LocalLocks> {
         None
     }
 
-    /// Lets a file be opened; `makes`: one may be made. All are by default.
+    /// Decides whether a file may be opened; `makes` is true if the open may create it. By default,
+    /// every open is allowed.
     ///
     /// # Errors
-    /// The reason why not.
+    /// The reason for the refusal.
     fn opens(&self, access: OpenAccess, makes: bool) -> Result<()> {
         let _ = (access, makes);
         Ok(())
@@ -337,7 +338,8 @@ impl<H: Hook> Fs for Layer<H> {
         self.hook.around(Verb::Deallocate, node, work)
     }
 
-    /// It passes the hook by: clients hold these locks together, so that no caller's verb sets one.
+    /// The hook is not asked, because these locks are shared by all clients and not set for one
+    /// caller.
     fn local_locks(&self) -> Option<&dyn LocalLocks> {
         self.hook.local_locks().or_else(|| self.fs.local_locks())
     }

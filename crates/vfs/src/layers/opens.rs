@@ -1,4 +1,4 @@
-//! The state that is held at a server, passed on by a layer.
+//! Passes calls about state that is held at a server through a layer.
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
 use super::{Hook, Verb};
 use crate::{Access, Handle, OpenAccess, Result, Status};
 
-/// Nothing is changed: verbs that would answer [`Status::RoFs`], and nobody has a right to.
+/// Makes a file system read-only: verbs that change something fail with [`Status::RoFs`], and the
+/// rights to change anything are removed.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadOnly;
 

@@ -4,19 +4,18 @@ use super::{Hook, Verb};
 use crate::limits::EVENTS_MAX;
 use crate::{Handle, Result, Status};
 
-/// A verb that has ended.
+/// A completed call of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// The verb.
     pub verb: Verb,
-    /// The object it was about; of two, the first (of a copy, the target).
+    /// Its object; the first one if there are two (the target of a copy).
     pub node: Handle,
     /// The error, if it failed.
     pub failure: Option<Status>,
 }
 
-/// Notes which verbs have ended, in their order: whoever has an answer in hand can see what was
-/// done for it.
+/// Records the completed calls in their order, so that a test can see which calls an answer took.
 #[derive(Debug, Default)]
 pub struct Recorder {
     events: Mutex<Vec<Event>>,

@@ -1,4 +1,4 @@
-/// A verb of [`Fs`](crate::Fs), named as there.
+/// A verb of [`Fs`](crate::Fs), with the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "each is the verb of that name")]
 pub enum Verb {
@@ -36,7 +36,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// All verbs, each at the place of its number.
+    /// All verbs in the order of their numbers.
     pub const ALL: [Self; 31] = [
         Self::Properties,
         Self::Statfs,
@@ -109,7 +109,7 @@ impl Verb {
         }
     }
 
-    /// Returns whether it changes stored data.
+    /// Returns whether the verb changes stored data.
     #[must_use]
     pub const fn changes(self) -> bool {
         matches!(

@@ -13,11 +13,11 @@ impl Flavor {
     pub const SYS: Self = Self(1);
     /// The call uses RPCSEC_GSS.
     pub const GSS: Self = Self(6);
-    /// A probe for TLS (RFC 9289).
+    /// The call is a probe for TLS (RFC 9289).
     pub const TLS: Self = Self(7);
 }
 
-/// A credential or verifier as it travels: `opaque_auth`.
+/// A credential or verifier on the wire: `opaque_auth`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct OpaqueAuth<'a> {
     /// The flavor.
@@ -31,13 +31,13 @@ impl OpaqueAuth<'static> {
     pub const NONE: Self = Self { flavor: Flavor::NONE, body: Opaque(&[]) };
 }
 
-/// The verifier of a reply: it proves the server, or what it has read, to the caller.
+/// The verifier of a reply, by which the caller authenticates the server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ReplyVerifier {
-    /// Flavor AUTH_NONE without a body: the reply to AUTH_NONE and AUTH_SYS.
+    /// Flavor AUTH_NONE without a body: the verifier of replies to AUTH_NONE and AUTH_SYS.
     #[default]
     Empty,
-    /// Any other: STARTTLS (RFC 9289, 4.1), a checksum of RPCSEC_GSS (RFC 2203, 5.3.3.2).
+    /// Any other verifier: STARTTLS (RFC 9289, 4.1), a checksum of RPCSEC_GSS (RFC 2203, 5.3.3.2).
     Filled(Box<FilledVerifier>),
 }
 
@@ -49,7 +49,7 @@ pub struct FilledVerifier {
 }
 
 impl FilledVerifier {
-    /// Returns it as it travels.
+    /// Returns the verifier in its wire form.
     #[must_use]
     pub fn auth(&self) -> OpaqueAuth<'_> {
         OpaqueAuth { flavor: self.flavor, body: Opaque(&self.body) }
@@ -57,7 +57,7 @@ impl FilledVerifier {
 }
 
 impl ReplyVerifier {
-    /// A verifier with a body; none if that has more than [`AUTH_BYTES_MAX`] bytes.
+    /// Makes a verifier with a body; `None` if the body has more than [`AUTH_BYTES_MAX`] bytes.
     #[must_use]
     pub fn filled(flavor: Flavor, body: &[u8]) -> Option<Self> {
         let filled = || Self::Filled(Box::new(FilledVerifier { flavor, body: body.to_vec() }));
@@ -70,7 +70,7 @@ impl ReplyVerifier {
 pub struct AuthSys<'a> {
     /// An arbitrary number.
     pub stamp: u32,
-    /// The caller's machine, as it calls itself.
+    /// The name that the caller's machine gives itself.
     pub machine_name: Opaque<'a, MACHINE_NAME_BYTES_MAX>,
     /// The caller's user number.
     pub uid: u32,
@@ -83,17 +83,17 @@ pub struct AuthSys<'a> {
 /// Why a credential was refused: `auth_stat` (RFC 5531, 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum AuthStat {
-    /// The credential makes no sense.
+    /// The credential is malformed.
     BadCred = 1,
     /// The client must begin again.
     RejectedCred = 2,
-    /// The verifier makes no sense.
+    /// The verifier is malformed.
     BadVerf = 3,
     /// The verifier is old or was used.
     RejectedVerf = 4,
-    /// A stronger flavor is asked for.
+    /// The server requires a stronger flavor.
     TooWeak = 5,
-    /// The client's reply verifier makes no sense.
+    /// The client's reply verifier is invalid.
     InvalidResp = 6,
     /// The reason is unknown.
     Failed = 7,

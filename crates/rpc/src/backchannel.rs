@@ -8,8 +8,8 @@ use crate::limits::BACKCHANNEL_BYTES_MAX;
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// The way to one peer over the connection it has made: calls that the server makes go out between
-/// its replies (the back channel of RFC 8881, 2.10.3.1).
+/// Sends calls of the server to one peer over the connection that the peer has made, between the
+/// replies (the back channel of RFC 8881, 2.10.3.1).
 pub struct Backchannel {
     id: u64,
     xid: AtomicU32,
@@ -31,14 +31,14 @@ pub enum SendError {
     /// The connection has ended.
     #[error("the connection has ended")]
     Closed,
-    /// The peer reads too slowly: [`BACKCHANNEL_BYTES_MAX`] wait for it.
+    /// The peer reads too slowly: [`BACKCHANNEL_BYTES_MAX`] bytes are queued for it.
     #[error("the peer does not read what it is told")]
     Full,
 }
 
 impl Backchannel {
-    /// A line that rings `wake` when the first of some records waits; whoever answers that takes
-    /// them by [`Backchannel::take_into`].
+    /// Makes a back channel. It calls `wake` when a record is queued and none was before; the
+    /// connection's thread then takes the records by [`Backchannel::take_into`].
     #[must_use]
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self {
@@ -56,21 +56,21 @@ impl Backchannel {
         self.id
     }
 
-    /// A number for the next call.
+    /// Returns a number for the next call.
     pub fn next_xid(&self) -> u32 {
         self.xid.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns whether a call had this number.
+    /// Returns whether a call of the server had this number.
     #[must_use]
     pub fn has_numbered(&self, xid: u32) -> bool {
         (1..self.xid.load(Ordering::Relaxed)).contains(&xid)
     }
 
-    /// Sends a whole record, its mark in front, as soon as the connection's thread comes by.
+    /// Queues a whole record, record mark included. The connection's thread sends it soon.
     ///
     /// # Errors
-    /// [`SendError`]; nothing is sent then.
+    /// [`SendError`]; nothing is queued then.
     pub fn send(&self, record: &[u8]) -> Result<(), SendError> {
         let mut queue = self.queue();
         if queue.closed {
@@ -89,17 +89,17 @@ impl Backchannel {
         Ok(())
     }
 
-    /// Wakes the connection's thread although no record waits.
+    /// Wakes the connection's thread even if no record is queued.
     pub fn wake(&self) {
         (self.wake)();
     }
 
-    /// Returns whether records wait. Costs no lock.
+    /// Returns whether records are queued. Takes no lock.
     pub fn has_records(&self) -> bool {
         self.waiting.load(Ordering::SeqCst)
     }
 
-    /// Appends the records that wait, in their order.
+    /// Appends the queued records to `encoder`, in their order.
     pub fn take_into(&self, encoder: &mut Encoder) {
         if !self.has_records() {
             return;
@@ -110,7 +110,7 @@ impl Backchannel {
         queue.records.drain(..).for_each(|record| encoder.raw(&record));
     }
 
-    /// The connection has ended: nothing can be said any more.
+    /// Notes that the connection has ended: later records are refused.
     pub fn close(&self) {
         let mut queue = self.queue();
         *queue = WaitingRecords { closed: true, ..WaitingRecords::default() };

@@ -13,7 +13,7 @@ use crate::{
 /// The number of the procedure NULL, the same in every program (RFC 5531, 12.1).
 const NULL: u32 = 0;
 
-/// The programs of a server, the gate before them, and what they must not do twice.
+/// The programs of a server, the gate before them, and the replay cache.
 pub struct Dispatcher<V: ?Sized, G> {
     programs: Vec<Offered<V>>,
     gate: G,
@@ -44,15 +44,15 @@ pub enum Answered<'a> {
     Never,
     /// The gate refused the peer. The reply, a whole record, was appended.
     Refused(AuthStat),
-    /// The gate does not know the peer yet, and the call was not begun. Give the same record again
-    /// later, or drop it if the transport makes the client send it again.
+    /// The gate does not know the peer yet, and the call was not begun. The caller should pass the
+    /// same record again later, or drop it if the transport makes the client send it again.
     Undecided,
-    /// The peer asked for TLS and may begin it: what follows this reply on the connection is a TLS
-    /// handshake. The reply, a whole record, was appended.
+    /// The peer asked for TLS and may begin it: a TLS handshake follows this reply on the
+    /// connection. The reply, a whole record, was appended.
     StartTls,
 }
 
-/// Why a connection is not worth keeping: the peer does not speak RPC.
+/// Why a connection must be closed: the peer does not send RPC messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Hangup(#[from] pub Unparsed);
@@ -66,24 +66,26 @@ pub struct Late<'a> {
 }
 
 impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
-    /// Offers these programs to the peers that `gate` admits, and procedure NULL to everybody.
+    /// Makes a dispatcher that offers these programs to the peers that `gate` admits, and procedure
+    /// NULL to everybody.
     #[must_use]
     pub fn new(programs: Vec<Arc<dyn Program<V>>>, gate: G) -> Self {
         let programs = programs.into_iter().map(Offered::from).collect();
         Self { programs, gate, replay: ReplayCache::default(), repeats: AtomicU64::new(0) }
     }
 
-    /// Offers one program more.
+    /// Offers one more program.
     pub fn add(&mut self, program: Arc<dyn Program<V>>) {
         self.programs.push(program.into());
     }
 
-    /// Calls that were recognized as sent again and not done twice.
+    /// Returns the number of calls that were recognized as sent again and not executed twice.
     pub fn repeats(&self) -> u64 {
         self.repeats.load(Ordering::Relaxed)
     }
 
-    /// Time has come to `seconds`, counted from any beginning; to be told about once a second.
+    /// Sets the time to `seconds`, counted from any beginning; it must be called about once a
+    /// second.
     pub fn tick(&self, seconds: u32) {
         self.replay.tick(seconds);
     }
@@ -98,10 +100,10 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
         self.gate.admits(visitor)
     }
 
-    /// Answers one record from `peer`: a whole record is appended to `replies`, or nothing.
+    /// Answers one record from `peer`: appends a whole record, or nothing, to `replies`.
     ///
     /// # Errors
-    /// [`Hangup`] if the record is no call.
+    /// [`Hangup`] if the record is not a call.
     pub fn answer(
         &self,
         record: &[u8],
@@ -145,8 +147,8 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
         Ok(perform(program, (&call, verifier), visitor, ticket, replies))
     }
 
-    /// Answers a probe for TLS (RFC 9289, 4.1): the verifier of the reply says STARTTLS. Where TLS
-    /// is not to be had the credential is refused, and the client may go on without.
+    /// Answers a probe for TLS (RFC 9289, 4.1): the verifier of the reply is STARTTLS. If TLS is
+    /// not available, the credential is refused, and the client may continue without TLS.
     #[cold]
     fn probe(&self, call: &Call<'_>, visitor: &V, replies: &mut Encoder) -> Answered<'_> {
         let header = &call.header;
@@ -162,7 +164,7 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
         Answered::StartTls
     }
 
-    /// The program a call is for; if there is none, the reply says so.
+    /// Returns the program of a call; if there is none, the reply is an error.
     fn program(
         &self,
         call: &Call<'_>,

@@ -3,10 +3,10 @@ use std::sync::Arc;
 use crate::{AuthStat, CallHeader, ReplyVerifier};
 
 /// Decides which peers may call anything but procedure NULL. A [`crate::Dispatcher`] asks it before
-/// the replay cache and before any program, so that no program can forget it. `V` is what the shell
-/// knows of the peer.
+/// the replay cache and before any program, so that no program can forget to ask it. `V` is the
+/// type of the server's data about the peer.
 pub trait Gate<V: ?Sized>: Send + Sync {
-    /// Returns whether this peer may call. The answer must not block: calls of other peers wait
+    /// Returns whether this peer may call. It must not block, because calls of other peers wait
     /// meanwhile.
     fn admits(&self, visitor: &V) -> Admission;
 
@@ -25,22 +25,22 @@ pub trait Gate<V: ?Sized>: Send + Sync {
         ReplyVerifier::Empty
     }
 
-    /// Returns a number that tells apart what peers of one address have proved: an answer that is
-    /// kept for a repeated call is given to a peer of the same number only.
+    /// Returns a number that distinguishes peers of one address by what they have proved: a reply
+    /// in the replay cache is given only to a peer with the same number.
     #[inline]
     fn proof_of(&self, visitor: &V) -> u64 {
         let _ = visitor;
         0
     }
 
-    /// Returns why this peer was refused, for the log. Only asked when that is logged.
+    /// Returns why this peer was refused, for the log. It is called only if the refusal is logged.
     fn refusal_reason(&self, visitor: &V, why: AuthStat) -> String {
         let _ = visitor;
         format!("the gate does not let it call ({why:?})")
     }
 
-    /// Returns whether this peer may begin TLS on its connection now (RFC 9289, 4.1). Only a probe
-    /// for TLS asks.
+    /// Returns whether this peer may begin TLS on its connection now (RFC 9289, 4.1). It is called
+    /// only for a probe for TLS.
     fn starts_tls(&self, visitor: &V) -> bool {
         let _ = visitor;
         false

@@ -1,10 +1,11 @@
 //! ONC RPC version 2 (RFC 5531): record marking, messages, dispatch, replay cache.
 //!
-//! **Answers:** which records a stream of bytes holds, which call a record is, which program
-//! answers it to which peers, and how the answer is framed. A program is a [`Program`]; metrics and
-//! tracing are programs around programs.
+//! **Answers:** where the records in a stream of bytes are, which call a record contains, which
+//! program answers it to which peers, and how the answer is framed. A program is a [`Program`];
+//! metrics and tracing are programs around programs.
 //!
-//! **May not know:** sockets, threads, clocks, what any program does, what a credential means.
+//! **May not know:** sockets, threads, clocks, the purpose of any program, the meaning of
+//! credentials.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![cfg_attr(
     test,

@@ -10,7 +10,8 @@ pub const AUTH_SYS_GROUPS_MAX: u32 = 16;
 pub const MACHINE_NAME_BYTES_MAX: u32 = 255;
 
 /// Most fragments of one record. A client library with small send buffers cuts a WRITE of 1 MiB
-/// into pieces of 2 KB (pynfs) or more; far more is somebody who wants to keep us busy.
+/// into pieces of 2 KB (pynfs) or more; a client that sends far more fragments wants to overload
+/// the server.
 pub const RECORD_FRAGMENTS_MAX: u32 = 1024;
 
 /// Most bytes at the start of a record that the replay cache looks at to tell calls apart: the
@@ -21,16 +22,17 @@ pub const REPLAY_DIGEST_BYTES: usize = 1024;
 /// is the memory of about two.
 pub const REPLAY_ENTRIES_MAX: usize = 16_384;
 
-/// Most bytes of our own calls that wait for one peer. A recall is below 500; a client that takes
-/// none of hundreds will lose what they are about.
+/// Most bytes of calls of the server that are queued for one peer. A recall has less than 500
+/// bytes; a client that reads none of hundreds will lose the delegations that they recall.
 pub const BACKCHANNEL_BYTES_MAX: usize = 128 << 10;
 
-/// Most bytes of remembered answers: those of calls that change something have 120 to 300.
+/// Most bytes of remembered answers: an answer to a call that changes something has 120 to 300.
 pub const REPLAY_BYTES_MAX: usize = 8 << 20;
 
 /// Seconds for which an answer is remembered. Over TCP clients try again after 60 s, and at once
 /// when their connection breaks.
 pub const REPLAY_SECONDS_MAX: u32 = 180;
 
-/// Longest answer that is remembered, in bytes; those of the calls in question are below 400.
+/// Longest answer that is remembered, in bytes; answers to calls that change something have less
+/// than 400.
 pub const REPLAY_ANSWER_BYTES_MAX: usize = 1024;

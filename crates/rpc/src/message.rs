@@ -4,14 +4,14 @@ use comity_xdr::{Decode, Decoder, Encode, Encoder, Malformed};
 
 use crate::OpaqueAuth;
 
-/// The only version of RPC there is.
+/// The only version of RPC in use.
 pub(crate) const RPC_VERSION: u32 = 2;
 const CALL: u32 = 0;
 
 /// The header of a call: `call_body` (RFC 5531, 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallHeader<'a> {
-    /// The number by which the client will know the reply.
+    /// The number by which the client matches the reply to the call.
     pub xid: u32,
     /// Program number.
     pub program: u32,
@@ -19,28 +19,28 @@ pub struct CallHeader<'a> {
     pub version: u32,
     /// Procedure number.
     pub procedure: u32,
-    /// The caller's claim of who it is.
+    /// The identity that the caller claims.
     pub credential: OpaqueAuth<'a>,
-    /// The proof of that claim.
+    /// The proof of that identity.
     pub verifier: OpaqueAuth<'a>,
 }
 
-/// A call: its header, and the arguments still in XDR.
+/// A call: its header, and the arguments, which are not decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call<'a> {
     /// The header.
     pub header: CallHeader<'a>,
-    /// The arguments, all that is left of the record.
+    /// The arguments: the rest of the record.
     pub arguments: &'a [u8],
-    /// The time at which the call was begun, if the clock was read for it; others then need not
-    /// read the clock again.
+    /// The time at which the call began, if the clock was read for it; then the clock need not be
+    /// read again.
     pub begun: Option<Instant>,
 }
 
-/// Why a record is no call.
+/// Why a record is not a valid call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unparsed {
-    /// The record has no legible header, or is a reply: the rest of the stream cannot be trusted.
+    /// The record has no valid header, or is a reply: the rest of the stream cannot be trusted.
     #[error("record is no RPC call")]
     NotACall,
     /// The call is of another version of RPC.
@@ -51,7 +51,7 @@ pub enum Unparsed {
         /// The version asked for.
         version: u32,
     },
-    /// Its header breaks off or lies.
+    /// The header is truncated or invalid.
     #[error("RPC header: {reason}")]
     Header {
         /// The xid of the reply.
@@ -65,7 +65,7 @@ impl<'a> Call<'a> {
     /// Reads the header of a record.
     ///
     /// # Errors
-    /// [`Unparsed`], with the xid where there is somebody to answer.
+    /// [`Unparsed`], with the xid if an error reply is possible.
     pub fn parse(record: &'a [u8]) -> Result<Self, Unparsed> {
         let mut decoder = Decoder::new(record);
         let xid = match decoder.words() {
@@ -81,10 +81,10 @@ impl<'a> Call<'a> {
         Ok(Self { header, arguments: decoder.rest(), begun: None })
     }
 
-    /// Reads the arguments, all of them.
+    /// Decodes the arguments, which must fill the rest of the record.
     ///
     /// # Errors
-    /// [`Malformed`]: to be answered GARBAGE_ARGS.
+    /// [`Malformed`]; the reply must be GARBAGE_ARGS.
     pub fn arguments<T: Decode<'a>>(&self) -> Result<T, Malformed> {
         Decoder::whole(self.arguments)
     }

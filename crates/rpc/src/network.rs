@@ -1,7 +1,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The addresses that count as one peer where shares are counted: of IPv6 the /64, since whoever
-/// has one address of it may have all; of IPv4 the address alone.
+/// Returns the network of an address, by which shares are counted: the /64 of an IPv6 address,
+/// because a host with one address of it may use all of them, or the IPv4 address itself.
 #[must_use]
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {

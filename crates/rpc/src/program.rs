@@ -4,40 +4,40 @@ use comity_xdr::Encoder;
 
 use crate::{AuthStat, Call};
 
-/// An RPC program: some versions of one number. `V` is what the shell knows of the peer.
+/// An RPC program: some versions of one program number. `V` is the type of the server's data about
+/// the peer.
 pub trait Program<V: ?Sized>: Send + Sync {
     /// Its number.
     fn number(&self) -> u32;
 
-    /// The versions it speaks.
+    /// The versions that it supports.
     fn versions(&self) -> RangeInclusive<u32>;
 
     /// Returns the name of a procedure in the spelling of its RFC; for logs and metrics.
     fn procedure_name(&self, version: u32, procedure: u32) -> &'static str;
 
-    /// Returns whether a procedure may be done twice.
+    /// Returns whether a procedure may be executed twice.
     fn repeat(&self, version: u32, procedure: u32) -> Repeat;
 
-    /// Returns whether this call of a procedure may be done twice, where its arguments decide that.
+    /// Returns whether this call may be executed twice, if that depends on its arguments.
     fn repeat_of(&self, call: &Call<'_>) -> Repeat {
         self.repeat(call.header.version, call.header.procedure)
     }
 
-    /// Answers a call of one of its versions: appends the results, and only those, to `reply`. The
-    /// appended results are taken back unless it returns [`Outcome::Done`].
+    /// Answers a call of one of the program's versions: appends the results, and only those, to
+    /// `reply`. The results are removed again unless the outcome is [`Outcome::Done`].
     fn call(&self, call: &Call<'_>, visitor: &V, reply: &mut Encoder) -> Outcome;
 }
 
-/// Something around a program that is the program in all but how calls are answered: metrics and
-/// the like live there.
+/// A wrapper around a program that changes only how calls are answered, such as metrics.
 pub trait Layer<V: ?Sized>: Send + Sync {
     /// The wrapped program.
     type Inner: Program<V>;
 
-    /// The program it is around.
+    /// Returns the wrapped program.
     fn inner(&self) -> &Self::Inner;
 
-    /// Answers a call, as [`Program::call`] does, by asking the program or otherwise.
+    /// Answers a call as [`Program::call`] does, by calling the wrapped program or without it.
     fn answer(&self, call: &Call<'_>, visitor: &V, reply: &mut Encoder) -> Outcome;
 }
 
@@ -67,31 +67,31 @@ impl<V: ?Sized, L: Layer<V>> Program<V> for L {
     }
 }
 
-/// The effect of doing a call twice.
+/// The effect of executing a call twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeat {
-    /// None: it is simply done again.
+    /// Executing the call again is harmless.
     Harmless,
-    /// A repetition changes the result: the first reply is kept and sent again.
+    /// Executing the call again would change the result: the first reply is kept and sent again.
     Remember,
 }
 
 /// The outcome of a call.
 pub enum Outcome {
-    /// The results stand in the reply.
+    /// The results were appended to the reply.
     Done(Done),
-    /// The results follow when something slow, a barrier above all, has been done. The shell may do
-    /// that for many calls together.
+    /// The results follow when something slow, mostly a barrier, is done. The server may do that
+    /// for many calls together.
     Deferred(Box<dyn Deferred>),
     /// The program has no such procedure.
     ProcUnavail,
-    /// The arguments make no sense.
+    /// The arguments are malformed.
     GarbageArgs,
-    /// We failed.
+    /// An internal error.
     SystemErr,
     /// The credential is refused.
     Denied(AuthStat),
-    /// Nothing is answered; the client will ask again.
+    /// No reply is sent; the client will retry.
     Silence,
 }
 
@@ -100,7 +100,7 @@ pub enum Outcome {
 pub struct Done {
     /// The status in the program's own numbers, 0 for success.
     pub status: u32,
-    /// The number of the export it was about, if about one.
+    /// The number of the export that the call was about, if there is one.
     pub export: Option<u32>,
 }
 

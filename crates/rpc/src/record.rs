@@ -1,4 +1,4 @@
-//! Record marking (RFC 5531, 11): where the records are in a stream of bytes.
+//! Record marking (RFC 5531, 11): finds the records in a stream of bytes.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub struct RecordLimits {
     pub bytes_max: usize,
 }
 
-/// The content of the beginning of a buffer.
+/// The result of a search for a record at the beginning of a buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scan {
     /// A whole record: its bytes, and where the next one begins.
@@ -24,15 +24,16 @@ pub enum Scan {
         /// The beginning of the next record.
         end: usize,
     },
-    /// The beginning of one: the buffer must hold at least so many bytes, counted from the same
-    /// place, before it is worth looking again.
+    /// The beginning of a record: the search should be repeated when the buffer holds at least
+    /// `bytes_needed` bytes, counted from the same position.
     Partial {
         /// The number of bytes.
         bytes_needed: usize,
     },
 }
 
-/// Why a stream cannot be cut into records any more; the peer's fault, and the end of it.
+/// Why a stream cannot be split into records any more. It is the peer's fault, and the connection
+/// ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// A record is announced that is longer than allowed.
@@ -48,11 +49,11 @@ pub enum RecordError {
     TooManyFragments,
 }
 
-/// Looks for a record at the beginning of `buffer`. One of several fragments is joined in place, so
-/// that its bytes stand in one piece; the usual one of a single fragment is not touched.
+/// Looks for a record at the beginning of `buffer`. The fragments of a record are joined in place,
+/// so that its bytes are contiguous; the usual record of a single fragment is not moved.
 ///
 /// # Errors
-/// [`RecordError`], as soon as a length is announced that breaks the limits.
+/// [`RecordError`] as soon as an announced length exceeds the limits.
 pub fn next_record(buffer: &mut [u8], limits: &RecordLimits) -> Result<Scan, RecordError> {
     let (mut at, mut length, mut fragments) = (0_usize, 0_usize, 0_u32);
     loop {

@@ -1,5 +1,5 @@
-//! The duplicate request cache: a call that must not be done twice is answered from memory when the
-//! client, having lost its connection, sends it again (Juszczak, USENIX Winter 1989).
+//! The duplicate request cache: if a client sends a call again after it has lost its connection,
+//! and the call must not be executed twice, the cache has the reply (Juszczak, USENIX Winter 1989).
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hasher;
@@ -23,11 +23,11 @@ const ENTRIES_MAX: usize = REPLAY_ENTRIES_MAX / SHARDS;
 /// Most bytes of answers of a shard.
 const BYTES_MAX: usize = REPLAY_BYTES_MAX / SHARDS;
 
-/// Calls that are looked at while room is made for one.
+/// Most calls that are examined to make room for one.
 const LOOKS_MAX: usize = 64;
 
-/// The key of a repeated call: its sender, its number and its bytes. The sender's port is not part
-/// of it, since a reconnecting client may come from another.
+/// The key of a repeated call: its sender, its xid and its bytes. The sender's port is not
+/// included, because a client may reconnect from another port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ReplayKey {
     peer: IpAddr,
@@ -38,7 +38,7 @@ pub struct ReplayKey {
 }
 
 impl ReplayKey {
-    /// The key of a whole record, xid and header included.
+    /// Makes the key of a whole record, xid and header included.
     #[must_use]
     pub fn new(peer: IpAddr, xid: u32, record: &[u8]) -> Self {
         let mut hasher = SipHasher13::new();
@@ -46,13 +46,13 @@ impl ReplayKey {
         Self { peer, proof: 0, xid, length: record.len(), digest: hasher.finish() }
     }
 
-    /// The same call of a sender that proves something else ([`crate::Gate::proof_of`]).
+    /// Adds what the sender has proved to the key ([`crate::Gate::proof_of`]).
     #[must_use]
     pub const fn proved(self, proof: u64) -> Self {
         Self { proof, ..self }
     }
 
-    /// The network whose share holds the call.
+    /// Returns the network to whose share the call counts.
     fn owner(&self) -> IpAddr {
         network_of(self.peer)
     }
@@ -60,9 +60,9 @@ impl ReplayKey {
 
 /// A call that was seen.
 struct Entry {
-    /// When, in seconds of the cache's own time.
+    /// Time of its beginning, in seconds of the cache's own time.
     begun: u32,
-    /// The answer; none while the call is being done.
+    /// The answer; none while the call is being executed.
     answer: Option<Arc<[u8]>>,
 }
 
@@ -84,28 +84,29 @@ struct Share {
     bytes: usize,
 }
 
-/// Remembers the last answers; safe to share among threads. When room is short, the peer that has
-/// most makes it, so that none can push out what others need.
+/// Remembers the last answers; threads may share it. If it is full, answers of the peer with the
+/// largest share are forgotten, so that no peer can displace those of others.
 ///
-/// A copy of a call that is being done is not answered: its first copy will be, and if that answer
-/// is lost with its connection, the next copy finds it here.
+/// A copy of a call that is being executed is not answered: the reply to the first copy will be
+/// sent, and if it is lost with its connection, the next copy finds it here.
 #[derive(Default)]
 pub struct ReplayCache {
     shards: [Mutex<Shard>; SHARDS],
     seconds: AtomicU32,
 }
 
-/// The cache's knowledge of a call.
+/// The result of a look-up of a call.
 pub enum Verdict<'a> {
-    /// Nothing: it is to be done, and its answer given to the ticket.
+    /// The call is new: it must be executed, and its answer given to the ticket.
     New(Ticket<'a>),
-    /// The first copy of the call is being done right now, and its reply will be sent.
+    /// The first copy of the call is being executed, and its reply will be sent.
     InProgress,
-    /// This was its answer, record mark included.
+    /// The call was answered before with this reply, record mark included.
     Answered(Arc<[u8]>),
 }
 
-/// The promise to tell the answer of a call. Dropped without one, the call counts as never seen.
+/// A call that is being executed, whose answer is still to be stored. If it is dropped without one,
+/// the call counts as never seen.
 #[must_use]
 pub struct Ticket<'a> {
     cache: &'a ReplayCache,
@@ -114,7 +115,7 @@ pub struct Ticket<'a> {
 }
 
 impl ReplayCache {
-    /// Looks up a call by its key; from here on an unknown one counts as begun.
+    /// Looks up a call by its key; a call that is not found is entered as begun.
     pub fn begin(&self, key: ReplayKey) -> Verdict<'_> {
         let mut shard = self.shard(&key);
         match shard.entries.get(&key) {
@@ -125,7 +126,7 @@ impl ReplayCache {
             None => {}
         }
         shard.make_room(key.owner());
-        // If calls in progress take all places, this one is not remembered.
+        // If calls in progress take all entries, this one is not remembered.
         let told = shard.entries.len() >= ENTRIES_MAX;
         if !told {
             let begun = self.seconds.load(Ordering::Relaxed);
@@ -135,7 +136,8 @@ impl ReplayCache {
         Verdict::New(Ticket { cache: self, key, told })
     }
 
-    /// Time has come to `seconds`, counted from any beginning: forgets what is too old.
+    /// Sets the time to `seconds`, counted from any beginning, and forgets answers that are too
+    /// old.
     pub fn tick(&self, seconds: u32) {
         self.seconds.store(seconds, Ordering::Relaxed);
         for shard in &self.shards {
@@ -155,8 +157,8 @@ fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
 }
 
 impl Shard {
-    /// Forgets answers until there is room for a call of `caller`: of the share that is largest,
-    /// the oldest first. Calls that are being done stay.
+    /// Forgets answers until there is room for a call of `caller`: the oldest ones of the largest
+    /// share. Calls that are being executed stay.
     fn make_room(&mut self, caller: IpAddr) {
         for _ in 0..LOOKS_MAX {
             if self.entries.len() < ENTRIES_MAX && self.bytes <= BYTES_MAX {
@@ -172,8 +174,8 @@ impl Shard {
         }
     }
 
-    /// Returns the owner of the largest share of what is short; the caller if it has at least an
-    /// equal part, so that the others need not be searched.
+    /// Returns the owner of the largest share of the resource that is short. It is the caller if it
+    /// has at least an equal part, so that the others need not be searched.
     fn largest(&self, caller: IpAddr) -> Option<IpAddr> {
         let is_bytes = self.bytes > BYTES_MAX;
         let size = |share: &Share| if is_bytes { share.bytes } else { share.order.len() };
@@ -209,7 +211,7 @@ impl Shard {
         self.shares.entry(key.owner()).or_default().order.push_back(key);
     }
 
-    /// Keeps the answer of a call that is being done.
+    /// Stores the answer of a call that is being executed.
     fn answer(&mut self, key: &ReplayKey, answer: &[u8]) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         entry.answer = Some(answer.into());
@@ -217,7 +219,7 @@ impl Shard {
         self.shares.entry(key.owner()).or_default().bytes += answer.len();
     }
 
-    /// Removes a call that was taken out of its peer's order of arrival before.
+    /// Removes a call that was removed from its peer's order of arrival before.
     fn remove(&mut self, key: &ReplayKey) {
         let answer = self.entries.remove(key).and_then(|entry| entry.answer);
         let bytes = answer.map_or(0, |answer| answer.len());
@@ -230,7 +232,7 @@ impl Shard {
         }
     }
 
-    /// Removes a call wherever it stands: most are the last that came.
+    /// Removes a call wherever it is in the order: most are near the end.
     fn take_back(&mut self, key: &ReplayKey) {
         if let Some(share) = self.shares.get_mut(&key.owner()) {
             if share.order.back() == Some(key) {
@@ -373,7 +375,7 @@ mod tests {
             for xid in 0..2 * REPLAY_ENTRIES_MAX as u32 {
                 remember(&cache, of(99, 1000 + xid), answer);
             }
-            // Others that come later find room, at the expense of the one who has most.
+            // Peers that come later find room at the expense of the peer with the largest share.
             (0..10).for_each(|xid| remember(&cache, of(77, xid), b"kept"));
             for last in (1..=20).chain([77]) {
                 for xid in 0..10 {

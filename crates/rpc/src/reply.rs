@@ -12,7 +12,7 @@ const REPLY: u32 = 1;
 const MSG_ACCEPTED: u32 = 0;
 const MSG_DENIED: u32 = 1;
 
-/// Replies to a call that was let in (`accept_stat`).
+/// Replies to a call that was accepted (`accept_stat`).
 pub mod accepted {
     use super::{Encoder, Flavor, MSG_ACCEPTED, REPLY, ReplyVerifier, STARTTLS};
 
@@ -28,12 +28,12 @@ pub mod accepted {
         reply.value(&0_u32);
     }
 
-    /// There is no such program here.
+    /// The server has no such program.
     pub fn prog_unavail(reply: &mut Encoder, xid: u32, verifier: &ReplyVerifier) {
         header(reply, xid, verifier, 1);
     }
 
-    /// The program speaks only these versions.
+    /// The program supports only these versions.
     pub fn prog_mismatch(
         reply: &mut Encoder,
         xid: u32,
@@ -46,17 +46,17 @@ pub mod accepted {
         reply.value(&high);
     }
 
-    /// There is no such procedure.
+    /// The program has no such procedure.
     pub fn proc_unavail(reply: &mut Encoder, xid: u32, verifier: &ReplyVerifier) {
         header(reply, xid, verifier, 3);
     }
 
-    /// The arguments cannot be read.
+    /// The arguments cannot be decoded.
     pub fn garbage_args(reply: &mut Encoder, xid: u32, verifier: &ReplyVerifier) {
         header(reply, xid, verifier, 4);
     }
 
-    /// We failed.
+    /// An internal error occurred.
     pub fn system_err(reply: &mut Encoder, xid: u32, verifier: &ReplyVerifier) {
         header(reply, xid, verifier, 5);
     }
@@ -75,11 +75,11 @@ pub mod accepted {
     }
 }
 
-/// Replies to a call that was not let in (`reject_stat`).
+/// Replies to a call that was denied (`reject_stat`).
 pub mod denied {
     use super::{AuthStat, Encoder, MSG_DENIED, REPLY, RPC_VERSION};
 
-    /// Only RPC version 2 is spoken.
+    /// Only RPC version 2 is supported.
     pub fn rpc_mismatch(reply: &mut Encoder, xid: u32) {
         for word in [xid, REPLY, MSG_DENIED, 0, RPC_VERSION, RPC_VERSION] {
             reply.value(&word);

@@ -1,9 +1,9 @@
-//! Ranges of numbers with values: the first that covers a number wins.
+//! Maps ranges of numbers to values: the first range that covers a number decides.
 //!
-//! **Answers:** which value does the first range have that covers this number; in a time that does
-//! not grow with the count of ranges while they are spread evenly, and as its logarithm at worst.
+//! **Answers:** the value of the first range that covers a number. The time does not grow with the
+//! count of ranges if they are spread evenly, and grows as its logarithm at worst.
 //!
-//! **May not know:** what the numbers or values are.
+//! **May not know:** the meaning of the numbers and values.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![cfg_attr(
     test,
@@ -18,17 +18,17 @@ use std::sync::Arc;
 
 pub use lookup_cache::{LookupCache, SharedCache};
 
-/// Numbers from `first` to `last`, both among them.
+/// The numbers from `first` to `last`, inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Range {
-    /// The lowest.
+    /// The lowest number.
     pub first: u32,
-    /// The highest, not below the lowest.
+    /// The highest number, not below the lowest.
     pub last: u32,
 }
 
 impl Range {
-    /// The range of a single number.
+    /// Returns the range of a single number.
     #[must_use]
     pub const fn single(number: u32) -> Self {
         Self { first: number, last: number }
@@ -40,13 +40,13 @@ impl Range {
         self.first <= number && number <= self.last
     }
 
-    /// The count of its numbers: 1 to 2^32.
+    /// Returns the count of its numbers: 1 to 2^32.
     #[must_use]
     pub const fn count(self) -> u64 {
         self.last as u64 - self.first as u64 + 1
     }
 
-    /// The numbers that lie in both.
+    /// Returns the numbers that lie in both ranges.
     #[must_use]
     pub fn common(self, other: Self) -> Option<Self> {
         let common = Self { first: self.first.max(other.first), last: self.last.min(other.last) };
@@ -67,22 +67,22 @@ impl fmt::Display for Range {
 /// Collects ranges; earlier ones win over later ones.
 #[derive(Debug, Clone)]
 pub struct Builder<T> {
-    /// By first number; disjoint.
+    /// The parts by their first number; they are disjoint.
     parts: BTreeMap<u32, (u32, T)>,
-    /// The covered ranges, first and last numbers, joined wherever they touch: a range that covers
-    /// many others is gone through once and not again by each that follows.
+    /// The covered ranges, by first and last number, joined where they touch, so that a range that
+    /// covers many others is not searched again for each later one.
     covered: BTreeMap<u32, u32>,
 }
 
 impl<T: Copy> Builder<T> {
-    /// Without any range yet.
+    /// Makes a builder without ranges.
     #[must_use]
     pub const fn new() -> Self {
         Self { parts: BTreeMap::new(), covered: BTreeMap::new() }
     }
 
-    /// Adds a range behind all others; returns the parts of it that none of them covers, in order:
-    /// none, if it can never be met.
+    /// Adds a range with lower precedence than all others; returns the parts of it that none of
+    /// them covers, in order. If there are none, the range has no effect.
     pub fn add(&mut self, range: Range, value: T) -> Vec<Range> {
         let free = self.left(range);
         for part in &free {
@@ -106,7 +106,7 @@ impl<T: Copy> Builder<T> {
         self.covered.insert(first, last);
     }
 
-    /// The entries already there within `range`, in order.
+    /// Returns the parts of earlier ranges within `range`, in order.
     pub fn within(&self, range: Range) -> impl Iterator<Item = (Range, T)> + '_ {
         let from = self.parts.range(..=range.first).next_back().map_or(range.first, |(&f, _)| f);
         self.parts.range(from..=range.last).filter_map(move |(&first, &(last, value))| {
@@ -114,14 +114,14 @@ impl<T: Copy> Builder<T> {
         })
     }
 
-    /// The table to look numbers up in.
+    /// Makes the table for look-ups.
     #[must_use]
     pub fn build(self) -> Ranges<T> {
         let part = |(first, (last, value))| Part { range: Range { first, last }, value };
         Ranges::new(self.parts.into_iter().map(part).collect())
     }
 
-    /// The parts of `range` that no range covers yet, in order.
+    /// Returns the parts of `range` that no range covers yet, in order.
     #[must_use]
     pub fn left(&self, range: Range) -> Vec<Range> {
         let (mut free, mut next) = (Vec::new(), Some(range.first));
@@ -157,13 +157,13 @@ struct Part<T> {
     value: T,
 }
 
-/// Disjoint ranges in order, with an index that leads to about the right place at once. Cheap to
+/// Disjoint ranges in order, with an index that finds the approximate position at once. Cheap to
 /// clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ranges<T> {
     parts: Arc<[Part<T>]>,
-    /// For each stretch of `1 << shift` numbers from `base` on: the first part that ends in or
-    /// behind it. One more than there are stretches.
+    /// For each stretch of `1 << shift` numbers from `base` on, the first part that ends in or
+    /// behind it. It has one entry more than there are stretches.
     index: Arc<[u32]>,
     base: u32,
     shift: u32,
@@ -188,14 +188,14 @@ impl<T: Copy> Ranges<T> {
         Self { parts, index, base, shift }
     }
 
-    /// The range that decides about a number, as far as it does, and its value.
+    /// Returns the part that covers a number, and its value.
     #[must_use]
     #[inline]
     pub fn find(&self, number: u32) -> Option<(Range, T)> {
         self.part(number).map(|part| (part.range, part.value))
     }
 
-    /// The value of the range that decides about a number.
+    /// Returns the value of the range that covers a number.
     #[must_use]
     #[inline]
     pub fn value(&self, number: u32) -> Option<&T> {
@@ -207,7 +207,7 @@ impl<T: Copy> Ranges<T> {
         let stretch = (number.checked_sub(self.base)? >> self.shift) as usize;
         let &[from, to] = self.index.get(stretch..stretch + 2)? else { return None };
         let first = self.parts.get(from as usize)?;
-        // A part that ends behind the stretch may still begin in it: hence one more.
+        // A part that ends behind the stretch may still begin in it, so one more is searched.
         let part = match to - from {
             _ if first.range.last >= number => first,
             0 => return None,
@@ -217,19 +217,19 @@ impl<T: Copy> Ranges<T> {
         part.range.covers(number).then_some(part)
     }
 
-    /// The first part that ends at a number or behind it, of so many.
+    /// Returns the first of the `more` parts from `from` on that ends at the number or behind it.
     fn search(&self, from: usize, more: usize, number: u32) -> Option<&Part<T>> {
         let parts = self.parts.get(from..)?;
         let near = parts.get(..=more).unwrap_or(parts);
         near.get(near.partition_point(|part| part.range.last < number))
     }
 
-    /// All ranges, in order.
+    /// Returns all ranges in order.
     pub fn iter(&self) -> impl Iterator<Item = (Range, T)> + '_ {
         self.parts.iter().map(|part| (part.range, part.value))
     }
 
-    /// Returns whether there is none.
+    /// Returns whether there are no ranges.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()

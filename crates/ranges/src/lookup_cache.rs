@@ -2,27 +2,27 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// The value that stands for no answer; it is never asked for either.
+/// The word that represents a missing answer, and an empty entry of the cache.
 const NONE: u32 = u32::MAX;
 
-/// Pairs of answers that are kept, 64 KiB: a listing of a thousand owners finds nearly all of them
-/// again, wherever their numbers lie.
+/// Number of cached pairs of answers, 64 KiB: a listing of a thousand owners finds nearly all of
+/// them again, wherever their numbers lie.
 const PAIRS: usize = 4096;
 
-/// The answers for two numbers that belong at one place: the newer one first.
+/// The answers for two numbers with the same hash: the newer one first.
 type Pair = [AtomicU64; 2];
 
 /// A cache of recent look-ups. It takes no memory before it is first used. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct LookupCache(Arc<OnceLock<SharedCache>>);
 
-/// The same for a caller that asks again and again. Shared by all threads: a question and its
-/// answer are one word, so nobody reads half of another's. Cheap to clone.
+/// The cache without the check that its memory exists, for a caller with many look-ups. All threads
+/// share it: a number and its answer are one word, so that they always match. Cheap to clone.
 #[derive(Clone)]
 pub struct SharedCache(Arc<[Pair; PAIRS]>);
 
 impl LookupCache {
-    /// The cache, made when it is first asked for.
+    /// Returns the cache, and allocates it at the first call.
     #[inline]
     #[must_use]
     pub fn kept(&self) -> &SharedCache {
@@ -36,11 +36,11 @@ impl SharedCache {
         Self(Arc::new([const { [const { AtomicU64::new(word(NONE, NONE)) }; 2] }; PAIRS]))
     }
 
-    /// The answer of `find` for a number, cached. `find` must always give the same answer, and
-    /// never `u32::MAX`.
+    /// Returns the answer of `find` for a number, from the cache if possible. `find` must always
+    /// give the same answer for a number, and never `u32::MAX`.
     #[inline(always)]
     pub fn get_or(&self, number: u32, find: impl FnOnce() -> Option<u32>) -> Option<u32> {
-        // Fibonacci hashing: numbers of a kind lie side by side, or at even distances.
+        // Fibonacci hashing, because similar numbers are adjacent or at even distances.
         let at = (number.wrapping_mul(0x9e37_79b9) >> (u32::BITS - PAIRS.ilog2())) as usize;
         let Some(pair) = self.0.get(at) else { return find() };
         let [newer, _] = pair;

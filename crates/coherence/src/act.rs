@@ -2,12 +2,12 @@ use comity_export::Node;
 use comity_state::Share;
 use comity_vfs::Status;
 
-/// The operation that is about to be done with an object.
+/// The operation that is about to be done on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act<'a> {
     /// Reads its data.
     Read,
-    /// Writes data that may be nowhere else but at the client.
+    /// Writes data that may be nowhere but at the client.
     Write,
     /// Sets its size.
     Resize,
@@ -17,16 +17,16 @@ pub enum Act<'a> {
     Tag,
     /// Gives it another name in this directory.
     Link(&'a Node),
-    /// Takes a name of it out of this directory.
+    /// Removes a name of it from this directory.
     Unlink(&'a Node),
     /// Makes a name in it; it is a directory.
     AddName,
-    /// Takes a name out of it; it is a directory.
+    /// Removes a name from it; it is a directory.
     RemoveName,
 }
 
 impl Act<'_> {
-    /// The share that delegations are held against.
+    /// Returns the share with which the operation conflicts with delegations.
     pub(crate) const fn share(self) -> Share {
         match self {
             Self::Read => Share::access(Share::READ),
@@ -35,7 +35,7 @@ impl Act<'_> {
         }
     }
 
-    /// The access that deny modes are held against.
+    /// Returns the access that deny modes may forbid.
     pub(crate) const fn access(self) -> u32 {
         match self {
             Self::Read => Share::READ,
@@ -49,9 +49,9 @@ impl Act<'_> {
         }
     }
 
-    /// The answer of NFSv3 where a deny mode forbids it. A client drops what it wanted to write
-    /// when it is told of an error, and its program may have ended: it is told to come again.
-    /// Nothing is lost by a READ or a truncation that is refused.
+    /// Returns the error of NFSv3 if a deny mode forbids the operation. A client discards the data
+    /// of a WRITE if it gets an error, and its program may have ended, so it gets an error that
+    /// makes it retry. Nothing is lost if a READ or a truncation is refused.
     pub(crate) const fn denied(self) -> Status {
         match self {
             Self::Write => Status::Locked,

@@ -11,20 +11,20 @@ use crate::names::ChangesDirectories;
 use crate::rights::judge;
 use crate::wait_for_clients::WaitForClients;
 
-/// A caller whose operation meets what others hold.
+/// A caller whose operation may conflict with the state of other clients.
 #[derive(Clone, Copy)]
 pub struct Asker<'a> {
     /// The state of all clients.
     pub engine: &'a Engine,
     /// The time of the operation.
     pub now: Duration,
-    /// The client whose own delegations do not stand against the operation, if it is known.
+    /// Waits while clients return delegations of a directory; none if the operation cannot wait.
     pub client: Option<&'a Client>,
     /// Waits for clients that give a directory back; none if the operation cannot wait.
     pub patience: Option<&'a dyn WaitForClients>,
 }
 
-/// The answer to an operation under a stateid: by whom the stateid is shown, if it is of anybody's
+/// The result for an operation under a stateid: the client that uses the stateid, if it names a
 /// state, and the clearance.
 pub type Checked<'a> = (Option<Shown<'a>>, Clearance);
 
@@ -68,12 +68,12 @@ impl<'a> ChangesDirectories<'a> for Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// Recalls what others were delegated of an object, if that stands against an act that the
-    /// caller may do.
+    /// Recalls the delegations of an object by other clients that conflict with an act, if the
+    /// caller may do the act.
     ///
     /// # Errors
-    /// [`Status::Delay`]: it is being recalled. [`Status`]: the caller may not do this, and nothing
-    /// was recalled.
+    /// [`Status::Delay`]: a delegation is being recalled. [`Status`]: the caller may not do this,
+    /// and nothing was recalled.
     #[inline]
     pub fn clear(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance> {
         if self.engine.has_delegations() {
@@ -96,7 +96,7 @@ impl Asker<'_> {
     }
 }
 
-/// Clears a change of an object that was made by the same operation: clients hold nothing of it
+/// Clears a change of an object that was made by the same operation, of which clients have no state
 /// yet. A directory that was made is not delegated as long as the clearance of its name lives.
 #[must_use]
 pub const fn clear_new() -> Clearance {
@@ -113,14 +113,14 @@ pub const fn clear_opened(_: &Opened) -> Clearance {
 /// Why an operation under a stateid is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// Other clients hold something of the file that stands against it.
+    /// The state of other clients conflicts with the operation.
     State(Error),
     /// The caller lacks the right; nothing was recalled.
     Rights(Status),
 }
 
-/// Checks a read or a write under a stateid. Delegations of others are recalled if the stateid is
-/// of no open of the caller's, and the caller may do it.
+/// Checks a read or a write under a stateid. Delegations of others are recalled if the stateid
+/// names no open of the caller, and the caller may do the operation.
 ///
 /// # Errors
 /// [`Refused`].

@@ -1,7 +1,7 @@
 use comity_vfs::Status;
 
-/// The status of a reply whose barrier failed. It must not sound as if the call had never been
-/// made: that is IO, or what a full disk says when it finds out late.
+/// Returns the status of a reply whose barrier failed. It must not suggest that the call was never
+/// executed: it is IO, or the error of a full disk that was noticed late.
 #[must_use]
 pub const fn broken_promise(failure: Status) -> Status {
     match failure {

@@ -13,7 +13,7 @@ use crate::holders::Changer;
 use crate::names::ChangesDirectories;
 use crate::{Pause, Settle};
 
-/// The delegations, deny modes and reclaims of other clients that calls of NFSv3 meet.
+/// The delegations, deny modes and reclaims of other clients, for calls of NFSv3.
 pub struct Hosts {
     engine: Arc<Engine>,
     clock: Box<dyn Fn() -> Duration + Send + Sync>,
@@ -64,9 +64,10 @@ impl<'a> ChangesDirectories<'a> for HostCall<'a> {
     }
 }
 
-/// Returns the name of a host of NFSv3 that calls: its address, or for one that comes by TLS also
-/// that, or the key that it has proved instead. The name that it gives itself may be anybody's. A
-/// host whose name is no address is never called: calls to it would go in clear.
+/// Returns the name of a host of NFSv3: its address; with TLS, the address and the channel, or the
+/// key that the host has proved. The name that a host gives itself is not used, because it proves
+/// nothing. A host whose name is not an address is never called back: such calls would not be
+/// encrypted.
 #[must_use]
 pub fn host_name(peer: &RpcPeer) -> Vec<u8> {
     let address = peer.peer().ip();
@@ -82,33 +83,33 @@ fn plain_host_name(address: IpAddr) -> Vec<u8> {
 }
 
 impl Hosts {
-    /// Returns the conflicts that `engine` knows of; `clock` gives the time that the engine uses.
+    /// Makes the checks for the state in `engine`; `clock` returns the time that the engine uses.
     #[must_use]
     pub fn new(engine: Arc<Engine>, clock: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
         Self { engine, clock: Box::new(clock), pause: None, settle: None }
     }
 
-    /// Returns the same for a state that outlives a restart: a client that has lost a delegation to
-    /// a call must not reclaim it and write over what the call has done.
+    /// Returns a copy for state that outlives a restart: a client that has lost a delegation
+    /// because of a call must not reclaim it and overwrite the call's changes.
     #[must_use]
     pub fn settling(self, settle: Option<Arc<Settle>>) -> Self {
         Self { settle, ..self }
     }
 
-    /// Returns a copy that waits for clients by `pause`; without it no call waits.
+    /// Returns a copy that waits for clients by `pause`; without it, no call waits.
     #[must_use]
     pub fn pausing(self, pause: Box<Pause>) -> Self {
         Self { pause: Some(pause), ..self }
     }
 
-    /// Returns whether anything is delegated to anybody. Costs a look at a number.
+    /// Returns whether anything is delegated. The cost is one load.
     #[must_use]
     #[inline]
     pub fn have_delegations(&self) -> bool {
         self.engine.has_delegations()
     }
 
-    /// Returns whether somebody may have written to a file what has not arrived here.
+    /// Returns whether a client may have written data to a file that has not arrived at the server.
     #[must_use]
     pub fn may_be_written(&self, view: &View<'_>, node: &Node) -> bool {
         self.engine.may_be_written(None, &view.key(node))
@@ -124,7 +125,7 @@ impl Hosts {
         Ok(self.asker().newest((view, &node), &attr, pause)?.attr)
     }
 
-    /// Clears a call of the host at an address with what other clients hold: recalls their
+    /// Checks a call of the host at an address against the state of other clients: recalls their
     /// delegations, enforces deny modes, and delays the call for reclaims in grace.
     ///
     /// # Errors
@@ -144,8 +145,8 @@ impl Hosts {
         }
     }
 
-    /// The same for the object of a name. If there is none, or none that the caller may know of,
-    /// the call itself finds that out.
+    /// Checks the object of a name as [`Hosts::clear`] does. If there is none, or none that the
+    /// caller may know of, the call itself finds that out.
     ///
     /// # Errors
     /// As [`Hosts::clear`].
@@ -168,8 +169,8 @@ impl Hosts {
         Asker { engine: &self.engine, now: (self.clock)(), client: None, patience: None }
     }
 
-    /// Returns whether an act may meet anything that clients hold. Costs a look at two numbers, or
-    /// three.
+    /// Returns whether an act may conflict with the state of any client. The cost is two or three
+    /// loads.
     #[inline]
     fn concerns(&self, act: Act<'_>) -> bool {
         self.engine.has_delegations()
@@ -177,7 +178,7 @@ impl Hosts {
             || act != Act::Read && self.engine.is_in_grace()
     }
 
-    /// Stands apart, so that what nearly every call does need not copy for the sake of few.
+    /// A separate function, so that the common case, in which nothing is checked, stays small.
     #[inline(never)]
     fn check(
         &self,
@@ -193,13 +194,13 @@ impl Hosts {
         if act == Act::Read || !is_delegated {
             return Ok(clearance);
         }
-        // A client that is told to come again keeps what it wants written. It would throw that away
-        // if it were told of an error.
+        // A client that gets JUKEBOX keeps the data of its WRITE. It would discard the data if it
+        // got an error.
         let settled = self.engine.is_settled(self.settle.as_deref());
         if settled { Ok(clearance) } else { Err(Status::Delay) }
     }
 
-    /// A client that reclaims a write delegation writes over what was changed meanwhile.
+    /// A client that reclaims a write delegation would overwrite changes that were made meanwhile.
     fn await_reclaims(&self, (view, node): (&View<'_>, &Node), act: Act<'_>) -> Result<()> {
         if act == Act::Read || !self.engine.awaits_opens() {
             return Ok(());

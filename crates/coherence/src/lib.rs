@@ -1,9 +1,9 @@
 //! Coherence: the delegations, deny modes and reclaims of a file are checked before anybody reads
 //! or changes it.
 //!
-//! **Answers:** whether an operation may go on, or has to wait for a delegation that is recalled, a
+//! **Answers:** whether an operation may go on, or has to wait for the recall of a delegation, a
 //! deny mode or a reclaim; which attributes are the newest. Every verb of a [`View`] that changes
-//! something takes a [`Clearance`] or a [`DirectoryClearance`], and only this crate gives one.
+//! something takes a [`Clearance`] or a [`DirectoryClearance`], and only this crate makes them.
 //!
 //! **May not know:** procedures, operations and status numbers of any protocol; sockets, threads.
 //!
@@ -40,9 +40,10 @@ pub use names::ChangesDirectories;
 pub use newest::Newest;
 pub use wait_for_clients::WaitForClients;
 
-/// Lets calls to clients go out and a moment pass, while other threads serve what this one would;
-/// returns whether there was anybody to wait for.
+/// Sends pending calls to clients and waits for a moment, while other threads serve the connections
+/// of this one; returns false if it cannot wait.
 pub type Pause = dyn Fn(Duration) -> bool + Send + Sync;
 
-/// Waits until what the engine has recorded is on stable storage; returns `false` if that failed.
+/// Waits until all records of the engine up to the position are on stable storage; returns `false`
+/// if that failed.
 pub type Settle = dyn Fn(JournalPosition) -> bool + Send + Sync;

@@ -12,7 +12,7 @@ use comity_vfs::{Result, Status};
 use crate::act::Act;
 use crate::holders::{Changer, Holders};
 
-/// A caller that changes directories. Its delegations do not stand against its own changes.
+/// A caller that changes directories. Its own delegations do not conflict with its changes.
 ///
 /// All functions fail with [`comity_vfs::Status::Delay`] while a delegation is being recalled, and
 /// with another [`comity_vfs::Status`] if the caller may not do this; then nothing was recalled.
@@ -20,14 +20,14 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
     /// Returns the state of all clients; none if nothing is ever delegated.
     fn engine(&self) -> Option<&'a Engine>;
 
-    /// Clears an act on an object with what clients hold of it.
+    /// Clears an act on an object against the state of clients.
     ///
     /// # Errors
     /// As all functions here.
     fn clear_object(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<()>;
 
     /// Clears an act on the object of a name. If there is none, or none that the caller may know
-    /// of, the operation finds that out.
+    /// of, the operation itself finds that out.
     ///
     /// # Errors
     /// As all functions here.
@@ -50,8 +50,8 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
         cleared
     }
 
-    /// Clears the making of a name in a directory. Delegations of the directory are recalled even
-    /// if the name exists: it may be removed before the operation finds it.
+    /// Clears the creation of a name in a directory. Delegations of the directory are recalled even
+    /// if the name exists: it may be removed before the operation looks it up.
     ///
     /// # Errors
     /// As all functions here.
@@ -76,8 +76,8 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
         Ok(cleared)
     }
 
-    /// Clears a rename: the removal of a name from one directory, and its making in another or the
-    /// same, where it may replace an object.
+    /// Clears a rename: the removal of a name from one directory, and its creation in another or
+    /// the same, where it may replace an object.
     ///
     /// # Errors
     /// As all functions here.
@@ -90,7 +90,7 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
         let cleared = self.begin(view, from.0, Some(to.0).filter(|dir| *dir != from.0));
         self.clear_object_named(view, from, Act::Unlink(from.0))?;
         self.clear_object_named(view, to, Act::Unlink(to.0))?;
-        // Both recalls begin before the first is waited for.
+        // Both recalls begin before either is waited for.
         let entered = self.clear_object((view, to.0), Act::AddName);
         self.clear_directory((view, from.0), Act::RemoveName)?;
         let entered = match entered {
@@ -129,7 +129,7 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
         Ok(cleared)
     }
 
-    /// Counts a change as under way. That comes before all looks at delegations.
+    /// Counts a change as under way. That must come before all looks at delegations.
     fn begin(
         &self,
         view: &View<'_>,

@@ -1,5 +1,5 @@
-//! Size and times of a file that a client may write without asking: its newest bytes are there (RFC
-//! 8881, 10.4.3).
+//! Size and times of a file with a write delegation: the client that holds the delegation may have
+//! newer data than the server (RFC 8881, 10.4.3).
 
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +9,7 @@ use comity_vfs::{Attr, FileType, Result, Status, Wire};
 
 use crate::asker::Asker;
 
-/// Attributes as they are where the newest bytes are.
+/// Attributes that include the changes of a client with a write delegation.
 #[derive(Debug, Clone, Copy)]
 pub struct Newest {
     /// The attributes.
@@ -19,7 +19,7 @@ pub struct Newest {
 }
 
 impl Newest {
-    /// Returns attributes as the file system has them.
+    /// Returns the attributes in the file system.
     #[must_use]
     pub fn stored(attr: &Attr<Wire>) -> Self {
         Self { attr: *attr, change: attr.change }
@@ -31,11 +31,11 @@ impl Newest {
 }
 
 impl Asker<'_> {
-    /// Returns the newest attributes of an object: another client that may write it is asked.
-    /// `pause` lets a moment pass in which it can answer.
+    /// Returns the newest attributes of an object; a client that may have written to it is asked.
+    /// `pause` waits a moment for its answer.
     ///
     /// # Errors
-    /// [`Status::Delay`]: it did not answer at once.
+    /// [`Status::Delay`]: the client did not answer at once.
     pub fn newest(
         &self,
         (view, node): (&View<'_>, &Node),

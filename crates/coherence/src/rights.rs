@@ -6,8 +6,8 @@ use crate::act::Act;
 /// The sticky bit of a directory's mode.
 const STICKY: u32 = 0o1000;
 
-/// Judges whether the caller may do an act at all. It is asked before somebody's delegation is
-/// recalled for it: a caller without rights to a file must not be able to take it from others.
+/// Checks whether the caller may do an act at all. It is called before a delegation is recalled for
+/// the act: a caller without rights to a file must not be able to end delegations of others.
 pub(crate) fn judge(view: &View<'_>, node: &Node, act: Act<'_>) -> Result<()> {
     if act != Act::Read && view.rules().read_only {
         return Err(Status::RoFs);

@@ -8,13 +8,13 @@ use std::path::Path;
 use redb::Database;
 use redb::backends::FileBackend;
 
-/// A database that has failed may panic when it is closed, too.
+/// Closes a database. One that has failed may panic when it is closed.
 pub(crate) fn close(database: Option<Database>) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
 }
 
-/// Opens the file, or makes it. Nobody else may read it, whatever the umask is: it names clients
-/// and their rights.
+/// Opens the file, or makes it. Only its owner can read it, whatever the umask is, because it names
+/// clients and their rights.
 pub(crate) fn private(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     let file =
@@ -27,12 +27,13 @@ pub(crate) fn private(path: &Path) -> std::io::Result<File> {
 /// what was stored.
 pub(crate) fn database(file: File) -> Result<Database, redb::Error> {
     let mut database = Database::builder().create_with_backend(FileBackend::new(file)?)?;
-    // A file that had to be repaired is as good as one that had not.
+    // A file that was repaired is as good as one that needed no repair.
     let _ = database.check_integrity()?;
     Ok(database)
 }
 
-/// Does something with a file that may be damaged: redb sometimes panics on those.
+/// Calls `act` on a file that may be damaged, and turns a panic into an error: redb sometimes
+/// panics on such files.
 pub(crate) fn whole<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
     let damaged = |_| Err(redb::Error::Corrupted("it is damaged".into()));
     catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(damaged)
@@ -45,7 +46,7 @@ pub(crate) fn replace(
     fill: impl FnOnce(&Database) -> Result<(), redb::Error>,
 ) -> Result<Database, redb::Error> {
     let new = path.with_extension("new");
-    // An earlier attempt may have left it.
+    // An earlier attempt may have left the file.
     let _ = fs::remove_file(&new);
     let made = whole(|| {
         let database = database(private(&new)?)?;
@@ -58,13 +59,14 @@ pub(crate) fn replace(
         Ok(database)
     });
     if placed.is_err() {
-        // Others may need the space.
+        // Free the space, which others may need.
         let _ = fs::remove_file(&new);
     }
     placed
 }
 
-/// Puts the name of the file on stable storage: without it a power cut would lose the whole store.
+/// Puts the name of the file on stable storage: without it, a power failure would lose the whole
+/// store.
 pub(crate) fn name_is_stable(path: &Path) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()

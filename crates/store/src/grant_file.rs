@@ -29,10 +29,10 @@ const REVOKED: TableDefinition<'_, &[u8], u64> = TableDefinition::new("revoked")
 const REVOKERS: TableDefinition<'_, &[u8], &str> = TableDefinition::new("revokers");
 const MADE: TableDefinition<'_, &[u8], (u64, &str)> = TableDefinition::new("made");
 
-/// The name in [`MOMENTS`] of the last moment that the clock is known to have shown.
+/// The key in [`MOMENTS`] of the latest time that the clock is known to have shown.
 const SEEN: &str = "seen";
 
-/// Longest file that is copied to memory to be looked at: some 100,000 credentials.
+/// Longest file that is copied to memory to be read: some 100,000 credentials.
 const LOOK_BYTES_MAX: u64 = 64 << 20;
 
 /// Bytes of a digest.
@@ -41,7 +41,7 @@ const DIGEST_BYTES: usize = 32;
 /// A file of this machine that keeps credentials and revocations, open in one process.
 pub struct GrantFile {
     path: PathBuf,
-    /// None if a write has failed: what stands on the disk is not known then.
+    /// None if a write has failed: the content of the disk is unknown then.
     database: Mutex<Option<Database>>,
 }
 
@@ -69,8 +69,8 @@ impl GrantFile {
         Ok((file, known))
     }
 
-    /// Reads what a server that does not run has stored in the file `path`. The file is copied to
-    /// memory, as it may have to be repaired, and stays as it is.
+    /// Reads the file `path` of a server that is not running. The file is copied to memory, because
+    /// it may have to be repaired, and is not changed.
     ///
     /// # Errors
     /// If there is no such file, or it is damaged or longer than 64 MiB.
@@ -113,8 +113,8 @@ impl Medium for GrantFile {
     }
 }
 
-/// Makes a file of these records and puts it in the place of the old one, which is left alone until
-/// the new one is on stable storage.
+/// Makes a file of these records and replaces the old one, which is left alone until the new one is
+/// on stable storage.
 fn rewrite(path: &Path, records: &[Record]) -> Result<Database, redb::Error> {
     replace(path, |database| {
         format(database)?;
@@ -122,7 +122,7 @@ fn rewrite(path: &Path, records: &[Record]) -> Result<Database, redb::Error> {
     })
 }
 
-/// The format of a database; a new one gets ours, and its tables.
+/// Returns the format of a database; a new one gets the current format, and its tables.
 fn format(database: &Database) -> Result<u32, redb::Error> {
     let transaction = database.begin_write()?;
     let mut meta = transaction.open_table(META)?;
@@ -250,7 +250,7 @@ fn apply_one(
     Ok(())
 }
 
-/// A key and a digest: the text of the key, a zero, the digest.
+/// Returns the bytes of a key and a digest: the text of the key, a zero, the digest.
 fn held_key(holder: &PublicKey, digest: &AssertionDigest) -> Vec<u8> {
     let mut bytes = holder.to_string().into_bytes();
     bytes.push(0);
@@ -266,8 +266,8 @@ fn read_held(bytes: &[u8]) -> Option<(PublicKey, AssertionDigest)> {
     Some((holder, AssertionDigest::from_bytes(digest.try_into().ok()?)))
 }
 
-/// `c` and a digest, or `k`, the text of a key, a zero, and the text of the account's key or
-/// nothing.
+/// Returns the key of a revocation: `c` and a digest, or `k`, the text of a key, a zero, and the
+/// text of the account's key or nothing.
 fn revoked_key(what: &Revoked) -> Vec<u8> {
     match what {
         Revoked::Credential(digest) => [b"c", &digest.as_bytes()[..]].concat(),

@@ -10,13 +10,13 @@ const SETCLIENTID: u8 = 0;
 const EXCHANGE_ID: u8 = 1;
 const NLM: u8 = 2;
 
-/// Added to the protocol of a client that came by TLS without a key.
+/// Added to the protocol number of a client that came by TLS without a key.
 const TLS: u8 = 16;
-/// Added to the protocol of a client that came with a key, whose name follows.
+/// Added to the protocol number of a client that came with a key, whose name follows.
 const KEY: u8 = 32;
 
-/// Its protocol and channel (1 byte), the name of its key (32 bytes) if it has one, and its owner
-/// id.
+/// Returns the bytes for a client: its protocol and channel (1 byte), the name of its key (32
+/// bytes) if it has one, and its owner id.
 pub(crate) fn of_client(client: &RecordedClient) -> Vec<u8> {
     let protocol = match client.protocol {
         ClientProtocol::Setclientid => SETCLIENTID,
@@ -30,7 +30,7 @@ pub(crate) fn of_client(client: &RecordedClient) -> Vec<u8> {
     }
 }
 
-/// The client of a key; `None` if its protocol is unknown.
+/// Returns the client that these bytes stand for; `None` if its protocol is unknown.
 pub(crate) fn client(key: &[u8]) -> Option<RecordedClient> {
     let (first, rest) = key.split_first()?;
     let protocol = match *first % TLS {
@@ -51,8 +51,8 @@ pub(crate) fn client(key: &[u8]) -> Option<RecordedClient> {
     Some(RecordedClient { protocol, channel, id: id.into() })
 }
 
-/// Its principal (8 bytes, big endian), its origin (16) and its verifier (8). Nothing stands for
-/// the identity of a client that an earlier version recorded without one.
+/// Returns the bytes for an identity: its principal (8 bytes, big endian), its origin (16) and its
+/// verifier (8). They are empty for a client that an earlier version recorded without an identity.
 pub(crate) fn of_identity(identity: Option<Identity>) -> Vec<u8> {
     let Some(Identity { principal, origin, verifier }) = identity else { return Vec::new() };
     [&principal.0.to_be_bytes(), &origin.bytes()[..], &verifier.0].concat()
@@ -73,13 +73,13 @@ pub(crate) fn identity(bytes: &[u8], channel: OriginChannel) -> Option<Option<Id
     }))
 }
 
-/// The volume's number (8 bytes, big endian) and the backend's handle. By which export the client
-/// knew the file does not matter to what it may reclaim.
+/// Returns the bytes for a file: the volume's number (8 bytes, big endian) and the backend's
+/// handle. The export through which the client used the file does not matter for reclaims.
 pub(crate) fn of_file(file: &FileKey) -> Vec<u8> {
     [&file.volume.to_be_bytes(), file.handle.bytes()].concat()
 }
 
-/// The file of a key; `None` if there is no such handle.
+/// Returns the file that these bytes stand for; `None` if they contain no valid handle.
 pub(crate) fn file(key: &[u8]) -> Option<FileKey> {
     let (volume, handle) = key.split_first_chunk()?;
     let handle = Handle::new(handle).ok()?;

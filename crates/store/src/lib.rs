@@ -1,11 +1,11 @@
 //! Records that must outlive a restart of the server, on stable storage.
 //!
-//! **Answers:** which clients may reclaim what after a restart ([`Store::recovered`]), and when
-//! what the engine wants to be remembered is on stable storage ([`Store::settle`]). The place
-//! where it is kept is a [`Medium`]: a file ([`Store::open`]) or memory ([`MemoryMedium`]).
-//! Credentials that keys hold, and what was revoked, are kept in a [`GrantFile`].
+//! **Answers:** which clients may reclaim what after a restart ([`Store::recovered`]), and when the
+//! engine's records are on stable storage ([`Store::settle`]). They are kept on a [`Medium`]: a
+//! file ([`Store::open`]) or memory ([`MemoryMedium`]). Credentials of keys, and revocations, are
+//! kept in a [`GrantFile`].
 //!
-//! **May not know:** why something is remembered, the wire, exports, clocks.
+//! **May not know:** the reason for a record, the wire, exports, clocks.
 //!
 //! The file's layout is in docs/formats.md.
 

@@ -1,10 +1,10 @@
-//! The seam between what is to be remembered and the place where it is kept.
+//! The interface between the store and the place where its records are kept.
 
 use std::error::Error as StdError;
 
 use comity_state::{Record, Recovered};
 
-/// Why a [`Medium`] could not do what it was told.
+/// Why a [`Medium`] failed.
 pub type MediumError = Box<dyn StdError + Send + Sync>;
 
 /// A place that keeps records: a file, or a service on other machines.

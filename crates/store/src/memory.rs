@@ -7,7 +7,8 @@ use comity_state::{Record, Recovered};
 
 use crate::medium::{Medium, MediumError, OpenMedium};
 
-/// Records in memory. Clones share them, so that one that is opened again finds what was stored.
+/// Records in memory. Clones share them, so that a medium that is opened again has the stored
+/// records.
 #[derive(Clone, Default)]
 pub struct MemoryMedium(Arc<Mutex<Contents>>);
 
@@ -19,7 +20,7 @@ struct Contents {
 }
 
 impl MemoryMedium {
-    /// Opens it as a server that starts would.
+    /// Opens the medium as a server does at its start.
     #[must_use]
     pub fn open(&self) -> OpenMedium {
         let mut contents = self.contents();

@@ -14,7 +14,8 @@ use crate::key;
 use crate::medium::{Medium, MediumError, OpenMedium};
 
 const FORMAT: u32 = 2;
-/// Files went by the number of their export, and clients had no identities.
+/// The format in which files were named by the number of their export, and clients had no
+/// identities.
 const FORMAT_BY_EXPORT: u32 = 1;
 const META: TableDefinition<'_, &str, u32> = TableDefinition::new("meta");
 const CLIENTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("identities");
@@ -79,8 +80,8 @@ impl Medium for RedbFile {
     }
 }
 
-/// Makes a file of all that is known and puts it in the place of the old one. The old one is left
-/// alone until the new one is on stable storage.
+/// Makes a file of all that is known and replaces the old one, which is left alone until the new
+/// one is on stable storage.
 fn rewrite(path: &Path, starts: u32, known: &Recovered) -> Result<Database, redb::Error> {
     replace(path, |database| {
         format(database)?;
@@ -89,7 +90,7 @@ fn rewrite(path: &Path, starts: u32, known: &Recovered) -> Result<Database, redb
     })
 }
 
-/// The format of a database; a new one gets ours, and its tables.
+/// Returns the format of a database; a new one gets the current format, and its tables.
 fn format(database: &Database) -> Result<u32, redb::Error> {
     let transaction = database.begin_write()?;
     let mut meta = transaction.open_table(META)?;
@@ -104,8 +105,8 @@ fn format(database: &Database) -> Result<u32, redb::Error> {
     Ok(found.unwrap_or(FORMAT))
 }
 
-/// Turns a store of format 1 into one of ours. The files that its clients lost are unknown without
-/// the exports of that time, so that a client that lost any may reclaim none.
+/// Converts a store of format 1 to the current one. The files whose state a client lost cannot be
+/// identified without the exports of that time, so a client that lost any may reclaim nothing.
 fn upgrade(database: &Database) -> Result<u32, redb::Error> {
     let transaction = database.begin_write()?;
     {

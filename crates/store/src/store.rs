@@ -18,7 +18,7 @@ pub struct Store {
 
 struct Writer {
     medium: Box<dyn Medium>,
-    /// All that is stored or is to be: a broken medium is replaced by it.
+    /// All that is stored or must be: a broken medium is replaced by it.
     known: Recovered,
 }
 
@@ -39,7 +39,7 @@ impl Store {
         Self { name, starts, broken, writer: Mutex::new(Writer { medium, known }) }
     }
 
-    /// Returns the number of times that it was opened, this time included.
+    /// Returns the number of times that the medium was opened, this time included.
     #[must_use]
     pub const fn starts(&self) -> u32 {
         self.starts
@@ -57,11 +57,11 @@ impl Store {
         self.broken.load(Ordering::Acquire)
     }
 
-    /// Waits until all that the engine recorded before `position` is on stable storage, or puts it
-    /// there, together with whatever else waits.
+    /// Waits until all that the engine recorded before `position` is on stable storage, or stores
+    /// it together with all other pending records.
     ///
     /// # Errors
-    /// [`StoreError::Write`], [`StoreError::Broken`]: nothing may be promised.
+    /// [`StoreError::Write`], [`StoreError::Broken`]: the reply must not promise anything.
     pub fn settle(&self, engine: &Engine, position: JournalPosition) -> Result<(), StoreError> {
         let mut writer = self.writer();
         if engine.is_stored(position) {
@@ -107,7 +107,7 @@ impl Store {
 }
 
 impl Writer {
-    /// Takes from the engine what is to be stored.
+    /// Takes the records to store from the engine.
     fn take(&mut self, engine: &Engine) -> (JournalPosition, Vec<Record>) {
         let mut records = Vec::new();
         let taken = engine.poll_records(&mut records);

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::ratio::Ratio;
 
-/// A ratio now, and its exponentially damped averages, as those of the load of Unix.
+/// A ratio now, and its exponentially damped averages, like those of the Unix load average.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Averages {
     /// The last sample.
@@ -16,7 +16,7 @@ pub struct Averages {
 }
 
 impl Averages {
-    /// The averages after the first sample, which is the best estimate of all of them.
+    /// Returns the averages after the first sample, which is the best estimate of all of them.
     pub(crate) const fn first(sample: Ratio) -> Self {
         Self { now: sample, second: sample, minute: sample, five_minutes: sample }
     }
@@ -42,7 +42,7 @@ pub(crate) fn damped(average: f64, sample: f64, elapsed: Duration, tau: f64) -> 
 mod tests {
     use super::*;
 
-    /// After the time of its name an average has gone all but 1/e of the way.
+    /// After the time of its name, an average has moved by all but 1/e of a step.
     #[test]
     fn an_average_reaches_63_percent_of_a_step_after_its_time() {
         let mut averages = Averages::first(Ratio::IDLE);

@@ -2,9 +2,9 @@ use crate::average::Averages;
 use crate::limits::BUSY;
 use crate::resource::Resource;
 
-/// Returns the resource that limits the server: the fullest over the last minute, if it is so full
-/// that calls wait for it. `None` says that the server could do more: its clients, or the lines to
-/// them, are the limit.
+/// Returns the resource that limits the server: the fullest one over the last minute, if it is so
+/// full that calls wait for it. `None` means that the server could do more: its clients, or the
+/// network to them, are the limit.
 pub fn bottleneck<'a>(
     load: impl Iterator<Item = (&'a Resource, &'a Averages)>,
 ) -> Option<(&'a Resource, &'a Averages)> {

@@ -1,4 +1,4 @@
-//! A sample of the machine: the counters of the kernel, from the texts in which it tells them.
+//! A sample of the machine: the counters of the kernel, parsed from its text files.
 
 mod devices;
 mod pressure;
@@ -12,8 +12,8 @@ use self::processors::Processors;
 use crate::ratio::Ratio;
 use crate::resource::Resource;
 
-/// The texts of a sample. A text that is empty or cannot be understood gives no resource: a kernel
-/// may lack one of the files, and a container may hide it.
+/// The texts of a sample. A text that is empty or cannot be parsed gives no resource: a kernel may
+/// lack one of the files, and a container may hide it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HostTexts<'a> {
     /// `/proc/stat`.
@@ -30,11 +30,11 @@ pub struct HostTexts<'a> {
     pub pressure_storage: &'a str,
     /// `/proc/diskstats`.
     pub diskstats: &'a str,
-    /// The names of the disks to look at: whole disks, no partitions.
+    /// The names of the disks to sample: whole disks, no partitions.
     pub disks: &'a [&'a str],
     /// `/proc/net/dev`.
     pub network: &'a str,
-    /// The network interfaces to look at, with the bytes a second that the line carries.
+    /// The network interfaces to sample, with the capacity of the line in bytes a second.
     pub lines: &'a [(&'a str, u64)],
 }
 
@@ -48,7 +48,7 @@ pub struct HostSample {
     lines: Interfaces,
 }
 
-/// HostMemory in KiB.
+/// Amounts of memory in KiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct HostMemory {
     total: u64,

@@ -1,6 +1,6 @@
 //! Bounds, with their reasons.
 
-/// Most disks, and most network interfaces, that are looked at. A machine with more of them names
+/// Most disks, and most network interfaces, that are sampled. A machine with more of them lists
 /// devices that no server uses at once, such as those of containers.
 pub(crate) const DEVICES_MAX: usize = 64;
 

@@ -7,7 +7,7 @@ use crate::host::HostSample;
 use crate::ratio::Ratio;
 use crate::resource::Resource;
 
-/// The part in use of a bounded resource of the server.
+/// The amount in use of a bounded resource of the server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occupancy {
     /// The resource.
@@ -27,8 +27,8 @@ pub struct LoadModel {
 
 impl LoadModel {
     /// Adds a sample of the machine and of the server, taken at the time `at` of a clock that is
-    /// never set back. The first one only begins: most resources are known by what changed between
-    /// two samples.
+    /// never set back. The first one gives no result yet: most resources are known by the change
+    /// between two samples.
     pub fn add(&mut self, at: Duration, host: HostSample, server: &[Occupancy]) {
         let Some((then, before)) = self.before.replace((at, host)) else { return };
         let elapsed = at.saturating_sub(then);
@@ -56,7 +56,7 @@ impl LoadModel {
         bottleneck(self.resources())
     }
 
-    /// Resources that are in no sample any more, as a disk that was removed, are forgotten.
+    /// Resources that the sample does not contain, such as a removed disk, are forgotten.
     fn average(&mut self, ratios: Vec<(Resource, Ratio)>, elapsed: Duration) {
         let mut before = std::mem::take(&mut self.averages);
         for (resource, ratio) in ratios {

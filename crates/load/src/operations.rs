@@ -8,9 +8,9 @@ use crate::average::damped;
 pub struct OperationCounts {
     /// Operations done.
     pub done: u64,
-    /// Those of them that failed.
+    /// Operations that failed.
     pub failed: u64,
-    /// Operations by the time they took, if that is measured.
+    /// Number of operations in each bucket of latency, if that is measured.
     pub latencies: Vec<u64>,
 }
 
@@ -25,16 +25,16 @@ pub struct OperationLoad<K> {
     pub minute: f64,
     /// Failures a second between the last two samples.
     pub failed: f64,
-    /// Time that half of them took at most, between the last two samples.
+    /// The time within which half of the operations were done, between the last two samples.
     pub median: Option<Duration>,
-    /// Time that 99 of 100 took at most.
+    /// The time within which 99 of 100 operations were done.
     pub p99: Option<Duration>,
 }
 
 /// The load by each operation, from counters that are read from time to time.
 #[derive(Debug)]
 pub struct Operations<K> {
-    /// Returns the upper bound in nanoseconds of a place in the latencies; `None` for the last.
+    /// Returns the upper bound of a latency bucket in nanoseconds; `None` for the last.
     bound: fn(usize) -> Option<u64>,
     read: Option<Duration>,
     operations: BTreeMap<K, OperationTrend>,
@@ -46,13 +46,13 @@ struct OperationTrend {
     now: f64,
     minute: f64,
     failed: f64,
-    /// By latency, between the last two samples.
+    /// Number of operations in each latency bucket between the last two samples.
     latencies: Vec<u64>,
 }
 
 impl<K: Ord + Clone> Operations<K> {
     /// Makes a list without operations; `bound` returns the upper bound in nanoseconds of each
-    /// place of the latencies.
+    /// latency bucket.
     #[must_use]
     pub const fn new(bound: fn(usize) -> Option<u64>) -> Self {
         Self { bound, read: None, operations: BTreeMap::new() }
@@ -107,7 +107,7 @@ impl OperationTrend {
 }
 
 /// Returns the time within which a part of the operations were done, rounded up to the bound of its
-/// place; the last place has no bound, so the one before it is returned.
+/// bucket; the last bucket has no bound, so the one before it is returned.
 fn within(latencies: &[u64], part: f64, bound: fn(usize) -> Option<u64>) -> Option<Duration> {
     let all: u64 = latencies.iter().sum();
     if all == 0 {
@@ -127,7 +127,7 @@ fn within(latencies: &[u64], part: f64, bound: fn(usize) -> Option<u64>) -> Opti
 mod tests {
     use super::*;
 
-    /// Places of 10, 20, 40 and more nanoseconds.
+    /// The upper bounds of the buckets: 10, 20, 40 and more nanoseconds.
     fn bound(place: usize) -> Option<u64> {
         [10, 20, 40].get(place).copied()
     }

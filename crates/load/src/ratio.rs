@@ -3,9 +3,9 @@
 pub struct Ratio(f64);
 
 impl Ratio {
-    /// Nothing is in use.
+    /// The ratio of an idle resource.
     pub const IDLE: Self = Self(0.0);
-    /// All is in use.
+    /// The ratio of a full resource.
     pub const FULL: Self = Self(1.0);
 
     /// Returns the part that `used` is of `capacity`, between 0 and 1. Without a capacity, nothing

@@ -11,43 +11,43 @@ pub enum Resource {
     Interrupts,
     /// Time in which a task waited for a processor (PSI).
     ProcessorStall,
-    /// Memory that is not available.
+    /// Memory that is in use: not available.
     Memory,
     /// Time in which a task waited for memory (PSI).
     MemoryStall,
     /// Time in which a task waited for storage (PSI).
     StorageStall,
-    /// A disk: time in which it had something to do.
+    /// A disk: the part of the time in which it was busy.
     Disk(String),
-    /// Bytes received by a network interface, of what its line carries.
+    /// Bytes received by a network interface, relative to the capacity of its line.
     NetworkReceive(String),
-    /// Bytes sent by a network interface, of what its line carries.
+    /// Bytes sent by a network interface, relative to the capacity of its line.
     NetworkSend(String),
-    /// Threads of the server, of the most that it starts.
+    /// Threads of the server, relative to the most that it starts.
     Threads,
-    /// Open connections, of the most that are let in.
+    /// Open connections, relative to the most that are accepted.
     Connections,
-    /// Bytes held for peers, of the server's memory for that.
+    /// Bytes buffered for peers, relative to the bound of that memory.
     Buffers,
-    /// Clients of NFSv4 and hosts that lock, of the most that are known.
+    /// Clients of NFSv4 and hosts that lock, relative to the bound of clients.
     Clients,
-    /// Bytes of opens, locks and delegations, of the most for these.
+    /// Bytes of opens, locks and delegations, relative to their bound.
     ClientState,
-    /// Delegations, of the most that are granted.
+    /// Delegations, relative to the bound of delegations.
     Delegations,
-    /// Bytes set aside for replies that are kept, of the most for these.
+    /// Bytes reserved for replies that are kept, relative to their bound.
     ReplyCache,
 }
 
 impl Resource {
-    /// Returns whether the server as a whole slows down when the resource is full. The others are
-    /// a part of another resource, or are full on a healthy machine: memory is used for caches.
+    /// Returns whether the server as a whole slows down when the resource is full. Other resources
+    /// are part of another one, or are full on a healthy machine: memory is used for caches.
     #[must_use]
     pub const fn can_limit(&self) -> bool {
         !matches!(self, Self::ServerProcessor | Self::Interrupts | Self::Memory)
     }
 
-    /// Returns the name of the kind of resource, as in metrics.
+    /// Returns the name of the resource's kind in metrics.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {

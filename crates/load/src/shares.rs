@@ -4,7 +4,7 @@ use std::time::Duration;
 use crate::average::damped;
 use crate::limits::SHARES_MAX;
 
-/// Counters of one user of a server since they were begun.
+/// Counters of one user of a server since counting began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Calls.
@@ -31,9 +31,9 @@ pub struct Rates {
 pub struct UserShare<K> {
     /// The user: a client or an export.
     pub key: K,
-    /// Between the last two samples.
+    /// The rates between the last two samples.
     pub now: Rates,
-    /// Averages over a minute.
+    /// The averages over a minute.
     pub minute: Rates,
 }
 
@@ -59,7 +59,7 @@ impl<K> Default for Shares<K> {
 
 impl<K: Ord + Clone> Shares<K> {
     /// Adds the counters of all users at the time `at`. Users that are not among them are
-    /// forgotten. A counter that is smaller than before was begun again.
+    /// forgotten. A counter that is smaller than before was reset.
     pub fn add(&mut self, at: Duration, usages: impl Iterator<Item = (K, Usage)>) {
         let elapsed = self.read.map(|then| at.saturating_sub(then));
         self.read = Some(at);

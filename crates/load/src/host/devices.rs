@@ -7,7 +7,7 @@ use crate::limits::DEVICES_MAX;
 use crate::ratio::Ratio;
 use crate::resource::Resource;
 
-/// Milliseconds in which each disk had something to do.
+/// Milliseconds in which each disk was busy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Disks(BTreeMap<String, u64>);
 
@@ -15,12 +15,12 @@ pub(super) struct Disks(BTreeMap<String, u64>);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Interfaces(BTreeMap<String, Interface>);
 
-/// Bytes that passed a network interface.
+/// Bytes received and sent by a network interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Interface {
     received: u64,
     sent: u64,
-    /// Bytes a second in each direction.
+    /// Capacity in bytes a second in each direction.
     capacity: u64,
 }
 

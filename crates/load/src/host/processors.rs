@@ -7,14 +7,14 @@ pub(super) struct Processors {
     total: u64,
     idle: u64,
     interrupts: u64,
-    /// Time of this process.
+    /// Processor time of this process.
     own: u64,
 }
 
 impl Processors {
     /// Reads the first line of `/proc/stat` (proc_stat(5)): user, nice, system, idle, iowait, irq,
-    /// softirq, steal; guests are part of user. Time that was stolen by other machines of the host
-    /// is not idle.
+    /// softirq, steal; guest time is part of user. Time that was stolen by other machines of the
+    /// host is not idle.
     pub(super) fn read(stat: &str, own_stat: &str) -> Option<Self> {
         let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Vec<u64> =

@@ -1,4 +1,4 @@
-//! The rules and ids under which a call meets an export, and the export that a path leads to.
+//! Resolves the rules and ids for a call at an export, and the export of a path.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -29,8 +29,8 @@ pub(crate) fn admit(
     Ok(resolved)
 }
 
-/// The same for a call that mounts: by what channel it came does not count (Linux mounts NFSv3 in
-/// clear, and does the rest by TLS). Nothing is kept, as other calls must not profit by that.
+/// Resolves the caller of a MOUNT without a check of its channel, because Linux mounts NFSv3 in
+/// clear and uses TLS for the rest. The result is not cached, since other calls must not use it.
 pub(crate) fn admit_to_mount(
     plan: &Plan,
     visitor: &RpcPeer,
@@ -75,7 +75,7 @@ fn met(
         return Err(Refusal::Denied(AuthStat::TooWeak));
     }
     let claimed = credential.credential().map_err(Refusal::Denied)?;
-    // An authority has said who the peer is: what it claims beside that does not count.
+    // An authority has named the user: the credential does not count.
     let proved = visitor.channel().identity().and_then(|identity| identity.user.clone());
     let claimed = proved.map_or(claimed, Credential::Sys);
     let proved = (visitor.key(), peer.ip());
@@ -86,8 +86,8 @@ fn met(
     ResolvedCaller::of(export, entry.rules, (peer.ip(), &identity), &claimed, entry.counters)
 }
 
-/// The innermost export that a path is in and this peer may use, and the rest of the path below it.
-/// The answer does not show if there are others.
+/// Returns the innermost export that contains a path and that this peer may use, and the rest of
+/// the path below it. The result does not reveal other exports.
 pub(crate) fn locate<'p>(
     plan: &'p Plan,
     visitor: &RpcPeer,

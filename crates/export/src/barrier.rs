@@ -3,7 +3,7 @@ use std::sync::Arc;
 use comity_vfs::{Fs, Handle, Result};
 
 /// A wait until one or two objects are on stable storage. It outlives the view of its request, so
-/// that the reply can be held back until it is over.
+/// that the reply can be sent after it.
 pub struct Barrier {
     fs: Arc<dyn Fs>,
     first: Handle,
@@ -15,12 +15,12 @@ impl Barrier {
         Self { fs, first, second }
     }
 
-    /// Waits until all that was done to the objects before is on stable storage. An object that
-    /// somebody else has removed meanwhile is no failure: its changes were made, and its removal is
-    /// stable too.
+    /// Waits until all earlier changes of the objects are on stable storage. It is no failure if
+    /// another caller has removed an object meanwhile: its changes and its removal are stable then.
     ///
     /// # Errors
-    /// [`comity_vfs::Status`] if the medium failed or is not there: nothing may be promised then.
+    /// [`comity_vfs::Status`] if the medium failed or is missing: stability must not be promised
+    /// then.
     pub fn wait(&self) -> Result<()> {
         self.fs.commit(&self.first)?;
         if let Some(second) = &self.second {

@@ -2,8 +2,8 @@ use std::net::IpAddr;
 
 use comity_credential::PeerIdentity;
 
-/// A peer as the entries of exports see it: the address that it comes from, and the identity that
-/// it has proved.
+/// The properties of a peer that entries of exports match: its address, and the identity that it
+/// has proved.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
     address: IpAddr,
@@ -11,12 +11,12 @@ pub struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    /// A peer at this address that has proved an identity.
+    /// Makes the candidate of a peer at this address that has proved an identity.
     pub(crate) fn new(address: IpAddr, identity: Option<&'a PeerIdentity>) -> Self {
         Self { address: address.to_canonical(), identity }
     }
 
-    /// The address. One of IPv4 mapped into IPv6 is itself.
+    /// Returns the address. An IPv4 address mapped into IPv6 is returned as IPv4.
     pub(crate) const fn address(&self) -> IpAddr {
         self.address
     }
@@ -27,7 +27,7 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// A peer that has proved nothing.
+/// Makes the candidate of a peer that has proved nothing.
 impl From<IpAddr> for Candidate<'static> {
     fn from(address: IpAddr) -> Self {
         Self::new(address, None)

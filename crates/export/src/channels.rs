@@ -11,14 +11,14 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// All channels, which is what exports(5) has without the option.
+    /// All channels, which is the default of exports(5).
     pub const ALL: Self = Self { plain: true, tls: true, mutual_tls: true };
 
     /// No channel.
     pub(crate) const NONE: Self = Self { plain: false, tls: false, mutual_tls: false };
 
-    /// Returns whether a channel of this kind is among them. A peer that has proved a key may do
-    /// what one may that has not.
+    /// Returns whether a channel of this kind is allowed. A peer that has proved a key may do all
+    /// that a peer over TLS without a key may.
     #[must_use]
     pub const fn take(&self, kind: ChannelKind) -> bool {
         match kind {
@@ -28,7 +28,7 @@ impl Channels {
         }
     }
 
-    /// The same and one more.
+    /// Returns these channels and one more.
     pub(crate) const fn with(mut self, kind: ChannelKind) -> Self {
         match kind {
             ChannelKind::Plain => self.plain = true,
@@ -47,7 +47,7 @@ impl Channels {
     }
 }
 
-/// Formats the channels as `xprtsec=` has them.
+/// Formats the channels as the value of `xprtsec=`.
 impl fmt::Display for Channels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut sign = "";

@@ -11,14 +11,14 @@ use comity_idmap::Squash;
 
 use crate::{Client, KeyUse, Rules};
 
-/// Everything that is declared of one path.
+/// All declarations of one path.
 #[derive(Debug)]
 pub(crate) struct Merged {
     pub(crate) declaration: ExportSpec,
     pub(crate) settings: Settings,
 }
 
-/// Puts declarations of the same path together, in the order of the first of each.
+/// Groups declarations by path, in the order in which the paths first appear.
 pub(crate) fn merge(declarations: Vec<ExportSpec>, diagnostics: &mut Diagnostics) -> Vec<Merged> {
     let mut merged: Vec<ExportSpec> = Vec::new();
     let mut places = HashMap::new();
@@ -36,7 +36,7 @@ pub(crate) fn merge(declarations: Vec<ExportSpec>, diagnostics: &mut Diagnostics
     merged.into_iter().map(settled).collect()
 }
 
-/// Says what is wrong or unwise.
+/// Reports mistakes and unwise settings.
 pub(crate) fn check(exports: &[Merged], diagnostics: &mut Diagnostics) {
     for export in exports {
         check_twice(&export.declaration, diagnostics);
@@ -82,7 +82,7 @@ fn goes_with<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
     one.is_none() || other.is_none() || one == other
 }
 
-/// A policy is about keys, which nobody is asked for without `sec=key`.
+/// Warns of a policy without `sec=key`: a policy is about keys, and no key is asked for then.
 fn check_policy(export: &Merged, diagnostics: &mut Diagnostics) {
     let specs = &export.declaration.specs;
     let takes_keys = |spec: &ClientSpec| spec.terms.rules.key_use != KeyUse::AccountsOnly;
@@ -109,7 +109,8 @@ fn check_twice(export: &ExportSpec, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Entries by name that are stricter than a wider one bind only those who want to have a name.
+/// Warns of entries by name that are stricter than a wider entry: a client without a name gets the
+/// wider one.
 fn check_widths(export: &ExportSpec, diagnostics: &mut Diagnostics) {
     let named = |spec: &&ClientSpec| spec.client.needs_names() && spec.terms.rules.read_only;
     let wide = |spec: &&ClientSpec| spec.client == Client::Everybody && !spec.terms.rules.read_only;
@@ -124,7 +125,7 @@ fn check_widths(export: &ExportSpec, diagnostics: &mut Diagnostics) {
     diagnostics.warning(&named.place, what);
 }
 
-/// A key alone is no proof of who has it.
+/// Warns of `xprtsec=mtls` without an entry that names a key or an authority: any key will do then.
 fn check_proof(spec: &ClientSpec, diagnostics: &mut Diagnostics) {
     let takes = |kind| spec.terms.rules.channels.take(kind);
     let is_mutual = !takes(ChannelKind::Plain) && !takes(ChannelKind::Tls);
@@ -159,7 +160,7 @@ fn check_offer(spec: &ClientSpec, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// The export that a path below it would be found in.
+/// Returns the export above that contains a path.
 fn above<'a>(exports: &'a [Merged], path: &Path) -> Option<&'a Merged> {
     let holds = |export: &&Merged| {
         let own = &export.declaration.path;

@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostics;
 use crate::export_spec::{ClientSpec, ExportSpec};
 use crate::{KeyUse, Location, Rules};
 
-/// Says what is unwise in the maps and cloaks of an export's clients.
+/// Warns of unwise maps and cloaks of an export's clients.
 pub(crate) fn check_rooms(export: &ExportSpec, diagnostics: &mut Diagnostics) {
     for spec in &export.specs {
         check_gap(spec, diagnostics);
@@ -22,7 +22,7 @@ pub(crate) fn check_rooms(export: &ExportSpec, diagnostics: &mut Diagnostics) {
     check_domains(export, diagnostics);
 }
 
-/// Says who is more than nobody although squashed; `top` is the exported directory itself.
+/// Warns if the anonymous ids have more rights than nobody; `top` is the exported directory itself.
 pub(crate) fn check_targets(export: &ExportSpec, top: &Attr<Disk>, diagnostics: &mut Diagnostics) {
     for spec in &export.specs {
         let rules = &spec.terms.rules;
@@ -44,8 +44,8 @@ pub(crate) fn check_targets(export: &ExportSpec, top: &Attr<Disk>, diagnostics: 
     }
 }
 
-/// Refuses cloaks under which a client would not see what it makes itself, where the file system
-/// makes everything as one user.
+/// Refuses cloaks under which a client would not see its own new files, if the file system makes
+/// all files as one user.
 pub(crate) fn check_maker(
     export: &ExportSpec,
     (uid, gid): (Uid<Disk>, Gid<Disk>),
@@ -87,7 +87,7 @@ impl Side<'_> {
         spec.origin.option(option).unwrap_or(&spec.place)
     }
 
-    /// Returns whether a rule maps many ids to one, as may be wanted for the anonymous id.
+    /// Returns whether a rule maps many ids to one, as may be intended for the anonymous id.
     fn gathers(&self, rule: u32) -> bool {
         self.map
             .rules()
@@ -123,7 +123,7 @@ fn check_gap(spec: &ClientSpec, diagnostics: &mut Diagnostics) {
     diagnostics.warning(&mapped.place(0, spec), what);
 }
 
-/// Names of people whom nobody will be shown as, and who can own nothing.
+/// Warns of named users and groups whose ids are in no range of the maps.
 fn check_owners(spec: &ClientSpec, diagnostics: &mut Diagnostics) {
     let ids = &spec.terms.rules.ids;
     if ids.default == MapDefault::Pass {
@@ -172,7 +172,7 @@ fn check_directories(spec: &ClientSpec, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Ways in which one server id is two people, or more than it should be.
+/// Warns if one server id stands for two users, or for an unwanted one.
 fn check_escapes(side: &Side<'_>, spec: &ClientSpec, diagnostics: &mut Diagnostics) {
     let (id, rules) = (side.id, &spec.terms.rules);
     if let Inverse::Shown { wire, rule } = side.map.to_wire(side.anonymous)
@@ -216,8 +216,8 @@ fn check_root(side: &Side<'_>, spec: &ClientSpec, rules: &Rules, diagnostics: &m
     }
 }
 
-/// Clients of one export whose maps differ but lead to the same server ids, or whose anonymous one
-/// is somebody in another's.
+/// Warns of clients of one export whose maps differ but lead to the same server ids, or whose
+/// anonymous id is a mapped id of another client.
 fn check_domains(export: &ExportSpec, diagnostics: &mut Diagnostics) {
     let mut distinct: [Vec<(Side<'_>, &ClientSpec)>; 2] = Default::default();
     for spec in &export.specs {
@@ -276,7 +276,7 @@ fn check_strangers(known: &[(Side<'_>, &ClientSpec)], diagnostics: &mut Diagnost
     }
 }
 
-/// The location of the rule that leads to these server ids.
+/// Returns the location of the rule that leads to these server ids.
 fn place_of(side: &Side<'_>, spec: &ClientSpec, ids: Range) -> Location {
     match side.map.to_wire(ids.first) {
         Inverse::Shown { rule, .. } => side.place(rule, spec),

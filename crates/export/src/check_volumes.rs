@@ -1,4 +1,4 @@
-//! Exports that show the same files, as their opened file systems tell.
+//! Finds exports that show the same files, by their opened file systems.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::Location;
 use crate::diagnostic::Diagnostics;
 use crate::export_spec::ExportSpec;
 
-/// The directories of the exports that were opened so far.
+/// The top directories of the exports that were opened so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tops(Vec<Top>);
 
@@ -21,7 +21,7 @@ struct Top {
 }
 
 impl Tops {
-    /// Takes another export; says if it shows files that one of the others shows, too.
+    /// Adds an export; warns if another export shows some of its files.
     pub(crate) fn add(&mut self, export: &ExportSpec, fs: &dyn Fs, diagnostics: &mut Diagnostics) {
         let (path, root) = (export.path.as_path().into(), fs.root());
         let top = Top { path, place: export.place.clone(), volume: fs.volume(&root), root };
@@ -41,7 +41,7 @@ impl Tops {
 }
 
 impl Top {
-    /// Describes how two directories of a volume overlap, if files of one are files of the other.
+    /// Describes how two directories of a volume overlap, if they share files.
     fn stands_to(&self, other: &Self) -> Option<&'static str> {
         if self.root == other.root {
             Some("is the same directory as")

@@ -11,35 +11,35 @@ use crate::netgroup::Members;
 use crate::wildcard::{Wildcard, is_host_letter};
 use crate::{Candidate, Proof};
 
-/// The clients that an entry offers an export to.
+/// The clients to which an entry offers an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Client {
     /// One address.
     Address(IpAddr),
-    /// A host by its name, with the addresses it had when the plan was made.
+    /// A host by its name, with its addresses when the plan was made.
     Host(Box<str>, Box<[IpAddr]>),
     /// A network.
     Network(IpNet),
-    /// A netgroup (`@name`), with the hosts it had when the plan was made.
+    /// A netgroup (`@name`), with its hosts when the plan was made.
     Netgroup(Box<str>, Arc<Members>),
     /// Hosts whose name matches a pattern.
     Wildcard(Wildcard),
-    /// A peer that has proved something in a TLS handshake, whatever its address is.
+    /// A peer that has proved an identity in a TLS handshake, at any address.
     Proved(Proof),
     /// Everybody (`*`).
     Everybody,
 }
 
-/// The verified names of a peer, found when they are first needed.
+/// Returns the verified names of a peer, which are looked up only when they are needed.
 pub(crate) type NamesOf<'a> = dyn Fn() -> Result<Arc<[Box<str>]>> + 'a;
 
 impl Client {
-    /// Reads a client as exports(5) writes it: address, `network/prefix`, `network/netmask`, host
-    /// name, wildcard, `@netgroup` or `*`; and `key=KEY`, `cert=NAME`, `ca=FILE` or
-    /// `cert=NAME@FILE`. Hosts and netgroups have no members yet, certificates no authorities.
+    /// Parses a client of exports(5): address, `network/prefix`, `network/netmask`, host name,
+    /// wildcard, `@netgroup` or `*`; or `key=KEY`, `cert=NAME`, `ca=FILE` or `cert=NAME@FILE`.
+    /// Hosts and netgroups have no members yet, certificates no authorities.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// The mistake in the text, in words.
     pub fn parse(text: &str) -> std::result::Result<Self, String> {
         if text == "*" {
             return Ok(Self::Everybody);
@@ -66,7 +66,7 @@ impl Client {
         host(text)
     }
 
-    /// Returns whether a peer matches. Its names are asked for only if they matter.
+    /// Returns whether a peer matches. Its names are looked up only if they matter.
     pub(crate) fn matches(&self, peer: Candidate<'_>, names: &NamesOf<'_>) -> Result<bool> {
         Ok(match self {
             Self::Address(address) => *address == peer.address(),
@@ -74,15 +74,16 @@ impl Client {
             Self::Network(network) => network.contains(&peer.address()),
             Self::Proved(proof) => peer.identity().is_some_and(|it| proof.is_given_by(it)),
             Self::Netgroup(_, members) => members.are_everybody() || members.contain(&names()?),
-            // The first name is the address in text: netgroups hold such, patterns are for names.
+            // The first name is the address as text, which netgroups may contain. Patterns match
+            // names only.
             Self::Wildcard(pattern) => names()?.iter().skip(1).any(|name| pattern.matches(name)),
             Self::Everybody => true,
         })
     }
 
-    /// The rank of an entry; the lowest decides among those that match a peer. The order is: what
-    /// peers prove, addresses and hosts, networks by length of prefix, netgroups, wildcards by the
-    /// characters they give, everybody.
+    /// Returns the rank of an entry; the entry with the lowest rank decides among those that match
+    /// a peer. The order is: proved identities, addresses and hosts, networks by length of prefix,
+    /// netgroups, wildcards by the number of literal characters, everybody.
     pub(crate) fn rank(&self) -> (u8, usize) {
         match self {
             Self::Proved(proof) => proof.rank(),
@@ -96,7 +97,7 @@ impl Client {
         }
     }
 
-    /// The file of the authorities that it names.
+    /// Returns the file of certificate authorities that it names.
     pub(crate) fn authority_file(&self) -> Option<&Path> {
         match self {
             Self::Proved(Proof::Certificate(certificate)) => certificate.file(),
@@ -104,12 +105,12 @@ impl Client {
         }
     }
 
-    /// Returns whether its peers are known by what they prove, and by no address.
+    /// Returns whether its peers are identified by what they prove, not by address.
     pub(crate) const fn is_proved(&self) -> bool {
         matches!(self, Self::Proved(_))
     }
 
-    /// Returns whether its peers are known by name only.
+    /// Returns whether its peers are identified by name only.
     pub(crate) const fn needs_names(&self) -> bool {
         matches!(self, Self::Netgroup(..) | Self::Wildcard(_))
     }
@@ -152,7 +153,7 @@ fn netgroup(name: &str) -> std::result::Result<Client, String> {
     Ok(Client::Netgroup(name.into(), Arc::default()))
 }
 
-/// A network as long as an address is that address.
+/// A network as long as an address becomes that address.
 fn network(text: &str) -> std::result::Result<Client, String> {
     let wrong = || format!("client {text:?}: expected ADDRESS/PREFIX or ADDRESS/NETMASK");
     let (address, length) = text.split_once('/').ok_or_else(wrong)?;

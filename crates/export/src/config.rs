@@ -49,7 +49,7 @@ struct ClientTable {
     options: Vec<Spanned<String>>,
 }
 
-/// Reads the text of a TOML file called `file`. Total: whatever is wrong is a diagnostic.
+/// Parses the text of a TOML file called `file`. It never fails: mistakes become diagnostics.
 pub(crate) fn parse(
     file: &Arc<str>,
     text: &[u8],
@@ -210,7 +210,8 @@ mod tests {
         }
     }
 
-    /// A domain of which more is said from its fourth line on, and an export that names it.
+    /// Makes a file with a domain, whose further settings begin at the fourth line, and an export
+    /// that names it.
     fn domain(rest: &str) -> String {
         format!("[[domain]]\nname = \"b\"\nclients = [\n \"*\"]\n{rest}\n{EXPORT}")
     }

@@ -21,7 +21,7 @@ impl<'a> Reader<'a> {
         Self { file, lines, diagnostics }
     }
 
-    /// A client as it is spelled, with its place.
+    /// Parses a client, and returns it with its location.
     pub(crate) fn client(&mut self, text: &Spanned<String>) -> Option<(Client, Location)> {
         let client = Client::parse(text.get_ref());
         let client = client.map_err(|what| self.error(&text.span(), what)).ok()?;

@@ -1,13 +1,12 @@
-//! Cookies of directories on the wire, for both versions of the protocol. A backend's are any
-//! numbers but 0, on ext4 hashes of 63 bits; `.` and `..`, which backends do not show, need two
-//! that are none of theirs. NFSv4 does not list those two, and keeps the cookies 1 and 2 for
-//! itself.
+//! Cookies of directory listings on the wire, for NFSv3 and NFSv4. A backend may use all numbers
+//! but 0, on ext4 hashes of 63 bits; `.` and `..`, which backends do not list, need two numbers
+//! that no backend uses. NFSv4 does not list these two, and reserves the cookies 1 and 2.
 
-/// Behind `.` and behind `..`; a backend's cookies begin above.
+/// The cookies after `.` and after `..`; those of a backend are shifted above them.
 const DOT: u64 = 1;
 const DOT_DOT: u64 = 2;
 
-/// The cookie that ext4 has behind a directory's last entry: the largest signed number. It is
+/// The cookie that ext4 returns after a directory's last entry: the largest signed number. It is
 /// passed on unchanged, since Linux clients show cookies to programs as signed offsets.
 const LARGEST_OFFSET: u64 = i64::MAX as u64;
 
@@ -33,7 +32,7 @@ impl Position {
             DOT => Self::Dot,
             DOT_DOT => Self::DotDot,
             LARGEST_OFFSET => Self::Entry(LARGEST_OFFSET),
-            // Two numbers before it were moved behind it.
+            // The two numbers below this one were shifted above it.
             _ if cookie > LARGEST_OFFSET && cookie <= LARGEST_OFFSET + DOT_DOT => {
                 Self::Entry(cookie - DOT_DOT - 1)
             }
@@ -90,7 +89,7 @@ mod tests {
     #[test]
     fn the_end_of_ext4_stays_a_signed_offset() {
         assert_eq!(Position::Entry(LARGEST_OFFSET).to_wire(), LARGEST_OFFSET);
-        // The largest hash that ext4 gives out below its end.
+        // The largest hash that ext4 returns before the end of a directory.
         assert!(Position::Entry(0x7fff_fffe_ffff_ffff).to_wire() < LARGEST_OFFSET);
     }
 

@@ -20,30 +20,31 @@ pub struct ClientCounters {
 /// The values of the counters at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Calls that were not let in: an id that is to be denied, a port or a credential that the
-    /// rules do not take, a client that nobody meant.
+    /// Calls that were refused: because of an id that is denied, a port or a credential that the
+    /// rules do not allow, or a client that matches no entry.
     pub refused: u64,
-    /// Calls let in whose user or group was replaced by the anonymous one.
+    /// Accepted calls whose user or group was replaced by the anonymous one.
     pub squashed: u64,
-    /// Entries left out of listings, and names and handles answered as if nothing were there,
-    /// because of a cloak.
+    /// Entries that a cloak left out of listings, and names and handles that it made look
+    /// nonexistent.
     pub hidden: u64,
 }
 
 impl ClientCounters {
-    /// The domain's name, or else the client as it is written; empty for those nobody meant.
+    /// Returns the domain's name, or else the client as it is written; empty for clients that match
+    /// no entry.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns whether the name is a domain's.
+    /// Returns whether the name is that of a domain.
     #[must_use]
     pub const fn is_domain(&self) -> bool {
         self.is_domain
     }
 
-    /// The numbers.
+    /// Returns the values of the counters.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
@@ -69,19 +70,19 @@ impl ClientCounters {
     }
 }
 
-/// The tallies of an export.
+/// The counters of an export.
 #[derive(Debug, Default)]
 pub(crate) struct ExportCounters {
-    /// One for each client; those of a domain share one.
+    /// The counters of each client; clients of a domain share them.
     by_client: Vec<Arc<ClientCounters>>,
-    /// Each once.
+    /// All counters, each once.
     all: Vec<Arc<ClientCounters>>,
     strangers: Arc<ClientCounters>,
 }
 
 impl ExportCounters {
-    /// New ones for clients and where they are written, but for those that `old` has too: they go
-    /// on.
+    /// Makes counters for clients at these locations, but keeps the counters of clients that `old`
+    /// has, too.
     pub(crate) fn new<'a>(
         clients: impl Iterator<Item = (&'a Client, Option<&'a RuleSource>)>,
         old: Option<&Self>,
@@ -118,7 +119,7 @@ impl ExportCounters {
         &self.by_client
     }
 
-    /// The counter of peers that match no entry.
+    /// Returns the counters of peers that match no entry.
     pub(crate) fn strangers(&self) -> &Arc<ClientCounters> {
         &self.strangers
     }

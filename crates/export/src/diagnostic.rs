@@ -6,16 +6,16 @@ use crate::limits::DIAGNOSTICS_MAX;
 /// A location in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
-    /// The file's name, or what stands for it.
+    /// The file's name, or another name of the source.
     pub file: Arc<str>,
-    /// The line, counted from 1; 0 is the file as a whole.
+    /// The line, counted from 1; 0 means the file as a whole.
     pub line: u32,
     /// The byte within the line, counted from 1.
     pub column: u32,
 }
 
 impl Location {
-    /// The file as a whole.
+    /// Returns the location of the file as a whole.
     #[must_use]
     pub fn file(name: &str) -> Self {
         Self { file: name.into(), line: 0, column: 0 }
@@ -40,10 +40,10 @@ pub enum Severity {
     Error,
 }
 
-/// Something to be said about the configuration.
+/// A message about the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Diagnostic {
-    /// The location that it is about.
+    /// The location in the configuration.
     pub place: Location,
     /// Its severity.
     pub severity: Severity,
@@ -78,14 +78,15 @@ impl Diagnostics {
         self.0.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// All of them by place, each once.
+    /// Returns all diagnostics by location, without duplicates.
     pub(crate) fn sorted(mut self) -> Vec<Diagnostic> {
         self.0.sort();
         self.0.dedup();
         self.0
     }
 
-    /// An error always finds room, or a configuration full of warnings would be taken.
+    /// An error is always added, even if there are too many warnings: the configuration must be
+    /// refused.
     fn push(&mut self, place: &Location, severity: Severity, text: String) {
         let full = self.0.len() >= DIAGNOSTICS_MAX;
         if !full || severity == Severity::Error && !self.has_errors() {

@@ -3,15 +3,16 @@ use std::fmt;
 /// The policy by which clients get delegations of directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DirectoryGrants {
-    /// None are granted.
+    /// No delegations are granted.
     Never,
-    /// Each client that asks gets one.
+    /// Each client that asks gets a delegation.
     Always,
-    /// A client that looks twice within a minute gets one. After a recall it waits, longer each
-    /// time.
+    /// A client that looks twice within a minute gets a delegation. After a recall it waits, longer
+    /// each time.
     #[default]
     SecondAsk,
-    /// The same where delegations have saved more calls than they have caused.
+    /// As [`DirectoryGrants::SecondAsk`], if the delegations of the directory have saved more calls
+    /// than they have caused.
     Adaptive,
 }
 
@@ -34,7 +35,7 @@ pub struct DirectoryDelegations {
     /// The policy.
     pub grants: DirectoryGrants,
     /// True if only this server changes the directories. Otherwise none are delegated: clients
-    /// would not hear of the changes by other programs.
+    /// would not notice the changes by other programs.
     pub sole_writer: bool,
     /// True if each change by others recalls a delegation, also where the client asks to be
     /// notified of it instead.
@@ -42,10 +43,10 @@ pub struct DirectoryDelegations {
 }
 
 impl DirectoryDelegations {
-    /// Reads the value of `dir_delegations=`.
+    /// Parses the value of `dir_delegations=`.
     ///
     /// # Errors
-    /// A text for users.
+    /// The mistake in the value, as a text for users.
     pub(crate) fn parse(value: &str) -> Result<Self, String> {
         let (mut grants, mut sole_writer, mut recall_only) = (None, false, false);
         for word in value.split(':') {
@@ -84,7 +85,7 @@ impl DirectoryDelegations {
     }
 }
 
-/// Formats the setting as `dir_delegations=` has it.
+/// Formats the setting as the value of `dir_delegations=`.
 impl fmt::Display for DirectoryDelegations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.grants.name())?;

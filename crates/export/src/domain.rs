@@ -1,4 +1,4 @@
-//! `[[domain]]`: who the clients of a site are and what holds for them, under a name.
+//! `[[domain]]`: the clients of a site and their rules, under a name.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::exports::options::{Given, Item, given, terms};
 use crate::owner_names::{self, OwnersTable};
 use crate::{Client, Location};
 
-/// A domain as the file has it.
+/// A domain as it is written in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DomainTable {
@@ -20,18 +20,18 @@ pub(crate) struct DomainTable {
     clients: Vec<Spanned<String>>,
     #[serde(default)]
     options: Vec<Spanned<String>>,
-    /// Each as behind `range_map_uid=`.
+    /// Values of `range_map_uid=`.
     #[serde(default)]
     users: Vec<Spanned<String>>,
-    /// Each as behind `range_map_gid=`.
+    /// Values of `range_map_gid=`.
     #[serde(default)]
     groups: Vec<Spanned<String>>,
-    /// The value as behind `map_default=`.
+    /// The value of `map_default=`.
     map_default: Option<Spanned<String>>,
     /// `root`, `all` or `none`.
     squash: Option<Spanned<String>>,
     anonymous: Option<AnonymousTable>,
-    /// Each as behind `cloak_`: `uid=A-B:+MASK`.
+    /// Cloaks without the prefix `cloak_`: `uid=A-B:+MASK`.
     #[serde(default)]
     cloaks: Vec<Spanned<String>>,
     owners: Option<OwnersTable>,
@@ -44,7 +44,7 @@ struct AnonymousTable {
     group: Spanned<i64>,
 }
 
-/// A domain that makes sense.
+/// A valid domain.
 pub(crate) struct Domain {
     pub(crate) name: Arc<str>,
     pub(crate) place: Location,
@@ -76,8 +76,8 @@ pub(crate) fn read(tables: Vec<DomainTable>, reader: &mut Reader<'_>) -> Domains
     domains
 }
 
-/// Reports domains that nothing is offered to, and the mistakes in their options, which no export
-/// has brought to light.
+/// Reports domains that no export names, and the mistakes in their options, which no export has
+/// reported.
 pub(crate) fn check_used(domains: &Domains, reader: &mut Reader<'_>) {
     for domain in domains.values().flatten().filter(|domain| !domain.used) {
         let what =
@@ -104,7 +104,7 @@ fn domain(table: &DomainTable, place: Location, reader: &mut Reader<'_>) -> Opti
     Some(Domain { name, place, clients, given, owners, used: false })
 }
 
-/// Everything a domain says, as options.
+/// Returns all settings of a domain as options.
 fn items(table: &DomainTable, reader: &mut Reader<'_>) -> Option<Vec<Item>> {
     let spelled = |reader: &Reader<'_>, before: &str, text: &Spanned<String>| {
         Item::new(&format!("{before}{}", text.get_ref()), reader.place(&text.span()))

@@ -12,7 +12,7 @@ use crate::export_spec::Settings;
 use crate::host_cache::HostCache;
 use crate::{Candidate, Client, ExportId, KeyUse, RuleSource, Rules};
 
-/// A directory that is offered.
+/// A directory that is offered to clients.
 pub struct Export {
     id: ExportId,
     path: PathBuf,
@@ -21,19 +21,19 @@ pub struct Export {
     /// The volume of its top directory.
     volume: u64,
     clients: Vec<(Client, Arc<Rules>)>,
-    /// The sources of the clients, if they are written anywhere.
+    /// The sources of the clients' rules, if they are written anywhere.
     origins: Vec<RuleSource>,
     settings: Settings,
     names: Option<Arc<HostCache>>,
     policy: Option<Arc<Policy>>,
     identity: Option<(u64, u64)>,
-    /// Counts replies that must look like changes, from the clock on, so that a restart repeats
-    /// none.
+    /// Counts replies in which directories must look changed. It starts at the time of the clock,
+    /// so that a restart repeats no value.
     moments: AtomicU64,
     counters: ExportCounters,
 }
 
-/// The entry of an export that decides about a peer.
+/// The entry of an export that applies to a peer.
 pub(crate) struct Entry<'a> {
     pub(crate) client: &'a Client,
     pub(crate) rules: &'a Arc<Rules>,
@@ -42,8 +42,7 @@ pub(crate) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Returns whether a call may come from this port. Where a key is proved the port proves
-    /// nothing more.
+    /// Returns whether a call may come from this port. If a key is proved, any port is allowed.
     pub(crate) fn takes_port(&self, port: u16) -> bool {
         let wants_key = self.rules.key_use == KeyUse::Only;
         self.client.is_proved() || wants_key || self.rules.take_port(port)
@@ -51,8 +50,8 @@ impl Entry<'_> {
 }
 
 impl Export {
-    /// Offers what is at `path`, served by `fs`, to `clients`: the most specific that matches
-    /// decides, among equals the first.
+    /// Offers the directory at `path`, served by `fs`, to `clients`. The most specific client that
+    /// matches a peer applies, and the first of equally specific ones.
     #[must_use]
     pub fn new(
         id: ExportId,
@@ -84,9 +83,9 @@ impl Export {
         }
     }
 
-    /// The same export with what its options say about it, and with somebody to ask for the names
-    /// of peers; without, entries by name match nobody. `origins` go with the clients. The counters
-    /// of `old` go on.
+    /// Returns the export with its settings, and with a cache of the names of peers; without one,
+    /// entries by name match nobody. `origins` belong to the clients. The counters of `old` are
+    /// continued.
     pub(crate) fn configured(
         self,
         settings: Settings,
@@ -99,23 +98,23 @@ impl Export {
         Self { settings, names: Some(names), origins, counters, ..self }
     }
 
-    /// The same export under a policy of the administrator.
+    /// Returns the export with a policy of the administrator.
     #[must_use]
     pub fn under(self, policy: Option<Arc<Policy>>) -> Self {
         Self { policy, ..self }
     }
 
-    /// The policy of the administrator for it.
+    /// Returns the administrator's policy for the export.
     pub(crate) const fn policy(&self) -> Option<&Arc<Policy>> {
         self.policy.as_ref()
     }
 
-    /// The counters of its domains and clients.
+    /// Returns the counters of its domains and clients.
     pub fn counters(&self) -> impl Iterator<Item = &Arc<ClientCounters>> {
         self.counters.all()
     }
 
-    /// The counter of peers that match no entry.
+    /// Returns the counters of peers that match no entry.
     pub(crate) fn strangers(&self) -> &ClientCounters {
         self.counters.strangers()
     }
@@ -126,31 +125,31 @@ impl Export {
         self.id
     }
 
-    /// Its path, under which it is also mounted.
+    /// Its path in the server's file system, at which clients mount it, too.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Nanoseconds that no reply has shown for a long time: a directory that bears them looks
-    /// changed.
+    /// Returns nanoseconds that no reply has contained for a long time, so that a directory with
+    /// this time looks changed.
     pub(crate) fn moment_nanoseconds(&self) -> u32 {
         (self.moments.fetch_add(1, Ordering::Relaxed) % 1_000_000_000) as u32
     }
 
-    /// The settings that hold for all clients.
+    /// The settings that apply to all clients.
     #[must_use]
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The clients it is offered to and their rules, in the order in which they are tried.
+    /// The clients and their rules, in the order in which they are matched.
     #[must_use]
     pub fn clients(&self) -> &[(Client, Arc<Rules>)] {
         &self.clients
     }
 
-    /// The device and inode of its directory when the export was made.
+    /// The device and inode of its directory at the time when the export was made.
     pub(crate) const fn identity(&self) -> Option<(u64, u64)> {
         self.identity
     }
@@ -169,23 +168,25 @@ impl Export {
         self.volume
     }
 
-    /// The key under which a file of this export is remembered.
+    /// Returns the key of a file of this export in the state of clients.
     pub(crate) fn key(&self, handle: &Handle) -> FileKey {
         let one_volume = !self.settings.crosses_mounts;
         let volume = if one_volume { self.volume } else { self.fs.volume(handle) };
         FileKey { volume, export: self.id.0, handle: *handle }
     }
 
-    /// The rules for a peer, if it may come in at all.
+    /// Returns the rules for a peer, if the export is offered to it.
     #[must_use]
     pub fn rules<'p>(&self, peer: impl Into<Candidate<'p>>) -> Option<&Arc<Rules>> {
         self.judge(peer).ok().map(|(_, rules)| rules)
     }
 
-    /// The entry that decides about a peer. An address of IPv4 mapped into IPv6 is itself.
+    /// Returns the rules of the entry that applies to a peer. An IPv4 address mapped into IPv6
+    /// counts as IPv4.
     ///
     /// # Errors
-    /// [`Status::Acces`] if no entry matches it; [`Status::Delay`] while that is unknown.
+    /// [`Status::Acces`] if no entry matches it; [`Status::Delay`] while its name is being looked
+    /// up.
     pub(crate) fn judge<'p>(
         &self,
         peer: impl Into<Candidate<'p>>,
@@ -193,7 +194,7 @@ impl Export {
         self.decide(peer).map(|Entry { client, rules, .. }| (client, rules))
     }
 
-    /// The same, with where that entry is written and what is counted of it.
+    /// Returns the entry that applies to a peer, with its location and its counters.
     pub(crate) fn decide<'p>(&self, peer: impl Into<Candidate<'p>>) -> Result<Entry<'_>> {
         let peer = peer.into();
         let names = || match &self.names {
@@ -219,13 +220,13 @@ impl Export {
     }
 }
 
-/// The backend's numbers of the top directory's file system and volume.
+/// Returns the backend's numbers of the top directory's file system and volume.
 fn numbers(fs: &dyn Fs) -> (u64, u64) {
     let root = fs.root();
     (fs.getattr(&root).map_or(0, |attr| attr.fsid), fs.volume(&root))
 }
 
-/// The device and inode, which tell a directory from another one at the same path.
+/// Returns the device and inode, which differ if another directory is at the same path.
 pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     let _server = AsServer::here().ok()?;
     std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))

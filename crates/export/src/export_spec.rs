@@ -4,32 +4,32 @@ use std::path::{Path, PathBuf};
 
 use crate::{Client, Location, RuleSource, Rules};
 
-/// An export as the configuration has it.
+/// An export as it is declared in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ExportSpec {
     /// Its location in the configuration.
     pub(crate) place: Location,
     /// The exported path.
     pub(crate) path: PathBuf,
-    /// The clients it is offered to.
+    /// The clients to which it is offered.
     pub(crate) specs: Vec<ClientSpec>,
 }
 
-/// One client of an export as the configuration has it.
+/// One client of an export as it is declared in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClientSpec {
     /// Its location in the configuration.
     pub(crate) place: Location,
     /// The client.
     pub(crate) client: Client,
-    /// The terms that hold for the client.
+    /// The terms for the client.
     pub(crate) terms: Terms,
     /// The source of the terms.
     pub(crate) origin: RuleSource,
 }
 
 impl ClientSpec {
-    /// The name that messages use: the domain, or else the client.
+    /// Returns the name of the client in messages: the domain, or else the client itself.
     pub(crate) fn name(&self) -> String {
         match &self.origin.domain {
             Some(domain) => format!("domain {domain}"),
@@ -38,7 +38,7 @@ impl ClientSpec {
     }
 }
 
-/// Everything that options say.
+/// The effect of all options of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Terms {
     /// The rules for the client.
@@ -47,31 +47,31 @@ pub(crate) struct Terms {
     pub(crate) settings: Settings,
 }
 
-/// The settings that the clients' options give the export itself; they have to agree.
+/// The settings of the export itself, which clients' options give; the options have to agree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settings {
-    /// Its number in handles and attributes (`fsid`); otherwise the path decides.
+    /// Its number in handles and attributes (`fsid`); without it, the path determines the number.
     pub fsid: Option<Fsid>,
     /// True if file systems mounted below it are part of it (`crossmnt`).
     pub crosses_mounts: bool,
-    /// True if it is seen from the export above it (`nohide`).
+    /// True if it is visible from the export above it (`nohide`).
     pub is_unhidden: bool,
-    /// The path that must be a mount point for it to be offered (`mountpoint`).
+    /// The path that must be a mount point, or else the export is not offered (`mountpoint`).
     pub mount_point: Option<PathBuf>,
     /// The file of the administrator's KeyNote policy (`policy`).
     pub policy: Option<PathBuf>,
 }
 
-/// The name an export is given by `fsid=`.
+/// The identifier of an export that `fsid=` sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fsid {
-    /// A number; 0 is also the top of what NFSv4 clients see (`root`).
+    /// A number; 0 also makes the export the root of NFSv4 clients (`root`).
     Number(u32),
     /// A UUID.
     Uuid([u8; 16]),
 }
 
-/// A path as exports(5) writes it: what would end or change it there is escaped.
+/// A path in the syntax of exports(5): special characters are escaped.
 pub(crate) struct Escaped<'a>(pub(crate) &'a Path);
 
 impl fmt::Display for Escaped<'_> {
@@ -96,7 +96,7 @@ impl fmt::Display for Terms {
     }
 }
 
-/// Only the settings that are set, each with a comma in front.
+/// Formats only the settings that are set, each after a comma.
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(fsid) = self.fsid {

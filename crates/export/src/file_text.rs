@@ -19,7 +19,8 @@ pub(crate) fn text_of(path: &Path, diagnostics: &mut Diagnostics) -> Option<(Arc
     }
 }
 
-/// A configuration is read more than once: a pipe would be empty then, and a device has no end.
+/// Reads a regular file only: a configuration is read more than once, when a pipe would be empty,
+/// and a device has no end.
 fn whole(path: &Path) -> Result<Vec<u8>, String> {
     let _server = AsServer::here().map_err(|status| status.to_string())?;
     match std::fs::metadata(path) {

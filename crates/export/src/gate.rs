@@ -1,4 +1,4 @@
-//! The gate of the server: only peers that some export is offered to may call more than NULL.
+//! The gate of the server: only peers to which some export is offered may call more than NULL.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -15,8 +15,8 @@ use crate::{Candidate, Exports, Plan, RpcPeer};
 const REASONS_MAX: usize = 4;
 
 impl Gate<RpcPeer> for Exports {
-    /// Admits a peer that meets the rules of some export: a client of its list that matches the
-    /// address or name, and the port. The peer keeps the verdict until the plan changes.
+    /// Admits a peer that meets the rules of some export: a matching client by address or name, and
+    /// the port. The decision is cached for the peer until the plan changes.
     #[inline]
     fn admits(&self, visitor: &RpcPeer) -> Admission {
         if visitor.is_admitted(self.generation()) {
@@ -30,7 +30,8 @@ impl Gate<RpcPeer> for Exports {
         visitor.channel().number()
     }
 
-    /// Names what is wrong about a peer that some export is offered to: its port, or its channel.
+    /// Explains why a peer to which some export is offered is refused: because of its port, or its
+    /// channel.
     fn refusal_reason(&self, visitor: &RpcPeer, why: AuthStat) -> String {
         if why != AuthStat::TooWeak {
             return "no export is offered to it".to_owned();
@@ -51,8 +52,8 @@ impl Gate<RpcPeer> for Exports {
         }
     }
 
-    /// A peer may begin TLS on a fresh connection. One that is not known by its address may only
-    /// where it can be known by what it proves: else a handshake would gain it nothing.
+    /// A peer may begin TLS on a fresh connection. A peer whose address matches no client may do so
+    /// only if some client is identified by a proof: otherwise a handshake would be useless.
     fn starts_tls(&self, visitor: &RpcPeer) -> bool {
         let plan = self.current();
         let address = Candidate::from(visitor.peer().ip());
@@ -62,15 +63,16 @@ impl Gate<RpcPeer> for Exports {
 }
 
 impl Gate<IpAddr> for Exports {
-    /// Admits a peer that some export is offered to, whatever its port is: clients ask a portmapper
-    /// from any port. A name that this depends on is looked up meanwhile. Refusals are not counted.
+    /// Admits a peer to which some export is offered, from any port: clients ask a portmapper from
+    /// any port. If the name of the peer matters, it is looked up meanwhile. Refusals are not
+    /// counted.
     fn admits(&self, peer: &IpAddr) -> Admission {
         self.current().admission((*peer).into(), None, None)
     }
 }
 
 impl Exports {
-    /// Admits a peer to a program by which it learns how to go on: its channel does not count.
+    /// Admits a peer to a program that it needs before TLS: its channel does not count.
     pub fn admits_in_clear(&self, visitor: &RpcPeer) -> Admission {
         if visitor.is_admitted(self.generation()) {
             return Admission::Admitted;
@@ -78,7 +80,7 @@ impl Exports {
         self.judge(visitor, None)
     }
 
-    /// Judges a peer; it keeps the verdict, unless its channel did not count.
+    /// Decides about a peer, and caches the decision in it, unless its channel did not count.
     #[cold]
     #[inline(never)]
     fn judge(&self, visitor: &RpcPeer, channel: Option<ChannelKind>) -> Admission {
@@ -93,7 +95,7 @@ impl Exports {
         let admission = plan.admission(visitor.into(), port, channel);
         match admission {
             Admission::Admitted => visitor.admit(plan.generation()),
-            // A name may be known later that was not known now.
+            // The peer's name may be known later.
             Admission::Refused(why) => {
                 let until = plan.asks_for_names().then(|| Instant::now() + REFUSAL);
                 visitor.refuse(plan.generation(), (why, until));
@@ -112,8 +114,8 @@ impl Exports {
 }
 
 impl Plan {
-    /// Judges a peer by the rules of all exports. Without a port, any port will do, and without a
-    /// channel any channel.
+    /// Decides about a peer by the rules of all exports. Without a port or a channel, any port or
+    /// channel is allowed.
     pub(crate) fn admission(
         &self,
         peer: Candidate<'_>,
@@ -139,7 +141,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// The channels of the exports that are offered to a peer, as `xprtsec=` has them.
+    /// Returns the channels of the exports that are offered to a peer, as the value of `xprtsec=`.
     fn channels_for(&self, peer: Candidate<'_>) -> String {
         let entries = self.exports().iter().filter_map(|export| export.decide(peer).ok());
         let channels = entries.map(|entry| format!("xprtsec={}", entry.rules.channels));
@@ -148,7 +150,7 @@ impl Plan {
     }
 }
 
-/// The verdict of one export. A Linux client reports AUTH_BADCRED and AUTH_TOOWEAK as EACCES.
+/// Decides for one export. A Linux client reports AUTH_BADCRED and AUTH_TOOWEAK as EACCES.
 fn verdict(
     entry: &Result<Entry<'_>>,
     port: Option<u16>,
@@ -166,7 +168,7 @@ fn verdict(
     }
 }
 
-/// The most open of the verdicts of several exports counts.
+/// Returns a rank: of the decisions of several exports, the one with the highest rank counts.
 fn openness(admission: &Admission) -> u8 {
     match admission {
         Admission::Admitted => 3,

@@ -6,7 +6,7 @@ use crate::key_identity::key_caller;
 use crate::reasons::at_scene;
 use crate::{ExportId, Plan, Rules};
 
-/// The access for which a file is opened, and the operation that each stands for.
+/// The access for which a file is opened, and the corresponding operations.
 const ACCESS: [(Access, Operation); 3] = [
     (Access::READ, Operation::Read),
     (Access::MODIFY, Operation::Write),
@@ -14,13 +14,13 @@ const ACCESS: [(Access, Operation); 3] = [
 ];
 
 impl Plan {
-    /// Returns what the grants of a key allow now of reading, changing and executing a file, for
-    /// state that rests on them: nothing if the file or the export is gone. A key that acted by an
-    /// account may have everything as long as it is bound to the same user, and nothing afterwards.
-    /// No caller is let in by it.
+    /// Returns the access to a file that the grants of a key allow now, for state that rests on
+    /// them: none if the file or the export is gone. A key that acted by an account has all access
+    /// as long as it is bound to the same user, and none afterwards. The result must not be used to
+    /// admit a caller.
     ///
     /// # Errors
-    /// [`Status`] if it cannot be found out what the file lies below.
+    /// [`Status`] if the directories above the file cannot be found.
     pub fn granted_access(&self, file: &FileKey, grantee: &Grantee) -> Result<Access> {
         let export = self.export(ExportId(grantee.export));
         if let Some(user) = &grantee.user {

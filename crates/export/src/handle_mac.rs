@@ -1,5 +1,5 @@
-//! Handles as they travel: the backend's bytes, the export they belong to, and a MAC over both, so
-//! that a client cannot make up a handle of an object it was never shown.
+//! Handles on the wire: the backend's bytes, the export, and a MAC over both, so that a client
+//! cannot construct the handle of an object that it was never shown.
 //!
 //! Layout: version (1 byte), export id (4, big endian), MAC (8), the backend's bytes (1 to 48).
 
@@ -16,21 +16,22 @@ use crate::ExportId;
 const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 13;
 
-/// Longest sealed handle in bytes: what NFSv3 carries (NFS3_FHSIZE).
+/// Longest handle in bytes: the limit of NFSv3 (NFS3_FHSIZE).
 const SEALED_BYTES_MAX: usize = 64;
 
 const _: () = assert!(HEADER_BYTES + HANDLE_BYTES_MAX <= SEALED_BYTES_MAX);
 
-/// The server's secret for handles; the same over restarts, or all clients' handles go stale.
+/// The server's secret for handles. It must be the same after a restart, or all clients' handles
+/// become stale.
 #[derive(Clone)]
 pub struct HandleKey {
     handles: SipHasher24,
-    /// Clients see what this gives, in the times of files that they make: it must tell nothing of
-    /// handles.
+    /// The key for verifiers. Clients see its results in the times of files that they make, so it
+    /// must reveal nothing about the key of handles.
     verifiers: SipHasher24,
 }
 
-/// A handle ready to travel.
+/// A handle with its MAC, as it is sent.
 #[derive(Clone, Copy)]
 pub struct SealedHandle {
     length: u8,
@@ -38,7 +39,7 @@ pub struct SealedHandle {
 }
 
 impl SealedHandle {
-    /// A handle that stands for nothing.
+    /// An empty handle, which names no object.
     pub(crate) const NONE: Self = Self { length: 0, bytes: [0; SEALED_BYTES_MAX] };
 
     /// Its bytes.
@@ -49,15 +50,14 @@ impl SealedHandle {
     }
 }
 
-/// Length in bytes to which a purpose is padded: more than any handle with its export.
+/// Length in bytes to which a purpose is padded: longer than any handle with its export.
 const PURPOSE_BYTES: usize = 64;
 
 const _: () = assert!(PURPOSE_BYTES > size_of::<ExportId>() + HANDLE_BYTES_MAX);
 
-/// A key for one purpose, made of the secret under which handles are sealed. The secret itself
-/// seals handles and is used for nothing else: those of earlier versions stay good. The text hashed
-/// here is longer than the one a handle's MAC is made of, so that no handle has a MAC that is part
-/// of a key.
+/// Derives a key for one purpose from the secret of the handles. The secret itself is used only for
+/// handles, so that handles of earlier versions stay valid. The text hashed here is longer than the
+/// input of a handle's MAC, so that no MAC is part of a key.
 #[must_use]
 pub fn derived_key(secret: &[u8; 16], purpose: &'static str) -> [u8; 16] {
     debug_assert!(purpose.len() <= PURPOSE_BYTES, "purposes are told apart by all of their bytes");
@@ -74,7 +74,7 @@ pub(crate) fn claimed(sealed: &[u8]) -> Option<ExportId> {
 }
 
 impl HandleKey {
-    /// Takes 16 secret random bytes.
+    /// Makes a key of 16 secret random bytes.
     #[must_use]
     pub fn new(secret: [u8; 16]) -> Self {
         let verifiers = derived_key(&secret, "exclusive verifiers");
@@ -84,13 +84,13 @@ impl HandleKey {
         }
     }
 
-    /// Makes a backend's handle ready to travel as one of `export`.
+    /// Adds the export and the MAC to a backend's handle.
     #[must_use]
     pub fn seal(&self, export: ExportId, handle: &Handle) -> SealedHandle {
         let [a, b, c, d] = export.0.to_be_bytes();
         let [s, t, u, v, w, x, y, z] = self.mac(export, handle);
         let mut bytes = [0; SEALED_BYTES_MAX];
-        // All pieces are of fixed lengths: a listing seals a handle an entry.
+        // All pieces have fixed lengths, for speed: a listing seals a handle for each entry.
         if let Some((header, rest)) = bytes.split_first_chunk_mut::<HEADER_BYTES>() {
             *header = [VERSION, a, b, c, d, s, t, u, v, w, x, y, z];
             rest.first_chunk_mut().into_iter().for_each(|place| *place = *handle.padded());
@@ -98,7 +98,7 @@ impl HandleKey {
         SealedHandle { length: (HEADER_BYTES + handle.bytes().len()) as u8, bytes }
     }
 
-    /// Opens a handle from the wire.
+    /// Verifies a handle from the wire.
     ///
     /// # Errors
     /// [`Status::BadHandle`] if it was not sealed with this key.
@@ -108,7 +108,7 @@ impl HandleKey {
         let (mac, data) = rest.split_first_chunk::<8>().ok_or(Status::BadHandle)?;
         let export = ExportId(u32::from_be_bytes(*id));
         let handle = Handle::new(data)?;
-        // Equality of u64 takes the same time wherever the bytes differ.
+        // The comparison of two u64 takes the same time wherever they differ.
         let genuine = u64::from_be_bytes(*mac) == u64::from_be_bytes(self.mac(export, &handle));
         if *version == VERSION && genuine { Ok((export, handle)) } else { Err(Status::BadHandle) }
     }
@@ -137,8 +137,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// By the reference implementation of SipHash-2-4. Clients keep handles for years: they must
-    /// open after every change of this program.
+    /// The expected handle comes from the reference implementation of SipHash-2-4. Clients keep
+    /// handles for years: they must be valid after every change of this program.
     #[test]
     fn a_handle_is_sealed_as_ever() {
         let handle = Handle::new(b"fourteen bytes").unwrap();
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(key(7, "one"), key(7, "one"));
     }
 
-    /// A client chooses what is hashed for it, and sees the outcome.
+    /// A client chooses the hashed text, and sees the result.
     #[test]
     fn a_verifier_tells_nothing_of_the_mac_of_a_handle() {
         let client: IpAddr = "192.0.2.1".parse().unwrap();

@@ -1,5 +1,5 @@
-//! The names of peers. A look-up may take long, so it is made on threads of its own: those that
-//! serve calls never wait for one.
+//! The names of peers. A look-up may take long, so separate threads do it: threads that serve calls
+//! never wait for one.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
@@ -17,8 +17,8 @@ use crate::limits::{
 };
 use crate::{Resolver, Unresolved};
 
-/// The names of the addresses that came, as long as one plan is in force. Only an address about
-/// which an entry by name may decide, or a condition of a credential, is looked up.
+/// The names of addresses that have called, for one plan. An address is looked up only if an entry
+/// by name or a condition of a credential may depend on its name.
 pub(crate) struct HostCache(Arc<Book>);
 
 struct Book {
@@ -29,18 +29,18 @@ struct Book {
 #[derive(Default)]
 struct Table {
     known: HashMap<IpAddr, Known>,
-    /// Addresses that wait for a thread, the first one first.
+    /// Addresses that wait for a thread, in order of arrival.
     waiting: VecDeque<IpAddr>,
     /// Addresses that wait or are being looked up.
     asked: HashSet<IpAddr>,
     threads: usize,
 }
 
-/// The results of the last look-up of an address, and of the last one that did not fail.
+/// The result of the last look-up of an address, and of the last one that did not fail.
 #[derive(Default)]
 struct Known {
     names: Option<(Arc<[Box<str>]>, Instant)>,
-    /// The time from which it is to be looked up again.
+    /// The time at which the next look-up is due.
     again: Option<Instant>,
 }
 
@@ -57,21 +57,21 @@ impl Known {
 }
 
 impl HostCache {
-    /// The cache of a plan that follows another. Known names are still good for a while, so that
-    /// peers that were let in do not wait, and are looked up again when they come.
+    /// Makes the cache of a plan that replaces another. Known names stay valid for a while, so that
+    /// admitted peers do not wait, and are looked up again at their next call.
     pub(crate) fn new(resolver: Arc<dyn Resolver>, old: Option<&Self>) -> Self {
         let known = old.map(|old| old.0.table().still_known()).unwrap_or_default();
         let table = Mutex::new(Table { known, ..Table::default() });
         Self(Arc::new(Book { resolver, table }))
     }
 
-    /// The names of a peer, as the name's owner confirms them: its full name, and the short one if
-    /// that is known here too; and its address in text. Never waits: a look-up that is due is made
-    /// elsewhere, and until it has ended what was known before is still good for a while.
+    /// Returns the names of a peer that the name's owner confirms: its address as text, its full
+    /// name, and the short name if it is known here too. It never waits: another thread does a
+    /// look-up that is due, and earlier names stay valid for a while.
     ///
     /// # Errors
-    /// [`Status::Delay`] if it is unknown now. Then a wider entry must not decide: its rules may be
-    /// softer than those by name.
+    /// [`Status::Delay`] if the names are unknown now. A wider entry must not decide then: its
+    /// rules may be weaker than those of entries by name.
     pub(crate) fn of(&self, peer: IpAddr) -> Result<Arc<[Box<str>]>> {
         let mut table = self.0.table();
         let (now, known) = (Instant::now(), table.known.get(&peer));
@@ -84,8 +84,8 @@ impl HostCache {
         names.ok_or(Status::Delay)
     }
 
-    /// The names of a peer that are known now, without its address, with spaces between them. Empty
-    /// while none is known: a look-up is made elsewhere meanwhile.
+    /// Returns the known names of a peer without its address, separated by spaces. Empty if none is
+    /// known; a look-up begins then.
     pub(crate) fn known_names(&self, peer: IpAddr) -> String {
         let names = self.of(peer).unwrap_or_default();
         // The first one is the address.
@@ -107,7 +107,7 @@ impl HostCache {
 }
 
 impl Book {
-    /// Looks up waiting addresses until none is left: the body of a thread.
+    /// Looks up waiting addresses until there are none: the main function of a thread.
     fn work(&self) {
         loop {
             let mut table = self.table();
@@ -122,7 +122,7 @@ impl Book {
 
     fn look_up_and_keep(&self, peer: IpAddr) {
         let begun = Instant::now();
-        // A resolver that panics must not take the thread, and the address, with it.
+        // A resolver that panics must not end the thread, nor lose the address.
         let found = catch_unwind(AssertUnwindSafe(|| self.look_up(peer)));
         self.table().keep(peer, found.unwrap_or(Err(Status::Delay)), begun.elapsed());
     }
@@ -158,15 +158,15 @@ impl Book {
 }
 
 impl Table {
-    /// The names that are known, all due.
+    /// Returns the known names; the next look-up of each is due.
     fn still_known(&self) -> HashMap<IpAddr, Known> {
         let due = |known: &Known| Known { names: known.names.clone(), again: None };
         let named = self.known.iter().filter(|(_, known)| known.names.is_some());
         named.map(|(peer, known)| (*peer, due(known))).collect()
     }
 
-    /// Lets an address wait for a thread, unless it does already or there is no room; tells whether
-    /// another thread is to be started. A thread that is there is busy: idle ones end.
+    /// Queues an address for a look-up, unless it is queued already or the queue is full; returns
+    /// whether another thread must be started. Existing threads are all busy, since idle ones end.
     fn enqueue(&mut self, peer: IpAddr) -> bool {
         let asker = network_of(peer);
         let of_asker = || self.asked.iter().filter(|other| network_of(**other) == asker).count();
@@ -183,7 +183,7 @@ impl Table {
         starts
     }
 
-    /// A thread could not be started: if there is none, nobody waits for one in vain.
+    /// Notes that a thread could not be started. If there is no other, the queue is cleared.
     fn give_up(&mut self) {
         self.threads -= 1;
         if self.threads == 0 {
@@ -192,7 +192,7 @@ impl Table {
         }
     }
 
-    /// Keeps what came of a look-up that took so long.
+    /// Stores the result of a look-up that took this long.
     fn keep(&mut self, peer: IpAddr, found: Result<Arc<[Box<str>]>>, took: Duration) {
         let now = Instant::now();
         self.asked.remove(&peer);
@@ -208,7 +208,7 @@ impl Table {
         known.again = Some(now + pause);
     }
 
-    /// Forgets what is too old, if need be those without a name, if need be all.
+    /// Removes names that are too old, then addresses without names, then all, until there is room.
     fn make_room(&mut self, now: Instant) {
         if self.known.len() >= NAMES_MAX {
             self.known.retain(|_, known| known.names(now).is_some() || !known.is_due(now));
@@ -228,8 +228,8 @@ mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Answers from a table and counts the questions; never answers about 203.0.113.0/24 and about
-    /// addresses of IPv6.
+    /// A resolver with a fixed table, which counts the questions; it never answers for
+    /// 203.0.113.0/24 and for IPv6 addresses.
     #[derive(Default)]
     struct Phonebook {
         asked: AtomicUsize,
@@ -280,7 +280,7 @@ mod tests {
         (HostCache::new(Arc::clone(&book) as Arc<dyn Resolver>, None), book)
     }
 
-    /// The names of an address once its look-up has ended.
+    /// Returns the names of an address after its look-up has ended.
     fn of(names: &HostCache, last: u8) -> Result<Vec<String>> {
         let deadline = Instant::now() + Duration::from_secs(10);
         let mut found = names.of(peer(last));

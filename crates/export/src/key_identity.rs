@@ -9,21 +9,22 @@ use comity_keys::PublicKey;
 use crate::Export;
 use crate::rules::{KeyUse, Rules};
 
-/// The identity that a caller has at an export because of the key that it proved.
+/// The identity at an export of a caller that may have proved a key.
 #[derive(Clone)]
 pub(crate) enum KeyIdentity {
-    /// It proved none, or the key does not matter here: it is who it says.
+    /// The caller proved no key, or its key does not matter here: the ids of its credential count.
     None(Option<PublicKey>),
-    /// The key is bound to an account: the caller is that user.
+    /// The key is bound to an account: the caller acts as that user.
     Account(PublicKey, Arc<Account>),
-    /// The caller acts by what was granted to the key.
+    /// The caller acts by the grants of its key.
     Holder(Arc<Holder>),
-    /// The export wants a key, and the caller proved none.
+    /// The export requires a key, and the caller proved none.
     Missing,
 }
 
 impl KeyIdentity {
-    /// The identity at an export of a peer that has proved a key, at an address, under these rules.
+    /// Returns the identity at an export of a peer at an address that has proved a key, under these
+    /// rules.
     pub(crate) fn of(
         grants: Option<&Arc<Grants>>,
         export: &Export,
@@ -58,7 +59,7 @@ impl KeyIdentity {
         }
     }
 
-    /// Returns whether the caller is known by its key and not by what it says.
+    /// Returns whether the caller is identified by its key and not by its credential.
     pub(crate) const fn is_by_key(&self) -> bool {
         matches!(self, Self::Account(..) | Self::Holder(_))
     }

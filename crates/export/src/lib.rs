@@ -1,13 +1,14 @@
 //! Exports: the directories that are offered, and the rules under which clients use them.
 //!
-//! **Answers:** which exports there are, which of them a caller meets under which rules, and what
-//! one caller sees of one export during one request: the [`View`].
+//! **Answers:** which exports there are, which exports a caller may use and under which rules, and
+//! what a caller sees of an export during one request: the [`View`].
 //!
-//! The order of decisions is fixed and stands in `view.rs` only: admit, map in, cloak, do, cloak
-//! the results, map out. Protocol code holds a `View` and never a file system; a handle off the
-//! wire must be admitted before it is a [`Node`].
+//! The order of decisions is fixed, and only `view.rs` contains it: admit the caller, map its ids
+//! to the disk, apply the cloak, do the operation, apply the cloak to the results, map their ids to
+//! the wire. Protocol code has a `View` and never a file system; a handle from the wire must be
+//! admitted before it becomes a [`Node`].
 //!
-//! **May not know:** protocols and their versions, sockets, which backend a file system is.
+//! **May not know:** protocols and their versions, sockets, the kind of backend.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![cfg_attr(
     test,

@@ -1,4 +1,4 @@
-//! From a configuration to a plan: hosts found, backends opened, numbers given.
+//! Makes a plan of a configuration: resolves hosts, opens backends, assigns numbers.
 
 use std::collections::HashMap;
 use std::hash::Hasher;
@@ -31,21 +31,21 @@ use crate::{
 pub struct ExportRequest<'a> {
     /// The directory.
     pub path: &'a Path,
-    /// True if file systems mounted below it belong to it.
+    /// True if file systems mounted below it are part of it.
     pub crosses_mounts: bool,
     /// The data servers of its new files, if the export does not keep all bytes itself.
     pub placement: Option<&'a PlacementSpec>,
 }
 
-/// Opens the backend of an export; if it cannot, says why and what to do.
+/// Opens the backend of an export; the error is a reason and a remedy in words.
 pub type Open<'a> = dyn Fn(&ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> + 'a;
 
-/// Makes a plan of a configuration, opening what it names even if something is wrong already, so
-/// that all of it is found at once. An export that `old` has too keeps its backend, and with it all
-/// that clients have open, as long as its path leads to the same directory.
+/// Makes a plan of a configuration. It opens all exports even after a mistake, so that all mistakes
+/// are found at once. An export that is also in `old` keeps its backend, and all that clients have
+/// open, as long as its path leads to the same directory.
 ///
 /// # Errors
-/// All diagnostics, by place, if one of them is an error; otherwise they come with the plan.
+/// All diagnostics in order, if one of them is an error; otherwise they come with the plan.
 pub fn load(
     sources: &Sources,
     open: &Open<'_>,
@@ -118,8 +118,8 @@ fn find_clients(exports: &mut [Merged], sources: &Sources, diagnostics: &mut Dia
     }
 }
 
-/// Finds the keys of the authorities that entries by certificate need; `trusted` are the files of
-/// those that count where an entry names none.
+/// Finds the keys of the authorities for entries by certificate; `trusted` are the files of the
+/// authorities for entries that name none.
 fn find_authorities(
     exports: &mut [Merged],
     trusted: &[PathBuf],
@@ -203,8 +203,8 @@ impl Hosts<'_> {
     }
 }
 
-/// A host without an address is harmless where it would only be kept out; where a wider entry would
-/// let it in under other rules, it is not.
+/// Reports a host without an address. That is harmless if the host would only be refused, but not
+/// if a wider entry admits it under other rules.
 fn unresolved(
     specs: &[ClientSpec],
     spec: &ClientSpec,
@@ -224,7 +224,7 @@ fn unresolved(
     }
 }
 
-/// Two entries for one address: the first decides.
+/// Warns of two entries for one address: the first decides.
 fn check_addresses(export: &ExportSpec, diagnostics: &mut Diagnostics) {
     let mut seen: HashMap<IpAddr, &ClientSpec> = HashMap::new();
     for spec in &export.specs {
@@ -266,8 +266,8 @@ fn numbers(exports: &[Merged], diagnostics: &mut Diagnostics) -> Vec<ExportId> {
     ids
 }
 
-/// The number of an export, from what does not change over restarts and reloads. The hash is part
-/// of every handle: another one would make all of them stale.
+/// Returns the number of an export, from settings that do not change over restarts and reloads. The
+/// hash is part of every handle: another hash would make all handles stale.
 fn number(settings: &Settings, path: &Path) -> ExportId {
     let hash = |bytes: &[u8]| {
         let mut hasher = SipHasher24::new();

@@ -11,12 +11,12 @@ impl Settings {
     pub(crate) fn is_mounted(&self, path: &Path) -> bool {
         let Some(point) = &self.mount_point else { return true };
         let point = if point.as_os_str().is_empty() { path } else { point };
-        // A path that the server cannot look at counts as not mounted.
+        // A path that the server cannot access counts as not mounted.
         AsServer::here().is_ok_and(|server| is_mount_point(&server, point))
     }
 }
 
-/// Returns whether a file system is mounted at this very path; false if that is unknown.
+/// Returns whether a file system is mounted exactly at this path; false if that is unknown.
 pub(crate) fn is_mount_point(server: &AsServer, path: &Path) -> bool {
     let found = statx(CWD, path, AtFlags::empty(), StatxFlags::BASIC_STATS);
     match found {
@@ -27,7 +27,8 @@ pub(crate) fn is_mount_point(server: &AsServer, path: &Path) -> bool {
     }
 }
 
-/// Before Linux 5.8; does not see a directory that is mounted within its own file system.
+/// The method for Linux before 5.8; it does not notice a directory that is mounted within its own
+/// file system.
 fn is_on_another_device(_: &AsServer, path: &Path) -> bool {
     let device = |path: &Path| std::fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
     match (device(path), device(&path.join(".."))) {

@@ -1,4 +1,4 @@
-//! Netgroups, from the file of netgroup(5) only: no directory service is asked.
+//! Netgroups, only from the file of netgroup(5): no directory service is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,14 +21,14 @@ impl Members {
         self.everybody || names.iter().any(|name| self.hosts.contains(name))
     }
 
-    /// Returns whether every host is a member: a member without a host name stands for all.
+    /// Returns whether every host is a member: a member without a host name matches all hosts.
     #[must_use]
     pub const fn are_everybody(&self) -> bool {
         self.everybody
     }
 }
 
-/// All netgroups there are.
+/// All netgroups of the file.
 #[derive(Debug, Clone, Default)]
 pub struct Netgroups(BTreeMap<Box<str>, Vec<Member>>);
 
@@ -40,10 +40,10 @@ enum Member {
 }
 
 impl Netgroups {
-    /// Reads a netgroup file; one that is not there holds none.
+    /// Reads a netgroup file; a missing file contains none.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// The error in words.
     pub fn read(path: &Path) -> Result<Self, String> {
         let _server = AsServer::here().map_err(|status| status.to_string())?;
         match std::fs::metadata(path) {
@@ -59,8 +59,8 @@ impl Netgroups {
         Ok(Self::parse(&String::from_utf8_lossy(&text)))
     }
 
-    /// Reads the text of a netgroup file: `NAME MEMBER...`, where a member is a netgroup's name or
-    /// `(host,user,domain)`. Any other text is no member.
+    /// Parses the text of a netgroup file: `NAME MEMBER...`, where a member is a netgroup's name or
+    /// `(host,user,domain)`. Any other text is ignored.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut groups = BTreeMap::new();
@@ -74,10 +74,10 @@ impl Netgroups {
         Self(groups)
     }
 
-    /// Everybody in a netgroup and those it holds.
+    /// Returns the members of a netgroup and of those that it contains.
     ///
     /// # Errors
-    /// What is wrong, in words: it is not known, too deep or too large.
+    /// The mistake in words: the netgroup is unknown, nested too deeply or too large.
     pub fn members(&self, name: &str) -> Result<Members, String> {
         let mut members = Members::default();
         self.collect(name, 0, &mut members, &mut BTreeSet::new())?;
@@ -131,7 +131,7 @@ fn members_of(mut text: &str) -> Vec<Member> {
     }
 }
 
-/// An empty host is any; `-` is none.
+/// An empty host matches all hosts; `-` matches none.
 fn host_of(triple: &str) -> Option<Member> {
     match triple.split(',').next().unwrap_or_default().trim() {
         "" if triple.matches(',').count() == 2 => Some(Member::Everybody),

@@ -1,4 +1,4 @@
-//! The names of a domain's users and groups: in the TOML file itself, and in files of the form of
+//! The names of a domain's users and groups: in the TOML file itself, and in files in the format of
 //! passwd(5) and group(5).
 
 use std::collections::HashMap;
@@ -16,23 +16,23 @@ use crate::config_reader::Reader;
 use crate::file_text::text_of;
 use crate::limits::OWNERS_MAX;
 
-/// The table of a domain about the names of its users and groups.
+/// The table of a domain with the names of its users and groups.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OwnersTable {
-    /// The text behind the `@`.
+    /// The text after the `@`.
     domain: Spanned<String>,
     #[serde(default)]
     users: HashMap<Spanned<String>, Spanned<i64>>,
     #[serde(default)]
     groups: HashMap<Spanned<String>, Spanned<i64>>,
-    /// A file like passwd(5).
+    /// A file in the format of passwd(5).
     users_file: Option<Spanned<String>>,
-    /// A file like group(5).
+    /// A file in the format of group(5).
     groups_file: Option<Spanned<String>>,
 }
 
-/// A name for a number, and where that stands.
+/// A name for a number, and its location.
 struct Given {
     name: String,
     id: i64,
@@ -79,7 +79,7 @@ pub(crate) fn read(table: &OwnersTable, reader: &mut Reader<'_>) -> Option<Owner
     fine.then(|| owners.build())
 }
 
-/// Those in the table itself come first, in the order in which they are written.
+/// Returns the names: first those of the table itself, in the order in which they are written.
 fn given(
     table: &HashMap<Spanned<String>, Spanned<i64>>,
     file: Option<&Spanned<String>>,

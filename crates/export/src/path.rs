@@ -2,10 +2,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// An export's path as it is compared: absolute, no `.`, no `..`, no doubled or closing slashes.
+/// Returns an export's path in normal form: absolute, without `.`, `..`, and doubled or trailing
+/// slashes.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// The mistake in words.
 pub(crate) fn normal(path: &OsStr) -> Result<PathBuf, String> {
     const PATH_BYTES_MAX: usize = 1024;
     let wrong = |what: &str| Err(format!("path {path:?} {what}"));

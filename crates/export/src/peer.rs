@@ -11,17 +11,17 @@ use crate::resolved_caller::ResolvedCaller;
 use crate::rules_version::RulesVersion;
 use crate::{Candidate, ExportId};
 
-/// Why the gate refused a peer, and until when it need not judge again; without end if only another
-/// plan can change it.
+/// Why the gate refused a peer, and the time until which it need not decide again; none if only
+/// another plan can change the decision.
 pub(crate) type Refused = (AuthStat, Option<Instant>);
 
-/// One connection's peer, with the callers that its credentials were resolved to: the rules and ids
-/// at an export are decided once and kept until these change.
+/// The peer of one connection, with the callers to which its credentials were resolved: the rules
+/// and ids at an export are determined once and cached until they change.
 pub struct RpcPeer {
     peer: SocketAddr,
     origin: Origin,
     channel: Channel,
-    /// The peer may begin TLS on its connection.
+    /// True if the peer may begin TLS on its connection.
     offers_tls: bool,
     local: Option<IpAddr>,
     line: Option<Arc<Backchannel>>,
@@ -48,7 +48,7 @@ struct Kept {
 }
 
 impl RpcPeer {
-    /// A peer at this address.
+    /// Makes a peer at this address.
     #[must_use]
     pub fn new(peer: SocketAddr) -> Self {
         Self {
@@ -65,26 +65,26 @@ impl RpcPeer {
         }
     }
 
-    /// A peer at this address, which can be called back on `line`.
+    /// Makes a peer at this address, which can be called back on `line`.
     #[must_use]
     pub fn on(peer: SocketAddr, line: &Arc<Backchannel>) -> Self {
         Self { line: Some(Arc::clone(line)), ..Self::new(peer) }
     }
 
-    /// The same peer, connected to this address of the server.
+    /// Sets the address of the server to which the peer is connected.
     #[must_use]
     pub fn at(self, local: Option<IpAddr>) -> Self {
         Self { local, ..self }
     }
 
-    /// The same peer, which may begin TLS on its connection if it asks for that.
+    /// Sets whether the peer may begin TLS on its connection.
     #[must_use]
     pub fn offering_tls(self, offers_tls: bool) -> Self {
         Self { offers_tls, ..self }
     }
 
-    /// The same peer after it has proved what `channel` says. Nothing that was decided about it
-    /// before holds for it now.
+    /// Returns the same peer after it has proved the identity of `channel`. No earlier decision
+    /// about it is kept.
     #[must_use]
     pub fn over(&self, channel: Channel) -> Self {
         let (local, line) = (self.local, self.line.clone());
@@ -98,43 +98,44 @@ impl RpcPeer {
         &self.channel
     }
 
-    /// The key that it has proved, if that is of an algorithm that credentials know.
+    /// Returns the key that it has proved, if credentials support its algorithm.
     #[must_use]
     pub fn key(&self) -> Option<PublicKey> {
         self.channel.identity().and_then(|identity| identity.key.principal().copied())
     }
 
-    /// Returns whether it may begin TLS now. After an admitted call it may not: work begun in clear
-    /// would go on under another identity.
+    /// Returns whether it may begin TLS now. After an admitted call it may not: the work begun in
+    /// clear would continue under another identity.
     pub(crate) fn may_start_tls(&self) -> bool {
         let is_fresh = self.admitted.load(Ordering::Relaxed) == 0;
         self.offers_tls && is_fresh && !self.channel.is_tls()
     }
 
-    /// The address of the server that it is connected to, if that is known.
+    /// Returns the address of the server to which it is connected, if that is known.
     #[must_use]
     pub const fn local(&self) -> Option<IpAddr> {
         self.local
     }
 
-    /// The way to call it back over its own connection, if there is one.
+    /// Returns the back channel of its own connection, if there is one.
     #[must_use]
     pub const fn line(&self) -> Option<&Arc<Backchannel>> {
         self.line.as_ref()
     }
 
-    /// Keeps the clientid that it used, as only operations of NFSv4.0 on state do.
+    /// Stores the clientid that it used. Only operations of NFSv4.0 on state call this.
     pub fn introduce(&self, clientid: u64) {
         self.clientid.store(clientid, Ordering::Relaxed);
     }
 
-    /// The clientid that it used last, if any.
+    /// Returns the clientid that it used last, if any.
     #[must_use]
     pub fn introduced(&self) -> Option<u64> {
         Some(self.clientid.load(Ordering::Relaxed)).filter(|clientid| *clientid != 0)
     }
 
-    /// Its origin, which decides with the principal whose a client's state is.
+    /// Returns its origin, which together with the principal determines the owner of a client's
+    /// state.
     #[must_use]
     pub const fn origin(&self) -> Origin {
         self.origin
@@ -152,24 +153,25 @@ impl RpcPeer {
         self.admitted.load(Ordering::Relaxed) == generation
     }
 
-    /// Keeps that the gate admitted it.
+    /// Notes that the gate admitted it.
     pub(crate) fn admit(&self, generation: u64) {
         self.admitted.store(generation, Ordering::Relaxed);
     }
 
-    /// Why the gate refused it under the plan of this generation, if it did and that still holds.
+    /// Returns why the gate refused it under the plan of this generation, if the refusal is still
+    /// valid.
     pub(crate) fn refusal(&self, generation: u64) -> Option<AuthStat> {
         let refused = *self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let (_, (why, until)) = refused.filter(|(under, _)| *under == generation)?;
         until.is_none_or(|until| Instant::now() < until).then_some(why)
     }
 
-    /// Keeps why the gate refused it.
+    /// Stores why the gate refused it.
     pub(crate) fn refuse(&self, generation: u64, refused: Refused) {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some((generation, refused));
     }
 
-    /// The caller that a credential was resolved to at an export by the rules of this version.
+    /// Returns the cached caller of a credential at an export under the rules of this version.
     pub(crate) fn resolved(
         &self,
         version: RulesVersion,
@@ -188,7 +190,7 @@ impl RpcPeer {
         all.kept.get(all.recent).map(|kept| Arc::clone(&kept.resolved))
     }
 
-    /// Keeps what a credential was resolved to; the oldest makes room.
+    /// Caches the caller of a credential; the oldest entry is dropped if there are too many.
     pub(crate) fn keep(
         &self,
         version: RulesVersion,

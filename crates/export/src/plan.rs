@@ -16,13 +16,13 @@ use crate::layout_callers::LayoutCallers;
 use crate::limits::EXPORTS_MAX;
 use crate::{Export, ExportId, HandleKey, SealedHandle};
 
-/// Everything that is offered at one time. Immutable: a reload makes another.
+/// All exports that are offered at one time. It never changes: a reload makes another plan.
 pub struct Plan {
     generation: u64,
     moment: Time,
     key: HandleKey,
     exports: Vec<Arc<Export>>,
-    /// The rights of keys, if keys are known here.
+    /// The rights of keys; none if the server does not support keys.
     grants: Option<Arc<Grants>>,
     /// The callers with a layout, if the exports are the data of a metadata server.
     layouts: Option<LayoutCallers>,
@@ -31,7 +31,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A plan of these exports.
+    /// Makes a plan of these exports.
     #[must_use]
     pub fn new(key: HandleKey, exports: Vec<Arc<Export>>) -> Self {
         static GENERATION: AtomicU64 = AtomicU64::new(1);
@@ -47,7 +47,7 @@ impl Plan {
         }
     }
 
-    /// The same plan for callers who may prove a key.
+    /// Adds the rights of keys to the plan.
     #[must_use]
     pub fn granting(self, grants: Option<Arc<Grants>>) -> Self {
         Self { grants, ..self }
@@ -72,13 +72,13 @@ impl Plan {
         self.grants.as_ref()
     }
 
-    /// Tells the grants the policies of the exports.
+    /// Passes the policies of the exports to the grants.
     fn trust_policies(&self) {
         let policies = self.exports.iter().filter_map(|export| export.policy()).cloned();
         self.grants.iter().for_each(|grants| grants.trust(policies.clone().collect()));
     }
 
-    /// The same plan after `old`.
+    /// Returns the plan as the successor of `old`.
     pub(crate) fn after(mut self, old: &Self) -> Self {
         let known = old.exports.iter().map(|export| (export.id(), export.volume()));
         let known = known.chain(old.gone.iter().copied());
@@ -93,25 +93,26 @@ impl Plan {
         &self.exports
     }
 
-    /// When it was made: what is said of the directories above the exports to have changed.
+    /// Returns the time at which it was made, which is the time of change of the directories above
+    /// the exports.
     pub(crate) const fn moment(&self) -> Time {
         self.moment
     }
 
-    /// Its number, another for each plan.
+    /// Returns its number, which differs for each plan.
     #[must_use]
     pub const fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// An object's handle as clients know it, for calls that are made to them.
+    /// Returns an object's handle as clients know it, for calls to clients.
     #[must_use]
     pub fn seal(&self, export: ExportId, handle: &Handle) -> SealedHandle {
         self.key.seal(export, handle)
     }
 
-    /// The export and object of a handle off the wire, whoever sends it. It serves to find kept
-    /// state, never to admit a caller.
+    /// Returns the export and the object of a handle from the wire, whoever sent it. It serves to
+    /// find existing state, never to admit a caller.
     ///
     /// # Errors
     /// [`Status::BadHandle`].
@@ -119,17 +120,17 @@ impl Plan {
         self.key.open(sealed)
     }
 
-    /// A handle for a call to a client that names the file by the export of this key.
+    /// Returns the handle in the export of this key, for a call to a client.
     #[must_use]
     pub fn seal_key(&self, file: &FileKey) -> SealedHandle {
         self.seal(ExportId(file.export), &file.handle)
     }
 
-    /// By what the file of a handle off the wire is remembered, whoever shows it: never to let
-    /// somebody in.
+    /// Returns the key of the file of a handle from the wire, whoever sent it. It must not be used
+    /// to admit a caller.
     ///
     /// # Errors
-    /// [`Status::BadHandle`]; [`Status::Stale`] if there was no such export for long.
+    /// [`Status::BadHandle`]; [`Status::Stale`] if the export has not existed for a long time.
     pub fn unseal_key(&self, sealed: &[u8]) -> Result<FileKey> {
         let (id, handle) = self.unseal(sealed)?;
         if let Some(export) = self.export(id) {
@@ -139,8 +140,8 @@ impl Plan {
         Ok(FileKey { volume: *volume, export: id.0, handle })
     }
 
-    /// The names of an object for people: the path of its export, and its number there, as `find
-    /// -inum` takes it, if it still exists. They are for administrators, not for clients.
+    /// Returns a readable name of an object: the path of its export, and its inode number for `find
+    /// -inum`, if it still exists. It is for administrators, not for clients.
     #[must_use]
     pub fn locate(&self, file: &FileKey) -> Option<(&Path, Option<u64>)> {
         let export = self.export_of(file)?;
@@ -148,10 +149,11 @@ impl Plan {
         Some((export.path(), fileid))
     }
 
-    /// See [`LocalLocks::hold_range`]: for what all clients hold together, so at no caller's door.
+    /// See [`LocalLocks::hold_range`]. It is not a verb of a view, because all clients share these
+    /// locks.
     ///
     /// # Errors
-    /// [`Status::NotSupp`] where there are no other programs, or the export is gone; [`Status`].
+    /// [`Status::NotSupp`] if there are no other programs, or the export is gone; [`Status`].
     pub fn hold_range(&self, file: &FileKey, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
         let locks = local_locks(self.export_of(file))?;
         locks.hold_range(&file.handle, bytes, lock)
@@ -160,7 +162,7 @@ impl Plan {
     /// See [`LocalLocks::is_range_free`].
     ///
     /// # Errors
-    /// The same.
+    /// As [`Plan::hold_range`].
     pub fn is_range_free(
         &self,
         file: &FileKey,
@@ -171,22 +173,22 @@ impl Plan {
         locks.is_range_free(&file.handle, bytes, lock)
     }
 
-    /// See [`LocalLocks::hold_file`]: for delegations, so at no caller's door. A file is
-    /// held by the export of its key, through which the client's data go.
+    /// See [`LocalLocks::hold_file`]. It is not a verb of a view, because it serves delegations. A
+    /// file is held through the export of its key, which the client uses for its data.
     ///
     /// # Errors
-    /// [`Status::NotSupp`] where there are no other programs, or the export is gone; [`Status`].
+    /// [`Status::NotSupp`] if there are no other programs, or the export is gone; [`Status`].
     pub fn hold_file(&self, file: &FileKey, hold: FileHold) -> Result<bool> {
         let locks = local_locks(self.export(ExportId(file.export)))?;
         locks.hold_file(&file.handle, hold)
     }
 
-    /// Lets go of files that were removed, once a second: see `Fs::release_removed`.
+    /// Closes files that were removed, once a second: see `Fs::release_removed`.
     pub fn release_removed(&self) {
         self.exports.iter().for_each(|export| export.fs().release_removed());
     }
 
-    /// Files that are held and what programs do with them; each is told once
+    /// Returns files that are held and that programs use; each use is returned once
     /// ([`LocalLocks::poll_wanted`]).
     pub fn wanted(&self) -> impl Iterator<Item = (FileKey, LocalUse)> {
         self.exports.iter().flat_map(|export| {
@@ -196,12 +198,13 @@ impl Plan {
         })
     }
 
-    /// The names of peers, if there are exports: all of them ask the same.
+    /// Returns the cache of the names of peers, which all exports share; none if there are no
+    /// exports.
     pub(crate) fn names(&self) -> Option<&HostCache> {
         self.exports.iter().find_map(|export| export.names()).map(|names| &**names)
     }
 
-    /// Returns whether some entry of a client list matches by what the peer proves.
+    /// Returns whether some entry of a client list matches by a proof.
     pub(crate) fn asks_for_proofs(&self) -> bool {
         let clients = self.exports.iter().flat_map(|export| export.clients());
         clients.into_iter().any(|(client, _)| client.is_proved())
@@ -220,8 +223,8 @@ impl Plan {
         clients.into_iter().any(|(client, _)| client.needs_names())
     }
 
-    /// Looks up the name of a peer, if an entry may need it, and waits for the answer: before a
-    /// tool asks what the peer may do. A server never waits for a name.
+    /// Looks up the name of a peer, if an entry may need it, and waits for the answer. Tools call
+    /// it before they ask what the peer may do. A server never waits for a name.
     pub fn learn_name(&self, peer: IpAddr) {
         if self.asks_for_names()
             && let Some(names) = self.exports.iter().find_map(|export| export.names())
@@ -234,7 +237,7 @@ impl Plan {
         &self.key
     }
 
-    /// The export of a key; if that is gone, another one of its volume.
+    /// Returns the export of a key; if it is gone, another export of its volume.
     fn export_of(&self, file: &FileKey) -> Option<&Arc<Export>> {
         let shows = |export: &&Arc<Export>| export.volume() == file.volume;
         self.export(ExportId(file.export)).or_else(|| self.exports.iter().find(shows))
@@ -247,21 +250,21 @@ impl Plan {
     }
 }
 
-/// The side of an export's file system that is turned to programs of this machine.
+/// Returns the interface of an export's file system to programs of this machine.
 fn local_locks(export: Option<&Arc<Export>>) -> Result<&dyn LocalLocks> {
     export.and_then(|export| export.fs().local_locks()).ok_or(Status::NotSupp)
 }
 
-/// The plan in force. Each request is judged by one plan, whole.
+/// The plan in force. Each request uses one plan throughout.
 pub struct Exports {
     plan: ArcSwap<Plan>,
-    /// The plan's generation, where the gate reads it without taking hold of the plan.
+    /// The plan's generation, which the gate reads without a reference to the plan.
     generation: AtomicU64,
     refused: AtomicU64,
 }
 
 impl Exports {
-    /// Puts a first plan in force.
+    /// Makes a plan the first one in force.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
         plan.trust_policies();
@@ -275,7 +278,7 @@ impl Exports {
         self.plan.load()
     }
 
-    /// Puts another plan in force, for all requests that begin from here on.
+    /// Replaces the plan in force, for all requests that begin from now on.
     pub fn replace(&self, plan: Plan) {
         let generation = plan.generation;
         let plan = Arc::new(plan);
@@ -284,7 +287,8 @@ impl Exports {
         plan.trust_policies();
     }
 
-    /// Calls that the gate refused, because no export is offered to their peer.
+    /// Returns the number of calls that the gate refused, because no export is offered to their
+    /// peer.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
@@ -299,7 +303,7 @@ impl Exports {
     }
 }
 
-/// Returns the present time as attributes have it.
+/// Returns the present time in the form of attributes.
 fn now() -> Time {
     let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
     let since = since.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Clients that are known by what they prove in a TLS handshake, whatever their address is.
+//! Clients that are identified by what they prove in a TLS handshake, at any address.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use comity_credential::{KeyId, PeerIdentity, PublicKey};
 use crate::limits::NAME_BYTES_MAX;
 use crate::wildcard::{Wildcard, is_host_letter};
 
-/// The proof by which a client is known.
+/// The proof by which a client is identified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proof {
     /// The peer has this key (`key=ed25519:...`).
@@ -21,9 +21,9 @@ pub enum Proof {
 /// A certificate that an authority has signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateProof {
-    /// A name in it, or a pattern of names; without it any certificate will do.
+    /// A name in it, or a pattern of names; without it any certificate matches.
     name: Option<CertificateName>,
-    /// The file of the authorities; without it those that the server trusts.
+    /// The file of the authorities; without it, those of the server count.
     file: Option<Box<Path>>,
     /// The keys of the authorities when the plan was made.
     authorities: Box<[KeyId]>,
@@ -36,7 +36,7 @@ enum CertificateName {
 }
 
 impl Proof {
-    /// Reads a proof as a client of exports(5); none if the text is of another kind.
+    /// Parses a proof as a client of exports(5); none if the text is of another kind.
     pub(crate) fn parse(text: &str) -> Option<Result<Self, String>> {
         if let Some(key) = text.strip_prefix("key=") {
             let read = PublicKey::from_str(key).map(Self::Key);
@@ -70,7 +70,8 @@ impl Proof {
         }
     }
 
-    /// The rank among proofs: keys, names, patterns by the characters they give, authorities.
+    /// Returns the rank among proofs: keys, names, patterns by the number of literal characters,
+    /// authorities.
     pub(crate) fn rank(&self) -> (u8, usize) {
         match self {
             Self::Key(_) => (0, 0),
@@ -86,20 +87,20 @@ impl Proof {
 }
 
 impl CertificateProof {
-    /// The file of its authorities; none where those of the server count.
+    /// Returns the file of its authorities; none if those of the server count.
     #[must_use]
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
-    /// The same, below the authorities with these keys.
+    /// Returns the proof with the keys of its authorities.
     pub(crate) fn below(&self, authorities: Box<[KeyId]>) -> Self {
         Self { authorities, ..self.clone() }
     }
 }
 
 impl CertificateName {
-    /// Returns whether it is this name of a certificate, which is in lower case.
+    /// Returns whether this name of a certificate, which is in lower case, matches.
     fn is(&self, name: &str) -> bool {
         match self {
             Self::Exact(exact) => **exact == *name,
@@ -108,7 +109,7 @@ impl CertificateName {
     }
 }
 
-/// An absolute path, so that it does not depend on where the server is started.
+/// Checks that the path is absolute, so that it does not depend on the server's working directory.
 fn authority_file(text: &str, file: &str) -> Result<Box<Path>, String> {
     let path = PathBuf::from(file);
     let wrong = || format!("client {text:?}: expected the absolute path of a file with CAs");

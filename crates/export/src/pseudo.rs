@@ -26,7 +26,7 @@ pub struct Pseudo<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PseudoNode<'a>(&'a Path);
 
-/// An object at a path.
+/// The object at a path.
 #[derive(Clone, Copy)]
 pub enum Found<'a> {
     /// A directory that leads to exports.
@@ -36,7 +36,7 @@ pub enum Found<'a> {
 }
 
 impl Plan {
-    /// The tree above the exports, as somebody sees it.
+    /// Returns the tree above the exports as a peer sees it.
     #[must_use]
     pub const fn pseudo<'a>(&'a self, visitor: &'a RpcPeer) -> Pseudo<'a> {
         Pseudo { plan: self, visitor }
@@ -44,11 +44,11 @@ impl Plan {
 }
 
 impl<'a> Pseudo<'a> {
-    /// The top of what is shown: the export of `/` or the one with `fsid=0`, else the top of the
-    /// tree.
+    /// Returns the root for NFSv4 clients: the export of `/` or the one with `fsid=0`, else the top
+    /// of the tree.
     ///
     /// # Errors
-    /// [`Status::Delay`] while it is unknown what the caller may use.
+    /// [`Status::Delay`] while the exports that the caller may use are unknown.
     pub fn root(&self) -> Result<Found<'a>> {
         let visible = self.visible()?;
         let by_number = visible.iter().find(|export| export.is_v4_root());
@@ -56,7 +56,7 @@ impl<'a> Pseudo<'a> {
         Ok(top.map_or(Found::Pseudo(PseudoNode(Path::new("/"))), |export| Found::Export(export)))
     }
 
-    /// The tree's own top, whatever is shown in its place.
+    /// Returns the tree's own top, even if an export is the root for clients.
     #[must_use]
     pub fn top(&self) -> PseudoNode<'a> {
         PseudoNode(Path::new("/"))
@@ -91,26 +91,26 @@ impl<'a> Pseudo<'a> {
         Ok(children)
     }
 
-    /// The directory above one; the top has none.
+    /// Returns the directory above a directory; the top has none.
     #[must_use]
     pub fn parent(&self, dir: PseudoNode<'a>) -> Option<PseudoNode<'a>> {
         dir.0.parent().map(PseudoNode)
     }
 
-    /// The directory of the tree that leads to an export.
+    /// Returns the directory of the tree that contains an export.
     ///
     /// # Errors
-    /// [`Status::NoEnt`]: it is the top itself, or the caller may not use it.
+    /// [`Status::NoEnt`]: the export is the top itself, or the caller may not use it.
     pub fn above(&self, export: &Export) -> Result<PseudoNode<'a>> {
         let own = self.visible()?.into_iter().find(|one| one.id() == export.id());
         let above = own.and_then(|own| own.path().parent());
         above.map(PseudoNode).ok_or(Status::NoEnt)
     }
 
-    /// The innermost export that another one stands in, of those the caller may use.
+    /// Returns the innermost export that contains another one, among those that the caller may use.
     ///
     /// # Errors
-    /// [`Status::Delay`] while it is unknown what the caller may use.
+    /// [`Status::Delay`] while the exports that the caller may use are unknown.
     pub fn around(&self, export: &Export) -> Result<Option<&'a Export>> {
         let is_around =
             |one: &&Export| one.path() != export.path() && export.path().starts_with(one.path());
@@ -118,18 +118,18 @@ impl<'a> Pseudo<'a> {
         Ok(around.max_by_key(|one| one.path().components().count()))
     }
 
-    /// A directory's handle, ready to travel: the same for a path as long as the key is.
+    /// Returns a directory's handle for the wire: it depends only on the path and the key.
     #[must_use]
     pub fn seal(&self, node: &PseudoNode<'_>) -> SealedHandle {
         let name = number(node.0).to_be_bytes();
-        // Eight bytes are a handle.
+        // Eight bytes always make a handle.
         Handle::new(&name).map_or_else(
             |_| SealedHandle::NONE,
             |name| self.plan.key().seal(ExportId::PSEUDO, &name),
         )
     }
 
-    /// The directory of a handle off the wire; `None` if it is one of an export.
+    /// Returns the directory of a handle from the wire; `None` if it is a handle of an export.
     ///
     /// # Errors
     /// [`Status::BadHandle`] if it was not sealed here; [`Status::Stale`] if the directory leads to
@@ -154,7 +154,7 @@ impl<'a> Pseudo<'a> {
         paths.find(is_meant).map(PseudoNode).ok_or(Status::Stale)
     }
 
-    /// A directory's attributes. They change when the exports do.
+    /// Returns a directory's attributes. They change with each plan.
     #[must_use]
     pub fn attr(&self, node: PseudoNode<'_>) -> Attr<Wire> {
         let moment = self.plan.moment();
@@ -176,7 +176,7 @@ impl<'a> Pseudo<'a> {
         }
     }
 
-    /// The export that stands in a directory of another under a name, if there is one there that
+    /// Returns the exports that lie in a directory of another export under a name, among those that
     /// the caller may use.
     ///
     /// # Errors
@@ -193,7 +193,8 @@ impl<'a> Pseudo<'a> {
         Ok(self.visible()?.into_iter().filter(is_in).collect())
     }
 
-    /// The number of the directory that an export stands on: of another export, or of the tree.
+    /// Returns the fileid of the directory that an export covers: one of another export, or of the
+    /// tree.
     #[must_use]
     pub fn covered_fileid(&self, export: &Export) -> u64 {
         let within = self.around(export).ok().flatten();
@@ -237,7 +238,7 @@ impl Export {
         number(self.path())
     }
 
-    /// The object at a path below the export's, as the server itself sees it.
+    /// Returns the object at a path below the export's, with the server's own rights.
     pub(crate) fn below(&self, path: &Path) -> Option<comity_vfs::Node<Disk>> {
         let (fs, server) = (self.fs(), Cred::new(Uid::new(0), Gid::new(0)));
         let below = path.strip_prefix(self.path()).ok()?;
@@ -252,13 +253,13 @@ impl Export {
     }
 }
 
-/// The part of `path` that is `dir` and one name more.
+/// Returns the beginning of `path` that consists of `dir` and one more name.
 fn prefix<'a>(path: &'a Path, dir: &Path, name: &OsStr) -> Option<&'a Path> {
     let wanted = dir.join(name);
     path.ancestors().find(|ancestor| *ancestor == wanted)
 }
 
-/// The number of a path: the same over restarts and on every server.
+/// Returns the number of a path: the same over restarts and on every server.
 fn number(path: &Path) -> u64 {
     let mut hasher = SipHasher24::new();
     hasher.write(path.as_os_str().as_bytes());

@@ -1,4 +1,4 @@
-//! The reasons of the rights of keys, for people.
+//! The reasons of the rights of keys, as text.
 
 use std::net::IpAddr;
 use std::path::{Component, Path};
@@ -10,11 +10,10 @@ use comity_vfs::{Cred, Disk, Gid, Handle, Name, Result, Status, Uid};
 use crate::key_identity::key_caller;
 use crate::{Export, KeyUse, Plan, Rules};
 
-/// Tells which rights a key has to an object for an operation, or for all operations, and for what
-/// reasons.
+/// Explains which rights a key has to an object for an operation, or for all operations, and why.
 ///
 /// # Errors
-/// [`Status`] if it cannot be found out what the object lies below.
+/// [`Status`] if the directories above the object cannot be found.
 pub(crate) fn reasons(
     grants: &Grants,
     caller: &KeyCaller,
@@ -30,7 +29,7 @@ pub(crate) fn reasons(
     asked.map(|one| grants.why(caller, scene, object, one)).collect()
 }
 
-/// Asks a question about an object of an export.
+/// Calls `ask` for an object of an export.
 pub(crate) fn at_scene<T>(export: &Export, ask: impl FnOnce(&Scene<'_>) -> T) -> T {
     let key = |handle: &Handle| export.key(handle);
     let path = export.path().to_string_lossy();
@@ -39,12 +38,12 @@ pub(crate) fn at_scene<T>(export: &Export, ask: impl FnOnce(&Scene<'_>) -> T) ->
 }
 
 impl Plan {
-    /// Tells the administrator which rights a key has to the object at a path of this machine, and
-    /// for what reasons, as if it called from an address.
+    /// Explains to the administrator which rights a key has to the object at a path of this
+    /// machine, and why, as if it called from an address.
     ///
     /// # Errors
-    /// [`Status::NoEnt`] if no export has the object, [`Status::NotSupp`] where no keys are known;
-    /// [`Status`].
+    /// [`Status::NoEnt`] if no export contains the object, [`Status::NotSupp`] if the server does
+    /// not support keys; [`Status`].
     pub fn why(
         &self,
         path: &Path,
@@ -65,7 +64,7 @@ impl Plan {
     }
 }
 
-/// Goes down from the root of an export as the server itself, which follows no links.
+/// Walks down from the root of an export with the server's rights, without following links.
 fn walk(export: &Export, below: &Path) -> Result<Handle> {
     use std::os::unix::ffi::OsStrExt;
     let server: Cred<Disk> = Cred::new(Uid::new(0), Gid::new(0));

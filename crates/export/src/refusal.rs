@@ -4,9 +4,9 @@ use comity_vfs::Status;
 /// The reason why a request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// The protocol's own status says why.
+    /// The request fails with this status of the protocol.
     Status(Status),
-    /// The credential will not do.
+    /// The credential is refused.
     Denied(AuthStat),
 }
 

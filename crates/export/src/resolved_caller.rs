@@ -10,7 +10,7 @@ use comity_vfs::Status;
 use crate::key_identity::KeyIdentity;
 use crate::{ClientCounters, Export, Refusal, Rules};
 
-/// The rules and ids of a caller at an export, kept by its [`crate::RpcPeer`].
+/// The rules and ids of a caller at an export, cached in its [`crate::RpcPeer`].
 pub(crate) struct ResolvedCaller {
     export: Arc<Export>,
     rules: Arc<Rules>,
@@ -26,32 +26,32 @@ pub(crate) struct ResolvedCaller {
 }
 
 /// True if this build has range maps and cloaks. A build without them serves to measure their cost
-/// where nobody uses them: each call asks here first, and nowhere else.
+/// for users without them.
 pub const MAPS_AND_CLOAKS: bool = cfg!(feature = "maps-and-cloaks");
 
-/// True if this build has callers who are known by their keys. A build without them serves to
-/// measure what the question costs where nobody proves a key.
+/// True if this build supports callers that are identified by keys. A build without them serves to
+/// measure the cost for callers without a key.
 pub const KEYS: bool = cfg!(feature = "keys");
 
 /// The features that a caller's calls need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct NeededFeatures {
-    /// There may be objects that the caller may not know of.
+    /// True if the cloak may hide objects from the caller.
     cloaked: bool,
-    /// Directories look changed in every reply.
+    /// True if directories look changed in every reply.
     restless: bool,
-    /// Attributes are shown as they are on disk.
+    /// True if attributes are shown as they are on disk.
     plain: bool,
-    /// Users and groups are the only attributes that maps show otherwise than on disk.
+    /// True if only users and groups are shown otherwise than on disk.
     mapped_alone: bool,
-    /// An object is known by a right to it alone, or not at all.
+    /// True if an object is visible only to a caller with a right to it.
     by_right: bool,
     /// True if `cloaked` or `by_right` is.
     guarded: bool,
 }
 
 impl NeededFeatures {
-    /// The features that the rules need; none, if one of them is missing in this build.
+    /// Returns the features that the rules need; none, if one of them is missing in this build.
     /// Nothing is hidden from the server's root.
     fn of(rules: &Rules, caller: &Caller, present: bool) -> Option<Self> {
         let mapped = !rules.ids.users.is_empty() || !rules.ids.groups.is_empty();
@@ -64,9 +64,9 @@ impl NeededFeatures {
         (present || !is_needed).then_some(needed)
     }
 
-    /// The same for a caller whom its key gives this identity.
+    /// Returns the features for a caller with this identity by its key.
     const fn of_key(self, identity: &KeyIdentity) -> Self {
-        // The ids of an account are not those that the client has for the user.
+        // The client does not use the ids of an account for the user.
         let is_own = !identity.is_by_key();
         let (plain, mapped_alone) = (self.plain && is_own, self.mapped_alone && is_own);
         let by_right = matches!(identity, KeyIdentity::Holder(_) | KeyIdentity::Missing);
@@ -135,7 +135,8 @@ impl ResolvedCaller {
         }
     }
 
-    /// The key that the caller acts by, if it has no ids of its own here: each object is judged.
+    /// Returns the key by which the caller acts, if it has no ids of its own here: its rights to
+    /// each object are decided separately.
     #[inline]
     pub(crate) fn holder(&self) -> Option<&Holder> {
         match &self.identity {
@@ -157,7 +158,7 @@ impl ResolvedCaller {
         self.client
     }
 
-    /// The number that file system ids are combined with (exclusive or) for the caller.
+    /// Returns the number with which file system ids are combined (exclusive or) for the caller.
     pub(crate) const fn fsid(&self) -> u64 {
         self.fsid
     }
@@ -168,26 +169,26 @@ impl ResolvedCaller {
         self.needed.plain
     }
 
-    /// Returns whether there may be objects that the caller may not know of.
+    /// Returns whether the cloak may hide objects from the caller.
     #[inline]
     pub(crate) const fn is_cloaked(&self) -> bool {
         MAPS_AND_CLOAKS && self.needed.cloaked
     }
 
-    /// Returns whether there may be objects that the caller may not know of, because of a cloak or
-    /// because it acts by a key.
+    /// Returns whether objects may be hidden from the caller, because of a cloak or because it acts
+    /// by a key.
     #[inline]
     pub(crate) const fn is_guarded(&self) -> bool {
         if KEYS { self.needed.guarded } else { self.is_cloaked() }
     }
 
-    /// Returns whether the caller knows an object by a right to it alone, or not at all.
+    /// Returns whether an object is visible to the caller only by a right to it.
     #[inline]
     pub(crate) const fn is_by_right(&self) -> bool {
         KEYS && self.needed.by_right
     }
 
-    /// Returns whether users and groups alone are shown otherwise than they are on disk.
+    /// Returns whether only users and groups are shown otherwise than on disk.
     #[inline]
     pub(crate) const fn is_mapped_alone(&self) -> bool {
         self.needed.mapped_alone
@@ -208,8 +209,8 @@ impl ResolvedCaller {
     }
 }
 
-/// The ids under which a caller acts, and those by which it knows itself. A key that acts by grants
-/// takes the ids of the grantor of each object; without a grant it is nobody.
+/// Returns the ids under which a caller acts, and those by which the client knows it. A key that
+/// acts by grants takes the ids of the grantor of each object; without a grant it is nobody.
 fn caller(
     rules: &Rules,
     identity: &KeyIdentity,

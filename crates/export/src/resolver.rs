@@ -12,20 +12,20 @@ pub trait Resolver: Send + Sync {
     /// [`Unresolved`].
     fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, Unresolved>;
 
-    /// The name of an address, which proves nothing yet: who owns the address says what it is
-    /// called.
+    /// Returns the name of an address. It proves nothing yet, because the owner of the address
+    /// chooses it.
     ///
     /// # Errors
     /// [`Unresolved`].
     fn name(&self, address: IpAddr) -> Result<String, Unresolved>;
 }
 
-/// Why there is no answer.
+/// Why a look-up failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unresolved {
-    /// The name server says that there is no such name.
+    /// The name server has no such name.
     Unknown,
-    /// No name server could be asked, or none answered; the reason in words.
+    /// No name server could be reached, or none answered; the reason in words.
     Failed(String),
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Unresolved {
     }
 }
 
-/// The system's resolver: hosts file, DNS, and whatever else `nsswitch.conf` names.
+/// The system's resolver, with hosts file, DNS, and the other services of `nsswitch.conf`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 
@@ -61,7 +61,7 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// The resolver reads files of the system.
+/// Takes the server's identity, because the resolver reads files of the system.
 fn as_server() -> Result<AsServer, Unresolved> {
     AsServer::here().map_err(|status| Unresolved::Failed(status.to_string()))
 }

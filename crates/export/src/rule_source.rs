@@ -2,17 +2,17 @@ use std::sync::Arc;
 
 use crate::Location;
 
-/// The source of the rules of a client. It is kept beside them, since equal rules are equal
-/// wherever they stand.
+/// The source of the rules of a client. It is separate from them, so that rules from different
+/// places may be equal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleSource {
     /// The client's own entry.
     pub place: Location,
-    /// The domain it is of, if it is of one.
+    /// The domain that the entry names, if it names one.
     pub domain: Option<Arc<str>>,
     /// The location of each rule of the users' map, by number.
     pub users: Arc<[Location]>,
-    /// The same for the groups' map.
+    /// The location of each rule of the groups' map, by number.
     pub groups: Arc<[Location]>,
     /// The location of each cloak, by number.
     pub cloaks: Arc<[Location]>,
@@ -21,7 +21,7 @@ pub struct RuleSource {
 }
 
 impl RuleSource {
-    /// An entry in which nothing is said.
+    /// Makes the source of an entry without options.
     #[must_use]
     pub fn new(place: Location) -> Self {
         let nothing = Arc::from([]);

@@ -6,55 +6,55 @@ use comity_idmap::{Ids, MapDefault, Rule, Squash};
 
 use crate::{Channels, DirectoryDelegations};
 
-/// The rules under which a client meets an export: everything exports(5) says behind a client's
-/// name.
+/// The rules for a client at an export: all options of exports(5) after the client's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
-    /// Nothing may be changed (`ro`).
+    /// True if nothing may be changed (`ro`).
     pub read_only: bool,
-    /// Changes of names and attributes are on stable storage before they are answered (`sync`).
+    /// True if changes of names and attributes are on stable storage before the reply (`sync`).
     /// COMMIT and stable writes always are.
     pub sync: bool,
-    /// Calls must come from a port below 1024 (`secure`).
+    /// True if calls must come from a port below 1024 (`secure`).
     pub secure: bool,
     /// The ids under which callers act and by which they see owners (`root_squash`, `anonuid`,
     /// `range_map_uid` and the like).
     pub ids: Ids,
     /// The rules that hide files (`cloak_uid`, `cloak_gid`).
     pub cloak: Cloak,
-    /// Clients are kept from serving one user's listing to another out of their caches: every reply
-    /// shows a directory as changed.
+    /// True if every reply shows directories as changed, so that clients do not serve one user's
+    /// listing to another from their caches.
     pub no_client_cache: bool,
-    /// The flavors that callers may use, preferred first (`sec`).
+    /// The flavors that callers may use, in order of preference (`sec`).
     pub flavors: Vec<Flavor>,
-    /// The weight of a key that a caller proved (`sec=key`).
+    /// The effect of a key that a caller proved (`sec=key`).
     pub key_use: KeyUse,
     /// The channels by which calls may come (`xprtsec`).
     pub channels: Channels,
-    /// True if there is READDIRPLUS (not with `nordirplus`).
+    /// True if READDIRPLUS is supported (not with `nordirplus`).
     pub readdirplus: bool,
-    /// NFSv4 takes no name that is not UTF-8 (`utf8_names`).
+    /// True if NFSv4 refuses names that are not UTF-8 (`utf8_names`).
     pub utf8_names: bool,
     /// Delegations of directories (`dir_delegations`).
     pub dir_delegations: DirectoryDelegations,
 }
 
-/// The weight of a key that a caller has proved by TLS.
+/// The effect of a key that a caller has proved by TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KeyUse {
-    /// A key that is bound to an account makes the caller that user. Another key makes no
-    /// difference: the caller is who it says.
+    /// A key that is bound to an account makes the caller that user. Another key has no effect: the
+    /// ids of the credential count.
     #[default]
     AccountsOnly,
-    /// The same, but a key that credentials were submitted for acts by these (`sec=sys:key`).
+    /// As [`KeyUse::AccountsOnly`], but a key for which credentials were submitted acts by these
+    /// (`sec=sys:key`).
     Preferred,
-    /// Only callers with a key are let in: as the user of an account, or by what was granted to
-    /// the key (`sec=key`).
+    /// Only callers with a key are admitted: as the user of an account, or by the grants of the key
+    /// (`sec=key`).
     Only,
 }
 
 impl Default for Rules {
-    /// exports(5) without options, which is the careful choice throughout.
+    /// The defaults of exports(5), which are the safe choice throughout.
     fn default() -> Self {
         Self {
             read_only: true,
@@ -80,7 +80,7 @@ impl Rules {
     }
 }
 
-/// All of them spelled out, the defaults too, separated by commas.
+/// Formats all rules, the defaults too, separated by commas.
 impl fmt::Display for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let either = |yes, name, other| if yes { name } else { other };

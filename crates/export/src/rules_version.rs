@@ -1,6 +1,6 @@
-//! The version of the rules that a caller was resolved by.
+//! The version of the rules by which a caller was resolved.
 
-/// Tells the versions of all that a resolved caller depends on.
+/// The versions of all data on which a resolved caller depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RulesVersion {
     /// The generation of the plan.

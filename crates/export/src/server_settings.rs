@@ -23,24 +23,24 @@ pub struct ServerSettings {
     pub metrics: Option<SocketAddr>,
     /// The folder for everything that must survive a restart.
     pub state_dir: Option<PathBuf>,
-    /// Peers may begin TLS (RFC 9289).
+    /// True if peers may begin TLS (RFC 9289).
     pub tls: Option<bool>,
     /// The file with the server's certificate for TLS, in PEM.
     pub tls_cert: Option<PathBuf>,
-    /// The file with the private key of that, in PEM.
+    /// The file with the private key of that certificate, in PEM.
     pub tls_key: Option<PathBuf>,
-    /// Files with the certificates of authorities whose word on the names and users of clients
-    /// counts, in PEM.
+    /// Files with the certificates of authorities that may certify names and users of clients, in
+    /// PEM.
     #[serde(default)]
     pub tls_client_ca: Vec<PathBuf>,
-    /// The object identifier of otherName entries that say a user.
+    /// The object identifier of otherName entries that contain a user.
     pub tls_user_oid: Option<String>,
     /// The log level: `error`, `warn`, `info`, `debug`, `trace`, or by component.
     #[serde(default, deserialize_with = "log_level")]
     pub log_level: Option<String>,
 }
 
-/// A version of NFS as mount options call it.
+/// A version of NFS, named as in mount options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum NfsVersion {
     /// Version 3.

@@ -21,12 +21,12 @@ use crate::{Diagnostic, Location, Resolver, ServerSettings, SystemResolver, expo
 pub enum Source {
     /// A file of exports(5).
     Exports(PathBuf),
-    /// The files `*.exports` of a directory, by name, those that begin with a dot left out. It need
-    /// not be there.
+    /// The files `*.exports` of a directory, in the order of their names, except those that begin
+    /// with a dot. The directory may be missing.
     Directory(PathBuf),
     /// A TOML file.
     Config(PathBuf),
-    /// Text of exports(5) that stands in no file.
+    /// Text of exports(5) that is not in a file.
     Text {
         /// The name that diagnostics use.
         name: String,
@@ -36,7 +36,8 @@ pub enum Source {
 }
 
 impl Source {
-    /// One export of `path` to `clients`, in the spelling of exports(5): `127.0.0.1(rw) ::1(rw)`.
+    /// Makes a source with one export of `path` to `clients`, in the syntax of exports(5):
+    /// `127.0.0.1(rw) ::1(rw)`.
     #[must_use]
     pub fn export(name: &str, path: &Path, clients: &str) -> Self {
         let text = format!("{} {clients}\n", Escaped(path)).into_bytes();
@@ -44,7 +45,8 @@ impl Source {
     }
 }
 
-/// A configuration's sources, read in this order, and who is asked about names.
+/// The sources of a configuration in the order in which they are read, and the services that
+/// resolve names.
 #[derive(Clone)]
 pub struct Sources {
     /// The sources, in the order in which they are read.
@@ -57,12 +59,12 @@ pub struct Sources {
     pub authorities: Arc<ReadAuthorities>,
 }
 
-/// Reads a file with the certificates of authorities; returns the names of their keys, or why it
-/// cannot.
+/// Reads a file with the certificates of authorities; returns the names of their keys, or the
+/// error.
 pub type ReadAuthorities = dyn Fn(&Path) -> Result<Vec<KeyId>, String> + Send + Sync;
 
 impl Sources {
-    /// These sources, with the system's resolver and `/etc/netgroup`.
+    /// Makes these sources with the system's resolver and `/etc/netgroup`.
     #[must_use]
     pub fn new(list: Vec<Source>) -> Self {
         let nobody = |_: &Path| Err("certificates cannot be read here".to_owned());

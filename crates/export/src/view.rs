@@ -48,12 +48,12 @@ use crate::{Barrier, ExportId, Plan, Refusal, RpcPeer, Rules, SealedHandle};
 /// The way in which a request names its export and its first object.
 #[derive(Debug, Clone, Copy)]
 pub enum Door<'a> {
-    /// A handle off the wire.
+    /// A handle from the wire.
     Handle(&'a [u8]),
     /// The path of an export or of a directory below it.
     Path(&'a [u8]),
-    /// The same, as MOUNT names it. Linux mounts NFSv3 in clear and does the rest by TLS, so an
-    /// export that is not offered by the channel of the call lets in its top, and nothing below.
+    /// The path in a MOUNT. Linux mounts NFSv3 in clear and uses TLS for the rest, so an export
+    /// that may not be used by the channel of the call shows its top directory, and nothing below.
     Mount(&'a [u8]),
 }
 
@@ -64,16 +64,16 @@ pub struct View<'a> {
     resolved: Arc<ResolvedCaller>,
 }
 
-/// A new object, and what making it did to its directory.
+/// A new object, and the change of its directory.
 pub type SeenMade = Changed<Seen, Wire>;
 
 impl<'a> View<'a> {
-    /// Lets a request in: finds its export, the rules for its caller, the ids it acts under, and
-    /// its first object.
+    /// Admits a request: finds its export, the rules for its caller, the ids under which it acts,
+    /// and its first object.
     ///
     /// # Errors
-    /// [`Refusal`]: a handle that is none of ours or of an export that is no more, a client the
-    /// export is not offered to, a port or credential that the export's rules do not take.
+    /// [`Refusal`]: the handle is not one of this server's or its export is gone, the export is not
+    /// offered to the client, or its rules do not allow the port or the credential.
     #[inline]
     pub fn enter(
         plan: &'a Plan,
@@ -106,8 +106,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The same for a request that asks for the attributes of an object and nothing else:
-    /// [`View::look`] lets it in by what it has to look at in any case.
+    /// Admits a request that only asks for the attributes of an object. [`View::look`] checks the
+    /// object later, with the attributes that it reads in any case.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -143,7 +143,7 @@ impl<'a> View<'a> {
         self
     }
 
-    /// Lets another handle of the same request in.
+    /// Admits another handle of the same request.
     ///
     /// # Errors
     /// [`Status::BadHandle`]; [`Status::XDev`] if it belongs to another export.
@@ -152,13 +152,13 @@ impl<'a> View<'a> {
         if id == self.export_id() { self.let_in(Outside::new(handle)) } else { Err(Status::XDev) }
     }
 
-    /// A node's handle, ready to travel.
+    /// Returns a node's handle for the wire.
     #[must_use]
     pub fn seal(&self, node: &Node) -> SealedHandle {
         self.plan.key().seal(self.export_id(), node.handle())
     }
 
-    /// The number of the export seen.
+    /// Returns the number of the export.
     #[must_use]
     pub fn export_id(&self) -> ExportId {
         self.resolved.export().id()
@@ -219,7 +219,7 @@ impl<'a> View<'a> {
         Ok(self.change_out(at.fs.setattr(at.cred, node.handle(), &set, guard)?))
     }
 
-    /// See [`Fs::access`]; rights to change anything are missing where the export is read-only.
+    /// See [`Fs::access`]; rights to change anything are missing if the export is read-only.
     ///
     /// # Errors
     /// [`Status`].
@@ -231,8 +231,8 @@ impl<'a> View<'a> {
         Ok((granted, self.attr_out(&attr)))
     }
 
-    /// Finds a name as it came off the wire, `.` and `..` among them, in a directory; tells the
-    /// directory's attributes, too.
+    /// Finds a name from the wire, which may be `.` or `..`, in a directory; also returns the
+    /// directory's attributes.
     ///
     /// # Errors
     /// [`Status`].
@@ -297,14 +297,14 @@ impl<'a> View<'a> {
         Ok(Changed { value, change: self.change_out(change) })
     }
 
-    /// See [`Fs::write_opened`], whose errors it has.
+    /// See [`Fs::write_opened`], which has the same errors.
     pub fn write_opened(&self, _: Clearance, node: &Node, offset: u64, data: &[u8]) -> Result<u32> {
         let at = self.gate(node, Operation::Write)?;
         at.fs.write_opened(at.cred, node.handle(), offset, data)
     }
 
-    /// See [`Fs::create`]. An exclusive verifier is one of its client's: two machines may choose
-    /// the same (Linux takes its clock's ticks and a process number).
+    /// See [`Fs::create`]. An exclusive verifier is combined with the client's address, because two
+    /// machines may choose the same one (Linux takes its clock's ticks and a process number).
     ///
     /// # Errors
     /// [`Status`].
@@ -426,8 +426,8 @@ impl<'a> View<'a> {
         let at = self.before_change(DirectoryChange::Move(source.0, target.0))?;
         let from = (source.0.handle(), entry_name(source.1, RENAMED)?);
         let to = (target.0.handle(), entry_name(target.1, RENAMED)?);
-        // Both are looked at before one decides: a directory that cannot be searched is told of
-        // first, whatever is in the other.
+        // Both directories are checked before one error is chosen: that of a directory that cannot
+        // be searched comes first, whatever the other one contains.
         let (gone, onto) =
             (self.is_hidden(at, source.0, from.1)?, self.is_hidden(at, target.0, to.1)?);
         if gone {
@@ -469,7 +469,7 @@ impl<'a> View<'a> {
         Ok(Changed { value: self.attr_out(&value), change: self.change_out(change) })
     }
 
-    /// The directory above, as the caller sees it: the root's is the root itself.
+    /// Returns the directory above, as the caller sees it; that of the root is the root itself.
     ///
     /// # Errors
     /// [`Status`]; [`Status::NoEnt`] if the caller may not know of it.
@@ -484,8 +484,8 @@ impl<'a> View<'a> {
         Barrier::new(Arc::clone(self.resolved.export().fs()), *node.handle(), None)
     }
 
-    /// The barrier to wait for before a change of names or attributes in one or two objects is
-    /// answered; nothing where the export is `async`.
+    /// Returns the barrier to wait for before the reply to a change of names or attributes in one
+    /// or two objects; none if the export is `async`.
     #[must_use]
     pub fn change_barrier(&self, first: &Node, second: Option<&Node>) -> Option<Barrier> {
         let second = second.filter(|node| *node != first).map(|node| *node.handle());
@@ -494,12 +494,12 @@ impl<'a> View<'a> {
         self.rules().sync.then(barrier)
     }
 
-    /// The file system, for what the view itself asks. A verb takes it from the gate.
+    /// Returns the file system, for the view's own questions. A verb gets it from the gate.
     fn fs(&self) -> &dyn Fs {
         &**self.resolved.export().fs()
     }
 
-    /// The user that the caller acts as, by which the caller can be recognized.
+    /// Returns the user as which the caller acts, by which the caller can be recognized.
     #[must_use]
     pub fn user(&self) -> &Arc<Cred<Disk>> {
         self.resolved.caller().kept()
@@ -509,19 +509,19 @@ impl<'a> View<'a> {
         self.resolved.caller().disk()
     }
 
-    /// The object behind a name, for those who run the server: its owner and mode on disk, and what
-    /// the cloak says of it.
+    /// Returns the owner and mode on disk of the object of a name, and the decision of the cloak
+    /// about it, for administrators.
     pub(crate) fn behind(&self, dir: &Node, name: &[u8]) -> Result<(Attr<Disk>, Verdict)> {
         let attr = self.fs().lookup(&server(), dir.handle(), plain_name(name)?)?.node.attr;
         Ok((attr, self.verdict(&attr)))
     }
 
-    /// Attributes to set, as they are on disk.
+    /// Converts attributes to set into those on disk.
     fn set_in(&self, set: &SetAttr<Wire>) -> Result<SetAttr<Disk>> {
         self.rules().ids.set_in(set).map_err(|Unmapped| Status::BadOwner)
     }
 
-    /// `.` or `..` of a directory that may be searched.
+    /// Looks up `.` or `..` of a directory, which the caller must be allowed to search.
     fn dots(&self, dir: &Node, name: &[u8]) -> Result<Seen> {
         let at = self.gate(dir, Operation::Search)?;
         let (granted, attr) = at.fs.access(at.cred, dir.handle(), Access::LOOKUP)?;
@@ -533,7 +533,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Goes down from the export's root as the caller, who needs the right to search on the way.
+    /// Walks down from the export's root as the caller, who needs the right to search each
+    /// directory.
     fn walk(&self, below: &Path) -> Result<Node> {
         let mut node = self.root();
         for component in below.components() {
@@ -552,13 +553,14 @@ impl<'a> View<'a> {
         Change { before, ..change }.map(|attr| self.attr_out(&attr))
     }
 
-    /// Two exports of one file system are two file systems to a client, or it would share caches
-    /// between them although their rules differ. The file system of an export's root is called by
-    /// the export's number alone, which stays the same when devices are numbered again.
+    /// Converts attributes for the caller. Two exports of one file system get different file system
+    /// ids, or a client would share caches between them although their rules differ. The id of an
+    /// export's root depends on the export's number alone, so that it stays the same when devices
+    /// are renumbered.
     #[inline(always)]
     fn attr_out(&self, attr: &Attr<Disk>) -> Attr<Wire> {
-        // The ids are decided before the one copy of all else: a branch in the middle of the
-        // copy, or between two copies, makes it slow.
+        // The ids are computed before the single copy of the other attributes: a branch in the
+        // middle of the copy, or between two copies, makes it slow.
         let (uid, gid) = if self.resolved.is_plain() {
             comity_idmap::unmapped(attr)
         } else if self.resolved.is_mapped_alone() {
@@ -573,7 +575,7 @@ impl<'a> View<'a> {
 }
 
 impl View<'_> {
-    /// Returns the attributes as a caller sees them who is known by a key, or who may not cache
+    /// Returns the attributes for a caller that is identified by a key, or that may not cache
     /// directories.
     #[cold]
     fn shown_otherwise(&self, attr: &Attr<Disk>) -> Attr<Wire> {
@@ -593,7 +595,7 @@ fn path_of(bytes: &[u8]) -> &Path {
     Path::new(std::ffi::OsStr::from_bytes(bytes))
 }
 
-/// The ids of the server, to which nothing is closed.
+/// Returns the ids of the server, which may access everything.
 fn server() -> Cred<Disk> {
     Cred::new(Uid::new(0), Gid::new(0))
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 use crate::export_spec::Escaped;
 use crate::{Candidate, Client, Export, Plan, Rules};
 
-/// An export as it is offered to somebody. Shown as a line of exports(5) with every option spelled
-/// out, the defaults too.
+/// An export as it is offered to a peer. It is formatted as a line of exports(5) with every option,
+/// the defaults too.
 #[derive(Clone, Copy)]
 pub struct VisibleExport<'a> {
     export: &'a Export,
@@ -14,9 +14,8 @@ pub struct VisibleExport<'a> {
 }
 
 impl Plan {
-    /// The exports that a peer may use, in the order of the configuration. An
-    /// export is left out if its entry goes by a name that is not known yet; see
-    /// [`Plan::learn_name`].
+    /// Returns the exports that a peer may use, in the order of the configuration. An export is
+    /// left out if its entry depends on a name that is not known yet; see [`Plan::learn_name`].
     #[must_use]
     pub fn offered<'p>(&self, peer: impl Into<Candidate<'p>>) -> Vec<VisibleExport<'_>> {
         let peer = peer.into();

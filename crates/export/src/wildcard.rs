@@ -1,7 +1,8 @@
 use std::fmt;
 
-/// A pattern of host names: `*` is any run of characters, dots among them, `?` any one, `[a-z]` one
-/// of these, `[!a-z]` or `[^a-z]` none of these (exports(5), "wildcards"). Case does not count.
+/// A pattern of host names: `*` is any string, with or without dots, `?` any character, `[a-z]` a
+/// character in the set, `[!a-z]` or `[^a-z]` a character not in it (exports(5), "wildcards"). Case
+/// is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wildcard {
     text: Box<str>,
@@ -17,16 +18,16 @@ enum Part {
 }
 
 impl Wildcard {
-    /// Returns whether a client's name must be read as a pattern.
+    /// Returns whether a client's name must be parsed as a pattern.
     #[must_use]
     pub fn is_meant_by(text: &str) -> bool {
         text.contains(['*', '?', '['])
     }
 
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// The mistake in words.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.to_ascii_lowercase();
         let mut rest = text.as_bytes();
@@ -71,7 +72,7 @@ impl Wildcard {
         }
     }
 
-    /// Its specificity: the number of characters that are given.
+    /// Returns its specificity: the number of literal characters.
     #[must_use]
     pub fn literals(&self) -> usize {
         self.parts.iter().filter(|part| matches!(part, Part::Letter(_))).count()
@@ -97,7 +98,8 @@ impl Part {
     }
 }
 
-/// Returns whether a host name may hold this character; names hold `_` although no RFC allows it.
+/// Returns whether a host name may contain this character; names contain `_` although no RFC allows
+/// it.
 pub(crate) fn is_host_letter(letter: u8) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, b'.' | b'-' | b'_')
 }

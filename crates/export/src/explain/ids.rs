@@ -4,10 +4,10 @@ use comity_vfs::{Cred, Gid, Wire};
 use super::Chain;
 use crate::{Location, RuleSource, Rules, View};
 
-/// An id on its way in.
+/// An id of the caller that is to be mapped.
 struct Arrival<'a> {
     about: &'static str,
-    /// Its name: uid or gid.
+    /// The kind of the id: uid or gid.
     kind: &'static str,
     /// The name of the id in its domain, if the domain has one.
     wire: String,
@@ -15,7 +15,7 @@ struct Arrival<'a> {
     places: Option<&'a [Location]>,
 }
 
-/// A number, and by which name NFSv4 says it to the client.
+/// Formats a number, and the name by which NFSv4 shows it to the client.
 pub(super) fn called(number: u32, owner: Owner<'_>) -> String {
     match owner {
         Owner::Named(name) => format!("{number} ({name})"),
@@ -79,7 +79,7 @@ impl Chain {
         self.add(about, text, place);
     }
 
-    /// Returns the server ids under which the call is made.
+    /// Explains the server ids under which the call is made.
     pub(super) fn acting(&mut self, view: &View<'_>) {
         let cred = view.cred();
         let groups: Vec<_> = cred.groups.iter().map(ToString::to_string).collect();

@@ -1,5 +1,4 @@
-//! Why a caller gets what it gets: the decisions of a plan about one call, one by one, by the code
-//! that serves it.
+//! Explains the decisions of a plan about one call, one by one, with the code that serves calls.
 
 mod ids;
 mod object;
@@ -18,7 +17,7 @@ use crate::key_identity::KeyIdentity;
 use crate::resolved_caller::ResolvedCaller;
 use crate::{Channels, Export, Location, Plan, Refusal, RuleSource, Rules, View};
 
-/// An operation on an object that somebody asks about.
+/// An operation on an object that can be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Look at its attributes.
@@ -27,7 +26,7 @@ pub enum Operation {
     Read,
     /// Change a file, or the entries of a directory.
     Write,
-    /// Run a file, or go through a directory.
+    /// Execute a file, or search a directory.
     Execute,
     /// List a directory.
     List,
@@ -61,14 +60,14 @@ impl fmt::Display for Operation {
     }
 }
 
-/// A call that might be made.
+/// A call to be explained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     /// The path of the export.
     pub export: PathBuf,
-    /// The path that is asked about: below the export's, or as seen from there.
+    /// The path of the object: below the export's path, or relative to the export.
     pub path: PathBuf,
-    /// The address of the client; its port is taken to be a good one.
+    /// The address of the client; the port is assumed to be allowed.
     pub from: IpAddr,
     /// The ids of the credential.
     pub caller: Cred<Wire>,
@@ -87,18 +86,18 @@ pub struct Decision {
     pub place: Option<Location>,
 }
 
-/// The decisions about a call, in their order, and how it ends.
+/// The decisions about a call, in their order, and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// The decisions that were made before it ended.
+    /// The decisions that were made before the outcome.
     pub decisions: Vec<Decision>,
     /// The outcome of the operation.
     pub answer: Result<(), Refusal>,
 }
 
-/// Asks a plan what it would do, without doing it: nothing is changed, and a file is read for one
-/// byte at most. Waits for the name of the client if it needs it. Links are not followed: that is a
-/// client's business.
+/// Explains what a plan would do with a call, without doing it: nothing is changed, and at most one
+/// byte of a file is read. Waits for the name of the client if it is needed. Links are not
+/// followed, because clients follow links themselves.
 #[must_use]
 pub fn explain(plan: &Plan, question: &Question) -> Explanation {
     let mut chain = Chain(Vec::new());

@@ -11,7 +11,7 @@ use crate::limits::EXPLAINED_ENTRIES_MAX;
 use crate::{Node, RuleSource, View};
 
 impl Chain {
-    /// Goes to an object as a client would, and does there what is asked.
+    /// Looks up an object as a client would, and tries the operation on it.
     pub(super) fn object(
         &mut self,
         view: &View<'_>,
@@ -109,8 +109,8 @@ impl Chain {
         }
     }
 
-    /// Returns whether the caller has any of these rights. ACCESS gives each only where it means
-    /// something.
+    /// Returns whether the caller has any of these rights. ACCESS reports each right only for types
+    /// of objects to which it applies.
     fn right(
         &mut self,
         view: &View<'_>,
@@ -142,7 +142,7 @@ impl Chain {
     }
 }
 
-/// Counts the entries of a directory that are shown.
+/// Counts the visible entries of a directory.
 fn count(view: &View<'_>, node: &Node) -> Result<usize> {
     let (mut count, mut next) = (0_usize, Some(0));
     while let Some(cookie) = next {

@@ -7,7 +7,7 @@ use super::table::Draft;
 use crate::limits::DIAGNOSTICS_MAX;
 use crate::{Location, RuleSource, Rules};
 
-/// The maps and cloaks of the options read so far, each rule with its location.
+/// The maps and cloaks of the options parsed so far, each rule with its location.
 #[derive(Debug, Default)]
 pub(crate) struct IdmapOptions {
     users: Ranges,
@@ -77,7 +77,8 @@ impl IdmapOptions {
     ) -> Vec<(Location, String)> {
         let (cloak, shadowed) = Cloak::new(&self.cloaks);
         let mut doubts = self.doubts;
-        // No more is reported, since it takes long to find the entry that shadows each.
+        // Further shadowed rules are not reported, since it takes long to find the entry that
+        // shadows each.
         for number in shadowed.into_iter().take(DIAGNOSTICS_MAX) {
             doubts.extend(shadowed_cloak(&self.cloaks, &self.cloak_places, number as usize));
         }
@@ -156,7 +157,7 @@ fn range(text: &str) -> Result<Range, String> {
     Ok(range)
 }
 
-/// The last id is none: it could not be set.
+/// The highest id is invalid, because it cannot be set.
 fn id(text: &str) -> Result<u32, String> {
     if text.is_empty() || !text.bytes().all(|letter| letter.is_ascii_digit()) {
         return Err(format!("{text:?} is no id"));

@@ -3,8 +3,8 @@ use crate::limits::LINE_BYTES_MAX;
 /// A line and column, both counted from 1.
 pub(super) type At = (u32, u32);
 
-/// A byte of a word and its place. A byte that is `plain`, neither quoted nor escaped, may be a
-/// sign of the grammar.
+/// A byte of a word and its location. If it is `plain`, neither quoted nor escaped, it may be
+/// punctuation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Letter {
     pub(super) byte: u8,
@@ -13,22 +13,22 @@ pub(super) struct Letter {
 }
 
 impl Letter {
-    /// Returns whether it is this sign, neither quoted nor escaped.
+    /// Returns whether it is this punctuation mark, neither quoted nor escaped.
     pub(super) const fn is(&self, sign: u8) -> bool {
         self.plain && self.byte == sign
     }
 }
 
-/// A word between blanks.
+/// A word, separated by blanks.
 #[derive(Debug)]
 pub(super) struct Word {
     pub(super) letters: Vec<Letter>,
     pub(super) at: At,
 }
 
-/// The lines of a file as words: continuation lines joined, comments left out, quotes and octal
-/// escapes undone. Empty lines are left out. A line that cannot be read is reported, and the rest
-/// of it passed over.
+/// The lines of a file as words: continuation lines are joined, comments removed, quotes and octal
+/// escapes resolved. Empty lines are skipped. A line with an error is reported, and the rest of it
+/// skipped.
 pub(super) struct Lines<'a> {
     rest: &'a [u8],
     at: At,

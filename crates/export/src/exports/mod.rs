@@ -1,5 +1,5 @@
-//! The text of exports(5): [`lexer`] makes words of it, [`parser`] makes declarations of them,
-//! [`options`] knows every option and what becomes of it.
+//! The syntax of exports(5): [`lexer`] splits it into words, [`parser`] makes declarations of them,
+//! [`options`] applies the options.
 
 mod idmap_options;
 mod lexer;

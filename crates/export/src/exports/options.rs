@@ -25,7 +25,7 @@ impl Item {
     }
 }
 
-/// An option that is honoured, with its value.
+/// A supported option, with its value.
 #[derive(Debug)]
 pub(crate) struct Given {
     option: &'static Choice,
@@ -34,7 +34,7 @@ pub(crate) struct Given {
     place: Location,
 }
 
-/// Looks up the options of one list. `None` if any of them is not honoured or contradicts another.
+/// Looks up the options of one list. `None` if any of them is not supported or contradicts another.
 pub(crate) fn given(items: Vec<Item>, diagnostics: &mut Diagnostics) -> Option<Vec<Given>> {
     let mut list: Vec<Given> = Vec::with_capacity(items.len());
     let mut fine = true;
@@ -54,8 +54,8 @@ pub(crate) fn given(items: Vec<Item>, diagnostics: &mut Diagnostics) -> Option<V
     fine.then_some(list)
 }
 
-/// The terms that lists of options make together, the most general one first, for a client at
-/// `place`: about each thing the last list that mentions it decides.
+/// Returns the combined effect of lists of options, the most general one first, for a client at
+/// `place`: the last list with an option about a subject decides about it.
 pub(crate) fn terms(
     lists: &[&[Given]],
     place: &Location,
@@ -94,7 +94,7 @@ pub(crate) fn terms(
     fine.then_some((terms, origin))
 }
 
-/// The options of each list that no later list has something to say about.
+/// Returns the options of each list that no later list overrides.
 fn deciding<'a>(lists: &[&'a [Given]]) -> Vec<&'a Given> {
     let (mut decided, mut kept) = (HashSet::new(), Vec::new());
     for list in lists.iter().rev() {

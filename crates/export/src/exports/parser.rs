@@ -11,8 +11,8 @@ use crate::limits::{CLIENTS_MAX, DEFAULTS_MAX};
 use crate::path::normal;
 use crate::{Client, Location};
 
-/// Reads the text of an exports file called `file`. Total: whatever is wrong is a diagnostic, and
-/// the line that holds it declares nothing.
+/// Parses the text of an exports file called `file`. It never fails: a mistake becomes a
+/// diagnostic, and its line declares nothing.
 pub(crate) fn parse(
     file: &Arc<str>,
     text: &[u8],
@@ -83,8 +83,8 @@ impl Parser<'_> {
         found.map_err(|what| self.error(word.at, what)).ok()
     }
 
-    /// A client with its options; and whether there were none. `before` is the client before it, if
-    /// that one had none.
+    /// Parses a client with its options; also returns whether there were none. `before` is the
+    /// previous client, if that one had none.
     fn spec(
         &mut self,
         word: &Word,
@@ -164,12 +164,13 @@ impl Parser<'_> {
     }
 }
 
-/// Returns whether the word holds default options for the clients behind it.
+/// Returns whether the word contains default options for the clients that follow.
 fn is_default(word: &Word) -> bool {
     word.letters.first().is_some_and(|first| first.is(b'-'))
 }
 
-/// Returns whether an option list begins in the word and does not end in it: no client follows.
+/// Returns whether an option list begins in the word and does not end in it, so that no client
+/// follows.
 fn is_torn(word: &Word) -> bool {
     let ends = word.letters.last().is_some_and(|last| last.is(b')'));
     !ends && word.letters.iter().any(|letter| letter.is(b'('))

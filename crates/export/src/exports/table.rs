@@ -1,4 +1,5 @@
-//! Every option of exports(5), and what becomes of it. `docs/exports.md` shows this table to users.
+//! All options of exports(5), and how the server treats them. `docs/exports.md` shows this table to
+//! users.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -13,12 +14,12 @@ use crate::export_spec::{Fsid, Terms};
 use crate::path::normal;
 use crate::{Channels, DirectoryDelegations, KeyUse, Location};
 
-/// An option there is.
+/// An option of exports(5).
 #[derive(Debug)]
 pub(crate) struct Choice {
     /// The name of the option.
     pub(crate) name: &'static str,
-    /// The kind of value behind `=`.
+    /// The kind of value after `=`.
     pub(crate) argument: Argument,
     /// The subject that it decides: options about the same subject exclude each other.
     pub(crate) about: &'static str,
@@ -26,18 +27,18 @@ pub(crate) struct Choice {
     pub(crate) repeats: bool,
     /// The treatment of the option.
     pub(crate) verdict: Verdict,
-    /// Why, for users.
+    /// The reason, for users.
     pub(crate) note: &'static str,
 }
 
-/// The kind of value behind the `=` of an option.
+/// The kind of value after the `=` of an option.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Argument {
-    /// Nothing.
+    /// The option takes no value.
     None,
-    /// This, or nothing.
+    /// The option may have a value of this form.
     Possible(&'static str),
-    /// This.
+    /// The option needs a value of this form.
     Needed(&'static str),
 }
 
@@ -46,14 +47,14 @@ pub(crate) enum Argument {
 pub(crate) enum Verdict {
     /// The option does what exports(5) says, by this function.
     Honoured(Effect),
-    /// It makes the configuration invalid.
+    /// The option makes the configuration invalid.
     Refused,
 }
 
 /// The effect of an option, given its value.
 pub(crate) type Effect = fn(&mut Draft, &str) -> Result<(), String>;
 
-/// Terms in the making: whom they squash two options say together.
+/// Terms while options are parsed. Two options together determine which callers are squashed.
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) terms: Terms,
@@ -97,10 +98,10 @@ const fn refused(name: &'static str, argument: Argument, note: &'static str) -> 
     Choice { name, argument, about: name, repeats: false, verdict: Verdict::Refused, note }
 }
 
-/// It asks for what is done anyway.
+/// The effect of an option that asks for what the server does anyway.
 const NOTHING: Effect = |_, _| Ok(());
 
-/// All options, by the order of exports(5).
+/// All options, in the order of exports(5).
 pub(crate) const OPTIONS: &[Choice] = &[
     flag(
         "secure",
@@ -415,7 +416,7 @@ fn set<T>(place: &mut T, value: T) -> Result<(), String> {
     Ok(())
 }
 
-/// The last id is none: chown(2) takes it for "leave as it is".
+/// The highest id is invalid: to chown(2) it means "leave as it is".
 fn id(value: &str) -> Result<u32, String> {
     let number: i64 = decimal(value, true)?;
     let wrapped = if number < 0 { number + (1 << 32) } else { number };
@@ -436,7 +437,7 @@ fn fsid(draft: &mut Draft, value: &str) -> Result<(), String> {
     set(&mut draft.terms.settings.fsid, Some(fsid))
 }
 
-/// 32 hexadecimal digits with any dashes or colons between them.
+/// Parses 32 hexadecimal digits with any dashes or colons between them.
 fn uuid(value: &str) -> Option<[u8; 16]> {
     let digits: Vec<u8> = value
         .chars()
@@ -491,7 +492,7 @@ fn sec(draft: &mut Draft, value: &str) -> Result<(), String> {
         (true, true) => KeyUse::Only,
     };
     if flavors.is_empty() {
-        // A caller with a key is not asked for anything beside the key.
+        // A caller with a key needs no other flavor.
         flavors = vec![Flavor::SYS, Flavor::NONE];
     }
     set(&mut draft.terms.rules.flavors, flavors)

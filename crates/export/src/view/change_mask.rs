@@ -1,5 +1,5 @@
-//! Directories that look changed in every reply, so that no client answers one user out of what it
-//! keeps for another (`no_client_cache`).
+//! Makes directories look changed in every reply, so that no client answers one user from its cache
+//! for another (`no_client_cache`).
 
 use comity_grants::Operation;
 use comity_vfs::{Attr, Disk, FileType, Result, Time};
@@ -13,9 +13,9 @@ impl View<'_> {
         self.resolved.is_restless() && attr.file_type == FileType::Directory
     }
 
-    /// Returns whether a file may be delegated. Where clients must not cache for several users,
-    /// only a file that is hidden from nobody may be. A caller that acts by grants must have been
-    /// granted to read it: a client reads what it was delegated without asking.
+    /// Returns whether a file may be delegated. If clients must not cache for several users, only a
+    /// file that is hidden from nobody may be. A caller that acts by grants needs a grant to read
+    /// it, because a client reads a delegated file without asking.
     ///
     /// # Errors
     /// [`comity_vfs::Status`].
@@ -32,8 +32,8 @@ impl View<'_> {
         Ok(self.rules().cloak.covering(attr.uid, attr.gid).is_none())
     }
 
-    /// The ctime that a guard means which holds what the caller was shown: of a directory that
-    /// looks changed only the seconds were true, and they are all that can be held against it.
+    /// Returns the ctime that a guard from the wire stands for. For a directory that looks changed,
+    /// the caller was shown true seconds only, so only they are compared.
     pub(super) fn guarded(&self, node: &Node, guard: Option<Time>) -> Result<Option<Time>> {
         let Some(shown) = guard.filter(|_| self.rules().no_client_cache) else { return Ok(guard) };
         let attr = self.fs().getattr(node.handle())?;

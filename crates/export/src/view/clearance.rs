@@ -10,7 +10,7 @@ use super::{Node, View};
 /// Permission to change an object: no delegation, deny mode or reclaim of a client conflicts with
 /// the change. Every verb of a [`View`] that changes an object takes one.
 ///
-/// Only `comity-coherence` gives it, and tests do; `cargo xtask tidy` finds others.
+/// Only `comity-coherence` and tests make it; `cargo xtask tidy` finds other callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clearance(());
 
@@ -22,9 +22,9 @@ impl Clearance {
     }
 }
 
-/// Leave to change names or attributes of one or two directories. Every verb of a [`View`] that
-/// changes the names of a directory takes one. While it lives, no client is granted a delegation of
-/// these directories: it would not hear of the change.
+/// Permission to change names or attributes of one or two directories. Every verb of a [`View`]
+/// that changes the names of a directory takes one. While it lives, no client is granted a
+/// delegation of these directories, because it would not be notified of the change.
 ///
 /// Only `comity-coherence` gives it, and tests do; `cargo xtask tidy` finds others.
 #[derive(Clone)]
@@ -40,14 +40,14 @@ impl std::fmt::Debug for DirectoryClearance<'_> {
 }
 
 impl<'a> DirectoryClearance<'a> {
-    /// Gives leave where no client can hold a directory. It is for `comity-coherence` and for
-    /// tests.
+    /// Permits a change where no client can have a delegation of a directory. It is for
+    /// `comity-coherence` and for tests.
     #[must_use]
     pub const fn given() -> Self {
         Self { _under_way: [None, None], holders: None }
     }
 
-    /// Gives leave for a change that is counted as under way. It is for `comity-coherence`.
+    /// Permits a change that is counted as under way. It is for `comity-coherence`.
     #[must_use]
     pub const fn during(first: ChangeUnderWay<'a>, second: Option<ChangeUnderWay<'a>>) -> Self {
         Self { _under_way: [Some(first), second], holders: None }
@@ -59,7 +59,7 @@ impl<'a> DirectoryClearance<'a> {
         Self { holders: Some(holders), ..self }
     }
 
-    /// Returns the leave to change the attributes of the object whose change is under way.
+    /// Returns the permission to change the attributes of the object whose change is under way.
     #[must_use]
     pub const fn of_object(&self) -> Clearance {
         Clearance(())

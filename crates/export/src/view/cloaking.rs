@@ -12,13 +12,13 @@ impl View<'_> {
         self.resolved.is_cloaked()
     }
 
-    /// Returns whether there may be objects that the caller may not know of, for whichever reason.
+    /// Returns whether objects may be hidden from the caller, for any reason.
     #[inline]
     pub(super) fn is_guarded(&self) -> bool {
         self.resolved.is_guarded()
     }
 
-    /// Returns whether a caller with these ids may know of an object with these attributes.
+    /// Returns whether an object with these attributes is visible to a caller with these ids.
     #[inline]
     pub(super) fn shows(&self, cred: &Cred<Disk>, attr: &Attr<Disk>) -> bool {
         self.rules().cloak.shows(cred, attr.uid, attr.gid, attr.mode)
@@ -28,12 +28,12 @@ impl View<'_> {
         self.rules().cloak.verdict(self.cred(), attr.uid, attr.gid, attr.mode)
     }
 
-    /// Refuses a name whose object the caller may not know of, as if it were not there.
+    /// Returns the error of a missing name if the object of the name is hidden from the caller.
     pub(super) fn not_hidden(&self, at: Passage<'_>, dir: &Node, name: Name<'_>) -> Result<()> {
         if self.is_hidden(at, dir, name)? { Err(Status::NoEnt) } else { Ok(()) }
     }
 
-    /// Returns whether a name stands for an object that the caller may not know of.
+    /// Returns whether the object of a name is hidden from the caller.
     pub(super) fn is_hidden(&self, at: Passage<'_>, dir: &Node, name: Name<'_>) -> Result<bool> {
         if !self.is_guarded() {
             return Ok(false);
@@ -50,10 +50,10 @@ impl View<'_> {
         }
     }
 
-    /// Why a name could not be put into a directory. That a hidden object has it can be kept secret
-    /// from a caller who may not add a name there in any case; from others it cannot. Such a caller
-    /// is not told of other reasons either, which the file system looks for only where the name is
-    /// free: somebody else's file that must not be linked to, say.
+    /// Returns the error for a name that could not be added to a directory. If a hidden object has
+    /// the name, that can be concealed only from a caller who may not add names there in any case.
+    /// Such a caller gets no other error either that the file system returns only if the name is
+    /// free, such as for a file of another user that must not be linked.
     pub(super) fn told(&self, at: Passage<'_>, dir: &Node, name: Name<'_>, why: Status) -> Status {
         let may_be_secret = match why {
             Status::Exist => self.is_hidden(at, dir, name) == Ok(true),
@@ -64,7 +64,7 @@ impl View<'_> {
     }
 }
 
-/// Returns whether the caller may put names into a directory.
+/// Returns whether the caller may add names to a directory.
 pub(super) fn may_add(at: Passage<'_>, dir: &Node) -> Result<bool> {
     let wanted = Access::EXTEND | Access::LOOKUP;
     let (granted, _) = at.fs.access(at.cred, dir.handle(), wanted)?;

@@ -1,4 +1,4 @@
-//! Objects that a key has made: it is their grantor.
+//! Objects that a key has made: the key is the grantor of their rights.
 
 use comity_grants::FetchError;
 use comity_vfs::{Changed, Create, Disk, Handle, Made, Name, Node as VfsNode, Result, Status};
@@ -7,13 +7,13 @@ use super::name::{MADE, entry_name};
 use super::rights::{DirectoryChange, Passage};
 use super::{DirectoryClearance, Node, SeenMade, View};
 
-/// An object that was made and was not there before.
+/// Marks an object as made, not found.
 pub(super) fn new(made: Made<Disk>) -> (Made<Disk>, bool) {
     (made, true)
 }
 
 impl View<'_> {
-    /// Makes an object in a directory, or finds it.
+    /// Makes an object in a directory, or finds an existing one.
     pub(super) fn make(
         &self,
         cleared: &DirectoryClearance<'_>,
@@ -39,14 +39,14 @@ impl View<'_> {
         if is_new {
             self.created(&value.handle);
         }
-        // A hidden object that came into the place since it was looked at was found, not made.
+        // A hidden object that appeared after the check was found, not made.
         let value = self.seen_or(&value, Status::Exist)?;
         Ok(Changed { value, change: self.change_out(change) })
     }
 
-    /// Makes a regular file or finds it, and says for a caller that acts by a key whether it was
-    /// made. The file system has to decide that: a file that another client makes at the same time
-    /// is none of the caller's.
+    /// Makes a regular file or finds it, and returns whether it was made if the caller acts by a
+    /// key. The file system has to decide that: a file that another client makes at the same time
+    /// does not belong to the caller.
     pub(super) fn create_new_or_found(
         &self,
         at: Passage<'_>,
@@ -65,7 +65,7 @@ impl View<'_> {
                 Err(Status::Exist) => create(how).map(|found| (found, false)),
                 made => made.map(new),
             },
-            // A file of the same verifier is a retry. Nobody else knows the verifier.
+            // A file with the same verifier is a retry, since nobody else knows the verifier.
             Create::Exclusive(_) => {
                 let is_there = at.fs.lookup(at.cred, dir.handle(), name).is_ok();
                 create(how).map(|made| (made, !is_there))
@@ -73,7 +73,7 @@ impl View<'_> {
         }
     }
 
-    /// Remembers the caller as the creator of an object, if it acts by what was granted to its key.
+    /// Remembers the caller as the creator of an object, if it acts by the grants of its key.
     #[inline]
     pub(super) fn created(&self, object: &Handle) {
         if self.resolved.is_by_right() {

@@ -3,9 +3,9 @@ use comity_vfs::Result;
 use super::{Node, View};
 use crate::{Export, Pseudo};
 
-/// Exports inside exports: NFSv4 clients go from one into the other by name.
+/// Exports inside exports: NFSv4 clients enter one from the other by name.
 impl View<'_> {
-    /// The export seen.
+    /// Returns the export of the view.
     #[must_use]
     pub fn export(&self) -> &Export {
         self.resolved.export()
@@ -29,7 +29,7 @@ impl View<'_> {
         name: &[u8],
     ) -> Result<Option<&'p Export>> {
         let stands_here = |export: &&Export| {
-            // The covered directory does not depend on the caller, who has found the node already.
+            // The covered directory does not depend on the caller, who has already found the node.
             let covered = self.export().below(export.path());
             covered.is_some_and(|covered| covered.handle == *node.handle())
         };

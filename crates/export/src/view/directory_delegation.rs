@@ -5,9 +5,9 @@ use crate::KeyUse;
 
 impl View<'_> {
     /// Returns whether a directory may be delegated to the caller's client. The client then answers
-    /// listings for all its users out of its cache, so it may not where their views differ: where
-    /// files are cloaked, or where objects are known by a right to them. The caller must be able to
-    /// use the directory.
+    /// listings for all its users from its cache, so the directory may not be delegated if their
+    /// views differ: if files are cloaked, or visible only by a right to them. The caller must have
+    /// the right to use the directory.
     ///
     /// # Errors
     /// [`Status::NotDir`]; [`Status`].

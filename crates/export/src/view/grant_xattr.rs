@@ -1,4 +1,4 @@
-//! Extended attributes that are no file's: by them a host without a program of ours submits
+//! Extended attributes that belong to no file: with them a host without Comity's programs submits
 //! credentials and asks for decisions (`setfattr -n user.comity.grant`).
 
 use comity_grants::{Grants, ObjectId, Operation, SubmitError};
@@ -9,7 +9,7 @@ use super::{Node, View};
 use crate::key_identity::key_caller;
 use crate::reasons::reasons;
 
-/// Takes credentials, at the root of an export.
+/// Submits credentials, at the root of an export.
 const GRANT: &[u8] = b"comity.grant";
 /// The id of an object, by which credentials name it.
 const ID: &[u8] = b"comity.id";
@@ -22,7 +22,7 @@ const WHY: &[u8] = b"comity.why";
 /// The credential of the caller for an object that it has made.
 const CREDENTIAL: &[u8] = b"comity.credential";
 
-/// The names begin with this. A server that knows no keys leaves them to the file system.
+/// The prefix of these names. A server that does not support keys passes them to the file system.
 const PREFIX: &[u8] = b"comity.";
 
 impl View<'_> {
@@ -32,8 +32,8 @@ impl View<'_> {
         name == GRANT && self.plan.grants().is_some() && *node == self.root()
     }
 
-    /// Returns whether the caller may ask the server about its rights by extended attributes of an
-    /// object, whatever its rights are.
+    /// Returns whether the caller may ask for its rights by extended attributes of an object,
+    /// whatever the rights are.
     #[must_use]
     pub fn answers_keys(&self) -> bool {
         self.resolved.key().is_some()
@@ -58,9 +58,9 @@ impl View<'_> {
     /// Submits credentials for the caller's key. They are on stable storage when this returns.
     ///
     /// # Errors
-    /// [`Status::Perm`] if the caller proved no key; [`Status::Inval`] for credentials that cannot
-    /// be used, [`Status::NoSpc`] if there is no room for them, [`Status::Io`] if they cannot be
-    /// stored. The attribute `comity.why` of the root says why.
+    /// [`Status::Perm`] if the caller proved no key; [`Status::Inval`] if the credentials cannot be
+    /// used, [`Status::NoSpc`] if there is no room for them, [`Status::Io`] if they cannot be
+    /// stored. The attribute `comity.why` of the root contains the reason.
     pub fn submit_grants(&self, root: &Node, text: &[u8]) -> Result<Change<Wire>> {
         let grants = self.plan.grants().ok_or(Status::NotSupp)?;
         let key = *self.resolved.key().ok_or(Status::Perm)?;
@@ -79,11 +79,12 @@ impl View<'_> {
         }
     }
 
-    /// The value of an extended attribute that is no file's; `None` if the name is a file's.
+    /// Returns the value of an extended attribute of the server; `None` if the name is that of a
+    /// file's attribute.
     ///
     /// # Errors
-    /// [`Status::NoXattr`] for one that can only be set, and for the credential of an object that
-    /// the caller has not made; [`Status`].
+    /// [`Status::NoXattr`] for an attribute that can only be set, and for the credential of an
+    /// object that the caller has not made; [`Status`].
     pub(super) fn grant_xattr(&self, node: &Node, name: &[u8]) -> Result<Option<Vec<u8>>> {
         if !name.starts_with(PREFIX) {
             return Ok(None);
@@ -106,22 +107,22 @@ impl View<'_> {
         ObjectId(*node.handle()).to_string()
     }
 
-    /// Tells which rights the caller has to an object for an operation, or for all operations, and
-    /// for what reasons.
+    /// Explains which rights the caller has to an object for an operation, or for all operations,
+    /// and why.
     ///
     /// # Errors
-    /// [`Status`] if it cannot be found out what the object lies below.
+    /// [`Status`] if the directories above the object cannot be found.
     pub fn why(&self, node: &Node, operation: Option<Operation>) -> Result<String> {
         let Some(holder) = self.resolved.holder() else { return Ok(self.whoami()) };
         let grants = holder.grants();
         self.at_scene(|scene| reasons(grants, holder.caller(), (scene, node.handle()), operation))
     }
 
-    /// Tells the same about another key, as if it called from the caller's address.
+    /// Explains the rights of another key, as if it called from the caller's address.
     ///
     /// # Errors
-    /// [`Status::Perm`] unless the caller's credentials lead to that key; [`Status`] if it cannot
-    /// be found out what the object lies below.
+    /// [`Status::Perm`] unless the caller's credentials lead to that key; [`Status`] if the
+    /// directories above the object cannot be found.
     pub fn why_of(
         &self,
         key: &PublicKey,
@@ -138,14 +139,15 @@ impl View<'_> {
         self.at_scene(|scene| reasons(grants, &caller, (scene, node.handle()), operation))
     }
 
-    /// The outcome of the caller's last submission, at the root.
+    /// Returns the outcome of the caller's last submission, at the root.
     fn last_submission(&self, grants: &Grants, node: &Node) -> String {
         let key = self.resolved.key().filter(|_| *node == self.root());
         let told = key.and_then(|key| grants.last_submission(key));
         told.map(|text| format!("last submission: {text}")).unwrap_or_default()
     }
 
-    /// The caller as the server knows it: its key, its account, the ids that it acts under.
+    /// Describes the caller as the server knows it: its key, its account, the ids under which it
+    /// acts.
     #[must_use]
     pub fn whoami(&self) -> String {
         let key = match self.resolved.key() {

@@ -1,4 +1,5 @@
-//! A caller that acts by what was granted to its key: each object is judged by itself.
+//! Checks for callers that act by the grants of their keys: the rights to each object are decided
+//! separately.
 
 use std::sync::Arc;
 
@@ -12,8 +13,8 @@ use super::rights::Passage;
 use super::{Node, View};
 use crate::reasons::at_scene;
 
-/// The rights that ACCESS reports, and the operation that each stands for, of a directory and of
-/// another object.
+/// The rights that ACCESS reports, with the corresponding operation for directories and for other
+/// objects.
 const ACCESS: [(Access, Operation, Operation); 6] = [
     (Access::READ, Operation::Read, Operation::Read),
     (Access::LOOKUP, Operation::Search, Operation::Search),
@@ -37,18 +38,17 @@ impl View<'_> {
         Some(Arc::new(Grantee { key, address, export, user }))
     }
 
-    /// Returns whether the caller has no ids of its own here, and acts by what was granted to its
-    /// key.
+    /// Returns whether the caller has no ids of its own here, and acts by the grants of its key.
     #[must_use]
     pub fn is_by_grants(&self) -> bool {
         self.resolved.holder().is_some()
     }
 
-    /// The way to the file system under the ids of whoever granted this operation.
+    /// Returns the file system and the ids of the grantor of this operation.
     ///
     /// # Errors
-    /// [`Status::Acces`] for an object that the key may look at but not use so, [`Status::Stale`]
-    /// for one that it may not know of.
+    /// [`Status::Acces`] if the object is visible to the key but this operation is not granted,
+    /// [`Status::Stale`] if the object is hidden from it.
     #[cold]
     pub(super) fn gate_of_key<'v>(
         &'v self,
@@ -64,9 +64,9 @@ impl View<'_> {
         Err(if known { Status::Acces } else { Status::Stale })
     }
 
-    /// The ids under which the key may do an operation to an object; `None` if it may not. Every
-    /// key may look at the root of the export and find in it what leads to its objects: it could
-    /// not show its credentials otherwise.
+    /// Returns the ids under which the key may do an operation on an object; `None` if it may not.
+    /// Every key may look at the root of the export and look up names there that lead to its
+    /// objects: it could not submit credentials otherwise.
     pub(super) fn pass<'v>(
         &'v self,
         holder: &'v Holder,
@@ -78,15 +78,15 @@ impl View<'_> {
         Ok(granted.or_else(|| at_root.then(|| self.cred())))
     }
 
-    /// Asks a question about an object of the export.
+    /// Calls `ask` for an object of the export.
     pub(super) fn at_scene<T>(&self, ask: impl FnOnce(&Scene<'_>) -> T) -> T {
         at_scene(self.resolved.export(), ask)
     }
 
-    /// The rights that a key was granted to an object, as ACCESS reports them.
+    /// Returns the rights to an object that were granted to a key, in the form of ACCESS.
     ///
     /// # Errors
-    /// [`Status`] if it cannot be found out what the object lies below.
+    /// [`Status`] if the directories above the object cannot be found.
     pub(super) fn granted_access(&self, node: &Node, is_directory: bool) -> Result<Access> {
         let Some(holder) = self.resolved.holder() else { return Ok(Access::ALL) };
         let mut granted = Access::NONE;
@@ -99,8 +99,8 @@ impl View<'_> {
         Ok(granted)
     }
 
-    /// Refuses to give an object a name in a directory if the key would get a right to the object
-    /// by it: rights to a directory hold for what is below it.
+    /// Refuses to give an object a name in a directory if the key would gain a right to the object:
+    /// rights to a directory apply to all objects below it.
     ///
     /// # Errors
     /// [`Status::Acces`]; [`Status`].
@@ -115,10 +115,10 @@ impl View<'_> {
         Ok(())
     }
 
-    /// The same for an object that has a name already.
+    /// Refuses to move an object that has a name already if the key would gain a right to it.
     ///
     /// # Errors
-    /// The same.
+    /// As [`View::gains_nothing`].
     pub(super) fn moving_gains_nothing(
         &self,
         at: Passage<'_>,
@@ -138,7 +138,7 @@ impl View<'_> {
         }
     }
 
-    /// Refuses to move a directory if the key would get a right to what is in it by that.
+    /// Refuses to move a directory if the key would gain a right to an object in it.
     fn gains_nothing_below(&self, dir: &Node, target: &Node) -> Result<()> {
         let Some(holder) = self.resolved.holder() else { return Ok(()) };
         let passes = |node: &Node, operation| {
@@ -152,8 +152,8 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Refuses to make an object in a directory if the key may not know of it afterwards: the
-    /// answer would have to be that of a name that is taken.
+    /// Refuses to make an object in a directory if the object would be hidden from the key
+    /// afterwards: the reply would have to be that of an existing name.
     ///
     /// # Errors
     /// [`Status::Acces`]; [`Status`].
@@ -165,8 +165,8 @@ impl View<'_> {
         }
     }
 
-    /// Refuses to move an object onto another one if the key may not take names out of the target
-    /// directory: the other object would lose its name there.
+    /// Refuses to replace an object by a rename if the key may not remove names from the target
+    /// directory.
     ///
     /// # Errors
     /// [`Status::Acces`]; [`Status`].
@@ -186,12 +186,12 @@ impl View<'_> {
         }
     }
 
-    /// Changes the size of a file that is there already, as a creation of it asks for. It needs the
-    /// right to write the file.
+    /// Changes the size of an existing file, as its CREATE requests. That needs the right to write
+    /// the file.
     ///
     /// # Errors
-    /// [`Status::Exist`] if the name belongs to something else, or to an object that the key may
-    /// not know of; [`Status`].
+    /// [`Status::Exist`] if the name belongs to another type of object, or to an object that is
+    /// hidden from the key; [`Status`].
     pub(super) fn empty_found(
         &self,
         at: Passage<'_>,
@@ -213,8 +213,8 @@ impl View<'_> {
         Ok(Changed { value, change: Change { before: found.dir, after: found.dir } })
     }
 
-    /// Remembers the name by which a key met an object, so that it can be found out later what the
-    /// object lies below.
+    /// Remembers the name by which a key found an object, so that the directories above the object
+    /// can be found later.
     #[inline]
     pub(super) fn met(&self, dir: &Node, name: Name<'_>, object: &Handle) {
         if self.resolved.is_by_right() {
@@ -222,8 +222,8 @@ impl View<'_> {
         }
     }
 
-    /// The state of places before a look-up, if the caller acts by a key. It is taken first, so
-    /// that a move meanwhile is not missed.
+    /// Returns the state of remembered places before a look-up, if the caller acts by a key. It is
+    /// read first, so that a concurrent move is noticed.
     #[inline]
     pub(super) fn glance(&self) -> Option<Glance> {
         if self.resolved.is_by_right() { self.glance_of_key() } else { None }
@@ -235,7 +235,7 @@ impl View<'_> {
         Some(grants.ancestry().glance(grants.now()))
     }
 
-    /// Remembers the name by which a look-up that began at `before` met an object.
+    /// Remembers the name by which a look-up that began at `before` found an object.
     #[inline]
     pub(super) fn found(
         &self,
@@ -274,7 +274,7 @@ impl View<'_> {
         }
     }
 
-    /// Does a move between two directories, after which all decisions are made again.
+    /// Does a move between two directories, after which all cached decisions are invalid.
     pub(super) fn moving<T>(&self, between: (&Node, &Node), change: impl FnOnce() -> T) -> T {
         let grants = self.plan.grants().filter(|_| between.0 != between.1);
         let moved = || grants.iter().for_each(|grants| grants.ancestry().moved());

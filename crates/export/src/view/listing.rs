@@ -6,24 +6,24 @@ use comity_vfs::{Attr, Disk, Listed, Listing, Result, Status, Wire};
 use super::{Node, Seen, View};
 use crate::limits::LISTING_ENTRIES_MAX;
 
-/// A visitor that is shown the entries of a directory.
+/// A function that is called with the entries of a directory.
 pub type VisitSeen<'a> = dyn FnMut(&Listing<'_, Disk>, Option<&Seen>) -> ControlFlow<()> + 'a;
 
-/// The extent of one part of a listing.
+/// The result of one part of a listing.
 #[derive(Debug, Clone, Copy)]
 pub struct ListingPart {
     /// The directory's attributes.
     pub dir: Attr<Wire>,
-    /// Set if there may be more entries although the visitor did not break off: so many were looked
-    /// at that the caller may not know of. The listing goes on behind this cookie of the backend.
+    /// Set if there may be more entries although the visitor did not stop, because many hidden
+    /// entries were examined. The listing continues after this cookie of the backend.
     pub rest: Option<u64>,
 }
 
 impl View<'_> {
     /// See [`comity_vfs::Fs::readdir`]. With [`Listed::Nodes`] each entry comes with its object as
-    /// the caller sees it, never as the file system does. Entries that the caller may not know of
-    /// are left out, and what they are judged by is what a listing with nodes fetches anyway. Of a
-    /// cloaked export at most [`LISTING_ENTRIES_MAX`] entries are looked at.
+    /// the caller sees it, never as on disk. Entries that are hidden from the caller are left out;
+    /// the check needs only attributes that a listing with nodes reads anyway. At most
+    /// [`LISTING_ENTRIES_MAX`] entries of a cloaked directory are examined.
     ///
     /// # Errors
     /// [`Status`].
@@ -60,7 +60,7 @@ impl View<'_> {
                 return ControlFlow::Break(());
             }
             (left, last) = (left - 1, listing.cookie);
-            // Without its object an entry cannot be judged.
+            // An entry without its object cannot be checked.
             let Some(node) = &listing.node else { return ControlFlow::Continue(()) };
             self.found(before, (dir, listing.name), node);
             self.show(listing, node, visit)
@@ -70,7 +70,7 @@ impl View<'_> {
         Ok(ListingPart { dir: self.attr_out(&attr), rest })
     }
 
-    /// Shows somebody an entry as the caller sees it, if the caller may know of it.
+    /// Passes an entry to the visitor as the caller sees it, unless it is hidden.
     #[inline(always)]
     fn show(
         &self,

@@ -1,11 +1,13 @@
-//! The one place where a [`Node`] is made: of the root, or of what the cloak shows the caller.
+//! The only module that makes a [`Node`]: of the root, or of an object that is visible to the
+//! caller.
 
 use comity_grants::Operation;
 use comity_vfs::{Attr, Disk, Handle, Result, Status, Wire};
 
 use super::View;
 
-/// An object whose handle came off the wire, not let in yet: it can only be looked at.
+/// An object whose handle came from the wire and that is not admitted yet: only its attributes can
+/// be read.
 #[derive(Debug, Clone, Copy)]
 pub struct Outside(Handle);
 
@@ -16,7 +18,7 @@ impl Outside {
     }
 }
 
-/// An object that this view has let in.
+/// An object that this view has admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node(Handle);
 
@@ -39,33 +41,33 @@ pub struct Seen {
 }
 
 impl View<'_> {
-    /// The export's top, which is never hidden.
+    /// Returns the export's top directory, which is never hidden.
     pub(crate) fn root(&self) -> Node {
         Node(self.fs().root())
     }
 
-    /// The attributes of an object that is still outside.
+    /// Returns the attributes of an object that is not admitted yet.
     ///
     /// # Errors
-    /// [`Status`]; [`Status::Stale`] if the caller may not know of it.
+    /// [`Status`]; [`Status::Stale`] if the object is hidden from the caller.
     #[inline(always)]
     pub fn look(&self, object: &Outside) -> Result<Attr<Wire>> {
-        // Looked at where they are: they are not to be carried past what is decided about them.
+        // The attributes are borrowed: a copy of them around the checks would be slow.
         let found = self.fs().getattr(&object.0);
         let attr = found.as_ref().map_err(|status| *status)?;
         self.judge(&object.0, attr, Status::Stale)?;
         Ok(self.attr_out(attr))
     }
 
-    /// The same for a caller that goes on with the object.
+    /// Returns the attributes of an object, and admits it, for a caller that continues with it.
     ///
     /// # Errors
-    /// [`Status`]; [`Status::Stale`] if the caller may not know of it.
+    /// [`Status`]; [`Status::Stale`] if the object is hidden from the caller.
     pub fn look_closely(&self, object: &Outside) -> Result<Seen> {
         Ok(Seen { attr: self.look(object)?, node: Node(object.0) })
     }
 
-    /// Lets in an object whose handle came off the wire. The root is not looked at.
+    /// Admits an object whose handle came from the wire. The root is not checked.
     #[inline]
     pub(super) fn let_in(&self, Outside(handle): Outside) -> Result<Node> {
         if self.is_guarded() && handle != self.fs().root() {
@@ -74,16 +76,16 @@ impl View<'_> {
         Ok(Node(handle))
     }
 
-    /// An object that was found, or `otherwise` if the caller may not know of it.
+    /// Returns an object that was found, or the error `otherwise` if it is hidden from the caller.
     #[inline(always)]
     pub(super) fn seen_or(&self, node: &comity_vfs::Node<Disk>, otherwise: Status) -> Result<Seen> {
         self.judge(&node.handle, &node.attr, otherwise)?;
-        // Attributes first: a copy that waits for another is made twice.
+        // The attributes come first: a copy that waits for another is made twice.
         let attr = self.attr_out(&node.attr);
         Ok(Seen { attr, node: Node(node.handle) })
     }
 
-    /// Refuses an object that the caller may not know of.
+    /// Returns the error `otherwise` if an object is hidden from the caller.
     #[inline(always)]
     fn judge(&self, handle: &Handle, attr: &Attr<Disk>, otherwise: Status) -> Result<()> {
         if !self.is_guarded() || self.knows(handle, attr) {
@@ -92,7 +94,8 @@ impl View<'_> {
         self.refuse(handle, otherwise)
     }
 
-    /// Returns whether the caller may know of an object. It is asked where some objects are hidden.
+    /// Returns whether an object is visible to the caller. It is called only if some objects are
+    /// hidden.
     #[inline(always)]
     pub(super) fn knows(&self, handle: &Handle, attr: &Attr<Disk>) -> bool {
         match self.resolved.is_by_right() {
@@ -101,9 +104,9 @@ impl View<'_> {
         }
     }
 
-    /// Returns whether a caller who acts by grants may know of an object: by what was granted to
-    /// it, and by the cloak under the ids that it acts under. Where the export wants a key and the
-    /// caller proved none, as where NFSv3 is mounted in clear, it knows the root and nothing else.
+    /// Returns whether an object is visible to a caller who acts by grants: by a grant, and by the
+    /// cloak for the ids under which it acts. If the export requires a key and the caller proved
+    /// none, as when NFSv3 is mounted in clear, only the root is visible.
     #[cold]
     fn knows_by_right(&self, handle: &Handle, attr: &Attr<Disk>) -> bool {
         let pass = |holder| self.pass(holder, handle, Operation::Look).unwrap_or_default();

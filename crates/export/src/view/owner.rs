@@ -3,8 +3,8 @@ use comity_vfs::{Gid, Result, Status, Uid, Wire};
 
 use super::View;
 
-/// Owners as text, for NFSv4. The numbers are those that the caller sees in attributes and ACLs,
-/// and that it may set: what they are on disk is decided as for all others.
+/// Owners as text, for NFSv4. The numbers are those that the caller sees in attributes and ACLs and
+/// may set; maps convert them to those on disk.
 impl View<'_> {
     /// A user as the caller sees it: a name of its domain, or a number.
     #[must_use]
@@ -18,15 +18,15 @@ impl View<'_> {
         self.rules().ids.owners.group_out(gid)
     }
 
-    /// The user that the caller means by a text.
+    /// Returns the user that a text stands for.
     ///
     /// # Errors
-    /// [`Status::BadOwner`] if that is no number and no name of its domain.
+    /// [`Status::BadOwner`] if the text is neither a number nor a name of its domain.
     pub fn owner_in(&self, text: &[u8]) -> Result<Uid<Wire>> {
         self.rules().ids.owners.user_in(text).map_err(|_| Status::BadOwner)
     }
 
-    /// The group that the caller means by a text.
+    /// Returns the group that a text stands for.
     ///
     /// # Errors
     /// [`Status::BadOwner`].

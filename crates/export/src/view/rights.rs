@@ -1,29 +1,29 @@
-//! The gate that every verb passes on its way to the file system, with the object and the class of
-//! its operation. The rights of the export decide today.
+//! The gate that every verb passes before the file system, with the object and the class of its
+//! operation.
 
 use comity_grants::Operation;
 use comity_vfs::{Access, Cred, Disk, Fs, Result, Status};
 
 use super::{Node, View};
 
-/// A change that may be seen in a directory, before it is made.
+/// A change that may be visible in a directory, before it is made.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum DirectoryChange<'n> {
-    /// A name comes into the directory.
+    /// A name is added to the directory.
     Add(&'n Node),
-    /// A name leaves the directory.
+    /// A name is removed from the directory.
     Remove(&'n Node),
-    /// A name leaves the first directory and comes into the second.
+    /// A name moves from the first directory to the second.
     Move(&'n Node, &'n Node),
-    /// The attributes of an object change, which may be a directory.
+    /// The attributes of an object change; it may be a directory.
     Attributes(&'n Node),
-    /// The size of a file changes and no other attribute that a caller chooses.
+    /// Only the size of a file changes.
     Size(&'n Node),
     /// The size of a file and other attributes change.
     SizeAndAttributes(&'n Node),
 }
 
-/// The way to the file system of a caller who may do an operation.
+/// The file system and the ids for an operation that the caller may do.
 #[derive(Clone, Copy)]
 pub(super) struct Passage<'v> {
     /// The file system that holds the object.
@@ -33,24 +33,23 @@ pub(super) struct Passage<'v> {
 }
 
 impl Passage<'_> {
-    /// The same for an operation on two objects.
+    /// Returns the passage for an operation on two objects.
     ///
     /// # Errors
-    /// [`Status::XDev`] if the caller acts under other ids at the other object: clients copy then.
+    /// [`Status::XDev`] if the caller acts under other ids at the other object: clients then copy.
     pub(super) fn together(self, other: Passage<'_>) -> Result<Self> {
         if std::ptr::eq(self.cred, other.cred) { Ok(self) } else { Err(Status::XDev) }
     }
 }
 
 impl View<'_> {
-    /// Returns the way to the file system if the caller may do an operation of this class to this
-    /// object. It is asked for each operation, also of a file that was opened before. For a caller
-    /// with ids of its own all objects of an export are the same here, for a key each object is
-    /// judged.
+    /// Returns the passage if the caller may do an operation of this class on this object. It is
+    /// called for each operation, also on a file that was opened before. For a caller with ids of
+    /// its own, the object does not matter; for a key, the rights to each object are decided.
     ///
     /// # Errors
-    /// [`Status::RoFs`] for a change where the export is read-only; [`Status::Acces`],
-    /// [`Status::Stale`] for a key that was not granted it.
+    /// [`Status::RoFs`] for a change if the export is read-only; [`Status::Acces`],
+    /// [`Status::Stale`] if it was not granted to the key.
     #[inline(always)]
     pub(super) fn gate(&self, object: &Node, class: Operation) -> Result<Passage<'_>> {
         if class.changes() && self.rules().read_only {
@@ -65,11 +64,11 @@ impl View<'_> {
         }
     }
 
-    /// Returns the way to the file system if the caller may make this change. Every change of a
-    /// directory is known here before it is made.
+    /// Returns the passage if the caller may make this change. Every change of a directory is
+    /// announced here before it is made.
     ///
     /// # Errors
-    /// The same.
+    /// As [`View::gate`].
     pub(super) fn before_change(&self, change: DirectoryChange<'_>) -> Result<Passage<'_>> {
         if self.resolved.is_by_layout() {
             return Err(Status::Acces);
@@ -90,8 +89,8 @@ impl View<'_> {
         }
     }
 
-    /// Refuses a caller that has no right to change the attributes of an object. It is asked before
-    /// a change in several steps, of which the last one needs that right.
+    /// Refuses a caller that has no right to change the attributes of an object. It is called
+    /// before a change in several steps, the last of which needs that right.
     ///
     /// # Errors
     /// As for a change of attributes: [`Status::RoFs`], [`Status::Acces`], [`Status::Stale`].
@@ -99,7 +98,8 @@ impl View<'_> {
         self.before_change(DirectoryChange::Attributes(node)).map(drop)
     }
 
-    /// The rights that ACCESS may report: none to change anything where the export is read-only.
+    /// Returns the rights that ACCESS may report: none to change anything if the export is
+    /// read-only.
     pub(super) fn grantable(&self) -> Access {
         let reading = Access::READ | Access::LOOKUP | Access::EXECUTE;
         if self.rules().read_only { reading } else { Access::ALL }

@@ -4,9 +4,10 @@ use comity_vfs::{Acl, AclKind, Change, Changed, Name, Result, Seek, Status, Wire
 use super::rights::DirectoryChange;
 use super::{Clearance, Node, View};
 
-/// Verbs that only NFSv4 has a use for.
+/// Verbs that only NFSv4 uses.
 impl View<'_> {
-    /// See [`comity_vfs::Fs::getacl`]; the caller sees those named in it under its own ids.
+    /// See [`comity_vfs::Fs::getacl`]; the ids of users and groups in it are those of the caller's
+    /// side.
     ///
     /// # Errors
     /// [`Status`].
@@ -18,7 +19,7 @@ impl View<'_> {
     /// See [`comity_vfs::Fs::setacl`].
     ///
     /// # Errors
-    /// [`Status::BadOwner`] if somebody named in it has no id on disk; [`Status`].
+    /// [`Status::BadOwner`] if a user or group in it has no id on disk; [`Status`].
     pub fn setacl(
         &self,
         _: Clearance,
@@ -150,7 +151,8 @@ impl View<'_> {
     }
 }
 
-/// A name of an extended attribute; it may hold slashes on disk, but not here (RFC 8276, 8.1).
+/// Checks a name of an extended attribute. It may contain slashes on disk, but not here (RFC 8276,
+/// 8.1).
 fn xattr_name(name: &[u8]) -> Result<Name<'_>> {
     Name::new(name).map_err(|status| match status {
         Status::NameTooLong => status,

@@ -10,8 +10,8 @@ use crate::sys;
 /// The first descriptor that is handed over.
 const FIRST: i32 = 3;
 
-/// The listening sockets this process was started with, if a service manager did. To be called
-/// once, before the process opens anything.
+/// Returns the listening sockets that a service manager passed to this process, if any. It must be
+/// called once, before the process opens anything.
 #[must_use]
 pub fn inherited_listeners() -> Vec<TcpListener> {
     let number = |name: &str| std::env::var(name).ok()?.parse::<i32>().ok();

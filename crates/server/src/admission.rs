@@ -23,20 +23,20 @@ pub(crate) struct Admission {
 #[derive(Default)]
 struct Counts {
     total: usize,
-    /// Connections of peers that nothing is offered to.
+    /// Connections of peers to which nothing is offered.
     unlisted: usize,
     by_channel: [usize; 3],
     by_address: HashMap<IpAddr, Peer>,
 }
 
-/// One address.
+/// The connections of one address.
 struct Peer {
     connections: usize,
     account: Arc<Account>,
     counters: Arc<PeerCounters>,
 }
 
-/// Counters of all connections of one address, since the first of those that are open.
+/// Counters of all connections of one address since the oldest that is still open.
 #[derive(Debug, Default)]
 pub(crate) struct PeerCounters {
     pub(crate) records: Counter,
@@ -44,7 +44,7 @@ pub(crate) struct PeerCounters {
     pub(crate) sent_bytes: Counter,
 }
 
-/// The admission of a connection. Dropping it frees the place.
+/// The admission of a connection. Dropping it ends the count of the connection.
 pub(crate) struct Permit {
     admission: Arc<Admission>,
     address: IpAddr,
@@ -54,11 +54,11 @@ pub(crate) struct Permit {
     pub(crate) account: Arc<Account>,
     /// The counters of that address.
     counters: Arc<PeerCounters>,
-    /// The part of this connection that is not in these counters yet.
+    /// The usage of this connection that is not in these counters yet.
     pub(crate) usage: Usage,
 }
 
-/// The use of one connection. Each call adds to it, so it is no shared memory.
+/// The usage of one connection. Each call adds to it, so it is not shared between threads.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
     records: Cell<u64>,
@@ -83,7 +83,7 @@ impl Usage {
     }
 }
 
-/// Why a connection is not let in.
+/// Why a connection is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AdmissionError {
     #[error("{0} connections are open, the most allowed")]
@@ -99,7 +99,7 @@ impl Admission {
         Self { total_max, per_address_max, budget, counts: Mutex::default() }
     }
 
-    /// Lets one more connection of `address` in. A part of all places is kept for peers that are
+    /// Admits one more connection of `address`. Part of the bound is reserved for peers that are
     /// `listed`.
     pub(crate) fn admit(
         self: &Arc<Self>,
@@ -130,17 +130,17 @@ impl Admission {
         Ok(Permit { admission, address, listed, channel, account, counters, usage })
     }
 
-    /// Connections that are open.
+    /// Returns the number of open connections.
     pub(crate) fn total(&self) -> usize {
         self.counts().total
     }
 
-    /// The same by their channel, in the order of [`ChannelKind::ALL`].
+    /// Returns the number of open connections by channel, in the order of [`ChannelKind::ALL`].
     pub(crate) fn by_channel(&self) -> [usize; 3] {
         self.counts().by_channel
     }
 
-    /// The counters of each address that has a connection.
+    /// Returns the counters of each address that has a connection.
     pub(crate) fn peers(&self) -> Vec<PeerStats> {
         let counts = self.counts();
         counts.by_address.iter().map(|(address, peer)| peer.stats(*address)).collect()
@@ -185,7 +185,8 @@ impl Permit {
         self.listed
     }
 
-    /// Adds the use of the connection to the counters of its address. To be called each second.
+    /// Adds the usage of the connection to the counters of its address. It must be called each
+    /// second.
     pub(crate) fn report(&self) {
         let Usage { records, received_bytes, sent_bytes } = &self.usage;
         for (counter, part) in [
@@ -197,14 +198,14 @@ impl Permit {
         }
     }
 
-    /// The peer has another channel from now on.
+    /// Counts the connection under another channel from now on.
     pub(crate) fn secured(&mut self, channel: ChannelKind) {
         let mut counts = self.admission.counts();
         *counts.of(std::mem::replace(&mut self.channel, channel)) -= 1;
         *counts.of(channel) += 1;
     }
 
-    /// Counts the peer as listed from now on: it is known that an export is offered to it.
+    /// Counts the peer as listed from now on, since an export is offered to it.
     pub(crate) fn list(&mut self) {
         if !std::mem::replace(&mut self.listed, true) {
             self.admission.counts().unlisted -= 1;
@@ -256,7 +257,7 @@ mod tests {
         let places = [(); 2].map(|()| admission.admit(listed, true).unwrap());
         assert_eq!(admission.admit(listed, true).err(), Some(AdmissionError::Total(8)));
         drop(places);
-        // A connection that turns out to be listed gives its place back to the others.
+        // A connection that turns out to be listed makes room for another unlisted one.
         strangers[0].list();
         strangers[0].list();
         assert!(strangers[0].is_listed());

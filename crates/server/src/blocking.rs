@@ -1,22 +1,22 @@
-//! A thread that is about to sleep leaves its event loop to another thread.
+//! Hands a thread's event loop to another thread before the thread sleeps.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Leaves an event loop before its thread sleeps, and takes it again.
 pub(crate) trait BlockHook {
-    /// Lets another thread have the event loop.
+    /// Offers the event loop to other threads.
     fn leave(&self, why: WaitFor);
-    /// Takes the event loop again if nobody took it.
+    /// Takes the event loop again if no other thread took it.
     fn resume(&self);
 }
 
 /// The event that a thread sleeps for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitFor {
-    /// Something that ends by itself.
+    /// Work that ends by itself.
     Work,
-    /// Something that may come over the connection it serves.
+    /// Something that may arrive over the connection that the thread serves.
     Peer,
 }
 
@@ -29,31 +29,31 @@ pub(crate) fn set_hook(seat: Option<Rc<dyn BlockHook>>) {
     HOOK.set(seat);
 }
 
-/// Runs `work`, which may sleep for long. On a thread that serves connections others take over its
-/// other connections meanwhile; on any other thread it is just run.
+/// Runs `work`, which may sleep for long. If this thread serves connections, others serve them
+/// meanwhile; any other thread just runs it.
 pub fn blocking<T>(work: impl FnOnce() -> T) -> T {
     let _away = Away::new(WaitFor::Work);
     work()
 }
 
-/// The same for `work` that waits for what may come over the connection that is being served, as
-/// the answer to a call that the server makes to its peer: that connection is served meanwhile even
-/// if nothing more has come over it yet.
+/// Runs `work` as [`blocking`] does, if it waits for something that may arrive over the connection
+/// that is being served, such as the reply to a call of the server: other threads serve that
+/// connection meanwhile even if nothing more has arrived over it yet.
 pub fn blocking_on_peers<T>(work: impl FnOnce() -> T) -> T {
     let _away = Away::new(WaitFor::Peer);
     work()
 }
 
-/// [`blocking`] in the shape of the hook of `comity-backend`.
+/// [`blocking`] with the signature of the hook of `comity-backend`.
 pub fn blocking_hook(work: &mut dyn FnMut()) {
     blocking(work);
 }
 
-/// The thread may sleep while this value lives.
+/// While this value lives, the thread may sleep.
 struct Away(Option<Rc<dyn BlockHook>>);
 
 impl Away {
-    /// Takes the hook, so that work within work finds none.
+    /// Takes the hook, so that nested calls find none.
     fn new(why: WaitFor) -> Self {
         let seat = HOOK.take();
         if let Some(seat) = &seat {

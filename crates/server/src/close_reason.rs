@@ -14,34 +14,34 @@ pub(crate) enum CloseReason {
     /// The peer closed it.
     #[error("closed by the peer")]
     Closed,
-    /// It broke.
+    /// The connection failed.
     #[error("connection broke: {0}")]
     Broken(io::Error),
-    /// A file could not be sent; the reply it was part of had begun.
+    /// A file could not be sent, after part of its reply had been sent.
     #[error("a file could not be read while it was being sent: {0}")]
     File(io::Error),
-    /// Records cannot be told apart any more.
+    /// The stream cannot be split into records any more.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// The peer does not speak RPC.
+    /// The peer does not send RPC messages.
     #[error(transparent)]
     NoRpc(#[from] Hangup),
     /// The first byte did not come in time.
     #[error("nothing was sent within {0} s of connecting")]
     Mute(u32),
-    /// A record was begun and not finished in time.
+    /// A record was not completed in time.
     #[error("a record was not complete after {0} s")]
     Slow(u32),
-    /// Replies wait and none of them is read.
+    /// The peer reads none of the replies that wait for it.
     #[error("no reply was read for {0} s")]
     Unread(u32),
     /// The TLS handshake failed.
     #[error("the TLS handshake failed: {0}")]
     Handshake(HandshakeError),
-    /// The TLS handshake did not come to an end in time.
+    /// The TLS handshake did not finish in time.
     #[error("the TLS handshake was not complete after {0} s")]
     HandshakeSlow(u32),
-    /// Something was sent in clear behind the probe for TLS, or was still to be answered then.
+    /// Data in clear followed the probe for TLS, or calls before it were not answered yet.
     #[error(
         "the peer asked for TLS and went on without waiting for it: somebody may have put bytes \
          into the connection"
@@ -53,10 +53,10 @@ pub(crate) enum CloseReason {
     /// The certificate of the peer has expired since the handshake.
     #[error("the peer's certificate has expired: renew it on the client")]
     Expired,
-    /// Nothing was said for long.
+    /// The connection was idle for too long.
     #[error("idle for {0} s")]
     Idle(u32),
-    /// All memory for incomplete records and unread replies is taken.
+    /// The memory for incomplete records and unread replies is used up.
     #[error("the memory for incomplete records and unread replies is used up")]
     Memory,
     /// The server stops.
@@ -68,7 +68,7 @@ pub(crate) enum CloseReason {
 impl From<Errno> for CloseReason {
     fn from(error: Errno) -> Self {
         match error {
-            // There is no memory for what the socket does not take.
+            // There is no memory for bytes that the socket does not take.
             Errno::NOBUFS => Self::Memory,
             error => Self::Broken(error.into()),
         }
@@ -78,8 +78,8 @@ impl From<Errno> for CloseReason {
 static LOG: LogRateLimit = LogRateLimit::new();
 
 impl CloseReason {
-    /// Counts the end of the connection to `peer` and logs it; other than ordinary ends, at most a
-    /// few lines a second.
+    /// Counts the end of the connection to `peer` and logs it; of unusual ends, at most a few lines
+    /// a second.
     pub(crate) fn tell(&self, peer: SocketAddr, counters: &LoopCounters) {
         if let Some(count) = counters.ended.get(self.reason()) {
             count.add(1);

@@ -16,38 +16,39 @@ use crate::reply_writer::Backlog;
 use crate::settings::Patience;
 use crate::transport::Stream;
 
-/// One connection. At any time exactly one thread holds it: the one that runs its event loop, or
-/// the one that serves it.
+/// One connection. At any time exactly one thread owns it: the thread that runs its event loop, or
+/// the thread that serves it.
 pub(crate) struct Connection<V> {
     pub(crate) stream: Stream,
     /// The TLS handshake, until it is finished.
     pub(crate) handshaking: Option<Box<Handshaking>>,
     pub(crate) peer: SocketAddr,
-    /// State shared with those of its calls that another thread does.
+    /// Data about the peer, shared with calls that other threads execute.
     pub(crate) visitor: Arc<V>,
     pub(crate) call_back: CallBack,
     pub(crate) received: ReceiveBuffer,
     pub(crate) backlog: Option<Box<Backlog>>,
-    /// Whole records may stand in the inbox: it is looked at before more is received.
+    /// True if whole records may be in the receive buffer, which must be answered before more is
+    /// received.
     pub(crate) stopped: bool,
-    /// For a peer that no export is offered to, the second of the last call or reply.
+    /// For a peer to which no export is offered, the second of the last call or reply.
     pub(crate) served_second: Option<u32>,
-    /// It stands in the event loop's list of those that are tried again each second.
+    /// True if it is in the event loop's list of connections that are tried again each second.
     pub(crate) is_starved: bool,
-    /// The first record in the inbox waits until the gate knows the peer; it is tried again each
-    /// second.
+    /// True if the first record in the receive buffer waits until the gate knows the peer; it is
+    /// tried again each second.
     pub(crate) undecided: bool,
-    /// The time of the last question whether something is offered to the peer.
+    /// The second in which it was last checked whether something is offered to the peer.
     pub(crate) judged: Option<u32>,
-    /// The peer will send no more than it has sent.
+    /// True if the peer has closed its sending side.
     pub(crate) hung_up: bool,
-    /// Threads that do a call of it, while another may serve it.
+    /// Number of threads that execute a call of it while another may serve it.
     pub(crate) away: u32,
-    /// True if the epoll set also reports room for replies.
+    /// True if the epoll set also reports room for replies in the socket.
     pub(crate) watched: bool,
-    /// True if the epoll set reports only its end.
+    /// True if the epoll set reports only the end of the connection.
     pub(crate) is_unheard: bool,
-    /// Bytes of the record before, if it was longer than a batch.
+    /// Length of the previous record in bytes, if it was longer than a batch.
     pub(crate) large: Option<usize>,
     stamps: Stamps,
     /// The second in which the peer's certificate expires.
@@ -55,10 +56,10 @@ pub(crate) struct Connection<V> {
     pub(crate) place: Permit,
 }
 
-/// The way to call a connection's peer back.
+/// The back channel of a connection's peer.
 pub(crate) struct CallBack {
     pub(crate) backchannel: Arc<Backchannel>,
-    /// Tells the line's bell where the connection sits.
+    /// The connection's slot in its event loop, which wakers of the back channel read.
     pub(crate) token: Arc<AtomicUsize>,
 }
 
@@ -68,15 +69,15 @@ impl Drop for CallBack {
     }
 }
 
-/// The time of the last event, in seconds since the server started.
+/// Times of the last events, in seconds since the server started.
 #[derive(Debug, Clone, Copy)]
 struct Stamps {
     heard: u32,
-    /// Nothing was heard yet.
+    /// True if nothing was received yet.
     fresh: bool,
     /// The time at which the record in the receive buffer began.
     record: Option<u32>,
-    /// The time at which replies began to wait, or the peer last took some.
+    /// The time at which replies began to wait, or the peer last read some.
     unread: Option<u32>,
 }
 
@@ -112,8 +113,8 @@ impl<V> Connection<V> {
         }
     }
 
-    /// Returns whether nothing that arrives need be reported while it rests. An end would be
-    /// reported at once and for ever, and room for replies must be.
+    /// Returns whether the epoll set may report nothing while the connection rests. An end would be
+    /// reported at once and repeatedly, and room for replies must be reported.
     pub(crate) fn rests_unheard(&self) -> bool {
         !self.place.is_listed() && !self.hung_up && self.backlog.is_none()
     }
@@ -129,12 +130,12 @@ impl<V> Connection<V> {
         self.stream.socket()
     }
 
-    /// Its number; no other connection ever has the same.
+    /// Returns its number; no other connection ever has the same.
     pub(crate) fn id(&self) -> u64 {
         self.call_back.backchannel.id()
     }
 
-    /// A call that another thread did comes back with its replies, to be sent after those that
+    /// Appends the replies of a call that another thread executed, to be sent after those that
     /// wait.
     pub(crate) fn append_replies(&mut self, replies: Backlog) {
         self.away = self.away.saturating_sub(1);
@@ -144,7 +145,7 @@ impl<V> Connection<V> {
         }
     }
 
-    /// The peer has this channel from the second `now` on.
+    /// Notes that the peer uses this channel from the second `now` on.
     pub(crate) fn secured(&mut self, channel: &Channel, now: u32) {
         self.place.secured(channel.kind());
         self.served_second = None;
@@ -155,7 +156,7 @@ impl<V> Connection<V> {
         self.expires = left.map(|left| now.saturating_add(left.try_into().unwrap_or(u32::MAX)));
     }
 
-    /// Why it ends when its transport failed.
+    /// Returns the reason for the end of a connection whose transport failed.
     pub(crate) fn failure(&self, error: Errno) -> CloseReason {
         match (error, self.stream.fault()) {
             (Errno::PROTO, Some(fault)) => CloseReason::Tls(fault.clone()),
@@ -163,13 +164,14 @@ impl<V> Connection<V> {
         }
     }
 
-    /// Bytes arrived.
+    /// Notes that bytes arrived.
     pub(crate) const fn heard(&mut self, now: u32) {
         self.stamps.heard = now;
         self.stamps.fresh = false;
     }
 
-    /// A turn ends: from now on an incomplete record's time runs, if `answered` a new one's.
+    /// Notes the end of a turn: the time limit of an incomplete record starts now, if `answered`
+    /// for a new record.
     pub(crate) fn rests(&mut self, now: u32, answered: bool) {
         self.stamps.record = match self.stamps.record {
             _ if self.received.is_empty() || self.backlog.is_some() => None,
@@ -178,23 +180,23 @@ impl<V> Connection<V> {
         };
     }
 
-    /// The peer took some of the waiting replies, or they began to wait.
+    /// Notes that the peer read some of the waiting replies, or that they began to wait.
     pub(crate) const fn reads(&mut self, now: u32) {
         self.stamps.unread = Some(now);
         self.stamps.heard = now;
     }
 
-    /// The peer took nothing of what waits.
+    /// Notes that the peer read none of the waiting replies.
     pub(crate) fn waits(&mut self, now: u32) {
         self.stamps.unread.get_or_insert(now);
     }
 
-    /// The peer took all.
+    /// Notes that the peer read all replies.
     pub(crate) const fn has_read(&mut self) {
         self.stamps.unread = None;
     }
 
-    /// Why it should end, if its time is up.
+    /// Returns why it must end, if a time limit has passed.
     pub(crate) fn overdue(&self, now: u32, patience: &Patience) -> Option<CloseReason> {
         let late = |since: u32, seconds: u32| now.saturating_sub(since) > seconds;
         if let Some(handshaking) = &self.handshaking {

@@ -1,4 +1,4 @@
-//! One connection's turn: receive what is there, answer it, send the replies.
+//! The turn of one connection: receives the bytes that are there, answers them, sends the replies.
 
 use std::any::Any;
 use std::net::SocketAddr;
@@ -29,17 +29,17 @@ use crate::transport::Transport;
 
 const LIMITS: RecordLimits = RecordLimits { bytes_max: RECORD_BYTES_MAX };
 
-/// Bytes kept from earlier turns, less than three batches, and a new batch fit in a worker's
+/// Bytes kept from earlier turns, less than three batches, and a new batch must fit into a worker's
 /// buffer.
 const _: () = assert!(LARGE_BYTES >= 4 * BATCH_BYTES);
 
-/// The slow half of a call, and under which number it is to be answered.
+/// The slow half of a call, and the xid of its reply.
 pub(crate) struct Pending<'a> {
     xid: u32,
     late: Late<'a>,
 }
 
-/// One connection while it is served.
+/// A connection while it is being served.
 pub(crate) struct ConnectionIo<'t, 'a, S: Service> {
     pub(crate) shared: &'a SharedState<S>,
     pub(crate) counters: &'t LoopCounters,
@@ -51,14 +51,14 @@ pub(crate) struct ConnectionIo<'t, 'a, S: Service> {
     pub(crate) lates: &'t mut Vec<Pending<'a>>,
 }
 
-/// A connection, and how a turn of it ended.
+/// A connection, and the outcome of its turn.
 type Settled<V> = (Box<Connection<V>>, Result<After, CloseReason>);
 
 /// The state of a connection after its turn.
 pub(crate) enum Served<V> {
     /// The connection belongs to this thread.
     Here(Box<Connection<V>>, Result<After, CloseReason>),
-    /// Others serve it; replies are owed to it.
+    /// Other threads serve it; replies must still be sent to it.
     HandedOff(HandedOff),
 }
 
@@ -66,7 +66,7 @@ pub(crate) enum Served<V> {
 pub(crate) enum Stop {
     /// The connection ends.
     Ended(CloseReason),
-    /// Others serve the connection.
+    /// Other threads serve the connection.
     HandedOff(HandedOff),
     /// A TLS handshake follows.
     StartTls,
@@ -82,7 +82,7 @@ impl<F: Into<CloseReason>> From<F> for Stop {
 struct Cut {
     used: usize,
     needed: usize,
-    /// Records were left, because replies wait or much is pending.
+    /// True if records were left, because replies wait or too many calls are pending.
     stopped: bool,
 }
 
@@ -99,7 +99,8 @@ enum Socket {
 }
 
 impl<S: Service> ConnectionIo<'_, '_, S> {
-    /// Serves until the socket is empty, takes no more replies, or others should have their turn.
+    /// Serves until the socket is empty, takes no more replies, or other connections should have
+    /// their turn.
     pub(crate) fn serve(mut self) -> Served<S::Visitor> {
         let served = match self.passes() {
             Ok(after) => Ok(after),
@@ -117,16 +118,16 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         // Replies to calls that came before the peer's error are still sent.
         let _ = self.send();
         match reason {
-            // So is what waits for a slow half; the end will be met again after that.
+            // The end is handled after the pending slow halves; it will be met again then.
             CloseReason::Closed if !self.lates.is_empty() => Ok(After::Again),
-            // Other threads also work for the connection; they will bring it back to this loop.
+            // Other threads also execute calls of the connection; they will return it to this loop.
             CloseReason::Closed if self.connection.away > 0 => Ok(After::Wait),
             reason => Err(reason),
         }
     }
 
-    /// Looks again, once a second, whether something is offered to a peer of which that was not
-    /// known: it costs a look at all exports.
+    /// Checks again, once a second, whether something is offered to a peer of which this was
+    /// unknown: the check reads all exports.
     fn list(&mut self) {
         let now = Some(self.shared.seconds());
         if self.connection.place.is_listed() || self.connection.judged == now {
@@ -182,9 +183,9 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         Ok(After::Again)
     }
 
-    /// Does the slow halves and sends their replies, if the connection was `served` well so far. If
-    /// not they are done all the same: of a call half done the answer would not be remembered, and
-    /// when sent again it would be done twice.
+    /// Executes the slow halves and sends their replies, if the connection was `served` without
+    /// error so far. After an error they are executed all the same: the reply of a half-executed
+    /// call would not be remembered, and a retry would be executed twice.
     pub(crate) fn finish_lates(
         mut self,
         mut served: Result<After, CloseReason>,
@@ -199,7 +200,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         self.connection.into_connection().map(|connection| (connection, served))
     }
 
-    /// Sends, or drops what would be sent if the connection has ended.
+    /// Sends the replies, or drops them if the connection has ended.
     fn send_if(&mut self, served: Result<After, CloseReason>) -> Result<After, CloseReason> {
         match served {
             Ok(after) => self.send().map(|()| after),
@@ -229,8 +230,9 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         Ok((socket, fed))
     }
 
-    /// Returns the room for the next bytes: more than a batch after a long record, since another
-    /// one is likely and then comes in one piece, if there is memory to keep an incomplete one.
+    /// Returns the room for the next bytes. After a long record it is more than a batch, since
+    /// another long one is likely and then is received in one piece, if there is memory for an
+    /// incomplete one.
     fn room(&self) -> Room {
         let Connection { large, place, .. } = &*self.connection;
         let charge = large.and_then(|_| place.account.charge(LARGE_BYTES));
@@ -238,8 +240,8 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         Room { bytes, _charge: charge }
     }
 
-    /// Receives a large record; it is answered from the thread's buffer too, which its memory
-    /// becomes.
+    /// Receives a large record. It is also answered from the thread's buffer, with which it swaps
+    /// memory.
     fn receive_large(&mut self, mut large: Box<Large>) -> Result<(Socket, bool), Stop> {
         let (received, socket) = if std::mem::take(&mut self.connection.stopped) {
             (0, Socket::MayHaveMore)
@@ -269,8 +271,8 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         Ok((socket, fed))
     }
 
-    /// Keeps what was not answered of the `filled` bytes of the buffer; `false` if there is no
-    /// memory to receive more of it.
+    /// Keeps the unanswered part of the `filled` bytes of the buffer; `false` if there is no memory
+    /// to receive more of it.
     fn keep(&mut self, filled: usize, cut: &Cut) -> Result<bool, CloseReason> {
         let rest = cut.used..filled;
         if rest.is_empty() && !cut.stopped {
@@ -343,14 +345,15 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         }
     }
 
-    /// Returns whether an unlisted peer was served in this second. It may call NULL, and must not
-    /// keep others waiting by it, nor by bytes that are no call yet.
+    /// Returns whether an unlisted peer was served in this second. It may call NULL, but neither
+    /// calls nor incomplete records of it may delay other peers.
     fn rests(&self) -> bool {
         let Connection { place, served_second, .. } = &*self.connection;
         !place.is_listed() && *served_second == Some(self.shared.seconds())
     }
 
-    /// Answers a record, unless its peer is undecided; behind it stands `rest` in the buffer.
+    /// Answers a record, unless its peer is undecided; `rest` is the position of the bytes after
+    /// it.
     fn answer(&mut self, body: Range<usize>, rest: Range<usize>) -> Result<(), Stop> {
         self.counters.records.add(1);
         self.connection.place.usage.add_record();
@@ -391,8 +394,8 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         handed_off.map_or(Ok(()), |handed_off| Err(Stop::HandedOff(handed_off)))
     }
 
-    /// Puts the service's newer idea of the peer, if it has one, in the place of the old one. Calls
-    /// that were begun before keep the old one.
+    /// Replaces the data about the peer if the service has newer data. Calls that have begun keep
+    /// the old data.
     #[inline]
     fn refresh_visitor(&mut self) {
         if let Some(visitor) = self.shared.service.renewed_visitor(&self.visitor) {
@@ -407,7 +410,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         replies.bytes().len() + files.sum::<usize>()
     }
 
-    /// Sends the collected replies; what the peer does not take now waits in its backlog.
+    /// Sends the collected replies; bytes that the peer does not take now are put in its backlog.
     pub(crate) fn send(&mut self) -> Result<(), CloseReason> {
         if self.replies.bytes().is_empty() {
             return Ok(());
@@ -439,7 +442,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         Ok(())
     }
 
-    /// Sends what waited; `false` if some still does.
+    /// Sends the backlog; `false` if some of it is left.
     fn send_backlog(&mut self) -> Result<bool, CloseReason> {
         let connection = &mut *self.connection;
         let Some(mut backlog) = connection.backlog.take() else { return Ok(true) };
@@ -458,7 +461,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
 }
 
 impl Pending<'_> {
-    /// Does it, and appends the reply.
+    /// Executes the slow half, and appends the reply.
     pub(crate) fn finish(self, peer: SocketAddr, replies: &mut Encoder, counters: &LoopCounters) {
         let Self { xid, late } = self;
         let checkpoint = replies.checkpoint();
@@ -471,7 +474,7 @@ impl Pending<'_> {
     }
 }
 
-/// Logs that the gate refused a peer, and for which reason.
+/// Logs that the gate refused a peer, and why.
 #[cold]
 pub(crate) fn log_refused(peer: SocketAddr, reason: impl FnOnce() -> String) {
     static LOG: LogRateLimit = LogRateLimit::new();

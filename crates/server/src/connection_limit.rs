@@ -11,19 +11,19 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Bounds of the connections to a page.
+/// Bounds on the connections to a page.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionBounds {
-    /// Connections at most.
+    /// Most connections.
     pub connections: usize,
-    /// Seconds after which a connection is closed, whatever it does.
+    /// Seconds after which a connection is closed, even if it is active.
     pub seconds: u64,
     /// Seconds after which a connection is closed on which no byte comes or goes, so that idle
     /// ones do not keep the places of others.
     pub idle_seconds: u64,
 }
 
-/// Lets a bounded number of connections in, each for a bounded time.
+/// Accepts a bounded number of connections, each for a bounded time.
 pub(crate) struct ConnectionLimit {
     listener: TcpListener,
     places: Arc<Semaphore>,
@@ -31,7 +31,7 @@ pub(crate) struct ConnectionLimit {
     idle_time: Duration,
 }
 
-/// A connection that was let in.
+/// A connection that was accepted.
 pub(crate) struct LimitedConnection {
     stream: TcpStream,
     end: Pin<Box<Sleep>>,
@@ -67,7 +67,7 @@ impl Listener for ConnectionLimit {
     async fn accept(&mut self) -> (LimitedConnection, SocketAddr) {
         loop {
             let (stream, peer) = Listener::accept(&mut self.listener).await;
-            // One too many is closed at once.
+            // A connection above the bound is closed at once.
             if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
                 return (self.limited(stream, place), peer);
             }

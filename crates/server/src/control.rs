@@ -1,5 +1,5 @@
-//! The socket by which a running server, or the program of a mount, is asked and controlled: one
-//! JSON object a line each way.
+//! The socket by which a running server, or the process of a mount, is queried and controlled, with
+//! one JSON object in each line of either direction.
 
 use std::fs::Permissions;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -33,36 +33,36 @@ pub enum Request {
     Reload,
     /// Asks for the server's state and counters.
     Status,
-    /// Asks how loaded the server is.
+    /// Asks for the load of the server.
     Load,
     /// Sets the log level, or asks for it.
     LogLevel {
         /// The level, or the filter, as on the command line.
         level: Option<String>,
     },
-    /// Asks for the exports, or for those that a client would see.
+    /// Asks for the exports, or for those that a client may see.
     Exports {
         /// The client.
         client: Option<IpAddr>,
     },
     /// Asks for a page of clients.
     Clients {
-        /// The last client of the page before.
+        /// The last client of the previous page.
         after: Option<String>,
     },
     /// Asks for a client and a page of its states.
     Client {
         /// The client's number.
         client: String,
-        /// The last state that was told before.
+        /// The last state of the previous page.
         after: Option<u32>,
     },
-    /// Asks which clients wait for which.
+    /// Asks for the clients that wait for others.
     Waits {
         /// The client whose waits are shown; all clients if none is given.
         client: Option<String>,
     },
-    /// Evicts a client and frees all it holds.
+    /// Evicts a client and frees all its state.
     Evict {
         /// The client's number.
         client: String,
@@ -71,12 +71,12 @@ pub enum Request {
     BindAccount {
         /// The name of the user.
         user: String,
-        /// The key, as Comity writes it.
+        /// The key in Comity's notation.
         key: String,
     },
-    /// Takes the account of a key away.
+    /// Removes the account of a key.
     UnbindAccount {
-        /// The key, as Comity writes it.
+        /// The key in Comity's notation.
         key: String,
     },
     /// Asks for the keys that are bound to users.
@@ -86,9 +86,9 @@ pub enum Request {
         /// The digest of a credential or its text, or a key.
         what: String,
     },
-    /// Asks for the credentials that keys hold, or one of them.
+    /// Asks for the credentials of all keys, or of one key.
     HeldGrants {
-        /// The key, as Comity writes it.
+        /// The key in Comity's notation.
         key: Option<String>,
     },
     /// Asks for the credentials that end within 30 days.
@@ -99,9 +99,9 @@ pub enum Request {
         path: PathBuf,
         /// The name of an operation; empty for all.
         operation: String,
-        /// The key, as Comity writes it.
+        /// The key in Comity's notation.
         key: String,
-        /// The address from which it is taken to call.
+        /// The address from which the key is assumed to call.
         from: IpAddr,
     },
     /// Asks for the decisions about a call.
@@ -133,25 +133,25 @@ pub enum Answer {
     Failed(String),
 }
 
-/// A kind of request that a program takes at its control socket.
+/// A type of requests that a program accepts at its control socket.
 pub trait ControlRequest: Serialize + DeserializeOwned + Send + 'static {
-    /// Seconds in which a program that is well answers.
+    /// Returns the seconds within which a working program answers.
     fn patience_seconds(&self) -> u64;
 }
 
 /// Performs the requests that arrive at the control socket.
 pub trait ControlHandler: Send + Sync + 'static {
-    /// The requests that it takes.
+    /// The type of the requests.
     type Request: ControlRequest;
 
-    /// True if requests come one after the other.
+    /// True if requests are performed one after the other.
     const IN_TURN: bool = true;
 
     /// Performs a request, or returns a one-line error.
     fn perform(&self, request: Self::Request) -> Answer;
 }
 
-/// A handler may be shared with others that perform requests.
+/// A handler may be shared.
 impl<H: ControlHandler> ControlHandler for Arc<H> {
     type Request = H::Request;
 
@@ -169,7 +169,7 @@ pub struct ControlSocket {
     thread: JoinHandle<()>,
 }
 
-/// Why a server could not be asked.
+/// Why a server did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     /// No program answers at the socket.
@@ -180,23 +180,23 @@ pub enum AskError {
         /// The system's error.
         source: io::Error,
     },
-    /// The program took no request, or did not answer it, for this many seconds.
+    /// The program did not accept or answer the request for this many seconds.
     #[error("the server did not answer within {0} s")]
     Silent(u64),
-    /// It broke off.
+    /// The connection failed.
     #[error("the server closed the connection: {0}")]
     Broken(io::Error),
-    /// It said something else.
+    /// The answer is malformed.
     #[error("the server's answer is malformed: {0}")]
     Answer(#[from] serde_json::Error),
 }
 
 impl ControlSocket {
-    /// Opens the socket at `path`, in a folder that no other server uses: what is left there of an
-    /// earlier one is removed. Only root and the server's own user are heard.
+    /// Opens the socket at `path`, in a folder that no other server uses: a leftover of an earlier
+    /// server is removed. Only root and the server's own user may connect.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn start(path: &Path, handler: impl ControlHandler) -> io::Result<Self> {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -213,9 +213,9 @@ impl ControlSocket {
         Ok(Self { path: path.to_owned(), bell, thread })
     }
 
-    /// Closes and removes it.
+    /// Closes and removes the socket.
     pub fn shutdown(self) {
-        // An event counter that was never rung takes a ring.
+        // Writing to an eventfd whose value is zero does not fail.
         let _ = rustix::io::write(&*self.bell, &1_u64.to_ne_bytes());
         let _ = self.thread.join();
         // Another program may have removed the socket.
@@ -234,8 +234,8 @@ impl ControlRequest for Request {
     }
 }
 
-/// Asks the program whose control socket is at `path`; waits for its answer as long as the request
-/// may take.
+/// Sends a request to the program whose control socket is at `path`; waits for the answer as long
+/// as the request may take.
 ///
 /// # Errors
 /// [`AskError`].
@@ -266,8 +266,8 @@ fn ask_within<R: ControlRequest>(
     Ok(serde_json::from_str(&answer)?)
 }
 
-/// A connection; the system waits no longer than `patience` for a server that takes none, nor later
-/// for one that does not read.
+/// Connects; waits no longer than `patience` for a server that accepts no connection or, later,
+/// does not read.
 fn connect(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM.cloexec(), None)?;
     socket.set_write_timeout(Some(patience))?;
@@ -292,7 +292,7 @@ impl Read for Within<'_> {
     }
 }
 
-/// Reads each peer on a thread of its own, so that a silent one delays no other.
+/// Reads each peer on a separate thread, so that a silent one delays no other.
 fn listen<H: ControlHandler>(listener: &UnixListener, bell: &OwnedFd, handler: &Arc<H>) {
     let turn = Arc::<Mutex<()>>::default();
     loop {
@@ -309,7 +309,7 @@ fn listen<H: ControlHandler>(listener: &UnixListener, bell: &OwnedFd, handler: &
 }
 
 fn hear_elsewhere<H: ControlHandler>(stream: UnixStream, handler: &Arc<H>, turn: &Arc<Mutex<()>>) {
-    // Each thread has one handle of the turn, and so has the one that listens.
+    // Each peer's thread has one reference to `turn`, and so has the thread that listens.
     if Arc::strong_count(turn) > CONTROL_PEERS_MAX {
         return tracing::warn!("a request at the control socket was dropped: too many at once");
     }
@@ -404,7 +404,7 @@ mod tests {
         let socket = ControlSocket::start(&path, Echo).unwrap();
         for line in ["{\"command\":\"explode\"}\n".to_owned(), "x".repeat(1 << 20) + "\n"] {
             let mut stream = UnixStream::connect(&path).unwrap();
-            // A server that has cut the line and gone does not take the rest.
+            // A server that has closed the connection does not read the rest.
             let _ = stream.write_all(line.as_bytes());
             let mut answer = String::new();
             BufReader::new(stream).read_line(&mut answer).unwrap();
@@ -417,7 +417,7 @@ mod tests {
     fn a_server_that_does_not_answer_is_given_up() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("control.sock");
-        // It takes connections into its backlog, as a stopped process does, until that is full.
+        // It accepts connections into its backlog, as a stopped process does, until that is full.
         let _stopped = UnixListener::bind(&path).unwrap();
         let begun = Instant::now();
         let asked = ask_within(&path, &Request::Status, 1);
@@ -443,7 +443,7 @@ mod tests {
         assert!(matches!(ask(&path, &Request::Status), Ok(Answer::Done(_))));
         let half = Duration::from_secs(CONTROL_PATIENCE_SECONDS) / 2;
         assert!(begun.elapsed() < half, "{:?}", begun.elapsed());
-        // A peer that sends a byte now and then does not hold the thread for ever either.
+        // A peer that sends a byte now and then does not occupy the thread for ever either.
         let slow = &mut silent[0];
         let ended = (0..20).any(|_| {
             std::thread::sleep(Duration::from_millis(500));

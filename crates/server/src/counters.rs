@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use comity_credential::ChannelKind;
 
-/// The reasons for which connections end, as they are counted; `CloseReason` gives each its place.
+/// The reasons for which connections end, by their index in the counters; see `CloseReason`.
 pub(crate) const CLOSE_REASONS: [&str; 16] = [
     "closed",
     "broken",
@@ -30,13 +30,13 @@ const REASONS: usize = CLOSE_REASONS.len();
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds to it.
+    /// Adds to the number.
     #[inline]
     pub fn add(&self, amount: u64) {
         self.0.fetch_add(amount, Ordering::Relaxed);
     }
 
-    /// Its value.
+    /// Returns the number.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -58,7 +58,7 @@ pub(crate) struct LoopCounters {
     pub(crate) hand_overs: Counter,
     pub(crate) backlogs: Counter,
     pub(crate) panics: Counter,
-    /// Handshakes that were finished without a certificate of the peer, and with one.
+    /// Handshakes that finished without and with a certificate of the peer.
     pub(crate) handshakes: [Counter; 2],
     /// Connections that ended, by reason.
     pub(crate) ended: [Counter; REASONS],
@@ -73,51 +73,51 @@ impl LoopCounters {
     }
 }
 
-/// Counters of the whole server since it started, and what it holds now.
+/// Counters of the whole server since it started, and its present use of resources.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServerStats {
-    /// Waits for readiness.
+    /// Number of waits for readiness.
     pub waits: u64,
     /// Receiving system calls.
     pub receives: u64,
     /// Bytes received.
     pub received_bytes: u64,
-    /// Sends of batches of replies.
+    /// Number of sends of batches of replies.
     pub sends: u64,
-    /// Bytes sent or left to be sent.
+    /// Bytes sent or queued to be sent.
     pub sent_bytes: u64,
     /// Records answered.
     pub records: u64,
-    /// Calls of which a slow half was done later.
+    /// Calls with a slow half that was executed later.
     pub lates: u64,
-    /// Times slow halves were done, for all that waited together.
+    /// Number of rounds of slow halves; each round executes all that are pending.
     pub late_rounds: u64,
-    /// Times an event loop went to another thread because a call was to sleep.
+    /// Number of times that an event loop went to another thread because a call was about to sleep.
     pub hand_overs: u64,
-    /// Times replies had to wait for a peer that did not read.
+    /// Number of times that replies had to wait for a peer that did not read.
     pub backlogs: u64,
     /// Panics of programs that were caught.
     pub panics: u64,
-    /// Calls that were sent again and not done twice.
+    /// Calls that were sent again and not executed twice.
     pub replayed: u64,
-    /// Connections let in.
+    /// Connections accepted.
     pub accepted: u64,
-    /// Connections turned away.
+    /// Connections refused.
     pub refused: u64,
     /// Connections open now.
     pub connections: u64,
     /// Open connections by their channel, in the order of [`ChannelKind::ALL`].
     pub by_channel: [u64; 3],
-    /// Handshakes that were finished without a certificate of the peer, and with one.
+    /// Handshakes that finished without and with a certificate of the peer.
     pub handshakes: [u64; 2],
     /// Bytes held for peers now.
     pub buffered_bytes: u64,
-    /// Threads that serve now, waiting ones among them.
+    /// Threads that serve now, including those that wait.
     pub threads: u64,
     pub(crate) ended: [u64; REASONS],
 }
 
-/// Counters of one address with connections, since the first of those that are open.
+/// Counters of one address with connections, since the oldest connection that is still open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerStats {
     /// The address (IPv6: its /64).
@@ -128,17 +128,17 @@ pub struct PeerStats {
     pub records: u64,
     /// Bytes received.
     pub received_bytes: u64,
-    /// Bytes sent or left to be sent.
+    /// Bytes sent or queued to be sent.
     pub sent_bytes: u64,
 }
 
 impl ServerStats {
-    /// Connections that ended, by reason.
+    /// Returns the number of connections that ended, by reason.
     pub fn ended(&self) -> impl Iterator<Item = (&'static str, u64)> {
         CLOSE_REASONS.into_iter().zip(self.ended)
     }
 
-    /// Adds what an event loop did.
+    /// Adds the counters of an event loop.
     pub(crate) fn add(&mut self, event_loop: &LoopCounters) {
         self.waits += event_loop.waits.get();
         self.receives += event_loop.receives.get();

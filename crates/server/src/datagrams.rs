@@ -1,4 +1,4 @@
-//! Small programs over UDP: each datagram is one call, answered by the thread that received it.
+//! Small programs over UDP: each datagram is one call; the thread that receives it also answers it.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -21,17 +21,17 @@ use crate::limits::{
 };
 use crate::log_rate_limit::LogRateLimit;
 
-/// A thread that answers at one address.
+/// A thread that answers datagrams at one address.
 pub struct Datagrams {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
 impl Datagrams {
-    /// Answers at `address`; `visitor` says who a peer is to the programs.
+    /// Answers datagrams at `address`; `visitor` makes the programs' data about a peer.
     ///
     /// # Errors
-    /// If it cannot be listened there.
+    /// If the socket cannot be opened.
     pub fn start<V: 'static, G: Gate<V> + 'static>(
         address: SocketAddr,
         dispatcher: Dispatcher<V, G>,
@@ -45,14 +45,14 @@ impl Datagrams {
         Ok(Self { stop, thread })
     }
 
-    /// Ends it.
+    /// Stops the thread.
     pub fn shutdown(self) {
         self.stop.store(true, Ordering::Relaxed);
         let _ = self.thread.join();
     }
 }
 
-/// A socket of the same families as a listener's at this address.
+/// Opens a socket of the same address families as a listener at this address.
 fn udp(address: SocketAddr) -> io::Result<UdpSocket> {
     use socket2::{Domain, Protocol, Socket, Type};
     let kind = Type::DGRAM.cloexec();
@@ -68,7 +68,7 @@ fn udp(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// The thread's loop: it waits for a datagram and answers those that are there.
+/// The thread's loop: it waits for datagrams and answers those that are there.
 fn answer<V, G: Gate<V>>(
     socket: &UdpSocket,
     dispatcher: &Dispatcher<V, G>,
@@ -92,17 +92,17 @@ fn answer<V, G: Gate<V>>(
     }
 }
 
-/// From whom a datagram came.
+/// The sender of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Sender {
-    /// A host that some export is offered to.
+    /// A host to which some export is offered.
     Listed,
-    /// A host that none is offered to, or that is not known yet.
+    /// A host to which no export is offered, or which is not known yet.
     Stranger,
 }
 
-/// A panic must not end the thread, because no other answers here. The call is lost, as a datagram
-/// may be, and its sender comes again.
+/// A panic must not end the thread, because it is the only one. The call is lost, as a datagram may
+/// be, and its sender retries.
 fn caught(receive: impl FnOnce() -> Option<Sender>) -> Option<Sender> {
     catch_unwind(AssertUnwindSafe(receive)).unwrap_or_else(|_| {
         static LOG: LogRateLimit = LogRateLimit::new();
@@ -111,8 +111,8 @@ fn caught(receive: impl FnOnce() -> Option<Sender>) -> Option<Sender> {
     })
 }
 
-/// Receives a datagram, if one is there, and answers it, unless it is of a stranger and no answers
-/// to strangers are left.
+/// Receives a datagram, if one is there, and answers it, unless it is from a stranger and no more
+/// answers to strangers are allowed in this turn.
 fn receive<V, G: Gate<V>>(
     socket: &UdpSocket,
     (dispatcher, visitor): (&Dispatcher<V, G>, &impl Fn(SocketAddr) -> V),
@@ -154,7 +154,7 @@ mod tests {
     use std::ops::RangeInclusive;
     use std::time::Instant;
 
-    /// Panics when procedure 1 is called.
+    /// A program that panics when procedure 1 is called.
     struct Fragile;
 
     impl Program<()> for Fragile {
@@ -205,7 +205,7 @@ mod tests {
         datagrams.shutdown();
     }
 
-    /// Lets nobody in.
+    /// A gate that refuses all peers.
     struct ShutGate;
 
     impl Gate<()> for ShutGate {

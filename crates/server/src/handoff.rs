@@ -1,4 +1,4 @@
-//! The state of a thread's work that must be reachable while a call runs: if the call sleeps, other
+//! The part of a thread's state that is accessible while a call runs: if the call sleeps, other
 //! threads continue with the rest.
 
 use std::cell::{Cell, RefCell};
@@ -16,7 +16,7 @@ use crate::memory_budget::{Account, LARGE_BYTES};
 use crate::receive_buffer::ReceiveBuffer;
 use crate::reply_writer::{Backlog, Outgoing, Progress};
 
-/// A thread's receive buffer, and while a call runs its connection.
+/// A thread's receive buffer, and its connection while a call runs.
 pub(crate) struct Handoff<V> {
     pub(crate) buffer: RefCell<Vec<u8>>,
     running: RefCell<Option<Running<V>>>,
@@ -27,18 +27,19 @@ pub(crate) struct Handoff<V> {
 struct Running<V> {
     token: usize,
     connection: Box<Connection<V>>,
-    /// Position of the bytes behind the call in the buffer.
+    /// Position of the bytes after the call in the buffer.
     rest: Range<usize>,
 }
 
-/// A connection that others serve while its call is being done: where the replies go.
+/// The destination of the replies of a call whose connection others serve meanwhile.
 pub(crate) struct HandedOff {
     token: usize,
     id: u64,
     account: Arc<Account>,
 }
 
-/// A connection in the hands of a thread, unless it was lent: then it is not touched any more.
+/// A connection that a thread has, unless it was handed off: then the thread must not use it any
+/// more.
 pub(crate) struct HeldConnection<V>(Option<Box<Connection<V>>>);
 
 impl<V> Handoff<V> {
@@ -50,8 +51,8 @@ impl<V> Handoff<V> {
         }
     }
 
-    /// Runs a call of a connection, behind which `rest` stands in the buffer. Tells to whom its
-    /// reply is owed, if the connection was lent meanwhile.
+    /// Runs a call of a connection; `rest` is the position of the bytes after it in the buffer. If
+    /// the connection was handed off meanwhile, returns the destination of the reply.
     pub(crate) fn run(
         &self,
         (token, connection): (usize, &mut HeldConnection<V>),
@@ -77,9 +78,9 @@ impl<V> Handoff<V> {
         running.as_ref().map(|running| Arc::clone(&running.connection.place.account))
     }
 
-    /// Returns whether others could continue with the connection of the running call: more bytes
-    /// wait, or its client sends calls without waiting for replies, or the call waits for an answer
-    /// over this connection.
+    /// Returns whether it helps if others continue with the connection of the running call: more
+    /// bytes wait, or its client sends calls without waiting for replies, or the call waits for an
+    /// answer over this connection.
     pub(crate) fn is_worth_handing_off(&self, why: WaitFor) -> bool {
         self.running.borrow().as_ref().is_some_and(|running| {
             let away = running.connection.away;
@@ -88,8 +89,8 @@ impl<V> Handoff<V> {
         })
     }
 
-    /// Puts the connection of the call that runs, and what stands behind the call, back on its
-    /// event loop; not if there is no memory for that.
+    /// Returns the connection of the running call, and the bytes after the call, to its event loop,
+    /// unless there is no memory for that.
     pub(crate) fn hand_off(&self, event_loop: &mut EventLoop<V>) {
         let mut running = self.running.borrow_mut();
         let Some(Running { token, mut connection, rest }) = running.take() else { return };
@@ -106,7 +107,7 @@ impl<V> Handoff<V> {
         event_loop.settle(token, connection, After::Again);
     }
 
-    /// Forgets a call that ended in a panic of the shell itself.
+    /// Forgets a call that ended in a panic of the server itself.
     pub(crate) fn clear(&self) {
         self.running.take();
         self.handed_off.take();
@@ -132,13 +133,13 @@ impl<V> HeldConnection<V> {
         Self(Some(connection))
     }
 
-    /// The connection, unless it was lent.
+    /// Returns the connection, unless it was handed off.
     pub(crate) fn into_connection(self) -> Option<Box<Connection<V>>> {
         self.0
     }
 }
 
-/// Holds for every use: a turn ends with the call that handed off its connection.
+/// Valid in each use: a turn ends with the call that handed off its connection.
 const NOT_LENT: &str = "a connection that was lent is not touched";
 
 impl<V> Deref for HeldConnection<V> {

@@ -1,5 +1,5 @@
-//! The TLS handshake of a connection, between the probe that was answered STARTTLS and the first
-//! record that is encrypted (RFC 9289, 4.1).
+//! The TLS handshake of a connection, between the reply to the probe for TLS and the first
+//! encrypted record (RFC 9289, 4.1).
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::memory_budget::Account;
 use crate::service::Service;
 use crate::transport::Tls;
 
-/// A thread that is busy for a client as if it slept.
+/// Counts a thread as sleeping for a client while it computes.
 struct Busy(Arc<Account>);
 
 impl Busy {
@@ -37,10 +37,10 @@ impl Drop for Busy {
 }
 
 impl<S: Service> ConnectionIo<'_, '_, S> {
-    /// Begins a handshake after the peer was answered STARTTLS. The reply leaves first.
+    /// Begins a handshake after the reply STARTTLS, which is sent first.
     ///
     /// # Errors
-    /// The connection ends: replies to other calls are still to be sent, or there is no memory.
+    /// The connection ends: replies to other calls are not sent yet, or there is no memory.
     pub(crate) fn begin_tls(&mut self) -> Result<After, CloseReason> {
         self.send()?;
         let is_owed = self.connection.backlog.is_some() || self.connection.away > 0;
@@ -58,8 +58,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         Ok(After::Again)
     }
 
-    /// Goes on with the handshake of the connection, if there is one; `None` if there is none any
-    /// more.
+    /// Continues the handshake of the connection, if one is under way; otherwise returns `None`.
     ///
     /// # Errors
     /// The connection ends.
@@ -87,8 +86,8 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         }
     }
 
-    /// Returns how the handshake waits, if it may not take a thread now. Either its client has its
-    /// share of the threads, or no export is offered to the peer and such peers have begun many
+    /// Returns how the handshake waits, if it must not use a thread now: its client uses its share
+    /// of the threads, or no export is offered to the peer and such peers have begun many
     /// handshakes in this second.
     fn must_wait(&self, handshaking: &mut Handshaking) -> Option<After> {
         let Connection { place, call_back, .. } = &*self.connection;
@@ -103,7 +102,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         (!handshaking.is_counted).then_some(After::Starved)
     }
 
-    /// Receives bytes of the handshake; `false` if there are none now.
+    /// Receives bytes of the handshake; `false` if none have arrived.
     fn receive_handshake(&mut self, handshake: &mut Handshake) -> Result<bool, CloseReason> {
         let mut buffer = [0; HANDSHAKE_RECEIVE_BYTES];
         loop {
@@ -135,7 +134,8 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         step.map_err(CloseReason::Handshake)
     }
 
-    /// Sends a flight, which is short and the first thing that the socket has to take.
+    /// Sends a message of the handshake, which is short and the first data in the socket's send
+    /// buffer.
     fn send_handshake(&self, mut flight: &[u8]) -> Result<(), CloseReason> {
         while !flight.is_empty() {
             match rustix::net::send(self.connection.stream.socket(), flight, SendFlags::NOSIGNAL) {
@@ -147,7 +147,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         Ok(())
     }
 
-    /// The handshake is finished: the peer is who it has proved to be.
+    /// Finishes the handshake: the identity that the peer has proved counts from now on.
     fn secure(&mut self, mut established: Established) -> Result<(), CloseReason> {
         let channel = Channel::Tls(established.identity.take());
         self.counters.handshaken(channel.kind());

@@ -1,4 +1,4 @@
-//! Bounds on the handshakes of all connections: how many are computed at once, and how many
+//! Bounds on the handshakes of all connections: the number computed at once, and the number that
 //! strangers may begin.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,14 +15,14 @@ pub(crate) struct HandshakeSlots {
 }
 
 impl HandshakeSlots {
-    /// Computes as many handshakes at once as half of the event loops can: the others go on serving
+    /// Allows as many handshakes at once as half of the event loops: the others continue to serve
     /// calls.
     pub(crate) fn new(event_loops: usize) -> Self {
         let free = Mutex::new((event_loops / 2).max(1));
         Self { free, freed: Condvar::new(), strangers: PerSecond::default() }
     }
 
-    /// Runs a step of a handshake once there is a slot for it. The thread has left its event loop.
+    /// Runs a step of a handshake once a slot is free. The thread has left its event loop.
     pub(crate) fn run<T>(&self, step: impl FnOnce() -> T) -> T {
         let free = self.freed.wait_while(self.free(), |free| *free == 0);
         *free.unwrap_or_else(PoisonError::into_inner) -= 1;
@@ -30,7 +30,7 @@ impl HandshakeSlots {
         step()
     }
 
-    /// Counts a handshake of a peer that nothing is offered to; `false` if it has to wait.
+    /// Counts a handshake of a peer to which nothing is offered; `false` if it has to wait.
     pub(crate) fn take_stranger(&self, account: &Account, second: u32) -> bool {
         account.handshakes.take(second, STRANGER_HANDSHAKES_PER_ADDRESS)
             && self.strangers.take(second, STRANGER_HANDSHAKES_A_SECOND)

@@ -7,7 +7,7 @@ use axum::Router;
 use crate::connection_limit::{ConnectionBounds, ConnectionLimit};
 use crate::limits::HTTP_BLOCKING_THREADS;
 
-/// Pages that are served by HTTP, on an address and a thread of their own.
+/// Pages that are served by HTTP, at a separate address and on a separate thread.
 pub struct HttpService {
     address: SocketAddr,
     stop: tokio::sync::oneshot::Sender<()>,
@@ -50,9 +50,9 @@ impl HttpService {
         self.address
     }
 
-    /// Takes them away.
+    /// Stops the service.
     pub fn shutdown(self) {
-        // Refused if the service has ended by itself.
+        // The message is refused if the service has ended by itself.
         let _ = self.stop.send(());
         let _ = self.thread.join();
     }

@@ -1,16 +1,16 @@
 //! The NFS server's sockets, threads, limits, metrics and shutdown.
 //!
 //! **Answers:** how calls get from connections to programs and replies back, how many connections
-//! and how much memory each peer may hold for how long, what the counters say, how it ends. NFS is
-//! served over TCP only; UDP is not.
+//! and how much memory each peer may use for how long, which counters there are, how the server
+//! ends. NFS is served over TCP only; UDP is not.
 //!
-//! **May not know:** what a program does, file systems, exports, how the command line looks.
+//! **May not know:** the purpose of a program, file systems, exports, the command line.
 //!
 //! Connections are divided among event loops, one for each core. An event loop is run by one
-//! thread, which owns it: the epoll set, the connections, their buffers; no lock and no shared
-//! counter stands between readiness and reply. Before a call sleeps ([`blocking()`]) its thread
-//! leaves the event loop to another, and with it the connection it serves; the reply comes by
-//! message. Where nobody else would gain it keeps both.
+//! thread, which owns the epoll set, the connections and their buffers, so that no lock and no
+//! shared counter is used between readiness and reply. Before a call sleeps ([`blocking()`]), its
+//! thread hands the event loop to another thread, and with it the connection; the reply is passed
+//! back in a message. If no other connection or call would benefit, the thread keeps both.
 
 mod acceptor;
 mod activation;

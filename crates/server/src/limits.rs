@@ -2,107 +2,109 @@
 
 use std::time::Duration;
 
-/// Longest record in bytes: the largest READ or WRITE that is offered, and room for everything
-/// around its data.
+/// Longest record in bytes: the largest READ or WRITE that is offered, and everything around its
+/// data.
 pub const RECORD_BYTES_MAX: usize = (1 << 20) + (64 << 10);
 
-/// Most bytes received at once into a worker's own buffer, unless the record before was longer. A
+/// Most bytes received at once into a worker's own buffer, unless the previous record was longer. A
 /// batch of small calls fits.
 pub const BATCH_BYTES: usize = 64 << 10;
 
-/// A record longer than [`BATCH_BYTES`] gets a buffer of full size once so many bytes of it have
-/// arrived; until then it costs no more memory than was really sent.
+/// A record longer than [`BATCH_BYTES`] gets a buffer of full size once this many bytes of it have
+/// arrived; until then it takes no more memory than the bytes received.
 pub const LARGE_ARRIVED_BYTES: usize = 16 << 10;
 
-/// Replies are sent once so many bytes of them wait: large ones leave while they are in the
-/// processor's cache, and what a peer that does not read can make us hold stays small.
+/// Replies are sent once this many bytes of them wait: large ones are sent while they are in the
+/// processor's cache, and a peer that does not read makes the server keep little.
 pub const SEND_BYTES: usize = 128 << 10;
 
-/// Capacity a worker's reply buffer keeps between batches: one READ of 1 MiB and its neighbours.
+/// Capacity that a worker's reply buffer keeps between batches: one READ of 1 MiB and its
+/// neighbours.
 pub const REPLY_BYTES_KEPT: usize = RECORD_BYTES_MAX + SEND_BYTES;
 
-/// Times a connection may receive in one turn before the others have theirs; enough for a few
-/// records of 1 MiB.
+/// Number of receives of a connection in one turn; enough for a few records of 1 MiB.
 pub const PASSES_MAX: u32 = 8;
 
 /// Calls of one connection whose slow halves are finished together; more than any client has in
 /// flight by default (the Linux client: 64 slots by default on fast links).
 pub const LATES_MAX: usize = 64;
 
-/// Calls of one connection that are done by threads of their own because they sleep: disks gain
-/// little from more, and a few connections must not take all threads.
+/// Calls of one connection that separate threads execute because they sleep: disks gain little from
+/// more, and a few connections must not use all threads.
 pub const CALLS_AWAY_MAX: u32 = 16;
 
-/// Pause between looks whether there is memory for replies that are owed to a connection: peers
-/// that read make room in that time.
+/// Pause between checks for memory for replies of a call whose connection was handed off: peers
+/// that read free memory in that time.
 pub const OWED_PAUSE: Duration = Duration::from_millis(5);
 
-/// Such looks before the connection is given up: two seconds.
+/// Number of these checks before the connection is closed: two seconds.
 pub const OWED_TRIES: u32 = 400;
 
 /// Bytes received at once in a handshake: a hello and a certificate fit.
 pub const HANDSHAKE_RECEIVE_BYTES: usize = 4096;
 
-/// Handshakes that peers which no export is offered to may begin each second, all together. One
-/// takes about 0.3 ms of a core: strangers get 3 % of one. A machine that is known by its key alone
+/// Handshakes that peers to which no export is offered may begin each second, in total. One takes
+/// about 0.3 ms of a core: strangers get 3 % of one. A machine that is identified only by its key
 /// begins one when it mounts.
 pub const STRANGER_HANDSHAKES_A_SECOND: u32 = 100;
 
-/// The same for one address (IPv6: one /64), so that it takes a dozen to keep others waiting.
+/// Handshakes that such peers at one address (IPv6: one /64) may begin each second, so that it
+/// takes a dozen addresses to delay others.
 pub const STRANGER_HANDSHAKES_PER_ADDRESS: u32 = 8;
 
-/// Most bytes that are received and opened at once on a TLS connection: as [`BATCH_BYTES`].
+/// Most bytes that are received and decrypted at once on a TLS connection: as [`BATCH_BYTES`].
 pub const OPENED_BYTES_MAX: usize = BATCH_BYTES;
 
-/// Most bytes of data that are sealed and then sent together: four records of TLS. More would leave
-/// the cache before they are sent, and all of them are held for a peer that does not read.
+/// Most bytes of data that are encrypted and then sent together: four records of TLS. More would
+/// leave the cache before they are sent, and all of them are kept for a peer that does not read.
 pub const SEALED_BYTES_MAX: usize = 64 << 10;
 
-/// Connections reported by one wait; more just takes another wait.
+/// Connections reported by one wait; for more, another wait follows.
 pub const EVENTS_MAX: usize = 64;
 
-/// Connections that starved and are tried again in one turn of an event loop. A try takes some 10
-/// us, so that a call of another connection waits at most a third of a millisecond longer.
+/// Starved connections that are tried again in one turn of an event loop. A try takes some 10 us,
+/// so that a call of another connection waits at most a third of a millisecond longer.
 pub const RETRIES_A_TURN: usize = 32;
 
-/// Large record buffers kept for reuse when nobody needs them: two for each of a few workers.
+/// Large record buffers kept for reuse while unused: two for each of a few workers.
 pub const LARGE_BUFFERS_KEPT: usize = 8;
 
-/// Threads that wait for an event loop besides those that run one; they are the ones that take over
-/// when a call sleeps, and starting one costs a millisecond.
+/// Threads that wait for an event loop besides those that run one. They take over when a call
+/// sleeps; starting a thread costs a millisecond.
 pub const SPARES_KEPT: usize = 2;
 
-/// After so many seconds without an event loop a thread beyond [`SPARES_KEPT`] ends.
+/// Seconds without an event loop after which a thread beyond [`SPARES_KEPT`] ends.
 pub const SPARE_IDLE_SECONDS: u64 = 10;
 
-/// Connections taken from a listener before the others are looked at.
+/// Connections accepted from a listener before the other listeners are checked.
 pub const ACCEPTS_MAX: u32 = 64;
 
-/// Pause in milliseconds when the process is out of descriptors and a connection waits that cannot
-/// be accepted.
+/// Pause in milliseconds when the process has no descriptor for a connection that waits to be
+/// accepted.
 pub const ACCEPT_PAUSE_MS: u64 = 100;
 
-/// One in so many connections is kept for peers that something is offered to: however many others
-/// come, these find a place.
+/// One in this many connections is reserved for peers to which something is offered, however many
+/// others connect.
 pub const RESERVED_FOR_LISTED: usize = 4;
 
-/// Connections the kernel holds before they are accepted; after a power cut clients come at once.
+/// Connections that the kernel queues before they are accepted; after a power failure all clients
+/// connect at once.
 pub const LISTEN_BACKLOG: i32 = 4096;
 
-/// One in so many of the process's descriptors may be a connection; the others are for files.
+/// One in this many of the process's descriptors may be a connection; the others are for files.
 pub const DESCRIPTORS_PER_CONNECTION: usize = 2;
 
-/// Descriptors that root takes even where its limit is lower: for the default number of connections
-/// and the cache of open files.
+/// Descriptor limit that root sets even if its limit is lower: for the default number of
+/// connections and the cache of open files.
 pub const DESCRIPTORS_WANTED: u64 = 65_536;
 
-/// Seconds of silence after which the kernel asks whether a peer is still there.
+/// Seconds of silence after which the kernel probes a peer.
 pub const KEEPALIVE_SECONDS: u64 = 60;
 
-/// Seconds between such questions.
+/// Seconds between these probes.
 pub const KEEPALIVE_INTERVAL_SECONDS: u64 = 15;
 
-/// Unanswered questions that end a connection.
+/// Number of unanswered probes that end a connection.
 pub const KEEPALIVE_PROBES: u32 = 4;
 
 /// Longest call or reply of the portmapper in bytes. Its calls and the server's list of programs
@@ -131,42 +133,42 @@ pub const STRANGERS_A_TURN: usize = 16;
 /// has outstanding, which is less than one of a hundred of its calls.
 pub const STRANGERS_REST_MS: u64 = 25;
 
-/// Connections at most to the embedded portmapper; a question takes a millisecond.
+/// Most connections to the embedded portmapper; a call takes a millisecond.
 pub const PORTMAP_CONNECTIONS_MAX: usize = 256;
 
-/// Milliseconds between looks whether the embedded portmapper is to stop.
+/// Milliseconds between checks whether the embedded portmapper must stop.
 pub const DATAGRAMS_STOP_MS: u64 = 500;
 
 /// Seconds to wait for the machine's portmapper.
 pub const PORTMAP_PATIENCE_SECONDS: u64 = 3;
 
-/// Procedures of a version that are measured each for itself; NFSv3 has 22.
+/// Procedures of a version that are measured separately; NFSv3 has 22.
 pub const MEASURED_PROCEDURES_MAX: u32 = 32;
 
-/// Connections at most to the metrics page; one is asked by a few.
+/// Most connections to the metrics page; few clients read it.
 pub const METRICS_CONNECTIONS_MAX: usize = 64;
 
-/// Seconds that a connection to the metrics page lasts: a client that asks every 15 seconds uses
-/// it for a few requests.
+/// Seconds that a connection to the metrics page lasts: a client that reads it every 15 seconds
+/// uses a connection for a few requests.
 pub const METRICS_CONNECTION_SECONDS: u64 = 60;
 
 /// Exports whose successes are counted without a lock; servers with more are rare.
 pub const DIRECT_EXPORTS: usize = 32;
 
-/// Longest request at the control socket in bytes; the longest real one names a file, by a path of
-/// 4,096 bytes with some escapes.
+/// Longest request at the control socket in bytes; the longest real one contains a path of 4,096
+/// bytes with some escapes.
 pub const CONTROL_LINE_BYTES_MAX: u64 = 16_384;
 
 /// Seconds that a peer at the control socket has for each line.
 pub const CONTROL_PATIENCE_SECONDS: u64 = 2;
 
-/// Peers heard at the control socket at once: operators and a few scripts.
+/// Peers served at the control socket at once: operators and a few scripts.
 pub const CONTROL_PEERS_MAX: usize = 16;
 
 /// Seconds that a command waits for the answer of a running server; it takes milliseconds.
 pub const CONTROL_ANSWER_SECONDS: u64 = 5;
 
-/// The same where the server has to look hosts up.
+/// Seconds that a command waits if the server has to look up hosts.
 pub const CONTROL_WORK_SECONDS: u64 = 60;
 
 /// Lines of one kind that are logged a second.
@@ -182,5 +184,5 @@ pub const DIAL_SECONDS: u64 = 5;
 /// half a minute later, so a longer wait gains nothing.
 pub const REMOTE_CALL_SECONDS: u64 = 5;
 
-/// Threads of a page for requests that may wait, as for a name server.
+/// Threads of a page for requests that may wait, such as for a name server.
 pub const HTTP_BLOCKING_THREADS: usize = 4;

@@ -1,4 +1,4 @@
-//! Opening the sockets that connections come to.
+//! Opens the listening sockets.
 
 use std::fs::DirEntry;
 use std::io;
@@ -15,7 +15,7 @@ use crate::limits::LISTEN_BACKLOG;
 pub struct ListenError {
     /// The address.
     pub address: SocketAddr,
-    /// Why not, and the remedy.
+    /// The reason, and the remedy.
     pub reason: String,
     /// The system's error.
     #[source]
@@ -42,7 +42,7 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
     if address.is_ipv6() {
         socket.set_only_v6(!address.ip().is_unspecified())?;
     }
-    // A server that was restarted need not wait for the connections of the one before.
+    // A restarted server need not wait for the connections of the previous one.
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
@@ -67,7 +67,7 @@ fn reason(address: SocketAddr, remedy: &str, error: &io::Error) -> String {
     }
 }
 
-/// Returns the process that listens on a TCP port, as far as /proc tells.
+/// Returns the process that listens on a TCP port, as far as /proc shows it.
 fn owner_of_port(port: u16) -> Option<String> {
     let inode = ["/proc/net/tcp", "/proc/net/tcp6"]
         .iter()
@@ -83,8 +83,8 @@ fn owner_of_port(port: u16) -> Option<String> {
     })
 }
 
-/// The inode of the listening socket of `port` in a table of /proc/net: columns are number, local
-/// address, remote address, state (0A: listening) and six more before the inode.
+/// Returns the inode of the listening socket of `port` in a table of /proc/net: the columns are
+/// number, local address, remote address, state (0A: listening) and six more before the inode.
 fn listening_inode(table: &str, port: u16) -> Option<String> {
     let suffix = format!(":{port:04X}");
     table.lines().skip(1).find_map(|line| {

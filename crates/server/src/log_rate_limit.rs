@@ -3,8 +3,8 @@ use std::time::{Duration, Instant};
 
 use crate::limits::LOG_LINES_A_SECOND;
 
-/// Bounds the log lines of one kind, so that a peer cannot fill a disk: a few a second are written,
-/// the rest is counted, and the next line has the number.
+/// Limits the log lines of one kind, so that a peer cannot fill a disk: a few a second are written,
+/// the rest is counted, and the next line contains the number.
 pub struct LogRateLimit(Mutex<State>);
 
 struct State {
@@ -14,7 +14,7 @@ struct State {
 }
 
 impl LogRateLimit {
-    /// Makes a limit for a `static` beside the log line that it bounds.
+    /// Makes a limit for a `static` next to its log line.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "for statics, which cannot use a default")]
     pub const fn new() -> Self {

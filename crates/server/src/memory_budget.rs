@@ -1,4 +1,4 @@
-//! Memory held for peers, all of it counted and bounded.
+//! Memory that is used for peers, all of it counted and bounded.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,21 +9,22 @@ use crate::limits::{BATCH_BYTES, LARGE_BUFFERS_KEPT, RECORD_BYTES_MAX};
 use crate::per_second::PerSecond;
 use crate::sleepers::Sleepers;
 
-/// Room for the longest record with all its fragment headers, and for the bytes behind it.
+/// Size of a buffer for the longest record with all its fragment headers, and for the bytes after
+/// it.
 pub(crate) const LARGE_BYTES: usize =
     RECORD_BYTES_MAX + 4 * RECORD_FRAGMENTS_MAX as usize + BATCH_BYTES;
 
-/// The bytes that may be held for all connections together.
+/// The bytes that may be used for all connections together.
 pub(crate) struct MemoryBudget {
     used: AtomicUsize,
     limit: usize,
-    /// Buffers of [`LARGE_BYTES`] that nobody uses; fresh ones cost page faults.
+    /// Unused buffers of [`LARGE_BYTES`]; new ones would cost page faults.
     kept: Mutex<Vec<Vec<u8>>>,
     /// The threads that sleep for all connections together.
     asleep: Arc<AtomicUsize>,
 }
 
-/// The memory held for one address.
+/// The memory used for one address.
 pub(crate) struct Account {
     budget: Arc<MemoryBudget>,
     held: AtomicUsize,
@@ -33,13 +34,13 @@ pub(crate) struct Account {
     pub(crate) handshakes: PerSecond,
 }
 
-/// A share of the budget, given back when dropped.
+/// A share of the budget, which is returned when it is dropped.
 pub(crate) struct Charge {
     account: Arc<Account>,
     bytes: usize,
 }
 
-/// A buffer for one long record, given back when dropped.
+/// A buffer for one long record, which is returned when it is dropped.
 pub(crate) struct LargeBuffer {
     bytes: Vec<u8>,
     charge: Charge,
@@ -51,12 +52,12 @@ impl MemoryBudget {
         Self { used, limit, kept, asleep }
     }
 
-    /// Bytes held now.
+    /// Returns the bytes in use.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// An account for an address.
+    /// Makes an account for an address.
     pub(crate) fn account(self: &Arc<Self>) -> Account {
         let sleepers = Sleepers::new(Arc::clone(&self.asleep));
         let (held, handshakes) = Default::default();
@@ -65,9 +66,10 @@ impl MemoryBudget {
 }
 
 impl Account {
-    /// Takes `bytes`, if the address then has no more than is left. So one that takes all it can
-    /// gets half, and each of several the same part, of which one is left for the next one
-    /// (Choudhury and Hahne: dynamic queue length thresholds, IEEE/ACM ToN 1998).
+    /// Takes `bytes` if the address then uses no more than is left for all others. A single address
+    /// that takes all it can gets half, several addresses get equal parts, and one such part is
+    /// left for the next address (Choudhury and Hahne: dynamic queue length thresholds, IEEE/ACM
+    /// ToN 1998).
     pub(crate) fn charge(self: &Arc<Self>, bytes: usize) -> Option<Charge> {
         let used = self.budget.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let held = self.held.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -75,7 +77,7 @@ impl Account {
         (held <= self.budget.limit.checked_sub(used)?).then_some(charge)
     }
 
-    /// A buffer for the longest record, if there is room for one.
+    /// Returns a buffer for the longest record, if there is memory for it.
     pub(crate) fn large(self: &Arc<Self>) -> Option<LargeBuffer> {
         let charge = self.charge(LARGE_BYTES)?;
         let kept = self.budget.kept.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -88,7 +90,7 @@ impl LargeBuffer {
         &mut self.bytes
     }
 
-    /// Trades its memory for that of `buffer`, which is of the same size.
+    /// Swaps its memory with that of `buffer`, which has the same size.
     pub(crate) const fn trade(&mut self, buffer: &mut Vec<u8>) {
         std::mem::swap(&mut self.bytes, buffer);
     }

@@ -1,11 +1,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts something in the present second.
+/// A count that starts at zero in each second.
 #[derive(Default)]
 pub(crate) struct PerSecond(AtomicU64);
 
 impl PerSecond {
-    /// Counts one more in this second, unless there were `most` already.
+    /// Adds one to the count of this second, unless it is `most` already; returns whether it did.
     pub(crate) fn take(&self, second: u32, most: u32) -> bool {
         let taken = |packed: u64| if (packed >> 32) as u32 == second { packed as u32 } else { 0 };
         let next = |packed: u64| {

@@ -6,32 +6,33 @@ use crate::limits::{BATCH_BYTES, LARGE_ARRIVED_BYTES};
 use crate::memory_budget::{Account, Charge, LargeBuffer};
 
 /// Bytes of a connection that were received and not yet answered: usually the beginning of a
-/// record, in no more memory than has arrived.
+/// record, which takes no more memory than has arrived.
 #[derive(Default)]
 pub(crate) enum ReceiveBuffer {
-    /// Nothing.
+    /// No bytes.
     #[default]
     Empty,
-    /// Few bytes.
+    /// A few bytes.
     Part(Part),
-    /// A long record, received where it will be answered from.
+    /// A long record, received into the buffer from which it will be answered.
     Large(Box<Large>),
 }
 
-/// Some bytes, as many as arrived.
+/// Some bytes in a buffer of exactly their size.
 pub(crate) struct Part {
     bytes: Vec<u8>,
     _charge: Charge,
 }
 
-/// A long record on its way.
+/// A long record that is being received.
 pub(crate) struct Large {
     pub(crate) buffer: LargeBuffer,
-    /// Bytes of it that arrived.
+    /// Number of its bytes that have arrived.
     pub(crate) filled: usize,
-    /// Bytes that must have arrived before it is worth looking again.
+    /// Number of bytes that must have arrived before the next search for a record.
     pub(crate) needed: usize,
-    /// True if the record has many fragments: it is then received ahead, not header by header.
+    /// True if the record has many fragments: more is then received at once than up to the next
+    /// header.
     pub(crate) fragments: bool,
 }
 
@@ -40,7 +41,7 @@ impl ReceiveBuffer {
         matches!(self, Self::Empty)
     }
 
-    /// Moves the few bytes, if it holds such, to the front of `buffer`; tells how many.
+    /// Moves the bytes, if they are few, to the front of `buffer`; returns their number.
     pub(crate) fn unload(&mut self, buffer: &mut [u8]) -> usize {
         let Self::Part(part) = self else { return 0 };
         let length = part.bytes.len();
@@ -49,7 +50,7 @@ impl ReceiveBuffer {
         length
     }
 
-    /// Keeps few bytes.
+    /// Keeps a few bytes.
     ///
     /// # Errors
     /// [`CloseReason::Memory`].
@@ -61,8 +62,8 @@ impl ReceiveBuffer {
         Ok(Self::Part(Part { bytes: bytes.to_vec(), _charge }))
     }
 
-    /// Keeps the beginning of a record of which `needed` bytes are to come, those among them. It
-    /// stands at `rest` in `buffer`. `false` if it deserves a large buffer and there is none.
+    /// Keeps the beginning of a record, which is at `rest` in `buffer`; `needed` is the number of
+    /// bytes to be received, including these. `false` if it needs a large buffer and there is none.
     ///
     /// # Errors
     /// [`CloseReason::Memory`].
@@ -76,7 +77,7 @@ impl ReceiveBuffer {
         let filled = rest.len();
         let is_large = needed > BATCH_BYTES && filled >= LARGE_ARRIVED_BYTES;
         if is_large && let Some(mut large) = account.large() {
-            // The memory itself changes hands, so that a stream of large records is not copied.
+            // The memory itself is swapped, so that a stream of large records is not copied.
             buffer.copy_within(rest, 0);
             large.trade(buffer);
             let large = Large { buffer: large, filled, needed, fragments: false };
@@ -89,7 +90,7 @@ impl ReceiveBuffer {
 }
 
 impl Large {
-    /// Returns the room for the next bytes: up to the end of the record, or ahead.
+    /// Returns the room for the next bytes: up to the end of the record, or beyond.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         let Self { buffer, filled, needed, fragments } = self;
         let ahead = if *fragments { BATCH_BYTES } else { 0 };
@@ -109,7 +110,7 @@ mod tests {
         Arc::new(Arc::new(MemoryBudget::new(limit)).account())
     }
 
-    /// A buffer of a thread in which `length` bytes of 7 have arrived.
+    /// Returns a thread's buffer in which `length` bytes of value 7 have arrived.
     fn arrived(length: usize) -> Vec<u8> {
         let mut buffer = vec![0; LARGE_BYTES];
         buffer[..length].fill(7);

@@ -1,4 +1,4 @@
-//! Sending replies: bytes, and ranges of files between them that never enter this process.
+//! Sends replies: bytes, and ranges of files between them that are not copied to this process.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ pub(crate) struct Outgoing<'a> {
 pub(crate) struct Progress {
     bytes: usize,
     files: usize,
-    /// Bytes sent of the file after the last whole one.
+    /// Number of bytes sent of the file after the last file sent completely.
     in_file: u32,
 }
 
-/// Replies that the peer did not take yet.
+/// Replies that the peer has not taken yet.
 pub(crate) struct Backlog {
     bytes: Vec<u8>,
     files: Vec<FileSegment>,
@@ -38,7 +38,7 @@ impl<'a> Outgoing<'a> {
         Self { bytes: replies.bytes(), files: replies.files() }
     }
 
-    /// Sends from `progress` on what the socket takes at once; `true` if that was all.
+    /// Sends from `progress` on the bytes that the socket takes at once; `true` if that was all.
     pub(crate) fn send(
         &self,
         transport: &mut impl Transport,
@@ -61,7 +61,7 @@ impl<'a> Outgoing<'a> {
 }
 
 impl Backlog {
-    /// Keeps what was not sent.
+    /// Keeps the bytes that were not sent.
     pub(crate) fn new(
         outgoing: Outgoing<'_>,
         progress: Progress,
@@ -104,7 +104,7 @@ impl Backlog {
         Ok(())
     }
 
-    /// Keeps what another thread kept.
+    /// Appends the backlog that another thread kept.
     pub(crate) fn join(&mut self, other: Self) {
         let base = self.bytes.len();
         self.bytes.extend_from_slice(&other.bytes);
@@ -113,7 +113,8 @@ impl Backlog {
         self.charges.extend(other.charges);
     }
 
-    /// Sends what the socket takes now: `None` if that was all, else whether it was anything.
+    /// Sends the bytes that the socket takes now. Returns `None` if that was all, else whether it
+    /// took any.
     pub(crate) fn send(
         &mut self,
         transport: &mut impl Transport,
@@ -125,7 +126,7 @@ impl Backlog {
     }
 }
 
-/// Sends what the transport still has; `false` if the socket takes no more.
+/// Sends the bytes that the transport still has; `false` if the socket takes no more.
 fn flush(transport: &mut impl Transport) -> Result<bool, CloseReason> {
     loop {
         match transport.flush() {
@@ -179,7 +180,7 @@ fn send_file(
     Ok(true)
 }
 
-/// Sends zeros for the end of a file that turned out shorter than the reply says.
+/// Sends zeros for the end of a file that is shorter than its reply announced.
 fn send_zeros(
     transport: &mut impl Transport,
     length: u32,

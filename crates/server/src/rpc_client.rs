@@ -1,4 +1,4 @@
-//! Calls to programs of other hosts, one at a time, for threads that can wait.
+//! Calls to programs of other hosts, one at a time, by threads that may wait.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -23,17 +23,17 @@ pub struct RemoteCall<'a> {
     pub procedure: u32,
     /// The arguments, in XDR.
     pub arguments: &'a [u8],
-    /// The address of this machine to call from, if that matters: hosts know a server by the
-    /// address that they use.
+    /// The address of this machine from which to call, if that matters: hosts recognize a server by
+    /// the address that they use.
     pub source: Option<IpAddr>,
 }
 
 /// The reason why a call has no results.
 #[derive(Debug)]
 pub enum CallError {
-    /// The call was not made: the host knows nothing of it.
+    /// The call was not sent.
     Unsent(io::Error),
-    /// The call may have been done: no answer came in time, or none that makes sense.
+    /// The call may have been executed: no reply came in time, or only a malformed one.
     Unanswered(io::Error),
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for CallError {
 
 impl std::error::Error for CallError {}
 
-/// The address at which a host takes calls that it does not answer.
+/// The address to which calls without replies are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OneWayTarget {
     /// The calls are datagrams.
@@ -64,22 +64,22 @@ pub enum OneWayTarget {
 }
 
 impl RemoteCall<'_> {
-    /// Asks the host's portmapper where the program is, calls it over TCP, and waits for its
-    /// results: three times [`REMOTE_CALL_SECONDS`] at most.
+    /// Asks the host's portmapper for the port of the program, calls it over TCP, and waits for its
+    /// results: at most three times [`REMOTE_CALL_SECONDS`].
     ///
     /// # Errors
     /// [`CallError::Unsent`]: the host or its portmapper cannot be reached, or has no such program;
-    /// [`CallError::Unanswered`]: it does not answer in time, or answers nonsense.
+    /// [`CallError::Unanswered`]: it does not reply in time, or sends a malformed reply.
     pub fn run(&self, host: IpAddr) -> Result<Vec<u8>, CallError> {
         let port = self.find(host, TCP).and_then(|port| port.ok_or_else(no_program));
         self.ask(SocketAddr::new(host, port.map_err(CallError::Unsent)?))
     }
 
-    /// Asks the host's portmapper where the program takes calls, as datagrams or else over TCP:
-    /// [`REMOTE_CALL_SECONDS`] twice at most.
+    /// Asks the host's portmapper for the port of the program, for datagrams or else for TCP: at
+    /// most twice [`REMOTE_CALL_SECONDS`].
     ///
     /// # Errors
-    /// The host's portmapper cannot be reached, does not answer, or knows of no such program.
+    /// The host's portmapper cannot be reached, does not reply, or does not know the program.
     pub fn find_one_way_target(&self, host: IpAddr) -> io::Result<OneWayTarget> {
         let at = |port| SocketAddr::new(host, port);
         Ok(match self.find(host, UDP)? {
@@ -88,10 +88,10 @@ impl RemoteCall<'_> {
         })
     }
 
-    /// Makes the call and waits for no results: for procedures that have none.
+    /// Sends the call without waiting for a reply: for procedures without results.
     ///
     /// # Errors
-    /// It could not be sent; where it could be, it may be lost nevertheless.
+    /// The call could not be sent. A call that was sent may still be lost.
     pub fn send(&self, to: OneWayTarget) -> io::Result<()> {
         let record = self.record();
         match to {
@@ -104,7 +104,7 @@ impl RemoteCall<'_> {
         }
     }
 
-    /// The port of the program, if the host has it.
+    /// Returns the port of the program, if the host has it.
     fn find(&self, host: IpAddr, protocol: u32) -> io::Result<Option<u16>> {
         let mapping = Mapping { program: self.program, version: self.version, protocol, port: 0 };
         let question = RemoteCall {
@@ -129,7 +129,7 @@ impl RemoteCall<'_> {
         Ok(socket.into())
     }
 
-    /// A socket at the address from which the call is to come.
+    /// Opens a socket at the address from which to call.
     fn socket(&self, to: SocketAddr, kind: Type) -> io::Result<Socket> {
         let socket = Socket::new(Domain::for_address(to), kind.cloexec(), None)?;
         let source = self.source.filter(|source| source.is_ipv4() == to.is_ipv4());
@@ -158,7 +158,7 @@ impl RemoteCall<'_> {
     }
 }
 
-/// The results that come back over a connection.
+/// Receives the reply over a connection; returns its results.
 fn answer(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut mark = [0; 4];
     stream.read_exact(&mut mark)?;
@@ -251,7 +251,7 @@ mod tests {
         RemoteCall { program: 7, version: 1, procedure: 3, arguments: b"args", source }
     }
 
-    /// A call without a record mark: number, kind, and which.
+    /// A call without a record mark: xid, type, RPC version, program, version, procedure.
     const CALL: [u8; 24] = [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 3];
 
     #[test]
@@ -266,7 +266,7 @@ mod tests {
             stream.read_to_end(&mut told).unwrap();
             assert_eq!((&told[4..28], told.ends_with(b"args")), (&CALL[..], true));
         }
-        // An address of another family cannot be used there.
+        // An address of another family cannot be used for this call.
         remote_call(Some("::1")).send(there).unwrap();
         assert_eq!(listener.accept().unwrap().1.ip().to_string(), "127.0.0.1");
     }

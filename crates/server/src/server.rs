@@ -26,7 +26,7 @@ pub enum StartError {
     /// An address cannot be listened on.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// The system gives no thread, event set or descriptor.
+    /// The system provides no thread, event set or descriptor.
     #[error("the system gives no thread or event set: {0}")]
     System(#[from] io::Error),
 }
@@ -40,7 +40,7 @@ pub struct Server<S: Service> {
 }
 
 impl<S: Service> Server<S> {
-    /// Listens and serves.
+    /// Starts a server that listens on the addresses of the settings.
     ///
     /// # Errors
     /// [`StartError`]; nothing runs then.
@@ -51,7 +51,7 @@ impl<S: Service> Server<S> {
         Self::start_with(service, settings, listeners)
     }
 
-    /// Serves on sockets that already listen, as handed over by a service manager.
+    /// Starts a server on sockets that already listen, such as those of a service manager.
     ///
     /// # Errors
     /// [`StartError`]; nothing runs then.
@@ -75,7 +75,8 @@ impl<S: Service> Server<S> {
         Ok(Self { shared, addresses, bell, acceptor })
     }
 
-    /// The addresses it listens on; port 0 is replaced by the port that the system chose.
+    /// Returns the addresses on which it listens; port 0 is replaced by the port that the system
+    /// chose.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
@@ -87,33 +88,34 @@ impl<S: Service> Server<S> {
         &self.shared.service
     }
 
-    /// The server's counters and present holdings.
+    /// Returns the server's counters and its present use of resources.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
         self.shared.stats()
     }
 
-    /// A way to ask for the numbers from elsewhere, valid as long as the server runs.
+    /// Returns a function that reads the statistics, valid as long as the server runs.
     pub fn stats_source(&self) -> impl Fn() -> ServerStats + Send + Sync + use<S> {
         let shared = Arc::clone(&self.shared);
         move || shared.stats()
     }
 
-    /// A way to ask for the counters of each address from elsewhere, valid as long as the server
+    /// Returns a function that reads the counters of each address, valid as long as the server
     /// runs.
     pub fn peers_source(&self) -> impl Fn() -> Vec<PeerStats> + Send + Sync + use<S> {
         let shared = Arc::clone(&self.shared);
         move || shared.admission.peers()
     }
 
-    /// The settings in force: the bounds that the system lowered are the lower ones.
+    /// Returns the settings in force, with bounds that the system may have lowered.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.shared.settings
     }
 
-    /// A way to call peers that gave an address to be called at, valid as long as the server runs:
-    /// connects, waiting for up to [`DIAL_SECONDS`], and serves the connection as any other.
+    /// Returns a function that calls back peers at an address that they gave, valid as long as the
+    /// server runs. It connects, waiting for up to [`DIAL_SECONDS`], and serves the connection as
+    /// any other.
     pub fn dialer(
         &self,
     ) -> impl Fn(SocketAddr) -> io::Result<Arc<Backchannel>> + Send + Sync + use<S> {
@@ -128,11 +130,11 @@ impl<S: Service> Server<S> {
         }
     }
 
-    /// Takes no more connections, finishes the calls in hand, sends their replies and ends; `false`
-    /// if not all was sent within the patience for that.
+    /// Accepts no more connections, finishes the calls under way, sends their replies and ends;
+    /// `false` if not all was sent in time.
     pub fn shutdown(self) -> bool {
         let Self { shared, bell, acceptor, .. } = self;
-        // An event counter that was never rung takes a ring.
+        // Writing to an eventfd whose value is zero does not fail.
         let _ = rustix::io::write(&*bell, &1_u64.to_ne_bytes());
         let _ = acceptor.join();
         let patience = Duration::from_secs(shared.settings.patience.drain_seconds.into());
@@ -146,14 +148,14 @@ impl<S: Service> Server<S> {
     }
 }
 
-/// Raises the process's limit of descriptors as far as it may; returns what it is then. To be
-/// called before anything sizes itself by that limit.
+/// Raises the process's limit of descriptors as far as possible; returns the new limit. It must be
+/// called before anything is sized by that limit.
 pub fn raise_descriptor_limit() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let wanted = limit.maximum.map(|most| most.max(DESCRIPTORS_WANTED));
     let raise = |to| setrlimit(Resource::Nofile, Rlimit { current: to, maximum: to });
-    // Only root may go above the maximum, and where all is refused the limit stays what it was.
+    // Only root may exceed the maximum, and if all is refused, the limit stays as it was.
     let _ = raise(wanted).or_else(|_| raise(limit.maximum));
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }

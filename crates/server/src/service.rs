@@ -9,39 +9,38 @@ use comity_rpc::{Backchannel, Dispatcher, Gate};
 pub struct Endpoints {
     /// The peer's address.
     pub peer: SocketAddr,
-    /// The address of this machine that the peer connected to, if the system could still tell it.
+    /// The address of this machine to which the peer connected, if the system could tell it.
     pub local: Option<SocketAddr>,
 }
 
-/// The programs that a server offers, and what it tells them about a peer.
+/// The programs that a server offers, and their data about peers.
 pub trait Service: Send + Sync + 'static {
-    /// The server's knowledge of a peer, made once for each connection.
+    /// The data about a peer, made once for each connection.
     type Visitor: Send + Sync + 'static;
 
     /// The gate that decides which peers may call.
     type Gate: Gate<Self::Visitor> + 'static;
 
-    /// Returns whether a peer at this address may call more than procedure NULL. Places for
-    /// connections are reserved for such peers. Must not block; returns `false` while the answer is
-    /// not known.
+    /// Returns whether a peer at this address may call more than procedure NULL. Connections are
+    /// reserved for such peers. It must not block; it returns `false` while the answer is unknown.
     fn lists(&self, peer: IpAddr) -> bool {
         let _ = peer;
         true
     }
 
-    /// Greets a new peer; `line` is the way to call it back.
+    /// Makes the data about a new peer; `line` is its back channel.
     fn visitor(&self, ends: Endpoints, line: &Arc<Backchannel>) -> Self::Visitor;
 
-    /// Returns what is known of a peer whose TLS handshake is finished: it has proved what
-    /// `channel` says. None if that changes nothing.
+    /// Returns new data about a peer whose TLS handshake is finished, with the identity in
+    /// `channel`. None if that changes nothing.
     fn secured(&self, visitor: &Self::Visitor, channel: Channel) -> Option<Self::Visitor> {
         let _ = (visitor, channel);
         None
     }
 
-    /// Returns what is known of a peer now, if its identity has changed since `visitor` was made:
-    /// by new credentials, say. Asked before each record, so it must be
-    /// cheap; `visitor` then stands for the connection no more.
+    /// Returns new data about a peer if its identity has changed since `visitor` was made, such as
+    /// by new credentials. It is called before each record, so it must be cheap; the new data then
+    /// replaces `visitor`.
     #[inline]
     fn renewed_visitor(&self, visitor: &Self::Visitor) -> Option<Self::Visitor> {
         let _ = visitor;
@@ -51,8 +50,8 @@ pub trait Service: Send + Sync + 'static {
     /// The programs.
     fn dispatcher(&self) -> &Dispatcher<Self::Visitor, Self::Gate>;
 
-    /// A record came that is no call: the answer to one of ours, perhaps. `false` if nothing of the
-    /// kind was asked for; the connection ends then.
+    /// Handles a record that is not a call, such as the reply to a call of the server. `false` if
+    /// no such reply is expected; the connection ends then.
     fn heard(&self, visitor: &Self::Visitor, record: &[u8]) -> bool {
         let _ = (visitor, record);
         false

@@ -3,45 +3,45 @@ use std::sync::Arc;
 
 use comity_tls::Acceptor;
 
-/// Settings of a server; [`Settings::default`] is meant for the finished server.
+/// Settings of a server; [`Settings::default`] has values for production.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Addresses to listen on; port 0 lets the system choose.
     pub listen: Vec<SocketAddr>,
-    /// Event loops, that is threads that serve at the same time while no call sleeps.
+    /// Number of event loops: of threads that serve at the same time while no call sleeps.
     pub event_loops: usize,
-    /// Threads at most, those included whose call sleeps.
+    /// Most threads, including those whose call sleeps.
     pub threads_max: usize,
-    /// Connections at most; also bounded by half of the process's descriptors.
+    /// Most connections; also bounded by half of the process's descriptors.
     pub connections_max: usize,
-    /// Connections at most of one address (IPv6: of one /64).
+    /// Most connections of one address (IPv6: of one /64).
     pub connections_per_address_max: usize,
-    /// Bytes at most held for all connections together: incomplete records and unread replies.
+    /// Most bytes used for all connections together: incomplete records and unread replies.
     pub buffered_bytes_max: usize,
-    /// Begins TLS with peers that ask for it; without it none may.
+    /// Accepts TLS from peers that ask for it; none if TLS is not offered.
     pub tls: Option<Arc<Acceptor>>,
-    /// Patience with peers.
+    /// Time limits for peers.
     pub patience: Patience,
 }
 
-/// The seconds after which a peer is given up.
+/// The time limits after which a connection is closed.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
     /// Seconds from the connection to the first byte.
     pub first_byte_seconds: u32,
-    /// Seconds from the first byte of a record to its last.
+    /// Seconds from the first byte of a record to the last.
     pub record_seconds: u32,
-    /// Seconds from the answer STARTTLS to the end of the handshake.
+    /// Seconds from the reply STARTTLS to the end of the handshake.
     pub handshake_seconds: u32,
-    /// Seconds in which the peer reads none of the replies that wait for it.
+    /// Seconds in which the peer may read none of the replies that wait for it.
     pub unread_seconds: u32,
-    /// While it says nothing and is owed nothing. Clients keep idle connections for about five
-    /// minutes: it must be longer, so that they close first.
+    /// Seconds for which a connection may be idle. Clients close idle connections after about five
+    /// minutes; the limit must be longer, so that they close first.
     pub idle_seconds: u32,
-    /// The most for all of these but the handshake if nothing is offered to the peer: then it can
-    /// only ask whether there is a server.
+    /// Upper bound of all these limits, except that of the handshake, if nothing is offered to the
+    /// peer: such a peer can only check that the server runs.
     pub unlisted_seconds: u32,
-    /// Seconds for calls in hand and unsent replies at shutdown.
+    /// Seconds for calls under way and unsent replies at shutdown.
     pub drain_seconds: u32,
 }
 

@@ -48,18 +48,19 @@ impl<S: Service> SharedState<S> {
         }
     }
 
-    /// Threads that may sleep, for all clients together.
+    /// Returns the number of threads that may sleep, for all clients together.
     pub(crate) fn sleepers_max(&self) -> usize {
         self.settings.threads_max.saturating_sub(self.handles.len())
     }
 
-    /// Seconds of the server's life; the only clock of its event loops, and free.
+    /// Returns the seconds since the server started; event loops use no other clock, and reading it
+    /// costs no system call.
     pub(crate) fn seconds(&self) -> u32 {
         self.seconds.load(Ordering::Relaxed)
     }
 
-    /// Sets the time to `seconds`: every event loop with connections looks for those whose time is
-    /// up.
+    /// Sets the time to `seconds`: every event loop with connections then closes those whose time
+    /// limit has passed.
     pub(crate) fn tick(&self, seconds: u32) {
         self.seconds.store(seconds, Ordering::Relaxed);
         self.service.dispatcher().tick(seconds);
@@ -70,7 +71,7 @@ impl<S: Service> SharedState<S> {
         }
     }
 
-    /// Tells every event loop.
+    /// Sends a message to every event loop.
     pub(crate) fn broadcast(&self, message: impl Fn() -> Message<S::Visitor>) {
         for handle in &self.handles {
             handle.deliver(message(), &self.pool);

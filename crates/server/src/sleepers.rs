@@ -1,14 +1,14 @@
-//! A bound on the threads that sleep for one client: it may have as many as are left for others. So
-//! one client gets half of them, each of two a third, and one thread is always left for a client
-//! that has none (Choudhury and Hahne: dynamic queue length thresholds, IEEE/ACM ToN 1998).
+//! A bound on the threads that sleep for one client: it may have as many as are left for others.
+//! One client therefore gets half of them, each of two a third, and one thread is always left for a
+//! client that has none (Choudhury and Hahne: dynamic queue length thresholds, IEEE/ACM ToN 1998).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use comity_rpc::Backchannel;
 
-/// The threads that sleep for the calls of one client, and its connections that wait because those
-/// are as many as it may have.
+/// The threads that sleep for the calls of one client, and its connections that wait because it has
+/// as many threads as it may.
 pub(crate) struct Sleepers {
     own: AtomicUsize,
     /// The threads that sleep for all clients together.
@@ -17,7 +17,7 @@ pub(crate) struct Sleepers {
 }
 
 impl Sleepers {
-    /// Counts the threads of a client, and adds them to those of all.
+    /// Makes the count of a client's threads, which are also added to those of all.
     pub(crate) fn new(all: Arc<AtomicUsize>) -> Self {
         Self { own: AtomicUsize::new(0), all, postponed: Mutex::default() }
     }
@@ -39,20 +39,22 @@ impl Sleepers {
         true
     }
 
-    /// A client whose threads are all awake may always go on: no end of a call would wake it.
+    /// A client without sleeping threads may always go on: no end of a call would wake its
+    /// connections.
     fn may_sleep(&self, threads: usize) -> bool {
         let left = threads.saturating_sub(self.all.load(Ordering::SeqCst));
         let own = self.own.load(Ordering::SeqCst);
         own == 0 || own < left
     }
 
-    /// A thread sleeps for a call of the client.
+    /// Notes that a thread sleeps for a call of the client.
     pub(crate) fn begin(&self) {
         self.all.fetch_add(1, Ordering::SeqCst);
         self.own.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// The call is done: all that wait try again, because not every call sleeps.
+    /// Notes that the call is done, and wakes all connections that wait, because not every call
+    /// sleeps.
     pub(crate) fn end(&self) {
         self.all.fetch_sub(1, Ordering::SeqCst);
         self.own.fetch_sub(1, Ordering::SeqCst);
@@ -83,7 +85,8 @@ mod tests {
         (0..count).map(|_| Sleepers::new(Arc::clone(&all))).collect()
     }
 
-    /// Each client in turn sleeps as often as it may; returns the threads that each has then.
+    /// Each client in turn sleeps as often as it may; returns the resulting number of threads of
+    /// each.
     fn fill(clients: &[Sleepers]) -> Vec<usize> {
         let (line, _) = line();
         for _ in 0..THREADS {

@@ -5,7 +5,7 @@ use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 
-/// Takes a descriptor that this process was started with; `None` if it is not open.
+/// Takes ownership of a descriptor that this process was started with; `None` if it is not open.
 pub(crate) fn inherited(descriptor: i32) -> Option<OwnedFd> {
     if descriptor < 0 {
         return None;
@@ -14,6 +14,6 @@ pub(crate) fn inherited(descriptor: i32) -> Option<OwnedFd> {
     let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
     fcntl_getfd(borrowed).ok()?;
     fcntl_setfd(borrowed, FdFlags::CLOEXEC).ok()?;
-    // SAFETY: it is open, and by the protocol of sd_listen_fds(3) it is ours alone.
+    // SAFETY: it is open, and by the protocol of sd_listen_fds(3) this process owns it.
     Some(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

@@ -3,13 +3,14 @@ use std::time::Duration;
 
 use crate::limits::{SPARE_IDLE_SECONDS, SPARES_KEPT};
 
-/// The threads that run event loops. One that leaves its event loop to sleep is a spare one
-/// afterwards; there are as many as there are event loops and sleeping calls, and a few.
+/// The threads that run event loops. A thread that hands off its event loop to sleep becomes a
+/// spare one afterwards; there are as many threads as event loops and sleeping calls, and a few
+/// more.
 pub(crate) struct ThreadPool<T> {
     state: Mutex<State<T>>,
     called: Condvar,
     ended: Condvar,
-    /// Starts a thread that calls [`ThreadPool::next`] until there is none.
+    /// Starts a thread that calls [`ThreadPool::next`] until that returns `None`.
     spawn_worker: Box<dyn Fn() -> std::io::Result<()> + Send + Sync>,
     threads_max: usize,
 }
@@ -57,8 +58,8 @@ impl<T> ThreadPool<T> {
         Ok(())
     }
 
-    /// For a thread of the thread pool: the event loop to run next; `None` if it is not needed any
-    /// more.
+    /// Returns the event loop that a thread of the pool must run next; `None` if the thread is not
+    /// needed any more.
     pub(crate) fn next(&self) -> Option<T> {
         let mut state = self.state();
         let mut surplus = false;
@@ -80,7 +81,7 @@ impl<T> ThreadPool<T> {
         }
     }
 
-    /// For a thread that has no event loop any more and will ask for another.
+    /// Notes that a thread has no event loop any more and will ask for another.
     pub(crate) fn is_free(&self) {
         self.state().idle += 1;
     }

@@ -1,5 +1,5 @@
-//! The bytes of a connection, between its socket and its records. This is the only place that knows
-//! how they travel: plain, or encrypted where the peer has asked for TLS (RFC 9289).
+//! The bytes of a connection, between its socket and its records. Only this module knows how they
+//! are sent: plain, or encrypted if the peer has asked for TLS (RFC 9289).
 
 mod tls;
 
@@ -15,7 +15,7 @@ use crate::blocking::blocking;
 
 pub(crate) use self::tls::Tls;
 
-/// Bytes of a file that are read at once where they cannot go from the page cache to the socket.
+/// Bytes of a file that are read at once if they cannot be sent directly from the page cache.
 const COPY_BYTES: usize = 64 << 10;
 
 /// A range of a file that is to be sent.
@@ -26,7 +26,7 @@ pub(crate) struct Stretch<'a> {
     pub(crate) length: usize,
 }
 
-/// Why a range of a file was not sent.
+/// Why a range of a file could not be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileError {
     /// The connection failed, or takes no more at present (AGAIN).
@@ -37,23 +37,24 @@ pub(crate) enum FileError {
 
 /// A stream of bytes over a nonblocking socket.
 pub(crate) trait Transport {
-    /// Receives into `room`; 0 at the end of the stream.
+    /// Receives into `room`; returns 0 at the end of the stream.
     ///
     /// # Errors
-    /// AGAIN if nothing is there.
+    /// AGAIN if no bytes have arrived.
     fn receive(&mut self, room: &mut [u8]) -> Result<usize, Errno>;
 
-    /// Returns whether bytes were received that the socket will not report any more, because they
-    /// wait in the transport itself.
+    /// Returns whether there are received bytes that the socket will not report any more, because
+    /// they are in the transport's own buffer.
     fn has_received(&self) -> bool;
 
-    /// Sends from the beginning of `bytes` what is taken at once; `more` if more follows at once.
+    /// Sends a prefix of `bytes`, as long as is taken at once; `more` if more bytes follow at once.
     ///
     /// # Errors
-    /// AGAIN if nothing is taken.
+    /// AGAIN if no bytes are taken.
     fn send(&mut self, bytes: &[u8], more: bool) -> Result<usize, Errno>;
 
-    /// Sends what the transport has taken and the socket has not; `false` if some is left.
+    /// Sends the bytes that the transport has taken and the socket has not; `false` if some are
+    /// left.
     ///
     /// # Errors
     /// The connection failed.
@@ -61,8 +62,9 @@ pub(crate) trait Transport {
         Ok(true)
     }
 
-    /// Sends from the beginning of a range of a file what is taken at once; 0 where the file ends
-    /// before it. Reads the file, because only a plain transport can leave that to the kernel.
+    /// Sends the beginning of a range of a file, as long as is taken at once; returns 0 if the file
+    /// ends before it. It reads the file, because only a plain transport can leave that to the
+    /// kernel.
     ///
     /// # Errors
     /// [`FileError`].
@@ -78,7 +80,7 @@ pub(crate) trait Transport {
     }
 }
 
-/// Reads from the beginning of a range of a file as much as fits into `buffer`.
+/// Reads the beginning of a range of a file, as much as fits into `buffer`.
 fn read_stretch(stretch: Stretch<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
     let Stretch { file, offset, length } = stretch;
     let wanted = length.min(buffer.len());
@@ -86,24 +88,24 @@ fn read_stretch(stretch: Stretch<'_>, buffer: &mut [u8]) -> Result<usize, Errno>
     if is_cold(file, offset) { blocking(read) } else { read() }
 }
 
-/// The stream of a connection: its socket, and what is between that and the records.
+/// The stream of a connection: its socket, and its encryption.
 pub(crate) struct Stream {
     socket: OwnedFd,
     protection: Protection,
 }
 
-/// The protection of the bytes between a socket and its records.
+/// The encryption of the bytes between a socket and its records.
 enum Protection {
-    /// Bytes go over the socket as they are.
+    /// Bytes are not encrypted.
     Plain,
-    /// A handshake is under way: no data come or go.
+    /// A handshake is under way: no data is sent or received.
     Handshaking,
     /// Bytes are encrypted.
     Tls(Box<Tls>),
 }
 
 impl Stream {
-    /// A stream over a nonblocking socket, plain at first.
+    /// Makes a stream over a nonblocking socket, plain at first.
     pub(crate) const fn plain(socket: OwnedFd) -> Self {
         Self { socket, protection: Protection::Plain }
     }
@@ -113,7 +115,7 @@ impl Stream {
         self.socket.as_fd()
     }
 
-    /// Neither sends nor receives data until TLS is there.
+    /// Stops data in both directions until TLS is established.
     pub(crate) fn begin_handshake(&mut self) {
         self.protection = Protection::Handshaking;
     }
@@ -123,7 +125,7 @@ impl Stream {
         self.protection = Protection::Tls(Box::new(tls));
     }
 
-    /// Why the transport failed with [`Errno::PROTO`].
+    /// Returns why the transport failed with [`Errno::PROTO`].
     pub(crate) fn fault(&self) -> Option<&TlsError> {
         match &self.protection {
             Protection::Plain | Protection::Handshaking => None,
@@ -183,7 +185,7 @@ impl Transport for Stream {
 }
 
 impl Drop for Stream {
-    /// Tells a peer that expects it that nothing more comes, if the socket takes that at once.
+    /// Sends a peer that uses TLS its end of data, if the socket takes that at once.
     fn drop(&mut self) {
         if let Protection::Tls(tls) = &mut self.protection {
             tls.close(self.socket.as_fd());
@@ -208,7 +210,7 @@ fn send_plain_file(socket: &OwnedFd, stretch: Stretch<'_>) -> Result<usize, File
     })
 }
 
-/// Returns whether reading there would wait for the disk. Costs a quarter of a microsecond.
+/// Returns whether reading there would wait for the disk. The cost is a quarter of a microsecond.
 fn is_cold(file: &File, offset: u64) -> bool {
     let mut byte = [0; 1];
     let buffer = &mut [io::IoSliceMut::new(&mut byte)];

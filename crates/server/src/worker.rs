@@ -22,7 +22,7 @@ use crate::metrics::forget_time;
 use crate::service::Service;
 use crate::shared::SharedState;
 
-/// Runs event loops until the thread pool needs this thread no more.
+/// Runs event loops until the thread pool does not need this thread any more.
 pub(crate) fn work<S: Service>(shared: &Arc<SharedState<S>>) {
     let seat = Rc::new(Worker::new(Arc::clone(shared)));
     blocking::set_hook(Some(Rc::clone(&seat) as Rc<dyn BlockHook>));
@@ -35,19 +35,19 @@ pub(crate) fn work<S: Service>(shared: &Arc<SharedState<S>>) {
     blocking::set_hook(None);
 }
 
-/// The state of one thread. The event loop is here unless the thread left it, so that another
-/// thread may own it.
+/// The state of one thread. It contains the event loop unless the thread handed it off to another
+/// thread.
 struct Worker<S: Service> {
     shared: Arc<SharedState<S>>,
     event_loop: RefCell<Option<Box<EventLoop<S::Visitor>>>>,
-    /// The handle of the event loop that this thread left without handing it to another.
+    /// The handle of the event loop that this thread parked and no other thread has taken.
     parked: RefCell<Option<Arc<EventLoopHandle<S::Visitor>>>>,
     /// The account of the address for which the thread sleeps, or has left its event loop.
     asleep: RefCell<Option<Arc<Account>>>,
     handoff: Handoff<S::Visitor>,
 }
 
-/// A connection whose calls have slow halves; it may have ended.
+/// A connection whose calls have slow halves; the connection may have ended.
 struct PendingConnection<'a, V> {
     job: Job<V>,
     served: Result<After, CloseReason>,
@@ -76,7 +76,7 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Runs a round. If it panics, because of a bug in the shell itself, only the connection that
+    /// Runs a round. If it panics because of a bug in the server itself, only the connection that
     /// was being served is lost.
     fn guarded_round(
         &self,
@@ -93,7 +93,8 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Serves every connection that is ready; the slow halves of their calls together at the end.
+    /// Serves every connection that is ready, and executes the slow halves of their calls together
+    /// at the end.
     fn round(
         &self,
         handle: &EventLoopHandle<S::Visitor>,
@@ -165,8 +166,8 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Sends the replies that stand in `replies` on their way to a connection that was lent while a
-    /// call was done, and those of its slow halves.
+    /// Passes the replies of a call, and those of its slow halves, to the connection that was
+    /// handed off meanwhile.
     fn pay(
         &self,
         handle: &EventLoopHandle<S::Visitor>,
@@ -187,7 +188,7 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Gives a connection back to its event loop, wherever that is now, or ends it.
+    /// Returns a connection to its event loop, whichever thread runs that now, or ends it.
     fn settle(
         &self,
         handle: &EventLoopHandle<S::Visitor>,
@@ -219,7 +220,7 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// The thread has its event loop again, or is free.
+    /// Notes that the thread has its event loop again, or is free.
     fn wake(&self) {
         if let Some(account) = self.asleep.take() {
             account.sleepers.end();
@@ -265,7 +266,8 @@ impl<S: Service> BlockHook for Worker<S> {
     }
 }
 
-/// Replies that wait want to hear of room; nobody else should be woken by it.
+/// Turns on events for room in the socket if replies wait, and off otherwise, to avoid needless
+/// wake-ups.
 fn watch_if_backlogged<V>(
     handle: &EventLoopHandle<V>,
     token: usize,

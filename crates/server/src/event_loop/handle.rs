@@ -18,25 +18,24 @@ pub(crate) const BELL: u64 = u64::MAX;
 pub(crate) struct EventLoopHandle<V> {
     pub(crate) epoll: OwnedFd,
     pub(crate) counters: LoopCounters,
-    /// Connections of this event loop, those on their way to it among them.
+    /// Number of connections of this event loop, including those on their way to it.
     pub(crate) connections: AtomicUsize,
     bell: OwnedFd,
     messages: Mutex<Vec<Message<V>>>,
-    /// The event loop, while the thread that runs it sleeps and nobody else was needed.
+    /// The event loop, while the thread that runs it sleeps and no other thread has taken it.
     parked: Mutex<Option<Box<EventLoop<V>>>>,
 }
 
-/// The threads that run event loops.
+/// The pool of the threads that run event loops.
 pub(crate) type LoopPool<V> = ThreadPool<Box<EventLoop<V>>>;
 
 /// A message to an event loop.
 pub(crate) enum Message<V> {
     /// A new connection.
     Arrived(Box<Connection<V>>),
-    /// A connection comes back from a thread that left the event loop; `again` if more is to be
-    /// done.
+    /// A connection returns from a thread that left the event loop; `again` if more must be done.
     Back { token: usize, connection: Box<Connection<V>>, after: After },
-    /// A connection will not come back.
+    /// A connection that another thread took will not return.
     Gone(usize),
     /// Replies that another thread has prepared for one of this loop's connections.
     ReturnedReplies(ReturnedReplies),
@@ -44,30 +43,30 @@ pub(crate) enum Message<V> {
     Said(usize),
     /// A second has passed.
     Tick,
-    /// No new calls; end when all replies are sent.
+    /// The event loop accepts no new calls, and ends when all replies are sent.
     Drain,
-    /// End.
+    /// The event loop ends at once.
     Abort,
 }
 
-/// The replies of a call that was done while others served its connection.
+/// The replies of a call that was executed while others served its connection.
 pub(crate) struct ReturnedReplies {
     pub(crate) token: usize,
-    /// The connection's number, since another may have the token by now.
+    /// The connection's number, since another connection may have the slot by now.
     pub(crate) id: u64,
-    /// Nothing if there was no memory for them: the connection has to end then.
+    /// `None` if there was no memory for the replies: the connection must end then.
     pub(crate) replies: Option<Backlog>,
 }
 
 /// The outcome of a connection's turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
-    /// The socket has nothing more, or takes nothing more: an event will tell.
+    /// The socket is empty, or takes no more bytes: an event will follow.
     Wait,
     /// The connection has more to do at once.
     Again,
-    /// The connection has more to do when there is memory for it, or when a stranger may call
-    /// again.
+    /// The connection has more to do when there is memory for it, or when the turn of a stranger
+    /// comes again.
     Starved,
 }
 
@@ -91,7 +90,7 @@ impl<V> EventLoopHandle<V> {
         })
     }
 
-    /// Sends a message; if no thread runs the event loop at present, one of `pool` is started.
+    /// Sends a message; if no thread runs the event loop at present, a thread of `pool` is started.
     pub(crate) fn deliver(&self, message: Message<V>, pool: &LoopPool<V>) {
         let mut messages = lock(&self.messages);
         messages.push(message);
@@ -103,12 +102,12 @@ impl<V> EventLoopHandle<V> {
         self.start_spare(pool);
     }
 
-    /// The messages since the last time.
+    /// Takes the messages since the last call.
     pub(crate) fn messages(&self) -> Vec<Message<V>> {
         std::mem::take(&mut *lock(&self.messages))
     }
 
-    /// Leaves the event loop here while the thread sleeps.
+    /// Stores the event loop here while the thread sleeps.
     pub(crate) fn park(&self, event_loop: Box<EventLoop<V>>, pool: &LoopPool<V>) {
         *lock(&self.parked) = Some(event_loop);
         if !lock(&self.messages).is_empty() {
@@ -116,17 +115,17 @@ impl<V> EventLoopHandle<V> {
         }
     }
 
-    /// Takes the event loop again, if nobody else did.
+    /// Takes the event loop again, if no other thread did.
     pub(crate) fn unpark(&self) -> Option<Box<EventLoop<V>>> {
         lock(&self.parked).take()
     }
 
-    /// Adds a connection's socket, which will report under `token`.
+    /// Adds a connection's socket to the epoll set, which reports it with `token`.
     pub(crate) fn register(&self, socket: BorrowedFd<'_>, token: usize) -> rustix::io::Result<()> {
         epoll::add(&self.epoll, socket, epoll::EventData::new_u64(token as u64), interest(false))
     }
 
-    /// Says whether room for replies is to be reported too.
+    /// Sets whether the epoll set also reports room for replies.
     pub(crate) fn set_interest(
         &self,
         socket: BorrowedFd<'_>,
@@ -137,7 +136,7 @@ impl<V> EventLoopHandle<V> {
         epoll::modify(&self.epoll, socket, data, interest(writable))
     }
 
-    /// Leaves what arrives unreported, until [`EventLoopHandle::set_interest`].
+    /// Stops reports of arriving data until [`EventLoopHandle::set_interest`].
     pub(crate) fn pause_reading(
         &self,
         socket: BorrowedFd<'_>,
@@ -147,27 +146,27 @@ impl<V> EventLoopHandle<V> {
         epoll::modify(&self.epoll, socket, data, EventFlags::RDHUP | EventFlags::ET)
     }
 
-    /// Connections it has.
+    /// Returns the number of its connections.
     pub(crate) fn load(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// One connection less.
+    /// Subtracts one connection.
     pub(crate) fn closed(&self) {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn start_spare(&self, pool: &LoopPool<V>) {
-        // Locked throughout: the thread that parked the event loop must not find it taken while no
-        // other thread runs it.
+        // The lock is held throughout: the thread that parked the event loop must not find it taken
+        // while no other thread runs it.
         let mut parked = lock(&self.parked);
         let Some(event_loop) = parked.take() else { return };
         *parked = pool.run(event_loop).err();
     }
 }
 
-/// Edges, not levels: the event loop of a sleeping thread would otherwise report its connection for
-/// ever.
+/// Returns edge-triggered events: with level-triggered ones, the event loop of a sleeping thread
+/// would report its connection repeatedly.
 fn interest(writable: bool) -> EventFlags {
     let flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
     if writable { flags | EventFlags::OUT } else { flags }

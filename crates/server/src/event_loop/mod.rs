@@ -20,20 +20,20 @@ pub(crate) use self::handle::{After, EventLoopHandle, LoopPool, Message, Returne
 
 use self::handle::BELL;
 
-/// An epoll set and its connections, run by one thread at a time, which owns it.
+/// An epoll set and its connections. One thread at a time owns and runs it.
 pub(crate) struct EventLoop<V> {
     pub(crate) handle: Arc<EventLoopHandle<V>>,
     patience: Patience,
     slots: Slab<Slot<V>>,
-    /// Connections that are here.
+    /// Number of connections that no thread has taken.
     here: usize,
-    /// Reported and not yet served, the next one last.
+    /// Events that were reported and not yet handled, the next one last.
     events: Vec<Reported>,
-    /// Connections with more to do, served after those that are reported.
+    /// Connections with more to do, served after those with events.
     again: VecDeque<usize>,
     /// Connections that wait for memory or for their next turn; their events may be turned off.
     starved: Vec<usize>,
-    /// Connections that starved and are tried again since the last tick, a few in each turn.
+    /// Starved connections that are tried again since the last tick, a few in each turn.
     retries: VecDeque<usize>,
     turn: usize,
     ending: Ending,
@@ -41,11 +41,11 @@ pub(crate) struct EventLoop<V> {
 
 enum Slot<V> {
     Here(Box<Connection<V>>),
-    /// Held by a thread; what was reported meanwhile.
+    /// A thread has the connection; events since then are noted.
     Away(Absence),
 }
 
-/// Events of a connection while a thread serves it.
+/// Events of a connection while another thread serves it.
 #[derive(Default)]
 struct Absence {
     reported: bool,
@@ -61,9 +61,9 @@ enum Ending {
 }
 
 impl Ending {
-    /// Returns whether a connection ends after its turn. While the event loop drains, one goes on
-    /// that is owed replies or has records to be answered. Records of a starved one are left: no
-    /// tick tries them again.
+    /// Returns whether a connection ends after its turn. While the event loop drains, a connection
+    /// goes on if replies must still be sent to it or it has records to be answered. Records of a
+    /// starved one are dropped: no tick tries them again.
     fn ends<V>(self, connection: &Connection<V>, after: After) -> bool {
         let is_owed = connection.backlog.is_some() || connection.away > 0;
         let is_served = connection.stopped && after != After::Starved;
@@ -143,7 +143,7 @@ impl<V> EventLoop<V> {
         self.turn = self.again.len();
     }
 
-    /// The next connection to serve, until another wait is due.
+    /// Returns the next connection to serve, until another wait is due.
     pub(crate) fn next_job(&mut self, now: u32) -> Option<Job<V>> {
         loop {
             let Some(event) = self.events.pop() else { return self.next_again() };
@@ -155,7 +155,7 @@ impl<V> EventLoop<V> {
         }
     }
 
-    /// A connection comes back from its turn.
+    /// Takes a connection back after its turn.
     pub(crate) fn settle(
         &mut self,
         token: usize,
@@ -188,7 +188,7 @@ impl<V> EventLoop<V> {
         }
     }
 
-    /// Replies come from a thread that did a call of a connection while others served that.
+    /// Takes the replies of a call that a thread executed while others served the connection.
     pub(crate) fn owed(&mut self, owed: ReturnedReplies) {
         let token = owed.token;
         match self.slots.get_mut(token) {
@@ -207,7 +207,7 @@ impl<V> EventLoop<V> {
         }
     }
 
-    /// A connection has ended and is not here.
+    /// Notes that a connection that another thread had taken has ended.
     pub(crate) fn gone(&mut self, token: usize) {
         if self.slots.try_remove(token).is_some() {
             self.handle.closed();
@@ -225,7 +225,7 @@ impl<V> EventLoop<V> {
         None
     }
 
-    /// Takes a connection out of its slot, or notes that it was reported while away.
+    /// Takes a connection out of its slot, or notes the event if another thread has it.
     fn reported(&mut self, token: usize, ends: bool) -> Option<Job<V>> {
         let slot = self.slots.get_mut(token)?;
         if let Slot::Away(absence) = slot {
@@ -261,7 +261,7 @@ impl<V> EventLoop<V> {
         if self.ending != Ending::No || enrolled.is_err() {
             return self.handle.closed();
         }
-        // In this order: a record that is sent meanwhile finds the token, or is found here.
+        // The order matters: a record that is sent meanwhile finds the token, or is found here.
         connection.call_back.token.store(entry.key(), Ordering::SeqCst);
         if connection.call_back.backchannel.has_records() {
             self.again.push_back(entry.key());
@@ -270,7 +270,7 @@ impl<V> EventLoop<V> {
         self.here += 1;
     }
 
-    /// Ends connections whose time is up, and tries again those that starved.
+    /// Ends connections whose time limit has passed, and tries starved ones again.
     fn tick(&mut self, now: u32) {
         let patience = self.patience;
         self.end_if(|connection| {
@@ -280,7 +280,7 @@ impl<V> EventLoop<V> {
         self.retries.extend(self.starved.drain(..));
     }
 
-    /// Serves a connection that starved; one that is away is tried after the next tick.
+    /// Serves a starved connection; if another thread has it, it is tried after the next tick.
     fn retry(&mut self, token: usize) {
         match self.slots.get_mut(token) {
             Some(Slot::Away(_)) => self.starved.push(token),
@@ -292,7 +292,7 @@ impl<V> EventLoop<V> {
         }
     }
 
-    /// Serves what has arrived by now for the last time.
+    /// Serves the data that has arrived by now for the last time.
     fn drain(&mut self) {
         self.ending = Ending::Drain;
         self.again.extend(self.slots.iter().map(|(token, _)| token));
@@ -317,9 +317,8 @@ impl<V> EventLoop<V> {
     }
 }
 
-/// Leaves what arrives at a connection unreported while it rests, and has it reported again
-/// afterwards. A stranger that rests once a second stays unreported, so the set is not asked each
-/// time.
+/// Turns off events of arriving data while a connection rests, and turns them on again afterwards.
+/// For a stranger that rests once a second they stay off, to save system calls.
 fn hear<V>(
     handle: &EventLoopHandle<V>,
     token: usize,
@@ -339,7 +338,8 @@ fn hear<V>(
     connection.is_unheard = is_unheard;
 }
 
-/// Gives a connection the replies that are owed to it, if it is the one; `false` if they are lost.
+/// Gives a connection the replies of its call if it is the same connection; `false` if they are
+/// lost.
 fn pay<V>(connection: &mut Connection<V>, owed: ReturnedReplies) -> bool {
     if connection.id() != owed.id {
         return true;
@@ -362,7 +362,7 @@ mod tests {
         EventLoop::new(Arc::new(EventLoopHandle::new().unwrap()), Patience::default())
     }
 
-    /// Lets a connection in; returns it as it is held for its first turn, and the peer's end.
+    /// Adds a connection; returns it as for its first turn, and the peer's end.
     fn connect(event_loop: &mut EventLoop<()>, listed: bool) -> (Job<()>, UnixStream) {
         let (connection, there) = connection(listed);
         let token = Arc::clone(&connection.call_back.token);
@@ -386,7 +386,7 @@ mod tests {
                 job = starve(&mut event_loop, job);
             }
             assert_eq!(event_loop.starved, [job.token]);
-            // Away during a retry: it stays listed, once.
+            // The connection is away during a retry: it stays in the list once.
             event_loop.tick(1);
             event_loop.wait();
             assert_eq!(event_loop.starved, [job.token]);

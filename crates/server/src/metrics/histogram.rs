@@ -1,23 +1,23 @@
-//! Latencies in buckets that grow with them: two for each doubling, so that none is off by more
-//! than half.
+//! A histogram of latencies. There are two buckets for each doubling, so that no value is off by
+//! more than half.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The first bucket ends here: a call that does nothing takes less.
+/// The exponent of the first bound in nanoseconds: the shortest calls take less.
 const FIRST_EXPONENT: u32 = 8;
-/// The last bound is this power of two of nanoseconds, 17 s; what takes longer is beyond.
+/// The exponent of the last bound in nanoseconds, 17 s; longer calls are in the bucket after it.
 const LAST_EXPONENT: u32 = 34;
-/// One below the first power of two, two for each between them, one beyond the last.
+/// Number of buckets: one below the first power of two, two for each doubling, one above the last.
 pub(super) const BUCKETS: usize = 2 * (LAST_EXPONENT - FIRST_EXPONENT) as usize + 2;
 
-/// Counts of one thread, which alone writes them.
+/// Counts that only one thread writes.
 #[derive(Debug)]
 pub(super) struct Histogram {
     buckets: [AtomicU64; BUCKETS],
     nanoseconds: AtomicU64,
 }
 
-/// Counts of several threads.
+/// The sum of the counts of several threads.
 #[derive(Debug, Clone)]
 pub(super) struct Sum {
     pub(super) buckets: [u64; BUCKETS],
@@ -55,13 +55,13 @@ impl Sum {
     }
 }
 
-/// Adds to a number that only this thread writes: no locked instruction is needed.
+/// Adds to a number that only this thread writes, so that no locked instruction is needed.
 #[inline]
 pub(super) fn add_as_owner(number: &AtomicU64, amount: u64) {
     number.store(number.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
 }
 
-/// The upper bound of a bucket in nanoseconds; `None` for the last, which has none.
+/// Returns the upper bound of a bucket in nanoseconds; `None` for the last.
 pub(super) fn bound_nanoseconds(bucket: usize) -> Option<u64> {
     let exponent = FIRST_EXPONENT + (bucket / 2) as u32;
     let bound = 1 << exponent;

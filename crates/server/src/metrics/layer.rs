@@ -7,7 +7,7 @@ use comity_xdr::Encoder;
 use super::recorder::{Ending, Metrics, Row, begun};
 use crate::limits::MEASURED_PROCEDURES_MAX;
 
-/// A program whose calls are counted and timed; in all else it is the program it wraps.
+/// A wrapper around a program that counts and times its calls.
 pub struct Measured<P> {
     program: P,
     metrics: Arc<Metrics>,
@@ -24,8 +24,8 @@ struct MeasuredLate {
 }
 
 impl<P> Measured<P> {
-    /// Measures `program`, which the numbers call `name`; `status_name` spells its statuses. All
-    /// programs must be there before the first call is counted.
+    /// Measures `program`, which metrics call `name`; `status_name` returns the names of its
+    /// statuses. All programs must be added before the first call is counted.
     pub fn new<V: ?Sized>(
         program: P,
         name: &'static str,
@@ -48,7 +48,7 @@ impl<P> Measured<P> {
     }
 
     fn row(&self, call: &Call<'_>) -> usize {
-        // Procedures that no version has share the last row.
+        // Procedure numbers above the bound share the last row.
         let procedure = call.header.procedure.min(MEASURED_PROCEDURES_MAX - 1);
         let version = call.header.version - self.version_low;
         self.first_row + (version * MEASURED_PROCEDURES_MAX + procedure) as usize

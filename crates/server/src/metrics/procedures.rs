@@ -1,4 +1,4 @@
-//! The counts of each procedure, for programs that compare two readings.
+//! The counts of each procedure, for programs that compare two samples.
 
 use std::collections::BTreeMap;
 
@@ -19,19 +19,19 @@ pub struct ProcedureStats {
     pub calls: u64,
     /// Calls that were answered with an error.
     pub failed: u64,
-    /// Calls by their time; [`ProcedureStats::bound_nanoseconds`] has the bounds.
+    /// Calls by latency bucket; [`ProcedureStats::bound_nanoseconds`] returns the bounds.
     pub latencies: Vec<u64>,
 }
 
 impl ProcedureStats {
-    /// Returns the upper bound of a place of the latencies in nanoseconds; `None` for the last.
+    /// Returns the upper bound of a latency bucket in nanoseconds; `None` for the last.
     #[must_use]
     pub fn bound_nanoseconds(place: usize) -> Option<u64> {
         bound_nanoseconds(place)
     }
 }
 
-/// The counts so far, from one reading.
+/// The counts at one time.
 #[derive(Debug, Clone, Default)]
 pub struct Readings {
     /// The procedures that were called.

@@ -17,7 +17,7 @@ pub(super) enum Ending {
 /// The row, the outcome and the export of a count.
 pub(super) type Key = (usize, Ending, Option<u32>);
 
-/// One procedure of one version.
+/// One procedure of a version of a program.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
     pub(super) program: &'static str,
@@ -26,10 +26,10 @@ pub(super) struct Row {
     pub(super) status_name: fn(u32) -> &'static str,
 }
 
-/// All counts: the rows, and for each thread the numbers of each row.
+/// All counts: the rows, and for each thread the counts of each row.
 ///
-/// A thread takes a sheet when it counts for the first time and leaves it when it ends; the next
-/// one goes on with it. So there are no more sheets than there were threads at once.
+/// A thread takes a sheet when it first counts and leaves it when it ends; another thread then
+/// continues it. There are therefore no more sheets than there were threads at once.
 #[derive(Default)]
 pub struct Metrics {
     state: Mutex<State>,
@@ -42,22 +42,22 @@ struct State {
     free: Vec<Arc<Sheet>>,
 }
 
-/// The numbers of one thread, which alone writes them.
+/// The counts of one thread, which only this thread writes.
 pub(super) struct Sheet {
     pub(super) cells: Box<[Cells]>,
-    /// The exports whose successes the places of [`Cells::by_export`] count, each as its number
-    /// plus one.
+    /// The exports whose successes are counted in [`Cells::by_export`], by index, each as its
+    /// number plus one.
     exports: [AtomicU64; DIRECT_EXPORTS],
-    /// Counts of rare events: failures, and exports that found no place.
+    /// Counts of rare events: failures, and successes of exports beyond [`DIRECT_EXPORTS`].
     pub(super) others: Mutex<BTreeMap<Key, u64>>,
 }
 
-/// The numbers of one row.
+/// The counts of one row.
 pub(super) struct Cells {
     pub(super) latency: Histogram,
-    /// Successes that were about no export.
+    /// Successes of calls that are about no export.
     pub(super) plain: AtomicU64,
-    /// Successes by export, each at its place.
+    /// Successes by the index of the export.
     pub(super) by_export: [AtomicU64; DIRECT_EXPORTS],
 }
 
@@ -66,21 +66,21 @@ thread_local! {
     static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// A sheet in use by this thread.
+/// The sheet of this thread.
 struct Mine {
     metrics: Arc<Metrics>,
     sheet: Arc<Sheet>,
 }
 
-/// Tells that time passed on this thread that belongs to no call; the next one looks at the clock
-/// when it begins.
+/// Notes that this thread spent time that belongs to no call; the next call reads the clock when it
+/// begins.
 #[inline]
 pub fn forget_time() {
     LAST.set(None);
 }
 
-/// When the call that begins now began: when the one before ended, unless that was forgotten. So a
-/// batch of n calls looks at the clock n + 1 times.
+/// Returns the time at which the present call began: the end of the previous call, unless that was
+/// forgotten. A batch of n calls therefore reads the clock n + 1 times.
 #[inline]
 pub(super) fn begun() -> Instant {
     LAST.get().unwrap_or_else(Instant::now)
@@ -115,7 +115,7 @@ impl Metrics {
         });
     }
 
-    /// The rows, and the sheets to add up.
+    /// Returns the rows, and the sheets to add up.
     pub(super) fn snapshot(&self) -> (Vec<Row>, Vec<Arc<Sheet>>) {
         let state = self.state();
         (state.rows.clone(), state.sheets.clone())
@@ -167,8 +167,8 @@ impl Sheet {
 }
 
 impl Sheet {
-    /// Returns the place where an export's successes are counted. The search starts at its number,
-    /// which is usually a hash, so most are found at once.
+    /// Returns the index at which an export's successes are counted. The search starts at the
+    /// export's number, which is usually a hash, so most are found at once.
     fn place(&self, export: u32) -> Option<usize> {
         let wanted = u64::from(export) + 1;
         let places = (0..DIRECT_EXPORTS).map(|step| (export as usize + step) % DIRECT_EXPORTS);
@@ -185,7 +185,7 @@ impl Sheet {
         None
     }
 
-    /// The export whose successes are counted at a place.
+    /// Returns the export whose successes are counted at an index.
     pub(super) fn export_at(&self, place: usize) -> Option<u32> {
         let number = self.exports.get(place)?.load(Ordering::Acquire).checked_sub(1)?;
         u32::try_from(number).ok()

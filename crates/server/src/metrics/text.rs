@@ -1,4 +1,4 @@
-//! The numbers in Prometheus' text format, version 0.0.4.
+//! The metrics in Prometheus' text format, version 0.0.4.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use super::sums::{counts, latency};
 use crate::counters::ServerStats;
 
 impl Metrics {
-    /// All numbers; `export_name` spells exports.
+    /// Returns all metrics; `export_name` returns the names of exports.
     #[must_use]
     pub fn render(
         &self,
@@ -28,7 +28,7 @@ impl Metrics {
     }
 }
 
-/// Appends a family of counters, each with its labels; `name` and labels as Prometheus has them.
+/// Appends a family of counters, each with its labels; `name` and labels are in Prometheus' syntax.
 pub fn append_counters<'a>(
     text: &mut String,
     name: &str,
@@ -62,7 +62,7 @@ fn labelled<'a>(
     }
 }
 
-/// Appends numbers without labels: name, help text, value. Names that end in `_total` are counters,
+/// Appends metrics without labels: name, help text, value. Names that end in `_total` are counters,
 /// the others gauges.
 pub fn append_numbers(text: &mut String, numbers: &[(&str, &str, u64)]) {
     for (name, help, value) in numbers {

@@ -14,27 +14,28 @@ use crate::server::{Server, StartError};
 use crate::service::{Endpoints, Service};
 use crate::settings::{Patience, Settings};
 
-/// A portmapper of our own, over TCP and UDP, that knows our programs only and takes no others.
+/// The embedded portmapper, over TCP and UDP. It lists the server's programs only and accepts no
+/// registrations.
 pub struct Portmapper<G: Gate<IpAddr> + 'static> {
     server: Server<PortmapService<G>>,
     datagrams: Vec<Datagrams>,
 }
 
-/// The versions it speaks, the newest first.
+/// The versions that it supports, the newest first.
 const VERSIONS: [u32; 3] = [RPCBIND_VERSION_4, RPCBIND_VERSION_3, PORTMAP_VERSION];
 
-/// Why it does not start.
+/// Why the portmapper does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum PortmapError {
-    /// It cannot be reached over TCP.
+    /// The TCP port cannot be opened.
     #[error("portmapper: {0}")]
     Tcp(#[from] StartError),
-    /// It cannot be reached over UDP.
+    /// The UDP port cannot be opened.
     #[error("portmapper: cannot receive datagrams at {address}: {source}")]
     Udp {
         /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -113,20 +114,20 @@ impl<G: Gate<IpAddr> + Clone + 'static> Portmapper<G> {
         Ok(self)
     }
 
-    /// The addresses at which it answers.
+    /// Returns the addresses at which it answers.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         self.server.addresses()
     }
 
-    /// Ends it.
+    /// Stops it.
     pub fn shutdown(self) {
         self.server.shutdown();
         self.datagrams.into_iter().for_each(Datagrams::shutdown);
     }
 }
 
-/// The portmapper as one of the programs that are to be found: some clients ask for it first.
+/// Returns the portmapper's own entries: some clients ask for them first.
 fn itself(addresses: &[SocketAddr]) -> impl Iterator<Item = Advertised> {
     let versions = |address| {
         VERSIONS.map(|version| Advertised { program: PROGRAM, version, protocol: TCP, address })

@@ -1,5 +1,6 @@
-//! Telling clients at which port we are: by a portmapper that runs here already ([`Registration`])
-//! or by one of our own ([`Portmapper`]). Neither is needed; a client can be told the port.
+//! Publishes the server's ports: by a portmapper that runs on this machine already
+//! ([`Registration`]) or by the embedded one ([`Portmapper`]). Neither is needed if clients are
+//! given the port.
 
 mod embedded;
 mod program;
@@ -10,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 pub use embedded::{PortmapError, Portmapper};
 pub use register::{RegisterError, Registration};
 
-/// A version of a program, and where it listens.
+/// A version of a program, and the address where it listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Advertised {
     /// Program number.

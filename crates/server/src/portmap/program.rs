@@ -10,8 +10,8 @@ use comity_xdr::{Encoder, Malformed, Opaque};
 
 use super::Advertised;
 
-/// The portmapper as a program that answers and takes nothing: SET and UNSET are refused, and calls
-/// on behalf of others (CALLIT), the way to make it attack them, are unknown.
+/// The portmapper as a program that only answers: SET and UNSET are refused, and calls on behalf of
+/// others (CALLIT), which would let a client attack others through it, are unknown.
 pub(super) struct PortmapProgram(pub(super) Vec<Advertised>);
 
 impl Program<IpAddr> for PortmapProgram {
@@ -63,7 +63,7 @@ impl Program<IpAddr> for PortmapProgram {
 impl PortmapProgram {
     fn port(&self, call: &Call<'_>, reply: &mut Encoder) -> Result<(), Malformed> {
         let asked: Mapping = call.arguments()?;
-        // A client of IPv4; another version of the program is better than none (RFC 1833, 3.2).
+        // For a client of IPv4; another version of the program is better than none (RFC 1833, 3.2).
         let of_program =
             || self.0.iter().filter(|o| (o.protocol, o.program) == (asked.protocol, asked.program));
         let exact = of_program().find(|offered| offered.version == asked.version);
@@ -84,7 +84,7 @@ impl PortmapProgram {
         Ok(())
     }
 
-    /// GETVERSADDR wants the very version, GETADDR any (RFC 1833, 2.2.1).
+    /// GETVERSADDR asks for exactly this version, GETADDR for any (RFC 1833, 2.2.1).
     fn address(&self, call: &Call<'_>, exact: bool, reply: &mut Encoder) -> Result<(), Malformed> {
         let asked: Rpcb<'_> = call.arguments()?;
         let found = self.0.iter().filter(|o| {

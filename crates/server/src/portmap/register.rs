@@ -14,10 +14,10 @@ use super::Advertised;
 use super::program::{mapping, rpcb};
 use crate::limits::{DATAGRAM_BYTES_MAX, PORTMAP_PATIENCE_SECONDS};
 
-/// The socket at which rpcbind takes registrations from local programs.
+/// The socket at which rpcbind accepts registrations from local programs.
 const LOCAL_SOCKET: &str = "/run/rpcbind.sock";
 
-/// Programs that were made known to the machine's portmapper.
+/// Programs that were registered with the machine's portmapper.
 #[derive(Debug)]
 pub struct Registration {
     offered: Vec<Advertised>,
@@ -46,11 +46,11 @@ pub enum RegisterError {
 }
 
 impl Registration {
-    /// Makes programs known to the portmapper of this machine, if there is one; what an earlier
-    /// server left there is replaced, but what is known `if_free` only, of others, is left.
+    /// Registers programs with the portmapper of this machine, if there is one. Entries of an
+    /// earlier server are replaced, but those of other programs under `if_free` are kept.
     ///
     /// # Errors
-    /// [`RegisterError`]; those that were made known before stay so.
+    /// [`RegisterError`]; programs that were registered before the error stay registered.
     pub fn new(offered: &[Advertised], if_free: &[Advertised]) -> Result<Self, RegisterError> {
         let mut portmapper = Portmapper::find()?;
         for one in offered {
@@ -71,7 +71,7 @@ impl Registration {
         Ok(Self { offered })
     }
 
-    /// Takes them back.
+    /// Removes the registrations.
     ///
     /// # Errors
     /// [`RegisterError`].
@@ -86,9 +86,9 @@ impl Registration {
 
 /// A connection to the machine's portmapper.
 enum Portmapper {
-    /// The request goes to rpcbind, which knows who asks.
+    /// The connection goes to rpcbind, which knows the user of the caller.
     Local(UnixStream),
-    /// The request goes to a portmapper of version 2.
+    /// The connection goes to a portmapper of version 2.
     Loopback(TcpStream),
 }
 
@@ -107,7 +107,7 @@ impl Portmapper {
         Ok(Self::Loopback(stream))
     }
 
-    /// SET or UNSET: whether it was done.
+    /// Calls SET or UNSET; returns whether it was done.
     fn ask(&mut self, procedure: u32, offered: &Advertised) -> io::Result<bool> {
         match self {
             Self::Local(stream) => {
@@ -119,7 +119,7 @@ impl Portmapper {
     }
 }
 
-/// One call and its boolean answer.
+/// Makes one call; returns its boolean result.
 fn ask(
     stream: &mut (impl Read + Write),
     version: u32,
@@ -143,7 +143,8 @@ fn ask(
     }
     let mut reply = vec![0; length];
     stream.read_exact(&mut reply)?;
-    // REPLY, MSG_ACCEPTED, an empty verifier, SUCCESS, and the answer (RFC 5531, 9).
+    // The expected words: REPLY, MSG_ACCEPTED, an empty verifier, SUCCESS, and the result (RFC
+    // 5531, 9).
     let words: Vec<u32> = {
         let mut decoder = Decoder::new(&reply);
         std::iter::from_fn(|| decoder.value().ok()).collect()

@@ -17,15 +17,16 @@ use super::{COPY_BYTES, FileError, Stretch, read_stretch};
 use crate::limits::{OPENED_BYTES_MAX, SEALED_BYTES_MAX};
 use crate::memory_budget::{Account, Charge};
 
-/// A transport that seals what it sends and opens what it receives.
+/// A transport that encrypts the bytes that it sends and decrypts those that it receives.
 pub(crate) struct Tls {
     session: RecordLayer,
     account: Arc<Account>,
-    /// Bytes of the peer that are not opened yet: part of a record, mostly nothing.
+    /// Received bytes that are not decrypted yet: part of a record, mostly none.
     unopened: HeldBytes,
-    /// Data that were opened and have found no room.
+    /// Decrypted data that did not fit into the receive buffer.
     opened: HeldBytes,
-    /// Sealed records that the socket has not taken; of the first one so many bytes are sent.
+    /// Encrypted records that the socket has not taken, and the number of bytes sent of the first
+    /// one.
     sealed: VecDeque<Vec<u8>>,
     sent: usize,
     _sealed_charge: Option<Charge>,
@@ -35,7 +36,7 @@ pub(crate) struct Tls {
     fault: Option<TlsError>,
 }
 
-/// Bytes that wait in memory that is charged for them.
+/// Bytes in memory that is charged to the peer's account.
 #[derive(Default)]
 struct HeldBytes {
     bytes: Box<[u8]>,
@@ -44,17 +45,17 @@ struct HeldBytes {
 }
 
 thread_local! {
-    /// Received bytes while they are opened.
+    /// Received bytes while they are decrypted.
     static RECEIVED: RefCell<Vec<u8>> = RefCell::new(vec![0; OPENED_BYTES_MAX + RECORD_BYTES_MAX]);
-    /// A range of a file while it is sealed.
+    /// A range of a file while it is encrypted.
     static STRETCH: RefCell<Vec<u8>> = RefCell::new(vec![0; COPY_BYTES]);
 }
 
 impl Tls {
-    /// Goes on after a handshake.
+    /// Makes the transport after a handshake.
     ///
     /// # Errors
-    /// [`Errno::NOBUFS`]: there is no memory for what came behind the handshake.
+    /// [`Errno::NOBUFS`]: there is no memory for the bytes received after the handshake.
     pub(crate) fn new(established: Established, account: &Arc<Account>) -> Result<Self, Errno> {
         let Established { session, sealed, .. } = established;
         Ok(Self {
@@ -76,7 +77,8 @@ impl Tls {
         self.fault.as_ref()
     }
 
-    /// Receives once and opens what is there; returns the bytes that were put into `room`.
+    /// Receives once and decrypts the received records; returns the bytes that were put into
+    /// `room`.
     fn open_into(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -109,8 +111,8 @@ impl Tls {
         Ok(written)
     }
 
-    /// Receives behind the `filled` bytes of the buffer. More than finds room is not received, but
-    /// for the rest of a record.
+    /// Receives after the `filled` bytes of the buffer. No more is received than fits into the
+    /// room, except the rest of a record.
     fn receive_sealed(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -131,7 +133,7 @@ impl Tls {
         received.map(|(received, _)| received)
     }
 
-    /// The length of the first record, if it is whole.
+    /// Returns the length of the first record, if it is complete.
     fn next_record(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -141,7 +143,7 @@ impl Tls {
         whole.map_err(|why| self.fail(socket, why))
     }
 
-    /// Opens a record; returns the bytes that were put into `room`, the others are kept.
+    /// Decrypts a record; returns the number of bytes put into `room`, and keeps the others.
     fn open(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -162,15 +164,15 @@ impl Tls {
         Ok(now.len())
     }
 
-    /// Tells the peer of new keys if it has asked for them. If the socket takes nothing now, that
-    /// goes out before the next data.
+    /// Sends the peer new keys if it has asked for them. If the socket takes nothing now, they are
+    /// sent before the next data.
     fn tell_new_keys(&mut self, socket: BorrowedFd<'_>) -> Result<(), Errno> {
         let answered = self.session.answer(&mut self.sealed);
         answered.map_err(|why| self.fail(socket, why))?;
         if self.sealed.is_empty() { Ok(()) } else { self.flush(socket, false).map(|_| ()) }
     }
 
-    /// Keeps why the connection ends, and tells the peer if the socket takes that.
+    /// Stores why the connection ends, and notifies the peer if the socket takes that at once.
     fn fail(&mut self, socket: BorrowedFd<'_>, why: TlsError) -> Errno {
         if let Ok(alert) = self.session.alert(&why) {
             self.sealed.push_back(alert);
@@ -180,7 +182,7 @@ impl Tls {
         Errno::PROTO
     }
 
-    /// Sends sealed records; `false` if the socket does not take all of them.
+    /// Sends encrypted records; `false` if the socket does not take all of them.
     pub(super) fn flush(&mut self, socket: BorrowedFd<'_>, more: bool) -> Result<bool, Errno> {
         while !self.sealed.is_empty() {
             match self.send_sealed(socket, more) {
@@ -227,7 +229,7 @@ impl Tls {
     }
 }
 
-/// Sealed records that one system call sends.
+/// Number of encrypted records that one system call sends.
 const SLICES: usize = SEALED_BYTES_MAX / RECORD_DATA_BYTES_MAX + 1;
 
 impl Tls {
@@ -299,7 +301,7 @@ impl Tls {
         })
     }
 
-    /// Tells the peer that nothing more comes, if the socket takes that at once.
+    /// Sends the peer the end of data, if the socket takes that at once.
     pub(super) fn close(&mut self, socket: BorrowedFd<'_>) {
         if self.fault.is_none()
             && let Ok(close) = self.session.close()
@@ -339,7 +341,7 @@ impl HeldBytes {
     }
 }
 
-/// Returns whether a whole record stands there, or something that is none.
+/// Returns whether the stream starts with a complete record, or with something invalid.
 fn starts_with_record(stream: &[u8]) -> bool {
     record_bytes(stream).map_or(true, |bytes| bytes.is_some_and(|bytes| bytes <= stream.len()))
 }

@@ -5,14 +5,15 @@ use comity_vfs::run_through;
 
 static HOOK: OnceLock<BlockingHook> = OnceLock::new();
 
-/// Installs the process's hook around calls that may sleep long (barriers, reads that miss the page
-/// cache, cutting of huge files), so that a server can let another worker take over meanwhile.
-/// Without one they are called straight. The first hook stays; tells whether it was this one.
+/// Installs the process's hook for calls that may sleep long (barriers, reads that miss the page
+/// cache, truncation of huge files), so that a server can let another worker take over meanwhile.
+/// Without a hook they are called directly. Later hooks are ignored; returns whether this one was
+/// installed.
 pub fn install_blocking_hook(hook: BlockingHook) -> bool {
     HOOK.set(hook).is_ok()
 }
 
-/// Returns whether a hook is installed: only then is it worth asking whether a call would sleep.
+/// Returns whether a hook is installed: only then is it checked whether a call would sleep.
 pub(crate) fn is_hooked() -> bool {
     HOOK.get().is_some()
 }
@@ -25,7 +26,7 @@ pub fn blocking<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// The callers that have declared that they may sleep, for tests.
+/// Counts the calls that went through the hook, for tests.
 #[cfg(test)]
 pub(crate) mod watch {
     use std::collections::HashMap;
@@ -34,7 +35,7 @@ pub(crate) mod watch {
 
     static SLEEPS: Mutex<Option<HashMap<ThreadId, usize>>> = Mutex::new(None);
 
-    /// Counts from now on.
+    /// Starts counting.
     pub(crate) fn install() {
         super::install_blocking_hook(|work| {
             *sleeps().get_or_insert_default().entry(std::thread::current().id()).or_default() += 1;
@@ -42,7 +43,7 @@ pub(crate) mod watch {
         });
     }
 
-    /// The number of times that a thread has said so.
+    /// Returns the number of such calls of a thread.
     pub(crate) fn sleeps_of(thread: ThreadId) -> usize {
         sleeps().as_ref().and_then(|sleeps| sleeps.get(&thread).copied()).unwrap_or_default()
     }

@@ -4,8 +4,8 @@ use rustix::io::Errno;
 
 use crate::sys;
 
-/// Closes a file. Dropping it does so too, but hides what the file system says: on NFS and with
-/// quotas, that data written before could not be kept.
+/// Closes a file. Dropping it does so too, but hides errors: on NFS and with quotas, earlier writes
+/// may fail only now.
 ///
 /// # Errors
 /// The file system's error; the file is closed all the same.

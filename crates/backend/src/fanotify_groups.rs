@@ -14,14 +14,14 @@ use rustix::io::Errno;
 
 use crate::sys::{self, MarkBound, MarkChange};
 
-/// Groups that the kernel lets a user have, if it does not say how many.
+/// Default number of groups of a user, if the kernel does not tell it.
 const USER_GROUPS: usize = 128;
 
-/// The numbers of the device and of the inode: they tell files apart as long as those are open.
+/// The numbers of the device and of the inode, which identify a file as long as it is open.
 pub(crate) type Inode = (u64, u64);
 
-/// The groups. They stay, for the kernel takes 10 ms to end one, but for those without marks where
-/// there is no room for another.
+/// The groups. They are kept, because the kernel takes 10 ms to close one. Groups without marks are
+/// closed if there is no room for another group.
 #[derive(Debug)]
 pub(crate) struct Groups {
     by_device: HashMap<u64, Group>,
@@ -36,8 +36,8 @@ struct Group {
 }
 
 impl Groups {
-    /// None yet, and never more than half of those that the kernel lets the user have: other
-    /// programs want some, too.
+    /// Makes an empty set, limited to half of the groups that the kernel allows the user, because
+    /// other programs need some, too.
     pub(crate) fn new() -> Self {
         let said = std::fs::read_to_string("/proc/sys/fs/fanotify/max_user_groups");
         let user = said.ok().and_then(|said| said.trim().parse().ok()).unwrap_or(USER_GROUPS);
@@ -53,7 +53,7 @@ impl Groups {
         Ok((stat.st_dev, stat.st_ino))
     }
 
-    /// Takes a mark off that was set.
+    /// Removes a mark that was set.
     pub(crate) fn unmark(&mut self, (device, inode): Inode, file: &File) {
         let Some(group) = self.by_device.get_mut(&device) else { return };
         let Entry::Occupied(mut count) = group.marks.entry(inode) else { return };
@@ -90,7 +90,7 @@ impl Group {
     }
 }
 
-/// A group of which nobody is told yet.
+/// Makes a group without marks.
 ///
 /// # Errors
 /// The kernel's error: ENOSYS and EINVAL before Linux 5.13 without CAP_SYS_ADMIN.
@@ -103,7 +103,7 @@ pub(crate) fn any_group() -> Result<OwnedFd, Errno> {
     epoll::create(CreateFlags::CLOEXEC)
 }
 
-/// The number of marks that the kernel knows of.
+/// Returns the number of marks in the kernel.
 #[cfg(test)]
 pub(crate) fn marks(group: &OwnedFd) -> usize {
     let path = format!("/proc/self/fdinfo/{}", std::os::fd::AsRawFd::as_raw_fd(group));

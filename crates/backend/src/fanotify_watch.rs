@@ -1,5 +1,5 @@
 //! Reports of the kernel (`fanotify`) that a program has renamed, removed or linked a marked file
-//! or changed its attributes. Changes made by this process are passed over.
+//! or changed its attributes. Changes made by this process are ignored.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,26 +11,26 @@ use rustix::io::Errno;
 use crate::fanotify_groups::{self, Groups, Inode};
 use crate::sys::KernelHandle;
 
-/// Room for what is told at once: about a thousand records.
+/// Size of the buffer for reports: about a thousand records.
 const RECORDS_BYTES: usize = 65_536;
 
-/// Reads in a row, at most: the kernel keeps 16,384 records, and a program that changes files
-/// without end must not keep this thread from other work.
+/// Most reads in a row: the kernel queues 16,384 records, and a program that changes files
+/// endlessly must not keep this thread from other work.
 const READS_MAX: usize = 16;
 
-/// The groups that the kernel reports changes to, and a bell by which marks are asked for.
+/// The groups in which the kernel reports changes, and an eventfd that requests marks.
 #[derive(Debug)]
 pub(crate) struct ChangeWatch {
     groups: Mutex<Groups>,
     /// Readable when one of the groups is.
     any: OwnedFd,
-    /// Rung when there are files to be marked.
+    /// The eventfd, written when there are files to be marked.
     bell: OwnedFd,
     process: i32,
     refused: Once,
 }
 
-/// A file that is marked, until this is dropped.
+/// A mark on a file, which is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Mark {
     watch: Arc<ChangeWatch>,
@@ -39,7 +39,7 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// Marks a file; none if the kernel does not tell of it, which is in the log once.
+    /// Marks a file; none if the kernel cannot report its changes, which is logged once.
     pub(crate) fn set(watch: &Arc<ChangeWatch>, file: &Arc<File>) -> Option<Self> {
         let outcome = watch.groups().mark(file, watch.any());
         let told = outcome.inspect_err(|errno| watch.refused.call_once(|| tell_refused(*errno)));
@@ -57,14 +57,14 @@ impl Drop for Mark {
 /// A report of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// Somebody else has changed this file.
+    /// Another process has changed this file.
     Changed(KernelHandle),
     /// More files were changed than the kernel's queue holds.
     Lost,
 }
 
 impl ChangeWatch {
-    /// Begins to listen, if the kernel tells anything at all.
+    /// Opens the first group, if the kernel supports these reports.
     ///
     /// # Errors
     /// The kernel's error: ENOSYS and EINVAL before Linux 5.13 without CAP_SYS_ADMIN.
@@ -81,23 +81,23 @@ impl ChangeWatch {
         self.any.as_fd()
     }
 
-    /// Returns the descriptor that is readable when the bell was rung.
+    /// Returns the eventfd, which is readable when marks were requested.
     pub(crate) fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
 
-    /// Says that there are files to be marked.
+    /// Requests that files be marked.
     pub(crate) fn ring(&self) {
-        // It rings already if it cannot be rung any more.
+        // A write fails only if the eventfd is readable already.
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 
-    /// Silences the bell.
+    /// Resets the eventfd.
     pub(crate) fn answer(&self) {
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
     }
 
-    /// Reads the reports that are there; returns whether any was about another process.
+    /// Reads the pending reports; returns whether any was about another process.
     pub(crate) fn hear(&self, mut tell: impl FnMut(Told)) -> Result<bool, Errno> {
         let mut heard = false;
         let mut bytes = vec![0; RECORDS_BYTES];
@@ -131,7 +131,7 @@ impl ChangeWatch {
         Ok(heard)
     }
 
-    /// The number of marks that the kernel knows of.
+    /// Returns the number of marks in the kernel.
     #[cfg(test)]
     pub(crate) fn marks(&self) -> usize {
         self.groups().all().iter().map(|group| fanotify_groups::marks(group)).sum()
@@ -150,12 +150,12 @@ fn tell_refused(errno: Errno) {
         with such files than half of that");
 }
 
-/// One `struct fanotify_event_metadata`, and what follows it.
+/// One `struct fanotify_event_metadata`, and the data that follows it.
 #[derive(Debug)]
 struct Record<'a> {
     mask: u64,
     process: i32,
-    /// `struct fanotify_event_info_fid`, if the record is of a file.
+    /// The `struct fanotify_event_info_fid`, if the record is about a file.
     file: &'a [u8],
 }
 
@@ -186,7 +186,7 @@ impl Record<'_> {
         if self.process == ourselves {
             return None;
         }
-        // An event that does not say which file it is about may be about any file.
+        // An event that does not name its file may be about any file.
         Some(self.handle().map_or(Told::Lost, Told::Changed))
     }
 

@@ -1,5 +1,5 @@
-//! Lease breaks (`F_SETLEASE`): one thread hears that a program wants a leased file, by signals
-//! that come to it alone and do nothing else. It also hears of changes that need no open
+//! Lease breaks (`F_SETLEASE`): the kernel notifies one thread of programs that open a leased file,
+//! by signals that only this thread receives. It also reads reports of changes without an open
 //! ([`ChangeWatch`]).
 
 use std::cell::Cell;
@@ -24,11 +24,11 @@ const MARK_DELAY: Duration = Duration::from_millis(20);
 /// the thread busy. The kernel keeps what happens meanwhile, and merges equal reports.
 pub(crate) const CHANGES_REST: Duration = Duration::from_millis(20);
 
-/// Seconds that the kernel lets a program wait, if it does not say so.
+/// Seconds that the kernel lets a program wait, if it does not tell them.
 const BREAK_SECONDS: u32 = 45;
 
-/// The lease breaks and changes, passed from the thread that hears of them to the file systems that
-/// know the files. Without such a thread there are no leases.
+/// The lease breaks and changes, passed from the thread that is notified to the file systems that
+/// have the files. Without such a thread there are no leases.
 #[derive(Debug, Default)]
 pub struct LeaseWatch {
     /// The thread's id; 0 if there is none.
@@ -41,39 +41,39 @@ pub struct LeaseWatch {
 #[derive(Debug, Default)]
 struct SignalledFiles {
     files: HashSet<RawFd>,
-    /// The number of times that signals were lost.
+    /// Number of times that signals were lost.
     overflows: u64,
     changes: Changes,
 }
 
-/// The changes heard of since the thread last waited.
+/// The changes since the thread last waited.
 #[derive(Debug, Default)]
 struct Changes {
-    /// No more than are marked.
+    /// The changed files, no more than are marked.
     files: HashSet<KernelHandle>,
-    /// More files were changed than the kernel's queue holds.
+    /// True if more files were changed than the kernel's queue holds.
     lost: bool,
-    /// The number of times that changes were heard.
+    /// Number of times that changes were reported.
     turn: u64,
 }
 
-/// The changes that a file system has not heard of yet.
+/// The changes that a file system has not processed yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Changed {
     /// These files, and perhaps others of other file systems.
     These(Vec<KernelHandle>),
-    /// Any.
+    /// Any files may have changed.
     All,
 }
 
-/// The thread that is notified. It is not to leave it.
+/// The role of the thread that the kernel notifies. It must not leave that thread.
 #[derive(Debug)]
 pub struct LeaseListener {
     watch: Arc<LeaseWatch>,
     signals: OwnedFd,
-    /// The time at which files are to be marked, if there are any.
+    /// The time at which files must be marked, if there are any.
     due: Cell<Option<Instant>>,
-    /// The time of the last look at the changes.
+    /// The time at which changes were last read.
     heard: Cell<Option<Instant>>,
     stays: PhantomData<*const ()>,
 }
@@ -95,7 +95,7 @@ impl LeaseWatch {
         Ok(LeaseListener { watch, signals, due, heard, stays: PhantomData })
     }
 
-    /// The thread that is notified, if there is one.
+    /// Returns the id of the thread that is notified, if there is one.
     pub(crate) fn thread(&self) -> Option<i32> {
         Some(self.thread.load(Ordering::Acquire)).filter(|thread| *thread != 0)
     }
@@ -105,8 +105,8 @@ impl LeaseWatch {
         self.changes.get()
     }
 
-    /// Returns the changes since turn `heard`, and moves that on. All file systems get the same:
-    /// some may share files.
+    /// Returns the changes since turn `heard`, and updates `heard`. Every file system gets all of
+    /// them, because file systems may share files.
     pub(crate) fn changed(&self, heard: &mut u64) -> Changed {
         let changes = &self.wanted().changes;
         if std::mem::replace(heard, changes.turn) == changes.turn {
@@ -119,8 +119,8 @@ impl LeaseWatch {
         }
     }
 
-    /// Takes out what is wanted of the files that are `known`, and tells how often something was
-    /// wanted of which it is not known what.
+    /// Takes the wanted files among those that are `known`, and returns the number of times that
+    /// signals were lost.
     pub(crate) fn take(&self, known: impl Fn(RawFd) -> bool) -> (Vec<RawFd>, u64) {
         let mut wanted = self.wanted();
         let files = wanted.files.extract_if(|file| known(*file)).collect();
@@ -185,19 +185,19 @@ impl LeaseListener {
         Ok(Ready { end: is(0), signals: is(1), bell: is(2), changes: is(3) })
     }
 
-    /// Returns the rest of the pause in which changes are not read.
+    /// Returns the rest of the pause during which changes are not read.
     fn rest(&self) -> Option<Duration> {
         CHANGES_REST.checked_sub(self.heard.get()?.elapsed()).filter(|rest| !rest.is_zero())
     }
 
-    /// Returns the timeout of the wait: until the `rest` is over or files are to be marked; `None`
+    /// Returns the timeout of the wait: until the `rest` is over or files must be marked; `None`
     /// waits for an event.
     fn patience(&self, rest: Option<Duration>) -> Option<Timespec> {
         let due = self.due.get().map(|due| due.saturating_duration_since(Instant::now()));
         due.into_iter().chain(rest).min().and_then(|patience| patience.try_into().ok())
     }
 
-    /// Returns whether files are to be marked now: not at once, but together.
+    /// Returns whether files must be marked now: they are marked together, after a delay.
     fn is_due(&self, rung: bool) -> bool {
         if let Some(changes) = self.watch.changes().filter(|_| rung) {
             changes.answer();
@@ -206,7 +206,7 @@ impl LeaseListener {
         self.due.get().is_some_and(|due| due <= Instant::now())
     }
 
-    /// Takes all changes that were told; whether there were any.
+    /// Reads all reports of changes; returns whether there were any.
     fn hear_changes(&self) -> Result<bool, Errno> {
         let Some(watch) = self.watch.changes() else { return Ok(false) };
         let heard = watch.hear(|told| {
@@ -221,7 +221,7 @@ impl LeaseListener {
         Ok(heard)
     }
 
-    /// Takes all signals that have come; whether there were any.
+    /// Reads all pending signals; returns whether there were any.
     fn hear(&self) -> Result<bool, Errno> {
         let mut heard = false;
         loop {
@@ -292,7 +292,7 @@ mod tests {
         file
     }
 
-    /// A file that is marked, and that a program has changed.
+    /// Marks a file that a program then changes.
     fn changed(path: &Path, watch: &Arc<ChangeWatch>) -> Mark {
         let file = File::create(path).unwrap();
         let mark = Mark::set(watch, &Arc::new(file)).unwrap();
@@ -307,7 +307,7 @@ mod tests {
         let listener = watch.listen().unwrap();
         let changes = watch.changes().unwrap();
         let _mark = changed(&folder.path().join("changed"), changes);
-        // The listener counts as up to date for an hour.
+        // The listener's last look at changes is set one hour ahead.
         listener.heard.set(Instant::now().checked_add(Duration::from_secs(3_600)));
 
         let path = folder.path().join("leased");

@@ -1,7 +1,8 @@
-//! `Fs` on real things.
+//! Implementations of `Fs`.
 //!
 //! **Answers:** how the verbs of [`comity_vfs::Fs`] are done on a local directory ([`Passthrough`])
-//! and in memory ([`Memory`]), and which of them opens what an export names ([`Registry`]).
+//! and in memory ([`Memory`]), and which of them opens the source that an export names
+//! ([`Registry`]).
 //!
 //! **May not know:** protocols, exports, callers' addresses.
 
@@ -30,8 +31,8 @@ pub use passthrough::{
 };
 pub use registry::{DIRECTORY, Location, MEMORY, OpenRequest, Registry};
 
-/// Asks the kernel for its handle of `name` in `dir` and tells its length in bytes: what it costs
-/// at least to name an object for good, for measurements.
+/// Asks the kernel for its handle of `name` in `dir`; returns the handle's length in bytes.
+/// Measurements use it as the minimum cost of a persistent handle.
 ///
 /// # Errors
 /// The kernel's error.

@@ -54,12 +54,12 @@ pub(super) fn access(
     Ok((state.object(&attr).access(cred, wanted), attr))
 }
 
-/// Attributes of an object, unless its last name went after it was found.
+/// Returns the attributes of an object, unless it lost its last name after it was found.
 pub(super) fn attr_of_living(state: &State) -> Result<Attr<Disk>> {
     if state.is_removed() { Err(Status::Stale) } else { Ok(state.attr()) }
 }
 
-/// Checks whether values make sense for the object: a length for files only, times with nanoseconds
+/// Checks whether values are valid for the object: a length for files only, times with nanoseconds
 /// below one second.
 pub(super) fn check_values(memory: &Memory, state: &State, set: &SetAttr<Disk>) -> Result<()> {
     if let Some(size) = set.size {
@@ -75,8 +75,8 @@ pub(super) fn check_values(memory: &Memory, state: &State, set: &SetAttr<Disk>) 
     if sound(set.atime) && sound(set.mtime) { Ok(()) } else { Err(Status::Inval) }
 }
 
-/// Makes a checked change. The requested mode is set last, so a mode given together with an owner
-/// stands.
+/// Makes a checked change. The requested mode is set last, so that a change of owner in the same
+/// call does not alter it.
 fn apply(state: &mut State, cred: &Cred<Disk>, set: &SetAttr<Disk>, now: Time) -> Result<()> {
     if set.uid.is_some() || set.gid.is_some() {
         state.meta.mode = mode_after_chown(cred, &state.attr());
@@ -110,8 +110,8 @@ pub(super) fn set_times(state: &mut State, set: &SetAttr<Disk>, now: Time) {
     state.meta.mtime = set.mtime.map_or(state.meta.mtime, value);
 }
 
-/// Notes that data was read, seldom enough that readers rarely need the write lock; tells the time
-/// of last access.
+/// Updates the time of last access, but seldom, so that readers rarely need the write lock; returns
+/// that time.
 pub(super) fn accessed(memory: &Memory, node: &Node, attr: &Attr<Disk>) -> Time {
     let now = memory.now();
     let Attr { atime, mtime, ctime, .. } = *attr;

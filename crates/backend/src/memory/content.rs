@@ -7,13 +7,13 @@ use comity_vfs::{Result, Seek, Status};
 use super::limits::PAGE_BYTES;
 use super::space::Charge;
 
-/// Files that were cloned share pages until one of them writes.
+/// A page, which cloned files share until one of them writes.
 type Page = Arc<[u8; PAGE_BYTES as usize]>;
 
-/// A regular file's data: pages that hold something, and holes between them.
+/// A regular file's data: pages with data, and holes between them.
 ///
-/// Bytes of a page behind the end of the file are always zero, so that growing the file shows zeros
-/// without touching a page.
+/// Bytes of a page after the end of the file are always zero, so that growing the file shows zeros
+/// without a change of a page.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     size: u64,
@@ -35,7 +35,7 @@ impl Content {
         self.pages.len() as u64 * PAGE_BYTES
     }
 
-    /// Appends what stands in `count` bytes at `offset` to `into`, and tells how much that was.
+    /// Appends the data of `count` bytes at `offset` to `into`, and returns the number of bytes.
     pub(super) fn read(&self, offset: u64, count: u32, into: &mut Vec<u8>) -> u32 {
         let end = offset.saturating_add(u64::from(count)).min(self.size);
         if offset >= end {
@@ -55,7 +55,7 @@ impl Content {
     }
 
     /// Writes as much of `data` as there is space for; [`Status::NoSpc`] if there is none at all.
-    /// The caller has seen to it that the end is no more than the largest file size.
+    /// The caller has checked that the end does not exceed the largest file size.
     pub(super) fn write(&mut self, charge: &mut Charge, offset: u64, data: &[u8]) -> Result<u32> {
         let mut written = 0;
         while written < data.len() {
@@ -75,7 +75,7 @@ impl Content {
         Ok(written as u32)
     }
 
-    /// Cuts, or extends by a hole.
+    /// Truncates the file, or extends it by a hole.
     pub(super) fn set_size(&mut self, charge: &mut Charge, size: u64) {
         if size < self.size {
             self.punch(charge, size..u64::MAX);
@@ -100,7 +100,7 @@ impl Content {
         charge.shrink(whole.len() as u64 * PAGE_BYTES);
     }
 
-    /// Gives the range pages, all or none, and extends the file to its end.
+    /// Allocates pages for the range, all or none, and extends the file to its end.
     pub(super) fn allocate(&mut self, charge: &mut Charge, range: Range<u64>) -> Result<()> {
         let numbers = pages_of(range.clone());
         let present = self.pages.range(numbers.clone()).count() as u64;
@@ -113,7 +113,7 @@ impl Content {
         Ok(())
     }
 
-    /// The pages of a range, each with its distance in pages from the range's beginning.
+    /// Returns the pages of a range, each with its distance in pages from the range's beginning.
     pub(super) fn share(&self, range: Range<u64>) -> Shared {
         let first = range.start / PAGE_BYTES;
         let pages = self.pages.range(pages_of(range.clone()));
@@ -141,7 +141,8 @@ impl Content {
         Ok(())
     }
 
-    /// The next data or hole at or behind `offset`; a hole stands at the end of every file.
+    /// Returns the next data or hole at or after `offset`; there is a hole at the end of every
+    /// file.
     pub(super) fn seek(&self, offset: u64, what: Seek) -> Option<u64> {
         if offset >= self.size {
             return None;
@@ -183,7 +184,7 @@ fn zeros() -> Page {
     Arc::new([0; PAGE_BYTES as usize])
 }
 
-/// The numbers of the pages that hold a part of the range.
+/// Returns the numbers of the pages that overlap the range.
 fn pages_of(range: Range<u64>) -> Range<u64> {
     range.start / PAGE_BYTES..range.end.div_ceil(PAGE_BYTES)
 }

@@ -102,8 +102,8 @@ pub(super) fn deallocate(
 }
 
 /// Copies one piece: a hole of any length as a hole, or data up to [`COPY_BYTES_MAX`]. The source's
-/// lock is let go before the target's is taken, so two copies in opposite directions cannot block
-/// each other.
+/// lock is released before the target's is taken, so two copies in opposite directions cannot
+/// deadlock.
 pub(super) fn copy(
     memory: &Memory,
     cred: &Cred<Disk>,
@@ -175,7 +175,7 @@ fn shared(
     readable(&state, cred)?;
     let content = state.content()?;
     let at_end = range.end == content.size();
-    // Nothing can be shared, but only where nothing is.
+    // Only an empty range may share no pages.
     if range.end > content.size() || range.is_empty() && !at_end {
         return Err(Status::Inval);
     }

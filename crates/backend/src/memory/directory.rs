@@ -6,13 +6,13 @@ use comity_vfs::{Name, Result, Status};
 use super::limits::ENTRY_BYTES;
 use super::space::Charge;
 
-/// The first cookie: 0 is the start of a listing, 1 and 2 are left to protocols that show `.` and
-/// `..`.
+/// The first cookie: 0 is the start of a listing, 1 and 2 are reserved for protocols that show `.`
+/// and `..`.
 const COOKIE_FIRST: u64 = 3;
 
 /// The entries of a directory, in the order in which they were made.
 ///
-/// A cookie is never used twice, so it marks a place that stays good whatever comes or goes.
+/// A cookie is never used twice, so it stays valid whatever is added or removed.
 #[derive(Debug)]
 pub(super) struct Directory {
     pub(super) parent: u64,
@@ -48,7 +48,7 @@ impl Directory {
         self.by_cookie.is_empty()
     }
 
-    /// Adds a name that is not there.
+    /// Adds a name that does not exist.
     pub(super) fn insert(
         &mut self,
         charge: &mut Charge,
@@ -63,7 +63,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Gives a name that is there to another object; its place in listings stays.
+    /// Gives an existing name to another object; its position in listings stays.
     pub(super) fn replace(&mut self, name: Name<'_>, fileid: u64) {
         let entry =
             self.by_name.get(name.bytes()).and_then(|cookie| self.by_cookie.get_mut(cookie));
@@ -79,7 +79,7 @@ impl Directory {
         }
     }
 
-    /// Up to `count` entries behind `cookie`, with their own.
+    /// Returns up to `count` entries after `cookie`, each with its own cookie.
     pub(super) fn behind(&self, cookie: u64, count: usize) -> Result<Vec<(u64, Entry)>> {
         if cookie >= self.cookie_next {
             return Err(Status::BadCookie);

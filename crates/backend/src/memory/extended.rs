@@ -48,7 +48,7 @@ pub(super) fn setacl(
     Ok(Change { before: Some(before), after: Some(state.attr()) })
 }
 
-/// Space that an ACL is reckoned to take.
+/// Returns the space that is charged for an ACL.
 pub(super) fn acl_bytes(acl: Option<&Acl<Disk>>) -> u64 {
     acl.map_or(0, |acl| acl.entries.len() as u64 * ACL_ENTRY_BYTES)
 }
@@ -119,8 +119,8 @@ fn has_acls(state: &State) -> Result<()> {
     if matches!(state.body, Body::Symlink(_)) { Err(Status::NotSupp) } else { Ok(()) }
 }
 
-/// User attributes are for files and directories, as on Linux: others have permission bits that
-/// mean something else.
+/// User attributes are for files and directories, as on Linux: permission bits of other objects
+/// have another meaning.
 fn check_xattrs(state: &State, cred: &Cred<Disk>, wanted: Permissions) -> Result<Attr<Disk>> {
     let attr = attr_of_living(state)?;
     match attr.file_type {

@@ -49,7 +49,7 @@ fn show(
     Ok(visit(&Listing { name, fileid: entry.fileid, cookie, node }))
 }
 
-/// `None` if it went after its name was read.
+/// Returns an object; `None` if it was removed after its name was read.
 fn node(memory: &Memory, fileid: u64) -> Option<Node<Disk>> {
     let node = memory.table.get(fileid).ok()?;
     let attr = attr_of_living(&node.read()).ok()?;

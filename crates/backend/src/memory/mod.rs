@@ -1,5 +1,5 @@
-//! A whole file system in memory: for tests, for scratch space, and as the plain statement of what
-//! an [`Fs`] does.
+//! A whole file system in memory: for tests, for scratch space, and as the reference for the
+//! behaviour of an [`Fs`].
 //!
 //! Locks: every object has one of its own, so readers wait for nobody and writers for their object
 //! only. A verb on several objects finds them first, locks them in the order of their numbers, and
@@ -38,14 +38,14 @@ use self::table::Table;
 /// Bounds and initial state of a [`Memory`].
 #[derive(Debug, Clone, Copy)]
 pub struct MemoryOptions {
-    /// Most bytes of data, names, targets and extended attributes together; then
+    /// Most bytes of data, names, targets and extended attributes together; beyond them
     /// [`Status::NoSpc`].
     pub bytes_max: u64,
-    /// Most objects; then [`Status::NoSpc`].
+    /// Most objects; beyond them [`Status::NoSpc`].
     pub nodes_max: u64,
     /// Largest file in bytes; beyond it [`Status::FBig`].
     pub file_size_max: u64,
-    /// Most links to one object; then [`Status::MLink`].
+    /// Most links to one object; beyond them [`Status::MLink`].
     pub links_max: u32,
     /// Permission bits of the top directory.
     pub root_mode: Mode,
@@ -73,8 +73,8 @@ impl Default for MemoryOptions {
 }
 
 impl MemoryOptions {
-    /// The default options, with a top directory that belongs to the user and group of this
-    /// process, as that of a new folder would.
+    /// Returns the default options, with a top directory that belongs to the user and group of this
+    /// process, like a new folder.
     #[must_use]
     pub fn of_process() -> Self {
         Self {
@@ -98,7 +98,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// An empty file system.
+    /// Makes an empty file system.
     ///
     /// # Errors
     /// [`Status::NoSpc`] if the limits do not even let the top directory
@@ -218,7 +218,7 @@ impl Fs for Memory {
         data::write(self, (cred, true), node, offset, data).map(|written| written.value)
     }
 
-    /// Nothing here outlives the process, so everything is as stable as it will ever be.
+    /// Nothing here outlives the process, so there is nothing to do.
     fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         match attributes::getattr(self, node) {
             Err(Status::Stale) => Ok(None),
@@ -384,7 +384,7 @@ impl Fs for Memory {
     }
 }
 
-/// The system's clock.
+/// Returns the time of the system's clock.
 fn system_time() -> Time {
     match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(since) => Time { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() },

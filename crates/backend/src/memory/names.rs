@@ -15,7 +15,7 @@ use super::extended::acl_bytes;
 use super::limits::{ENTRY_BYTES, RETRIES_MAX};
 use super::node::{Body, Locked, Meta, Node as Object, State};
 
-/// Modes of files and directories whose maker names none: the usual ones.
+/// Default mode of new files; directories also get execute permission.
 const FILE_MODE: Mode = Mode::new(0o644);
 const DIRECTORY_MODE: Mode = Mode::new(0o755);
 
@@ -184,7 +184,7 @@ pub(super) fn link(
     Ok(Changed { value: state.attr(), change })
 }
 
-/// Attributes of a directory that the caller may look names up in.
+/// Checks that the caller may look up names in a directory; returns its attributes.
 pub(super) fn enter(state: &State, cred: &Cred<Disk>) -> Result<Attr<Disk>> {
     let attr = attr_of_living(state)?;
     state.directory()?;
@@ -192,19 +192,19 @@ pub(super) fn enter(state: &State, cred: &Cred<Disk>) -> Result<Attr<Disk>> {
     Ok(attr)
 }
 
-/// Checks whether the caller may add names to a directory that was entered.
+/// Checks whether the caller may add names to a directory that was checked by [`enter`].
 pub(super) fn may_add(state: &State, attr: &Attr<Disk>, cred: &Cred<Disk>) -> Result<()> {
     state.object(attr).check(cred, Permissions::WRITE | Permissions::EXECUTE)
 }
 
-/// Returns the fileid that a name stands for at this moment.
+/// Returns the fileid of a name at this moment.
 pub(super) fn find(dir: &Object, cred: &Cred<Disk>, name: Name<'_>) -> Result<Option<u64>> {
     let state = dir.read();
     enter(&state, cred)?;
     Ok(state.directory()?.find(name))
 }
 
-/// Returns whether a name still stands for what it stood for before its directory was locked.
+/// Returns whether a name still stands for the same object as before its directory was locked.
 pub(super) fn is_still(
     locked: &Locked<'_>,
     dir: u64,
@@ -216,7 +216,7 @@ pub(super) fn is_still(
     Ok(state.directory()?.find(name) == fileid)
 }
 
-/// Takes one link from an object, and the object from the table with its last.
+/// Removes one link of an object, and with its last link the object from the table.
 pub(super) fn unlink(memory: &Memory, state: &mut State) {
     state.meta.links = if state.is_directory() { 0 } else { state.meta.links - 1 };
     state.touch(memory.now());
@@ -263,7 +263,7 @@ fn take_out(
 #[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
 enum Outcome {
     Made(Made<Disk>),
-    /// The name is there: the object's number and the directory's attributes.
+    /// The name exists: the object's number and the directory's attributes.
     Found(u64, Attr<Disk>),
 }
 
@@ -276,7 +276,7 @@ impl Outcome {
     }
 }
 
-/// Makes an object under a name, unless the name is there.
+/// Makes an object under a name, unless the name exists.
 fn make(
     memory: &Memory,
     cred: &Cred<Disk>,
@@ -306,7 +306,8 @@ fn make(
     Ok(Outcome::Made(Changed { value, change }))
 }
 
-/// An object that nobody else knows yet, with what it inherits from its directory.
+/// Makes an object that no other thread can access yet, with the group and ACL that it inherits
+/// from its directory.
 fn newborn(
     memory: &Memory,
     cred: &Cred<Disk>,
@@ -346,7 +347,7 @@ fn inherit_acls(state: &mut State, dir: &State) -> Result<()> {
     state.charge.grow(bytes)
 }
 
-/// A file that is there already, if the caller accepts one.
+/// Returns an existing file, if the caller accepts one.
 fn reuse(
     memory: &Memory,
     cred: &Cred<Disk>,
@@ -378,7 +379,7 @@ fn node_of(memory: &Memory, fileid: u64) -> Result<Node<Disk>> {
 }
 
 impl Memory {
-    /// A new object's state: one link, now, and its space taken.
+    /// Returns a new object's state: one link, the present times, and its space charged.
     pub(super) fn state(
         &self,
         fileid: u64,

@@ -10,7 +10,7 @@ use super::content::Content;
 use super::directory::Directory;
 use super::space::Charge;
 
-/// One object: what never changes about it, and the rest behind its lock.
+/// One object: the facts that never change, and the rest behind its lock.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) fileid: u64,
@@ -23,8 +23,8 @@ impl Node {
         Self { fileid, handle, state: RwLock::new(state) }
     }
 
-    /// A lock that a panic left behind is taken all the same: every change of a state is made
-    /// whole by code that cannot panic in between.
+    /// Takes the lock even after a panic: every change of a state is completed by code that cannot
+    /// panic in between.
     pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -38,7 +38,7 @@ impl Node {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) meta: Meta,
-    /// The access ACL, if it says more than the mode.
+    /// The access ACL, unless the mode is equivalent to it.
     pub(super) acl: Option<Acl<Disk>>,
     pub(super) default_acl: Option<Acl<Disk>>,
     pub(super) xattrs: BTreeMap<Box<[u8]>, Vec<u8>>,
@@ -46,13 +46,14 @@ pub(super) struct State {
     pub(super) charge: Charge,
 }
 
-/// Attributes that are kept, not computed.
+/// Attributes that are stored, not computed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Meta {
     pub(super) fsid: u64,
     pub(super) fileid: u64,
     pub(super) mode: Mode,
-    /// The links of a directory: 0 once it is removed; the rest is computed.
+    /// The links of an object other than a directory; those of a directory are computed, but 0 here
+    /// means that it was removed.
     pub(super) links: u32,
     pub(super) uid: Uid<Disk>,
     pub(super) gid: Gid<Disk>,
@@ -66,7 +67,7 @@ pub(super) struct Meta {
 pub(super) enum Body {
     Regular {
         content: Content,
-        /// The verifier of the exclusive CREATE that made it, until its maker uses the file: after
+        /// The verifier of the exclusive CREATE that made the file, until its maker uses it: after
         /// that no retry can come.
         verifier: Option<[u8; 8]>,
     },
@@ -114,12 +115,12 @@ impl State {
         matches!(self.body, Body::Directory(_))
     }
 
-    /// Returns whether its last name is gone. An object whose first name is yet to come is not.
+    /// Returns whether its last name was removed. An object that has no name yet is not removed.
     pub(super) fn is_removed(&self) -> bool {
         self.meta.links == 0
     }
 
-    /// Returns the view of it that the permission checks take.
+    /// Returns the form of it that the permission checks take.
     pub(super) fn object<'a>(&'a self, attr: &'a Attr<Disk>) -> Object<'a, Disk> {
         Object { attr, acl: self.acl.as_ref() }
     }
@@ -154,13 +155,13 @@ impl State {
         }
     }
 
-    /// Notes a change of attributes at `now`. Every change gets a ctime of its own, however coarse
-    /// the clock: clients and guards tell states apart by it.
+    /// Notes a change of attributes at `now`. Every change gets a distinct ctime, however coarse
+    /// the clock: clients and guards distinguish states by it.
     pub(super) fn touch(&mut self, now: Time) {
         self.meta.ctime = now.max(next(self.meta.ctime));
     }
 
-    /// Notes that the maker of a file has had the answer.
+    /// Forgets the verifier of an exclusive CREATE, since its maker has received the reply.
     pub(super) fn forget_verifier(&mut self) {
         if let Body::Regular { verifier, .. } = &mut self.body {
             *verifier = None;
@@ -191,7 +192,7 @@ impl State {
     }
 }
 
-/// The moment a nanosecond later.
+/// Returns the time one nanosecond later.
 fn next(time: Time) -> Time {
     if time.nanoseconds >= 999_999_999 {
         Time { seconds: time.seconds.saturating_add(1), nanoseconds: 0 }
@@ -200,8 +201,8 @@ fn next(time: Time) -> Time {
     }
 }
 
-/// Write locks on several objects at once, taken in the order of their numbers so that no two
-/// callers wait for each other.
+/// Write locks on several objects at once, taken in the order of their numbers so that two callers
+/// cannot deadlock.
 pub(super) struct Locked<'a> {
     guards: Vec<(u64, RwLockWriteGuard<'a, State>)>,
 }
@@ -214,13 +215,13 @@ impl<'a> Locked<'a> {
         Self { guards: nodes.into_iter().map(|node| (node.fileid, node.write())).collect() }
     }
 
-    /// The state of one of the locked objects.
+    /// Returns the state of one of the locked objects.
     pub(super) fn get(&self, fileid: u64) -> Result<&State> {
         let found = self.guards.iter().find(|(number, _)| *number == fileid);
         found.map(|(_, state)| &**state).ok_or(Status::ServerFault)
     }
 
-    /// The same, to change it.
+    /// Returns the state of one of the locked objects, to be changed.
     pub(super) fn get_mut(&mut self, fileid: u64) -> Result<&mut State> {
         let found = self.guards.iter_mut().find(|(number, _)| *number == fileid);
         found.map(|(_, state)| &mut **state).ok_or(Status::ServerFault)

@@ -33,7 +33,7 @@ pub(super) fn rename(
     Err(Status::Delay)
 }
 
-/// One attempt: what is moved from where to where.
+/// One attempt of a rename: the object, its source and its target.
 struct Move<'a> {
     source: &'a Node,
     old: Name<'a>,
@@ -44,7 +44,7 @@ struct Move<'a> {
 }
 
 impl Move<'_> {
-    /// `None` if something came between.
+    /// Renames the object; `None` if another change came between.
     fn run(
         &self,
         memory: &Memory,
@@ -68,8 +68,9 @@ impl Move<'_> {
         self.apply(memory, &mut locked).map(Some)
     }
 
-    /// Between directories, a directory cannot go below itself, and nothing takes the place of a
-    /// directory that holds it. The guard keeps that so: the way up stands still while it is held.
+    /// Checks a rename between directories: a directory must not move below itself, or replace a
+    /// directory that contains it. While the guard is held, the path up to the root does not
+    /// change.
     fn check_places<'m>(&self, memory: &'m Memory) -> Result<Option<MutexGuard<'m, ()>>> {
         let replaced = self.replaced.as_deref().filter(|node| node.read().is_directory());
         let moved = Some(&*self.moved).filter(|node| node.read().is_directory());
@@ -105,11 +106,11 @@ impl Move<'_> {
         if self.replaced.is_none() && target_attr.links >= memory.options.links_max {
             return Err(Status::MLink);
         }
-        // Its entry for the parent changes.
+        // The entry `..` of the moved directory changes.
         moved.object(&moved.attr()).check(cred, Permissions::WRITE)
     }
 
-    /// Everything that can fail comes first.
+    /// Makes the change. Everything that can fail comes first.
     fn apply(
         &self,
         memory: &Memory,
@@ -148,7 +149,7 @@ impl Move<'_> {
     }
 }
 
-/// Returns whether `below` is `node` or somewhere in it.
+/// Returns whether `below` is `node` or lies below it.
 fn is_above(memory: &Memory, node: &Node, below: &Node) -> Result<bool> {
     let mut fileid = below.fileid;
     while fileid != node.fileid {
@@ -161,7 +162,7 @@ fn is_above(memory: &Memory, node: &Node, below: &Node) -> Result<bool> {
     Ok(true)
 }
 
-/// Attributes of the source's and the target's directory.
+/// Attributes of the source directory and of the target directory.
 type Attrs = (Attr<Disk>, Attr<Disk>);
 
 fn changes(before: Attrs, after: Attrs) -> (Change<Disk>, Change<Disk>) {
@@ -169,7 +170,8 @@ fn changes(before: Attrs, after: Attrs) -> (Change<Disk>, Change<Disk>) {
     (change(before.0, after.0), change(before.1, after.1))
 }
 
-/// A directory replaces an empty directory only, anything else anything but a directory.
+/// Checks that a directory replaces only an empty directory, and another object only an object that
+/// is no directory.
 fn check_replace(moved: &Body, replaced: &Body) -> Result<()> {
     match (moved, replaced) {
         (Body::Directory(_), Body::Directory(entries)) if entries.is_empty() => Ok(()),

@@ -17,7 +17,7 @@ impl Account {
         Arc::new(Self { bytes_max, nodes_max, bytes: AtomicU64::new(0), nodes: AtomicU64::new(0) })
     }
 
-    /// Counts a new object, which holds nothing yet.
+    /// Counts a new object, which takes no space yet.
     pub(super) fn open(self: &Arc<Self>) -> Result<Charge> {
         take(&self.nodes, 1, self.nodes_max)?;
         Ok(Charge { account: Arc::clone(self), bytes: 0 })
@@ -37,7 +37,7 @@ impl Account {
     }
 }
 
-/// The part of an [`Account`] that one object holds; given back when the object goes.
+/// The part of an [`Account`] that one object uses; it is returned when the object is dropped.
 #[derive(Debug)]
 pub(super) struct Charge {
     account: Arc<Account>,
@@ -49,7 +49,7 @@ impl Charge {
         self.bytes
     }
 
-    /// Takes all of `bytes`, or [`Status::NoSpc`] and nothing.
+    /// Takes all of `bytes`, or takes none and fails with [`Status::NoSpc`].
     pub(super) fn grow(&mut self, bytes: u64) -> Result<()> {
         take(&self.account.bytes, bytes, self.account.bytes_max)?;
         self.bytes += bytes;

@@ -10,9 +10,9 @@ use super::node::Node;
 
 const HANDLE_BYTES: usize = 24;
 
-/// All objects by number, and what their handles look like: the instance's tag, the object's
-/// number, and a mark of the two that cannot be guessed. Numbers are never used twice, so a handle
-/// of an object that is gone is told from one that never was only by its mark, and both are stale.
+/// All objects by number. A handle consists of the instance's tag, the object's number, and a MAC
+/// of both that cannot be guessed. Numbers are never used twice, so that a handle of a removed
+/// object is stale for ever.
 #[derive(Debug)]
 pub(super) struct Table {
     tag: u64,
@@ -32,7 +32,7 @@ impl Table {
         }
     }
 
-    /// A number that differs between instances.
+    /// Returns a number that differs between instances.
     pub(super) fn tag(&self) -> u64 {
         self.tag
     }
@@ -50,8 +50,8 @@ impl Table {
         Handle::new(&bytes)
     }
 
-    /// The object of a handle from outside. One of another instance is stale, as after a restart:
-    /// its object is gone.
+    /// Returns the object of a handle from outside. A handle of another instance is stale, as after
+    /// a restart.
     pub(super) fn find(&self, handle: &Handle) -> Result<Arc<Node>> {
         let bytes: [u8; HANDLE_BYTES] = handle.bytes().try_into().map_err(|_| Status::BadHandle)?;
         let [.., a, b, c, d, e, f, g, h] = *bytes.first_chunk::<16>().ok_or(Status::BadHandle)?;

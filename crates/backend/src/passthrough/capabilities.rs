@@ -1,23 +1,23 @@
 /// The abilities of a served directory in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// True if the kernel opens handles for us (CAP_DAC_READ_SEARCH and a file system that has
-    /// handles).
+    /// True if the kernel opens handles for this process (CAP_DAC_READ_SEARCH and a file system
+    /// that has handles).
     pub kernel_handles: bool,
     /// True if each caller acts under its own ids (root).
     pub caller_identities: bool,
-    /// True if the directory is reached through a mount of the server's own (CAP_SYS_ADMIN), which
-    /// nothing else is mounted in and which ends at the root.
+    /// True if the directory is accessed through a separate mount of the server (CAP_SYS_ADMIN),
+    /// which contains no other mounts and does not extend above the root.
     pub private_mount: bool,
-    /// True if reading a link leaves its time of last access alone.
+    /// True if reading a link does not change its time of last access.
     pub still_links: bool,
-    /// True if files of all users can be held against programs that open them (CAP_LEASE), if that
-    /// is asked for.
+    /// True if files of all users can be held against programs that open them (CAP_LEASE), or if
+    /// that is not required.
     pub all_leases: bool,
 }
 
 impl Capabilities {
-    /// Returns the abilities that are missing, a sentence each for the log.
+    /// Returns the abilities that are missing, one sentence each for the log.
     pub fn shortcomings(&self) -> impl Iterator<Item = &'static str> {
         let sentences = [
             (

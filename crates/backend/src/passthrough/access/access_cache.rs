@@ -11,7 +11,7 @@ use crate::passthrough::handles::node::Node;
 use crate::passthrough::limits::{CACHED_ACCESSES_PER_NODE, TIME_GRAIN, TIME_GRAIN_COARSE};
 use crate::sys;
 
-/// Rights as the kernel decides them: `R_OK`, `W_OK` and `X_OK`, as a set.
+/// Rights in the form of the kernel: a set of `R_OK`, `W_OK` and `X_OK`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Rights(i32);
 
@@ -30,10 +30,10 @@ impl Rights {
     }
 }
 
-/// The kernel's verdicts about one object, as long as they are valid.
+/// Cached decisions of the kernel about access to one object.
 ///
-/// Every change that may alter a verdict changes the object's ctime. So a verdict is valid while
-/// the ctime is the same, provided that the ctime was old enough when the verdict was taken: a
+/// Every change that may alter a decision changes the object's ctime. So a decision is valid while
+/// the ctime is the same, provided that the ctime was old enough when the decision was made: a
 /// later change then gets another ctime.
 #[derive(Debug, Default)]
 pub(crate) struct AccessCache {
@@ -71,8 +71,7 @@ impl AccessCache {
 }
 
 impl Passthrough {
-    /// Returns those of the rights `wanted` that the file system grants the caller; `stat` is
-    /// fresh.
+    /// Returns the subset of `wanted` that the file system grants the caller; `stat` is fresh.
     pub(crate) fn rights(
         &self,
         cred: &Cred<Disk>,
@@ -103,7 +102,7 @@ impl Passthrough {
         Ok(Rights(granted.0 & wanted.0))
     }
 
-    /// Answers [`Status::Acces`] unless the caller may read the file's data: by its rights, as its
+    /// Returns [`Status::Acces`] unless the caller may read the file's data: by its rights, as its
     /// owner, or because it may execute it.
     pub(crate) fn admit_reader(&self, cred: &Cred<Disk>, node: &Node, stat: &Stat) -> Result<()> {
         if self.is_owner(cred, stat)
@@ -116,7 +115,7 @@ impl Passthrough {
         }
     }
 
-    /// Answers [`Status::Acces`] unless the caller may write the file's data: by its rights or as
+    /// Returns [`Status::Acces`] unless the caller may write the file's data: by its rights or as
     /// its owner.
     pub(crate) fn admit_writer(&self, cred: &Cred<Disk>, node: &Node, stat: &Stat) -> Result<()> {
         if self.is_owner(cred, stat)
@@ -148,7 +147,8 @@ impl Passthrough {
             .fold(Access::NONE, |all, (access, _)| all | *access))
     }
 
-    /// See [`comity_vfs::Fs::owns`]: to a server without privileges its own files are everybody's.
+    /// See [`comity_vfs::Fs::owns`]. If the server has no privileges, every caller counts as the
+    /// owner of the server's own files.
     pub(in crate::passthrough) fn owns(&self, cred: &Cred<Disk>, node: &Handle) -> Result<bool> {
         let node = self.node(node)?;
         Ok(cred.uid.number() == 0 || self.is_owner(cred, &self.stat(&node)?))
@@ -159,7 +159,7 @@ impl Passthrough {
     }
 }
 
-/// The rights that each access to a directory takes.
+/// The rights that each kind of access to a directory needs.
 const DIRECTORY: &[(Access, Rights)] = &[
     (Access::READ, Rights::READ),
     (Access::LOOKUP, Rights::EXECUTE),
@@ -168,7 +168,7 @@ const DIRECTORY: &[(Access, Rights)] = &[
     (Access::DELETE, Rights::WRITE.union(Rights::EXECUTE)),
 ];
 
-/// The rights that each access to any other object takes.
+/// The rights that each kind of access to any other object needs.
 const OTHER: &[(Access, Rights)] = &[
     (Access::READ, Rights::READ),
     (Access::MODIFY, Rights::WRITE),
@@ -189,7 +189,7 @@ fn kernel_grants(node: &Node, right: Rights) -> Result<bool> {
     }
 }
 
-/// Returns whether a moment lies so far back that a change made now gets a later one.
+/// Returns whether a time is so far in the past that a change made now gets a later one.
 pub(crate) fn is_past(time: Time) -> bool {
     let Ok(now) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) else { return false };
     let Ok(seconds) = u64::try_from(time.seconds) else { return true };

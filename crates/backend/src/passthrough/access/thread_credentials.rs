@@ -6,23 +6,23 @@ use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use crate::passthrough::errno::status;
 use crate::sys;
 
-/// Under whose rights the calling thread speaks to the kernel.
+/// The identity under which a thread makes its system calls.
 ///
-/// File-system ids and groups belong to a thread. Each thread remembers which it has, so that a row
-/// of calls for one caller costs nothing, and keeps them until another caller's turn.
+/// File-system ids and groups belong to a thread. Each thread remembers its present ids, so that a
+/// series of calls for one caller costs nothing, and keeps them until a call for another caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Identity {
-    /// Each caller's own.
+    /// Each call has the ids of its caller.
     PerCaller,
-    /// The server's own user, for everybody.
+    /// All calls have the server's own ids.
     Server,
 }
 
-/// The ids that a thread has now.
+/// The present ids of a thread.
 #[derive(Debug)]
 enum Present {
-    /// The ids are unknown: a new thread inherits those that its maker had at that moment, and a
-    /// switch may have failed half-way.
+    /// The ids are unknown: a new thread inherits those of its creator, and a switch may have
+    /// failed half-way.
     Unknown,
     Server,
     Caller(Cred<Disk>),
@@ -34,8 +34,8 @@ thread_local! {
 }
 
 impl Identity {
-    /// Returns the identity that this process may take on: without all three capabilities no
-    /// caller's ids.
+    /// Returns the identity that this process can use: that of each caller only if it has all three
+    /// capabilities.
     pub(crate) fn available() -> Self {
         let needed = CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::DAC_OVERRIDE;
         let may = capabilities(None).is_ok_and(|sets| sets.permitted.contains(needed));
@@ -52,13 +52,13 @@ impl Identity {
         capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::LEASE))
     }
 
-    /// Returns whether leases can be had at all: of its own files by an ordinary user. Else it
-    /// would depend on whose ids a thread has just then.
+    /// Returns whether leases can be used at all. An ordinary user can lease its own files.
+    /// Otherwise the result would depend on the present ids of a thread.
     pub(crate) fn may_lease(self) -> bool {
         self == Self::Server || Self::may_lease_all()
     }
 
-    /// Takes on the ids of `cred` for the calls that follow in this thread.
+    /// Takes on the ids of `cred` for the following calls of this thread.
     pub(crate) fn caller(self, cred: &Cred<Disk>) -> Result<()> {
         if self == Self::Server {
             return Ok(());
@@ -69,7 +69,7 @@ impl Identity {
         })
     }
 
-    /// Makes sure that the calls that follow in this thread have the server's own rights.
+    /// Ensures that the following calls of this thread have the server's own rights.
     pub(crate) fn server(self) -> Result<()> {
         if self == Self::Server {
             return Ok(());
@@ -84,7 +84,8 @@ impl Identity {
 }
 
 fn become_caller(present: &mut Present, cred: &Cred<Disk>) -> Result<()> {
-    // To the kernel it means "leave the id as it is": that of the caller before.
+    // To the kernel this id means "leave the id as it is", so the ids of the previous caller would
+    // stay.
     if cred.uid.number() == u32::MAX || cred.gid.number() == u32::MAX {
         return Err(Status::Acces);
     }
@@ -110,8 +111,8 @@ fn become_server(present: &mut Present) -> Result<()> {
     Ok(())
 }
 
-/// With CAP_SYS_RESOURCE a write would pass over quotas and into the blocks reserved for root. The
-/// capability belongs to a thread, so each gives it up before it first speaks for a caller.
+/// Drops CAP_SYS_RESOURCE, with which a write would exceed quotas and use the blocks reserved for
+/// root. A capability belongs to a thread, so each drops it before its first call for a caller.
 fn prepare_thread() {
     if PREPARED.replace(true) {
         return;

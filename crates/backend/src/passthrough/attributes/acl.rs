@@ -8,10 +8,10 @@ use crate::passthrough::Passthrough;
 use crate::passthrough::errno::status;
 use crate::passthrough::handles::open_handle::link_of;
 
-/// The version that opens the kernel's form of an ACL (linux/posix_acl_xattr.h).
+/// The version at the beginning of the kernel's form of an ACL (linux/posix_acl_xattr.h).
 const VERSION: u32 = 2;
 
-/// The id of an entry that names nobody.
+/// The id of an entry that names no user or group.
 const NOBODY_NAMED: u32 = u32::MAX;
 
 const USER_OBJ: u16 = 0x01;
@@ -70,7 +70,7 @@ const fn name(kind: AclKind) -> &'static std::ffi::CStr {
     }
 }
 
-/// Reads the kernel's form: a version, then 8 bytes an entry, all little-endian.
+/// Parses the kernel's form: a version, then 8 bytes for each entry, all little-endian.
 fn parse(bytes: &[u8]) -> Result<Acl<Disk>> {
     let (version, rest) = bytes.split_first_chunk::<4>().ok_or(Status::Io)?;
     if u32::from_le_bytes(*version) != VERSION || rest.len() % 8 != 0 {

@@ -3,7 +3,7 @@ use rustix::fs::{RawMode, Stat};
 
 use crate::passthrough::mounts::mount::Mount;
 
-/// The attributes that `stat` tells about an object of `volume`.
+/// Converts the result of `stat` for an object of `mount`.
 pub(crate) fn attr(mount: &Mount, stat: &Stat) -> Attr<Disk> {
     Attr {
         file_type: file_type(stat.st_mode),
@@ -23,12 +23,12 @@ pub(crate) fn attr(mount: &Mount, stat: &Stat) -> Attr<Disk> {
     }
 }
 
-/// When the object's data or attributes changed last.
+/// Returns the time of the last change of the object's data or attributes.
 pub(crate) fn ctime(stat: &Stat) -> Time {
     time(stat.st_ctime, stat.st_ctime_nsec)
 }
 
-/// The kind of object a mode tells of.
+/// Returns the type of object in a mode.
 pub(crate) fn file_type(mode: RawMode) -> FileType {
     use rustix::fs::FileType as Kind;
     match Kind::from_raw_mode(mode) {
@@ -52,7 +52,8 @@ fn device(stat: &Stat) -> Device {
     }
 }
 
-/// Subvolumes of one btrfs have numbers of their own for their files and a device number each.
+/// Returns the fsid of an object. Subvolumes of one btrfs number their files separately, and each
+/// has its own device number.
 fn fsid(mount: &Mount, stat: &Stat) -> u64 {
     if stat.st_dev == mount.device { mount.fsid } else { mount.fsid ^ stat.st_dev }
 }

@@ -42,8 +42,8 @@ impl Passthrough {
         outcome.map(|()| change)
     }
 
-    /// Gives a node new attributes, in the order in which one spoils the least of another: cutting
-    /// a file sets its times, and a change of owner clears its set-id bits.
+    /// Sets attributes of a node in the order in which they disturb each other least: truncation
+    /// sets the times, and a change of owner clears the set-id bits.
     pub(crate) fn apply(
         &self,
         cred: &Cred<Disk>,
@@ -85,7 +85,7 @@ impl Passthrough {
 /// Nanoseconds in a second.
 const NANOSECONDS: u32 = 1_000_000_000;
 
-/// Refuses ids and times that mean something else to the kernel: "leave it", "now".
+/// Refuses ids and times that have a special meaning to the kernel: "leave it", "now".
 fn must_make_sense(set: &SetAttr<Disk>) -> Result<()> {
     let no_id = set.uid.is_some_and(|uid| uid.number() == u32::MAX)
         || set.gid.is_some_and(|gid| gid.number() == u32::MAX);
@@ -107,7 +107,7 @@ fn change_owner(node: &Node, set: &SetAttr<Disk>) -> rustix::io::Result<()> {
 
 fn change_mode(node: &Node, mode: Mode) -> rustix::io::Result<()> {
     match sys::change_mode(node.fd(), mode.bits()) {
-        // Older kernels change it by the link that they show for the descriptor.
+        // Older kernels change the mode by the link in /proc for the descriptor.
         Err(Errno::NOSYS) if node.kind != FileType::Symlink => {
             let mode = rustix::fs::Mode::from_raw_mode(mode.bits());
             chmodat(CWD, link_of(node.fd()), mode, AtFlags::empty())

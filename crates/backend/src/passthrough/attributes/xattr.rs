@@ -12,7 +12,7 @@ use crate::passthrough::errno::status;
 use crate::passthrough::handles::node::Node;
 use crate::passthrough::handles::open_handle::link_of;
 
-/// The prefix of the user's attributes: only those are shown, without it.
+/// The prefix of user attributes: only these are shown, without the prefix.
 const USER: &[u8] = b"user.";
 
 impl Passthrough {
@@ -90,7 +90,7 @@ impl Passthrough {
         outcome.map(|()| change)
     }
 
-    /// A node whose attributes may be read, if it can have any.
+    /// Returns a node whose extended attributes may be read, if it can have any.
     fn bearer(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Option<std::sync::Arc<Node>>> {
         let (node, stat) = self.look(node)?;
         if !bears(&node) {
@@ -101,13 +101,13 @@ impl Passthrough {
     }
 }
 
-/// Only files and directories bear attributes of the user (xattr(7)).
+/// Only files and directories have user attributes (xattr(7)).
 const fn bears(node: &Node) -> bool {
     matches!(node.kind, FileType::Regular | FileType::Directory)
 }
 
 fn prefixed(name: Name<'_>) -> Result<CString> {
-    // The kernel says ERANGE, as it does of values.
+    // The kernel would return ERANGE, as for values.
     if USER.len() + name.bytes().len() > NAME_BYTES_MAX {
         return Err(Status::NameTooLong);
     }

@@ -3,12 +3,13 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use comity_vfs::Result;
 
-/// The changes of one object that are on stable storage, and the barrier that callers share.
+/// Counts the changes of one object and those that are on stable storage; concurrent callers share
+/// a barrier.
 #[derive(Debug, Default)]
 pub(crate) struct Barrier {
-    /// Changes that have been finished.
+    /// Number of changes that have finished.
     changes: AtomicU64,
-    /// True if attributes are among those that are not yet stable.
+    /// True if attributes are among the changes that are not yet stable.
     attributes: AtomicBool,
     /// True if data was written since the last barrier began.
     written: AtomicBool,
@@ -18,7 +19,8 @@ pub(crate) struct Barrier {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Changes known to be stable. None at first: an earlier node of the object may have had some.
+    /// Number of changes known to be stable. None at first: an earlier node of the object may have
+    /// made changes.
     stable: Option<u64>,
     running: bool,
 }
@@ -26,9 +28,9 @@ struct State {
 /// The extent of a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// Data and what is needed to find it.
+    /// Data and the metadata needed to find it.
     Data,
-    /// All attributes too.
+    /// Also all attributes.
     All,
 }
 
@@ -62,15 +64,15 @@ impl Barrier {
         self.written.load(Ordering::Acquire)
     }
 
-    /// Takes all that has happened so far as stable: the object is new and its directory's barrier
+    /// Notes that all changes so far count as stable: the object is new and its directory's barrier
     /// covers it.
     pub(crate) fn is_covered(&self) {
         self.lock().stable = Some(self.changes.load(Ordering::Acquire));
     }
 
-    /// Returns when all changes finished before the call are stable. Calls that wait while `sync`
-    /// runs for another share the next run. It is for `sync` to remember that it failed: it is
-    /// asked again for each call that waits.
+    /// Returns when all changes that finished before the call are stable. Calls that wait while
+    /// `sync` runs for another share the next run. `sync` itself must remember that it failed,
+    /// because it is called again for each call that waits.
     ///
     /// # Errors
     /// The error of `sync`.
@@ -96,7 +98,7 @@ impl Barrier {
         let ended = RunGuard(self);
         let covered = self.changes.load(Ordering::Acquire);
         let attributes = self.attributes.swap(false, Ordering::AcqRel);
-        // A write that came while it ran may not be covered.
+        // A write that began while the barrier ran may not be covered.
         self.written.store(false, Ordering::Release);
         let outcome = sync(if attributes { Extent::All } else { Extent::Data });
         if outcome.is_ok() {
@@ -114,7 +116,7 @@ impl Barrier {
     }
 }
 
-/// Lets the others go on even if the barrier panics.
+/// Wakes the other callers even if the barrier panics.
 struct RunGuard<'a>(&'a Barrier);
 
 impl Drop for RunGuard<'_> {

@@ -34,17 +34,17 @@ impl Passthrough {
         }
     }
 
-    /// Commits an object that is gone. Its earlier changes are stable once its removal is, which
-    /// another caller may have done without waiting for it.
+    /// Commits an object that was removed. Its earlier changes count as stable once its removal is
+    /// stable, which another caller may have made without a barrier.
     fn commit_volume(&self, mount: &Mount, handle: &Handle) -> Result<Option<Attr<Disk>>> {
         self.nodes.ledger().failures.of(handle, Instant::now())?;
         blocking(|| retry_on_intr(|| syncfs(mount.fd()))).map_err(status)?;
         Ok(None)
     }
 
-    /// Returns the descriptor for the barrier: the one that was written through, if that is open,
-    /// since it has seen every failure. Otherwise it needs no right to write, so that an immutable
-    /// file and a directory have one too; links and devices have none.
+    /// Returns the descriptor for the barrier: the descriptor for writing, if it is open, since the
+    /// kernel has reported every failure to it. Otherwise no right to write is needed, so that an
+    /// immutable file and a directory can be synced too; links and devices have no such descriptor.
     fn data_for_sync(&self, node: &Node) -> Result<Option<Arc<File>>> {
         match (node.kind, node.data(Use::Write)) {
             (FileType::Regular, Some(file)) => Ok(Some(file)),
@@ -55,7 +55,7 @@ impl Passthrough {
 }
 
 impl Node {
-    /// Puts on stable storage what was done to it.
+    /// Puts the object's changes on stable storage.
     fn commit(&self, file: Option<&File>) -> Result<()> {
         self.barrier.wait(|extent| {
             let failures = &self.ledger.failures;
@@ -67,9 +67,9 @@ impl Node {
         })
     }
 
-    /// The same before it is forgotten, if data was written to it that nobody has asked a barrier
-    /// for: the kernel tells a failure to those that have the file open, or to the next to open it
-    /// if it is still in memory then. A failure is told with the next barrier.
+    /// Commits a node before it is evicted, if data was written to it without a barrier: the kernel
+    /// reports a failure only to descriptors that are open, or to the next one while the inode is
+    /// in memory. A failure is reported by the next barrier.
     pub(crate) fn commit_written(&self) {
         if let Some(file) = self.data(Use::Write) {
             let _ = self.commit(Some(&file));

@@ -1,4 +1,4 @@
-//! Contents of files, and when they are on stable storage.
+//! Data of files, and barriers.
 
 pub(crate) mod barrier;
 pub(crate) mod commit;

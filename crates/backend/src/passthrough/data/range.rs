@@ -31,7 +31,7 @@ impl Passthrough {
             Seek::Data => SeekFrom::Data(offset),
             Seek::Hole => SeekFrom::Hole(offset),
         };
-        // This moves the file position, which nothing else uses: reads and writes give their own
+        // This moves the file position, which is otherwise unused: reads and writes pass their own
         // offset.
         let file = self.data(&node, Use::Read)?;
         match seek(&*file, from) {
@@ -117,8 +117,8 @@ impl Passthrough {
         cloned.map(|cloned| cloned.change)
     }
 
-    /// Brings bytes from one file into another: `work` is told how many the source has from its
-    /// offset on.
+    /// Transfers bytes from one file to another: the argument of `work` is the number of bytes that
+    /// the source has from its offset on.
     fn between<T>(
         &self,
         cred: &Cred<Disk>,
@@ -153,7 +153,7 @@ impl Passthrough {
 
 type End<'a> = (BorrowedFd<'a>, u64);
 
-/// Shares blocks if the file system can and the range fits them; else lets the kernel copy.
+/// Shares blocks if the file system can and the range allows it; otherwise the kernel copies.
 fn copy_now(source: End<'_>, target: End<'_>, length: u64) -> Result<u64> {
     if length == 0 {
         return Ok(0);
@@ -175,7 +175,7 @@ fn copy_now(source: End<'_>, target: End<'_>, length: u64) -> Result<u64> {
     Ok(copied)
 }
 
-/// Files that cannot share blocks say so in many ways: some file systems have the request and
+/// File systems report in many ways that files cannot share blocks: some support the request but
 /// refuse it for a mount or a pair of files.
 fn unclonable(errno: Errno) -> Status {
     match errno {

@@ -40,7 +40,7 @@ impl Passthrough {
             return Ok(Read { data: Data::Appended(0), eof, attr: Some(attr) });
         }
         let file = self.data(&node, Use::Read)?;
-        // Wait for the disk here, where other calls can go on, not while the reply is sent.
+        // Wait for the disk here, where other calls can continue, not while the reply is sent.
         if present >= into.by_reference_from && !is_cold(&file, offset, present) {
             let eof = offset.saturating_add(present.into()) >= attr.size;
             let data = Data::File { file, offset, length: present };
@@ -51,8 +51,8 @@ impl Passthrough {
         Ok(Read { data: Data::Appended(length), eof, attr: Some(attr) })
     }
 
-    /// Reads what is in memory of a file that is in use: a byte more than is wanted says that more
-    /// follows, and nobody has to be asked for the size. `None` where that does not do.
+    /// Reads cached data of a file that is in use, one byte more than wanted: that byte shows that
+    /// more follows, so that the size need not be read. `None` if that is not possible.
     fn read_unjudged(
         &self,
         handle: &Handle,
@@ -119,15 +119,15 @@ fn within_bounds(offset: u64, data: &[u8]) -> Result<()> {
     if end.is_some_and(|end| end <= FILE_SIZE_MAX) { Ok(()) } else { Err(Status::FBig) }
 }
 
-/// Returns whether a file ends at `end`, up to where it was read; `None` if it is gone, or if
-/// neither all was read nor it ends there.
+/// Returns whether a file ends at `end`; `None` if the file is gone, or if fewer bytes than wanted
+/// were read and the file does not end there.
 fn ends_at(node: &Node, end: u64, is_all: bool) -> Option<bool> {
     let size = node.stat().ok()?.st_size.cast_unsigned();
     (is_all || end >= size).then_some(end >= size)
 }
 
-/// Returns whether reading the end of a range would wait for the disk; somebody must want to know.
-/// Costs a quarter of a microsecond.
+/// Returns whether reading the end of a range would wait for the disk; false if no hook is
+/// installed. The cost is a quarter of a microsecond.
 fn is_cold(file: &File, offset: u64, length: u32) -> bool {
     let (last, mut byte) = (offset + u64::from(length) - 1, [0; 1]);
     let mut look =
@@ -135,15 +135,15 @@ fn is_cold(file: &File, offset: u64, length: u32) -> bool {
     is_hooked() && look() == Err(Errno::AGAIN)
 }
 
-/// Reads until `count` bytes are there or the file ends, and lets others take over while the medium
-/// is waited for.
+/// Reads until `count` bytes are read or the file ends; other threads take over while it waits for
+/// the disk.
 fn read_now(file: &File, bytes: &mut Vec<u8>, offset: u64, count: usize) -> Result<u32> {
     let start = bytes.len();
     let mut patience = if is_hooked() { Patience::Cached } else { Patience::Wait };
     loop {
         let done = bytes.len() - start;
         match read_once(file, bytes, offset + done as u64, count - done, patience) {
-            // Nothing, or no more, is in memory; or the file system cannot tell.
+            // No data, or no more, is cached; or the file system does not support the check.
             Ok(_) | Err(Errno::AGAIN | Errno::OPNOTSUPP)
                 if patience == Patience::Cached && bytes.len() - start < count =>
             {

@@ -4,11 +4,11 @@ use rustix::fs::fstatvfs;
 use crate::passthrough::Passthrough;
 use crate::passthrough::errno::status;
 
-/// Largest file size in bytes: what the kernel's signed offsets hold. The file system's own verdict
-/// may come earlier.
+/// Largest file size in bytes: the limit of the kernel's signed offsets. The file system's own
+/// limit may be lower.
 pub(crate) const FILE_SIZE_MAX: u64 = i64::MAX as u64;
 
-/// Hard links that Linux file systems take at least (ext4: 65,000); none tells its own number.
+/// Hard links that Linux file systems allow at least (ext4: 65,000); none reports its own limit.
 const LINKS_MAX: u32 = 65_000;
 
 impl Passthrough {
@@ -31,8 +31,8 @@ impl Passthrough {
         })
     }
 
-    /// See [`comity_vfs::Fs::statfs`]. The available space leaves out the blocks kept back for the
-    /// superuser, whoever asks: the server gives up its right to them.
+    /// See [`comity_vfs::Fs::statfs`]. The available space excludes the blocks reserved for the
+    /// superuser for every caller, because the server gives up its right to them.
     pub(crate) fn statfs(&self, node: &Handle) -> Result<Space> {
         let node = self.node(node)?;
         let whole = fstatvfs(node.fd()).map_err(status)?;
@@ -48,8 +48,8 @@ impl Passthrough {
     }
 }
 
-/// The size of a block, by which ranges are shared where they can be; 1, which asks for nothing, if
-/// the file system names none. Its own verdict counts.
+/// Returns the block size, which is the unit of shared ranges; 1, which requires no alignment, if
+/// the file system reports none. The file system itself still decides.
 fn block_bytes(size: u64) -> u32 {
     u32::try_from(size).ok().filter(|size| size.is_power_of_two()).unwrap_or(1)
 }

@@ -8,8 +8,8 @@ use comity_vfs::{Handle, Result, Status};
 use crate::passthrough::limits::{SPACE_FAILURE, SYNC_ERRORS_MAX};
 use crate::passthrough::mounts::mount::volume_id;
 
-/// Objects whose barrier has failed: they outlive the node, since nobody else remembers. The kernel
-/// reports data that it could not write once, and then forgets it.
+/// Objects whose barrier has failed. They outlive the node, since the kernel reports data that it
+/// could not write once, and then forgets the failure.
 #[derive(Debug, Default)]
 pub(crate) struct SyncErrors {
     count: AtomicUsize,
@@ -19,7 +19,7 @@ pub(crate) struct SyncErrors {
 #[derive(Debug, Default)]
 struct Table {
     objects: HashMap<Handle, Failure>,
-    /// Mounts of which more objects failed than are remembered: all of them count as failed.
+    /// Mounts with more failed objects than can be remembered: all their objects count as failed.
     volumes: HashMap<u32, Failure>,
 }
 

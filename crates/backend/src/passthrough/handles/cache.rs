@@ -13,27 +13,27 @@ use crate::passthrough::limits::{CACHE_SHARDS, COMMITS_AT_ONCE, LARGE_SWEPT_MAX,
 
 /// The objects in use, bounded by their descriptors.
 ///
-/// Each shard is a queue with a second chance: what was used since it last came to the front goes
-/// to the back again. A node that somebody holds is never evicted.
+/// Each shard is a queue with a second chance: an object that was used since it was last at the
+/// front goes to the back again. A node with references is never evicted.
 #[derive(Debug)]
 pub(crate) struct Cache {
     shards: Box<[Mutex<Shard>]>,
     ledger: Arc<Ledger>,
     ghosts: GhostCache,
-    /// The shard that is evicted from next.
+    /// The next shard from which a node is evicted.
     turn: AtomicUsize,
-    /// The shard that is searched next for files that were removed.
+    /// The next shard that is searched for removed files.
     swept: AtomicUsize,
-    /// The same for large files.
+    /// The next shard that is searched for large removed files.
     swept_large: AtomicUsize,
-    /// Time, counted in objects that were taken in or listed.
+    /// The clock, which advances by one for each object that is inserted or listed.
     clock: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Shard {
     nodes: HashMap<Handle, Slot, BuildHasherDefault<HandleHasher>>,
-    /// Handles in the order in which they are looked at, with the serial number of their slot.
+    /// Handles in the order in which they are examined, with the serial numbers of their slots.
     queue: VecDeque<(Handle, u64)>,
 }
 
@@ -44,7 +44,7 @@ struct Slot {
 }
 
 impl Cache {
-    /// A cache whose nodes keep to about `descriptors`.
+    /// Makes a cache whose nodes use about `descriptors`.
     pub(crate) fn new(descriptors: Share) -> Self {
         let ghosts = GhostCache::new(descriptors.most());
         Self {
@@ -67,7 +67,7 @@ impl Cache {
         self.ledger.descriptors.open()
     }
 
-    /// The node of a handle, if it is in use.
+    /// Returns the node of a handle, if it is in the cache.
     pub(crate) fn get(&self, handle: &Handle) -> Option<Arc<Node>> {
         let shard = self.shard(handle);
         let node = Arc::clone(&shard.nodes.get(handle)?.node);
@@ -76,8 +76,7 @@ impl Cache {
         Some(node)
     }
 
-    /// Takes a node in; gives the one that is already there for its handle instead, if there is
-    /// one.
+    /// Inserts a node; returns the existing node of its handle instead, if there is one.
     pub(crate) fn insert(&self, node: Node) -> Arc<Node> {
         let handle = node.handle;
         let mut shard = self.shard(&handle);
@@ -100,15 +99,15 @@ impl Cache {
         drop(slot);
     }
 
-    /// Forgets files that have lost their last name: an open descriptor keeps their space. All
-    /// large files are looked at, and some of the others, as far as they are not too many: the next
-    /// call goes on with the rest.
+    /// Removes files that have lost their last name, because an open descriptor keeps their space.
+    /// All large files are examined, and a bounded number of the others: the next call continues
+    /// with the rest.
     pub(crate) fn release_removed(&self) {
         self.look_through(&self.swept_large, LARGE_SWEPT_MAX, |node| node.is_large());
         self.look_through(&self.swept, SMALL_SWEPT_MAX, |node| !node.is_large());
     }
 
-    /// Looks at those files of each shard in turn that are `wanted`, until it has seen `most`.
+    /// Examines the `wanted` files of each shard in turn, until `most` were examined.
     fn look_through(&self, turn: &AtomicUsize, most: usize, wanted: impl Fn(&Node) -> bool) {
         let (mut looked, mut files) = (0, Vec::new());
         for _ in 0..self.shards.len() {
@@ -128,7 +127,7 @@ impl Cache {
         }
     }
 
-    /// Forgets all objects but those that `keep` tells.
+    /// Removes all objects except those for which `keep` holds.
     pub(crate) fn retain(&self, keep: impl Fn(&Node) -> bool) {
         for shard in &self.shards {
             let gone: Vec<_> = lock(shard).nodes.extract_if(|_, slot| !keep(&slot.node)).collect();
@@ -136,23 +135,23 @@ impl Cache {
         }
     }
 
-    /// Returns whether an object that is asked for should be taken in: there is room for it, or it
-    /// was asked for a short while ago too. Otherwise a caller that walks through more objects than
-    /// can be open would have all of them opened in vain, and objects in use closed.
+    /// Returns whether an object that was looked up should be inserted: there is room for it, or it
+    /// was looked up a short while ago too. Otherwise a caller that walks through more objects than
+    /// can be open would open all of them in vain, and evict objects in use.
     pub(crate) fn should_cache(&self, handle: &Handle) -> bool {
         !self.ledger.descriptors.is_full() || self.ghosts.again(hash(handle))
     }
 
-    /// Announces the number of objects that are about to be listed; returns the time before the
-    /// listing.
+    /// Advances the clock by the number of objects that are about to be listed; returns the time
+    /// before the listing.
     pub(crate) fn pass(&self, objects: usize) -> u64 {
         self.clock.fetch_add(objects as u64, Ordering::Relaxed)
     }
 
-    /// Returns whether an object that is listed, not asked for, may be taken in, if such a time has
-    /// passed since it was listed before: there is much room, or something that was not used for
-    /// longer makes room. One other object is looked at, so that those in use are seen to be in use
-    /// as often as all are looked at.
+    /// Returns whether an object of a listing may be inserted, if `interval` has passed since the
+    /// previous listing: there is much room, or an object that was unused for longer is evicted.
+    /// One other object is examined, so that objects in use are recognized as often as all are
+    /// examined.
     pub(crate) fn makes_room_for_listed(&self, interval: u64) -> bool {
         if self.ledger.descriptors.is_roomy() {
             return true;
@@ -165,7 +164,7 @@ impl Cache {
         idle.is_some()
     }
 
-    /// Evicts until the bound is kept, as far as nodes are not held.
+    /// Evicts nodes without references until the bound is kept.
     pub(crate) fn make_room(&self) {
         let excess = self.ledger.descriptors.excess();
         if excess > 0 {
@@ -173,7 +172,7 @@ impl Cache {
         }
     }
 
-    /// Evicts nodes until `wanted` descriptors have been given back; tells whether any was.
+    /// Evicts nodes until `wanted` descriptors were closed; returns whether any was.
     pub(crate) fn relieve(&self, wanted: usize) -> bool {
         let before = self.descriptors();
         let target = before.saturating_sub(wanted);
@@ -184,14 +183,14 @@ impl Cache {
         self.descriptors() < before
     }
 
-    /// Evicts until so many descriptors are left, as far as nodes may go.
+    /// Evicts nodes until at most `target` descriptors are open, as far as nodes can be evicted.
     fn evict(&self, target: usize) {
         for _ in 0..self.shards.len() {
             if self.descriptors() <= target {
                 break;
             }
-            // The next to give way is another shard, also in the next call: or else one would lose
-            // all it has, what is in use among it.
+            // The next eviction begins at another shard, also in the next call; otherwise one shard
+            // would lose all its nodes, even those in use.
             let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.shards.len();
             while self.descriptors() > target {
                 let Some(evicted) = lock(&self.shards[turn]).evict() else { break };
@@ -200,7 +199,8 @@ impl Cache {
         }
     }
 
-    /// Asks barriers for some nodes that may not go without; tells whether there were any.
+    /// Commits some nodes that need a barrier before they are evicted; returns whether there were
+    /// any.
     fn commit_some(&self) -> bool {
         let turn = self.turn.load(Ordering::Relaxed);
         let shards = (0..self.shards.len()).map(|at| (turn + at) % self.shards.len());
@@ -217,14 +217,14 @@ impl Cache {
 }
 
 impl Shard {
-    /// Its regular files that are `wanted`.
+    /// Lists the regular files of the shard for which `wanted` holds.
     fn files(&self, wanted: impl Fn(&Node) -> bool, into: &mut Vec<Arc<Node>>) {
         let nodes = self.nodes.values().map(|slot| &slot.node);
         let files = nodes.filter(|node| node.kind == FileType::Regular && wanted(node));
         into.extend(files.cloned());
     }
 
-    /// Nodes that nobody holds and that may not go before a barrier.
+    /// Returns nodes without references that need a barrier before they are evicted.
     fn written(&self) -> Vec<Arc<Node>> {
         let slots = self.nodes.values();
         let written =
@@ -232,13 +232,13 @@ impl Shard {
         slots.filter(written).map(|slot| Arc::clone(&slot.node)).collect()
     }
 
-    /// Takes out the first node in the queue that may go.
+    /// Removes and returns the first node in the queue that can be evicted.
     fn evict(&mut self) -> Option<Slot> {
         (0..2 * self.queue.len()).find_map(|_| self.next_idle())
     }
 
-    /// Takes out the next node in the queue, if it was not used lately, nobody holds it and all its
-    /// data is stable; else it goes to the end.
+    /// Takes the next node in the queue, if it was not used lately, has no other references and all
+    /// its data is stable; otherwise it goes to the back.
     fn next_idle(&mut self) -> Option<Slot> {
         let (handle, serial) = self.queue.pop_front()?;
         let slot = self.nodes.get(&handle).filter(|slot| slot.serial == serial)?;
@@ -250,7 +250,7 @@ impl Shard {
         self.nodes.remove(&handle)
     }
 
-    /// Clears the queue of nodes that were removed, when they make up half of it.
+    /// Removes the entries of removed nodes from the queue when they are half of it.
     fn tidy(&mut self) {
         if self.queue.len() > 2 * self.nodes.len() + 16 {
             let nodes = &self.nodes;

@@ -1,4 +1,4 @@
-//! Handles turned into open objects, and the bounded cache of those.
+//! Open objects of handles, and their bounded cache.
 
 pub(crate) mod cache;
 pub(crate) mod descriptors;

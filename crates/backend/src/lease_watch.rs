@@ -16,12 +16,12 @@ use rustix::io::Errno;
 use crate::fanotify_watch::{ChangeWatch, Told};
 use crate::sys::{self, KernelHandle};
 
-/// Time that a file is held before it is marked: most that are given back soon never are. Changes
-/// made meanwhile are noticed when it is marked.
+/// Time that a file is held before it is marked: most files that are released soon are never
+/// marked. Changes made meanwhile are noticed when it is marked.
 const MARK_DELAY: Duration = Duration::from_millis(20);
 
-/// Pause after changes were heard, so that a program that changes files without end does not keep
-/// the thread busy. The kernel keeps what happens meanwhile, and merges equal reports.
+/// Pause after changes were reported, so that a program that changes files endlessly does not keep
+/// the thread busy. The kernel queues events meanwhile, and merges equal ones.
 pub(crate) const CHANGES_REST: Duration = Duration::from_millis(20);
 
 /// Seconds that the kernel lets a program wait, if it does not tell them.

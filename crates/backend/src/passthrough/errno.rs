@@ -1,12 +1,12 @@
 use comity_vfs::Status;
 use rustix::io::Errno;
 
-/// Returns the status that an error number of a file system call means.
+/// Returns the status for an error number of a file system call.
 pub(crate) fn status(errno: Errno) -> Status {
     of_object(errno).or_else(|| of_space(errno)).unwrap_or_else(|| of_machine(errno))
 }
 
-/// The status if the names or objects of the call are wrong.
+/// Returns the status if the names or objects of the call are wrong.
 fn of_object(errno: Errno) -> Option<Status> {
     Some(match errno {
         Errno::PERM => Status::Perm,
@@ -22,14 +22,14 @@ fn of_object(errno: Errno) -> Option<Status> {
         Errno::NOTEMPTY => Status::NotEmpty,
         Errno::LOOP => Status::SymLink,
         Errno::STALE => Status::Stale,
-        // Something is mounted there, or runs: the name is not to be had.
+        // Something is mounted there, or is being executed: the name cannot be changed.
         Errno::TXTBSY | Errno::BUSY => Status::Acces,
         Errno::NODATA => Status::NoXattr,
         _ => return None,
     })
 }
 
-/// The status if the medium lacks something.
+/// Returns the status if the medium has no space or is read-only.
 fn of_space(errno: Errno) -> Option<Status> {
     Some(match errno {
         Errno::FBIG | Errno::OVERFLOW => Status::FBig,
@@ -42,11 +42,11 @@ fn of_space(errno: Errno) -> Option<Status> {
     })
 }
 
-/// The status if the device is broken, or this process.
+/// Returns the status if the device has failed, or this process.
 fn of_machine(errno: Errno) -> Status {
     match errno {
         Errno::NXIO => Status::NxIo,
-        // The device has gone from under the file system: nothing on it can be reached any more.
+        // The device of the file system was removed: nothing on it can be reached any more.
         Errno::NODEV | Errno::SHUTDOWN | Errno::NOMEDIUM => Status::Stale,
         Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN | Errno::INTR => Status::Delay,
         Errno::BADF | Errno::FAULT => Status::ServerFault,

@@ -5,8 +5,8 @@ use crate::passthrough::attributes::attr::attr;
 use crate::passthrough::handles::node::Node;
 
 impl Passthrough {
-    /// Does `work` in a directory and tells its attributes before and after. No other change of it
-    /// by this server comes between, so both halves are known.
+    /// Does `work` in a directory and returns the directory's attributes before and after. No other
+    /// change of it by this server comes between, so both are known.
     pub(crate) fn change_directory<T>(
         &self,
         dir: &Node,
@@ -21,7 +21,7 @@ impl Passthrough {
         Ok((value, change))
     }
 
-    /// The change of a node since it was `before`.
+    /// Returns the change of a node whose attributes were `before`.
     pub(crate) fn since(&self, node: &Node, before: Option<Attr<Disk>>) -> Change<Disk> {
         let after = self.stat(node).ok().map(|stat| attr(&node.mount, &stat));
         Change { before, after }

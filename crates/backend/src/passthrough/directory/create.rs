@@ -17,16 +17,16 @@ use crate::passthrough::Passthrough;
 use crate::passthrough::errno::status;
 use crate::passthrough::handles::node::{Node, Use};
 
-/// A new object: its node and what the kernel says about it.
+/// A new object: its node and its attributes from the kernel.
 type New = (Arc<Node>, Stat);
 
-/// Mode of a file whose maker names none: the usual one.
+/// Default mode of new files.
 const FILE_MODE: u32 = 0o644;
 
 /// Mode of a file whose attributes come later, with the call after an exclusive CREATE.
 const EXCLUSIVE_MODE: u32 = 0o600;
 
-/// Mode of a directory whose maker names none: the usual one.
+/// Default mode of new directories.
 const DIRECTORY_MODE: u32 = 0o755;
 
 /// Set-id bits, which `mkdirat` does not take.
@@ -118,7 +118,7 @@ impl Passthrough {
         })
     }
 
-    /// Lets `work` make an object in a directory under the caller's identity.
+    /// Makes an object in a directory by `work`, under the caller's identity.
     fn make(
         &self,
         cred: &Cred<Disk>,
@@ -149,14 +149,14 @@ impl Passthrough {
         let file = self.with_descriptors(|| openat(dir.fd(), name, flags, mode))?;
         let later = SetAttr { mode: None, size: set.size.filter(|size| *size != 0), ..*set };
         self.adopt_new(cred, dir, (name, file), &later).inspect_err(|failure| {
-            // An object that another program has put in its place stays.
+            // An object that another program has put in its place is not removed.
             if *failure != Status::NoEnt {
                 forget(dir.fd(), name, AtFlags::empty());
             }
         })
     }
 
-    /// Takes a file into use that was just created as `file`, which serves for its data.
+    /// Makes the node of a file that was just created; `file` becomes its descriptor for data.
     fn adopt_new(
         &self,
         cred: &Cred<Disk>,
@@ -167,7 +167,7 @@ impl Passthrough {
         let made = fstat(&file).map_err(status)?;
         let (node, stat) = self.open_entry(dir, name)?;
         if (made.st_dev, made.st_ino) != (stat.st_dev, stat.st_ino) {
-            // Another program has taken it away and put something else there.
+            // Another program has removed it and put something else in its place.
             return Err(Status::NoEnt);
         }
         node.keep_data(Use::Write, File::from(file));
@@ -180,7 +180,7 @@ impl Passthrough {
         Ok((node, stat))
     }
 
-    /// Finds the object just made as `name` and gives it the attributes that its making could not.
+    /// Looks up the new object `name` and sets the attributes that its creation could not set.
     fn finish(
         &self,
         cred: &Cred<Disk>,
@@ -202,7 +202,7 @@ impl Passthrough {
         Ok((node, stat))
     }
 
-    /// A file of that name is there already: what `how` makes of it.
+    /// Handles an existing file of that name, as `how` demands.
     fn take_existing(
         &self,
         cred: &Cred<Disk>,
@@ -229,12 +229,12 @@ impl Passthrough {
     }
 }
 
-/// Takes back an object that could not be made as asked.
+/// Removes an object that could not be made as requested.
 fn forget(dir: BorrowedFd<'_>, name: &CStr, flags: AtFlags) {
     if let Err(error) = unlinkat(dir, name, flags)
         && error != Errno::NOENT
     {
-        // The name may be one that is hidden from those who read logs.
+        // The name is not logged, since it may be hidden from readers of the log.
         let directory = fstat(dir).map_or(0, |stat| stat.st_ino);
         tracing::warn!(%error, directory, "an object that could not be made as asked stays behind");
         tracing::debug!(?name, directory, "it is this one");

@@ -31,8 +31,8 @@ impl Passthrough {
         let ((), change) = self.change_directory(&dir, || {
             self.identity.caller(cred)?;
             let flags = AtFlags::SYMLINK_FOLLOW;
-            // The link that the kernel shows for the descriptor leads to the very object, even if
-            // that is a symbolic link itself.
+            // The link in /proc for the descriptor leads to exactly this object, even if the object
+            // is a symbolic link.
             linkat(CWD, link_of(node.fd()), dir.fd(), name.as_c_str(), flags).map_err(status)
         })?;
         self.paths.learn(&node.handle, &dir.handle, name.as_c_str());
@@ -57,8 +57,8 @@ impl Passthrough {
         Ok((target, attr(&node.mount, &stat)))
     }
 
-    /// Reads a link's target, through the mount that leaves its time of last access alone if there
-    /// is one.
+    /// Reads a link's target, through the mount that does not change its time of last access if
+    /// there is one.
     fn read_target(&self, node: &Node) -> Result<Target> {
         self.identity.server()?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW;

@@ -53,7 +53,7 @@ impl Passthrough {
         let flags = PATH | OFlags::DIRECTORY;
         let above =
             self.with_descriptors(|| match openat(node.fd(), c"..", flags, Mode::empty()) {
-                // The directory has been moved out of what our mount shows.
+                // The directory has been moved out of the served tree.
                 Err(Errno::NOENT) => Err(Errno::STALE),
                 outcome => outcome,
             })?;
@@ -65,8 +65,8 @@ impl Passthrough {
         Ok(found_node(&node, &stat))
     }
 
-    /// Finds a name under the thread's present identity: never the attributes of one object with
-    /// the handle of another.
+    /// Looks up a name under the thread's present identity. Handle and attributes always belong to
+    /// the same object.
     pub(crate) fn find(&self, dir: &Node, name: &CStr) -> Result<(Arc<Node>, Stat)> {
         if let Some(root) = self.mounts.mounted_at(&dir.handle, name) {
             admit_searcher(dir)?;
@@ -81,15 +81,15 @@ impl Passthrough {
         self.open_entry(dir, name)
     }
 
-    /// Takes the object of a name into use, under the thread's present identity.
+    /// Opens the object of a name, under the thread's present identity.
     pub(crate) fn open_entry(&self, dir: &Node, name: &CStr) -> Result<(Arc<Node>, Stat)> {
         let object = self.with_descriptors(|| openat(dir.fd(), name, PATH, Mode::empty()))?;
         let handle = dir.mount.name(std::os::fd::AsFd::as_fd(&object), c"").map_err(foreign)?;
         self.adopt(&dir.mount, handle, object)
     }
 
-    /// Answers [`Status::Stale`] for a directory that does not lie below the root: somebody has
-    /// moved it out of the tree that is served.
+    /// Returns [`Status::Stale`] for a directory that does not lie below the root, because it was
+    /// moved out of the served tree.
     fn admit_inside(&self, dir: &OwnedFd) -> Result<()> {
         let top = fstat(&self.mounts.top().top).map_err(status)?;
         let mut here = dir.try_clone().map_err(|_| Status::Delay)?;
@@ -112,19 +112,18 @@ impl Passthrough {
     }
 }
 
-/// Answers [`Status::Acces`] unless the thread's present identity may search a directory: where a
-/// way leads to another file system the kernel is not asked by the way itself.
+/// Returns [`Status::Acces`] unless the thread's present identity may search a directory. Where a
+/// path leads to another file system, the kernel does not check that itself.
 fn admit_searcher(dir: &Node) -> Result<()> {
     sys::may_access(dir.fd(), libc::X_OK).map_err(status)
 }
 
-/// A directory with another file system mounted on it can only be passed through a mount of our
-/// own.
+/// A directory on which another file system is mounted can only be reached through a private mount.
 fn foreign(errno: Errno) -> Status {
     if errno == Errno::XDEV { Status::Acces } else { status(errno) }
 }
 
-/// A node as the waist shows it.
+/// Returns a node in the form of the trait `Fs`.
 pub(crate) fn found_node(node: &Node, stat: &Stat) -> Found<Disk> {
     Found { handle: node.handle, attr: attr(&node.mount, stat) }
 }

@@ -1,4 +1,4 @@
-//! Names: looked up, listed, made, moved and removed.
+//! Operations on names: look-up, listing, creation, rename and removal.
 
 pub(crate) mod change;
 pub(crate) mod create;

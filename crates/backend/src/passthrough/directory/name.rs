@@ -3,7 +3,7 @@ use std::ffi::CStr;
 use comity_vfs::Name;
 use comity_vfs::limits::NAME_BYTES_MAX;
 
-/// A name with the zero behind it that the kernel wants, without an allocation.
+/// A name with a terminating zero for the kernel, without an allocation.
 pub(crate) struct ZeroName {
     bytes: [u8; NAME_BYTES_MAX + 1],
     length: usize,
@@ -18,7 +18,7 @@ impl ZeroName {
         Self { bytes, length }
     }
 
-    /// The name as the kernel takes it.
+    /// Returns the name with its terminating zero.
     pub(crate) fn as_c_str(&self) -> &CStr {
         CStr::from_bytes_with_nul(&self.bytes[..=self.length]).unwrap_or_default()
     }

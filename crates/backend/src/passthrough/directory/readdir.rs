@@ -19,7 +19,7 @@ use crate::passthrough::attributes::attr::{attr, ctime};
 use crate::passthrough::handles::node::Node;
 use crate::passthrough::limits::{LISTED_INLINE_MAX, SNAPSHOT_STEP};
 
-/// Called with each entry; breaks off the listing.
+/// A function that is called with each entry and may stop the listing.
 pub(crate) type Visit<'a> = &'a mut dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()>;
 
 /// A listing under way.
@@ -53,7 +53,7 @@ impl Passthrough {
         blocking(rest).map(|(attr, _)| attr)
     }
 
-    /// Lists at most `left` entries; tells behind which cookie there are more of them.
+    /// Lists at most `left` entries; returns the cookie after which there are more of them.
     fn list(
         &self,
         cred: &Cred<Disk>,
@@ -81,7 +81,7 @@ impl Passthrough {
         Ok((attr(&dir.mount, &stat), show.is_over.then_some(show.cookie)))
     }
 
-    /// All entries of a directory, if it has been quiet and is not too big.
+    /// Returns all entries of a directory, unless it changed a moment ago or is too big.
     fn snapshot(&self, dir: &Node, cookie: u64, version: Version) -> Result<Option<Arc<Snapshot>>> {
         match self.snapshots.of(&dir.handle, version) {
             Remembered::Whole(snapshot) => {
@@ -103,7 +103,7 @@ impl Passthrough {
         Ok(self.snapshots.keep(dir.handle, snapshot))
     }
 
-    /// Lets go of the objects of a directory that others have removed since it was listed last.
+    /// Closes the objects of a directory that others have removed since it was last listed.
     fn forget_removed(&self, dir: &Handle) {
         let Some(last) = self.snapshots.last(dir) else { return };
         for (handle, object) in last.open_objects() {
@@ -113,13 +113,13 @@ impl Passthrough {
         }
     }
 
-    /// Shows entries of a snapshot. Tells whether the listing is done.
+    /// Shows entries of a snapshot; returns whether the listing is done.
     fn show_snapshot(&self, show: &mut Show<'_>, snapshot: &Snapshot, version: Version) -> bool {
         let Some(mut position) = snapshot.position(show.cookie) else { return false };
         if position == 0 {
             snapshot.begin(self.nodes.pass(snapshot.len()));
         }
-        // A root that is mounted on an entry is shown in its place.
+        // If the root of another file system is mounted on an entry, it is shown instead.
         let open = show.nodes && !self.mounts.is_covered(&show.dir.handle);
         let mut within = None;
         loop {
@@ -141,9 +141,9 @@ impl Passthrough {
         }
     }
 
-    /// Shows entries from `position` on as long as their objects are open; tells which is the
-    /// first whose is not. Their names were theirs when this listing looked at the directory, and
-    /// handle and attributes are always those of one object.
+    /// Shows entries from `position` on as long as their objects are open; returns the position of
+    /// the first one whose object is closed. The names were valid when this listing read the
+    /// directory, and handle and attributes always belong to the same object.
     fn show_open(
         &self,
         show: &mut Show<'_>,
@@ -192,7 +192,7 @@ impl Passthrough {
         Some(ControlFlow::Continue(position + step.len()))
     }
 
-    /// The handles of the entries of a snapshot that are looked at together with that at
+    /// Returns the handles of the entries of a snapshot that form one step with the entry at
     /// `position`.
     fn handles(
         &self,

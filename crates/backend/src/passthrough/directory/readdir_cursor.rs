@@ -17,7 +17,7 @@ use crate::passthrough::limits::{CURSORS_MAX, LISTING_BYTES};
 pub(crate) struct Item {
     pub(crate) fileid: u64,
     pub(crate) cookie: u64,
-    /// True if it may be a directory: not all file systems tell.
+    /// True if it may be a directory: not all file systems report the type.
     pub(crate) maybe_directory: bool,
     /// The length of its name.
     length: u8,
@@ -33,7 +33,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// An entry's name, as the kernel takes it.
+    /// Returns an entry's name with a terminating zero.
     pub(crate) fn name(&self, item: &Item) -> &CStr {
         let bytes = self.names.get(item.start as usize..).unwrap_or_default();
         CStr::from_bytes_until_nul(bytes).unwrap_or_default()
@@ -78,7 +78,7 @@ pub(crate) struct Cursor {
     shown: usize,
     /// The directory's version when the batch was read.
     version: Version,
-    /// True if whatever changed since would have given the directory another version.
+    /// True if any later change would have given the directory another version.
     lasts: bool,
     room: Vec<u8>,
 }
@@ -108,12 +108,12 @@ impl Cursor {
         Ok(())
     }
 
-    /// The cookie of the next entry: whoever broke a listing off may have taken that entry or not.
+    /// Returns the cookie of the next entry, which a visitor that stopped may have taken or not.
     fn follows(&self) -> Option<u64> {
         self.batch.items.get(self.shown).map(|item| item.cookie)
     }
 
-    /// Returns whether it stands where a listing goes on at `cookie`.
+    /// Returns whether the cursor is at the entry after which a listing continues.
     fn is_at(&self, dir: &Handle, cookie: u64) -> bool {
         self.dir == *dir && (self.cookie == cookie || self.follows() == Some(cookie))
     }
@@ -128,7 +128,7 @@ impl Cursor {
         Ok((&self.batch, items))
     }
 
-    /// Says that so many entries of [`Cursor::rest`] were shown.
+    /// Notes that this many entries of [`Cursor::rest`] were shown.
     pub(crate) fn advance(&mut self, count: usize) {
         self.shown += count;
         if let Some(item) = self.shown.checked_sub(1).and_then(|last| self.batch.items.get(last)) {
@@ -158,7 +158,7 @@ impl Cursors {
         drop(oldest);
     }
 
-    /// Gives all their descriptors back.
+    /// Closes all descriptors of the listings.
     pub(crate) fn clear(&self) {
         let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         drop(all);

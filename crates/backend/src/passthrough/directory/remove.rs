@@ -94,7 +94,7 @@ impl Passthrough {
         Ok(())
     }
 
-    /// Lets go of an object that may have lost its last name, so that its space is given back.
+    /// Closes an object that may have lost its last name, so that its space is freed.
     fn mark_gone(&self, victim: Option<&Handle>) {
         let Some(handle) = victim else { return };
         if let Some(node) = self.nodes.get(handle)
@@ -105,8 +105,8 @@ impl Passthrough {
     }
 }
 
-/// Returns whether the last name of something goes of which the file system has much to free. Asked
-/// only if anybody wants to know.
+/// Returns whether the removal of a last name frees much space. It is checked only if a hook is
+/// installed.
 fn is_huge((dir, name): (&Node, &CStr)) -> bool {
     let blocks_slow = TRUNCATE_BYTES_SLOW / 512;
     is_hooked()
@@ -121,7 +121,7 @@ fn patiently_if<T>(slow: bool, work: impl FnOnce() -> T) -> T {
 /// Guards of one or two directories.
 type BothGuards<'a> = (MutexGuard<'a, ()>, Option<MutexGuard<'a, ()>>);
 
-/// Holds two directories, always in the same order, so that two renames never wait for each other.
+/// Locks two directories, always in the same order, so that two renames cannot deadlock.
 fn hold_both<'a>(one: &'a Node, other: &'a Node) -> BothGuards<'a> {
     match one.handle.bytes().cmp(other.handle.bytes()) {
         Ordering::Equal => (one.hold_patiently(), None),

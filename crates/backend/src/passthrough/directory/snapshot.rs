@@ -12,20 +12,20 @@ use crate::passthrough::limits::{
     LISTING_BYTES, SNAPSHOT_ENTRIES_MAX, SNAPSHOT_STEP, SNAPSHOT_WORN_PART, SNAPSHOTS_ENTRIES_MAX,
 };
 
-/// All entries of a directory as they were at one version of it.
+/// All entries of a directory at one version of it.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     version: Version,
     pub(crate) batch: Arc<Batch>,
-    /// The handles of the entries, of those together that are looked at together.
+    /// The handles of the entries, in steps of entries that are read together.
     handles: Arc<[OnceLock<Box<Handles>>]>,
-    /// The objects of the entries, as long as the cache of nodes keeps them open.
+    /// The objects of the entries, as long as the node cache keeps them open.
     objects: Box<[OnceLock<Weak<Object>>]>,
     /// True if cookies grow from entry to entry.
     ordered: bool,
-    /// True if it holds all: too big a directory is not remembered.
+    /// True if it contains all entries: a directory that is too big is not remembered.
     whole: bool,
-    /// When it was listed last from the start, and how long that was after the time before.
+    /// Time of the last listing from the start, and of the one before.
     begun: AtomicU64,
     interval: AtomicU64,
     /// The number of entries shown whose remembered object was closed.
@@ -35,7 +35,7 @@ pub(crate) struct Snapshot {
 /// The handles of entries that are looked at together, as far as they have some.
 pub(crate) type Handles = [Option<Handle>; SNAPSHOT_STEP];
 
-/// The time of what has not happened yet.
+/// The time of an event that has not happened yet.
 const NEVER: u64 = u64::MAX;
 
 impl Snapshot {
@@ -68,7 +68,7 @@ impl Snapshot {
         })
     }
 
-    /// A listing begins.
+    /// Notes that a listing begins.
     pub(crate) fn begin(&self, now: u64) {
         let last = self.begun.swap(now, Ordering::Relaxed);
         if last != NEVER {
@@ -137,7 +137,7 @@ impl Snapshot {
         }
     }
 
-    /// The same without objects that were closed, if those have been in the way.
+    /// Returns a copy without closed objects, if many of them were met.
     pub(crate) fn renewed(&self) -> Option<Self> {
         let is_worn = self.worn.load(Ordering::Relaxed) > self.len() / SNAPSHOT_WORN_PART;
         is_worn.then(|| Self {

@@ -7,8 +7,8 @@ use crate::passthrough::limits::{
     DESCRIPTORS_DEFAULT, DESCRIPTORS_LEAST, DESCRIPTORS_PER_OBJECT, DESCRIPTORS_RESERVED,
 };
 
-/// The descriptors that the file systems of a process may keep open. Each may take what the others
-/// leave; when all are taken, those that have more than an even part give way.
+/// The descriptors that the file systems of a process may keep open. Each may use what the others
+/// leave; when all are used, file systems with more than an equal part close some.
 #[derive(Debug, Clone)]
 pub struct Descriptors(Arc<Pool>);
 
@@ -44,7 +44,7 @@ impl Descriptors {
         Self::at_most(part_of(raise_limit()))
     }
 
-    /// One more file system takes part.
+    /// Adds one more file system.
     pub(crate) fn share(&self) -> Share {
         self.0.sharers.fetch_add(1, Ordering::Relaxed);
         let [open, pinned] = [const { AtomicUsize::new(0) }; 2];
@@ -58,7 +58,7 @@ impl Share {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// One was opened.
+    /// Counts a descriptor that was opened.
     pub(crate) fn opened(&self) {
         self.open.fetch_add(1, Ordering::Relaxed);
         self.pool.open.fetch_add(1, Ordering::Relaxed);
@@ -98,7 +98,7 @@ impl Share {
         self.pool.most
     }
 
-    /// Returns whether for one more another would have to be closed.
+    /// Returns whether another descriptor would have to be closed for one more.
     pub(crate) fn is_full(&self) -> bool {
         let (all, part) = self.pool.bounds();
         self.pool.open.load(Ordering::Relaxed) >= all && self.open() >= part
@@ -129,7 +129,7 @@ impl Pool {
     }
 }
 
-/// Raises the limit of open files as far as the process may; tells the limit.
+/// Raises the limit of open files as far as the process may; returns the limit.
 fn raise_limit() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: maximum, maximum };
@@ -140,7 +140,7 @@ fn raise_limit() -> usize {
     now.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
-/// Connections may take half of the descriptors: whoever walks a big tree must not keep others out.
+/// Connections may use half of the descriptors: a walk through a big tree must not prevent them.
 fn part_of(limit: usize) -> usize {
     let files = limit - limit / 2;
     let reserve = DESCRIPTORS_RESERVED.min(files / 2);

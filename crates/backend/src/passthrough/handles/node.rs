@@ -153,7 +153,7 @@ impl Node {
         self.writer().file.clone()
     }
 
-    /// Keeps a descriptor for `purpose`; gives another thread's, if that was faster.
+    /// Keeps a descriptor for `purpose`; returns that of another thread, if that was faster.
     pub(crate) fn keep_data(&self, purpose: Use, file: File) -> Arc<File> {
         let file = Arc::new(file);
         if purpose == Use::Read {
@@ -172,7 +172,7 @@ impl Node {
         Arc::clone(writer.file.get_or_insert(file))
     }
 
-    /// Takes note of how much space the object takes.
+    /// Notes how much space the object takes.
     pub(crate) fn weigh(&self, stat: &Stat) {
         let bytes = (stat.st_blocks as u64).saturating_mul(512);
         let writer = self.writer();
@@ -185,9 +185,9 @@ impl Node {
         self.large.load(Ordering::Relaxed)
     }
 
-    /// Lets go of the descriptor for writing, after all that was written is stable: as long as it
-    /// is open nobody on this machine can execute the file (ETXTBSY). A caller that writes and
-    /// commits in quick turns keeps it, and so does one that locks bytes by it.
+    /// Closes the descriptor for writing, after all data is stable: while it is open nobody on this
+    /// machine can execute the file (ETXTBSY). A caller that writes and commits in quick succession
+    /// keeps it, and so does one that has bytes locked by it.
     pub(crate) fn end_writing(&self) {
         let mut writer = self.writer();
         let used = self.barrier.is_written() || self.locked.load(Ordering::Relaxed);
@@ -249,7 +249,7 @@ impl Node {
         self.opened.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Keeps other changes of this object by this server away until the guard is dropped.
+    /// Locks out other changes of this object by this server until the guard is dropped.
     pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Files that are held and marked: the kernel tells when programs change them without opening them.
+//! Files that are held and marked: the kernel reports changes by programs that do not open them.
 //!
 //! An OPEN that is granted a delegation must not wait for the mark, and many delegations are
 //! returned soon. So the lease thread marks files later, and compares the ctime to notice changes
@@ -81,7 +81,7 @@ impl Leases {
         }
     }
 
-    /// Marks what is to be marked.
+    /// Marks all files that are queued for it.
     pub(crate) fn mark_all(&self) {
         let Some(watch) = self.changes() else { return };
         let unmarked = std::mem::take(&mut self.held().unmarked);
@@ -91,7 +91,7 @@ impl Leases {
         }
     }
 
-    /// Marks a file, if it is to be; whether it was changed since it is held.
+    /// Marks a file, if it is queued; returns whether it was changed since it is held.
     fn mark(&self, watch: &Arc<ChangeWatch>, handle: &Handle) -> bool {
         let set = |file: &_| ServersMark::set(self.identity, watch, file);
         self.held().mark(handle, set)
@@ -139,7 +139,7 @@ impl Passthrough {
         node.begin_write()
     }
 
-    /// Finds out what programs have changed.
+    /// Reads the changes that programs have made.
     pub(crate) fn hear_changes(&self, held: &mut LeasedFiles) {
         let Some(watch) = &self.leases.watch else { return };
         let changed: Vec<Handle> = match watch.changed(&mut held.turn) {

@@ -45,7 +45,7 @@ pub(crate) struct LeasedFiles {
     pub(crate) wanted: Vec<(Handle, LocalUse)>,
     /// The number of times that all files had to be looked at.
     overflows: u64,
-    /// The last turn in which it was heard what was changed.
+    /// The last turn in which changes were read.
     pub(crate) turn: u64,
 }
 
@@ -56,12 +56,12 @@ pub(crate) struct Lease {
     pub(crate) file: Arc<File>,
     hold: FileHold,
     pub(crate) marked: Marked,
-    /// True if it was told that a program waits for it.
+    /// True if it was reported that a program waits for it.
     told: bool,
 }
 
 impl Leases {
-    /// None yet; none ever without somebody who is told.
+    /// Makes an empty table; without a watch it stays empty.
     pub(crate) fn new(watch: Option<Arc<LeaseWatch>>, identity: Identity) -> Self {
         let hold_all = watch.is_none() || Identity::may_lease_all();
         let watch = watch.filter(|_| identity.may_lease());
@@ -146,7 +146,8 @@ impl Passthrough {
         Ok(true)
     }
 
-    /// The one that may be open while the file is held so; `None` if there must be another.
+    /// Returns the only descriptor that may be open while the file is held in this way; `None` if
+    /// another must be open.
     fn sole_descriptor(&self, node: &Node, hold: FileHold) -> Result<Option<Arc<File>>> {
         if hold == FileHold::Shared {
             let read = || self.data(node, Use::Read);
@@ -164,7 +165,7 @@ impl Passthrough {
         self.nodes.ledger().descriptors.unpin();
     }
 
-    /// Data may go through two descriptors again, as if there had been no lease.
+    /// Allows two descriptors for data again, after the lease has ended.
     fn after(&self, lease: &Lease) {
         if lease.hold != FileHold::Exclusive {
             return;
@@ -179,7 +180,7 @@ impl Passthrough {
 }
 
 impl LeasedFiles {
-    /// Finds out what programs wait for.
+    /// Reads which files programs wait for.
     fn hear(&mut self, watch: &LeaseWatch) {
         let (files, overflows) = watch.take(|file| self.known.contains_key(&file));
         let heard: Vec<Handle> = if overflows == self.overflows {
@@ -205,7 +206,7 @@ impl Lease {
         sys::set_lease(self.file.as_fd(), self.kind())
     }
 
-    /// Returns whether nobody waits for it, and it has not been taken.
+    /// Returns whether no program waits for the file, and the lease was not broken.
     fn is_whole(&self) -> bool {
         sys::lease(self.file.as_fd()) == Ok(self.kind())
     }

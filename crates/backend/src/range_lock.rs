@@ -7,14 +7,14 @@ use rustix::io::Errno;
 
 use crate::sys;
 
-/// The kind of a lock: the accesses that it shuts out.
+/// The kind of a lock: the accesses that it prevents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Writers.
+    /// Writes by others are prevented.
     Shared,
-    /// All others.
+    /// All accesses by others are prevented.
     Exclusive,
-    /// No process holds it any more.
+    /// The lock is released.
     Unlock,
 }
 

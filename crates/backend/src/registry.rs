@@ -9,7 +9,7 @@ use comity_vfs::Fs;
 /// The scheme of a path that names none.
 pub const DIRECTORY: &str = "dir";
 
-/// The scheme of file systems that are empty at first and gone with the process.
+/// The scheme of file systems that are empty at first and end with the process.
 pub const MEMORY: &str = "memory";
 
 /// The place of a file system: its scheme says which backend opens it.
@@ -54,7 +54,7 @@ pub struct OpenRequest<'a> {
 /// Opens file systems of one scheme; the error is for the operator.
 type OpenBackend<'o> = dyn Fn(&OpenRequest<'_>) -> Result<Arc<dyn Fs>, String> + 'o;
 
-/// The backends that there are, and how each opens a file system.
+/// The known backends, each with the function that opens its file systems.
 #[derive(Default)]
 pub struct Registry<'o>(Vec<(&'static str, Box<OpenBackend<'o>>)>);
 
@@ -74,7 +74,7 @@ impl<'o> Registry<'o> {
     /// Opens a file system by the backend of its scheme.
     ///
     /// # Errors
-    /// A text for the operator: the backend's own, or that there is none of that scheme.
+    /// A text for the operator: the backend's own error, or that the scheme is unknown.
     pub fn open(&self, request: &OpenRequest<'_>) -> Result<Arc<dyn Fs>, String> {
         let scheme = request.location.scheme;
         let found = self.0.iter().find(|(known, _)| *known == scheme);

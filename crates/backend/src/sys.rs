@@ -19,7 +19,7 @@ pub(crate) type Result<T> = std::result::Result<T, Errno>;
 pub(crate) struct KernelHandle {
     pub(crate) kind: i32,
     length: usize,
-    /// Zeros stand behind the handle's own bytes: what is copied is of one length.
+    /// The handle's bytes, padded with zeros so that copies have a fixed length.
     bytes: [u8; KERNEL_HANDLE_BYTES_MAX],
 }
 
@@ -36,7 +36,7 @@ impl KernelHandle {
         self.length
     }
 
-    /// Its bytes, and zeros behind them.
+    /// Returns the handle's bytes, padded with zeros.
     pub(crate) const fn padded(&self) -> &[u8; KERNEL_HANDLE_BYTES_MAX] {
         &self.bytes
     }
@@ -204,7 +204,7 @@ pub(crate) fn set_mount_noatime(mount: BorrowedFd<'_>) -> Result<()> {
     checked(result)
 }
 
-/// Says whether a read may wait for the disk.
+/// Determines whether a read may wait for the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
     /// Reads only data that is in memory; returns `Errno::AGAIN` if none is.
@@ -213,7 +213,7 @@ pub(crate) enum Patience {
     Wait,
 }
 
-/// Appends up to `count` bytes of `file` at `offset` to `bytes`; tells how many.
+/// Appends up to `count` bytes of `file` at `offset` to `bytes`; returns their number.
 pub(crate) fn read_append(
     file: &File,
     bytes: &mut Vec<u8>,
@@ -313,7 +313,7 @@ pub(crate) fn is_range_free(
     Ok(libc::c_int::from(lock.l_type) == libc::F_UNLCK)
 }
 
-/// The signal by which the kernel tells of a lease. It is queued, and says for which descriptor.
+/// Returns the signal by which the kernel reports a lease break. It is queued with the descriptor.
 fn lease_signal() -> libc::c_int {
     libc::SIGRTMIN() + 5
 }
@@ -348,15 +348,16 @@ pub(crate) fn set_lease(file: BorrowedFd<'_>, kind: libc::c_int) -> Result<()> {
     checked(libc::c_long::from(result))
 }
 
-/// The lease of this open file description; where somebody waits for it, what is to become of it.
+/// Returns the lease of this open file description; during a lease break, the lease that must
+/// remain.
 pub(crate) fn lease(file: BorrowedFd<'_>) -> Result<libc::c_int> {
     // SAFETY: takes and gives plain numbers.
     let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLEASE) };
     checked(libc::c_long::from(result)).map(|()| result)
 }
 
-/// Replaces what the descriptor of `file` is open as by what `other` is, in one step: other threads
-/// use either the old or the new.
+/// Makes the descriptor of `file` refer to the open file description of `other`, atomically: other
+/// threads use either the old or the new one.
 pub(crate) fn replace_descriptor(file: &File, other: BorrowedFd<'_>) -> Result<()> {
     // SAFETY: the number stays open and the file's own.
     let result = unsafe { libc::dup3(other.as_raw_fd(), file.as_raw_fd(), libc::O_CLOEXEC) };
@@ -398,7 +399,7 @@ const CHANGES: u64 = libc::FAN_ATTRIB | libc::FAN_MOVE_SELF;
 /// The bound of the number of marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MarkBound {
-    /// Our own bound is enough; takes CAP_SYS_ADMIN.
+    /// The server's own bound is enough; it needs CAP_SYS_ADMIN.
     Ours,
     /// The kernel's bound for a user (fs.fanotify.max_user_marks).
     User,
@@ -416,7 +417,7 @@ pub(crate) fn change_group(bound: MarkBound) -> Result<OwnedFd> {
     owned(libc::c_long::from(unsafe { libc::fanotify_init(flags, libc::O_CLOEXEC as u32) }))
 }
 
-/// True if changes of a file are to be reported.
+/// A change of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MarkChange {
     Add,
@@ -435,7 +436,7 @@ pub(crate) fn mark(group: BorrowedFd<'_>, file: BorrowedFd<'_>, change: MarkChan
     checked(libc::c_long::from(result))
 }
 
-/// Closes a file and tells what the file system said to it.
+/// Closes a file and returns the file system's error, if there is one.
 pub(crate) fn close(file: OwnedFd) -> Result<()> {
     // SAFETY: the descriptor is ours, and nobody uses it after this, whatever the answer.
     checked(libc::c_long::from(unsafe { libc::close(file.into_raw_fd()) }))

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Descriptors left to logs and lent files; of the rest connections may take half, the cache takes
-/// the other.
+/// Descriptors reserved for logs and files that are being sent. Of the rest, connections may use
+/// half, and the cache the other half.
 pub(crate) const DESCRIPTORS_RESERVED: usize = 1_024;
 
 /// The least number of cached descriptors with which the verbs still work well.
@@ -36,23 +36,23 @@ pub(crate) const WRITER_TURNS: u32 = 3;
 /// Shards of the descriptor cache: enough that two workers rarely meet at one.
 pub(crate) const CACHE_SHARDS: usize = 64;
 
-/// From how many bytes on a file counts as large, and is looked at each second to see whether it
-/// was removed: smaller ones may keep their space for as long as it takes to look at all.
+/// Size in bytes from which a file counts as large, and is checked each second for removal: smaller
+/// removed files may keep their space until all are checked.
 pub(crate) const LARGE_BYTES: u64 = 1 << 20;
 
-/// Large files that are looked at in a second. A look takes one to three microseconds, so that this
-/// is about a hundredth of a processor.
+/// Large files that are checked in a second. A check takes one to three microseconds, in total
+/// about a hundredth of a processor.
 pub(crate) const LARGE_SWEPT_MAX: usize = 4_096;
 
-/// Other files that are looked at in a second: the largest cache is through in half a minute.
+/// Other files that are checked in a second: the largest cache is checked in half a minute.
 pub(crate) const SMALL_SWEPT_MAX: usize = 4_096;
 
-/// Files whose data is put on stable storage at once when the cache is full of such: about a tenth
-/// of a second on a spinning disk.
+/// Files that are committed at once when the cache is full of files with unstable data: about a
+/// tenth of a second on a spinning disk.
 pub(crate) const COMMITS_AT_ONCE: usize = 8;
 
-/// Most objects that are remembered to have been asked for while no more could be kept open: 64
-/// KiB. A second call within about so many others is a reason to keep one.
+/// Most remembered objects that were looked up when no more could be opened: 64 KiB. An object is
+/// kept open if it is looked up again within about this many others.
 pub(crate) const GHOSTS_MAX: usize = 16_384;
 
 /// Callers whose rights a node remembers: a file is rarely used by more at a time.
@@ -62,15 +62,15 @@ pub(crate) const CACHED_ACCESSES_PER_NODE: usize = 4;
 /// with a clock that ticks every 1 to 10 ms.
 pub(crate) const TIME_GRAIN: Duration = Duration::from_millis(50);
 
-/// The same where times are whole seconds: ext3, and ext4 with small inodes, keep no more, FAT only
-/// every second one.
+/// Such an age for file systems with coarse times: ext3, and ext4 with small inodes, store whole
+/// seconds, FAT every second one.
 pub(crate) const TIME_GRAIN_COARSE: Duration = Duration::from_millis(2_050);
 
 /// Most objects whose failed barrier is remembered. Beyond it a failure counts for the whole
 /// volume.
 pub(crate) const SYNC_ERRORS_MAX: usize = 4_096;
 
-/// Time that a barrier that failed for want of space is remembered. Clients that have written
+/// Time for which a barrier that failed for lack of space is remembered. Clients that have written
 /// before will commit within that time and get the error (Linux writes dirty pages after 30 s); a
 /// client that frees space and writes again need not wait for a restart.
 pub(crate) const SPACE_FAILURE: Duration = Duration::from_secs(90);
@@ -101,7 +101,7 @@ pub(crate) const DEPTH_MAX: usize = 4_096;
 /// Places remembered where objects cannot be opened by handle: about 64 MiB.
 pub(crate) const PATHS_MAX: usize = 262_144;
 
-/// Entries one search of the tree visits at most: about two seconds.
+/// Most entries that one search of the tree visits: about two seconds.
 pub(crate) const SEARCH_ENTRIES_MAX: usize = 2_000_000;
 
 /// Part of the time that searches may take: one in ten.

@@ -1,5 +1,4 @@
-//! A local directory served with real system calls: the only place in the house that makes them on
-//! files.
+//! A local directory served with real system calls; no other module makes system calls on files.
 //!
 //! Objects are named by the kernel's own file handles, kept open in a bounded cache, and used under
 //! the ids of the caller, so that every verdict about rights, quotas and flags is the kernel's.
@@ -48,7 +47,7 @@ pub struct Passthrough {
 }
 
 impl Passthrough {
-    /// Gives the calling thread the server's own ids back, before it opens files for other
+    /// Restores the server's own ids of the calling thread, before it opens files for other
     /// purposes.
     ///
     /// # Errors

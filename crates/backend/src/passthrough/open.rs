@@ -26,8 +26,8 @@ pub struct PassthroughOptions {
     /// The descriptors that may be kept open; by default all that the process may have, for this
     /// one file system.
     pub descriptors: Option<Descriptors>,
-    /// Hears that programs want files which are held ([`comity_vfs::LocalLocks::hold_file`]);
-    /// without it none can be held.
+    /// Reports that programs open files that are held ([`comity_vfs::LocalLocks::hold_file`]);
+    /// without it, no files can be held.
     pub leases: Option<Arc<LeaseWatch>>,
     /// The file systems of this process that may show the same files.
     pub siblings: Siblings,
@@ -36,10 +36,10 @@ pub struct PassthroughOptions {
 /// Why a directory cannot be served.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// Nothing is there.
+    /// The path does not exist.
     #[error("{}: no such directory; create it, or mend the path", .0.display())]
     NotThere(PathBuf),
-    /// Something else is there.
+    /// The path is not a directory.
     #[error("{}: not a directory; export the directory that holds it", .0.display())]
     NotDirectory(PathBuf),
     /// The server's user may not open it.
@@ -65,7 +65,8 @@ impl Passthrough {
     /// [`OpenError`], which says what to do about it.
     pub fn open(root: &Path, options: PassthroughOptions) -> Result<Self, OpenError> {
         umask(Mode::empty());
-        // First, since a thread that has spoken for a caller may do less than the server.
+        // This comes first, since a thread that has acted for a caller may have fewer rights than
+        // the server.
         let identity = Identity::available();
         let top = Mount::open(root).map_err(|errno| explain(root, errno))?;
         let searched = top.reach() == Reach::BySearch;
@@ -89,7 +90,7 @@ impl Passthrough {
         Ok(opened)
     }
 
-    /// Returns what can be done in this process with this directory.
+    /// Returns the abilities of this process for the directory.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         let top = self.mounts.top();

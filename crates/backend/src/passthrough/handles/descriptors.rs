@@ -70,8 +70,8 @@ impl Share {
         self.pool.open.fetch_sub(count, Ordering::Relaxed);
     }
 
-    /// Another object stays in use, with its descriptors, until [`Share::unpin`]; `false` if those
-    /// that do may have half of all already.
+    /// Pins another object with its descriptors until [`Share::unpin`]; `false` if half of all
+    /// descriptors may be pinned already.
     pub(crate) fn pin(&self) -> bool {
         let most = self.pool.most / (2 * DESCRIPTORS_PER_OBJECT);
         let pin = |pinned| (pinned < most).then_some(pinned + 1);

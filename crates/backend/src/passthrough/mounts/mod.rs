@@ -31,13 +31,13 @@ pub(crate) struct Mounts {
     path: PathBuf,
     /// True if mounts below the root are shown.
     crossing: bool,
-    /// True if there are any.
+    /// True if there are mounts below the root.
     crossed: AtomicBool,
     below: RwLock<Below>,
     looked: Mutex<Looked>,
 }
 
-/// An entry that something is mounted on, and the root shown there.
+/// An entry on which a file system is mounted, and the root shown there.
 type Covered = (Box<[u8]>, Handle);
 
 /// The mounts below the root.
@@ -82,7 +82,7 @@ impl Mounts {
         &self.top
     }
 
-    /// The one of this number.
+    /// Returns the mount with this number.
     pub(crate) fn get(&self, id: u32) -> Option<Arc<Mount>> {
         if self.top.id == id {
             return Some(Arc::clone(&self.top));
@@ -96,7 +96,7 @@ impl Mounts {
         std::iter::once(&self.top).chain(below.by_id.values()).cloned().collect()
     }
 
-    /// The root that is shown as `name` in `dir`, if something is mounted there.
+    /// Returns the root that is shown as `name` in `dir`, if a file system is mounted there.
     pub(crate) fn mounted_at(&self, dir: &Handle, name: &CStr) -> Option<Handle> {
         if !self.crossed.load(Ordering::Acquire) {
             return None;
@@ -199,7 +199,7 @@ impl Mounts {
             if self.top.id == fresh.id { Some(&self.top) } else { next.by_id.get(&fresh.id) };
         match known {
             Some(known) if !same(known) => Err(Errno::EXIST),
-            // A part of a file system that is shown already, at another place.
+            // A part of a file system that is already shown at another path.
             _ => Ok(Arc::new(fresh)),
         }
     }
@@ -209,8 +209,8 @@ impl Mounts {
     }
 }
 
-/// The top directory of a mount. Its path may lead to another directory by now: a user who may
-/// write above it can put a link in the way.
+/// Opens the top directory of a mount. Its path may lead to another directory by now, because a
+/// user with write permission above it can replace a component by a link.
 fn root_of(entry: &MountEntry) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = open(&entry.point, flags, Mode::empty())?;

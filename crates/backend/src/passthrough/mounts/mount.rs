@@ -19,7 +19,7 @@ use crate::sys::{self, HandleUse, KernelHandle};
 pub(crate) struct Mount {
     /// Its number, stable over restarts.
     pub(crate) id: u32,
-    /// The number by which clients tell file systems apart.
+    /// The file system id that clients see.
     pub(crate) fsid: u64,
     /// Its number in all file systems of this process ([`crate::Siblings`]), once known.
     pub(crate) number: OnceLock<u64>,
@@ -35,7 +35,8 @@ pub(crate) struct Mount {
     pub(crate) private: bool,
     /// The directory through which handles are opened.
     dir: OwnedFd,
-    /// The same through a mount that leaves times of last access alone.
+    /// The same directory through a mount that does not change times of last access, if there is
+    /// one.
     still: Option<OwnedFd>,
     naming: Naming,
     reach: Reach,
@@ -49,10 +50,10 @@ enum Naming {
     Inode,
 }
 
-/// The way from a handle to its object.
+/// The method by which handles are opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// The kernel opens it.
+    /// The kernel opens the handle.
     ByHandle,
     /// The object is found by the path where it was last seen, or by a search of the tree.
     BySearch,
@@ -117,7 +118,7 @@ impl Mount {
         }
     }
 
-    /// The handle of what the kernel names so, if it is of this volume.
+    /// Returns the handle for the kernel's handle of an object of this volume.
     pub(crate) fn handle(&self, named: &KernelHandle) -> Option<Handle> {
         self.encode(named).ok()
     }
@@ -127,7 +128,7 @@ impl Mount {
         sys::open_by_handle(self.dir.as_fd(), &decode(handle)?, flags)
     }
 
-    /// Opens the object of a handle so that its time of last access stays when it is read.
+    /// Opens the object of a handle so that reading it does not change its time of last access.
     pub(crate) fn open_still(&self, handle: &Handle, flags: OFlags) -> Result<OwnedFd, Errno> {
         let mount = self.still.as_ref().ok_or(Errno::NOSYS)?;
         sys::open_by_handle(mount.as_fd(), &decode(handle)?, flags)

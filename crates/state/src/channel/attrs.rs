@@ -37,7 +37,7 @@ pub struct BackChannel {
 /// A credential of callbacks (`callback_sec_parms4`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallbackSecurity {
-    /// None.
+    /// AUTH_NONE.
     None,
     /// AUTH_SYS. The server must use exactly these values: the client recognizes the server by
     /// them.

@@ -8,10 +8,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// Exit code of a usage error.
 const USAGE: u8 = 2;
 
-/// Tells the user what could not be understood, or gives the help or version asked for.
+/// Prints why the arguments were refused, or the help or version that was asked for.
 pub(crate) fn report(error: &Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // A reader that closed the pipe has seen enough.
+        // A closed pipe is not an error.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
@@ -19,7 +19,7 @@ pub(crate) fn report(error: &Error) -> ExitCode {
     ExitCode::from(USAGE)
 }
 
-/// The command that was meant, as far as it was understood: the words before what it takes.
+/// The command line up to the last subcommand that was recognized, for the message.
 fn command(error: &Error) -> String {
     let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
     let words = usage.split_whitespace().skip_while(|word| *word != "comity");

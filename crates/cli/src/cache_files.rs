@@ -16,7 +16,7 @@ use crate::cache_status::{bytes, counted, tell};
 use crate::mount_client::FoundMount;
 use crate::mount_request::{FileVerb, MountCaller, MountRequest};
 
-/// The work on some files.
+/// The state of filling, pinning or dropping files.
 struct FileWork {
     verb: FileVerb,
     mount: FoundMount,
@@ -25,7 +25,7 @@ struct FileWork {
     count: FileCount,
 }
 
-/// The outcome so far.
+/// The number of files and bytes handled so far, and of files that failed.
 #[derive(Debug, Default)]
 struct FileCount {
     files: u64,
@@ -36,7 +36,8 @@ struct FileCount {
 /// Fills, pins or drops files.
 ///
 /// # Errors
-/// If there is no mount, or it does not answer; a file that fails is told, and the others follow.
+/// If there is no mount, or it does not answer. A file that fails is reported, and the next ones
+/// are still handled.
 pub(crate) fn perform(typed: &CacheFiles, verb: FileVerb) -> Result<ExitCode> {
     let mut all = FileCount::default();
     for path in &typed.paths {
@@ -87,7 +88,7 @@ impl FileWork {
         self.bar.inc(if self.verb == FileVerb::Drop { 1 } else { 0 });
     }
 
-    /// Does all there is to do to a file; returns the bytes that were freed.
+    /// Fills, pins or drops one file; returns the bytes that were freed by dropping it.
     fn steps(&self, file: &Path) -> Result<Option<u64>> {
         if self.verb == FileVerb::Drop {
             return Ok(self.ask(file, FileVerb::Drop)?["bytes"].as_u64());
@@ -98,14 +99,14 @@ impl FileWork {
             self.bar.set_position(begun + done.min(size));
         }
         self.bar.set_position(begun + size);
-        // An empty file has no page that could go.
+        // An empty file has no page that the cleaner could drop.
         if self.verb == FileVerb::Pin && size > 0 {
             self.ask(file, FileVerb::Pin)?;
         }
         Ok(None)
     }
 
-    /// Returns how far it is, or `None` once all is there.
+    /// Fills a part of the file; returns the bytes that are cached now, or `None` if all are.
     fn fill_some(&self, file: &Path) -> Result<Option<u64>> {
         let answer = self.ask(file, FileVerb::Fill)?;
         Ok(answer["done_bytes"].as_u64().filter(|_| answer["complete"] == false))
@@ -118,7 +119,7 @@ impl FileWork {
     }
 }
 
-/// Says why a path leads nowhere, and what to do if a dead mount stands in the way.
+/// The error for a path that cannot be found, with advice if the program of its mount has ended.
 fn not_found(path: &Path, error: &io::Error) -> anyhow::Error {
     let shown = path.display();
     match error.raw_os_error().map(Errno::from_raw_os_error) {
@@ -130,7 +131,7 @@ fn not_found(path: &Path, error: &io::Error) -> anyhow::Error {
     }
 }
 
-/// The length of the bar: bytes that are to be there, or files that are to go.
+/// The length of the progress bar: bytes to be cached, or files to be dropped.
 fn total(path: &Path, verb: FileVerb) -> (u64, FileVerb) {
     let mut sum = 0;
     let counted = walk(path, &mut |_, size| sum += if verb == FileVerb::Drop { 1 } else { size });

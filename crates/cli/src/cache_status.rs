@@ -13,13 +13,13 @@ use crate::mount_client::FoundMount;
 use crate::mount_request::MountRequest;
 use crate::stdout::{say, show};
 
-/// Time between two looks of `--watch`.
+/// Time between two requests of `--watch`.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Shows the state of the caches, once or again and again.
+/// Shows the state of the caches, once or repeatedly.
 ///
 /// # Errors
-/// If a mount does not answer: says what to do.
+/// If a mount does not answer; the message says what to do.
 pub(crate) fn print(typed: &CacheStatus) -> Result<ExitCode> {
     let mut drawn = 0;
     loop {
@@ -30,7 +30,7 @@ pub(crate) fn print(typed: &CacheStatus) -> Result<ExitCode> {
         };
         let redraws = !typed.json.json && std::io::stdout().is_terminal();
         if redraws && drawn > 0 {
-            // Up to the first line of the last time, and all below it cleared.
+            // Moves up to the first line printed last time, and clears everything below it.
             show(format!("\x1b[{drawn}A\x1b[J").as_bytes());
         }
         show(text.as_bytes());
@@ -55,7 +55,7 @@ fn states(typed: &CacheStatus) -> Result<Vec<Value>> {
     }
 }
 
-/// One mount that does not answer hides no other.
+/// Prints the error of a mount that does not answer, so that the other mounts are still shown.
 fn heard(answer: Result<Value>) -> Option<Value> {
     answer.inspect_err(|error| eprintln!("comity: {error:#}")).ok()
 }
@@ -114,7 +114,7 @@ pub(crate) fn counted(number: u64, kind: &str) -> String {
     if number == 1 { format!("1 {kind}") } else { format!("{number} {kind}s") }
 }
 
-/// A size as people read it.
+/// A size in the largest fitting unit.
 pub(crate) fn bytes(size: u64) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.into_iter().find(|(shift, _)| size >> shift > 0) {
@@ -126,7 +126,7 @@ pub(crate) fn bytes(size: u64) -> String {
     }
 }
 
-/// Says how it went, in words or as JSON.
+/// Prints the result, in words or as JSON.
 pub(crate) fn tell(json: bool, value: &Value, words: &str) {
     match json {
         true => say(value),

@@ -49,7 +49,7 @@ fn value([files, pages, damaged]: [u64; 3]) -> Value {
     json!({ "files": files, "pages": pages, "damaged_pages": damaged })
 }
 
-/// The number of the folder that a place is in.
+/// The number of the folder that contains a place in the cache.
 fn folder(place: &str) -> u64 {
     let folder = place.split('/').next().unwrap_or_default();
     u64::from_str_radix(folder, 16).unwrap_or(0)

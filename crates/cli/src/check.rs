@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use crate::settings::{TYPED, state_folder};
 use crate::stdout::say;
 
-/// Reports everything there is to say about a configuration, and what expires soon in the state
-/// folder; fails if a server would refuse it.
+/// Reports all findings about a configuration, and what expires soon in the state folder; fails if
+/// a server would refuse the configuration.
 ///
 /// # Errors
-/// None of its own: what is wrong is in the report and in the exit code.
+/// None of its own: the report and the exit code show the errors.
 pub(crate) fn check(
     (sources, given): (Vec<Source>, Option<GivenExport>),
     typed: Option<(PathBuf, PathBuf)>,
@@ -67,7 +67,7 @@ fn certificates(
     check_tls(own, &authorities.into_iter().collect::<Vec<_>>())
 }
 
-/// Tells why a server does not start.
+/// Prints why a server does not start.
 pub(crate) fn refused(found: &[Diagnostic]) -> ExitCode {
     let (typed, written): (Vec<_>, Vec<_>) =
         found.iter().partition(|finding| &*finding.place.file == TYPED);

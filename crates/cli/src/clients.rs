@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::stdout::say;
 use crate::{arguments, common_arguments, control_client};
 
-/// Shows all clients, what one of them has, or who waits for whom. Answers are printed as they
-/// come: nothing here grows with the number of clients.
+/// Shows all clients, the state of one of them, or which clients wait for which. Answers are
+/// printed as they arrive, so that memory does not grow with the number of clients.
 ///
 /// # Errors
 /// If no server can be asked, or there is no such client.
@@ -31,7 +31,7 @@ pub(crate) fn show(typed: arguments::Clients) -> Result<ExitCode> {
     }
 }
 
-/// Sends a client away.
+/// Evicts a client.
 ///
 /// # Errors
 /// If no server can be asked, or there is no such client.
@@ -81,7 +81,7 @@ fn all_json(state: &common_arguments::State, out: &mut impl Write) -> Result<()>
     Ok(())
 }
 
-/// Asks for page after page; if nobody answers there is none.
+/// Requests the list of clients page by page; fails if no server answers.
 fn each_page(
     state: &common_arguments::State,
     mut each: impl FnMut(&Value) -> Result<()>,
@@ -174,7 +174,7 @@ fn one_json(state: &common_arguments::State, client: &str, out: &mut impl Write)
     Ok(())
 }
 
-/// Asks for all that a client has, page after page; gives the first answer.
+/// Requests the state of a client page by page; returns the first answer.
 fn each_state(
     state: &common_arguments::State,
     client: &str,
@@ -209,7 +209,7 @@ fn waits(
     left_off(&answer, out)
 }
 
-/// Says how many of those who wait were not shown.
+/// Prints how many waiting clients were not shown.
 fn left_off(answer: &Value, out: &mut impl Write) -> Result<()> {
     let shown = answer["waits"].as_array().map_or(0, Vec::len) as u64;
     let count = answer["waits_count"].as_u64().unwrap_or(0);
@@ -311,7 +311,7 @@ fn file(item: &Value) -> String {
     }
 }
 
-/// A time as people say it: seconds, minutes, hours or days.
+/// A duration in seconds, minutes, hours or days.
 fn seconds(value: &Value) -> String {
     let seconds = value.as_u64().unwrap_or(0);
     match seconds {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-/// The folder in which a server keeps what outlives it.
+/// The folder in which a server keeps its persistent state.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct State {
     /// Folder for the key of the handles, the lock and the control socket [default:

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::stdout::say;
 use crate::{arguments, common_arguments, exports_command, settings};
 
-/// Makes a server read its configuration again; fails if that is refused.
+/// Makes a server read its configuration again; fails if the configuration is refused.
 ///
 /// # Errors
 /// If no server can be asked.
@@ -29,7 +29,7 @@ pub(crate) fn reload(typed: arguments::Running) -> Result<ExitCode> {
     Ok(if done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Shows how a server is.
+/// Shows the status of a server.
 ///
 /// # Errors
 /// If no server can be asked.
@@ -43,7 +43,7 @@ pub(crate) fn status(typed: arguments::Running) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Changes or tells how much a server logs.
+/// Changes or prints the log level of a server.
 ///
 /// # Errors
 /// If no server can be asked.
@@ -56,7 +56,7 @@ pub(crate) fn log(typed: arguments::Log) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows what a server offers to a client.
+/// Shows the exports that a client would see.
 ///
 /// # Errors
 /// If no server can be asked.
@@ -90,7 +90,7 @@ pub(crate) fn ask(typed: common_arguments::State, request: &Request) -> Result<V
     }
 }
 
-/// Why there is nobody to ask, and what to do about it.
+/// The error for a server that does not answer, with advice.
 fn absent(folder: &Path, error: &std::io::Error) -> anyhow::Error {
     let shown = folder.display();
     match error.kind() {
@@ -116,7 +116,7 @@ fn tell_findings(answer: &Value, done: bool) {
     }
 }
 
-/// One line a fact, its name first.
+/// Formats each fact of an answer as a line that begins with its name.
 fn lines(answer: &Value) -> Vec<String> {
     let shown = |value: &Value| match value {
         Value::String(text) => text.clone(),

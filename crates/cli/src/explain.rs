@@ -1,4 +1,5 @@
-//! Why a client gets what it gets, as the server itself decides it: `comity explain`.
+//! Explains why a call is granted or refused, by the decisions of the server itself: `comity
+//! explain`.
 
 use std::process::ExitCode;
 
@@ -11,10 +12,10 @@ use serde_json::Value;
 use crate::stdout::say;
 use crate::{arguments, check, control_client, settings};
 
-/// Explains a call by a configuration, or by what a running server has in force.
+/// Explains a call by a configuration, or by the one that a running server has in force.
 ///
 /// # Errors
-/// If no server can be asked. A configuration that is refused shows in the exit code.
+/// If no server can be asked. A refused configuration is shown by the exit code.
 pub(crate) fn show(typed: arguments::Explain) -> Result<ExitCode> {
     let sources = settings::files(&typed.source);
     let live = typed.live || sources.is_empty();

@@ -1,4 +1,4 @@
-//! Shows what a client at an address would be offered, as the server itself decides it.
+//! Shows the exports that a client at an address would see, as the server itself decides.
 
 use std::net::IpAddr;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use crate::stdout::say;
 /// every option.
 ///
 /// # Errors
-/// None of its own: a configuration that is refused shows in the exit code.
+/// None of its own: a refused configuration is shown by the exit code.
 pub(crate) fn show(sources: Vec<Source>, client: IpAddr, json: bool) -> Result<ExitCode> {
     match Configuration::to_look_at(sources).load(None) {
         Ok((plan, _)) => {

@@ -17,7 +17,7 @@ use crate::mount::Ticker;
 use crate::mount_cache::CacheChoice;
 use crate::mount_source::ServerChoice;
 
-/// Time for which the thread that heeds recalls waits for one.
+/// Longest time that the recall thread waits for an event.
 const EVENT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// An export whose files are on another server, and the threads that look after it.
@@ -53,7 +53,7 @@ impl FarExport {
         Ok(Some(Self { given: GivenExport { path, fs }, cache, ticker, recalls }))
     }
 
-    /// Sends what waits, and ends.
+    /// Sends the dirty data of the cache, and stops the threads.
     ///
     /// # Errors
     /// Data of clients could not be sent.
@@ -88,7 +88,7 @@ fn choices(options: &[String]) -> Result<(ServerChoice, CacheChoice)> {
     Ok((server, cache))
 }
 
-/// Calls to the other server sleep until it answers: the thread then leaves its event loop.
+/// Lets the thread leave its event loop for the calls to the other server, which block.
 struct Sleeping;
 
 impl Hook for Sleeping {
@@ -102,8 +102,7 @@ impl Hook for Sleeping {
     }
 }
 
-/// Files of another server change without a word to this one's clients, so that they are not
-/// delegated to them.
+/// Refuses delegations: files of another server change without notice to the clients of this one.
 struct Undelegated;
 
 impl Hook for Undelegated {
@@ -159,7 +158,8 @@ impl RecallThread {
     }
 }
 
-/// Takes the next event. The cache has heeded it already but for recalls.
+/// Takes the next event; returns the delegation if it is a recall. The cache has handled all other
+/// events already.
 fn heed_event(fs: &dyn Fs) {
     let Some(files) = fs.open_files() else { return thread::sleep(EVENT_PATIENCE) };
     if let Some(OpenEvent::Recalled { node, .. }) = files.poll_event(EVENT_PATIENCE)

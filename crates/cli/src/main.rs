@@ -1,7 +1,7 @@
 //! The binary `comity`: arguments, commands, output.
 //!
-//! **Answers:** what a user typed ([`arguments`]), what it means here and now ([`settings`]), which
-//! crate does it, and how the result is printed.
+//! **Answers:** what a user typed ([`arguments`]), what it means on this machine ([`settings`]),
+//! which crate performs it, and how the result is printed.
 //!
 //! **May not know:** bytes on the wire, what a verb does.
 

@@ -29,13 +29,13 @@ use crate::mount_socket::resolved;
 use crate::mount_source::is_directory;
 use crate::stdout::say;
 
-/// The word by which a mount in the background tells the command that it can be used.
+/// The word by which a mount in the background reports to the command that it can be used.
 const READY: &str = "ready";
 
-/// Most bytes that such a mount says about why it cannot.
+/// Longest error message in bytes that a mount in the background reports to the command.
 const REPORT_BYTES_MAX: u64 = 65_536;
 
-/// Mounts a file system, in the background unless it is asked to stay.
+/// Mounts a file system, in the background unless `--foreground` is given.
 ///
 /// # Errors
 /// The reason why it cannot be mounted, with what to do about it.
@@ -50,7 +50,7 @@ pub(crate) fn mount(typed: &arguments::MountCommand) -> Result<ExitCode> {
             Ok(())
         });
     }
-    // Errors go to the command that waits, not to the log.
+    // Errors go to the waiting command, not to the log.
     let served = serve(typed, &options, |greeting| {
         say(READY);
         greeting.into_iter().for_each(say);
@@ -89,7 +89,7 @@ fn serve(
     ready(opened.greeting).context("cannot report that the mount is ready")?;
     let joined = mounted.join().context("the kernel ended the mount");
     drop(ticker);
-    // Data that the server does not have yet is sent.
+    // Sends the data that the server does not have yet.
     let unsent = cache.as_deref().map_or(0, Cache::finish);
     control.end(unsent as u64);
     told(unsent)?;
@@ -107,7 +107,7 @@ fn told(unsent: usize) -> Result<()> {
     }
 }
 
-/// A thread that lets a cache do what is due, until this is dropped.
+/// A thread that calls the cache's tick regularly, until this is dropped.
 pub(crate) struct Ticker {
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -117,7 +117,7 @@ pub(crate) struct Ticker {
 const TICK: Duration = Duration::from_millis(500);
 
 impl Ticker {
-    /// Starts it.
+    /// Starts the thread.
     ///
     /// # Errors
     /// The system gives no thread.
@@ -147,8 +147,8 @@ impl Drop for Ticker {
     }
 }
 
-/// At the first signal the mount is detached, and ends once no program uses it; at the second this
-/// process ends.
+/// At the first signal, detaches the mount, which then ends once no program uses it; at the second
+/// signal, ends this process.
 fn unmount_by_signal(dir: PathBuf) -> Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot wait for signals")?;
     let again = AtomicBool::new(false);
@@ -170,7 +170,8 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).with_context(|| path.display().to_string())
 }
 
-/// Starts this program again, to serve the mount, and waits until it says that it does.
+/// Starts this program again to serve the mount, and waits until it reports that the mount can be
+/// used.
 fn in_background(typed: &arguments::MountCommand, options: &MountOptions) -> Result<ExitCode> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let log = match &options.log_file {
@@ -219,7 +220,7 @@ fn arguments_of_background(typed: &arguments::MountCommand) -> Result<Vec<OsStri
     Ok(words)
 }
 
-/// A relative path means the same in the folder that the other program runs in.
+/// The path of a source as an absolute path, because the other program runs in another folder.
 fn absolute_source(source: &Path) -> Result<PathBuf> {
     match is_directory(source) {
         true => absolute(Location::parse(source).place),
@@ -236,7 +237,7 @@ fn read_report(child: &mut Child) -> Result<String> {
     Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
-/// Lets standard output lead nowhere, so that whoever reads it comes to its end.
+/// Redirects standard output to `/dev/null`, so that its reader sees the end of the pipe.
 fn close_stdout() -> io::Result<()> {
     let nowhere = OpenOptions::new().write(true).open("/dev/null")?;
     Ok(rustix::stdio::dup2_stdout(nowhere)?)

@@ -13,22 +13,22 @@ use comity_vfs::Fs;
 
 use crate::mount_number::number;
 
-/// Longest time that attributes may be taken for true, in seconds.
+/// Longest time that attributes may be used without a check, in seconds.
 const SECONDS_MAX: u64 = 86_400;
 
 /// Most mounts of one source with a cache each.
 const MOUNTS_MAX: u32 = 16;
 
-/// Longest time that a mount waits for the folder of one that was undone.
+/// Longest time that a mount waits for the cache folder of a mount that was just unmounted.
 const FOLDER_WAIT: Duration = Duration::from_secs(1);
 
-/// Time between two looks at the folder.
+/// Time between two attempts to use the folder.
 const FOLDER_POLL: Duration = Duration::from_millis(20);
 
-/// The cache that a mount is to have.
+/// The options about the disk cache of a mount.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CacheChoice {
-    /// `None` leaves it to the source.
+    /// `None` means the default of the source.
     enabled: Option<bool>,
     root: Option<PathBuf>,
     options: CacheOptions,
@@ -74,14 +74,14 @@ impl CacheChoice {
         Ok(true)
     }
 
-    /// All times are the same (`actimeo`, `noac`).
+    /// Sets all attribute times to the same value (`actimeo`, `noac`).
     pub(crate) fn set_times(&mut self, seconds: u64) {
         let time = seconds * 1_000;
         self.options.times = AttributeTimes { file: (time, time), dir: (time, time) };
     }
 
-    /// Puts the cache over a file system, if there is to be one. `by_default`: the source is one
-    /// that is worth it.
+    /// Puts a disk cache over a file system, if the options ask for one. `by_default`: without an
+    /// option, the source gets a cache.
     ///
     /// # Errors
     /// The reason why the folder cannot be used, with what to do about it.
@@ -103,8 +103,8 @@ impl CacheChoice {
         Ok(Some(Arc::new(Cache::new(Arc::clone(fs), Arc::new(disk), self.options, clock()))))
     }
 
-    /// Sends what earlier mounts have left in their journals: there need not be as many mounts of
-    /// the source at a time again.
+    /// Sends what earlier mounts have left in their journals, as the source may never be mounted as
+    /// many times at once again.
     fn recover_others(&self, root: &Path, identity: &str, fs: &Arc<dyn Fs>) {
         for number in 1..=MOUNTS_MAX {
             let Some(disk) = Disk::left_by_server(root, &numbered(identity, number)) else {
@@ -124,8 +124,8 @@ fn numbered(identity: &str, number: u32) -> String {
     if number == 1 { identity.to_owned() } else { format!("{identity} {number}") }
 }
 
-/// The folder of a server, or another one of it while mounts of the same source are there already.
-/// A mount that was undone a moment ago may still have it, as it ends after `umount` has returned.
+/// The first folder of a source that no other mount uses. A mount that was just unmounted may still
+/// use its folder, as its program ends after `umount` has returned.
 fn disk(root: &Path, identity: &str) -> Result<Disk, FolderError> {
     let deadline = Instant::now() + FOLDER_WAIT;
     let mut taken = Disk::of_server(root, identity);

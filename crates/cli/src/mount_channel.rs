@@ -1,5 +1,5 @@
-//! The channel to a server: plain or TLS, the key that is shown to the server, and the key that the
-//! server has to have. They are those of the commands of keys and grants.
+//! The channel to a server: plain or TLS, the key shown to the server, and the key expected of it.
+//! The keys are those of the commands of keys and grants.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use comity_tls::client::ClientIdentity;
 use crate::key_arguments::KeyChoice;
 use crate::keys::{KnownServers, public_key};
 
-/// The place that stands for the keys of ssh-agent.
+/// The value of `key` that stands for the keys of ssh-agent.
 const AGENT: &str = "agent";
 
 /// A protection of the channel (`xprtsec`).
@@ -23,7 +23,7 @@ enum Protection {
     MutualTls,
 }
 
-/// The options about the channel, as far as they were given.
+/// The options about the channel that were given.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChannelChoice {
     protection: Option<Protection>,
@@ -80,7 +80,8 @@ impl ChannelChoice {
         Ok(Channel { place, transport, known, is_known: expected.is_some(), key })
     }
 
-    /// A key that is named is shown, and a server's key is checked, unless it is said otherwise.
+    /// The protection of the channel. Without `xprtsec`, `key` means mutual TLS and `server_key`
+    /// means TLS.
     fn protection(&self) -> Result<Protection> {
         let usual = match (&self.key, &self.server_key) {
             (Some(_), _) => Protection::MutualTls,
@@ -97,7 +98,7 @@ impl ChannelChoice {
         Ok(protection)
     }
 
-    /// The key that the server has to have, and the file that it stands in if nobody named it.
+    /// The key expected of the server, and the file of known servers if no option names a key.
     fn expected(&self, place: &str) -> Result<(Option<KnownServers>, Option<PublicKey>)> {
         if let Some(named) = &self.server_key {
             let key = public_key(named).context("-o server_key= names no key")?;
@@ -118,7 +119,7 @@ impl ChannelChoice {
 }
 
 impl Channel {
-    /// The way to the server.
+    /// The transport to the server.
     pub(crate) fn transport(&self) -> Box<dyn Transport> {
         match &self.transport {
             ChosenTransport::Plain(tcp) => Box::new(tcp.clone()),
@@ -126,8 +127,8 @@ impl Channel {
         }
     }
 
-    /// Remembers the key of a server that was met for the first time; returns what the user should
-    /// know of it.
+    /// Remembers the key of a server that was met for the first time; returns a notice for the
+    /// user.
     ///
     /// # Errors
     /// The key cannot be remembered.
@@ -142,7 +143,7 @@ impl Channel {
         Ok(Some(format!("{} is met for the first time; its key is {seen}", self.place)))
     }
 
-    /// Says what to do about a mount that failed.
+    /// Adds advice to the error of a mount that failed.
     pub(crate) fn advise(&self, error: MountError) -> anyhow::Error {
         match (error.refusal(), &self.known) {
             (Some(TlsRefusal::OtherKey { .. }), Some(known)) => anyhow!(
@@ -164,8 +165,7 @@ fn protection(value: &str) -> Result<Protection> {
     }
 }
 
-/// An option with the file that it names by its whole path, so that it means the same in another
-/// folder.
+/// An option with its file as an absolute path, so that it means the same in another folder.
 pub(crate) fn absolute_option(option: &str) -> String {
     let Some((name @ ("key" | "server_key"), place)) = option.split_once('=') else {
         return option.to_owned();

@@ -1,4 +1,4 @@
-//! Asks the programs that serve mounts.
+//! Sends requests to the programs that serve mounts.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::common_arguments::State;
 use crate::mount_request::MountRequest;
 use crate::mount_socket;
 
-/// Time in which a program that has broken off has ended.
+/// Time after which a program that has closed its connection has ended.
 const END_TIME: Duration = Duration::from_millis(200);
 
 /// A mount with a control socket.
@@ -26,10 +26,10 @@ pub(crate) struct FoundMount {
 }
 
 impl FoundMount {
-    /// The mount that a path is in, or at the root of.
+    /// Finds the mount that contains a path.
     ///
     /// # Errors
-    /// If there is none: says what to do.
+    /// If there is none; the message says what to do.
     pub(crate) fn of(path: &Path, typed: &State) -> Result<Self> {
         let (folder, whole) = (mount_socket::folder(typed)?, mount_socket::resolved(path));
         for dir in whole.ancestors() {
@@ -54,10 +54,10 @@ impl FoundMount {
         Ok(sockets.map(|socket| Self { dir: socket.clone(), socket }).collect())
     }
 
-    /// Asks the program of the mount.
+    /// Sends a request to the program of the mount.
     ///
     /// # Errors
-    /// If it does not answer, or refuses: says what to do.
+    /// If it does not answer, or refuses; the message says what to do.
     pub(crate) fn ask(&self, request: &MountRequest) -> Result<Value> {
         match control::ask(&self.socket, request) {
             Ok(Answer::Done(value)) => Ok(value),
@@ -66,11 +66,11 @@ impl FoundMount {
         }
     }
 
-    /// The same, and `None` if the program has ended.
+    /// Sends a request like [`Self::ask`]; returns `None` if the program has ended.
     pub(crate) fn ask_if_there(&self, request: &MountRequest) -> Result<Option<Value>> {
         let mut asked = control::ask(&self.socket, request);
         if matches!(asked, Err(AskError::Broken(_) | AskError::Answer(_))) {
-            // A program that ends at this moment breaks off.
+            // A program that ends at this moment closes the connection.
             thread::sleep(END_TIME);
             asked = control::ask(&self.socket, request);
         }

@@ -1,4 +1,4 @@
-//! Answers what the program that serves a mount is asked by its control socket.
+//! Answers the requests at the control socket of a program that serves a mount.
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
@@ -18,19 +18,19 @@ use crate::common_arguments::State;
 use crate::mount_request::{FileVerb, MountRequest};
 use crate::mount_socket;
 
-/// Time after which a file is filled further by the next request only.
+/// Time for which one request fills a file; the next request continues.
 const FILL_TIME: Duration = Duration::from_millis(200);
 
-/// Time for which the program of a mount stays to tell that data was not sent.
+/// Time for which the program of a mount stays to report that data was not sent.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// The facts about a mount, for those who ask.
+/// The facts about a mount that the control socket reports.
 pub(crate) struct MountControl {
     /// The directory, resolved.
     pub(crate) dir: PathBuf,
     /// The file system that is mounted there.
     pub(crate) source: String,
-    /// Its cache, if it has one.
+    /// The cache of the mount, if it has one.
     pub(crate) cache: Option<Arc<Cache>>,
     /// Files that could not be sent after the mount was gone.
     pub(crate) unsent: Arc<AtomicU64>,
@@ -60,7 +60,8 @@ impl OpenControl {
         Self { socket: started.inspect_err(told).ok(), unsent }
     }
 
-    /// Closes the socket, after those who wait for the end had time to hear how it was.
+    /// Closes the socket. If data was not sent, waits first, so that clients of the socket can read
+    /// that.
     pub(crate) fn end(self, unsent: u64) {
         let Some(socket) = self.socket else { return };
         if unsent > 0 {
@@ -74,7 +75,7 @@ impl OpenControl {
 impl ControlHandler for MountControl {
     type Request = MountRequest;
 
-    /// A server that does not answer one of them keeps no other waiting.
+    /// A request that waits for a server does not delay other requests.
     const IN_TURN: bool = false;
 
     fn perform(&self, request: MountRequest) -> Answer {
@@ -148,7 +149,7 @@ fn cache_json(cache: &Cache) -> Value {
     })
 }
 
-/// Finds a file from the root of the mount on.
+/// Finds a file by its path from the root of the mount.
 fn find(cache: &Cache, cred: &Cred<Disk>, path: &Path) -> comity_vfs::Result<Handle> {
     let mut node = cache.root();
     for part in path.components() {
@@ -172,7 +173,7 @@ fn perform(
     }
 }
 
-/// Fills a file for a time; tells how far it is.
+/// Fills a file for a time; returns how much of it is cached.
 fn fill(cache: &Cache, cred: &Cred<Disk>, node: &Handle) -> comity_vfs::Result<Value> {
     let begun = Instant::now();
     let mut left = None;
@@ -183,7 +184,7 @@ fn fill(cache: &Cache, cred: &Cred<Disk>, node: &Handle) -> comity_vfs::Result<V
     Ok(json!({ "complete": left.is_none(), "done_bytes": left.map(|(done, _)| done) }))
 }
 
-/// Explains a failure with a file, and says what to do about it.
+/// The error for a file, with what to do about it.
 fn failure(path: &Path, status: Status) -> anyhow::Error {
     let shown = path.display();
     match status {

@@ -18,7 +18,7 @@ const NAME: &str = "mount.comity";
 const USAGE: u8 = 1;
 const FAILURE: u8 = 32;
 
-/// The arguments that mount(8) gives.
+/// The arguments from mount(8).
 #[derive(Debug, Parser)]
 #[command(name = NAME, disable_version_flag = true)]
 struct Called {
@@ -30,7 +30,7 @@ struct Called {
     /// Do all but mount
     #[arg(short = 'f')]
     fake: bool,
-    /// Tolerate options that are not known; they are refused all the same
+    /// Tolerate unknown options; they are refused all the same
     #[arg(short = 's')]
     sloppy: bool,
     /// Write no line to /etc/mtab, as always
@@ -39,7 +39,7 @@ struct Called {
     /// Log more
     #[arg(short = 'v', action = ArgAction::Count)]
     verbose: u8,
-    /// The namespace to mount in: not obeyed
+    /// The namespace to mount in; it is ignored
     #[arg(short = 'N')]
     namespace: Option<PathBuf>,
     /// The type as it was written
@@ -47,13 +47,13 @@ struct Called {
     kind: Option<String>,
 }
 
-/// Returns whether this program was called by that name.
+/// Returns whether this program was called as `mount.comity`.
 pub(crate) fn is_called() -> bool {
     let called = env::args_os().next().unwrap_or_default();
     Path::new(&called).file_name() == Some(OsStr::new(NAME))
 }
 
-/// Mounts as mount(8) wants it.
+/// Mounts with the arguments and exit codes of mount(8).
 pub(crate) fn run() -> ExitCode {
     let called = match Called::try_parse() {
         Ok(called) => called,

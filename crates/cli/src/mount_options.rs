@@ -1,5 +1,5 @@
 //! The options of `comity mount -o`, by their names in mount(8), mount.fuse3(8) and nfs(5). An
-//! option that would not be obeyed is refused.
+//! option that would have no effect is refused.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,16 +11,17 @@ use crate::mount_cache::CacheChoice;
 use crate::mount_number::number;
 use crate::mount_source::ServerChoice;
 
-/// Options of a line of fstab(5) that are about when and by whom it is mounted: others obey them.
+/// Options of a line of fstab(5) about when and by whom it is mounted, which mount(8) and systemd
+/// obey.
 const OF_FSTAB: &[&str] = &[
     "defaults", "auto", "noauto", "nofail", "_netdev", "user", "nouser", "users", "owner", "group",
 ];
 
-/// Time for which the kernel keeps names and attributes of a local file system that other programs
-/// may change, too, unless an option says otherwise.
+/// Time for which the kernel caches names and attributes of a local file system, which other
+/// programs may change, unless an option says otherwise.
 const KEEP: Duration = Duration::from_secs(1);
 
-/// Longest such time, in seconds: a day. Nobody wants to wait longer for a change.
+/// Longest time for which the kernel may cache names and attributes, in seconds: a day.
 const KEEP_SECONDS_MAX: u64 = 86_400;
 
 /// Most threads that serve a mount.
@@ -31,7 +32,7 @@ const THREADS_MAX: usize = 1_024;
 pub(crate) struct MountOptions {
     /// The options about the mount itself.
     pub(crate) fuse: Options,
-    /// The time for which the kernel keeps what it was told.
+    /// The times for which the kernel caches names and attributes.
     pub(crate) keep: Keep,
     /// The file that a mount in the background logs to.
     pub(crate) log_file: Option<PathBuf>,
@@ -39,15 +40,15 @@ pub(crate) struct MountOptions {
     pub(crate) cache: CacheChoice,
     /// The options about a server.
     pub(crate) server: ServerChoice,
-    /// True if it was said who compares modes and ids.
+    /// True if an option says whether the kernel compares modes and ids.
     pub(crate) judge_given: bool,
 }
 
 impl MountOptions {
-    /// Reads the options; of two that contradict each other the later one holds.
+    /// Reads the options; of two that contradict each other the later one wins.
     ///
     /// # Errors
-    /// An option that is not known, or whose value makes no sense: says what to do.
+    /// An option that is not known, or whose value makes no sense; the message says what to do.
     pub(crate) fn read<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self> {
         let mut options = Self {
             fuse: Options::default(),
@@ -57,7 +58,7 @@ impl MountOptions {
             server: ServerChoice::default(),
             judge_given: false,
         };
-        // Several users may share the mount: the kernel then keeps them from each other's names.
+        // Several users may share the mount: the kernel then checks their rights on cached names.
         options.fuse.kernel_judges = options.fuse.all_users;
         for text in texts.into_iter().map(str::trim).filter(|text| !text.is_empty()) {
             let (name, value) = match text.split_once('=') {
@@ -75,8 +76,8 @@ impl MountOptions {
         Ok(options)
     }
 
-    /// Adapts options that were not given to the source. The ids of another machine need not be
-    /// ours, so that the kernel does not compare them; and the kernel shows its cache to all users.
+    /// Adapts options that were not given to the source. For a remote source the kernel does not
+    /// compare ids, which need not be ours, and the kernel shows its cache to all users.
     pub(crate) fn adapt(&mut self, is_remote: bool) {
         if is_remote && !self.judge_given {
             self.fuse.kernel_judges = false;

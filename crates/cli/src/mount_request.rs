@@ -1,13 +1,13 @@
-//! The requests that the program which serves a mount takes at its control socket.
+//! The requests to the program that serves a mount, at its control socket.
 
 use comity_server::control::ControlRequest;
 use comity_vfs::{Cred, Disk, Gid, Uid};
 use serde::{Deserialize, Serialize};
 
-/// Seconds in which a program that is well answers, where it asks no server.
+/// Seconds in which a program answers a request that needs no server.
 const ANSWER_SECONDS: u64 = 5;
 
-/// The same where it reads from a server.
+/// Seconds in which a program answers a request that reads from a server.
 const SERVER_SECONDS: u64 = 60;
 
 /// A request to the program that serves a mount.
@@ -16,7 +16,7 @@ const SERVER_SECONDS: u64 = 60;
 pub(crate) enum MountRequest {
     /// Asks for the state of the mount and of its cache.
     Status,
-    /// Does something to a file that is cached.
+    /// Does something to a cached file.
     File {
         /// The action.
         verb: FileVerb,
@@ -27,20 +27,20 @@ pub(crate) enum MountRequest {
     },
     /// Compares some pages with their checksums.
     Verify {
-        /// The place that the answer before has told.
+        /// The place from the previous answer, at which to continue.
         place: Option<String>,
     },
 }
 
-/// An action on a file that is cached.
+/// An action on a cached file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum FileVerb {
-    /// Reads some of what is missing.
+    /// Reads a part of the data that is not cached.
     Fill,
-    /// Keeps it.
+    /// Keeps the file in the cache.
     Pin,
-    /// Drops it.
+    /// Drops the file from the cache.
     Drop,
 }
 
@@ -63,7 +63,7 @@ impl MountCaller {
         }
     }
 
-    /// The same for a file system.
+    /// The ids of the caller as a credential for a file system.
     pub(crate) fn cred(&self) -> Cred<Disk> {
         let groups = self.groups.iter().copied().map(Gid::new);
         Cred::new(Uid::new(self.uid), Gid::new(self.gid)).with_groups(groups)

@@ -1,5 +1,5 @@
-//! The places of the control sockets of mounts: one folder below the state folder, a name for each
-//! directory that is mounted on. No call goes through the mount to find them.
+//! The paths of the control sockets of mounts: one folder below the state folder, with a name for
+//! each mount point. No call goes through the mount to find them.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -13,7 +13,7 @@ use crate::settings;
 /// The folder of the sockets below the state folder.
 const FOLDER: &str = "mounts";
 
-/// The ending of their names.
+/// The suffix of the names of the sockets.
 const ENDING: &str = ".sock";
 
 /// The folder of the sockets of all mounts of a user.
@@ -25,7 +25,7 @@ pub(crate) fn folder(typed: &State) -> Result<PathBuf> {
     Ok(settings::state_folder(typed.state_dir.clone(), is_root)?.join(FOLDER))
 }
 
-/// The same, which is made if it is not there. Other users cannot look into it.
+/// Returns the folder of the sockets, and makes it if it is missing. Other users cannot read it.
 pub(crate) fn made_folder(typed: &State) -> Result<PathBuf> {
     let folder = folder(typed)?;
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
@@ -33,7 +33,7 @@ pub(crate) fn made_folder(typed: &State) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The socket of what is mounted on a directory, which [`resolved`] has named.
+/// The socket of the mount on a directory, whose path [`resolved`] has returned.
 pub(crate) fn path(folder: &Path, dir: &Path) -> PathBuf {
     folder.join(format!("{:016x}{ENDING}", mark(dir.as_os_str().as_encoded_bytes())))
 }
@@ -48,11 +48,11 @@ pub(crate) fn all(folder: &Path) -> Vec<PathBuf> {
     sockets
 }
 
-/// The path of a directory with what stands above it resolved: a look at the directory itself would
-/// ask the program that serves it.
+/// The path of a directory with its parent resolved. The directory itself is not looked at, as that
+/// would call the program that serves it.
 pub(crate) fn resolved(dir: &Path) -> PathBuf {
     let whole = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
-    // The name has no slash at the end, as `components` returns it.
+    // `components` drops a slash at the end.
     let whole: PathBuf = whole.components().collect();
     match (whole.parent().map(fs::canonicalize), whole.file_name()) {
         (Some(Ok(above)), Some(name)) => above.join(name),
@@ -60,7 +60,7 @@ pub(crate) fn resolved(dir: &Path) -> PathBuf {
     }
 }
 
-/// A mark of bytes (FNV-1a with 64 bits) that stays the same in all versions of this program.
+/// A hash of bytes (FNV-1a with 64 bits) that is the same in all versions of this program.
 fn mark(bytes: &[u8]) -> u64 {
     const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;

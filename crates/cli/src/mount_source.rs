@@ -21,8 +21,8 @@ const NFS: &str = "nfs";
 /// The port of NFS (RFC 1813, 1.1).
 const PORT: u16 = 2049;
 
-/// Time after which a client whose call waits for another server is told to try again: shorter than
-/// clients wait before they say that this server does not respond.
+/// Time after which a client whose call waits for another server is asked to try again: shorter
+/// than the time after which clients report that this server does not respond.
 const SERVED_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A directory of a server.
@@ -33,15 +33,15 @@ struct ServerPath {
     path: String,
 }
 
-/// The options about the server, as far as they were given.
+/// The options about the server that were given.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServerChoice {
-    /// The first that was given: only a server obeys it.
+    /// The first option that was given, for the error if the source is not a server.
     given: Option<String>,
     port: Option<u16>,
     versions: Option<(NfsVersion, NfsVersion)>,
     is_soft: bool,
-    /// True if the file system is served to clients of this program.
+    /// True if this program serves the file system to NFS clients.
     is_served: bool,
     patience: Option<Duration>,
     retries: Option<u32>,
@@ -51,13 +51,13 @@ pub(crate) struct ServerChoice {
     channel: ChannelChoice,
 }
 
-/// A file system that was opened.
+/// A file system that was opened, with facts about it.
 pub(crate) struct OpenedSource {
-    /// It.
+    /// The file system.
     pub(crate) fs: Arc<dyn Fs>,
-    /// The name by which a cache knows it again.
+    /// The name by which a cache recognizes the file system.
     pub(crate) identity: String,
-    /// True if it is on another machine, whose ids need not be ours.
+    /// True if the file system is on another machine, whose ids need not be ours.
     pub(crate) is_remote: bool,
     /// A notice for the user about the server.
     pub(crate) greeting: Option<String>,
@@ -88,13 +88,13 @@ impl ServerChoice {
         Ok(true)
     }
 
-    /// The same for a file system that is served to clients. A call that is late does not keep
-    /// their calls waiting: they are told to try again, or with `soft` that it failed.
+    /// Makes the options those of a file system that is served to clients. A late call does not
+    /// delay the clients: they are asked to try again, or with `soft` get an error.
     pub(crate) fn served(self) -> Self {
         Self { is_served: true, ..self }
     }
 
-    /// The path of a source on its server, from the root on.
+    /// The absolute path of a source on its server.
     ///
     /// # Errors
     /// The source is no directory of a server.
@@ -127,11 +127,11 @@ impl ServerChoice {
     fn open_server(&self, server: &ServerPath, dir: &Path) -> Result<OpenedSource> {
         let port = server.port.or(self.port).unwrap_or(PORT);
         let channel = self.channel.channel(Tcp::new(server.host.clone(), port))?;
-        // Another key may see other files: what is cached for one is not shown to another.
+        // Another key may see other files: data cached for one key is not shown to another.
         let user = channel.key.map(|key| format!(" as {key}")).unwrap_or_default();
         let identity = format!("nfs://{}:{port}/{}{user}", server.host, server.path);
         let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        // The same in each run of this mount, and another for every other.
+        // The same in each run of this mount, and different for every other mount.
         let owner = format!("comity {name} {identity} {}", dir.display());
         let options = self.options(ClientIdentity::new(owner)?).at(&server.path);
         let mounted = comity_remote::mount(channel.transport(), &options)
@@ -157,14 +157,14 @@ impl ServerChoice {
             late: if self.is_soft { Status::Io } else { Status::Delay },
             read_bytes_max: self.read_bytes_max.unwrap_or(usual.read_bytes_max),
             write_bytes_max: self.write_bytes_max.unwrap_or(usual.write_bytes_max),
-            // The kernel, and the cache, must forget before a delegation is given back.
+            // The kernel and the cache must drop their data before a delegation is returned.
             delegations: DelegationUse::HandedUp,
             ..usual
         }
     }
 }
 
-/// Returns whether a source is a path of this machine, which a relative name depends on.
+/// Returns whether a source is a path of this machine, which may be relative.
 pub(crate) fn is_directory(source: &Path) -> bool {
     let is_server = server_path(source).is_ok_and(|server| server.is_some());
     !is_server && Location::parse(source).scheme == DIRECTORY

@@ -1,10 +1,10 @@
-//! The arguments for pages of a server.
+//! The arguments for the web pages of a server.
 
 use std::net::SocketAddr;
 
 use clap::Args;
 
-/// Pages that are served beside NFS.
+/// Web pages that the server has in addition to NFS.
 #[derive(Debug, Args)]
 pub(crate) struct PageArguments {
     /// Serve metrics for Prometheus at this address and port

@@ -9,12 +9,12 @@ use comity_server::inherited_listeners;
 use crate::far_export::FarExport;
 use crate::{arguments, check, settings};
 
-/// Serves until it is stopped.
+/// Serves until a signal stops the server.
 ///
 /// # Errors
 /// The reason why the server cannot serve, with what to do about it.
 pub(crate) fn serve(typed: arguments::Serve) -> Result<ExitCode> {
-    // Before anything is opened, as sd_listen_fds(3) asks.
+    // Takes the descriptors before any file is opened, as sd_listen_fds(3) asks.
     let inherited = inherited_listeners();
     let far = FarExport::open(&typed.far)?;
     let given = far.as_ref().map(|far| far.given.clone());

@@ -12,26 +12,26 @@ use comity_tls::ObjectId;
 
 use crate::arguments;
 
-/// The name of the place of exports that were typed rather than written.
+/// The name shown as the source of exports that were typed as arguments.
 pub(crate) const TYPED: &str = "command line";
 
 /// The port of NFS (RFC 1813, 1.1).
 const PORT_OF_ROOT: u16 = 2049;
 
-/// The port for those who should not take NFS's own: looks like it, and no service is registered
-/// for it.
+/// The default port of ordinary users: it resembles 2049, and no service is registered for it.
 const PORT_OF_USERS: u16 = 20_490;
 
 /// Clients on this machine.
 const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1"];
 
-/// The log level, unless one is given.
+/// The default log level.
 const LEVEL: &str = "info";
 
-/// Decides what was left open: the command line comes before the configuration's `[server]`.
+/// Decides the settings that were not typed: the command line comes before the configuration's
+/// `[server]`.
 ///
 /// # Errors
-/// No place for the state, or a level in the configuration that is none.
+/// There is no folder for the state, or the log level in the configuration is invalid.
 pub(crate) fn options(
     typed: arguments::Serve,
     sources: Vec<Source>,
@@ -95,7 +95,7 @@ fn tls_key(
     })
 }
 
-/// The object identifier of otherName entries that say a user.
+/// The object identifier of the otherName entries in certificates that name a user.
 fn user_names(written: Option<&str>) -> Result<Option<ObjectId>> {
     written.map(str::parse).transpose().context("tls_user_oid of [server]")
 }
@@ -109,7 +109,7 @@ fn limits(typed: &arguments::Serve) -> Limits {
     }
 }
 
-/// The command line comes before the configuration, and all are spoken if neither names any.
+/// The versions of NFS to serve: those typed, else those of the configuration, else all.
 fn spoken(typed: &[String], written: Option<&[NfsVersion]>) -> Result<Spoken> {
     let written: Option<Vec<_>> = written.map(|all| all.iter().map(|one| one.name()).collect());
     match (typed, written) {
@@ -143,7 +143,7 @@ fn listen(
     }
 }
 
-/// A server for this machine only is not announced to others.
+/// Chooses the use of the portmapper. A server for this machine only is not registered.
 fn portmap(typed: &arguments::Serve, is_local: bool) -> Portmap {
     match (typed.portmap, typed.no_register || is_local) {
         (true, _) => Portmap::Embedded,
@@ -163,11 +163,11 @@ pub(crate) fn state_folder(given: Option<PathBuf>, is_root: bool) -> Result<Path
     }
 }
 
-/// Returns the sources of the exports: files, or typed folders with the exports that they mean, or
-/// the path `far` of a directory of another server.
+/// Returns the sources of the exports: files, or exports made from the typed folders, or the path
+/// `far` of a directory of another server.
 ///
 /// # Errors
-/// A folder that is not there: says what to do about it.
+/// A typed folder does not exist; the message says what to do about it.
 pub(crate) fn sources(typed: &arguments::Serve, far: Option<&Path>) -> Result<Vec<Source>> {
     if is_written(typed) {
         return Ok(files(&typed.source));
@@ -182,7 +182,7 @@ pub(crate) fn sources(typed: &arguments::Serve, far: Option<&Path>) -> Result<Ve
     let mut folders = Vec::new();
     for dir in &typed.dirs {
         let folder = folder(dir)?;
-        // Named twice, by another path perhaps: one export.
+        // A folder that is named twice, also by different paths, is one export.
         if !folders.contains(&folder) {
             folders.push(folder);
         }
@@ -195,7 +195,7 @@ const fn is_written(typed: &arguments::Serve) -> bool {
     typed.dirs.is_empty() && typed.far.from.is_none() && typed.data.data_server.is_none()
 }
 
-/// The files named.
+/// The files that the arguments name.
 pub(crate) fn files(typed: &arguments::Source) -> Vec<Source> {
     let exports = typed.exports.iter().cloned().map(Source::Exports);
     let drop_ins = typed.exports.iter().filter_map(|path| drop_ins(path)).map(Source::Directory);
@@ -203,7 +203,7 @@ pub(crate) fn files(typed: &arguments::Source) -> Vec<Source> {
     exports.chain(drop_ins).chain(config).collect()
 }
 
-/// `exports.d` beside a file `exports`, as exports(5) has it.
+/// The folder `exports.d` beside a file `exports`, as exports(5) describes it.
 fn drop_ins(exports: &Path) -> Option<PathBuf> {
     let is_usual = exports.file_name().is_some_and(|name| name == "exports");
     is_usual.then(|| exports.with_file_name("exports.d"))

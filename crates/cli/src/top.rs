@@ -23,7 +23,7 @@ use crate::top_arguments::TopArguments;
 use input::Input;
 use readout::Readout;
 
-/// Columns of what `--once` prints.
+/// Columns of the output of `--once`.
 const ONCE_COLUMNS: u16 = 80;
 
 /// Time between two samples of the server.
@@ -42,7 +42,7 @@ pub(crate) fn show_load(typed: &TopArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A server that has just started has no rates yet; it has some after two samples.
+/// Prints the load after two samples, as a server that has just started has no rates before.
 fn once(typed: &TopArguments) -> Result<()> {
     let mut answer = read(typed)?;
     if answer["resources"].as_array().is_none_or(Vec::is_empty) {

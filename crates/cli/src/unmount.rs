@@ -13,22 +13,22 @@ use crate::mount_client::FoundMount;
 use crate::mount_request::MountRequest;
 use crate::mount_socket;
 
-/// Time between two looks at a program that is about to end.
+/// Time between two requests to a program that is about to end.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Time after which the user hears for what the command waits.
+/// Time after which the command reports what it waits for.
 const QUIET: Duration = Duration::from_secs(3);
 
-/// Unmounts what is mounted on a directory.
+/// Unmounts the file system on a directory.
 ///
 /// # Errors
-/// The reason why it cannot, or that data was not sent, with what to do about it.
+/// The reason why it cannot be unmounted, or that data was not sent, with what to do about it.
 pub(crate) fn unmount(typed: &arguments::UmountCommand) -> Result<ExitCode> {
     let socket = mount_socket::folder(&typed.state)
         .map(|folder| mount_socket::path(&folder, &mount_socket::resolved(&typed.dir)));
     let mount = socket.ok().filter(|socket| socket.exists());
     let mount = mount.map(|socket| FoundMount { dir: typed.dir.clone(), socket });
-    // A program that was killed left its socket; nobody waits for that one.
+    // A killed program leaves its socket; the command does not wait for it.
     let is_there = |mount: &FoundMount| mount.ask_if_there(&MountRequest::Status);
     let runs = mount.as_ref().is_some_and(|mount| !matches!(is_there(mount), Ok(None)));
     comity_fuse::unmount(&typed.dir, typed.lazy)?;
@@ -40,7 +40,7 @@ pub(crate) fn unmount(typed: &arguments::UmountCommand) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Waits until the program has ended, as it does once all data is sent.
+/// Waits until the program has ended, which it does once all data is sent.
 fn wait_for_end(mount: &FoundMount) -> Result<()> {
     let begun = Instant::now();
     let mut is_told = false;

@@ -23,7 +23,7 @@ impl Expiry {
         moment.map(|seconds| Self::At(Moment::from_seconds(seconds))).ok_or(expected.to_owned())
     }
 
-    /// The moment, for a grant that is made now.
+    /// The moment at which a grant that is made now ends.
     pub(crate) fn moment(self, now: Moment) -> Moment {
         match self {
             Self::After(seconds) => Moment::from_seconds(now.seconds().saturating_add(seconds)),
@@ -32,7 +32,7 @@ impl Expiry {
     }
 }
 
-/// The seconds of a number with a unit.
+/// The seconds that a number with a unit means.
 fn seconds(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let unit = match unit {

@@ -11,7 +11,7 @@ use super::id::named;
 use super::key_choice::public_key;
 use crate::stdout::show;
 
-/// Prints a signed grant. Nothing is asked of the server but the id of the object.
+/// Prints a signed grant. The server is asked only for the id of the object.
 ///
 /// # Errors
 /// If the object or a key cannot be read, or the grant cannot be written.

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::key_arguments::Id;
 use crate::stdout::say;
 
-/// The extended attribute by which a server tells the id of an object in a mount of it.
+/// The extended attribute by which a mount shows the id that the server gives to an object.
 const ATTRIBUTE: &str = "user.comity.id";
 
 /// Longest id in bytes.
@@ -23,7 +23,7 @@ const NFS_SUPER_MAGIC: i64 = 0x6969;
 /// Prints the id of an object.
 ///
 /// # Errors
-/// If the object is not there, or its server tells no ids.
+/// If the object does not exist, or its server reports no ids.
 pub(crate) fn show(typed: &Id) -> Result<ExitCode> {
     let id = id_of(&typed.path)?;
     if typed.json.json {

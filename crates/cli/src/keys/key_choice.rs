@@ -9,7 +9,7 @@ use comity_keys::{KeyError, PrivateKey, PublicKey, Signer, SshAgent};
 
 use crate::key_arguments::KeyChoice;
 
-/// The place that stands for the keys of ssh-agent.
+/// The value of `--key` that stands for the keys of ssh-agent.
 const AGENT: &str = "agent";
 
 /// Largest file of a key in bytes.
@@ -19,7 +19,7 @@ impl KeyChoice {
     /// The key to sign with.
     ///
     /// # Errors
-    /// If there is none, or it cannot be read: says what to do.
+    /// If there is none, or it cannot be read; the message says what to do.
     pub(crate) fn signer(&self) -> Result<Box<dyn Signer + Send + Sync>> {
         match &self.key {
             Some(place) if place.as_os_str() == AGENT => agent_key(),
@@ -47,7 +47,7 @@ fn agent_key() -> Result<Box<dyn Signer + Send + Sync>> {
     Ok(Box::new(key))
 }
 
-/// Reads a private key; asks for its passphrase if it has one and a terminal is there.
+/// Reads a private key; asks for its passphrase if it has one and there is a terminal.
 pub(crate) fn private_key(file: &Path) -> Result<PrivateKey> {
     let text = read(file)?;
     let failed = || format!("{} cannot be used", file.display());
@@ -84,7 +84,7 @@ pub(crate) fn own_file() -> Result<PathBuf> {
     Ok(folder.join("comity/key.pem"))
 }
 
-/// The files that are tried if the user names none.
+/// The files that are tried if the user names no key.
 fn usual_files() -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let ssh = home.map(|home| home.join(".ssh/id_ed25519"));
@@ -114,7 +114,7 @@ fn passphrase(file: &Path) -> Result<String> {
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// Reads from the terminal while it does not show what is typed.
+/// Reads from the terminal with its echo off.
 fn without_echo(read: impl FnOnce() -> std::io::Result<String>) -> Result<String> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
     let input = std::io::stdin();

@@ -65,7 +65,7 @@ pub(crate) fn fetch(typed: &Fetch) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Submits credentials; fails if none of them is held then.
+/// Submits credentials; fails if the server keeps none of them.
 pub(crate) fn submit(typed: &Submit) -> Result<ExitCode> {
     let text = read(&typed.files)?;
     let mut client = connect(&typed.server)?;
@@ -93,7 +93,7 @@ pub(crate) fn submit(typed: &Submit) -> Result<ExitCode> {
     Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// A submission as it travels.
+/// A submission as it is sent.
 fn submission(text: &str) -> Opaque<'_, SUBMISSION_BYTES_MAX> {
     Opaque(text.as_bytes())
 }
@@ -109,7 +109,7 @@ const fn outcome_name(outcome: Outcome) -> &'static str {
     }
 }
 
-/// A listed credential.
+/// A credential in a list.
 struct Listed {
     digest: AssertionDigest,
     holder: String,
@@ -117,7 +117,7 @@ struct Listed {
     revoked: bool,
 }
 
-/// Lists what the key holds or has given, or gives some of it up.
+/// Lists the credentials that the key holds or has given, or drops some of them.
 pub(crate) fn grants(typed: &Grants) -> Result<ExitCode> {
     let mut client = connect(&typed.server)?;
     if !typed.drop.is_empty() {
@@ -225,7 +225,7 @@ pub(crate) fn revoke(typed: Revoke) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The thing to revoke that the user named: a digest, a key, or a file with a credential or a key.
+/// The thing to revoke: a digest, a key, or a file with a credential or a key.
 fn revoked(what: &str) -> Result<(RevokeKind, String)> {
     if what.parse::<AssertionDigest>().is_ok() {
         return Ok((RevokeKind::Digest, what.to_owned()));
@@ -264,7 +264,7 @@ fn connect(typed: &Server) -> Result<GrantClient> {
     }
 }
 
-/// The error that says that a server has another key than before.
+/// The error for a server whose key has changed.
 fn changed(
     place: &str,
     expected: Option<PublicKey>,

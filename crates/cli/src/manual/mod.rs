@@ -1,5 +1,5 @@
-//! Manual pages and completions, from the definition of the arguments; the pages about files and
-//! concepts are written by hand and carried in the program.
+//! Manual pages and completions, from the definition of the arguments. The pages about files and
+//! concepts are written by hand and are part of the binary.
 
 mod options;
 
@@ -13,7 +13,7 @@ use clap_complete::Shell;
 use crate::arguments::Arguments;
 use crate::stdout::show;
 
-/// Pages that no definition yields.
+/// Hand-written pages.
 const WRITTEN: &[(&str, &str)] = &[
     ("comity-exports.5", include_str!("comity-exports.5")),
     ("comity.toml.5", include_str!("comity.toml.5")),
@@ -33,7 +33,7 @@ pub(crate) fn completions(shell: Shell) {
 /// Prints one page.
 ///
 /// # Errors
-/// If there is no such page: names those there are.
+/// If there is no such page; the message names those that exist.
 pub(crate) fn print(name: &str) -> Result<()> {
     let pages = pages()?;
     let Some((_, page)) = pages.iter().find(|(known, _)| known == name) else {
@@ -69,7 +69,7 @@ fn pages() -> Result<Vec<(String, Vec<u8>)>> {
     Ok(pages)
 }
 
-/// Adds a page for each subcommand, and for those of each.
+/// Adds a page for each subcommand, recursively.
 fn add_subcommands(
     command: &Command,
     path: &str,

@@ -1,14 +1,14 @@
 //! The part of comity-exports(5) about options, from the table of docs/exports.md.
 
-/// The table, with what stands around it.
+/// The document that contains the table.
 const TABLE: &str = include_str!("../../../../docs/exports.md");
 
-/// All options as man(7) has them: those that are honoured, then those that are refused.
+/// All options in the format of man(7): the honoured ones, then the refused ones.
 pub(super) fn roff() -> String {
     format!(".SS Honoured\n{}.SS Refused\n{}", section("honoured"), section("refused"))
 }
 
-/// The options with this verdict, a paragraph each.
+/// The options with this verdict, one paragraph each.
 fn section(verdict: &str) -> String {
     let of_verdict = rows().filter(|row| row.verdict == verdict);
     of_verdict.map(|row| format!(".TP\n.B {}\n{}.\n", text(row.name), sentence(row.note))).collect()
@@ -37,7 +37,7 @@ fn sentence(note: &str) -> String {
     }
 }
 
-/// Text as man(7) takes it; what stands between backquotes is bold.
+/// Text in the format of man(7); text between backquotes is bold.
 fn text(markdown: &str) -> String {
     let escaped = markdown.replace('\\', "\\e").replace('-', "\\-");
     let mut parts = escaped.split('`');
@@ -46,7 +46,7 @@ fn text(markdown: &str) -> String {
         roff.push_str(font);
         roff.push_str(part);
     }
-    // A line that begins with a dot or a quote would be a command.
+    // A line that begins with a dot or a quote would be a command of roff.
     if roff.starts_with(['.', '\'']) { format!("\\&{roff}") } else { roff }
 }
 

@@ -2,32 +2,32 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::tables::Tab;
 
-/// The choices of the user, made by keys.
+/// The choices that the user has made with keys.
 #[derive(Debug, Default)]
 pub(super) struct Input {
     pub(super) tab: Tab,
-    /// The column by which each table is sorted, as its place.
+    /// The number of the column by which each table is sorted.
     pub(super) sorted_by: usize,
     /// Only rows that contain this text are shown.
     pub(super) filter: String,
-    /// Keys go to the filter.
+    /// True while typed keys are appended to the filter.
     pub(super) is_typing: bool,
     pub(super) is_paused: bool,
     pub(super) shows_help: bool,
     pub(super) quits: bool,
-    /// Rows above the first one that is shown.
+    /// The number of rows above the first one that is shown.
     pub(super) first: usize,
-    /// All tables are shown, and no keys, because nobody can press one.
+    /// True for printed output: all tables are shown, and no help about keys.
     pub(super) is_print: bool,
 }
 
 impl Input {
-    /// For output that nobody looks at live.
+    /// The choices for output that is printed once.
     pub(super) fn without_keys() -> Self {
         Self { is_print: true, ..Self::default() }
     }
 
-    /// Does what a key means.
+    /// Performs the action of a key.
     pub(super) fn press(&mut self, key: KeyEvent) {
         if key.kind == KeyEventKind::Release {
             return;

@@ -1,4 +1,4 @@
-//! Numbers as people read them, in few columns.
+//! Formats numbers in few columns.
 
 use std::fmt::Write;
 
@@ -27,7 +27,7 @@ pub(super) fn percent(ratio: f64) -> String {
     format!("{:.0} %", ratio * 100.0)
 }
 
-/// A bar of so many columns, filled as far as the ratio says. Anything above zero shows.
+/// A bar of `columns` columns, filled by the ratio. Any ratio above zero is visible.
 pub(super) fn bar(ratio: f64, columns: usize) -> String {
     let filled = ((ratio.clamp(0.0, 1.0) * columns as f64).round() as usize).min(columns);
     let filled = if ratio >= 0.005 { filled.max(1) } else { filled };

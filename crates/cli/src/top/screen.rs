@@ -42,7 +42,7 @@ const HELP: [&str; 14] = [
     " Any key closes this page.",
 ];
 
-/// Draws all of it.
+/// Draws the whole screen.
 pub(super) fn draw(frame: &mut Frame<'_>, readout: &Readout, input: &Input) {
     let resources = resource_lines(readout, if input.is_print { usize::MAX } else { shown(frame) });
     let [head, middle, body, foot] = Layout::vertical([
@@ -63,10 +63,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, readout: &Readout, input: &Input) {
     }
 }
 
-/// Returns the screen of so many columns and lines as text.
+/// Returns the screen of the given columns and lines as text.
 ///
 /// # Errors
-/// None is known; a terminal in memory has none of its own.
+/// None is known; a terminal in memory does not fail.
 pub(super) fn text(readout: &Readout, input: &Input, size: (u16, u16)) -> Result<String> {
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1))?;
     terminal.draw(|frame| draw(frame, readout, input))?;
@@ -89,7 +89,7 @@ fn printed(tab: Tab, readout: &Readout) -> u16 {
     tab.rows(readout, "", 0).rows.len().min(PRINTED_ROWS_MAX) as u16 + 3
 }
 
-/// Returns the number of resources for which the terminal has lines: a third of them.
+/// Returns the number of resources that the terminal has lines for: a third of its lines.
 fn shown(frame: &Frame<'_>) -> usize {
     usize::from(frame.area().height / 3).max(3)
 }
@@ -114,7 +114,7 @@ fn head_lines(readout: &Readout, input: &Input) -> Vec<Line<'static>> {
     vec![Line::from(first).style(bold()), Line::from(second)]
 }
 
-/// The fullest come first where not all can be shown.
+/// The fullest resources come first, in case not all can be shown.
 fn resource_lines(readout: &Readout, count: usize) -> Vec<Line<'static>> {
     let mut rows: Vec<&ResourceRow> = readout.resources.iter().collect();
     if rows.len() > count {

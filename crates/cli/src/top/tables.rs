@@ -14,7 +14,7 @@ pub(super) enum Tab {
     Waits,
 }
 
-/// A table: heads of columns, widths, and rows.
+/// A table: column heads, widths, and rows.
 pub(super) struct Rows {
     pub(super) heads: &'static [&'static str],
     /// Columns of the terminal; the first column of the table takes the rest.
@@ -56,8 +56,8 @@ impl Tab {
         Self::ALL[(place + distance) % Self::ALL.len()]
     }
 
-    /// Returns the rows that contain `filter` in any column, without regard to case, those with the
-    /// highest number in the column `sorted_by` first.
+    /// Returns the rows that contain `filter` in any column, without regard to case, sorted by the
+    /// column `sorted_by` in descending order.
     pub(super) fn rows(self, readout: &Readout, filter: &str, sorted_by: usize) -> Rows {
         let mut table = self.all_rows(readout);
         let filter = filter.to_lowercase();

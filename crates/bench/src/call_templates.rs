@@ -1,5 +1,5 @@
-//! The calls of a load and the replies that it expects: calls encoded beforehand, and how their
-//! replies look.
+//! The calls of a load and the replies that it expects: calls encoded beforehand, and the form of
+//! their replies.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 /// The bytes of the xid in an encoded call, behind the record mark.
 pub(crate) const XID: Range<usize> = 4..8;
 
-/// The calls of a load, used in turn, of one operation against one server.
+/// The calls of a load, all of one operation against one server, used in turn.
 #[derive(Debug, Clone, Default)]
 pub struct CallTemplates {
-    /// Encoded calls; which one is whose turn says the order.
+    /// Encoded calls; `order` says which one is used next.
     pub templates: Vec<Template>,
     /// The order of the calls.
     pub order: Order,
@@ -31,14 +31,14 @@ pub enum Order {
     /// Call `n` of connection `c` of `k` is number `n * k + c`.
     #[default]
     Shared,
-    /// Every place for a call has so many of its own, one behind the other.
+    /// Every place for a call uses its own group of this many consecutive templates.
     Own(usize),
 }
 
 /// The slot of a call, with the stateid that the slot has learned.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Turn {
-    /// The how-manieth of all calls it is.
+    /// The number of this call among all calls of the load.
     pub number: u64,
     /// A number that no other outstanding call has.
     pub place: usize,
@@ -54,15 +54,15 @@ pub const STATEID_BYTES: usize = 16;
 pub struct Stamp {
     /// The xid of the RPC.
     pub xid: u32,
-    /// Goes into the call's name if it has one.
+    /// The number for the name in the call, if it contains one.
     pub serial: u64,
-    /// Goes into its SEQUENCE if it has one.
+    /// The slot for the SEQUENCE of the call, if it has one.
     pub place: SlotPlace,
-    /// The stateid that the previous call of the same place was given, for calls that name it.
+    /// The stateid from the reply to the previous call of the same place, for calls that name it.
     pub stateid: [u8; STATEID_BYTES],
 }
 
-/// A slot of a session, and which of its requests a call is (RFC 8881, 18.46).
+/// A slot of a session, and the sequence number of a request in it (RFC 8881, 18.46).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SlotPlace {
     /// The session.
@@ -96,15 +96,15 @@ pub struct Template {
 /// The expected form of a reply. It is taken from a reply that was decoded and checked in full.
 #[derive(Debug, Clone, Default)]
 pub struct Expectation {
-    /// Its length in bytes, without the record mark.
+    /// The length of the reply in bytes, without the record mark.
     pub length: usize,
     /// The bytes from number 4 on, behind the xid.
     pub head: Vec<u8>,
-    /// Bytes further back, by place: data above all.
+    /// Samples of the reply behind the head, mostly of data, each with its offset.
     pub samples: Vec<(usize, [u8; 8])>,
 }
 
-/// A reply that is not what it must be.
+/// The difference between a reply and its expectation.
 #[derive(Debug)]
 pub struct Wrong(pub String);
 
@@ -142,8 +142,8 @@ impl CallTemplates {
         }
     }
 
-    /// Holds the reply to a call with this stamp against what it must be, and takes from it what
-    /// the next call needs.
+    /// Compares the reply to a call with its template, and takes the stateid for the next call from
+    /// it.
     ///
     /// # Errors
     /// [`Wrong`] with the first difference.
@@ -176,14 +176,14 @@ impl SlotPlace {
 }
 
 impl Expectation {
-    /// Takes from `reply`: its length and its bytes before `head_end`.
+    /// Takes the expectation from a reply: its length and its bytes before `head_end`.
     #[must_use]
     pub fn like(reply: &[u8], head_end: usize) -> Self {
         let head = reply[4..head_end].to_vec();
         Self { length: reply.len(), head, samples: Vec::new() }
     }
 
-    /// Holds a reply against it.
+    /// Compares a reply with the expectation.
     ///
     /// # Errors
     /// [`Wrong`] with the first difference.

@@ -1,4 +1,5 @@
-//! The files that are measured: the same for every target, so that only the servers differ.
+//! The files that are measured. They are the same for every target, so that only the servers
+//! differ.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -10,18 +11,18 @@ pub use comity_remote::rpc::CALLER;
 
 use crate::limits::PAYLOAD_COPIED_MAX;
 
-/// Files in the directories that are listed, looked up in and asked for.
+/// Files in the directories that are used for READDIR, LOOKUP and GETATTR.
 pub const SMALL_FILES: usize = 1000;
-/// Bytes of each of them.
+/// Bytes of each small file.
 const SMALL_BYTES: usize = 4096;
 /// Bytes of the files that are read and written.
 pub const LARGE_BYTES: u64 = 16 << 20;
-/// Files that are written, one a connection.
+/// Files that are written, one for each connection.
 pub const WRITTEN_FILES: usize = 4;
 /// Files in the huge directory.
 pub const HUGE_FILES: usize = 100_000;
 
-/// A tree of files, with its place.
+/// A tree of files at a path.
 #[derive(Debug, Clone)]
 pub struct FixtureTree {
     root: PathBuf,
@@ -37,7 +38,7 @@ impl FixtureTree {
     /// Makes the tree in the empty directory `root`.
     ///
     /// # Errors
-    /// The file system says no.
+    /// The file system refuses.
     pub fn build(root: &Path) -> Result<Self> {
         let layout = Self::at(root);
         own(root)?;
@@ -46,13 +47,13 @@ impl FixtureTree {
         layout.directory(Self::DATA)?;
         layout.large(&Self::read_file())?;
         (0..WRITTEN_FILES).try_for_each(|number| layout.like_read(&Self::written_file(number)))?;
-        // While ext4 gives blocks to data that was written, a file may show none for a moment, and
-        // a reply would differ from what was compared before.
+        // While ext4 allocates blocks for written data, a file may show no blocks for a moment, and
+        // a reply would differ from the expected one.
         rustix::fs::syncfs(File::open(root)?)?;
         Ok(layout)
     }
 
-    /// The directory of [`SMALL_FILES`] files that is known to all.
+    /// The directory of [`SMALL_FILES`] files that all operations share.
     pub const SMALL: &'static str = "small";
     /// The directory of files that are read and written.
     pub const DATA: &'static str = "data";
@@ -75,13 +76,13 @@ impl FixtureTree {
         format!("f{number:06}")
     }
 
-    /// The file that is read, below the top.
+    /// The path below the top of the file that is read.
     #[must_use]
     pub fn read_file() -> String {
         format!("{}/read", Self::DATA)
     }
 
-    /// A file that is written, below the top.
+    /// The path below the top of a file that is written.
     #[must_use]
     pub fn written_file(number: usize) -> String {
         format!("{}/written{number}", Self::DATA)
@@ -90,17 +91,17 @@ impl FixtureTree {
     /// Makes an empty directory below the top.
     ///
     /// # Errors
-    /// The file system says no.
+    /// The file system refuses.
     pub fn directory(&self, name: &str) -> Result<()> {
         let path = self.root.join(name);
         fs::create_dir(&path).with_context(|| format!("mkdir {}", path.display()))?;
         own(&path)
     }
 
-    /// Makes an empty directory that was not there, and tells its name.
+    /// Makes an empty directory under a new name, and returns the name.
     ///
     /// # Errors
-    /// The file system says no.
+    /// The file system refuses.
     pub fn new_directory(&self, prefix: &str) -> Result<String> {
         let made = tempfile::Builder::new().prefix(prefix).tempdir_in(&self.root)?.keep();
         own(&made)?;
@@ -108,10 +109,10 @@ impl FixtureTree {
         Ok(name.to_string_lossy().into_owned())
     }
 
-    /// Makes a directory of so many empty files below the top.
+    /// Makes a directory of `files` empty files below the top.
     ///
     /// # Errors
-    /// The file system says no.
+    /// The file system refuses.
     pub fn listing(&self, name: &str, files: usize) -> Result<()> {
         self.directory(name)?;
         self.fill(name, files, &[])
@@ -138,7 +139,7 @@ impl FixtureTree {
         own(&path)
     }
 
-    /// Another file with the same content.
+    /// Makes another file with the content of the file that is read.
     fn like_read(&self, name: &str) -> Result<()> {
         let path = self.root.join(name);
         let copied = fs::copy(self.root.join(Self::read_file()), &path);
@@ -148,7 +149,8 @@ impl FixtureTree {
     }
 }
 
-/// Returns the content of a large file from `offset` on: every eight bytes hold their own place.
+/// Returns the content of a large file from `offset` on: every eight bytes contain their own
+/// offset.
 #[must_use]
 pub fn content(offset: u64, bytes: usize) -> Vec<u8> {
     let words = (offset..offset + bytes as u64).step_by(8);

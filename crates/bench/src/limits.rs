@@ -5,11 +5,11 @@ pub use comity_remote::limits::{REPLY_BYTES_MAX, SILENCE_SECONDS_MAX};
 /// Most calls outstanding on one connection: a slot number fits in the low half of an xid.
 pub const DEPTH_MAX: usize = 1 << 16;
 
-/// Room for replies on one connection in bytes: two of the largest, so that a half one is moved
-/// rarely.
+/// Room for replies on one connection in bytes: two of the largest, so that an incomplete one is
+/// rarely moved.
 pub const INBOX_BYTES: usize = 2 * REPLY_BYTES_MAX;
 
-/// Payloads above this many bytes are sent from where they lie instead of copied behind their call.
+/// Larger payloads are sent from their buffer, smaller ones are copied behind their call; in bytes.
 pub const PAYLOAD_COPIED_MAX: usize = 16 * 1024;
 
 /// Most pieces in one send.

@@ -1,4 +1,4 @@
-//! Numbers as people read them: three digits that count, and a unit.
+//! Formats numbers with three significant digits and a unit.
 
 use crate::suite::{Place, Unit};
 
@@ -79,14 +79,14 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
-/// A part as percent, to a tenth below ten.
+/// A fraction as percent, to a tenth below ten.
 #[must_use]
 pub fn percent(part: f64) -> String {
     let percent = part * 100.0;
     if percent < 9.95 { format!("{percent:.1} %") } else { format!("{} %", grouped(percent)) }
 }
 
-/// Half an interval, as a part of what it is around.
+/// Half an interval, as a percentage of its mean.
 #[must_use]
 pub fn spread(part: f64) -> String {
     format!("\u{b1}{}", percent(part))

@@ -1,24 +1,24 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// One kind of request, in the shape in which it is measured.
+/// One kind of request, with the parameters of its measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Nothing: the cost of a call itself.
     Null,
     /// Attributes of the small files of a [tree](crate::fixture_tree::FixtureTree), in turn.
     Getattr,
-    /// Names of the same files, in turn.
+    /// LOOKUP of the small files, in turn.
     Lookup,
-    /// Rights on the same files, in turn.
+    /// ACCESS on the small files, in turn.
     Access,
     /// A sequential read of this many bytes of one file.
     Read(u32),
-    /// A sequential write of this many bytes, of one file a connection.
+    /// A sequential write of this many bytes, to one file for each connection.
     Write(u32, Stable),
     /// A new file in one directory.
     Create,
-    /// A page of a directory of 1,000 files, their attributes and handles among it.
+    /// A page of a directory of 1,000 files, with their attributes and handles.
     Readdirplus,
     /// In a session of NFS version 4.1.
     InSession(InSession),
@@ -27,7 +27,7 @@ pub enum Operation {
 /// One kind of COMPOUND in a session of NFS version 4.1, behind SEQUENCE and PUTFH.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InSession {
-    /// Attributes of the small files, in turn: those that Linux asks for.
+    /// The attributes that Linux asks for, of the small files in turn.
     Getattr,
     /// A sequential read of this many bytes of one open file.
     Read(u32),
@@ -50,7 +50,7 @@ pub enum Stable {
 const KIB4: u32 = 4096;
 const MIB: u32 = 1 << 20;
 
-/// The operations that are measured, and what they are called.
+/// The operations that are measured, with their names.
 pub const OPERATIONS: &[(&str, Operation)] = &[
     ("null", Operation::Null),
     ("getattr", Operation::Getattr),

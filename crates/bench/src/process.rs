@@ -1,4 +1,4 @@
-//! Processes that are measured: what they cost, where they run, how they end.
+//! Processes that are measured: their cost, their processors, and their end.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 /// Seconds that a process has to end after SIGTERM before it is killed.
 const END_SECONDS: u64 = 5;
 
-/// A process that is measured; it ends with this value.
+/// A process that is measured; dropping this value ends it.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
@@ -24,7 +24,7 @@ impl Server {
     /// Starts a command on some processors only.
     ///
     /// # Errors
-    /// The program is not there.
+    /// The program does not exist.
     pub fn start(command: &mut Command, processors: &[usize]) -> Result<Self> {
         let program = command.get_program().to_string_lossy().into_owned();
         let before = rustix::thread::sched_getaffinity(None)?;
@@ -34,16 +34,16 @@ impl Server {
         Ok(Self { child: child.with_context(|| format!("start {program}"))? })
     }
 
-    /// Its number.
+    /// The id of the process.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Fails if it has ended.
+    /// Fails if the process has ended.
     ///
     /// # Errors
-    /// It has, and how.
+    /// The process has ended; the error contains its exit status.
     pub fn check(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             Some(status) => bail!("the server ended: {status}"),
@@ -51,10 +51,10 @@ impl Server {
         }
     }
 
-    /// Waits until `ready` says so.
+    /// Waits until `ready` returns true.
     ///
     /// # Errors
-    /// It ended, or is not ready after `seconds`.
+    /// The process has ended, or is not ready after `seconds`.
     pub fn until(&mut self, seconds: u64, mut ready: impl FnMut() -> bool) -> Result<()> {
         let deadline = Instant::now() + Duration::from_secs(seconds);
         while !ready() {
@@ -94,7 +94,8 @@ pub fn pin(process: Option<u32>, processors: &[usize]) -> Result<()> {
     sched_setaffinity(pid, &set).with_context(|| format!("run on processors {processors:?}"))
 }
 
-/// Processor time of the threads of a process so far, in nanoseconds. Exact while they all sleep.
+/// Processor time of the threads of a process so far, in nanoseconds. It is exact while all threads
+/// sleep.
 #[derive(Debug)]
 pub struct CpuTime(HashMap<OsString, u64>);
 
@@ -106,7 +107,7 @@ impl CpuTime {
     pub fn of(process: u32) -> Result<Self> {
         let mut times = HashMap::new();
         for thread in tasks(process)? {
-            // A thread may end between the two looks.
+            // A thread may end between the listing and the reading.
             let Ok(text) = fs::read_to_string(thread.join("schedstat")) else { continue };
             let ran = text.split(' ').next().and_then(|ran| ran.parse().ok()).unwrap_or(0);
             times.insert(thread.file_name().unwrap_or_default().to_owned(), ran);
@@ -114,8 +115,8 @@ impl CpuTime {
         Ok(Self(times))
     }
 
-    /// Returns the time used since `before`. A thread that has ended is left out: servers end
-    /// threads that had nothing to do for long.
+    /// Returns the time used since `before`. A thread that has ended is left out: servers end idle
+    /// threads.
     #[must_use]
     pub fn since(&self, before: &Self) -> u64 {
         let earlier = |thread| before.0.get(thread).copied().unwrap_or(0);

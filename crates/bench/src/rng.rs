@@ -1,7 +1,7 @@
-//! Chance that can be repeated: the same seed gives the same numbers on every machine.
+//! Random numbers that can be repeated: the same seed gives the same numbers on every machine.
 //!
 //! The generator is xoshiro256++ (Blackman and Vigna 2019), seeded by splitmix64: small, fast, and
-//! with no weakness that a choice of files and offsets could show.
+//! without a weakness that matters for choosing files and offsets.
 
 use std::f64::consts::TAU;
 
@@ -16,13 +16,13 @@ pub struct Rng {
 }
 
 impl Rng {
-    /// The stream of a seed.
+    /// The stream of random numbers of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { generator: Xoshiro256PlusPlus::seed_from_u64(seed) }
     }
 
-    /// A stream of its own for a part of the work, so that the parts may run in any order.
+    /// A separate stream for a part of the work, so that the parts may run in any order.
     #[must_use]
     pub fn branch(seed: u64, part: u64) -> Self {
         Self::new(mix(seed) ^ mix(part.wrapping_add(1)))
@@ -33,7 +33,8 @@ impl Rng {
         self.generator.next_u64()
     }
 
-    /// A number from 0 to `bound` - 1, all alike but for one part in 2^64 (Lemire 2019); 0 for 0.
+    /// A number from 0 to `bound` - 1, uniform but for one part in 2^64 (Lemire 2019); 0 if `bound`
+    /// is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
@@ -57,7 +58,7 @@ impl Rng {
     }
 }
 
-/// One number scrambled into another, one to one.
+/// Maps a number to a scrambled one, one to one.
 #[must_use]
 pub fn mix(number: u64) -> u64 {
     SplitMix64::at(number.wrapping_mul(0x2545_f491_4f6c_dd1d), 1)

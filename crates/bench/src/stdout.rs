@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 /// Writes text. A closed pipe is not an error: the rest is dropped.
 ///
 /// # Errors
-/// If it cannot be written for another reason.
+/// If the text cannot be written for another reason.
 pub fn write(text: &[u8]) -> Result<()> {
     match io::stdout().lock().write_all(text) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

@@ -9,10 +9,10 @@ use anyhow::{Context, Result, ensure};
 /// The file by which Linux is told to drop its caches.
 pub(crate) const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
-/// Runs a command of the user's with more variables in its environment.
+/// Runs a shell command with additional variables in its environment.
 ///
 /// # Errors
-/// It cannot be started, or fails; what it said is in the message.
+/// The command cannot be started, or fails; the message contains its output.
 pub(crate) fn shell(command: &str, variables: &[(&str, &str)]) -> Result<()> {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).envs(variables.iter().copied()).stdin(Stdio::null());
@@ -26,7 +26,7 @@ pub(crate) fn shell(command: &str, variables: &[(&str, &str)]) -> Result<()> {
 /// Writes back and drops this machine's caches.
 ///
 /// # Errors
-/// Not root, or in a container that may not.
+/// The user is not root, or a container forbids it.
 pub(crate) fn drop_caches() -> Result<()> {
     rustix::fs::sync();
     let file = OpenOptions::new().write(true).open(DROP_CACHES);

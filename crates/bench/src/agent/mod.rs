@@ -1,7 +1,7 @@
 //! `comity bench agent`: empties a server's caches when a client that measures asks for it.
 //!
-//! An RPC program of our own over TCP. Byrd and Moser's client had the server unmount and mount its
-//! disk between runs by RPC; this is that, for any server, by any command.
+//! An RPC program of our own over TCP. Byrd and Moser's client made the server unmount and mount
+//! its disk between runs by RPC; the agent does this for any server, by any command.
 
 mod program;
 mod server;
@@ -19,7 +19,7 @@ pub use server::{Agent, PORT};
 /// Asks an agent to empty its machine's caches, and waits until it has.
 ///
 /// # Errors
-/// There is none, it does not answer us, or it failed.
+/// The agent cannot be reached, refuses this client, or failed.
 pub fn flush(agent: SocketAddr) -> Result<()> {
     let asked = || format!("agent {agent}");
     let absent = || format!("agent {agent}: is `comity bench agent` running there?");

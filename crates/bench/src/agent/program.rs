@@ -5,13 +5,14 @@ use comity_xdr::{Encoder, Opaque};
 
 use crate::system::{drop_caches, shell};
 
-/// The program's number, of those that anybody may use (RFC 5531, 8.2).
+/// The number of the RPC program, from the range for any user (RFC 5531, 8.2).
 pub(super) const PROGRAM: u32 = 0x2063_6d62;
-/// Its only version.
+/// The only version of the program.
 pub(super) const VERSION: u32 = 1;
-/// Does nothing.
+/// The procedure that does nothing.
 const NULL: u32 = 0;
-/// Empties caches: no arguments; a status, 0 for success, and a text.
+/// The procedure that empties caches. It takes no arguments; it returns a status, 0 for success,
+/// and a text.
 pub(super) const FLUSH: u32 = 1;
 /// Most bytes of the text.
 pub(super) const TEXT_BYTES_MAX: u32 = 1024;
@@ -19,7 +20,7 @@ pub(super) const TEXT_BYTES_MAX: u32 = 1024;
 /// The action that a client's call starts.
 #[derive(Debug)]
 pub(super) struct Flush {
-    /// Shell commands; none: the kernel's caches are dropped.
+    /// Shell commands; if there are none, the kernel's caches are dropped.
     pub(super) commands: Vec<String>,
 }
 

@@ -8,15 +8,15 @@ use comity_xdr::Encoder;
 
 use super::program::Flush;
 
-/// The port that is listened at if none is given.
+/// The default port of the agent.
 pub const PORT: u16 = 20491;
 
-/// Most bytes of a call: ours have 40, and a credential.
+/// Most bytes of a call: a call has 40, and a credential.
 const CALL_BYTES_MAX: usize = 1024;
-/// Longest a client may be silent, in seconds. One is served at a time.
+/// Longest a client may be silent, in seconds, as clients are served one at a time.
 const SILENCE_SECONDS_MAX: u64 = 10;
 
-/// An agent that listens.
+/// An agent with its listening socket.
 pub struct Agent {
     listener: TcpListener,
     /// The addresses of the clients that may call.
@@ -25,11 +25,11 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Listens. Only clients at the addresses `allowed` may run the `commands`, or drop the
-    /// kernel's caches if there are none.
+    /// Opens the listening socket. Only clients at the addresses `allowed` may run the `commands`,
+    /// or drop the kernel's caches if there are none.
     ///
     /// # Errors
-    /// Nobody is allowed, or the address is taken.
+    /// No client is allowed, or the address is in use.
     pub fn listen(at: SocketAddr, allowed: Vec<IpAddr>, commands: Vec<String>) -> Result<Self> {
         ensure!(!allowed.is_empty(), "nobody may ask: give clients with --allow ADDR");
         let listener = TcpListener::bind(at).with_context(|| {
@@ -39,15 +39,15 @@ impl Agent {
         Ok(Self { listener, allowed, dispatcher })
     }
 
-    /// Its address.
+    /// The address of the listening socket.
     ///
     /// # Errors
-    /// The socket is gone.
+    /// The socket has failed.
     pub fn address(&self) -> Result<SocketAddr> {
         Ok(self.listener.local_addr()?)
     }
 
-    /// Serves clients, one after the other, without end; `tell` hears of each in a line.
+    /// Serves clients, one after the other, without end; `tell` gets a line for each.
     ///
     /// # Errors
     /// The socket failed.
@@ -57,10 +57,10 @@ impl Agent {
         }
     }
 
-    /// Serves the next client until it hangs up.
+    /// Serves the next client until it closes the connection.
     ///
     /// # Errors
-    /// The socket failed; a client's failure is only told.
+    /// The socket failed; a client's failure is only passed to `tell`.
     pub fn serve_one(&self, tell: &impl Fn(&str)) -> Result<()> {
         let (stream, peer) = self.listener.accept().context("accept")?;
         let who = peer.ip().to_canonical();
@@ -75,7 +75,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Answers a client's calls; gives how many.
+    /// Answers a client's calls; returns their number.
     fn converse(&self, mut stream: TcpStream, who: IpAddr) -> Result<u32> {
         stream.set_read_timeout(Some(Duration::from_secs(SILENCE_SECONDS_MAX)))?;
         let limits = RecordLimits { bytes_max: CALL_BYTES_MAX };

@@ -22,7 +22,7 @@ pub struct AgentOptions {
     flush: Vec<String>,
 }
 
-/// Serves until it is ended.
+/// Serves until a signal ends the program.
 pub(super) fn perform(options: &AgentOptions) -> Result<ExitCode> {
     let agent = Agent::listen(options.listen, options.allow.clone(), options.flush.clone())?;
     println!("comity bench agent listens at {}", agent.address()?);

@@ -69,10 +69,10 @@ pub enum Command {
     Agent(AgentOptions),
 }
 
-/// Does what the command line says.
+/// Runs the subcommand.
 ///
 /// # Errors
-/// The first thing that failed, in a line.
+/// The first failure, in a line.
 pub fn perform(command: &Command) -> Result<ExitCode> {
     match command {
         Command::List => {

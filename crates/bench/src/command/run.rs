@@ -17,16 +17,17 @@ use crate::suite::{Interrupt, Parameter, ParameterKind, Parameters, Preset, Work
 use crate::targets::{self, Spec};
 use crate::{report, workload};
 
-/// The name under which every workload is run.
+/// The name that stands for every workload.
 const ALL: &str = "all";
 
-/// The time of --quick on each target: ten minutes, with some room for what cannot be shortened.
+/// The time limit of --quick for each target: ten minutes, less some room for the parts that cannot
+/// be shortened.
 const QUICK: Duration = Duration::from_secs(9 * 60);
 
-/// A month: longer than anybody waits.
+/// The longest time limit: a month.
 const MINUTES_MAX: f64 = 43_200.0;
 
-/// A workload, or all of them, with their parameters, and everything else about a run.
+/// A workload, or all of them, with their parameters, and the options of a run.
 #[derive(Debug)]
 pub struct Run {
     /// Names and parameters.
@@ -162,7 +163,7 @@ impl FromArgMatches for Run {
     }
 }
 
-/// A place that is named twice would be measured in its own way.
+/// Refuses a target that is named twice, as both would share one place.
 fn ensure_once(targets: &[Spec]) -> std::result::Result<(), clap::Error> {
     let twice = |(number, target): &(usize, &Spec)| {
         !matches!(target, Spec::Peer(..)) && targets[..*number].contains(target)
@@ -239,7 +240,7 @@ fn help(parameter: &Parameter) -> String {
     }
 }
 
-/// A list that has room to break: no page is as wide as a long one.
+/// Puts spaces into a long list, so that a page can break it.
 fn spaced(values: &str) -> String {
     values.replace(',', ", ")
 }
@@ -267,7 +268,7 @@ fn chosen_of_all(
     Ok(chosen)
 }
 
-/// The parameters of a preset, and those that were given.
+/// The parameters of a preset, changed by the options that were given.
 fn given(
     workload: &dyn Workload,
     preset: Preset,
@@ -311,7 +312,7 @@ impl Options {
     }
 }
 
-/// Measures, and says where the result is.
+/// Measures, and prints where the result is.
 pub(super) fn perform(run: &Run) -> Result<ExitCode> {
     enter_namespace(&run.options.targets)?;
     raise_descriptors();
@@ -320,7 +321,7 @@ pub(super) fn perform(run: &Run) -> Result<ExitCode> {
     signals::obey(&interrupt)?;
     let ended = crate::runner::run(&plan, &interrupt);
     let result = plan.output.join(crate::suite::RESULT_FILE);
-    // The measurements so far can be looked at, no matter how the run ended.
+    // The measurements so far are reported, no matter how the run ended.
     let page = result.exists().then(|| report::write(&plan.output, &workload::all()));
     ended?;
     say(&format!("{}\n", result.display()))?;
@@ -330,15 +331,15 @@ pub(super) fn perform(run: &Run) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// As many open files as the system allows: some workloads take thousands, and say so if they get
-/// fewer.
+/// Raises the limit of open files as far as the system allows: some workloads open thousands, and
+/// report it if they get fewer.
 fn raise_descriptors() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-/// A peer that takes a network of its own gets one: this program starts again inside.
+/// Starts this program again in a network namespace of its own, if a target needs one.
 fn enter_namespace(targets: &[Spec]) -> Result<()> {
     let needs =
         |target: &&Spec| matches!(target, Spec::Peer(peer, ..) if targets::needs_namespace(*peer));

@@ -8,8 +8,8 @@ use signal_hook::low_level::emulate_default_handler;
 
 use crate::suite::Interrupt;
 
-/// Signals within this time are one: `timeout` and some shells send theirs to the program and once
-/// more to its group.
+/// Signals within this time count as one: `timeout` and some shells send a signal to the program
+/// and once more to its group.
 const TOGETHER: Duration = Duration::from_secs(1);
 
 /// The first signal asks the run to end in order; one that comes later ends it at once.

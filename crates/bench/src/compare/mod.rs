@@ -43,10 +43,10 @@ fn part(text: &str) -> Result<f64, String> {
     found.map(|percent| percent / 100.0).ok_or_else(|| format!("`{text}` is no percentage, as 5%"))
 }
 
-/// Compares on standard output.
+/// Prints the comparison of two results.
 ///
 /// # Errors
-/// A result that cannot be read, or two that have nothing in common.
+/// A result cannot be read, or the two have nothing in common.
 pub fn command(options: &Options) -> Result<ExitCode> {
     let (before, after) = (Store::read(&options.before)?, Store::read(&options.after)?);
     let found = compare(&before, &after)?;

@@ -17,12 +17,12 @@ pub struct Row {
     pub figure: String,
     /// The unit of the values.
     pub unit: Unit,
-    /// The first result's.
+    /// The figure in the first result.
     pub before: Cell,
-    /// The second's.
+    /// The figure in the second result.
     pub after: Cell,
-    /// The gain of the second over the first. Rounds of two runs are no pairs: it is Welch's
-    /// interval.
+    /// The gain of the second over the first, by Welch's interval, as rounds of two runs are not
+    /// pairs.
     pub gain: Ratio,
 }
 
@@ -36,21 +36,21 @@ pub struct Comparison {
 }
 
 impl Row {
-    /// Returns its description in a line.
+    /// Returns the description of the row in a line.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{} on {}: {}", self.workload, self.target, self.figure)
     }
 
-    /// Returns whether the second is worse by more than a part, and not by chance.
+    /// Returns whether the second is worse by more than `part`, beyond chance.
     #[must_use]
     pub fn is_worse_by(&self, part: f64) -> bool {
         self.gain.is_distinct() && self.gain.interval.center < 1.0 - part
     }
 }
 
-/// Puts the figures of two results side by side. Targets belong together by name; where each result
-/// has one only, by that.
+/// Puts the figures of two results side by side. Targets are matched by name; if each result has a
+/// single target, these two are matched.
 ///
 /// # Errors
 /// The two have no figure in common.

@@ -57,7 +57,7 @@ fn verdict(row: &Row) -> &'static str {
     }
 }
 
-/// Columns side by side: words to the left, numbers (from the fourth on, but the last) to the
+/// Aligns columns: words to the left, numbers (from the fourth column to the last but one) to the
 /// right.
 fn aligned(cells: &[[String; 7]]) -> String {
     let width =

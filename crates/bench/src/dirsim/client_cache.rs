@@ -7,22 +7,22 @@ use std::collections::{BTreeMap, HashMap};
 pub(super) enum NameKnowledge {
     /// The name was looked up: the value says whether it exists.
     Name(bool),
-    /// It follows from a listing after so many changes.
+    /// The name follows from a listing, which was made after this many changes of the directory.
     Listing(u64),
 }
 
 /// The memory that a client has of a directory.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CachedDirectory {
-    /// Names that are there, or are not.
+    /// Names with whether each exists.
     pub(super) names: HashMap<String, bool>,
-    /// True if all names that are there are known.
+    /// True if all existing names are known.
     pub(super) is_complete: bool,
-    /// The number of changes that the directory had when it was looked at last.
+    /// The number of changes that the directory had at the last check.
     pub(super) version: u64,
-    /// The time of the listing, in microseconds.
+    /// The time of the last check, in microseconds.
     pub(super) checked: u64,
-    /// The time for which the client then believes it.
+    /// The time after the check for which the client uses its cache without a call.
     pub(super) believed: u64,
     /// True while the directory is delegated to the client.
     pub(super) delegated: bool,
@@ -30,12 +30,12 @@ pub(super) struct CachedDirectory {
 }
 
 impl CachedDirectory {
-    /// Returns whether the client uses what it remembers without a call.
+    /// Returns whether the client uses its cache of the directory without a call.
     pub(super) const fn is_believed(&self, now: u64) -> bool {
         self.delegated || now < self.checked.saturating_add(self.believed)
     }
 
-    /// The client's knowledge of a name.
+    /// The cached knowledge about a name.
     pub(super) fn knows(&self, name: &str) -> Option<NameKnowledge> {
         let known = self.names.get(name).map(|is_there| NameKnowledge::Name(*is_there));
         known.or_else(|| self.is_complete.then_some(NameKnowledge::Listing(self.version)))
@@ -48,7 +48,7 @@ impl CachedDirectory {
     }
 }
 
-/// The directories of a client, so many at most; those that were not used for longest go first.
+/// The directories that a client caches, up to a maximum; the least recently used is dropped first.
 #[derive(Debug, Default)]
 pub(super) struct ClientCache {
     directories: HashMap<u32, CachedDirectory>,
@@ -57,7 +57,7 @@ pub(super) struct ClientCache {
 }
 
 impl ClientCache {
-    /// A directory that is used now. Returns with it the one that went for it, if that was
+    /// Marks a directory as used. Also returns the directory that was dropped for it, if that was
     /// delegated.
     pub(super) fn used(
         &mut self,

@@ -1,6 +1,6 @@
 //! The events of a trace.
 
-/// The doer of an event.
+/// The actor of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Actor {
     /// A client, by its number.
@@ -9,18 +9,18 @@ pub enum Actor {
     Local,
 }
 
-/// A thing that is done at one time.
+/// An action of an actor at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// Microseconds since the trace began.
     pub at_microseconds: u64,
-    /// The doer.
+    /// The actor.
     pub actor: Actor,
-    /// The thing that is done.
+    /// The action.
     pub action: Action,
 }
 
-/// A thing that is done to a directory, which has any name: a path or the hex of a filehandle.
+/// An action on a directory, whose name is a path or the hex of a filehandle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// A name is looked up.
@@ -29,28 +29,28 @@ pub enum Action {
         directory: String,
         /// The name.
         name: String,
-        /// True if the name is there.
+        /// True if the name exists.
         found: bool,
     },
     /// The directory is listed.
     List(String),
     /// The attributes of the directory are asked for.
     Stat(String),
-    /// A name comes into the directory.
+    /// A name is added to the directory.
     Create {
         /// The directory.
         directory: String,
         /// The name.
         name: String,
     },
-    /// A name leaves the directory.
+    /// A name is removed from the directory.
     Remove {
         /// The directory.
         directory: String,
         /// The name.
         name: String,
     },
-    /// A name leaves one directory and comes into another, or the same one.
+    /// A name is moved from one directory to another, or within one.
     Rename {
         /// The old directory and name.
         from: (String, String),

@@ -1,4 +1,4 @@
-//! Traces of classic patterns.
+//! Generates traces of classic patterns.
 
 use super::event::{Action, Actor, Event};
 use crate::rng::Rng;
@@ -28,7 +28,7 @@ struct TraceDraft {
 }
 
 impl TraceDraft {
-    /// Appends an event after a pause of up to so many microseconds.
+    /// Appends an event after a random pause of at most `pause` microseconds.
     fn add(&mut self, client: u32, pause: u64, action: Action) {
         self.at += self.rng.below(pause) + 1;
         self.events.push(Event { at_microseconds: self.at, actor: Actor::Client(client), action });
@@ -50,7 +50,7 @@ fn names(prefix: &str, count: usize) -> Vec<String> {
 }
 
 impl Pattern {
-    /// A trace of `clients` clients; the same seed makes the same one.
+    /// Generates a trace of `clients` clients; the same seed gives the same trace.
     #[must_use]
     pub fn trace(self, seed: u64, clients: u32, rounds: u32) -> Vec<Event> {
         let mut draft = TraceDraft { rng: Rng::new(seed), at: 0, events: Vec::new() };
@@ -70,7 +70,8 @@ impl Pattern {
     }
 }
 
-/// Each name is in one of the directories, and is searched in those before it.
+/// Searches for names, each of which is in one of the directories, through the directories before
+/// it.
 fn searches(
     draft: &mut TraceDraft,
     client: u32,

@@ -17,14 +17,14 @@ use crate::report::plot;
 use crate::rng::Rng;
 use crate::stdout::say;
 
-/// Bytes that a server remembers of a delegation (`crates/state/tests/memory.rs`).
+/// Bytes that a server stores for a delegation (`crates/state/tests/memory.rs`).
 const DELEGATION_BYTES: u64 = 180;
 
 /// The figures of the simulation of 2006.
 const HISTORY: &str = "\nCITI 2006 (Wickman; always, no bound): over 90 % of LOOKUP and \
     over 95 % of the\nrevalidations saved.\n";
 
-/// Longest time by which a client is behind the others when it does the same.
+/// Longest delay of a simulated copy of a client behind the client of the trace.
 const SHIFT_MICROSECONDS: u64 = 1_000_000;
 
 /// The trace, and what is tried on it.
@@ -88,7 +88,7 @@ struct PolicyOutcome {
     policy: PolicyName,
     cached_directories: usize,
     tally: SimulatedCalls,
-    /// The same clients without delegations.
+    /// The calls of the same clients without delegations.
     before: SimulatedCalls,
 }
 
@@ -150,7 +150,7 @@ impl Options {
         Ok((events, skipped))
     }
 
-    /// The same events by more clients.
+    /// Repeats the events for more clients.
     fn repeated(&self, events: &[Event]) -> Vec<Event> {
         let number = |event: &Event| match event.actor {
             Actor::Client(number) => number,
@@ -207,7 +207,7 @@ impl PolicyOutcome {
         self.policy.to_possible_value().map_or_else(String::new, |name| name.get_name().to_owned())
     }
 
-    /// Calls that only delegations cause.
+    /// Calls that happen only because of delegations.
     const fn caused(&self) -> u64 {
         let calls = &self.tally.calls;
         let again = calls.changes - self.before.calls.changes;

@@ -1,4 +1,4 @@
-//! The policies by which the server delegates directories, and what it knows of their use.
+//! The policies by which the server delegates directories, and the record of their use.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -32,19 +32,19 @@ impl PolicyName {
     }
 }
 
-/// A policy of the server, which runs the same code, with the use of directories so far.
+/// A policy of the server, by the server's own code, with the record of use so far.
 pub(super) struct Policy {
     policy: &'static dyn DirectoryPolicy,
     uses: HashMap<Asker, DirectoryUse>,
 }
 
 impl Policy {
-    /// A policy that knows of no use yet.
+    /// A policy with an empty record.
     pub(super) fn new(name: PolicyName) -> Self {
         Self { policy: name.policy(), uses: HashMap::new() }
     }
 
-    /// Returns whether a client that asks now is delegated the directory.
+    /// Returns whether the directory is delegated to the client, which asks for it now.
     pub(super) fn grants(&mut self, now_microseconds: u64, asker: Asker) -> bool {
         let (now, known) = (time(now_microseconds), self.uses.entry(asker).or_default());
         known.ask(now);

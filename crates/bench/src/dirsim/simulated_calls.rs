@@ -1,15 +1,15 @@
 use serde::Serialize;
 
-/// The calls that were made.
+/// The number of calls by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct CallCounts {
     /// LOOKUP.
     pub lookups: u64,
     /// GETATTR of a directory, to see whether it has changed.
     pub getattrs: u64,
-    /// READDIR, a listing counted as one.
+    /// READDIR; a whole listing counts as one.
     pub readdirs: u64,
-    /// Changes, and those that had to be sent again because a delegation was recalled.
+    /// Changes, including those sent again because a delegation was recalled.
     pub changes: u64,
     /// CB_RECALL.
     pub recalls: u64,
@@ -28,12 +28,12 @@ impl CallCounts {
     }
 }
 
-/// The requests of programs.
+/// The number of requests of programs by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Asked {
     /// Look-ups of names.
     pub lookups: u64,
-    /// Listings.
+    /// Listings of directories.
     pub listings: u64,
     /// Attributes of directories.
     pub stats: u64,
@@ -46,7 +46,7 @@ pub struct Asked {
 pub struct SimulatedCalls {
     /// The requests of programs.
     pub asked: Asked,
-    /// The calls that it took.
+    /// The calls that the requests caused.
     pub calls: CallCounts,
     /// Changes of which holders were notified.
     pub notified: u64,
@@ -54,18 +54,18 @@ pub struct SimulatedCalls {
     pub grants: u64,
     /// Most delegations that were held at one time.
     pub held_max: u64,
-    /// Look-ups that were answered otherwise than the server would have answered them.
+    /// Look-ups that a client answered wrongly from its cache.
     pub stale_answers: u64,
 }
 
 impl SimulatedCalls {
-    /// Notes a grant, after which so many delegations are held.
+    /// Counts a grant, after which `held` delegations exist.
     pub(super) fn granted(&mut self, held: usize) {
         self.grants += 1;
         self.held_max = self.held_max.max(held as u64);
     }
 
-    /// The part of the calls of `before` that this saves; negative if it takes more.
+    /// The fraction of the calls of `before` that this simulation saves; negative if it makes more.
     #[must_use]
     pub fn saved(&self, before: &Self) -> f64 {
         1.0 - self.calls.total() as f64 / before.calls.total().max(1) as f64

@@ -1,4 +1,4 @@
-//! A server and its clients, reduced to what they know of directories.
+//! A simulated server and its clients, reduced to their knowledge of directories.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,10 +13,10 @@ use crate::limits::NOTIFICATIONS_PER_CALL_MAX;
 pub struct Settings {
     /// The policy of the server.
     pub policy: PolicyName,
-    /// Most directories that a client remembers.
+    /// Most directories that a client caches.
     pub cached_directories: usize,
-    /// The least and the longest time for which a client believes what it remembers without a
-    /// delegation (`acdirmin` and `acdirmax` of nfs(5)), in microseconds.
+    /// The shortest and the longest time for which a client uses its cache without a delegation
+    /// (`acdirmin` and `acdirmax` of nfs(5)), in microseconds.
     pub believed_microseconds: (u64, u64),
     /// The time for which the server gathers notifications of changes (CB_NOTIFY); without one it
     /// recalls.
@@ -37,7 +37,7 @@ impl Default for Settings {
     }
 }
 
-/// Replays a trace; returns what it took.
+/// Replays a trace; returns the calls that it caused.
 #[must_use]
 pub fn simulate(settings: Settings, events: &[Event]) -> SimulatedCalls {
     let mut simulation = Simulation {
@@ -60,7 +60,7 @@ pub fn simulate(settings: Settings, events: &[Event]) -> SimulatedCalls {
     simulation.tally
 }
 
-/// Changes that a client will be told of in one call.
+/// Changes that are sent to a client in one CB_NOTIFY.
 #[derive(Debug, Default)]
 struct Batch {
     due: u64,
@@ -164,8 +164,7 @@ impl Simulation {
         self.refreshed(at, now);
     }
 
-    /// Returns whether what the client remembers of a directory may be used, after a call if need
-    /// be.
+    /// Returns whether the client may use its cache of a directory, after a call if one is needed.
     fn is_current(&mut self, at: (u32, u32), now: u64) -> bool {
         let (client, directory) = at;
         let (cache, most) =
@@ -178,7 +177,7 @@ impl Simulation {
             self.let_go((client, returned));
         }
         if !is_known {
-            // The call that follows brings the attributes with it.
+            // The next call returns the attributes, too.
             return false;
         }
         if !is_believed {
@@ -188,7 +187,7 @@ impl Simulation {
         true
     }
 
-    /// An answer has brought the directory's change attribute.
+    /// Updates the cache after a reply with the directory's change attribute.
     fn refreshed(&mut self, at: (u32, u32), now: u64) {
         let (least, longest) = self.settings.believed_microseconds;
         let version = self.versions.get(&at.1).copied().unwrap_or(0);
@@ -211,7 +210,7 @@ impl Simulation {
         }
     }
 
-    /// Asks for a delegation with a call that is made anyway.
+    /// Asks for a delegation together with a call that is made anyway.
     fn ask(&mut self, at: (u32, u32), now: u64) {
         if self.held >= self.settings.delegations_max || !self.policy.grants(now, at) {
             return;
@@ -245,7 +244,7 @@ impl Simulation {
         self.changed_itself((client, directory), (name, there), now);
     }
 
-    /// The client knows what it has changed itself, if nothing came between.
+    /// Updates the cache of the client that made a change, if no other change came between.
     fn changed_itself(&mut self, at: (u32, u32), (name, there): (&str, bool), now: u64) {
         let version = self.versions.get(&at.1).copied().unwrap_or(0);
         let directory = self.cached(at);
@@ -258,8 +257,8 @@ impl Simulation {
         }
     }
 
-    /// Tells a holder of a change: later and together with others, or by a recall now. Returns
-    /// whether the change need not wait for it.
+    /// Notifies a holder of a change: later and together with other changes, or by a recall now.
+    /// Returns whether the change need not wait for the holder.
     fn notify(&mut self, at: (u32, u32), (name, there): (&str, bool), now: u64) -> bool {
         let Some(delay) = self.settings.notification_delay_microseconds else {
             self.recall(at, now);

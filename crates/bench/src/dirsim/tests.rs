@@ -99,7 +99,7 @@ fn the_server_grants_no_more_than_its_bound() {
     assert_eq!(simulate(settings, &trace(&lines)).held_max, 3);
 }
 
-/// Wickman's result: of searches in the directories of PATH over 90 % of LOOKUPs go away.
+/// Checks Wickman's result: in searches of the directories of PATH, over 90 % of LOOKUPs are saved.
 #[test]
 fn searches_reach_the_figures_of_citi_where_directories_are_forgotten_soon() {
     let events = Pattern::Path.trace(1, 2, 40);

@@ -10,13 +10,13 @@ pub struct TraceError {
 }
 
 impl TraceError {
-    /// A line in which something else was expected.
+    /// The error of a line in which `expected` was missing.
     #[must_use]
     pub fn new(line: usize, expected: &str) -> Self {
         Self { line, why: format!("expected {expected}") }
     }
 
-    /// A trace that has too many events.
+    /// The error of a trace that has too many events.
     #[must_use]
     pub fn too_long(line: usize) -> Self {
         Self { line, why: format!("a trace has at most {TRACE_EVENTS_MAX} events: split it") }

@@ -17,13 +17,13 @@ pub(crate) struct Connection {
     inbox: Box<[u8]>,
     filled: Range,
     slots: Vec<Slot>,
-    /// Calls sent so far, for choosing among the script's templates.
+    /// Calls sent so far, for choosing among the templates.
     turn: u64,
     /// The session whose slots the calls use, if they are of NFS 4.1.
     session: [u8; 16],
 }
 
-/// The received bytes not yet looked at.
+/// The received bytes that have not been parsed.
 #[derive(Debug, Default, Clone, Copy)]
 struct Range {
     start: usize,
@@ -33,9 +33,9 @@ struct Range {
 /// A place for one outstanding call.
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
-    /// Counts the calls that used the slot; its low half is the high one of their xids.
+    /// Counts the calls that used the slot; its low half is the high half of their xids.
     generation: u32,
-    /// The new parts of its last call.
+    /// The stamp of the last call in the slot.
     stamp: Stamp,
     pending: Option<Pending>,
 }
@@ -46,7 +46,7 @@ struct Pending {
     sent: Instant,
 }
 
-/// A reply that was right.
+/// A reply that was correct.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reply {
     pub(crate) slot: usize,
@@ -58,7 +58,7 @@ pub(crate) struct Reply {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Next {
     pub(crate) slot: usize,
-    /// The place of this connection among all of them.
+    /// The number of this connection among all connections.
     pub(crate) place: u64,
     pub(crate) places: u64,
     /// A number that no other call has.
@@ -82,7 +82,7 @@ impl Connection {
         })
     }
 
-    /// Makes its calls in the slots of a session that nobody has used.
+    /// Makes the connection call in the slots of a session that no call has used.
     pub(crate) fn in_session(self, session: [u8; 16]) -> Self {
         Self { session, ..self }
     }
@@ -96,7 +96,7 @@ impl Connection {
         self.slots.resize(depth, Slot::default());
     }
 
-    /// Queues the script's next call in a free slot.
+    /// Queues the next call in a free slot.
     pub(crate) fn issue(&mut self, script: &CallTemplates, next: Next) {
         let highest = self.slots.len() as u32 - 1;
         let slot = &mut self.slots[next.slot];
@@ -115,7 +115,7 @@ impl Connection {
         self.queue.add(script, template, &slot.stamp);
     }
 
-    /// Sends what is queued.
+    /// Sends the queued calls.
     pub(crate) fn flush(&mut self, script: &CallTemplates) -> io::Result<()> {
         self.queue.flush(&self.stream, &script.payload)
     }
@@ -125,7 +125,7 @@ impl Connection {
         !self.queue.is_empty()
     }
 
-    /// Reads what has arrived, once; says whether there may be more.
+    /// Reads once from the socket; returns whether there may be more.
     pub(crate) fn receive(&mut self) -> Result<bool> {
         self.make_room();
         let room = &mut self.inbox[self.filled.end..];
@@ -141,7 +141,7 @@ impl Connection {
         }
     }
 
-    /// Takes the next whole reply and holds it against what its call expects.
+    /// Takes the next whole reply and compares it with the expectation of its call.
     pub(crate) fn next_reply(&mut self, script: &CallTemplates) -> Result<Option<Reply>> {
         let bytes = &self.inbox[self.filled.start..self.filled.end];
         let Some((mark, rest)) = bytes.split_first_chunk::<4>() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! The load generator: some connections, some calls outstanding on each, one thread.
+//! The load generator: several connections, several calls outstanding on each, one thread.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -19,10 +19,10 @@ mod send_queue;
 
 pub use open::OpenLoad;
 
-/// The longest latency that is told from longer ones: far above what ends a run.
+/// The longest latency that is recorded exactly: far above the silence that ends a run.
 const LATENCY_NANOSECONDS_MAX: u64 = 100_000_000_000;
 
-/// Connections to one server, open from one load to the next.
+/// Connections to one server, kept open between loads.
 #[derive(Debug)]
 pub struct Client {
     connections: Vec<Connection>,
@@ -36,7 +36,7 @@ pub struct Client {
 pub struct Load {
     /// Calls outstanding on each connection.
     pub depth: usize,
-    /// When no more calls are made; those that are out are still waited for.
+    /// The time at which no more calls are made; replies to outstanding calls are still awaited.
     pub stop: Stop,
 }
 
@@ -82,11 +82,11 @@ impl Client {
         Self::of((0..connections).map(|_| Connection::open(address)).collect::<Result<_>>()?)
     }
 
-    /// Opens a connection for each of these sessions of NFS 4.1, none of which has been used. The
-    /// slots of a session are those of its connection: it must have as many as a load is deep.
+    /// Opens a connection for each of these sessions of NFS 4.1, none of which has been used. A
+    /// connection uses the slots of its session, which must have as many as the depth of the load.
     ///
     /// # Errors
-    /// As above.
+    /// As for [`Self::connect`].
     pub fn connect_sessions(address: SocketAddr, sessions: &[[u8; 16]]) -> Result<Self> {
         let open = |session: &[u8; 16]| Ok(Connection::open(address)?.in_session(*session));
         Self::of(sessions.iter().map(open).collect::<Result<_>>()?)
@@ -102,11 +102,11 @@ impl Client {
         Ok(Self { connections, epoll, serial: 0 })
     }
 
-    /// Makes the script's calls until the load is over and all are answered.
+    /// Makes calls until the load is over and all are answered.
     ///
     /// # Errors
-    /// A wrong reply, a closed connection, a server that says nothing for
-    /// [`SILENCE_SECONDS_MAX`] seconds.
+    /// A wrong reply, a closed connection, or a server that is silent for [`SILENCE_SECONDS_MAX`]
+    /// seconds.
     pub fn run(&mut self, script: &CallTemplates, load: Load) -> Result<Outcome> {
         ensure!((1..DEPTH_MAX).contains(&load.depth), "depth must be 1 to {DEPTH_MAX}");
         let started = Instant::now();
@@ -158,7 +158,7 @@ impl Run<'_> {
         self.client.connections[place].issue(self.script, next);
     }
 
-    /// Takes the replies that are there and makes a new call for each.
+    /// Takes the replies that have arrived and makes a new call for each.
     fn serve(&mut self, place: usize) -> Result<()> {
         if self.client.connections[place].is_choked() {
             self.client.connections[place].flush(self.script)?;
@@ -180,12 +180,12 @@ impl Run<'_> {
     }
 }
 
-/// Waits for events; that none come for too long is an error.
+/// Waits for events; fails if none come for too long.
 fn wait(epoll: &OwnedFd, events: &mut Vec<epoll::Event>) -> Result<()> {
     wait_for(epoll, events, None)
 }
 
-/// Waits for events for `most`, or until there are some.
+/// Waits for events, for at most `most`.
 fn wait_for(epoll: &OwnedFd, events: &mut Vec<epoll::Event>, most: Option<Duration>) -> Result<()> {
     let time = most.unwrap_or(open::SILENCE);
     let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };

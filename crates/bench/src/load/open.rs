@@ -10,7 +10,7 @@ use crate::limits::{DEPTH_MAX, SILENCE_SECONDS_MAX};
 use crate::rng::Rng;
 use hdrhistogram::Histogram;
 
-/// Longest a load that the server cannot bear goes on, in multiples of its time.
+/// Longest time that an overloaded server is measured, in multiples of the time of the load.
 const OVERTIME: u32 = 2;
 
 /// Calls that are made when they are due, whether or not those before have been answered. Latencies
@@ -44,11 +44,11 @@ struct Run<'a> {
 }
 
 impl Client {
-    /// Makes calls at a rate, and waits for all answers. One that lasts twice its time is ended:
+    /// Makes calls at a rate, and waits for all answers. A load that lasts twice its time is ended:
     /// the rate in the outcome is then below the one asked for.
     ///
     /// # Errors
-    /// As [`Client::run`].
+    /// As for [`Client::run`].
     pub fn run_open(&mut self, script: &CallTemplates, load: OpenLoad) -> Result<Outcome> {
         ensure!((1..DEPTH_MAX).contains(&load.depth), "depth must be 1 to {DEPTH_MAX}");
         ensure!(load.rate > 0.0, "a rate must be above 0");
@@ -87,7 +87,7 @@ impl Run<'_> {
         self.due - self.started >= self.load.time || overtime
     }
 
-    /// Until the next call is due; as long as it takes if none can be made.
+    /// The time until the next call is due; `None` if all slots are in use.
     fn patience(&self, now: Instant) -> Option<Duration> {
         let waits_for_room = self.free.is_empty() || self.is_over(now);
         (!waits_for_room).then(|| self.due.saturating_duration_since(now))
@@ -137,5 +137,5 @@ impl Run<'_> {
     }
 }
 
-/// Longest that a wait without a due call may last.
+/// Longest wait for an event while no call is due.
 pub(super) const SILENCE: Duration = Duration::from_secs(SILENCE_SECONDS_MAX as u64);

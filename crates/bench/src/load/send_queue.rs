@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::call_templates::{CallTemplates, Stamp};
 use crate::limits::{PAYLOAD_COPIED_MAX, PIECES_MAX};
 
-/// Calls on their way out of one connection: all that are due leave in one send.
+/// Calls to be sent on one connection: all calls that are due leave in one send.
 #[derive(Debug, Default)]
 pub(crate) struct SendQueue {
     bytes: Vec<u8>,

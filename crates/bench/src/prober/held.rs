@@ -11,8 +11,8 @@ use crate::operation::InSession;
 const PLACES: usize = 32;
 
 impl<W: Wire> Prober<'_, W> {
-    /// Calls that come in pairs and name state: for loads of at most 32 calls outstanding, on one
-    /// set of connections.
+    /// Makes calls that come in pairs and name state, for loads of at most 32 calls outstanding on
+    /// one set of connections.
     pub(super) fn held(&mut self, operation: InSession) -> Result<Vec<Template>> {
         let pair = match operation {
             InSession::OpenClose => Self::open_close,
@@ -41,7 +41,7 @@ impl<W: Wire> Prober<'_, W> {
         let (how, stretch) = (NfsLockType4::Write, (self.locked, 1));
         let mut locker = Locker::new(owner);
         self.session.lock(&opened, &mut locker, (how, stretch))?;
-        // The newest of this state, whichever it is.
+        // A seqid of 0 means the newest version of the state.
         locker.stateid = locker.stateid.map(|stateid| Stateid4 { seqid: 0, ..stateid });
         let unlocking = locker.unlocking(&opened.handle, stretch)?;
         self.session.perform(&unlocking)?;

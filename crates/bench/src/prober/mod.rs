@@ -1,4 +1,5 @@
-//! Makes the calls of a load by asking the server for handles, stateids and the shape of replies.
+//! Makes the calls of a load: asks the server for handles and stateids, and takes the form of the
+//! replies.
 
 mod held;
 pub mod nfs3;
@@ -20,7 +21,7 @@ pub struct Pages {
 /// The name whose digits are made new for each call.
 const SERIAL_NAME: &[u8] = b"new-file-9999999999";
 
-/// Returns the offset of its digits in a call.
+/// Returns the offset of the digits of the name in a call.
 fn serial_place(call: &[u8]) -> Result<usize> {
     let found = call.windows(SERIAL_NAME.len()).position(|bytes| bytes == SERIAL_NAME);
     let Some(at) = found else { bail!("a call without the name") };

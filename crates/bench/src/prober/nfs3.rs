@@ -17,18 +17,18 @@ use crate::operation::{Operation, Stable};
 
 /// Offset of the end of the status in a reply.
 const STATUS_END: usize = RESULTS_AT + 4;
-/// Bytes of attributes that stay as they are: all before the times.
+/// Bytes of attributes that do not change: those before the times.
 const STEADY_BYTES: usize = Fattr3::BYTES - 24;
-/// All rights there are (RFC 1813, 3.3.4).
+/// All rights (RFC 1813, 3.3.4).
 const ACCESS_ALL: u32 = 0x3f;
 
-/// Makes each kind of call once, decodes its reply in full and holds it against what stands on the
-/// disk; replies under load must then be like it.
+/// Makes each kind of call once, decodes its reply in full and compares it with the files on the
+/// disk. Replies under load must have the same form.
 #[derive(Debug)]
 pub struct Prober<'a> {
     /// The connection.
     pub caller: &'a mut Caller,
-    /// The handle of the top of the tree.
+    /// The handle of the root of the tree.
     pub root: Vec<u8>,
 }
 
@@ -175,7 +175,7 @@ impl Prober<'_> {
         })
     }
 
-    /// A WRITE up to its data.
+    /// Encodes a WRITE up to its data.
     fn write_call(&self, file: &[u8], offset: u64, stable: Stable, length: usize) -> Vec<u8> {
         let count = length as u32;
         let words = [(offset >> 32) as u32, offset as u32, count, stable_how(stable) as u32, count];
@@ -214,7 +214,7 @@ impl Prober<'_> {
             .collect()
     }
 
-    /// Makes a call and takes its reply, up to `head_end`, for a model.
+    /// Makes a call, and takes the bytes of its reply up to `head_end` as the expectation.
     fn template(
         &mut self,
         procedure: u32,

@@ -20,7 +20,7 @@ use crate::operation::{InSession, Operation, Stable};
 
 /// Offset of the results of SEQUENCE in a reply, behind its number and status.
 const SEQUENCED_AT: usize = RESULTS_AT + 20;
-/// Offset of the results behind SEQUENCE: first PUTFH's, then those of the operation itself.
+/// Offset of the results behind SEQUENCE: first those of PUTFH, then those of the operation itself.
 pub(super) const REST_AT: usize = SEQUENCED_AT + 36;
 /// Bytes of the number and the status of an operation.
 pub(super) const STATUS_BYTES: usize = 8;
@@ -28,23 +28,23 @@ pub(super) const STATUS_BYTES: usize = 8;
 const MASK_BYTES: usize = 16;
 /// Offset of SIZE among the values, behind TYPE and CHANGE.
 const SIZE_AT: usize = 12;
-/// All rights there are (RFC 8881, 18.1).
+/// All rights (RFC 8881, 18.1).
 const ACCESS_ALL: u32 = 0x3f;
 /// The owner of the files that a load holds open, and of those that it makes.
 const OWNERS: [&[u8]; 2] = [b"load", b"load: made"];
 /// An open for reading and writing that wants no delegation.
 pub(super) const PLAIN: u32 = share::BOTH | share::WANT_NO_DELEG;
 
-/// Makes each kind of call once, decodes its reply in full and holds it against what stands on the
-/// disk; replies under load must then be like it. The calls are those of a kernel's client.
+/// Makes each kind of call once, decodes its reply in full and compares it with the files on the
+/// disk. Replies under load must have the same form. The calls resemble those of a kernel's client.
 #[derive(Debug)]
 pub struct Prober<'a, W: Wire> {
-    /// The session that it uses.
+    /// The session in which the prober calls.
     pub session: &'a mut Session<W>,
-    /// The handle of the top of the tree.
+    /// The handle of the root of the tree.
     pub root: Vec<u8>,
-    /// The byte that is locked in each file: another for each server, for servers see the locks
-    /// of others in files that they share.
+    /// The byte that is locked in each file: a different one for each server, as servers see each
+    /// other's locks in shared files.
     pub locked: u64,
 }
 
@@ -228,7 +228,7 @@ impl<W: Wire> Prober<'_, W> {
         Ok(template.expect)
     }
 
-    /// OPEN that makes a file, and CLOSE, in one COMPOUND.
+    /// Encodes OPEN that creates a file, and CLOSE, in one COMPOUND.
     fn create(&mut self, directory: &str) -> Result<Template> {
         let dir = self.session.walk(&self.root, directory)?;
         let attributes = made(0o644, None);
@@ -267,7 +267,7 @@ impl<W: Wire> Prober<'_, W> {
         let dir = self.session.walk(&self.root, dir)?;
         let (owner, how) = (OWNERS[0], Openflag4::NoCreate);
         let opened = self.session.open(&Opening { dir: &dir, name, owner, how, access })?;
-        // The number 0 stands for the newest of the state (RFC 8881, 8.2.2).
+        // A seqid of 0 means the newest version of the state (RFC 8881, 8.2.2).
         Ok((opened.handle, Stateid4 { seqid: 0, ..opened.stateid }))
     }
 

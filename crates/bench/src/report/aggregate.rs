@@ -1,4 +1,4 @@
-//! A result put in order: every figure with its samples by target, and what they are worth.
+//! Arranges a result: every figure with its samples by target, and a verdict on their quality.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::number;
 use crate::statistics::{CONFIDENCE, Interval, Ratio, Summary, Verdict, mean, mean_interval};
 use crate::suite::{Better, Figure, Outcome, Place, Sample, Unit, WorkloadRecord};
 
-/// Everything measured of one kind under the same circumstances, on all targets.
+/// All measurements of one kind under the same circumstances, on all targets.
 #[derive(Debug, Clone)]
 pub struct Line {
     /// The name of the measure.
@@ -15,9 +15,9 @@ pub struct Line {
     pub at: BTreeMap<String, Place>,
     /// The unit of the values.
     pub unit: Unit,
-    /// On each target, in the order of the result; nothing where it was not measured.
+    /// The figure on each target, in the order of the result; `None` if it was not measured.
     pub cells: Vec<Option<Cell>>,
-    /// Each target against the first, pair by pair; nothing for the first.
+    /// The ratio of each target to the first, by pairs; `None` for the first.
     pub ratios: Vec<Option<Ratio>>,
     /// The figures of the original works.
     pub history: Vec<Figure>,
@@ -26,18 +26,18 @@ pub struct Line {
 /// A figure on one target.
 #[derive(Debug, Clone)]
 pub struct Cell {
-    /// The value of each round; of several samples of a round, their mean.
+    /// The value of each round; the mean if the round has several samples.
     pub rounds: BTreeMap<u32, f64>,
     /// All rounds.
     pub summary: Summary,
-    /// The mean with its interval; nothing of a single round.
+    /// The mean with its interval; `None` for a single round.
     pub interval: Option<Interval>,
     /// The verdict on quoting it.
     pub verdict: Verdict,
 }
 
 impl Line {
-    /// Returns its name in a few words.
+    /// Returns the name of the line in a few words.
     #[must_use]
     pub fn label(&self) -> String {
         let at = self.circumstances(&[]);
@@ -55,12 +55,13 @@ impl Line {
                 Place::Number(_) => numbers.push(format!("{name} {}", number::place(place))),
             }
         }
-        // Words first: they tell more, and what is cut is the end.
+        // Words come first: they say more than numbers, and a long text is cut at its end.
         words.append(&mut numbers);
         words.join(", ")
     }
 
-    /// Returns the gain of a target over the first, by pairs; nothing where neither way is better.
+    /// Returns the gain of a target over the first, by pairs; `None` for a unit in which neither
+    /// direction is better.
     #[must_use]
     pub fn gain(&self, target: usize) -> Option<Ratio> {
         let ratio = self.ratios.get(target).copied().flatten()?;
@@ -102,8 +103,8 @@ impl Cell {
     }
 }
 
-/// Returns the gain of a target over the first over all lines: by round the geometric mean of the
-/// gains, and of those the mean with its interval. Nothing where nothing can be compared.
+/// Returns the gain of a target over the first over all lines: the geometric mean of the gains in
+/// each round, then the mean of the rounds with its interval. `None` if nothing can be compared.
 #[must_use]
 pub fn overall(lines: &[Line], target: usize) -> Option<Ratio> {
     let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
@@ -139,8 +140,8 @@ fn key(sample: &Sample) -> Key {
     (sample.metric.clone(), at.join(" "), sample.unit)
 }
 
-/// The lines of a workload, in the order in which its samples first came; `history` are the figures
-/// of the original.
+/// The lines of a workload, in the order of their first samples; `history` are the figures of the
+/// original.
 #[must_use]
 pub fn lines(outcome: &Outcome, workload: &WorkloadRecord, history: &[Figure]) -> Vec<Line> {
     let targets = outcome.targets.len();
@@ -177,7 +178,7 @@ fn line(sample: &Sample, cells: Vec<BTreeMap<u32, Vec<f64>>>, history: &[Figure]
     Line { metric, at, unit, cells, ratios, history }
 }
 
-/// The ratio over the rounds that both were measured in.
+/// The ratio of two cells over the rounds in which both were measured.
 fn pairs(measured: &Cell, base: &Cell) -> Option<Ratio> {
     let both = measured.rounds.iter().filter_map(|(round, a)| Some((*a, *base.rounds.get(round)?)));
     let (a, b): (Vec<f64>, Vec<f64>) = both.unzip();

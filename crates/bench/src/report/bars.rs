@@ -1,4 +1,4 @@
-//! Figures side by side: a bar for each target with its interval, the original work's beside them.
+//! Figures side by side: a bar for each target with its interval, and the original work's figures.
 
 use super::aggregate::{Cell, Line};
 use super::legend;
@@ -13,11 +13,10 @@ const GAP: f64 = 12.0;
 const RIGHT: f64 = 96.0;
 const LABEL_MAX: f64 = 280.0;
 
-/// Draws lines of one unit. Bars begin at 0; where values span too much for that they are points on
-/// a logarithmic scale.
+/// Draws lines of one unit. Bars begin at 0; if values span too much for that, points on a
+/// logarithmic scale are drawn instead.
 ///
-/// # Panics
-/// Never: no lines give an empty drawing.
+/// # Panics Never: no lines give an empty drawing.
 #[must_use]
 pub(super) fn bars(title: &str, lines: &[&Line], targets: &[String]) -> Svg {
     let unit = lines.first().map_or(Unit::Count, |line| line.unit);
@@ -65,7 +64,8 @@ fn about(lines: &[&Line], targets: &[String], unit: Unit) -> String {
     )
 }
 
-/// Over all means and upper ends; figures of the original only if they do not squeeze the others.
+/// The scale over all means and upper ends, and over the figures of the original if these do not
+/// squeeze the others.
 fn scale(lines: &[&Line], ends: (f64, f64)) -> Scale {
     let cells = || lines.iter().flat_map(|line| line.cells.iter().flatten());
     let mut values: Vec<f64> = cells().map(|cell| cell.summary.mean).collect();

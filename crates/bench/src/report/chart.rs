@@ -1,4 +1,4 @@
-//! Curves: points of several series over one direction, with intervals.
+//! Curves: points of several series along an axis, with intervals.
 
 use super::legend;
 use super::scale::{Kind, Scale};
@@ -10,32 +10,32 @@ pub(super) type Format = fn(f64) -> String;
 /// A chart.
 #[derive(Debug, Clone)]
 pub(super) struct Chart {
-    /// Its title.
+    /// The title of the chart.
     pub(super) title: String,
-    /// Its description for screen readers.
+    /// The description for screen readers.
     pub(super) about: String,
-    /// Its size in pixels, without the legend.
+    /// The size of the chart in pixels, without the legend.
     pub(super) size: (f64, f64),
-    /// The direction across.
+    /// The horizontal axis.
     pub(super) x: Direction,
-    /// The direction up.
+    /// The vertical axis.
     pub(super) y: Direction,
     /// The series.
     pub(super) series: Vec<Series>,
-    /// Stretches across that are shaded, with a name.
+    /// Shaded ranges of the horizontal axis, with their names.
     pub(super) bands: Vec<(f64, f64, String)>,
 }
 
-/// A direction of a chart.
+/// An axis of a chart.
 #[derive(Debug, Clone)]
 pub(super) struct Direction {
     /// The title.
     pub(super) label: String,
-    /// The kind of its scale.
+    /// The kind of scale.
     pub(super) kind: Kind,
-    /// The format of its numbers.
+    /// The format of the numbers on the axis.
     pub(super) format: Format,
-    /// The values of its lines, if they are not round numbers.
+    /// The values of the grid lines, if they are not round numbers.
     pub(super) ticks: Option<Vec<f64>>,
 }
 
@@ -44,11 +44,11 @@ pub(super) struct Direction {
 pub(super) struct Series {
     /// The title.
     pub(super) name: String,
-    /// Its number, which decides colour, sign and dashes.
+    /// The number of the series, which decides its colour, sign and dashes.
     pub(super) number: usize,
     /// Its style.
     pub(super) style: Style,
-    /// The points, in ascending order across.
+    /// The points, ordered by their horizontal values.
     pub(super) points: Vec<Spot>,
 }
 
@@ -70,11 +70,11 @@ pub(super) enum Style {
 /// A point.
 #[derive(Debug, Clone)]
 pub(super) struct Spot {
-    /// Its place across.
+    /// The horizontal value.
     pub(super) x: f64,
-    /// Its place up.
+    /// The vertical value.
     pub(super) y: f64,
-    /// The ends of its interval.
+    /// The ends of the interval.
     pub(super) ends: Option<(f64, f64)>,
     /// The text of its tooltip.
     pub(super) tip: String,
@@ -85,7 +85,7 @@ const TOP: f64 = 22.0;
 const RIGHT: f64 = 14.0;
 
 impl Chart {
-    /// Draws it.
+    /// Draws the chart.
     #[must_use]
     pub(super) fn draw(&self) -> Svg {
         let named =
@@ -103,7 +103,7 @@ impl Chart {
         svg
     }
 
-    /// Both scales; `top` is where the highest line is.
+    /// The scales of both axes; `top` is the position of the highest line.
     fn scales(&self, top: f64) -> (Scale, Scale) {
         let all = || self.series.iter().flat_map(|series| &series.points);
         let ups: Vec<f64> = all().map(|point| point.y).collect();

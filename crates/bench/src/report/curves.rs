@@ -1,5 +1,5 @@
-//! Figures that are curves: those that were taken at three or more places of a number, as at 1, 10,
-//! 100 and 1,000 files.
+//! Figures that are curves: those measured at three or more values of a number, such as 1, 10, 100
+//! and 1,000 files.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::scale::Kind;
 use crate::number;
 use crate::suite::{Better, Place};
 
-/// Fewest places of a curve.
+/// Fewest points of a curve.
 const PLACES_MIN: usize = 3;
 
 /// Lines of one metric that differ in one number.
@@ -23,7 +23,7 @@ pub(super) struct Group<'a> {
     lines: Vec<(f64, &'a Line)>,
 }
 
-/// Splits lines into curves and those that are none.
+/// Splits lines into curves and single figures.
 #[must_use]
 pub(super) fn split<'a>(lines: &[&'a Line]) -> (Vec<Group<'a>>, Vec<&'a Line>) {
     let mut groups: Vec<Group<'a>> = Vec::new();
@@ -50,7 +50,8 @@ fn name(line: &Line, over: &str) -> String {
     if rest.is_empty() { line.metric.clone() } else { format!("{}, {rest}", line.metric) }
 }
 
-/// The numeric coordinate in which lines of the same metric differ most, and this line's place.
+/// The numeric coordinate in which lines of the same metric differ most, and its value for this
+/// line.
 fn coordinate(lines: &[&Line], line: &Line) -> Option<(String, f64)> {
     let places = |name: &str| -> usize {
         let alike = lines.iter().filter(|other| other.metric == line.metric);

@@ -1,4 +1,4 @@
-//! The latencies of operations: every percentile, both ways logarithmic.
+//! The latencies of operations: every percentile, on two logarithmic axes.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::scale::Kind;
 use crate::number;
 use crate::suite::{Latency, Outcome, WorkloadRecord};
 
-/// The parts of operations told in tables and as lines of the plots.
+/// The percentiles shown in tables and as grid lines of the plots.
 pub(super) const PARTS: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
 /// Points of a curve for each factor of ten.
@@ -16,7 +16,7 @@ const POINTS: usize = 12;
 /// Latencies of one kind of operation under the same circumstances, on all targets.
 #[derive(Debug, Clone)]
 pub(super) struct Distribution {
-    /// The operation, and under which circumstances.
+    /// The operation and its circumstances.
     pub(super) name: String,
     /// All rounds of each target together.
     pub(super) targets: Vec<Option<Latency>>,
@@ -99,8 +99,7 @@ impl Distribution {
     }
 }
 
-/// One in `slower` operations is slower; that is where percentiles stand, so that the slow ones
-/// have room.
+/// The percentage of operations that are faster than the slowest one in `slower`.
 fn faster(slower: f64) -> String {
     format!("{} %", 100.0 - 100.0 / slower)
 }

@@ -2,10 +2,10 @@
 
 use super::svg::{Anchor, Svg, text_width};
 
-/// Height of a line of it, in pixels.
+/// Height of a line of the legend, in pixels.
 const LINE: f64 = 18.0;
 
-/// Draws names with their signs from `top` on, in as many lines as they need; gives the height.
+/// Draws names with their signs from `top` on, in as many lines as needed; returns the height.
 pub(super) fn draw(
     svg: &mut Svg,
     (left, top, width): (f64, f64, f64),
@@ -29,7 +29,7 @@ pub(super) fn draw(
     y - top + 8.0
 }
 
-/// Returns its height.
+/// Returns the height of the legend.
 pub(super) fn height(width: f64, names: &[(usize, String)], with_history: bool) -> f64 {
     let mut probe = Svg::new((0.0, 0.0), "", "");
     draw(&mut probe, (0.0, 0.0, width), names, with_history)

@@ -1,8 +1,8 @@
 //! The report of a result: plots as SVG, and one page that opens without a network.
 //!
-//! [`write()`] makes `report.html` and the folder `plots` beside `result.json`. Nothing is loaded:
-//! no font, no script of others, no image. Without a script all is readable; with it, tables sort
-//! and marks tell their values at once.
+//! [`write()`] makes `report.html` and the folder `plots` beside `result.json`. The page loads no
+//! font, no foreign script and no image. All of it is readable without a script; with its script,
+//! tables can be sorted and marks show their values at once.
 
 pub mod aggregate;
 mod bars;
@@ -48,21 +48,21 @@ pub struct Options {
     directory: PathBuf,
 }
 
-/// Makes the report and says where it is.
+/// Makes the report and prints its path.
 ///
 /// # Errors
-/// No result, or no room.
+/// There is no result, or no space.
 pub fn command(options: &Options, workloads: &[Arc<dyn Workload>]) -> Result<ExitCode> {
     let place = write(&options.directory, workloads)?;
     say(&format!("{}\n", place.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes the report of the result in a directory; gives the page. `workloads` are those that are
-/// known, for what they say of themselves and of history.
+/// Makes the report of the result in a directory; returns the path of the page. `workloads` are the
+/// known workloads, for their descriptions and published figures.
 ///
 /// # Errors
-/// No result, or no room.
+/// There is no result, or no space.
 pub fn write(directory: &Path, workloads: &[Arc<dyn Workload>]) -> Result<PathBuf> {
     let outcome = Store::read(directory)?;
     let directory = if directory.ends_with(RESULT_FILE) {
@@ -82,7 +82,7 @@ pub fn write(directory: &Path, workloads: &[Arc<dyn Workload>]) -> Result<PathBu
     Ok(place)
 }
 
-/// A workload of a result, with what is known of it.
+/// A workload of a result, with its description.
 struct Chapter<'a> {
     record: &'a WorkloadRecord,
     known: Option<&'a Arc<dyn Workload>>,
@@ -111,7 +111,7 @@ fn chapter<'a>(
 ) -> Chapter<'a> {
     let known = workloads.iter().find(|workload| workload.name() == record.name);
     let history: &[Figure] = known.map_or(&[], |workload| workload.history());
-    // Its hundreds of samples are points of graphs, not figures by themselves.
+    // The hundreds of samples of selfscale are points of graphs, not single figures.
     let lines = match is_selfscale(record) {
         true => Vec::new(),
         false => aggregate::lines(outcome, record, history),
@@ -165,7 +165,7 @@ fn sentence(text: &str) -> String {
     format!("{}{}.", first.map_or(String::new(), String::from), letters.as_str())
 }
 
-/// Returns the notes of the rounds, each once.
+/// Returns the notes of the rounds, without duplicates.
 fn notes(outcome: &Outcome, record: &WorkloadRecord) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for round in &record.rounds {

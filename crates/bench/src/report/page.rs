@@ -1,4 +1,4 @@
-//! The page as a whole: one file that needs no other, and no network.
+//! The page as a whole: one file that needs no other file and no network.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -7,10 +7,10 @@ use super::svg::{STYLE, Svg, printable};
 const PAGE_STYLE: &str = include_str!("assets/page.css");
 const SCRIPT: &str = include_str!("assets/page.js");
 
-/// A drawing that is less wide than this has room for another beside it on paper.
+/// Two drawings that are less wide than this fit side by side on paper.
 const HALF: f64 = 500.0;
 
-/// A page in progress, and the drawings on it, which become files too.
+/// A page in progress, and its drawings, which are also written as files.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     body: Vec<Markup>,
@@ -23,7 +23,7 @@ pub(super) struct Page {
 pub(super) struct Plot {
     /// The name of the file.
     pub(super) file: String,
-    /// Its content.
+    /// The content of the file.
     pub(super) svg: String,
 }
 
@@ -38,7 +38,7 @@ impl Page {
         self.add(html! { p class=(class) { (printable(text)) } });
     }
 
-    /// Adds a list of texts; nothing for none.
+    /// Adds a list of texts, or nothing if there are none.
     pub(super) fn list(&mut self, class: &str, texts: &[String]) {
         if !texts.is_empty() {
             self.add(
@@ -47,7 +47,7 @@ impl Page {
         }
     }
 
-    /// Adds a section that stands in the contents; `fill` adds what is in it.
+    /// Adds a section that is listed in the contents; `fill` adds its content.
     pub(super) fn section<T>(
         &mut self,
         name: &str,
@@ -66,13 +66,13 @@ impl Page {
         result
     }
 
-    /// Adds a part that is folded until a reader opens it; `fill` adds what is in it.
+    /// Adds a part that is folded until a reader opens it; `fill` adds its content.
     pub(super) fn details(&mut self, summary: &str, fill: impl FnOnce(&mut Self)) {
         let (filled, ()) = self.filled(fill);
         self.add(html! { details { summary { (summary) } (filled) } });
     }
 
-    /// Returns what `fill` adds to the page, which is taken from it again.
+    /// Returns what `fill` adds to the page, and removes it from the page again.
     fn filled<T>(&mut self, fill: impl FnOnce(&mut Self) -> T) -> (Markup, T) {
         let before = std::mem::take(&mut self.body);
         let result = fill(self);
@@ -137,7 +137,7 @@ impl Page {
     }
 }
 
-/// A name as it may stand in an address or be a file.
+/// A name in the form that an address or a file name may have.
 #[must_use]
 pub(super) fn slug(text: &str) -> String {
     let letters = text.chars().map(|letter| match letter {

@@ -1,4 +1,4 @@
-//! A single plot for commands that make no report.
+//! A single plot for commands that write no report.
 
 use super::chart::{Chart, Direction, Series, Spot, Style};
 use super::scale::Kind;
@@ -7,7 +7,7 @@ use crate::number;
 /// A series of a plot: its name, and its points in ascending order across.
 pub(crate) type NamedPoints = (String, Vec<(f64, f64)>);
 
-/// Draws lines as an SVG file; the values up are parts of one.
+/// Draws lines as an SVG file; the vertical values are fractions.
 #[must_use]
 pub(crate) fn parts(title: &str, (across, up): (&str, &str), lines: &[NamedPoints]) -> String {
     let series = lines.iter().enumerate().map(|(number, (name, points))| {

@@ -13,19 +13,19 @@ pub(super) struct Scale {
     to: f64,
 }
 
-/// The values that a scale takes.
+/// The kinds of scales.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Evenly, from 0 on.
+    /// Linear, from 0 on.
     Linear,
-    /// Evenly in logarithms.
+    /// Logarithmic.
     Logarithmic,
     /// Logarithmic if the values span more than a factor of 25, else linear.
     Fitting,
 }
 
 impl Scale {
-    /// A scale for values, between two places (pixels; `from` is where small values are).
+    /// A scale for values, between two positions in pixels; `from` is the end of the small values.
     #[must_use]
     pub(super) fn new(kind: Kind, values: &[f64], (from, to): (f64, f64)) -> Self {
         let positive = || values.iter().copied().filter(|value| *value > 0.0 && value.is_finite());
@@ -54,19 +54,19 @@ impl Scale {
         Self { low, high, is_logarithmic, from, to }
     }
 
-    /// Returns whether it is logarithmic.
+    /// Returns whether the scale is logarithmic.
     #[must_use]
     pub(super) const fn is_logarithmic(&self) -> bool {
         self.is_logarithmic
     }
 
-    /// Returns whether a value is on it.
+    /// Returns whether a value is on the scale.
     #[must_use]
     pub(super) fn covers(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
-    /// The place of a value; beyond the ends that of the end.
+    /// The position of a value; a value beyond an end has the position of the end.
     #[must_use]
     pub(super) fn at(&self, value: f64) -> f64 {
         let value = value.clamp(self.low, self.high);
@@ -77,7 +77,7 @@ impl Scale {
         self.from + (self.to - self.from) * part
     }
 
-    /// Returns the values where lines stand: about `count` round numbers.
+    /// Returns the values of the grid lines: about `count` round numbers.
     #[must_use]
     pub(super) fn ticks(&self, count: usize) -> Vec<f64> {
         if self.is_logarithmic { self.decades(count) } else { self.steps(count) }

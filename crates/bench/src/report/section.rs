@@ -1,4 +1,4 @@
-//! A workload on the page: what it is, its figures drawn and told, latencies, RPCs, notes.
+//! A workload on the page: its description, figures as drawings and tables, latencies, RPCs, notes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::suite::{Better, Outcome, Unit, WorkloadRecord};
 /// Most lines in one drawing of bars.
 const BARS_MAX: usize = 14;
 
-/// Most distributions that are drawn; all are told in the table.
+/// Most distributions that are drawn; the table shows all.
 const DISTRIBUTIONS_MAX: usize = 8;
 
 /// A note on latencies of a closed loop.
@@ -92,7 +92,7 @@ fn cell(cell: Option<&Cell>, unit: Unit) -> Entry {
     }
 }
 
-/// The ratio by which it is better, coloured only where the difference is no chance.
+/// The gain as a cell of a table, coloured only if the difference is significant.
 pub(super) fn gain(ratio: Option<&Ratio>) -> Entry {
     let Some(ratio) = ratio else { return Entry::words("") };
     let interval = ratio.interval;
@@ -155,7 +155,7 @@ fn latency_table(name: &str, found: &[Distribution], targets: &[String]) -> Tabl
     table
 }
 
-/// Puts RPC counts on the page, where they could be had.
+/// Adds RPC counts to the page, if they are known.
 pub(super) fn calls(page: &mut Page, workload: &WorkloadRecord, outcome: &Outcome) {
     let mut kinds: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
     let targets = outcome.targets.len();

@@ -1,5 +1,5 @@
-//! The self-scaling benchmark on the page: plateaus, families of graphs, and what predictions are
-//! worth.
+//! The self-scaling benchmark on the page: plateaus, families of graphs, and the quality of
+//! predictions.
 
 use super::chart::{Chart, Direction, Series, Spot, Style};
 use super::page::Page;
@@ -13,7 +13,7 @@ use crate::selfscale::{Axis, Curve, Exploration, Family, Model, Recorded, SelfCh
 const CHECKED: &str = "Random workloads were predicted from the graphs and measured as well. On \
     the line, both are the same.";
 
-/// A target with what is known of it.
+/// A target with its records.
 struct PlottedTarget<'a> {
     number: usize,
     name: &'a str,
@@ -23,7 +23,7 @@ struct PlottedTarget<'a> {
     check: Option<SelfCheck>,
 }
 
-/// Puts it all on the page.
+/// Adds all results of selfscale to the page.
 pub(super) fn shapes(page: &mut Page, found: &[(String, Recorded)]) {
     let known: Vec<PlottedTarget<'_>> = found
         .iter()
@@ -50,7 +50,7 @@ pub(super) fn shapes(page: &mut Page, found: &[(String, Recorded)]) {
     checks(page, &known);
 }
 
-/// The findings, in a sentence a target.
+/// The findings, one sentence for each target.
 pub(super) fn findings(found: &[(String, Recorded)]) -> Vec<String> {
     let known = found.iter().enumerate().filter_map(|(n, (name, it))| know(n, name, it));
     known.map(|one| sentence(&one)).collect()
@@ -116,7 +116,7 @@ fn focal_table(known: &[PlottedTarget<'_>]) -> Table {
     table
 }
 
-/// Number of workloads that ended because they were known well enough; the rest reached the cap.
+/// Number of workloads that were measured to the wanted precision; the rest reached the cap.
 fn settled(recorded: &Recorded) -> Entry {
     let all = || recorded.graphs.iter().chain(&recorded.checks);
     let steady = all().filter(|(_, measured)| measured.verdict().is_steady()).count();
@@ -165,7 +165,7 @@ fn over_bytes(known: &[PlottedTarget<'_>]) -> Svg {
     chart.draw()
 }
 
-/// Powers of two in bytes, two apart.
+/// Every second power of two, in bytes.
 fn powers() -> Vec<f64> {
     (5..25).map(|power| 4_f64.powi(power)).collect()
 }

@@ -1,4 +1,4 @@
-//! The top of the page: what was measured where, what came of it, and what is noisy.
+//! The top of the page: the targets, the findings, and the noisy figures.
 
 use maud::{Markup, html};
 
@@ -19,13 +19,13 @@ const RULES: &str = "Times better: above 1 is better, whether a time or a rate w
     Ratios are of rounds that were run one after the other, and are coloured only where their \
     95 % interval leaves out 1.";
 
-/// The share of the processors that other programs may ask for before the machine counts as busy.
+/// The share of the processors used by other programs above which the machine counts as busy.
 const BUSY_ABOVE: f64 = 0.5;
 
-/// A workload's lines, for the front.
+/// A workload's name and its lines, for the summary.
 pub(super) type Digested<'a> = (&'a str, &'a [Line]);
 
-/// Puts the front on the page; `more` are findings of other kinds.
+/// Adds the summary to the page; `more` are findings of other kinds.
 pub(super) fn front(
     page: &mut Page,
     outcome: &Outcome,
@@ -98,7 +98,7 @@ fn ending(page: &mut Page, outcome: &Outcome) {
     }
 }
 
-/// Says so where others were at work on the machine: figures are then lower, and vary.
+/// Adds a warning if other programs used the machine: figures are then lower, and vary.
 fn busy(page: &mut Page, outcome: &Outcome) {
     let machine = &outcome.environment;
     let load = machine.load.split_whitespace().next().and_then(|load| load.parse::<f64>().ok());
@@ -112,7 +112,7 @@ fn busy(page: &mut Page, outcome: &Outcome) {
     page.paragraph("banner", &text);
 }
 
-/// One sentence a workload.
+/// One sentence for each workload.
 fn findings(digested: &[Digested<'_>], targets: &[String]) -> Vec<String> {
     let mut out = Vec::new();
     for (name, lines) in digested {
@@ -189,7 +189,8 @@ fn noisy(lines: &[Line]) -> Entry {
     }
 }
 
-/// Returns whether a figure can be better, and has rounds enough to say whether it is noisy.
+/// Returns whether one direction of a figure is better, and it has enough rounds to be judged for
+/// noise.
 fn is_judged(line: &Line) -> bool {
     line.unit.better() != Better::Neither && line.is_judged()
 }

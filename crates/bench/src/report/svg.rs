@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use maud::{Markup, PreEscaped, html};
 
-/// Colours of everything that is drawn.
+/// The style sheet of the drawings.
 pub(super) const STYLE: &str = include_str!("assets/plot.css");
 
-/// Number of series that colour, mark and line tell apart.
+/// Number of series that can be distinguished by colour, sign and line.
 pub(super) const SERIES: usize = 6;
 
 /// A drawing in progress. Coordinates are pixels at its natural size.
@@ -32,7 +32,7 @@ pub(super) enum Anchor {
     End,
 }
 
-/// Text without characters that XML cannot hold, which become question marks.
+/// Text in which question marks replace the characters that XML forbids.
 #[must_use]
 pub(super) fn printable(text: &str) -> String {
     let is_unfit = |letter: char| letter.is_control() && !"\n\t".contains(letter);
@@ -40,7 +40,7 @@ pub(super) fn printable(text: &str) -> String {
 }
 
 impl Svg {
-    /// An empty drawing; title and description are read aloud.
+    /// An empty drawing; screen readers read its title and description.
     #[must_use]
     pub(super) fn new((width, height): (f64, f64), title: &str, about: &str) -> Self {
         let (title, about) = (title.to_owned(), about.to_owned());
@@ -53,7 +53,7 @@ impl Svg {
         self.width
     }
 
-    /// Its title.
+    /// The title of the drawing.
     #[must_use]
     pub(super) fn title(&self) -> &str {
         &self.title
@@ -102,7 +102,7 @@ impl Svg {
         });
     }
 
-    /// Something that tells its value when it is pointed at.
+    /// A mark that shows its value as a tooltip.
     pub(super) fn mark(&mut self, tip: &str, draw: impl FnOnce(&mut Self)) {
         let before = std::mem::take(&mut self.body);
         draw(self);
@@ -119,8 +119,8 @@ impl Svg {
         self.body.push(html! { path class=(class) d=(places) {} });
     }
 
-    /// The sign of a series around a point: each has its own shape, for eyes that do not see
-    /// colours.
+    /// The sign of a series around a point: each series has its own shape, for readers who do not
+    /// see colours.
     pub(super) fn sign(&mut self, series: usize, (x, y): (f64, f64)) {
         let series = series % SERIES;
         let d = match series {
@@ -140,7 +140,7 @@ impl Svg {
         self.outline("history", &d);
     }
 
-    /// The drawing as part of a page, whose style it takes; `id` is its own on the page.
+    /// The drawing as part of a page, by whose style it is drawn; `id` must be unique on the page.
     #[must_use]
     pub(super) fn inline(&self, id: &str) -> Markup {
         html! {
@@ -180,7 +180,7 @@ impl Svg {
     }
 }
 
-/// A coordinate or a length as it is written: a tenth of a pixel is seen by nobody.
+/// A coordinate or a length as text, rounded to tenths of a pixel.
 fn pixels(number: f64) -> String {
     format!("{number:.1}")
 }

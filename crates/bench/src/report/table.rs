@@ -1,4 +1,4 @@
-//! Tables of a page: sortable, with a caption, each cell knowing its number.
+//! Tables of a page: sortable, with a caption, and with a number for each cell.
 
 use maud::{Markup, html};
 
@@ -22,26 +22,26 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Words.
+    /// A cell of words.
     #[must_use]
     pub(super) fn words(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// A number as it is written and as it is sorted.
+    /// A cell with a number as text and as a value to sort by.
     #[must_use]
     pub(super) fn number(text: impl Into<String>, value: f64) -> Self {
         Self { text: text.into(), value: Some(value), class: "number", ..Self::default() }
     }
 
-    /// Something small beneath.
+    /// Adds small text below.
     #[must_use]
     pub(super) fn with(mut self, below: impl Into<String>) -> Self {
         self.below = below.into();
         self
     }
 
-    /// A class of the style: `number better`, `number worse`, `number noisy`.
+    /// Sets a class of the style: `number better`, `number worse`, `number noisy`.
     #[must_use]
     pub(super) fn class(mut self, class: &'static str) -> Self {
         self.class = class;

@@ -2,10 +2,10 @@ use std::io::{ErrorKind, Result};
 
 use crate::suite::{FileKind, Files};
 
-/// Removes a directory with all that is in it; one that is not there is none to remove.
+/// Removes a directory with its content; it is not an error if it does not exist.
 ///
 /// # Errors
-/// As the target says.
+/// Those of the target.
 pub(super) fn clear(files: &mut dyn Files, path: &str) -> Result<()> {
     match files.lookup(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

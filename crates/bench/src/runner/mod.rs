@@ -1,4 +1,4 @@
-//! Runs workloads on targets in turns, and keeps the result.
+//! Runs workloads on targets in turns, and stores the result.
 
 mod cleanup;
 mod reset;

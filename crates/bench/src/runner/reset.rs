@@ -9,7 +9,7 @@ use crate::system::{drop_caches, shell};
 /// The ways to empty caches that the command line gives; all of them are used, in this order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resets {
-    /// Shell commands, as one that unmounts and mounts again.
+    /// Shell commands, such as one that unmounts and mounts again.
     pub commands: Vec<String>,
     /// Servers on which `comity bench agent` runs.
     pub agents: Vec<SocketAddr>,

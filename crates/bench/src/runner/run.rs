@@ -25,7 +25,7 @@ pub struct Chosen {
     pub parameters: Parameters,
 }
 
-/// All that a run does.
+/// The settings of a run.
 pub struct Plan {
     /// The workloads, in this order.
     pub chosen: Vec<Chosen>,
@@ -35,8 +35,8 @@ pub struct Plan {
     pub options: targets::Options,
     /// The number of rounds.
     pub rounds: u32,
-    /// About how long all of it may take: then there are fewer rounds, of which each has one, and
-    /// what chooses its own times chooses shorter ones.
+    /// About how long the whole run may take. A limit reduces the rounds to at least one, and
+    /// shortens workloads that choose their own duration.
     pub limit: Option<Duration>,
     /// The seed of all operations.
     pub seed: u64,
@@ -44,7 +44,7 @@ pub struct Plan {
     pub preset: Preset,
     /// True if targets may hold files already.
     pub here: bool,
-    /// True if the files that were made are left there.
+    /// True if the files of the run are not removed at its end.
     pub keep: bool,
     /// True if the result in `output` is continued.
     pub resume: bool,
@@ -68,11 +68,11 @@ struct Run<'a> {
     store: Store,
     outcome: Outcome,
     started: Instant,
-    /// The folder the run has in every target.
+    /// The name of the run's folder in every target.
     folder: String,
 }
 
-/// RPCs by kind.
+/// Numbers of RPCs by kind.
 type Calls = BTreeMap<String, u64>;
 
 /// A round to be run.
@@ -81,14 +81,14 @@ struct Step {
     workload: usize,
     round: u32,
     target: usize,
-    /// The time it should take.
+    /// The time budget of the round.
     time: TimeBudget,
 }
 
-/// Measures what the plan says; the result is in its directory, whatever happens.
+/// Runs a plan; the result is written to its directory even if the run fails.
 ///
-/// # Errors The first thing that failed. Earlier measurements are kept, and the failure is in the
-/// result.
+/// # Errors
+/// The first failure. Earlier measurements are kept, and the failure is in the result.
 pub fn run(plan: &Plan, interrupt: &Interrupt) -> Result<Outcome> {
     let content = Arc::new(Content::new(plan.seed));
     let opened = plan.targets.iter().map(|spec| spec.open(&plan.options, &content));
@@ -96,10 +96,10 @@ pub fn run(plan: &Plan, interrupt: &Interrupt) -> Result<Outcome> {
     run_on(plan, targets, content, interrupt)
 }
 
-/// The same on targets that are open.
+/// Runs a plan on targets that are open.
 ///
 /// # Errors
-/// As [`run`].
+/// As for [`run`].
 pub fn run_on(
     plan: &Plan,
     targets: Vec<Box<dyn Target>>,
@@ -156,7 +156,7 @@ fn is_met(chosen: &Chosen, target: &dyn Target) -> bool {
     chosen.workload.needs().met_by(target)
 }
 
-/// A new result, or the one that is continued.
+/// Creates a result, or opens the one that is continued.
 fn begin(plan: &Plan, targets: &[Box<dyn Target>]) -> Result<(Store, Outcome)> {
     let mut outcome = empty(plan, targets);
     if !plan.resume {
@@ -220,7 +220,7 @@ fn empty(plan: &Plan, targets: &[Box<dyn Target>]) -> Outcome {
 }
 
 impl Run<'_> {
-    /// Every round that is not in the result yet.
+    /// Runs every round that is not in the result yet.
     fn all(&mut self) -> Result<()> {
         let time = TimeBudget::new(self.plan.limit);
         self.probe()?;
@@ -229,7 +229,7 @@ impl Run<'_> {
             .try_for_each(|workload| self.rounds(workload, time.part(workloads - workload)))
     }
 
-    /// The rounds of a workload, or as many as there is time for.
+    /// Runs the rounds of a workload, or as many as there is time for.
     fn rounds(&mut self, workload: usize, time: TimeBudget) -> Result<()> {
         let begun = Instant::now();
         let rounds = self.plan.chosen[workload].workload.rounds(self.plan.rounds);
@@ -247,7 +247,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Leaves out the rounds from `round` on.
+    /// Notes that the rounds from `round` on are left out.
     fn cut(&mut self, workload: usize, round: u32, rounds: u32) {
         let name = self.plan.chosen[workload].workload.name();
         let note = format!("{round} of {rounds} rounds: the time given is used up");
@@ -258,7 +258,7 @@ impl Run<'_> {
         }
     }
 
-    /// Makes the run's folder in every target and tries what all relies on.
+    /// Makes the run's folder in every target and tries the basic operations.
     fn probe(&mut self) -> Result<()> {
         for (target, record) in self.targets.iter().zip(&mut self.outcome.targets) {
             let made = target.files()?.make_directory(&self.folder);
@@ -272,7 +272,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Each round begins with another target, so that none always follows the same.
+    /// The order of the targets in a round. Each round begins with another target, so that none
+    /// always follows the same one.
     fn order(&self, round: u32) -> Vec<usize> {
         let count = self.targets.len();
         (0..count).map(|place| (place + round as usize) % count).collect()
@@ -311,7 +312,7 @@ impl Run<'_> {
         }
     }
 
-    /// Runs a round; what it measured before it failed is in it.
+    /// Runs a round; if it fails, it contains the measurements made before.
     fn measure(&self, step: Step) -> (Round, Result<()>) {
         let started = Instant::now();
         let mut round = Round {
@@ -350,7 +351,7 @@ impl Run<'_> {
         let result = chosen.workload.run(&mut context).with_context(what);
         let Gathered { samples, latencies, notes } = context.gathered;
         (round.samples, round.latencies, round.notes) = (samples, latencies, notes);
-        // A target that is gone explains what failed on it.
+        // A target that has ended explains the failure.
         target.check().with_context(what)?;
         result?;
         if let Some((before, after)) = before.zip(target.calls()?) {
@@ -363,7 +364,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns the calls sent in between. A mount that was made again counts from 0.
+    /// Returns the number of calls sent between two readings. A file system that was mounted again
+    /// counts from 0.
     fn sent(before: &Calls, after: Calls, notes: &mut Vec<String>) -> Calls {
         let count = |calls: &Calls| calls.values().sum::<u64>();
         let is_new = before.iter().any(|(name, sent)| after.get(name).unwrap_or(&0) < sent);
@@ -407,7 +409,7 @@ impl Run<'_> {
         self.store.write(&self.outcome)
     }
 
-    /// Removes the run's folder from every target that is still there.
+    /// Removes the run's folder from every target that still works.
     fn clear(&self) -> Result<()> {
         if self.plan.keep {
             let names: Vec<&str> = self.targets.iter().map(|target| target.name()).collect();

@@ -34,7 +34,7 @@ impl Axis {
     pub const ALL: [Self; Self::COUNT] =
         [Self::UniqueBytes, Self::SizeMean, Self::ReadFrac, Self::SeqFrac, Self::ProcessNum];
 
-    /// Its name in results and, behind `--`, on the command line.
+    /// The name of the axis in results and, behind `--`, on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl Axis {
         }
     }
 
-    /// Its name in the papers.
+    /// The name of the axis in the papers.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -58,7 +58,7 @@ impl Axis {
         }
     }
 
-    /// Returns whether its values are bounded by 0 and 1.
+    /// Returns whether the values of the axis are from 0 to 1.
     #[must_use]
     pub const fn is_fraction(self) -> bool {
         matches!(self, Self::ReadFrac | Self::SeqFrac)
@@ -78,7 +78,7 @@ impl Point {
         Self(values)
     }
 
-    /// Its value on an axis.
+    /// The value of the point on an axis.
     #[must_use]
     pub fn get(&self, axis: Axis) -> f64 {
         self.0[axis as usize]
@@ -91,7 +91,7 @@ impl Point {
         self
     }
 
-    /// Returns whether the two differ on `axis` at most.
+    /// Returns whether the two points differ on `axis` at most.
     #[must_use]
     pub fn is_beside(&self, other: &Self, axis: Axis) -> bool {
         self.with(axis, 0.0) == other.with(axis, 0.0)
@@ -103,10 +103,10 @@ impl Point {
         Axis::ALL.map(|axis| (axis.name(), Place::Number(self.get(axis))))
     }
 
-    /// The point of a sample's coordinates.
+    /// The point with a sample's coordinates.
     ///
     /// # Errors
-    /// One is missing or is no number.
+    /// A coordinate is missing or is no number.
     pub fn from_places(at: &BTreeMap<String, Place>) -> Result<Self> {
         let mut point = Self([0.0; Axis::COUNT]);
         for axis in Axis::ALL {

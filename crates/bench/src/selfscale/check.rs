@@ -1,14 +1,14 @@
-//! The check of the model: workloads that are predicted and measured too.
+//! The check of the model by workloads that are both predicted and measured.
 
 use super::{Axis, Family, Measured, Model, Point, Prediction};
 use crate::statistics::{mean, quantile};
 
-/// A prediction is off if it misses by more than this part, beside what the intervals of the check
-/// and of the graphs explain.
+/// A prediction is off if its error exceeds this part, in addition to the intervals of the check
+/// and of the graphs.
 const OFF_ABOVE: f64 = 0.15;
 
-/// With graphs that are known no better than this (half the 95 % interval of a prediction, as a
-/// part), nothing can be said about their shapes.
+/// If half the 95 % interval of a prediction is more than this part, nothing can be said about the
+/// shapes of the graphs.
 const NOISE_MAX: f64 = 0.5;
 
 /// With more than this part of the predictions off, the shapes are not independent.
@@ -17,7 +17,7 @@ const OFF_PART_MAX: f64 = 0.25;
 /// Fewest checks from which anything can be concluded.
 const CHECKS_MIN: usize = 4;
 
-/// Fewest checks from which a pair of parameters can be named, and how clearly it must stand out.
+/// Fewest checks from which a pair of parameters can be named, and the least correlation for it.
 const NAMED_FROM: (usize, f64) = (8, 0.6);
 
 /// A workload that was predicted and measured.
@@ -38,7 +38,7 @@ pub struct SelfCheck {
     pub checks: Vec<Check>,
     /// The median of the errors, as a part.
     pub error_median: f64,
-    /// The error that nine in ten do not pass.
+    /// The error that nine in ten predictions do not exceed.
     pub error_p90: f64,
     /// The median without workloads between plateaus, where predictions are known to be bad.
     pub error_median_on_plateaus: Option<f64>,
@@ -58,14 +58,14 @@ impl Check {
         self.rest().abs() > OFF_ABOVE + noise
     }
 
-    /// The logarithm of what the product of the shapes leaves unexplained.
+    /// The logarithm of the part of the throughput that the product of the shapes does not explain.
     fn rest(&self) -> f64 {
         (self.measured.throughput() / self.prediction.throughput).ln()
     }
 }
 
 impl SelfCheck {
-    /// Holds a model against measured workloads; nothing if there are none.
+    /// Compares a model with measured workloads; `None` if there are none.
     #[must_use]
     pub fn of(model: &Model, measured: &[(Point, Measured)]) -> Option<Self> {
         let usable = measured.iter().filter(|(_, measured)| measured.throughput() > 0.0);
@@ -88,7 +88,7 @@ impl SelfCheck {
         })
     }
 
-    /// Returns whether predictions hold within the errors given.
+    /// Returns whether predictions are correct within the errors given.
     #[must_use]
     pub fn is_trusted(&self) -> bool {
         self.warnings.is_empty()
@@ -131,8 +131,8 @@ fn warnings(model: &Model, checks: &[Check]) -> Vec<String> {
     )]
 }
 
-/// The pair of parameters whose joint distance from the focal point goes best with what the model
-/// leaves unexplained.
+/// The pair of parameters whose joint distance from the focal point correlates best with the part
+/// that the model does not explain.
 fn culprits(model: &Model, checks: &[&Check]) -> Option<(Axis, Axis)> {
     let (count_min, clear) = NAMED_FROM;
     if checks.len() < count_min {

@@ -1,9 +1,10 @@
-//! Throughput over one parameter, the others held.
+//! Throughput over one parameter, with the others fixed.
 
 use super::{Axis, Measured, Point};
 use crate::statistics::median;
 
-/// The focal value lies where throughput reaches this part of its maximum (Chen and Patterson).
+/// The focal value is the one at which throughput reaches this part of its maximum (Chen and
+/// Patterson).
 pub(super) const FOCAL_PART: f64 = 0.75;
 
 /// A graph: points of (value, throughput) in ascending order of values.
@@ -15,7 +16,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The graph through points in any order; those of no positive throughput are left out.
+    /// The graph through points in any order; points without positive throughput are left out.
     #[must_use]
     pub fn new(axis: Axis, mut points: Vec<(f64, f64)>) -> Self {
         points.retain(|(_, throughput)| *throughput > 0.0);
@@ -41,31 +42,31 @@ impl Curve {
         self.spread
     }
 
-    /// Returns the axis that it is drawn over.
+    /// Returns the axis of the parameter.
     #[must_use]
     pub const fn axis(&self) -> Axis {
         self.axis
     }
 
-    /// Its points.
+    /// The points of the graph.
     #[must_use]
     pub fn points(&self) -> &[(f64, f64)] {
         &self.points
     }
 
-    /// Returns whether a value lies between its ends.
+    /// Returns whether a value lies between the ends of the graph.
     #[must_use]
     pub fn covers(&self, value: f64) -> bool {
         let ends = self.points.first().zip(self.points.last());
         ends.is_some_and(|(first, last)| first.0 <= value && value <= last.0)
     }
 
-    /// The throughput at a value: between points by interpolation, beyond the ends that of the end.
-    /// Nothing of no points.
+    /// The throughput at a value: interpolated between points, constant beyond the ends. `None` if
+    /// there are no points.
     ///
-    /// Over sizes and fractions the time for a byte is what adds up (a request costs a part that is
-    /// fixed and a part for each byte; a mix costs the sum of its parts), so times are
-    /// interpolated, over 1/size and over the fraction. Over the other two, logarithms over
+    /// Over sizes and fractions, times for a byte add up (a request costs a fixed part and a part
+    /// for each byte; a mix costs the sum of its parts), so times are interpolated, over 1/size and
+    /// over the fraction. Over the other two parameters, logarithms are interpolated over
     /// logarithms.
     #[must_use]
     pub fn at(&self, value: f64) -> Option<f64> {
@@ -91,12 +92,12 @@ impl Curve {
         }
     }
 
-    /// The focal value: the point where the curve reaches 75 % of its maximum.
+    /// The focal value: the value at which the curve reaches 75 % of its maximum.
     ///
-    /// Over uniqueBytes throughput falls, so it is the last point before it falls below; over the
-    /// others it is the first point that reaches it, or the last where it only falls. A curve that
-    /// is above it everywhere distinguishes no point: then it is 0.5 of a fraction, 1 process, and
-    /// of bytes the point in the middle.
+    /// Over uniqueBytes throughput falls, so the focal value is the last point before the curve
+    /// falls below that. Over the other parameters it is the first point that reaches it, or the
+    /// last one if the curve only falls. A curve that is above it everywhere has no such point: the
+    /// focal value is then 0.5 for a fraction, 1 for processes, and the middle point for bytes.
     #[must_use]
     pub fn focal(&self) -> Option<f64> {
         let most = self.points.iter().map(|(_, throughput)| *throughput).reduce(f64::max)?;

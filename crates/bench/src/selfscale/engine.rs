@@ -1,4 +1,4 @@
-//! The self-scaling benchmark on files: each process with its own.
+//! The self-scaling benchmark on files: each process has a file of its own.
 
 use std::time::{Duration, Instant};
 
@@ -17,8 +17,8 @@ pub(super) struct Times {
     pub(super) warm_up: Duration,
 }
 
-/// The files of a target as what is measured. Processes are threads with open files (connections,
-/// where the target is reached by protocol) of their own.
+/// The files of a target that are measured. Processes are threads, each with its own open file, or
+/// its own connection if the target is reached by protocol.
 pub(super) struct Engine<'a, 'b> {
     context: &'a mut Context<'b>,
     times: Times,
@@ -28,11 +28,12 @@ pub(super) struct Engine<'a, 'b> {
     lanes: Vec<Lane>,
     drivers: Vec<Driver>,
     shape: Option<Shape>,
-    /// When the workload was begun, and how long it should take, where time is limited.
+    /// The time at which the workload was begun, and its time budget if there is a limit.
     turn: (Instant, Option<Duration>),
 }
 
-/// Workloads for which there must always be some time: exploring may take longer than expected.
+/// Number of workloads for which some time is always reserved, as exploring may take longer than
+/// expected.
 const EXPECTED_MIN: usize = 10;
 
 impl<'a, 'b> Engine<'a, 'b> {
@@ -42,7 +43,7 @@ impl<'a, 'b> Engine<'a, 'b> {
         Self { context, times, expected, done: 0, lanes, drivers, shape: None, turn }
     }
 
-    /// Closes what is open.
+    /// Closes all open files.
     pub(super) fn rest(&mut self) -> Result<()> {
         self.shape = None;
         for (lane, mut driver) in self.lanes.iter_mut().zip(self.drivers.drain(..)) {

@@ -1,4 +1,4 @@
-//! The output of fatrace(8), which shows what fanotify(7) tells.
+//! Reads the output of fatrace(8), which shows the events of fanotify(7).
 
 use super::Imported;
 use super::paths::{absolute, looked_up, split};

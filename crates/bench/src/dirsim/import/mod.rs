@@ -1,4 +1,4 @@
-//! Traces of other programs.
+//! Reads traces of other programs.
 
 mod fatrace;
 mod nfsdump;
@@ -20,7 +20,7 @@ pub enum Format {
     Nfsdump,
 }
 
-/// A trace that was read, and how much of it says nothing about directories.
+/// A trace that was read, with the number of lines that do not concern directories.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Imported {
     /// The events in the order of their times.
@@ -29,7 +29,7 @@ pub struct Imported {
     pub skipped: usize,
 }
 
-/// Reads the trace of another program. `actor` did it all, where the format does not say.
+/// Reads the trace of another program. `actor` is the actor of all events if the format names none.
 #[must_use]
 pub fn foreign(format: Format, text: &str, actor: Actor) -> Imported {
     let mut imported = match format {

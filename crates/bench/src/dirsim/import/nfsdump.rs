@@ -34,8 +34,8 @@ struct NfsdumpReader {
 }
 
 impl NfsdumpReader {
-    /// Reads a line: none if it says nothing about directories, no event if it is a call that waits
-    /// for its reply.
+    /// Reads a line. Returns `None` if it does not concern directories, and `Some(None)` if it is a
+    /// call that waits for its reply.
     fn line(&mut self, line: &str) -> Option<Option<Event>> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [time, from, to, _, kind, xid, _, procedure, rest @ ..] = words.as_slice() else {
@@ -63,7 +63,7 @@ impl NfsdumpReader {
     }
 }
 
-/// The event of a call and its reply; a change that failed is none.
+/// The event of a call and its reply; none for a change that failed.
 fn outcome(event: Event, is_ok: bool) -> Option<Event> {
     let action = match event.action {
         Action::Lookup { directory, name, .. } => Action::Lookup { directory, name, found: is_ok },

@@ -1,4 +1,4 @@
-//! Paths, and the look-ups that lead to their ends.
+//! Paths, and the look-ups of their components.
 
 use crate::dirsim::event::Action;
 
@@ -16,7 +16,7 @@ pub(super) fn absolute(base: &str, path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// The directory and the name of an absolute path; none of `/`.
+/// The directory and the name of an absolute path; `None` for `/`.
 pub(super) fn split(path: &str) -> Option<(String, String)> {
     let (directory, name) = path.rsplit_once('/')?;
     let directory = if directory.is_empty() { "/" } else { directory };

@@ -1,4 +1,4 @@
-//! The output of strace(1).
+//! Reads the output of strace(1).
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,12 +24,12 @@ const LOOK_UPS: [&str; 13] = [
     "execve",
 ];
 
-/// Calls that make their last path.
+/// Calls that create their last path.
 const MAKERS: [&str; 9] =
     ["mkdir", "mkdirat", "mknod", "mknodat", "symlink", "symlinkat", "link", "linkat", "creat"];
 
-/// Reads the lines of `strace -f -ttt -y -e trace=%file`. Relative paths begin where `-y` says, or
-/// where chdir(2) led.
+/// Reads the lines of `strace -f -ttt -y -e trace=%file`. Relative paths begin at the folder shown
+/// by `-y`, or else at the folder of the last chdir(2).
 pub(super) fn read(text: &str, actor: Actor) -> Imported {
     let mut reader = StraceReader { actor, folders: HashMap::new(), present: HashSet::new() };
     let mut imported = Imported::default();
@@ -54,7 +54,7 @@ struct SystemCall<'a> {
     at_microseconds: u64,
     name: &'a str,
     arguments: &'a str,
-    /// Each path with the directory that it is relative to, where `-y` tells that.
+    /// Each path with the directory that it is relative to, if `-y` shows it.
     paths: Vec<(Option<&'a str>, String)>,
     result: &'a str,
 }
@@ -80,7 +80,7 @@ impl<'a> SystemCall<'a> {
         !self.result.starts_with('-')
     }
 
-    /// Returns whether the object is there, whatever else failed.
+    /// Returns whether the object exists, even if the call failed for another reason.
     fn is_there(&self) -> bool {
         !self.result.contains("ENOENT") && !self.result.contains("ENOTDIR")
     }
@@ -121,7 +121,7 @@ struct StraceReader {
     actor: Actor,
     /// The current folder of each process.
     folders: HashMap<String, String>,
-    /// Objects that are known to be there.
+    /// Objects that are known to exist.
     present: HashSet<String>,
 }
 
@@ -161,7 +161,8 @@ impl StraceReader {
         }
     }
 
-    /// An open may make the file, which is new if nothing was known of it and O_CREAT is said.
+    /// The events of an open. It creates the file if O_CREAT is set and the file was not known to
+    /// exist.
     fn opened(&mut self, call: &SystemCall<'_>, path: &str) -> Option<Vec<Action>> {
         let says = |flag: &str| call.arguments.contains(flag);
         let is_new = says("O_EXCL") || !self.present.contains(path);

@@ -22,7 +22,7 @@ pub(super) struct Times {
 pub(super) struct Engine<'a, 'b> {
     context: &'a mut Context<'b>,
     times: Times,
-    /// About how many workloads there will be, for the progress.
+    /// About how many workloads will be measured, for the progress.
     expected: usize,
     done: usize,
     lanes: Vec<Lane>,
@@ -52,7 +52,8 @@ impl<'a, 'b> Engine<'a, 'b> {
         Ok(())
     }
 
-    /// Lets all processes of the workload work at the same time; gives bytes and the longest time.
+    /// Lets all processes of the workload work at the same time; returns the bytes and the longest
+    /// time.
     fn together(
         &mut self,
         work: impl Fn(&mut Lane, &mut Driver) -> Result<()> + Sync,
@@ -65,7 +66,7 @@ impl<'a, 'b> Engine<'a, 'b> {
         Ok((tally.bytes_read + tally.bytes_written, tally.spent))
     }
 
-    /// Processes with drivers, as many as a workload has.
+    /// Makes as many processes with drivers as a workload has.
     fn assemble(&mut self, processes: usize) -> Result<()> {
         while self.lanes.len() < processes {
             let number = self.lanes.len();
@@ -95,7 +96,7 @@ impl<'a, 'b> Engine<'a, 'b> {
 
 impl Subject for Engine<'_, '_> {
     fn prepare(&mut self, at: &Point) -> Result<()> {
-        // Nothing may be open while caches are reset: a client's mount would be busy.
+        // No file may be open while caches are reset: a client's mount would be busy.
         self.rest()?;
         let expected = self.expected.saturating_sub(self.done).max(EXPECTED_MIN) as u32;
         self.turn = (Instant::now(), self.context.time_left().map(|left| left / expected));

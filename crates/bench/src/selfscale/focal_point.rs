@@ -1,10 +1,11 @@
-//! The focal vector: for each parameter the value at 75 % of its best, around those of the others.
+//! The focal vector: for each parameter, the value at 75 % of the maximum, with the others at their
+//! focal values.
 
 use anyhow::Result;
 
 use super::{Axis, Bench, Point, Space};
 
-/// Most times all parameters are looked at in turn; two or three are usual.
+/// Most turns over all parameters; two or three are usual.
 const TURNS_MAX: usize = 6;
 
 /// The result of the exploration.
@@ -18,13 +19,13 @@ pub struct Exploration {
     pub is_settled: bool,
 }
 
-/// Looks at each parameter around the focal values of the others until none moves.
+/// Measures each parameter around the focal values of the others until no focal value moves.
 ///
-/// Values are those of the grid, so it ends: where it has come back to a vector it has been at
-/// before, after a few turns, or when it is late, it stops and says that nothing is settled.
+/// Values are those of the grid, so the exploration ends. It stops unsettled if a vector occurs
+/// again, after a few turns, or when it is late.
 ///
 /// # Errors
-/// The subject's.
+/// Those of the subject.
 pub fn explore(bench: &mut Bench<'_>, space: &Space) -> Result<Exploration> {
     let mut seen = vec![space.start()];
     for turns in 1..=TURNS_MAX {

@@ -1,4 +1,4 @@
-//! Measuring one workload: batches, until their mean is known well enough.
+//! Measures one workload by batches, until their mean is precise enough.
 
 use anyhow::Result;
 
@@ -7,30 +7,30 @@ use crate::statistics::{CONFIDENCE, Verdict, mean, mean_interval};
 
 /// The system that is measured.
 pub trait Subject {
-    /// Makes ready for batches of a workload: files as large as needed, cold caches, a warm-up.
+    /// Prepares batches of a workload: files as large as needed, cold caches, a warm-up.
     ///
     /// # Errors
-    /// It cannot; so for the others.
+    /// The preparation fails.
     fn prepare(&mut self, at: &Point) -> Result<()>;
 
-    /// Does a batch of that workload; gives its throughput in bytes a second.
+    /// Runs a batch of the workload; returns its throughput in bytes a second.
     ///
     /// # Errors
-    /// As above, wrong data among it.
+    /// The work fails, or the data read is wrong.
     fn batch(&mut self) -> Result<f64>;
 
-    /// Returns whether the workload has had its time: after two batches it ends then.
+    /// Returns whether the time for the workload is used up; it then ends after two batches.
     fn is_due(&self) -> bool {
         false
     }
 
-    /// Returns whether the time for all workloads is used up: nothing is measured then that can be
-    /// left out.
+    /// Returns whether the time for all workloads is used up; optional measurements are then left
+    /// out.
     fn is_late(&self) -> bool {
         false
     }
 
-    /// Stores each value at once.
+    /// Stores each value as soon as it is measured.
     fn keep(&mut self, stage: Stage, at: &Point, measured: &Measured) {
         let _ = (stage, at, measured);
     }
@@ -53,7 +53,7 @@ pub struct Patience {
     pub batches_min: usize,
     /// Most batches: the cap.
     pub batches_max: usize,
-    /// Half the interval at which they may end, as a part of the mean.
+    /// The spread at which batches may end: half the interval, as a part of the mean.
     pub spread: f64,
 }
 
@@ -75,13 +75,13 @@ impl Patience {
 }
 
 impl Measured {
-    /// Their mean; 0 of none.
+    /// The mean of the batches; 0 if there are none.
     #[must_use]
     pub fn throughput(&self) -> f64 {
         mean(&self.batches).unwrap_or(0.0)
     }
 
-    /// Half the 95 % interval of their mean, as a part of it; 0 of fewer than two.
+    /// Half the 95 % interval of the mean, as a part of it; 0 for fewer than two batches.
     #[must_use]
     pub fn spread(&self) -> f64 {
         mean_interval(&self.batches, CONFIDENCE).map_or(0.0, |interval| interval.spread())
@@ -94,7 +94,7 @@ impl Measured {
     }
 }
 
-/// A subject and all that was measured on it: no point is measured twice.
+/// A subject with all its measurements: no point is measured twice.
 pub struct Bench<'a> {
     subject: &'a mut dyn Subject,
     patience: Patience,
@@ -102,7 +102,7 @@ pub struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// Measures a subject.
+    /// Starts measuring a subject.
     pub fn new(subject: &'a mut dyn Subject, patience: Patience) -> Self {
         Self { subject, patience, measured: Vec::new() }
     }
@@ -122,7 +122,7 @@ impl<'a> Bench<'a> {
     /// The throughput of a workload, for graphs.
     ///
     /// # Errors
-    /// The subject's.
+    /// Those of the subject.
     pub fn throughput(&mut self, at: &Point) -> Result<f64> {
         if let Some((_, known)) = self.measured.iter().find(|(point, _)| point == at) {
             return Ok(known.throughput());
@@ -133,10 +133,10 @@ impl<'a> Bench<'a> {
         Ok(throughput)
     }
 
-    /// Measures a workload, whether it was measured before or not.
+    /// Measures a workload, also if it was measured before.
     ///
     /// # Errors
-    /// The subject's.
+    /// Those of the subject.
     pub fn measure(&mut self, stage: Stage, at: &Point) -> Result<Measured> {
         self.subject.prepare(at)?;
         let mut measured = Measured::default();
@@ -153,14 +153,14 @@ impl<'a> Bench<'a> {
     /// The graph through `around` over an axis, at some values.
     ///
     /// # Errors
-    /// The subject's.
+    /// Those of the subject.
     pub fn curve(&mut self, around: &Point, axis: Axis, values: &[f64]) -> Result<Curve> {
         let mut measure = |value: &f64| Ok((*value, self.throughput(&around.with(axis, *value))?));
         let points = values.iter().map(&mut measure).collect::<Result<_>>()?;
         Ok(Curve::new(axis, points))
     }
 
-    /// All that was measured for graphs.
+    /// All measurements for graphs.
     #[must_use]
     pub fn measured(&self) -> &[(Point, Measured)] {
         &self.measured
@@ -173,7 +173,7 @@ mod tests {
 
     const PATIENCE: Patience = Patience { batches_min: 5, batches_max: 30, spread: 0.05 };
 
-    /// Its batches swing around 100 by a part.
+    /// A subject whose batches vary around 100 by a part.
     struct Swinging {
         part: f64,
         batches: usize,

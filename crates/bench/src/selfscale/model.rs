@@ -13,9 +13,9 @@ pub struct Model {
 pub struct Family {
     /// The plateau.
     pub plateau: Plateau,
-    /// Its focal vector.
+    /// The focal vector of the plateau.
     pub focal: Point,
-    /// The throughput there, in bytes a second.
+    /// The throughput at the focal vector, in bytes a second.
     pub throughput: f64,
     /// Throughput over each parameter, in the order of [`Axis::ALL`].
     pub curves: Vec<Curve>,
@@ -26,19 +26,19 @@ pub struct Family {
 pub struct Prediction {
     /// Bytes a second.
     pub throughput: f64,
-    /// The family that it rests on.
+    /// The family from which it is predicted.
     pub family: usize,
     /// True if the working set lies between two plateaus, where predictions are bad.
     pub is_between: bool,
     /// The factor of each parameter, in the order of [`Axis::ALL`].
     pub factors: Vec<(Axis, f64)>,
-    /// Parameters whose value was never measured: the end of the graph was taken.
+    /// Parameters whose value lies beyond the measured ones: the end of the graph was taken.
     pub beyond: Vec<Axis>,
 }
 
 impl Family {
-    /// The family of a plateau, from all that was measured: the graph of a parameter goes through
-    /// every point that differs from the focal point in it alone. Nothing if the focal point itself
+    /// The family of a plateau, from all measurements: the graph of a parameter goes through every
+    /// point that differs from the focal point in this parameter alone. `None` if the focal point
     /// was not measured.
     #[must_use]
     pub fn of(plateau: Plateau, focal: Point, measured: &[(Point, Measured)]) -> Option<Self> {
@@ -48,8 +48,8 @@ impl Family {
     }
 
     /// Returns the uncertainty of a prediction that follows from that of its graphs: half its 95 %
-    /// interval, as a part. It is a product of a value of each graph, over the focal one to the
-    /// fourth.
+    /// interval, as a part. The prediction is the product of one value of each graph, divided by
+    /// the focal throughput to the fourth power.
     #[must_use]
     pub fn spread(&self) -> f64 {
         let squares: f64 = self.curves.iter().map(|curve| curve.spread().powi(2)).sum();
@@ -74,7 +74,7 @@ impl Family {
 }
 
 impl Model {
-    /// The model of families; nothing of none.
+    /// The model of some families; `None` if there are none.
     #[must_use]
     pub fn new(mut families: Vec<Family>) -> Option<Self> {
         families.sort_unstable_by(|a, b| a.plateau.low.total_cmp(&b.plateau.low));
@@ -107,13 +107,13 @@ impl Model {
         }
     }
 
-    /// The family a working set belongs to.
+    /// The family to which a working set belongs.
     #[must_use]
     pub fn nearest(&self, bytes: f64) -> &Family {
         &self.families[self.region(bytes)]
     }
 
-    /// The plateau a working set belongs to; between two, the one that is nearer.
+    /// The index of the plateau to which a working set belongs; between two, the nearer one.
     fn region(&self, bytes: f64) -> usize {
         let borders = self.families.windows(2);
         let border = |pair: &[Family]| (pair[0].plateau.high * pair[1].plateau.low).sqrt();

@@ -1,4 +1,4 @@
-//! `comity bench predict`: what a workload that was never measured would do on what was.
+//! `comity bench predict`: predicts a workload that was never measured, for each measured target.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ fn part(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|part| (0.0..=1.0).contains(part)).ok_or_else(wrong)
 }
 
-/// A target whose model is known.
+/// A target with its model.
 struct PredictedTarget {
     result: PathBuf,
     target: String,
@@ -60,10 +60,10 @@ struct PredictedTarget {
     check: Option<SelfCheck>,
 }
 
-/// Predicts on standard output.
+/// Prints the predictions.
 ///
 /// # Errors
-/// No result, or none with the self-scaling benchmark run far enough.
+/// No result can be read, or none contains enough of the self-scaling benchmark.
 pub fn command(options: &Options) -> Result<ExitCode> {
     let mut known = Vec::new();
     for path in &options.results {
@@ -135,8 +135,8 @@ pub fn recorded(outcome: &Outcome) -> Result<Vec<(String, Recorded)>> {
         .collect()
 }
 
-/// The workloads to predict: the one asked for, or else each model's own focal point, so that two
-/// results are predicted on either's.
+/// The workloads to predict: the one asked for, or else the focal point of each model, so that each
+/// of two results is predicted on both.
 fn points(
     known: &[PredictedTarget],
     first: &PredictedTarget,

@@ -1,5 +1,5 @@
 //! The form of the benchmark in a result: every batch as a sample at its coordinates, and the focal
-//! vector. Plateaus, graphs and predictions follow from these, and are made again by each reader.
+//! vector. Each reader computes plateaus, graphs and predictions from these.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,22 @@ use super::scale::plateaus;
 use super::{Axis, Curve, Exploration, Family, Measured, Model, Plateau, Point, SelfCheck, Stage};
 use crate::suite::{Place, Sample, Unit};
 
-/// Batches for graphs.
+/// The metric of batches for graphs.
 const THROUGHPUT: &str = "throughput";
 
-/// Batches of workloads that are predicted too.
+/// The metric of batches of workloads that are also predicted.
 const CHECK: &str = "check";
 
-/// A value of the focal vector.
+/// The metric of a value of the focal vector.
 const FOCAL: &str = "focal";
 
-/// Turns of exploring.
+/// The metric of the number of turns of the exploration.
 const TURNS: &str = "turns";
 
-/// The metric that is 1 if the last turn moved nothing, otherwise 0.
+/// The metric that is 1 if no value moved in the last turn, otherwise 0.
 const SETTLED: &str = "settled";
 
-/// The benchmark as it stands in a result.
+/// The records of the benchmark in a result.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Recorded {
     /// The focal vector, once it was found.
@@ -36,10 +36,10 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Finds it among the samples of a round.
+    /// Finds the records among the samples of a round.
     ///
     /// # Errors
-    /// A sample without the coordinates it needs.
+    /// A sample lacks a coordinate.
     pub fn of(samples: &[Sample]) -> Result<Self> {
         let mut found = Self::default();
         for sample in samples {
@@ -69,7 +69,7 @@ impl Recorded {
         measured.batches.iter().map(sample).collect()
     }
 
-    /// The samples of what exploring has chosen.
+    /// The samples of the result of an exploration.
     #[must_use]
     pub fn choice(found: &Exploration) -> Vec<Sample> {
         let sample = |metric: &str, at: BTreeMap<String, Place>, value: f64| Sample {
@@ -88,7 +88,7 @@ impl Recorded {
         focal.into_iter().chain(ended).collect()
     }
 
-    /// The plateaus with their graphs; nothing if the run ended before the focal vector was found.
+    /// The plateaus with their graphs; `None` if the run ended before the focal vector was found.
     #[must_use]
     pub fn model(&self) -> Option<Model> {
         let focal = self.exploration.as_ref()?.focal;

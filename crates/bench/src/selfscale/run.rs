@@ -22,7 +22,7 @@ pub struct Finding {
 /// Explores, draws the graphs, and checks the predictions on `checks` workloads chosen by `seed`.
 ///
 /// # Errors
-/// The subject's; or no workload gave any throughput.
+/// Those of the subject, or no workload gave any throughput.
 pub fn run(
     subject: &mut dyn Subject,
     space: &Space,
@@ -44,7 +44,7 @@ pub fn run(
     Ok(Finding { exploration, model, check })
 }
 
-/// Measures what the graphs of a plateau need.
+/// Measures the points of the graphs of a plateau.
 fn draw_family(bench: &mut Bench<'_>, space: &Space, focal: &Point) -> Result<()> {
     for axis in Axis::ALL.into_iter().filter(|axis| *axis != Axis::UniqueBytes) {
         bench.curve(focal, axis, &space.fine_grid(axis))?;

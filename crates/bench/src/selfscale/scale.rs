@@ -8,11 +8,11 @@ use crate::statistics::{median, segments};
 /// Fewest points of a plateau.
 const POINTS_MIN: usize = 3;
 
-/// Differences of throughput that are no plateau of their own, as a part.
+/// Differences of throughput, as a part, that do not make a plateau of their own.
 const LEVEL_NOISE: f64 = 0.08;
 
-/// A plateau's points lie within this part of its level; others at its ends belong to the
-/// transition.
+/// The points of a plateau are within this part of its level; other points at its ends belong to
+/// the transition.
 const LEVEL_WITHIN: f64 = 0.15;
 
 /// Halvings of a step between plateaus by which it is located.
@@ -23,21 +23,20 @@ const HALVINGS: usize = 2;
 pub struct Plateau {
     /// Its smallest working set, in bytes.
     pub low: f64,
-    /// Its largest.
+    /// The largest working set of the plateau, in bytes.
     pub high: f64,
-    /// The measured one in its (geometric) middle: the focal value there.
+    /// The measured working set in the (geometric) middle: the focal value of the plateau.
     pub focal: f64,
-    /// Its throughput, the median of its points, in bytes a second.
+    /// The throughput of the plateau, the median of its points, in bytes a second.
     pub level: f64,
-    /// True if all its points lie within 15 % of that; otherwise it is a slope.
+    /// True if all points are within 15 % of the level; otherwise the plateau is a slope.
     pub is_flat: bool,
 }
 
-/// Draws throughput over uniqueBytes around a point, more closely where it steps, and finds
-/// plateaus.
+/// Draws throughput over uniqueBytes around a point, with more points at steps, and finds plateaus.
 ///
 /// # Errors
-/// The subject's.
+/// Those of the subject.
 pub fn scale(bench: &mut Bench<'_>, space: &Space, around: &Point) -> Result<Vec<Plateau>> {
     let axis = Axis::UniqueBytes;
     bench.curve(around, axis, &space.fine_grid(axis))?;
@@ -89,7 +88,7 @@ fn is_on(level: f64, point: &(f64, f64)) -> bool {
     (point.1 / level - 1.0).abs() <= LEVEL_WITHIN
 }
 
-/// Leaves out points at the ends that are not on the level, unless too few are left.
+/// Leaves out points at the ends that are not on the level, unless too few would be left.
 fn without_transition(points: &[(f64, f64)], level: f64) -> &[(f64, f64)] {
     let first = points.iter().position(|point| is_on(level, point)).unwrap_or(0);
     let last = points.iter().rposition(|point| is_on(level, point)).unwrap_or(0);

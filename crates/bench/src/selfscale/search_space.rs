@@ -9,20 +9,21 @@ pub struct Space {
     grids: [Vec<f64>; Axis::COUNT],
 }
 
-/// The values at which fractions are looked at.
+/// The values of fractions that are measured.
 const FRACTIONS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
-/// Steps of uniqueBytes while exploring; the graph has points between them too.
+/// Factor between values of uniqueBytes while exploring; the graph has points between them too.
 const BYTES_STEP: f64 = 2.0;
 
-/// Steps of sizeMean.
+/// Factor between values of sizeMean.
 const SIZE_STEP: f64 = 4.0;
 
-/// Steps of processNum.
+/// Factor between values of processNum.
 const PROCESS_STEP: f64 = 2.0;
 
 impl Space {
-    /// Working sets, sizes and processes between ends, least first; fractions from 0 to 1.
+    /// The space between the given ends of working sets, sizes and processes, least first;
+    /// fractions are from 0 to 1.
     #[must_use]
     pub fn new(unique_bytes: (f64, f64), size_mean: (f64, f64), process_num_most: f64) -> Self {
         let grids = Axis::ALL.map(|axis| match axis {
@@ -40,7 +41,7 @@ impl Space {
         &self.grids[axis as usize]
     }
 
-    /// The values of its graphs: for bytes and sizes another between every two.
+    /// The values of the graphs of an axis: for bytes and sizes, with one more between every two.
     #[must_use]
     pub fn fine_grid(&self, axis: Axis) -> Vec<f64> {
         let grid = self.grid(axis);
@@ -53,7 +54,7 @@ impl Space {
         fine
     }
 
-    /// Returns the start of the exploration: in the middle of everything, with one process.
+    /// Returns the start of the exploration: the middle of every axis, with one process.
     #[must_use]
     pub fn start(&self) -> Point {
         let middle = |axis: Axis| self.grid(axis)[self.grid(axis).len() / 2];
@@ -75,7 +76,8 @@ impl Space {
     }
 }
 
-/// Values from one end to the other, each `step` times the one before, the last perhaps less.
+/// Values from one end to the other, each `step` times the one before; the last step may be
+/// smaller.
 fn spaced((least, most): (f64, f64), step: f64) -> Vec<f64> {
     let next = |value: &f64| (*value < most).then(|| (value * step).round().min(most));
     std::iter::successors(Some(least), next).collect()

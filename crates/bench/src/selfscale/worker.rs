@@ -1,4 +1,4 @@
-//! One process of a workload: its own files, and the requests it makes to them.
+//! One process of a workload: its own files, and its requests.
 
 use anyhow::Result;
 
@@ -6,7 +6,7 @@ use super::{Axis, Point};
 use crate::rng::Rng;
 use crate::suite::{Access, Driver, OpenFile};
 
-/// Longest file: a larger working set takes several.
+/// Longest file; a larger working set takes several files.
 const FILE_BYTES: u64 = 64 << 20;
 
 /// Largest request; sizes are drawn around a mean that is far below.
@@ -21,7 +21,7 @@ const POSITIVE_MEAN: f64 = 1.287_6;
 
 /// A process.
 pub(super) struct Lane {
-    /// Its files begin with this path.
+    /// The path with which the names of the files begin.
     stem: String,
     /// Bytes of all files together.
     length: u64,
@@ -31,7 +31,7 @@ pub(super) struct Lane {
     rng: Rng,
 }
 
-/// The form of the requests.
+/// The parameters of the requests.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     /// Bytes of the process's share of the working set.
@@ -42,7 +42,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// The shape of each process's requests in a workload.
+    /// The parameters of each process's requests in a workload.
     pub(super) fn of(at: &Point) -> Self {
         let share = (at.get(Axis::UniqueBytes) / at.get(Axis::ProcessNum)).max(1.0) as u64;
         let [size_mean, read_frac, seq_frac] =
@@ -50,8 +50,8 @@ impl Shape {
         Self { share, size_mean, read_frac, seq_frac }
     }
 
-    /// The size of a request in bytes: normal around the mean with that as its deviation
-    /// (coefficient of variation 1), what is not positive drawn again.
+    /// The size of a request in bytes: normally distributed, with a deviation equal to the mean
+    /// (coefficient of variation 1); sizes that are not positive are drawn again.
     fn size(&self, rng: &mut Rng) -> u64 {
         loop {
             let size = (self.size_mean / POSITIVE_MEAN * (1.0 + rng.normal())).round();
@@ -68,7 +68,7 @@ impl Lane {
         Self { stem, length: 0, files: Vec::new(), cursor: 0, rng }
     }
 
-    /// Makes its files hold as many bytes as its share, on stable storage.
+    /// Extends the files to the share of the process, on stable storage.
     pub(super) fn grow(&mut self, driver: &mut Driver, share: u64) -> Result<()> {
         while self.length < share {
             let (number, within) = (self.length / FILE_BYTES, self.length % FILE_BYTES);
@@ -91,7 +91,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Opens the files of its share.
+    /// Opens the files of the share.
     pub(super) fn open(&mut self, driver: &mut Driver, share: u64) -> Result<()> {
         for number in 0..share.div_ceil(FILE_BYTES) {
             self.files.push(driver.open(&self.path(number), Access::Write)?);
@@ -99,12 +99,12 @@ impl Lane {
         Ok(())
     }
 
-    /// Closes them.
+    /// Closes the files.
     pub(super) fn close(&mut self, driver: &mut Driver) -> Result<()> {
         self.files.drain(..).try_for_each(|file| driver.close(file))
     }
 
-    /// Makes a request. One that would pass the end of a file is shorter.
+    /// Makes a request. A request is shortened at the end of a file.
     pub(super) fn request(&mut self, driver: &mut Driver, shape: &Shape) -> Result<()> {
         let size = shape.size(&mut self.rng);
         let is_sequential = self.rng.unit() < shape.seq_frac;

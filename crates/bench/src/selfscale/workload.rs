@@ -8,11 +8,11 @@ use super::engine::{Engine, Times};
 use super::{Axis, Finding, Patience, Recorded, Space, run};
 use crate::suite::{Context, Parameter, ParameterKind, Parameters, Workload};
 
-/// `selfscale`.
+/// The workload `selfscale`.
 #[derive(Debug, Clone, Copy)]
 pub struct Selfscale;
 
-/// Fewest batches of a workload (Student's t of fewer is wide).
+/// Fewest batches of a workload, as Student's t is wide for fewer.
 const BATCHES_MIN: usize = 5;
 
 /// Largest half of the 95 % interval of throughput, as a part of it.
@@ -35,7 +35,7 @@ const fn other(
     Parameter { name, about, kind, paper, quick, modern }
 }
 
-/// Sizes of the papers' machines, of a short run, of today.
+/// Values for the machines of the papers, for a short run, and for machines of today.
 const PARAMETERS: &[Parameter] = &[
     bytes("bytes-least", "Smallest working set (uniqueBytes)", ["1M", "1M", "16M"]),
     bytes("bytes-most", "Largest; let it pass the memory that caches", ["512M", "128M", "16G"]),
@@ -95,7 +95,7 @@ impl Workload for Selfscale {
         Plan::of(parameters).map(drop)
     }
 
-    /// It repeats by itself, until each figure is known well enough.
+    /// The workload repeats batches itself, until each figure is precise enough.
     fn rounds(&self, _asked: u32) -> u32 {
         1
     }
@@ -153,8 +153,8 @@ impl Plan {
     }
 }
 
-/// Keeps what was chosen. The result of the check is not kept as a note: each reader computes it
-/// again.
+/// Stores the focal vector. The result of the check is not stored as a note: each reader computes
+/// it again.
 fn keep(context: &mut Context<'_>, finding: &Finding) {
     Recorded::choice(&finding.exploration).into_iter().for_each(|sample| context.keep(sample));
     if !finding.exploration.is_settled {

@@ -39,7 +39,7 @@ fn level(values: &[f64], range: Range<usize>) -> Option<Segment> {
     Some(Segment { range, level })
 }
 
-/// Returns the saving in the sum of squares that justifies a step.
+/// Returns the reduction of the sum of squares that justifies a step.
 fn price(count: usize, noise: f64) -> f64 {
     3.0 * (count as f64).ln() * noise * noise
 }
@@ -69,7 +69,7 @@ impl Fit {
     }
 }
 
-/// Running sums, so that the squares of any range are known at once.
+/// Running sums, from which the squares of any range are computed at once.
 struct Sums {
     values: Vec<f64>,
     squares: Vec<f64>,
@@ -131,7 +131,7 @@ mod tests {
         assert!(segments(&[], 3, 0.1).is_empty());
     }
 
-    /// The price of a split, for the comparison with every other.
+    /// The price of a split, for the comparison with other splits.
     fn cost(values: &[f64], found: &[Segment], noise: f64) -> f64 {
         let squares = |s: &Segment| -> f64 {
             values[s.range.clone()].iter().map(|value| (value - s.level).powi(2)).sum()

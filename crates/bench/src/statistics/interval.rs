@@ -1,4 +1,4 @@
-//! Intervals: where the truth lies, as far as the samples tell.
+//! Confidence intervals of estimates.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,27 +24,27 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Half its width as a part of the estimate; infinite around 0.
+    /// Half the width as a part of the estimate; infinite around 0.
     #[must_use]
     pub fn spread(&self) -> f64 {
         let half = (self.high - self.low) / 2.0;
         if half == 0.0 { 0.0 } else { half / self.center.abs() }
     }
 
-    /// Returns whether it covers a value.
+    /// Returns whether the interval covers a value.
     #[must_use]
     pub fn covers(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
-    /// The same after a growing change of scale, such as from logarithms back.
+    /// The interval after an increasing change of scale, such as from logarithms back.
     #[must_use]
     pub fn map(&self, change: impl Fn(f64) -> f64) -> Self {
         Self { low: change(self.low), center: change(self.center), high: change(self.high) }
     }
 }
 
-/// The mean and its interval by Student's t; nothing of fewer than two samples.
+/// The mean and its interval by Student's t; `None` for fewer than two samples.
 #[must_use]
 pub fn mean_interval(samples: &[f64], confidence: f64) -> Option<Interval> {
     let center = mean(samples)?;
@@ -55,9 +55,9 @@ pub fn mean_interval(samples: &[f64], confidence: f64) -> Option<Interval> {
 }
 
 /// Any figure and its interval by the bootstrap (Efron 1979, percentile method), for figures such
-/// as medians that have no formula; nothing where the figure has none.
+/// as medians that have no formula; `None` if the figure is not defined.
 ///
-/// Of few samples it is too narrow: below eight, [`mean_interval`] is the honest one.
+/// With few samples the interval is too narrow: below eight, use [`mean_interval`].
 #[must_use]
 pub fn bootstrap(
     samples: &[f64],

@@ -1,7 +1,7 @@
 //! Statistics of a list of samples.
 //!
-//! Nothing here knows what was measured. Intervals are 95 % unless said otherwise; functions that
-//! rest on chance (the bootstrap) take a seed, so that a report made twice says the same twice.
+//! Intervals are 95 % unless stated otherwise. Functions that use random numbers (the bootstrap)
+//! take a seed, so that a report made twice is the same.
 
 mod change;
 mod interval;

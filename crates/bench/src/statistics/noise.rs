@@ -24,12 +24,12 @@ pub enum Verdict {
         /// Half the interval, as a part of the mean.
         spread: f64,
     },
-    /// It varies more than it may.
+    /// The value varies more than it may.
     Noisy {
         /// Half the interval, as a part of the mean.
         spread: f64,
     },
-    /// There are too few samples to say.
+    /// There are too few samples for a verdict.
     Few {
         /// The number of samples.
         samples: usize,

@@ -6,21 +6,22 @@ use super::interval::{CONFIDENCE, Interval, mean_interval};
 use super::student::student_quantile;
 use super::summary::{mean, variance};
 
-/// The ratio of what was measured to a base, from pairs that were measured one after the other.
+/// The ratio of a target to a base, from pairs that were measured one after the other.
 ///
-/// A machine that is slow for a while is slow for both of a pair, and drops out of their ratio. The
-/// figure is the geometric mean, so that the ratio of B to A is the inverse of that of A to B.
+/// A machine that is slow for a while is slow for both of a pair, and the slowness cancels in their
+/// ratio. The figure is the geometric mean, so that the ratio of B to A is the inverse of that of A
+/// to B.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
-    /// The ratio and its 95 % interval; of a single pair the interval is everything.
+    /// The ratio and its 95 % interval, which is infinite for a single pair.
     pub interval: Interval,
-    /// Pairs it rests on.
+    /// The number of pairs.
     pub pairs: usize,
 }
 
 impl Ratio {
-    /// Of two lists whose samples with the same number belong together; surplus samples of one list
-    /// are left out. Nothing where there is no pair of positive numbers.
+    /// The ratio of two lists whose samples with the same index are pairs; surplus samples of one
+    /// list are left out. `None` if there is no pair of positive numbers.
     #[must_use]
     pub fn of(measured: &[f64], base: &[f64]) -> Option<Self> {
         let pairs = measured.iter().zip(base).filter(|(a, b)| **a > 0.0 && **b > 0.0);
@@ -31,8 +32,8 @@ impl Ratio {
         Some(Self { interval: interval.map(f64::exp), pairs: logarithms.len() })
     }
 
-    /// Of two lists that were measured apart, by Welch's t on logarithms; `pairs` is then the
-    /// length of the shorter. Nothing where one has no positive number.
+    /// The ratio of two lists that were measured apart, by Welch's t on logarithms; `pairs` is then
+    /// the length of the shorter. `None` if one has no positive number.
     #[must_use]
     pub fn between(measured: &[f64], base: &[f64]) -> Option<Self> {
         let logarithms = |list: &[f64]| -> Vec<f64> {
@@ -45,7 +46,7 @@ impl Ratio {
         Some(Self { interval: interval.map(f64::exp), pairs: a.len().min(b.len()) })
     }
 
-    /// The ratio the other way round.
+    /// The inverse ratio.
     #[must_use]
     pub fn inverse(&self) -> Self {
         let Interval { low, center, high } = self.interval;
@@ -53,7 +54,7 @@ impl Ratio {
         Self { interval, pairs: self.pairs }
     }
 
-    /// Returns whether the pairs tell the two apart: the interval does not cover 1.
+    /// Returns whether the difference is significant: the interval does not cover 1.
     #[must_use]
     pub fn is_distinct(&self) -> bool {
         !self.interval.covers(1.0)

@@ -1,4 +1,4 @@
-//! Student's t distribution: how far the mean of a few samples may lie from the truth.
+//! Student's t distribution.
 
 /// Terms of the continued fraction after which it has converged for every use here; it needs about
 /// the square root of the larger argument.
@@ -14,7 +14,7 @@ pub fn student_cumulative(t: f64, freedom: f64) -> f64 {
     if t > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// The `t` that the part `part` (between 0 and 1) of the distribution does not pass.
+/// The `t` below which the part `part` (between 0 and 1) of the distribution lies.
 #[must_use]
 pub fn student_quantile(part: f64, freedom: f64) -> f64 {
     if part < 0.5 {

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 /// The usual figures of a list of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Samples.
+    /// The number of samples.
     pub count: usize,
     /// Their mean.
     pub mean: f64,
     /// Their median.
     pub median: f64,
-    /// Their standard deviation, as of a sample (n - 1); 0 of one sample.
+    /// The standard deviation of the sample (n - 1); 0 for one sample.
     pub deviation: f64,
     /// The smallest.
     pub least: f64,
@@ -34,13 +34,13 @@ impl Summary {
     }
 }
 
-/// The mean; nothing of no samples.
+/// The mean; `None` if there are no samples.
 #[must_use]
 pub fn mean(samples: &[f64]) -> Option<f64> {
     (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64)
 }
 
-/// The variance as of a sample (n - 1); nothing of fewer than two.
+/// The variance of the sample (n - 1); `None` for fewer than two.
 #[must_use]
 pub fn variance(samples: &[f64]) -> Option<f64> {
     let center = mean(samples)?;
@@ -54,8 +54,8 @@ pub fn median(samples: &[f64]) -> Option<f64> {
     quantile(samples, 0.5)
 }
 
-/// The value that the part `part` (0 to 1) of the samples does not pass, linear between samples
-/// (Hyndman and Fan's definition 7, that of R and numpy).
+/// The value that the part `part` (0 to 1) of the samples does not exceed, linear between samples
+/// (Hyndman and Fan's definition 7, as in R and numpy).
 #[must_use]
 pub fn quantile(samples: &[f64], part: f64) -> Option<f64> {
     let mut sorted = samples.to_vec();
@@ -63,7 +63,7 @@ pub fn quantile(samples: &[f64], part: f64) -> Option<f64> {
     quantile_of_sorted(&sorted, part)
 }
 
-/// [`quantile`] of samples that are in order already.
+/// Like [`quantile`], for sorted samples.
 pub(super) fn quantile_of_sorted(sorted: &[f64], part: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let place = part.clamp(0.0, 1.0) * last as f64;

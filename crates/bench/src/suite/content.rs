@@ -1,13 +1,13 @@
 use crate::rng::Rng;
 
-/// Bytes after which the content of a file repeats. It is a prime: blocks at aligned places differ.
+/// Bytes after which the content of a file repeats. It is a prime, so that aligned blocks differ.
 const PERIOD: usize = 65_521;
 
-/// Most bytes of content that are given in one piece.
+/// Most bytes of content that are returned in one piece.
 pub(crate) const PIECE_BYTES_MAX: usize = 1 << 20;
 
-/// The bytes of the files a run makes. They follow from the seed, the file and the place, so that
-/// data read back can be checked at any time by a comparison of memory.
+/// The bytes of the files of a run. They follow from the seed, the file and the offset, so that
+/// data read back can be checked at any time by comparison with memory.
 #[derive(Debug)]
 pub struct Content {
     pattern: Box<[u8]>,
@@ -28,7 +28,7 @@ impl Content {
     /// The number of a file, from its path.
     #[must_use]
     pub fn salt(path: &str) -> u64 {
-        // FNV-1a: short, and the same for ever.
+        // FNV-1a: short, and it never changes.
         path.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         })
@@ -45,7 +45,8 @@ impl Content {
         &self.pattern[start..start + length]
     }
 
-    /// The first byte of `data` that is not what stands in file `salt` from byte `offset` on.
+    /// The offset of the first byte of `data` that differs from the content of file `salt` at byte
+    /// `offset`.
     #[must_use]
     pub fn first_wrong(&self, salt: u64, offset: u64, data: &[u8]) -> Option<u64> {
         let mut at = offset;

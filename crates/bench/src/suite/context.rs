@@ -31,7 +31,7 @@ pub(crate) struct Gathered {
     pub(crate) notes: Vec<String>,
 }
 
-/// Set when the user wants the run to end.
+/// A flag that is set when the user wants the run to end.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
@@ -48,18 +48,18 @@ impl std::fmt::Display for Interrupted {
 impl std::error::Error for Interrupted {}
 
 impl Interrupt {
-    /// Sets it.
+    /// Sets the flag.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether it is set.
+    /// Returns whether the flag is set.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Fails if it is set.
+    /// Fails if the flag is set.
     ///
     /// # Errors
     /// [`Interrupted`].
@@ -73,13 +73,13 @@ impl Interrupt {
 
 /// The way in which caches between a worker and the disk are emptied.
 pub trait Reset: Send + Sync {
-    /// Empties them; says whether there was a way to, so that what follows is cold.
+    /// Empties the caches; returns false if there is no way to, so that they may be warm.
     ///
     /// # Errors
     /// A hook or an agent failed.
     fn reset(&self) -> Result<bool>;
 
-    /// The name of the way, for the result.
+    /// The name of the way in which caches are emptied, for the result.
     fn about(&self) -> String;
 }
 
@@ -108,19 +108,19 @@ impl<'a> Context<'a> {
         Rng::branch(self.seed, part)
     }
 
-    /// A path in the directory that this round has for itself.
+    /// A path in this round's own directory.
     #[must_use]
     pub fn path(&self, name: &str) -> String {
         format!("{}/{name}", self.directory)
     }
 
-    /// The path of that directory, below the target's top.
+    /// The path of this round's own directory, below the target's top.
     #[must_use]
     pub fn directory(&self) -> &str {
         &self.directory
     }
 
-    /// A worker.
+    /// A driver for a new worker.
     ///
     /// # Errors
     /// The target is gone, or refuses another connection.
@@ -129,11 +129,11 @@ impl<'a> Context<'a> {
         Ok(Driver::new(files, Arc::clone(&self.content), self.interrupt.clone()))
     }
 
-    /// Lets workers work at the same time, each on a thread of its own; gives what all did
-    /// together. Time is the longest that one spent in operations.
+    /// Runs workers at the same time, each on a thread of its own; returns their joint tally. Its
+    /// time is the longest that a worker spent in operations.
     ///
     /// # Errors
-    /// The first that failed.
+    /// The first failure of a worker.
     pub fn parallel(
         &self,
         drivers: &mut [Driver],
@@ -154,14 +154,14 @@ impl<'a> Context<'a> {
         Ok(sum)
     }
 
-    /// Keeps a number.
+    /// Stores a measured number.
     pub fn sample(&mut self, metric: &str, at: &[(&str, Place)], value: f64, unit: Unit) {
         let at = at.iter().map(|(name, place)| ((*name).to_owned(), place.clone())).collect();
         self.keep(Sample { metric: metric.to_owned(), at, value, unit });
     }
 
-    /// Keeps a sample that was made elsewhere. A value that is not finite becomes a note, because a
-    /// result with it could not be read again.
+    /// Stores a finished sample. A value that is not finite becomes a note, because JSON could not
+    /// represent it.
     pub fn keep(&mut self, sample: Sample) {
         match sample.value.is_finite() {
             true => self.gathered.samples.push(sample),
@@ -169,17 +169,17 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Keeps latencies.
+    /// Stores latencies.
     pub fn latency(&mut self, latency: Latency) {
         self.gathered.latencies.push(latency);
     }
 
-    /// Keeps the latencies of a tally, one distribution for each kind.
+    /// Stores the latencies of a tally, one distribution for each kind.
     pub fn latencies(&mut self, tally: &Tally) {
         self.gathered.latencies.extend(tally.latencies());
     }
 
-    /// Keeps what a reader of the figures should know; once, however often it is said.
+    /// Stores a note for readers of the figures; a repeated note is stored once.
     pub fn note(&mut self, text: impl Into<String>) {
         let text = text.into();
         if !self.gathered.notes.contains(&text) {
@@ -187,8 +187,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Empties caches if there is a way to; says whether what follows is cold. The way may be to
-    /// unmount the target and mount it again: no [`Driver`] may be held meanwhile.
+    /// Empties caches if there is a way to; returns whether they are cold afterwards. The target
+    /// may be unmounted and mounted again: no [`Driver`] may exist meanwhile.
     ///
     /// # Errors
     /// A hook or an agent failed.
@@ -197,13 +197,13 @@ impl<'a> Context<'a> {
         self.reset.reset()
     }
 
-    /// Tells how much of the round is done, from 0 to 1.
+    /// Shows how much of the round is done, from 0 to 1.
     pub fn advance(&self, share: f64) {
         self.progress.advance(share);
     }
 
-    /// The time that the round should still take, where that is limited; a workload that chooses
-    /// its own times obeys it.
+    /// The time that the round should still take, if time is limited; a workload that chooses its
+    /// own duration must obey it.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
         self.time.left()

@@ -10,8 +10,8 @@ use super::{
     Access, Content, Entry, FileId, Files, Interrupt, Kind, LockKind, Metadata, Range, Tally, Wait,
 };
 
-/// The work of one worker at one target: it times every operation, checks the result, and stops
-/// when the run is interrupted. The driver's own work is outside of the times.
+/// The driver of one worker at one target: it times every operation, checks the result, and stops
+/// when the run is interrupted. The times do not include the driver's own work.
 pub struct Driver {
     files: Box<dyn Files>,
     content: Arc<Content>,
@@ -19,8 +19,8 @@ pub struct Driver {
     buffer: Vec<u8>,
     stopwatch: Stopwatch,
     tally: Tally,
-    /// Counts operations that are in no figure; kept, because making one takes longer than most
-    /// operations do.
+    /// The tally for operations that are in no figure; it is reused, because allocating one takes
+    /// longer than most operations.
     unheeded: Tally,
 }
 
@@ -47,7 +47,7 @@ impl Driver {
         &self.tally
     }
 
-    /// Gives what was done since the last time, and begins to count again.
+    /// Returns the tally since the last call, and begins a new one.
     pub fn take_tally(&mut self) -> Tally {
         mem::take(&mut self.tally)
     }
@@ -104,7 +104,7 @@ impl Driver {
         wrong.map_or(Ok(()), |byte| wrong_data(file, offset, byte))
     }
 
-    /// Reads bytes that must be `wanted`; gives them back as they were read.
+    /// Reads bytes that must equal `wanted`; returns the bytes that were read.
     ///
     /// # Errors
     /// If there are fewer bytes, or other bytes, or the target fails the operation.
@@ -118,11 +118,11 @@ impl Driver {
         Ok(found)
     }
 
-    /// Reads so many bytes into the buffer.
+    /// Reads `length` bytes into the buffer.
     fn fetch(&mut self, file: &OpenFile, offset: u64, length: usize) -> Result<()> {
         let mut buffer = mem::take(&mut self.buffer);
         buffer.resize(buffer.len().max(length), 0);
-        // Bytes that were read before might be right by chance, were nothing read now.
+        // Inverts some old bytes, so that stale data of the buffer is not taken for data just read.
         buffer[..length].iter_mut().step_by(512).for_each(|byte| *byte = !*byte);
         let part = &mut buffer[..length];
         let read = self.timed(Kind::Read, |files| files.read(file.id, offset, part));
@@ -137,7 +137,7 @@ impl Driver {
     /// Writes `length` bytes of the file's [`Content`].
     ///
     /// # Errors
-    /// Not all are taken; or as above.
+    /// If fewer bytes are written, or the target fails the operation.
     pub fn write(&mut self, file: &OpenFile, offset: u64, length: usize) -> Result<()> {
         let content = Arc::clone(&self.content);
         let mut done = 0;
@@ -153,7 +153,7 @@ impl Driver {
     /// Writes these bytes.
     ///
     /// # Errors
-    /// Not all are taken; or as above.
+    /// If fewer bytes are written, or the target fails the operation.
     pub fn write_data(&mut self, file: &OpenFile, offset: u64, data: &[u8]) -> Result<()> {
         let mut done = 0;
         while done < data.len() {
@@ -169,10 +169,10 @@ impl Driver {
         Ok(())
     }
 
-    /// Does something that belongs to the work, but not to the figures.
+    /// Runs operations that do not count in the figures.
     ///
     /// # Errors
-    /// As `work`.
+    /// Those of `work`.
     pub fn untimed<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let kept = mem::replace(&mut self.tally, mem::take(&mut self.unheeded));
         let result = work(self);
@@ -220,10 +220,10 @@ impl Driver {
         self.named(Kind::Symlink, path, |files| files.make_link(path, to))
     }
 
-    /// Reads a symbolic link that must say `to`.
+    /// Reads a symbolic link whose target must be `to`.
     ///
     /// # Errors
-    /// It says something else; or as above.
+    /// If the target of the link differs, or the operation fails.
     pub fn read_link(&mut self, path: &str, to: &str) -> Result<()> {
         let found = self.named(Kind::Readlink, path, |files| files.read_link(path))?;
         ensure!(found == to, "READLINK of {path}: wrong data, `{found}` instead of `{to}`");
@@ -246,7 +246,7 @@ impl Driver {
         self.named(Kind::Setattr, path, |files| files.set_owner(path, user, group))
     }
 
-    /// Takes or gives back a lock.
+    /// Acquires or releases a lock.
     ///
     /// # Errors
     /// If the target fails the operation.
@@ -261,7 +261,7 @@ impl Driver {
         self.named(named, &file.path, |files| files.lock(file.id, kind, range, wait))
     }
 
-    /// Times an operation and says in an error what it was about.
+    /// Times an operation, and adds its name and path to an error.
     fn named<T>(
         &mut self,
         kind: Kind,
@@ -272,8 +272,7 @@ impl Driver {
         result.with_context(|| format!("{} of {path}", kind.name()))
     }
 
-    /// Does an operation and keeps how long it took. Work done before and afterwards is outside of
-    /// that.
+    /// Runs an operation and records its time, without the work before and afterwards.
     fn timed<T>(
         &mut self,
         kind: Kind,

@@ -4,7 +4,7 @@ use super::Environment;
 use super::stopwatch::Stopwatch;
 
 impl Environment {
-    /// Of this machine, now. Fields that the system does not tell are left empty.
+    /// The environment of this machine, now. Fields that the system does not report are empty.
     #[must_use]
     pub fn here() -> Self {
         let name = rustix::system::uname();

@@ -2,10 +2,10 @@ use std::io::Result;
 
 use comity_remote::file::{Entry, Metadata};
 
-/// The operations on files that workloads are made of, as one worker sees one target.
+/// The operations on files that workloads consist of, for one worker at one target.
 ///
-/// Paths are relative to the target's top, with `/` between names. Errors carry an error number
-/// wherever the target gave one; the caller adds the path.
+/// Paths are relative to the target's top, with `/` between names. Errors contain an error number
+/// if the target gave one; the caller adds the path.
 pub trait Files: Send {
     /// Makes a directory.
     ///
@@ -25,7 +25,7 @@ pub trait Files: Send {
     /// The target's error.
     fn create(&mut self, path: &str) -> Result<FileId>;
 
-    /// Opens a file that is there.
+    /// Opens an existing file.
     ///
     /// # Errors
     /// The target's error.
@@ -37,20 +37,20 @@ pub trait Files: Send {
     /// The target's error, which may be a late failure of an earlier write.
     fn close(&mut self, file: FileId) -> Result<()>;
 
-    /// Reads into `buffer` from byte `offset` on; gives how many bytes there were, fewer than asked
-    /// for only at the end.
+    /// Reads into `buffer` from byte `offset` on; returns the number of bytes, which is smaller
+    /// than asked only at the end.
     ///
     /// # Errors
     /// The target's error.
     fn read(&mut self, file: FileId, offset: u64, buffer: &mut [u8]) -> Result<usize>;
 
-    /// Writes at byte `offset`; gives how many bytes were taken.
+    /// Writes at byte `offset`; returns the number of bytes written.
     ///
     /// # Errors
     /// The target's error.
     fn write(&mut self, file: FileId, offset: u64, data: &[u8]) -> Result<usize>;
 
-    /// Puts what was written to the file on stable storage.
+    /// Puts the written data of the file on stable storage.
     ///
     /// # Errors
     /// The target's error.
@@ -98,7 +98,7 @@ pub trait Files: Send {
     /// The target's error.
     fn set_owner(&mut self, path: &str, user: u32, group: u32) -> Result<()>;
 
-    /// Takes or gives back a lock on a range of a file. The lock belongs to this open file.
+    /// Acquires or releases a lock on a range of a file. The lock belongs to this open file.
     ///
     /// # Errors
     /// The target's error; EOPNOTSUPP over NFSv3, which has no locks.
@@ -118,14 +118,14 @@ pub enum Access {
     Write,
 }
 
-/// The kind of a lock, by what it excludes.
+/// The kind of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockKind {
-    /// Writers.
+    /// Excludes writers.
     Shared,
-    /// All others.
+    /// Excludes all others.
     Exclusive,
-    /// The range is locked by no process any more.
+    /// Releases the range.
     Unlock,
 }
 
@@ -138,11 +138,11 @@ pub struct Range {
     pub length: u64,
 }
 
-/// The choice of waiting for a lock that somebody else has.
+/// The choice of waiting for a conflicting lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// Waits until the lock is free.
     Yes,
-    /// Does not wait: a lock that somebody else has is EAGAIN.
+    /// Does not wait: a conflicting lock gives EAGAIN.
     No,
 }

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{Latency, Parameters, Preset, Sample, TargetKind};
 
-/// The version of the schema of `result.json`. A change that a reader of the version before would
-/// misread makes it one more; fields that are only added do not.
+/// The version of the schema of `result.json`. It is increased by a change that a reader of the
+/// previous version would misread, not by additional fields.
 pub const SCHEMA: u32 = 1;
 
 /// The measurements of a run: all of `result.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// [`SCHEMA`].
+    /// The version of the schema: [`SCHEMA`].
     pub schema: u32,
     /// The program and its version.
     pub tool: String,
@@ -19,9 +19,9 @@ pub struct Outcome {
     pub started: u64,
     /// The time at which the last round ended, in seconds since 1970.
     pub updated: u64,
-    /// True if everything that was asked for has been measured.
+    /// True if all measurements of the plan were made.
     pub complete: bool,
-    /// The failure that ended it early.
+    /// The failure that ended the run early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// The seed of all operations.
@@ -54,7 +54,7 @@ pub struct Failure {
 /// The machine that measured.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Environment {
-    /// Its name.
+    /// The name of the machine.
     pub host: String,
     /// The kernel's name, release and version.
     pub kernel: String,
@@ -69,7 +69,8 @@ pub struct Environment {
     /// The frequency governor, if the system names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
-    /// Average length of the run queue over a minute at the start: above 1 others were at work.
+    /// Average length of the run queue over a minute at the start: above 1, other programs were
+    /// running.
     pub load: String,
     /// Shortest time of reading the clock, in nanoseconds: it has been taken off the latency of
     /// each operation. Absent in results of versions that took nothing off.
@@ -84,7 +85,7 @@ pub struct TargetRecord {
     pub name: String,
     /// Its kind.
     pub kind: TargetKind,
-    /// The program that serves it with its version, if known.
+    /// The server program of the target with its version, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// The mount, if it is a directory.
@@ -97,7 +98,7 @@ pub struct TargetRecord {
     pub sync_seconds: Option<f64>,
     /// The way in which caches are emptied between runs: the hooks, or `not at all`.
     pub cache_reset: String,
-    /// Connections and depth, where it is reached by protocol, and the like.
+    /// Other settings, such as connections and depth if it is reached by protocol.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
 }
@@ -122,7 +123,7 @@ pub struct WorkloadRecord {
     pub name: String,
     /// All its parameters.
     pub parameters: Parameters,
-    /// Its rounds, in the order in which they were run: targets take turns.
+    /// The rounds, in the order in which they were run: targets take turns.
     pub rounds: Vec<Round>,
 }
 
@@ -136,16 +137,16 @@ pub struct Round {
     pub round: u32,
     /// The time at which the round began, in seconds since the run began.
     pub started_seconds: f64,
-    /// The time of all of it, preparation and clearing included.
+    /// The time of the whole round, with preparation and cleanup.
     pub wall_seconds: f64,
-    /// True if it ran to its end.
+    /// True if the round ran to its end.
     pub complete: bool,
     /// The figures.
     pub samples: Vec<Sample>,
     /// The latencies of single operations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<Latency>,
-    /// RPCs the target was sent, by kind, where that can be known.
+    /// RPCs sent to the target, by kind, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<BTreeMap<String, u64>>,
     /// Notes for readers of the figures.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A parameter of a workload. On the command line it is the flag `--name`.
 #[derive(Debug, Clone, Copy)]
 pub struct Parameter {
-    /// Its name, words joined by `-`.
+    /// The name: words joined by `-`.
     pub name: &'static str,
     /// Its description for the help text, with units.
     pub about: &'static str,
@@ -30,7 +30,7 @@ pub enum ParameterKind {
     Bytes,
     /// A number from 0 to 1.
     Fraction,
-    /// A number that is not negative, as seconds or calls a second.
+    /// A number that is not negative, such as seconds or calls a second.
     Number,
     /// Whole numbers, separated by commas.
     Counts,
@@ -53,7 +53,7 @@ pub enum Preset {
     Modern,
 }
 
-/// The values of all parameters of one workload, by name, as text that is known to be legible.
+/// The values of all parameters of one workload, by name, as valid texts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Parameters(BTreeMap<String, String>);
@@ -70,10 +70,10 @@ impl Parameters {
         Self(of.iter().map(|each| (each.name.to_owned(), value(each).to_owned())).collect())
     }
 
-    /// Gives a parameter another value.
+    /// Sets a parameter.
     ///
     /// # Errors
-    /// The text is not of its kind.
+    /// The text is no value of its kind.
     pub fn set(&mut self, parameter: &Parameter, text: &str) -> Result<()> {
         parameter.kind.check(text).with_context(|| format!("--{}", parameter.name))?;
         self.0.insert(parameter.name.to_owned(), text.to_owned());
@@ -85,42 +85,42 @@ impl Parameters {
         self.0.iter().map(|(name, text)| (name.as_str(), text.as_str()))
     }
 
-    /// A text.
+    /// Returns a text.
     ///
     /// # Errors
-    /// There is no such parameter; so for all that follow.
+    /// There is no such parameter.
     pub fn text(&self, name: &str) -> Result<&str> {
         self.0.get(name).map(String::as_str).with_context(|| format!("no parameter {name}"))
     }
 
-    /// A whole number.
+    /// Returns a whole number.
     ///
     /// # Errors
-    /// It is none.
+    /// There is no such parameter, or it is no whole number.
     pub fn count(&self, name: &str) -> Result<u64> {
         count(self.text(name)?).with_context(|| format!("--{name}"))
     }
 
-    /// Bytes.
+    /// Returns a number of bytes.
     ///
     /// # Errors
-    /// It is no number of bytes.
+    /// There is no such parameter, or it is no number of bytes.
     pub fn bytes(&self, name: &str) -> Result<u64> {
         bytes(self.text(name)?).with_context(|| format!("--{name}"))
     }
 
-    /// A number from 0 on; a fraction too.
+    /// Returns a number from 0 on, or a fraction.
     ///
     /// # Errors
-    /// It is none.
+    /// There is no such parameter, or it is no number.
     pub fn number(&self, name: &str) -> Result<f64> {
         number(self.text(name)?).with_context(|| format!("--{name}"))
     }
 
-    /// Whole numbers.
+    /// Returns whole numbers.
     ///
     /// # Errors
-    /// One of them is none.
+    /// There is no such parameter, or a part is no whole number.
     pub fn counts(&self, name: &str) -> Result<Vec<u64>> {
         counts(self.text(name)?).with_context(|| format!("--{name}"))
     }
@@ -183,10 +183,10 @@ fn number(text: &str) -> Result<f64> {
     }
 }
 
-/// Reads a number of bytes, as `4096`, `64K`, `1M` or `2G`.
+/// Reads a number of bytes, such as `4096`, `64K`, `1M` or `2G`.
 ///
 /// # Errors
-/// It is none, or too large a one.
+/// The text is no number of bytes, or too large.
 pub fn bytes(text: &str) -> Result<u64> {
     let wrong = || format!("`{text}` is no number of bytes, as 4096, 64K, 1M or 2G");
     let split = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());

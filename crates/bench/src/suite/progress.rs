@@ -24,7 +24,7 @@ impl Progress {
         Self { bar, quiet, done: AtomicU64::new(0) }
     }
 
-    /// A round begins.
+    /// Shows that a round begins.
     pub fn begin(&self, what: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(what.to_owned());
@@ -40,7 +40,7 @@ impl Progress {
         }
     }
 
-    /// A round is over; `line` tells what came of it.
+    /// Ends a round; `line` is its result.
     pub fn end(&self, line: &str) {
         self.done.fetch_add(1, Ordering::Relaxed);
         self.say(line);
@@ -54,7 +54,7 @@ impl Progress {
         self.done.fetch_add(rounds, Ordering::Relaxed);
     }
 
-    /// Something else worth a line.
+    /// Shows another message.
     pub fn say(&self, line: &str) {
         match &self.bar {
             _ if self.quiet => {}
@@ -67,7 +67,7 @@ impl Progress {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// Nothing follows.
+    /// Ends the display.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

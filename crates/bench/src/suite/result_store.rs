@@ -10,7 +10,7 @@ use super::{Outcome, SCHEMA};
 /// The name of the result in its directory.
 pub const RESULT_FILE: &str = "result.json";
 
-/// A result directory. `result.json` in it is whole at every moment: it is replaced, never changed.
+/// A result directory. Its `result.json` is always complete: it is replaced, never changed.
 #[derive(Debug)]
 pub struct Store {
     directory: PathBuf,
@@ -26,7 +26,7 @@ impl Store {
     /// Makes a directory for a new result.
     ///
     /// # Errors
-    /// It cannot be made, or holds a result already.
+    /// It cannot be made, or already contains a result.
     pub fn create(directory: &Path) -> Result<Self> {
         let place = directory.display();
         fs::create_dir_all(directory)
@@ -38,7 +38,7 @@ impl Store {
         Ok(Self { directory: directory.to_path_buf() })
     }
 
-    /// The directory of a result that is there.
+    /// The directory of an existing result.
     #[must_use]
     pub fn at(directory: &Path) -> Self {
         Self { directory: directory.to_path_buf() }
@@ -53,7 +53,7 @@ impl Store {
     /// Reads the result; `path` may be the directory or the file.
     ///
     /// # Errors
-    /// There is none, it is of a later version, or is damaged.
+    /// There is no result, it is of a later version, or it is damaged.
     pub fn read(path: &Path) -> Result<Outcome> {
         let file = if path.is_dir() { path.join(RESULT_FILE) } else { path.to_path_buf() };
         let place = file.display().to_string();
@@ -72,7 +72,7 @@ impl Store {
     /// Replaces the result.
     ///
     /// # Errors
-    /// The disk says no; the result before stays.
+    /// The file cannot be written; the old result stays.
     pub fn write(&self, outcome: &Outcome) -> Result<()> {
         let place = self.directory.join(RESULT_FILE);
         let failed = || format!("cannot write {}", place.display());

@@ -4,7 +4,7 @@ use std::fmt;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// One measured number. None is left out of a result, and no mean takes the place of one.
+/// One measured number. A result contains every sample, not only means.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// The name of the measure, as `throughput` or `list`; with `at` it says what it can be
@@ -62,7 +62,7 @@ pub enum Better {
 }
 
 impl Unit {
-    /// Returns the direction in which it gets better.
+    /// Returns the direction in which the unit gets better.
     #[must_use]
     pub const fn better(self) -> Better {
         match self {
@@ -121,19 +121,19 @@ pub struct Latency {
     /// The parameters, as in [`Sample::at`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub at: BTreeMap<String, Place>,
-    /// Pairs of the highest latency of a bucket in nanoseconds and how many operations fell in it;
-    /// only buckets that hold some, ascending.
+    /// Pairs of the highest latency of a bucket in nanoseconds and the number of its operations;
+    /// only buckets that are not empty, ascending.
     pub buckets: Vec<(u64, u64)>,
     /// True if latencies count from when the call was due (open loop), not from when it was made:
     /// only then do they hide no waiting (coordinated omission).
     pub from_due_time: bool,
 }
 
-/// The longest latency told from longer ones, in nanoseconds: 1,000 s.
+/// The longest latency that is recorded exactly, in nanoseconds: 1,000 s.
 const NANOSECONDS_MAX: u64 = 1_000_000_000_000;
 
 impl Latency {
-    /// Keeps what a histogram of nanoseconds holds.
+    /// Takes the values of a histogram of nanoseconds.
     #[must_use]
     pub fn of(operation: &str, histogram: &Histogram<u64>) -> Self {
         let buckets = histogram
@@ -150,7 +150,8 @@ impl Latency {
         self.buckets.iter().map(|(_, count)| count).sum()
     }
 
-    /// The latency in nanoseconds that a share (0 to 1) of the operations does not pass; 0 of none.
+    /// The latency in nanoseconds that a share (0 to 1) of the operations does not exceed; 0 if
+    /// there are none.
     #[must_use]
     pub fn quantile(&self, share: f64) -> u64 {
         let rank = (share * self.count() as f64).ceil() as u64;

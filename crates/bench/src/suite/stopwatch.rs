@@ -1,18 +1,17 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Times single operations. Between two looks at the clock lies one look, the end of the first and
-/// the begin of the second: 20 to 60 ns that are the clock's and not the operation's. They are
-/// taken off.
+/// Times single operations. Each measured time contains the cost of reading the clock once, 20 to
+/// 60 ns, which is subtracted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stopwatch {
     look: Duration,
 }
 
-/// Pairs of looks of which the least counts.
+/// Pairs of clock readings from which the least difference is taken.
 const PAIRS: usize = 1000;
 
-/// The least that any pair has taken in this program, in nanoseconds.
+/// The least difference of any pair in this program, in nanoseconds.
 static LEAST: AtomicU64 = AtomicU64::new(u64::MAX);
 
 impl Stopwatch {
@@ -31,8 +30,8 @@ impl Stopwatch {
         self.look.as_nanos() as u64
     }
 
-    /// Does something and tells how long it took: at least a nanosecond, so that a rate of it is a
-    /// number.
+    /// Runs `work` and returns its time, at least a nanosecond, so that a rate can be computed from
+    /// it.
     pub(super) fn time<T>(self, work: impl FnOnce() -> T) -> (T, Duration) {
         let start = Instant::now();
         let result = work();

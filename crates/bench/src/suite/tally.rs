@@ -15,7 +15,7 @@ pub struct Tally {
     pub bytes_read: u64,
     /// Bytes written.
     pub bytes_written: u64,
-    /// Latencies in nanoseconds, each kind at its place: it is found without a search.
+    /// Latencies in nanoseconds, indexed by the kind of operation.
     latencies: [Option<Box<Histogram<u64>>>; Kind::ALL.len()],
 }
 
@@ -43,14 +43,15 @@ impl Tally {
         kinds.filter_map(|(kind, each)| Some(Latency::of(kind.name(), each.as_deref()?)))
     }
 
-    /// Adds what another worker did at the same time: work adds up, time is the longer one.
+    /// Adds the tally of another worker at the same time: counts are added, the time is the longer
+    /// one.
     pub fn merge(&mut self, other: Self) {
         self.spent = self.spent.max(other.spent);
         self.operations += other.operations;
         self.bytes_read += other.bytes_read;
         self.bytes_written += other.bytes_written;
         for (kind, histogram) in Kind::ALL.into_iter().zip(other.latencies) {
-            // All have the same bounds: nothing is out of them.
+            // All histograms have the same bounds, so no value is out of range.
             let _ = histogram.map(|histogram| self.histogram(kind).add(*histogram));
         }
     }

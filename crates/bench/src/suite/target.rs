@@ -12,19 +12,19 @@ pub trait Target: Send + Sync {
     /// Returns its name in results, as given on the command line.
     fn name(&self) -> &str;
 
-    /// Its kind.
+    /// The kind of the target.
     fn kind(&self) -> TargetKind;
 
     /// Returns its description for the result.
     fn record(&self) -> TargetRecord;
 
-    /// Its files, for one worker: what one program with its own open files sees, or one connection.
+    /// Opens the target's files for one worker: with its own open files, or its own connection.
     ///
     /// # Errors
-    /// It is gone, or refuses.
+    /// The target is gone, or refuses.
     fn files(&self) -> Result<Box<dyn Files>>;
 
-    /// Its top on this machine, where it is a directory.
+    /// The top of the target on this machine, if it is a directory.
     fn directory(&self) -> Option<&Path> {
         None
     }
@@ -34,10 +34,10 @@ pub trait Target: Send + Sync {
         None
     }
 
-    /// Its files, for one worker that calls under a key.
+    /// Opens the target's files for one worker that calls under a key.
     ///
     /// # Errors
-    /// It knows no keys, is gone, or refuses.
+    /// The target knows no keys, is gone, or refuses.
     fn files_by_key(&self, by: ByKey) -> Result<Box<dyn Files>> {
         bail!("{} knows no keys, and {by:?} needs one: name peer:keys", self.name())
     }
@@ -47,25 +47,25 @@ pub trait Target: Send + Sync {
         false
     }
 
-    /// Returns whether its files can be locked.
+    /// Returns whether the target's files can be locked.
     fn has_locks(&self) -> bool {
         self.directory().is_some()
     }
 
-    /// Returns the number of RPCs of each kind sent to it so far, if known: the difference of two
-    /// moments goes into the result.
+    /// Returns the number of RPCs of each kind sent to the target so far, if it can be known; the
+    /// result contains the difference of two readings.
     ///
     /// # Errors
-    /// It could be known, but now is not.
+    /// The number cannot be read now.
     fn calls(&self) -> Result<Option<BTreeMap<String, u64>>> {
         Ok(None)
     }
 
-    /// Checks that it is still what it was when it was opened: a directory that was unmounted is
-    /// not.
+    /// Checks that the target is still the one that was opened, for instance that it was not
+    /// unmounted.
     ///
     /// # Errors
-    /// It is not, and why.
+    /// The reason why it is not.
     fn check(&self) -> Result<()> {
         Ok(())
     }
@@ -81,18 +81,18 @@ pub struct ByKey {
     pub decisions: usize,
 }
 
-/// A server as a client reaches it.
+/// The address of a server, and the parameters of calls to it.
 #[derive(Debug, Clone, Copy)]
 pub struct Server<'a> {
     /// Its address.
     pub address: SocketAddr,
     /// The handle of the export's top.
     pub root: &'a [u8],
-    /// The version that is spoken.
+    /// The version of NFS.
     pub version: Version,
-    /// The user calls are made as.
+    /// The uid of the calls.
     pub user: u32,
-    /// The user's group.
+    /// The gid of the calls.
     pub group: u32,
 }
 

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-/// The time that a run may take, shared out among what is left of it.
+/// The time that a run may take, divided among its remaining parts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeBudget {
     /// The end of the budget; none if the time is not limited.
@@ -13,14 +13,15 @@ impl TimeBudget {
         Self { end: limit.and_then(|limit| Instant::now().checked_add(limit)) }
     }
 
-    /// An equal part of what is left, for the first of so many that are still to come.
+    /// An equal part of the remaining time, for the first of `of` remaining parts.
     pub(crate) fn part(self, of: usize) -> Self {
         let now = Instant::now();
         let left = |end: Instant| end.saturating_duration_since(now);
         Self { end: self.end.map(|end| now + left(end) / of.max(1) as u32) }
     }
 
-    /// Returns whether one more fits in that takes as long as each of `done` since `begun`.
+    /// Returns whether there is time for one more step, if it takes the mean time of the `done`
+    /// steps since `begun`.
     pub(crate) fn has_room(self, begun: Instant, done: u32) -> bool {
         let each = begun.elapsed() / done.max(1);
         self.left().is_none_or(|left| each <= left)

@@ -2,13 +2,13 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 
-/// The version of NFS that is spoken to a server.
+/// The version of NFS for a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Version {
-    /// 3.
+    /// NFSv3.
     #[default]
     Three,
-    /// 4.1.
+    /// NFSv4.1.
     FourOne,
 }
 
@@ -16,7 +16,7 @@ impl Version {
     /// Reads a version.
     ///
     /// # Errors
-    /// It is none that is spoken.
+    /// The version is not supported.
     pub fn parse(text: &str) -> Result<Self> {
         match text {
             "3" => Ok(Self::Three),
@@ -25,10 +25,10 @@ impl Version {
         }
     }
 
-    /// Splits `...?vers=4.1`, the end of a target's name.
+    /// Splits `...?vers=4.1` off a target's name.
     ///
     /// # Errors
-    /// Something else stands behind the question mark.
+    /// Another text follows the question mark.
     pub(crate) fn split(text: &str) -> Result<(&str, Option<Self>)> {
         let Some((name, option)) = text.rsplit_once('?') else { return Ok((text, None)) };
         match option.strip_prefix("vers=") {

@@ -2,9 +2,9 @@ use anyhow::Result;
 
 use super::{Context, Figure, Parameter, Parameters, Target, TargetKind};
 
-/// Something that is done to targets and measured.
+/// Operations that are performed on targets and measured.
 pub trait Workload: Send + Sync {
-    /// Its name on the command line.
+    /// The workload's name on the command line.
     fn name(&self) -> &'static str;
 
     /// Returns its description in a line, without a full stop.
@@ -13,7 +13,7 @@ pub trait Workload: Send + Sync {
     /// Returns its origin and the meaning of its figures, in some sentences.
     fn origin(&self) -> &'static str;
 
-    /// All it can be told, in the order of the help text.
+    /// All parameters, in the order of the help text.
     fn parameters(&self) -> &'static [Parameter];
 
     /// Figures of the original work.
@@ -26,34 +26,35 @@ pub trait Workload: Send + Sync {
         Needs::Files
     }
 
-    /// Returns the number of rounds, if so many are asked for. One that repeats by itself says 1.
+    /// Returns the number of rounds if `asked` are asked for. A workload that repeats by itself
+    /// returns 1.
     fn rounds(&self, asked: u32) -> u32 {
         asked
     }
 
-    /// Checks that it can be run with these parameters on some target.
+    /// Checks that the workload can run with these parameters on some target.
     ///
     /// # Errors
-    /// Which of them makes no sense, and what would.
+    /// The parameter that makes no sense, with a better value.
     fn settings(&self, parameters: &Parameters) -> Result<()> {
         let _ = parameters;
         Ok(())
     }
 
-    /// Checks that everything it needs is here: a missing tool, a right.
+    /// Checks that everything the workload needs is available, such as tools and rights.
     ///
     /// # Errors
-    /// That.
+    /// The missing tool or right.
     fn check(&self, context: &Context<'_>) -> Result<()> {
         let _ = context;
         Ok(())
     }
 
-    /// One round on one target. All it does follows from the parameters and the seed; the directory
-    /// it is given is empty and is emptied after it.
+    /// Runs one round on one target. It depends only on the parameters and the seed; its directory
+    /// is empty and is emptied afterwards.
     ///
     /// # Errors
-    /// The first thing that failed; wrong data among that. Samples that were taken before are kept.
+    /// The first failure, such as wrong data. Earlier samples are kept.
     fn run(&self, context: &mut Context<'_>) -> Result<()>;
 }
 
@@ -73,7 +74,7 @@ pub enum Needs {
 }
 
 impl Needs {
-    /// Returns whether a target meets it.
+    /// Returns whether a target meets the need.
     #[must_use]
     pub fn met_by(self, target: &dyn Target) -> bool {
         match self {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// Longest a metrics page may take, in seconds.
+/// Longest time for fetching a metrics page, in seconds.
 const PAGE_SECONDS_MAX: u64 = 5;
 
 /// RPCs that the kernel's NFS client has sent for a mount, by operation.
@@ -19,7 +19,7 @@ pub(super) fn of_mount(point: &str) -> Result<BTreeMap<String, u64>> {
 /// Lines `OPERATION: count ...` behind `per-op statistics` of the device that is mounted there.
 fn parse_mountstats(text: &str, point: &str) -> Option<BTreeMap<String, u64>> {
     let mark = format!(" mounted on {point} with fstype nfs");
-    // A mount that hides another stands behind it.
+    // A mount that hides another one comes after it.
     let (_, section) = text.rsplit_once(&mark)?;
     let section = section.split("\ndevice ").next()?;
     let (_, operations) = section.split_once("per-op statistics")?;
@@ -69,14 +69,14 @@ fn parse_metrics(page: &str) -> BTreeMap<String, u64> {
     counts
 }
 
-/// A label's value and the count.
+/// The value of a label, and the count.
 fn parse_sample<'a>(sample: &'a str, label: &str) -> Option<(&'a str, u64)> {
     let (labels, count) = sample.rsplit_once("} ")?;
     let (_, rest) = labels.split_once(&format!("{label}=\""))?;
     Some((rest.split('"').next()?, count.trim().parse().ok()?))
 }
 
-/// Returns the calls that were sent between two moments; kinds that were not sent are left out.
+/// Returns the calls sent between two readings; kinds without calls are left out.
 pub(crate) fn difference(
     before: &BTreeMap<String, u64>,
     after: &BTreeMap<String, u64>,

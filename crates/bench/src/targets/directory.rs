@@ -25,7 +25,7 @@ pub struct DirectoryTarget {
 }
 
 impl DirectoryTarget {
-    /// Finds it. It is kept open by workers only, so that a hook may unmount it between them.
+    /// Opens the target. Only workers keep it open, so that a hook may unmount it between rounds.
     ///
     /// # Errors
     /// There is no such directory, or it may not be searched.
@@ -147,7 +147,7 @@ impl Files for DirectoryFiles {
 
     fn close(&mut self, file: FileId) -> IoResult<()> {
         let file = self.open.try_remove(file.0 as usize).ok_or_else(bad_file)?;
-        // `close` gives a late failure of writes (on NFS above all), which dropping would hide.
+        // `close` reports a late failure of writes (above all on NFS), which dropping would hide.
         close(file)
     }
 
@@ -219,7 +219,7 @@ impl Files for DirectoryFiles {
     }
 }
 
-/// Closes a file and tells what the file system said to it.
+/// Closes a file and returns the error of the file system.
 fn close(file: OwnedFd) -> IoResult<()> {
     comity_backend::close(file).map_err(Error::from)
 }

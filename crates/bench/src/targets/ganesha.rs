@@ -18,15 +18,15 @@ const RPCBIND: &str = "/usr/sbin/rpcbind";
 pub struct Ganesha {
     /// Its address for NFS.
     pub address: SocketAddr,
-    /// The handle of the top of its export.
+    /// The handle of the export's root.
     pub root: Vec<u8>,
-    /// Its process.
+    /// The server process.
     pub server: Server,
     /// The rpcbind that it registered with.
     pub rpcbind: Server,
 }
 
-/// Returns whether Debian's nfs-ganesha and rpcbind are here.
+/// Returns whether Debian's nfs-ganesha and rpcbind are installed.
 #[must_use]
 pub fn is_installed() -> bool {
     [GANESHA, RPCBIND].iter().all(|program| Path::new(program).exists())

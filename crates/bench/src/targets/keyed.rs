@@ -1,4 +1,4 @@
-//! A comity that knows its callers by their keys, spoken to over TLS.
+//! A comity server that authenticates its callers by their keys, over TLS.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,8 +23,7 @@ mod server;
 /// many as in 2003.
 const DECISIONS: usize = 1_024;
 
-/// Servers of one folder, each of which keeps another number of decisions. A server is started when
-/// it is first asked for.
+/// Servers of one folder, one for each number of decisions. A server is started at its first use.
 pub(super) struct KeyedTarget {
     /// The server that keeps [`DECISIONS`], as others than callers by key see it.
     plain: NfsTarget,

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use crate::suite::MountRecord;
 
-/// The mount that a path is on: the last whose point is the longest part of it.
+/// The mount that contains a path: the last one with the longest mount point.
 pub(super) fn of(path: &Path) -> Option<MountRecord> {
     let text = fs::read_to_string("/proc/self/mountinfo").ok()?;
     find(&text, path)
@@ -11,7 +11,7 @@ pub(super) fn of(path: &Path) -> Option<MountRecord> {
 
 fn find(mountinfo: &str, path: &Path) -> Option<MountRecord> {
     let mounts = mountinfo.lines().filter_map(parse);
-    // The last of those with the longest point is on top.
+    // The last mount with the longest mount point is on top.
     mounts.filter(|mount| path.starts_with(&mount.point)).max_by_key(|mount| mount.point.len())
 }
 

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// Says that this is the program started again inside.
+/// The variable that is set when this program runs in its own namespaces.
 const INSIDE: &str = "COMITY_BENCH_INSIDE";
 
 /// Returns whether this program runs in namespaces of its own.

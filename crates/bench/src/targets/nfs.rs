@@ -21,11 +21,11 @@ mod listing;
 
 /// Most bytes in one READ or WRITE.
 const DATA_BYTES: usize = 1 << 20;
-/// Most handles of directories that are remembered.
+/// Most cached handles of directories.
 const DIRECTORIES_MAX: usize = 10_000;
 
-/// Files over NFS version 3, one call at a time on a connection of its own. Handles of directories
-/// are remembered, nothing else: every operation is at least one call.
+/// Files over NFS version 3, one call at a time on a connection of its own. Only handles of
+/// directories are cached: every operation is at least one call.
 pub(super) struct NfsFiles {
     caller: Caller,
     root: Vec<u8>,
@@ -39,7 +39,7 @@ struct Open {
     uncommitted: Option<Writeverf3>,
 }
 
-/// The files below a handle over NFS version 3, on a connection that there is.
+/// The files below a handle over NFS version 3, on an existing connection.
 #[must_use]
 pub fn files_over(caller: Caller, root: &[u8]) -> Box<dyn Files> {
     Box::new(NfsFiles::over(caller, root))
@@ -51,7 +51,7 @@ impl NfsFiles {
         Ok(Self::over(Caller::connect_as(address, who.0, who.1)?, root))
     }
 
-    /// The same on a connection that there is.
+    /// Uses an existing connection.
     pub(super) fn over(caller: Caller, root: &[u8]) -> Self {
         let (directories, open) = (HashMap::new(), Slab::new());
         Self { caller, root: root.to_vec(), directories, open }
@@ -180,8 +180,8 @@ impl Files for NfsFiles {
     }
 
     fn close(&mut self, file: FileId) -> IoResult<()> {
-        // Commits what was written, as a kernel client does, so that others see the data and errors
-        // come to light.
+        // Commits the written data, as a kernel client does, so that others see it and errors are
+        // reported.
         self.commit(file)?;
         self.open.try_remove(file.0 as usize).map(drop).ok_or_else(|| Errno::BADF.into())
     }

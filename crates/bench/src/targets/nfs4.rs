@@ -20,11 +20,11 @@ use crate::suite::{Access, Entry, FileId, Files, LockKind, Metadata, Range, Wait
 
 mod lock;
 
-/// Most handles of directories that are remembered.
+/// Most cached handles of directories.
 const DIRECTORIES_MAX: usize = 10_000;
 
-/// Files over NFS version 4.1, one call at a time: a client of its own with one slot. Handles of
-/// directories are remembered, nothing else; it takes no delegations.
+/// Files over NFS version 4.1, one call at a time: a client of its own with one slot. Only handles
+/// of directories are cached; the client takes no delegations.
 pub(super) struct Nfs4Files {
     session: Session<Caller>,
     root: Vec<u8>,
@@ -43,12 +43,12 @@ struct Open {
 }
 
 impl Nfs4Files {
-    /// Introduces itself, as a user.
+    /// Connects and registers a client, as a user.
     pub(super) fn connect(address: SocketAddr, root: &[u8], who: (u32, u32)) -> Result<Self> {
         Ok(Self::of(Session::connect(address, who)?, root))
     }
 
-    /// The same on a connection that there is.
+    /// Uses an existing connection.
     pub(super) fn over(caller: Caller, root: &[u8], who: (u32, u32)) -> Result<Self> {
         Ok(Self::of(Session::begin(caller, who, Backchannel::No)?, root))
     }
@@ -154,7 +154,7 @@ impl Files for Nfs4Files {
     }
 
     fn close(&mut self, file: FileId) -> IoResult<()> {
-        // Commits what was written and unlocks what was locked, as a kernel client does.
+        // Commits the written data and releases the locks, as a kernel client does.
         self.commit(file)?;
         self.unlock_all(file)?;
         let open = self.open.try_remove(file.0 as usize).ok_or(Errno::BADF)?;

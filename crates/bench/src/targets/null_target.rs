@@ -10,8 +10,8 @@ use crate::suite::{
     TargetRecord, Wait,
 };
 
-/// A target that does nothing and says what a good one would: what a run on it takes is the suite's
-/// own cost.
+/// A target that does nothing and returns right answers: the time of a run on it is the suite's own
+/// cost.
 #[derive(Debug)]
 pub struct NullTarget {
     content: Arc<Content>,
@@ -33,7 +33,7 @@ struct Object {
 }
 
 impl NullTarget {
-    /// One whose files hold the content of a seed, as the run has it.
+    /// A target whose files have the content of the run's seed.
     #[must_use]
     pub fn new(content: Arc<Content>) -> Self {
         Self { content, state: Arc::default() }

@@ -19,20 +19,20 @@ use crate::suite::{Target, Version};
 /// A server that the harness starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
-    /// This program's own.
+    /// The server of this program.
     Comity,
-    /// The same with an empty file system in memory.
+    /// The server of this program, with an empty file system in memory.
     Memory,
-    /// This program's own, spoken to over TLS by callers that it knows by their keys.
+    /// The server of this program over TLS, which authenticates callers by their keys.
     Keys,
-    /// nfs-ganesha as it is installed.
+    /// The installed nfs-ganesha.
     Ganesha,
 }
 
 /// The resources that live as long as a target that was started.
 #[derive(Debug)]
 pub(super) struct StartedTarget {
-    /// Stopped before the folder goes.
+    /// The processes, which are stopped before the folder is removed.
     running: Mutex<Running>,
     _folder: TempDir,
 }
@@ -44,7 +44,7 @@ enum Running {
 }
 
 impl StartedTarget {
-    /// Returns whether it still runs.
+    /// Returns whether the server still runs.
     pub(super) fn check(&self) -> Result<()> {
         match &mut *self.running.lock().unwrap_or_else(PoisonError::into_inner) {
             Running::Comity(server) => server.check(),
@@ -60,10 +60,10 @@ pub fn needs_namespace(peer: Peer) -> bool {
 }
 
 impl Peer {
-    /// The peer of a name on the command line.
+    /// Returns the peer with a name on the command line.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// There is no such peer.
     pub fn parse(name: &str) -> Result<Self> {
         match name {
             "comity" => Ok(Self::Comity),
@@ -80,7 +80,7 @@ impl Peer {
         }
     }
 
-    /// Its name on the command line.
+    /// The name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -121,7 +121,7 @@ impl Peer {
     }
 }
 
-/// A comity to be started.
+/// The settings of a comity server to be started.
 struct Own {
     program: PathBuf,
     in_memory: bool,
@@ -252,7 +252,7 @@ pub(super) fn version_of(program: &Path) -> String {
     if line.is_empty() { program.display().to_string() } else { line }
 }
 
-/// Returns an address on loopback that nobody uses.
+/// Returns a free address on loopback.
 ///
 /// # Errors
 /// There is none.

@@ -23,13 +23,13 @@ pub struct NfsTarget {
     pub(super) name: String,
     pub(super) address: SocketAddr,
     pub(super) root: Vec<u8>,
-    /// The version that is spoken.
+    /// The version of NFS.
     pub(super) version: Version,
-    /// User and group of the calls.
+    /// The uid and gid of the calls.
     pub(super) who: (u32, u32),
     pub(super) server: Option<String>,
     pub(super) durability: String,
-    /// The metrics page, where it is a comity that the harness started.
+    /// The address of the metrics page, if the target is a comity server started by the harness.
     pub(super) metrics: Option<SocketAddr>,
     /// The resources that end with the target: the server's process, its folder.
     pub(super) kept: Option<super::peer::StartedTarget>,
@@ -136,7 +136,7 @@ pub(super) fn parse(url: &str) -> Result<(String, String)> {
     Ok((host, format!("/{path}")))
 }
 
-/// The first of a host's addresses at which somebody answers: `localhost` may have two.
+/// The first of a host's addresses that accepts a connection: `localhost` may have two.
 fn resolve(host: &str) -> Result<SocketAddr> {
     let looked_up = || format!("look up {host}: is the name right?");
     let addresses: Vec<_> = host.to_socket_addrs().with_context(looked_up)?.collect();
@@ -174,7 +174,7 @@ fn mount(address: SocketAddr, who: (u32, u32), path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// The port where the host's portmapper says that MOUNT is served.
+/// The port of MOUNT according to the host's portmapper.
 fn mount_port(address: SocketAddr) -> Result<u16> {
     let portmapper = SocketAddr::new(address.ip(), portmap::PORT);
     let mut caller = Caller::connect_as(portmapper, 0, 0)?;

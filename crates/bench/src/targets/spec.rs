@@ -14,7 +14,7 @@ pub enum Spec {
     Directory(PathBuf),
     /// `nfs://host[:port]/export[?vers=4.1]`.
     Server(String, Option<Version>),
-    /// `peer:NAME[=DIR][?vers=4.1]`; its files are to lie in DIR.
+    /// `peer:NAME[=DIR][?vers=4.1]`; the server's files are in DIR.
     Peer(Peer, Option<PathBuf>, Option<Version>),
     /// `idle:`, which does nothing.
     Idle,
@@ -27,7 +27,7 @@ pub struct Options {
     pub who: Option<(u32, u32)>,
     /// The comity that `peer:comity` starts, if not this program.
     pub comity: Option<PathBuf>,
-    /// The version spoken to servers whose names say nothing of it.
+    /// The version for servers whose names contain none.
     pub version: Version,
 }
 
@@ -56,10 +56,10 @@ impl Spec {
         Ok(Self::Peer(Peer::parse(peer)?, place, version))
     }
 
-    /// Opens or starts it; `content` is what the run's files hold.
+    /// Opens or starts the target; `content` is the content of the run's files.
     ///
     /// # Errors
-    /// It is not there, or refuses.
+    /// The target does not exist, or refuses.
     pub fn open(&self, options: &Options, content: &Arc<Content>) -> Result<Box<dyn Target>> {
         Ok(match self {
             Self::Directory(path) => Box::new(DirectoryTarget::open(path)?),

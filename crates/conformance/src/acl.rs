@@ -139,7 +139,7 @@ fn a_change_changes_the_ctime(f: &Fixture<'_>) -> Check {
     ensure(f.attr(&file)?.ctime > before.ctime, "the ctime grew")
 }
 
-/// A file of Alice's with an ACL.
+/// Makes a file that belongs to Alice and has an ACL.
 fn guarded(f: &Fixture<'_>, acl: &Acl<Disk>) -> std::result::Result<Handle, super::Failure> {
     let file = f.filled("a", b"data")?;
     f.set(&file, &ids(Some(ALICE), Some(1)))?;

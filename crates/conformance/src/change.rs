@@ -1,5 +1,5 @@
-//! Attributes from before and after a change (RFC 1813, 2.6: weak cache consistency): verbs say
-//! either nothing about them, or the truth.
+//! Attributes from before and after a change (RFC 1813, 2.6: weak cache consistency): if a verb
+//! returns them, they must be correct.
 
 use comity_vfs::{Attr, Change, Create, Disk, Result, Special};
 
@@ -15,8 +15,8 @@ super::topic! { "change"
     Needs::ALLOCATE => of_an_allocation;
 }
 
-/// Does `work` on objects and compares what it says about each with what getattr says. Nobody else
-/// works in the case's directory.
+/// Runs `work` on objects, and compares the attributes that it returns for each with those of
+/// getattr. Nothing else may use the case's directory.
 fn told<const N: usize>(
     f: &Fixture<'_>,
     nodes: [&comity_vfs::Handle; N],
@@ -36,14 +36,14 @@ fn told<const N: usize>(
     Ok(())
 }
 
-/// Of an object before a change only that is told for certain by which a cache compares
-/// (`wcc_attr`, `change_info4`).
+/// Compares only the attributes from before a change on which a cache relies (`wcc_attr`,
+/// `change_info4`).
 fn tells(one: Attr<Disk>, other: Attr<Disk>) -> bool {
     let told = |attr: Attr<Disk>| (attr.size, attr.mtime, attr.ctime, attr.change);
     told(one) == told(other)
 }
 
-/// Access times may change by being looked at.
+/// Compares attributes without access times, which getattr may change.
 fn alike(one: Attr<Disk>, other: Attr<Disk>) -> bool {
     Attr { atime: other.atime, used: other.used, ..one } == other
 }

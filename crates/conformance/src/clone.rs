@@ -13,10 +13,10 @@ super::topic! { "clone"
     Needs::CLONE.and(Needs::IDENTITIES) => a_clone_asks_for_both_rights;
 }
 
-/// A multiple of every file system's block.
+/// A multiple of every file system's block size.
 const GRAIN: u64 = 1 << 16;
 
-/// A file of whole grains, each of another byte.
+/// A file of whole grains, each filled with another byte.
 fn grains(f: &Fixture<'_>, name: &str, bytes: &[u8]) -> Result<Handle> {
     let data: Vec<u8> = bytes.iter().flat_map(|byte| [*byte; GRAIN as usize]).collect();
     f.filled(name, &data)
@@ -31,7 +31,7 @@ fn clone(
     f.fs.clone_range(&f.owner, source, target, length).map(drop)
 }
 
-/// Returns whether a file is made of these grains.
+/// Returns whether a file consists of grains filled with these bytes.
 fn holds(f: &Fixture<'_>, file: &Handle, bytes: &[u8]) -> Check {
     let mut data = Vec::new();
     while data.len() < (bytes.len() + 1) * GRAIN as usize {

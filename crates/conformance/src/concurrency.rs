@@ -18,12 +18,12 @@ super::topic! { "concurrency"
 const THREADS: usize = 4;
 const ROUNDS: usize = 100;
 
-/// Does the same on several threads at once; tells each one's outcome.
+/// Runs `work` on several threads at once; returns the outcome of each.
 fn at_once<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let waiting = AtomicUsize::new(0);
     let go = |thread| {
         waiting.fetch_add(1, Ordering::SeqCst);
-        // Threads that sleep would wake too far apart to get into each other's way.
+        // Threads that sleep would wake too far apart to conflict with each other.
         while waiting.load(Ordering::SeqCst) < THREADS {
             thread::yield_now();
         }
@@ -36,7 +36,7 @@ fn at_once<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     })
 }
 
-/// Returns whether just one worked and all others failed with one of `statuses`.
+/// Returns whether one call succeeded and all others failed with one of `statuses`.
 fn one_won<T>(outcomes: &[Result<T>], statuses: &[Status]) -> Check {
     same(outcomes.len(), THREADS)?;
     same(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1)?;
@@ -133,7 +133,7 @@ fn directories_swapped_both_ways_do_not_hang(f: &Fixture<'_>) -> Check {
     same(f.names(&dirs[0], 10)?.len() + f.names(&dirs[1], 10)?.len(), THREADS)
 }
 
-/// Each directory may go below the other, but not both: they would be cut off from the root.
+/// Each directory may be moved below the other, but not both: they would be cut off from the root.
 fn two_directories_do_not_go_below_each_other(f: &Fixture<'_>) -> Check {
     for round in 0..ROUNDS {
         let names = [format!("a{round}"), format!("b{round}")];

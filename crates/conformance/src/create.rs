@@ -164,7 +164,7 @@ fn a_new_directory_is_empty_and_has_two_links(f: &Fixture<'_>) -> Check {
     same(node.attr.file_type, FileType::Directory)?;
     same(node.attr.mode.bits(), 0o750)?;
     same(f.names(&node.handle, 10)?, vec![])?;
-    // Some file systems (btrfs) do not count.
+    // Some file systems (btrfs) do not count subdirectories as links.
     ensure(matches!(node.attr.links, 1 | 2), "a directory without directories has 1 or 2 links")
 }
 

@@ -19,7 +19,7 @@ super::topic! { "data"
         overlapping_writes_leave_the_last;
 }
 
-/// Bytes that differ from place to place.
+/// Bytes that differ from offset to offset.
 fn pattern(length: usize, seed: u64) -> Vec<u8> {
     let mix =
         |place: u64| (place.wrapping_add(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;

@@ -6,7 +6,7 @@ use comity_vfs::{Result, Status};
 /// The outcome of a case.
 pub type Check = std::result::Result<(), Failure>;
 
-/// Why a case was not shown, and at which of its lines.
+/// The reason why a case failed, and its line.
 #[derive(Debug, Clone)]
 pub struct Failure {
     reason: String,

@@ -6,33 +6,33 @@ use comity_vfs::{
     ReadInto, Result, SetAttr, SetTime, Status, Time, Uid,
 };
 
-/// A file system, an empty directory in it, and who works there.
+/// A file system, an empty directory in it, and the owner of the directory.
 pub struct Fixture<'a> {
     /// The file system.
     pub fs: &'a dyn Fs,
     /// The case's own directory.
     pub top: Handle,
-    /// Its owner; root, where callers are told apart.
+    /// The owner of the directory; root, if the file system distinguishes callers.
     pub owner: Cred<Disk>,
 }
 
-/// Attributes with a mode alone.
+/// Attributes that set only a mode.
 pub(super) fn mode(bits: u32) -> SetAttr<Disk> {
     SetAttr { mode: Some(Mode::new(bits)), ..SetAttr::default() }
 }
 
-/// Attributes with a length alone.
+/// Attributes that set only a length.
 pub(super) fn size(size: u64) -> SetAttr<Disk> {
     SetAttr { size: Some(size), ..SetAttr::default() }
 }
 
-/// Attributes with both times.
+/// Attributes that set both times.
 pub(super) fn times(atime: Time, mtime: Time) -> SetAttr<Disk> {
     let (atime, mtime) = (Some(SetTime::To(atime)), Some(SetTime::To(mtime)));
     SetAttr { atime, mtime, ..SetAttr::default() }
 }
 
-/// Attributes with owner and group.
+/// Attributes that set owner and group.
 pub(super) fn ids(uid: Option<u32>, gid: Option<u32>) -> SetAttr<Disk> {
     SetAttr { uid: uid.map(Uid::new), gid: gid.map(Gid::new), ..SetAttr::default() }
 }
@@ -56,7 +56,7 @@ pub(super) fn bob() -> Cred<Disk> {
     caller(BOB, GUESTS, &[])
 }
 
-/// An entry as a listing showed it.
+/// An entry of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) name: Vec<u8>,
@@ -66,8 +66,8 @@ pub(super) struct Shown {
 }
 
 impl<'a> Fixture<'a> {
-    /// Makes the directory of one case. Remains of an earlier run under its name are not touched: a
-    /// number is added.
+    /// Makes the directory of one case. If a directory of that name remains from an earlier run, a
+    /// number is added to the name.
     ///
     /// # Errors
     /// [`super::Failure`] if it cannot be made.
@@ -105,7 +105,7 @@ impl<'a> Fixture<'a> {
         self.fs.create(cred, dir, self::name(name)?, &how).map(|made| made.value)
     }
 
-    /// A file with this in it.
+    /// Makes a file that contains `data`.
     pub(super) fn filled(&self, name: &str, data: &[u8]) -> Result<Handle> {
         let file = self.file(name)?;
         self.write(&file, 0, data)?;
@@ -190,7 +190,7 @@ impl<'a> Fixture<'a> {
         Ok(())
     }
 
-    /// Reads once; returns the bytes, and whether the file ends there.
+    /// Reads once; returns the bytes, and whether the end of the file was reached.
     pub(super) fn read(&self, file: &Handle, offset: u64, count: u32) -> Result<(Vec<u8>, bool)> {
         self.read_as(&self.owner, file, offset, count)
     }
@@ -252,7 +252,7 @@ impl<'a> Fixture<'a> {
         Ok(shown)
     }
 
-    /// All names of a directory, sorted, taken `count` at a time.
+    /// All names of a directory, sorted, listed in steps of `count`.
     pub(super) fn names(&self, dir: &Handle, count: usize) -> Result<Vec<Vec<u8>>> {
         let (mut names, mut cookie) = (Vec::new(), 0);
         loop {
@@ -275,7 +275,7 @@ pub(super) fn tick() {
     std::thread::sleep(std::time::Duration::from_millis(15));
 }
 
-/// Fetches what a read left in a file; tells how much there is in all.
+/// Copies the data of a read into `bytes`; returns their total length.
 fn data(data: &Data, bytes: &mut Vec<u8>) -> Result<u32> {
     if let Data::File { file, offset, length } = data {
         let start = bytes.len();

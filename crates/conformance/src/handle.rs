@@ -12,7 +12,7 @@ super::topic! { "handle"
 }
 
 /// The statuses that forged handles may get; the last is for file systems that need long to find
-/// out that nothing is there.
+/// that no object has the handle.
 const REFUSED: [Status; 3] = [Status::BadHandle, Status::Stale, Status::Delay];
 
 fn it_is_the_same_at_every_lookup(f: &Fixture<'_>) -> Check {
@@ -42,7 +42,7 @@ fn it_is_stale_after_the_last_name_went(f: &Fixture<'_>) -> Check {
     let nodes = [f.file("a")?, f.symlink("l", b"a")?];
     f.remove("a")?;
     f.remove("l")?;
-    // The next object may be given the same number.
+    // The next object may reuse the inode number.
     f.file("b")?;
     f.symlink("m", b"a")?;
     for node in nodes {
@@ -63,7 +63,7 @@ fn a_removed_directory_is_stale(f: &Fixture<'_>) -> Check {
     all_fail(f, &dir, &[Status::Stale])
 }
 
-/// No verb does anything with `node`.
+/// Checks that all verbs refuse `node`.
 fn all_fail(f: &Fixture<'_>, node: &Handle, statuses: &[Status]) -> Check {
     fails(f.attr(node), statuses)?;
     fails(f.fs.properties(node), statuses)?;

@@ -5,7 +5,7 @@
 //!
 //! **May not know:** how an [`Fs`] does it, protocols, exports.
 //!
-//! Every case works in an empty directory of its own and leaves the rest alone, so that the cases
+//! Every case works in an empty directory of its own and changes nothing else, so that the cases
 //! can run over a file system that is in use.
 
 mod acl;
@@ -37,14 +37,14 @@ use comity_vfs::{Cred, Disk, Fs};
 pub use failure::{Check, Failure};
 pub use fixture::Fixture;
 
-/// One thing that an [`Fs`] must do.
+/// A requirement for every [`Fs`], with its test.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// Its claim: the topic, a slash, and what must hold.
+    /// The topic, a slash, and the requirement.
     pub name: &'static str,
-    /// The features that the file system needs for it.
+    /// The features that the file system needs for the case.
     pub needs: Needs,
-    /// Shows it, or says why not.
+    /// Runs the test.
     pub run: fn(&Fixture<'_>) -> Check,
 }
 
@@ -59,31 +59,31 @@ impl fmt::Debug for Case {
 pub struct Needs(u32);
 
 impl Needs {
-    /// Nothing but the verbs that are not optional.
+    /// No optional feature.
     pub const NONE: Self = Self(0);
-    /// It tells callers apart by their ids; the owner of the tree is root.
+    /// The file system distinguishes callers by their ids; the owner of the tree is root.
     pub const IDENTITIES: Self = Self(1);
     /// POSIX ACLs.
     pub const ACLS: Self = Self(1 << 1);
     /// Extended attributes.
     pub const XATTRS: Self = Self(1 << 2);
-    /// Data and holes told apart, in a grain of at most 64 KiB.
+    /// Data and holes are distinguished, in a grain of at most 64 KiB.
     pub const SEEK: Self = Self(1 << 3);
-    /// Space set aside before it is written.
+    /// Space can be allocated before it is written.
     pub const ALLOCATE: Self = Self(1 << 4);
-    /// Holes punched into files.
+    /// Holes can be punched into files.
     pub const DEALLOCATE: Self = Self(1 << 5);
     /// Copies within the file system.
     pub const COPY: Self = Self(1 << 6);
-    /// Devices made by the owner of the tree, who is root.
+    /// Devices can be made by the owner of the tree, who is root.
     pub const DEVICES: Self = Self(1 << 7);
-    /// Links whose access time stays as it is when they are read.
+    /// Reading a symbolic link does not change its access time.
     pub const STILL_LINKS: Self = Self(1 << 8);
-    /// Blocks shared between files, in a grain of at most 64 KiB.
+    /// Blocks can be shared between files, in a grain of at most 64 KiB.
     pub const CLONE: Self = Self(1 << 9);
     /// Times before 1970 and after 2106.
     pub const EARLY_TIMES: Self = Self(1 << 10);
-    /// All of them.
+    /// All features.
     pub const ALL: Self = Self((1 << 11) - 1);
 
     /// Returns whether all of `other` is in this set.
@@ -139,7 +139,7 @@ pub struct Report {
     pub passed: usize,
     /// The cases whose needs were not met.
     pub skipped: Vec<&'static str>,
-    /// The cases that were not shown, and why.
+    /// The cases that failed, with the reasons.
     pub failed: Vec<(&'static str, Failure)>,
 }
 

@@ -27,7 +27,7 @@ fn fill(f: &Fixture<'_>, count: usize) -> std::result::Result<BTreeSet<Vec<u8>>,
     Ok(names)
 }
 
-/// Lists the top directory in steps of `count`, doing `between` after each; tells all names shown.
+/// Lists the top directory in steps of `count`, calling `between` after each; returns all names.
 fn walk(
     f: &Fixture<'_>,
     count: usize,
@@ -98,7 +98,7 @@ fn entries_that_stay_are_shown_once_while_others_go(f: &Fixture<'_>) -> Check {
 fn entries_that_stay_are_shown_once_while_others_come(f: &Fixture<'_>) -> Check {
     let made = fill(f, 200)?;
     let names = walk(f, 10, |step| {
-        // The changes end, so that the listing does.
+        // The changes stop after some steps, so that the listing ends.
         for number in (0..20).filter(|_| step < 10) {
             f.file(&format!("late-{step}-{number}"))?;
         }

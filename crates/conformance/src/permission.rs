@@ -21,14 +21,14 @@ super::topic! { "permission"
         an_existing_name_is_told_before_permission;
 }
 
-/// A directory that everybody may write to.
+/// Makes a directory that everybody may write to.
 fn shared(f: &Fixture<'_>, bits: u32) -> std::result::Result<comity_vfs::Handle, Status> {
     let dir = f.dir("shared")?;
     f.set(&dir, &mode(bits))?;
     Ok(dir)
 }
 
-/// A file of Alice's with data and a mode.
+/// Makes a file that belongs to Alice, with data and a mode.
 fn of_alice(f: &Fixture<'_>, bits: u32) -> std::result::Result<comity_vfs::Handle, Status> {
     let file = f.filled("a", b"data")?;
     f.set(&file, &ids(Some(ALICE), Some(STAFF)))?;

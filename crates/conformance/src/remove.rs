@@ -98,7 +98,7 @@ fn a_directory_counts_what_is_left(f: &Fixture<'_>) -> Check {
     f.dir("d")?;
     f.dir("e")?;
     if links()? == empty {
-        // This file system does not count directories in directories.
+        // This file system does not count subdirectories as links.
         return Ok(());
     }
     same(links()?, empty + 2)?;

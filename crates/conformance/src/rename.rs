@@ -147,7 +147,7 @@ fn link_counts_follow_directories(f: &Fixture<'_>) -> Check {
     f.dir_in(&one, "d")?;
     let links = |dir| f.attr(dir).map(|attr| attr.links);
     if links(&one)? != 3 {
-        // This file system does not count directories in directories.
+        // This file system does not count subdirectories as links.
         return Ok(());
     }
     f.rename_between((&one, "d"), (&other, "e"))?;

@@ -19,10 +19,10 @@ super::topic! { "space"
     Needs::COPY.and(Needs::SEEK) => a_copied_hole_reads_as_zeros;
 }
 
-/// The grain in which the cases think, a multiple of that of every file system.
+/// The unit of the cases in bytes, a multiple of every file system's block size.
 const GRAIN: u64 = 1 << 16;
 
-/// Data in the second and fourth grain of five.
+/// Makes a file of five grains, with data in the second and the fourth.
 fn holey(f: &Fixture<'_>) -> Result<Handle> {
     let file = f.file("a")?;
     f.set(&file, &size(5 * GRAIN))?;
@@ -138,7 +138,7 @@ fn a_punched_range_is_a_hole(f: &Fixture<'_>) -> Check {
     same(f.fs.seek(&f.owner, &file, GRAIN, Seek::Data)?, 2 * GRAIN)
 }
 
-/// Copies until nothing is left; tells how many bytes that was.
+/// Copies until nothing is left; returns the number of bytes.
 fn copy_all(
     f: &Fixture<'_>,
     (source, from): (&Handle, u64),

@@ -54,7 +54,7 @@ fn devices_keep_their_numbers(f: &Fixture<'_>) -> Check {
     Ok(())
 }
 
-/// Cut to fit they would be those of another device.
+/// Device numbers that were truncated would be those of another device.
 fn numbers_that_no_device_has_are_refused(f: &Fixture<'_>) -> Check {
     for (major, minor) in [(1 << 12, 3), (1, 1 << 20), (u32::MAX, 3), (1, u32::MAX)] {
         let device = Device { major, minor };

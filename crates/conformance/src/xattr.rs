@@ -115,8 +115,8 @@ fn a_change_changes_the_ctime(f: &Fixture<'_>) -> Check {
     same(after.mtime, before.mtime)
 }
 
-/// As on Linux: a program that copies a tree with all attributes asks for those of every object in
-/// it.
+/// As on Linux, special files have no user attributes: a program that copies a tree asks for those
+/// of every object.
 fn special_files_have_none(f: &Fixture<'_>) -> Check {
     let made = f.fs.mknod(&f.owner, &f.top, name("p")?, Special::Fifo, &mode(0o644))?;
     let fifo = made.value.handle;

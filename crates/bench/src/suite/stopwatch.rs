@@ -15,9 +15,9 @@ const PAIRS: usize = 1000;
 static LEAST: AtomicU64 = AtomicU64::new(u64::MAX);
 
 impl Stopwatch {
-    /// One that knows what a look takes. The least that it ever took is taken off, so that no
-    /// operation looks faster than it was: a processor that slows down or an interrupt makes some
-    /// looks longer, and what they take more stays in the figure.
+    /// A stopwatch that has measured the time of reading the clock. Only the least time ever
+    /// measured is subtracted, so that no operation seems faster than it was: if an interrupt or a
+    /// slow processor makes a reading longer, the surplus stays in the figure.
     pub(super) fn new() -> Self {
         let pair = |_| Instant::now().elapsed().as_nanos() as u64;
         let least = (0..PAIRS).map(pair).min().unwrap_or(0);

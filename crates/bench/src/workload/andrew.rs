@@ -100,7 +100,7 @@ pub(super) struct Phase {
     pub(super) work: fn(&mut Driver, &Tree, &str, &str) -> Result<()>,
 }
 
-/// The first four.
+/// The first four phases.
 pub(super) const PHASES: &[Phase] = &[
     Phase { metric: "mkdir", work: |driver, tree, _, top| make_directories(driver, tree, top) },
     Phase { metric: "copy", work: copy },
@@ -174,7 +174,7 @@ fn read_twice(driver: &mut Driver, tree: &Tree, top: &str) -> Result<()> {
     Ok(())
 }
 
-/// Compiles and links the copy in place, and runs the program; gives the seconds it took.
+/// Compiles and links the copy in place, and runs the program; returns the seconds.
 pub(super) fn compile(top: &Path, tree: &Tree, context: &Context<'_>) -> Result<f64> {
     let compiler = tool::c_compiler()?;
     let main = top.join("main.c");

@@ -111,19 +111,19 @@ impl Shape {
     }
 }
 
-/// One copy of the tests at work.
+/// One of the copies of the tests that run at the same time.
 struct Copy<'a> {
     shape: &'a Shape,
     driver: &'a mut Driver,
-    /// Its directory.
+    /// The directory of the copy.
     top: &'a str,
     rng: Rng,
 }
 
-/// A test: the name of its figure, and what is done.
+/// A test: the name of its figure, and its work.
 type Test = (&'static str, fn(&mut Copy<'_>) -> Result<()>);
 
-/// All but `compile`, which is no work on files of ours.
+/// All tests but `compile`, which does not work through a driver.
 const TESTS: &[Test] = &[
     ("1 mkdir", |copy| copy.andrew(0)),
     ("2 copy", |copy| copy.andrew(1)),
@@ -165,7 +165,7 @@ fn run_copies(
     Ok(())
 }
 
-/// One test in all copies at the same time.
+/// Runs one test in all copies at the same time.
 fn together(
     context: &Context<'_>,
     drivers: &mut [Driver],
@@ -180,7 +180,7 @@ fn together(
     })
 }
 
-/// The fifth test, where there is a directory to compile in.
+/// Runs the fifth test, if there is a directory to compile in.
 fn compile(context: &mut Context<'_>, shape: &Shape, tops: &[String]) -> Result<()> {
     let Some(directory) = context.target().directory() else { return Ok(()) };
     let longest = Mutex::new(Duration::ZERO);
@@ -202,7 +202,7 @@ fn compile(context: &mut Context<'_>, shape: &Shape, tops: &[String]) -> Result<
     Ok(())
 }
 
-/// Makes what the tests find there.
+/// Makes the files that the tests use.
 fn prepare(driver: &mut Driver, shape: &Shape, top: &str) -> Result<()> {
     driver.make_directory(top)?;
     driver.make_directory(&format!("{top}/andrew"))?;

@@ -71,7 +71,7 @@ impl Workload for Bonnie {
         for (number, (metric, phase)) in PHASES.iter().enumerate() {
             if *metric != "write" {
                 driver.close(file)?;
-                // A reset may unmount the target, so no file of it is open meanwhile.
+                // A reset may unmount the target, so no file of it may be open.
                 drop(driver);
                 context.reset_caches()?;
                 driver = context.driver()?;

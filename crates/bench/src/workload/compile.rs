@@ -71,7 +71,7 @@ impl Workload for Compile {
     }
 }
 
-/// Copies a tree of the user's in and runs a command in it.
+/// Copies a tree that the user has named and runs a command in it.
 fn foreign(context: &mut Context<'_>, place: &Path, command: &str) -> Result<()> {
     let tree = PathBuf::from(context.parameters().text("tree")?);
     let copy = place.join("tree");
@@ -163,8 +163,8 @@ impl Build {
         (program * count, count)
     }
 
-    /// Small programs as configure tries them: headers that are there and headers that are not,
-    /// functions that link and functions that do not.
+    /// Compiles small programs, as configure does: with headers that exist or not, and functions
+    /// that link or not.
     fn configure(&self, context: &Context<'_>) -> Result<()> {
         let folder = self.place.join("conftest");
         for number in 0..self.probes {
@@ -209,7 +209,7 @@ impl Build {
         })
     }
 
-    /// The sources, then the programs.
+    /// The path of a source; programs have the numbers after the sources.
     fn source(&self, number: u64) -> PathBuf {
         match number.checked_sub(self.tree.files) {
             Some(program) => self.place.join(format!("p{program}.c")),
@@ -230,7 +230,7 @@ impl Build {
         Ok(())
     }
 
-    /// Every program prints what it must: no byte of any object was lost.
+    /// Checks the output of every program: no byte of any object was lost.
     fn verify(&self) -> Result<()> {
         for number in 0..self.programs {
             let (first, count) = self.share(number);

@@ -13,7 +13,7 @@ mod contenders;
 mod decisions;
 mod parameters;
 
-/// The evaluation of `DisCFS` (2003): what it costs to let callers act by credentials.
+/// The evaluation of `DisCFS` (2003): the cost of callers that act by credentials.
 pub(super) struct Discfs;
 
 /// Runs a part of the evaluation.
@@ -124,13 +124,13 @@ fn grep(context: &mut Context<'_>) -> Result<()> {
     searched
 }
 
-/// A tree of sources of 12 KiB, 21 in a directory, as that of 2003.
+/// A tree of sources of 12 KiB, 21 in a directory, as in the evaluation of 2003.
 fn tree(context: &Context<'_>, files: u64, word: &str) -> Tree {
     let directories = (files / 21).max(1);
     Tree { files, directories, file_bytes: 12 << 10, seed: context.seed(), word: word.to_owned() }
 }
 
-/// Keeps the time that a driver has spent in operations since the last time.
+/// Stores the time that a driver has spent in operations since the last call.
 fn time(context: &mut Context<'_>, driver: &mut Driver) {
     let seconds = driver.take_tally().spent.as_secs_f64();
     context.sample("time", &[], seconds, Unit::Seconds);

@@ -138,7 +138,7 @@ pub(super) fn fill(context: &Context<'_>, driver: &mut Driver, tree: &Tree) -> R
     Ok(())
 }
 
-/// Reads every file of every directory, as it is listed; gives how many hold the word.
+/// Reads every file of every directory in the listed order; returns how many contain the word.
 pub(super) fn search(context: &Context<'_>, driver: &mut Driver, tree: &Tree) -> Result<u64> {
     let mut matches = 0;
     for directory in 0..tree.directories {

@@ -15,7 +15,7 @@ mod recall;
 /// The lock measurements of CITI (2006).
 pub(super) struct Locks;
 
-/// All of a file.
+/// The whole file.
 const WHOLE: Range = Range { offset: 0, length: 0 };
 
 impl Workload for Locks {
@@ -68,7 +68,7 @@ impl Workload for Locks {
     }
 }
 
-/// Opens N files, locks each, and tells what opening and locking cost.
+/// Opens N files, locks each, and measures both.
 fn whole_files(context: &mut Context<'_>) -> Result<()> {
     for count in context.parameters().counts("files")? {
         let mut driver = context.driver()?;
@@ -157,7 +157,7 @@ fn lock(driver: &mut Driver, file: &OpenFile, range: Range) -> Result<()> {
     taken.context("no lock can be taken: mount with locks, or name a file system that has them")
 }
 
-/// Seconds since a moment.
+/// Seconds between two moments.
 fn seconds_since(start: Instant, end: Instant) -> f64 {
     end.checked_duration_since(start).unwrap_or(Duration::ZERO).as_secs_f64()
 }

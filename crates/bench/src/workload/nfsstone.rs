@@ -157,7 +157,7 @@ struct Tree {
     open_most: u64,
 }
 
-/// A file of the tree, its names made beforehand.
+/// A file of the tree, with its names prepared.
 struct Member {
     path: String,
     link: String,
@@ -165,7 +165,7 @@ struct Member {
 }
 
 impl Tree {
-    /// An open file of the tree. Where it has to be opened, that is in no figure.
+    /// Returns an open file of the tree. The time of opening it is in no figure.
     fn opened(&mut self, driver: &mut Driver, number: u64) -> Result<OpenFile> {
         if let Some(file) = self.open.get(&number) {
             return Ok(file.clone());

@@ -45,7 +45,7 @@ impl Workload for Postmark {
     }
 }
 
-/// Plays the whole of it with one worker.
+/// Runs all phases with one worker.
 ///
 /// # Errors
 /// The target fails an operation.
@@ -91,10 +91,10 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// The original sizes, with so many files and transactions.
+    /// The original sizes, with the given numbers of files and transactions.
     ///
     /// # Errors
-    /// Never; as for other parameters.
+    /// None for these values.
     pub(super) fn original(files: u64, transactions: u64) -> Result<Self> {
         let parameters = Parameters::preset(parameters::ALL, Preset::Paper);
         Ok(Self { files, transactions, ..Self::of(&parameters)? })
@@ -131,11 +131,11 @@ enum Operation {
     Delete { file: u64 },
 }
 
-/// The files there are, and what is done to them next.
+/// The existing files, and the random choice of the next operation.
 struct Pool {
     shape: Shape,
     rng: Rng,
-    /// Number and size of each.
+    /// Number and size of each file.
     files: Vec<(u64, u64)>,
     next: u64,
     counts: Counts,
@@ -173,8 +173,8 @@ impl Pool {
         Some(Operation::Delete { file })
     }
 
-    /// Reads or appends, then creates or deletes, each as its bias has it. With no file left there
-    /// is nothing to read, append to or delete.
+    /// Reads or appends, then creates or deletes, each chosen by its bias. If there are no files,
+    /// nothing is read, appended to or deleted.
     fn transaction(&mut self) -> Vec<Operation> {
         let mut operations = Vec::with_capacity(2);
         let reads = self.rng.below(10) < self.shape.bias_read;
@@ -196,7 +196,7 @@ impl Pool {
         Some(Operation::Read { file, size })
     }
 
-    /// Makes a file longer, up to the greatest size; one that is there already stays as it is.
+    /// Appends to a file, up to the greatest size; a file of that size is not changed.
     fn append(&mut self) -> Option<Operation> {
         let place = self.rng.below(self.files.len() as u64) as usize;
         let most = self.shape.size_most;
@@ -243,7 +243,7 @@ fn perform(
     }
 }
 
-/// Goes through `bytes` from byte `from` on, a block at a time.
+/// Visits `bytes` bytes from byte `from` on, a block at a time.
 fn blocks(
     from: u64,
     bytes: u64,
@@ -328,7 +328,7 @@ mod tests {
             }
         }
         assert!(sizes.is_empty(), "files are left: {sizes:?}");
-        // 500 transactions, each reads or appends with the same chance.
+        // Each of the 500 transactions reads or appends with the same probability.
         assert!((200..300).contains(&read) && (200..300).contains(&appended), "{read} {appended}");
     }
 

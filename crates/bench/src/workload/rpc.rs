@@ -113,9 +113,9 @@ struct Point<'a> {
     operation: Wanted,
     connections: u64,
     depth: u64,
-    /// Tells its directory from those of other points.
+    /// Points done before, which makes the names of directories unique.
     done: usize,
-    /// Points that are left, this one included.
+    /// The number of remaining points, including this one.
     left: u32,
 }
 
@@ -150,7 +150,7 @@ impl Point<'_> {
         })
     }
 
-    /// Creates files for the time given, then removes them all.
+    /// Creates files for the given time, then removes them all.
     fn create_and_remove(&self, context: &mut Context<'_>, speaker: &mut Speaker) -> Result<()> {
         let created = format!("created-{}", self.done);
         context.target().files()?.make_directory(&context.path(&created))?;
@@ -160,7 +160,7 @@ impl Point<'_> {
         self.keep(context, "CREATE", &made)?;
         let removes = speaker.removes(&created)?;
         speaker.slots(self.connections, self.depth)?;
-        // A new client counts its names from 0, as the one that created them did.
+        // A new client counts its names from 0, as the client did that created the files.
         let load = Load { depth: self.depth as usize, stop: Stop::Calls(made.calls) };
         let removed = speaker.client()?.run(&removes, load)?;
         self.keep(context, "REMOVE", &removed)
@@ -207,16 +207,16 @@ impl Point<'_> {
     }
 }
 
-/// A day.
+/// The longest load: a day.
 const SECONDS_MAX: f64 = 86_400.0;
 
-/// A shorter load says nothing.
+/// The shortest load that gives a meaningful rate.
 const LOAD_LEAST: Duration = Duration::from_millis(50);
 
-/// Part of the rate that counts as the whole of it: gaps are random.
+/// The part of the rate that counts as reaching it, as gaps are random.
 const REACHED: f64 = 0.95;
 
-/// Makes the files that calls are about, as the scripts of each version expect them.
+/// Makes the files for the calls of each version.
 fn prepare(context: &Context<'_>) -> Result<()> {
     let mut files = context.target().files()?;
     for directory in [FixtureTree::SMALL, FixtureTree::DATA] {

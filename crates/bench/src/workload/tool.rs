@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 /// The C compiler: `$CC`, or `cc`.
 ///
 /// # Errors
-/// There is none, and what to do.
+/// There is none; the message says what to do.
 pub(super) fn c_compiler() -> Result<PathBuf> {
     let name = std::env::var_os("CC").unwrap_or_else(|| OsString::from("cc"));
     find(&name).with_context(|| {
@@ -36,10 +36,10 @@ fn find(name: &OsString) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-/// Runs a program to its end; gives what it printed.
+/// Runs a program to its end; returns its output.
 ///
 /// # Errors
-/// It cannot be started, or fails: with what it said.
+/// The program cannot be started, or fails; the message contains its output.
 pub(super) fn run(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let said = command.output().with_context(|| format!("run {program}"))?;
@@ -48,10 +48,10 @@ pub(super) fn run(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&said.stdout).into_owned())
 }
 
-/// Runs a program that must end as is `expected`: well, or not.
+/// Runs a program that must succeed or fail as `expected`.
 ///
 /// # Errors
-/// It ends the other way, or not by itself.
+/// The program ends otherwise, or by a signal.
 pub(super) fn probe(command: &mut Command, expected: bool) -> Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
     let said = command.output().with_context(|| format!("run {program}"))?;

@@ -1,5 +1,5 @@
 //! Source trees in C that follow from a seed: they can be searched, copied, unpacked and compiled,
-//! and what the compiled program prints is known.
+//! and the output of the compiled program is known.
 
 use std::fmt::Write;
 
@@ -13,17 +13,17 @@ const FILLER: &str = " * The quick brown fox jumps over the lazy dog, and nobody
 pub(super) struct Tree {
     /// The number of sources.
     pub(super) files: u64,
-    /// Directories they are divided among.
+    /// The number of directories of the tree.
     pub(super) directories: u64,
-    /// Bytes of each source, about: sizes are spread from half of it to one and a half.
+    /// The mean size of a source in bytes: sizes are between half of it and one and a half.
     pub(super) file_bytes: u64,
     /// The seed of the texts.
     pub(super) seed: u64,
-    /// A word that stands in every hundredth source.
+    /// A word that is put into every hundredth source.
     pub(super) word: String,
 }
 
-/// Sources from one that has the word to the next.
+/// The distance between sources with the word.
 const WORD_EVERY: u64 = 100;
 
 /// Numbers of a step of a function: `x = x * factor + term; x ^= x >> shift;`.
@@ -44,7 +44,8 @@ impl Tree {
         format!("{}/m{file}.c", self.directory(file))
     }
 
-    /// Sources that hold the word: those it was put into, and others where it is a common one.
+    /// The number of sources that contain the word: those it was put into, and others if it is a
+    /// common word.
     pub(super) fn with_word(&self) -> u64 {
         let holds = |file: &u64| self.text(*file).contains(&self.word);
         (0..self.files).filter(holds).count() as u64
@@ -76,7 +77,7 @@ impl Tree {
         text
     }
 
-    /// A program that prints what the sources from `first` on, `count` of them, make of 1.
+    /// A program that prints the result of applying `count` sources from `first` on to 1.
     pub(super) fn program(&self, first: u64, count: u64) -> String {
         let mut text = "#include <stdio.h>\n\n".to_owned();
         for file in first..first + count {
@@ -90,7 +91,7 @@ impl Tree {
         text
     }
 
-    /// Returns the output of that program.
+    /// Returns the expected output of [`Self::program`].
     pub(super) fn printed(&self, first: u64, count: u64) -> String {
         let value =
             (first..first + count).flat_map(|file| self.steps(file)).fold(1_u32, |x, step| {

@@ -6,11 +6,11 @@ use comity_keynote::{Grant, Rights};
 use comity_keys::{Algorithm, PrivateKey, Signer};
 use comity_tls::client::{ClientIdentity, ServerTrust};
 
-/// The key of an account, and new keys that hold grants of it.
+/// The key of an account, which signs grants for new keys.
 pub(super) struct Keyring {
     account: Arc<PrivateKey>,
     identity: Arc<ClientIdentity>,
-    /// Takes any server: it was started by this program, on this machine.
+    /// Trusts any server: this program has started it on this machine.
     pub(super) trust: Arc<ServerTrust>,
 }
 
@@ -40,8 +40,8 @@ impl Keyring {
         Ok(format!("user=\"{user}\" {}\n", self.account.public_key().to_openssh("account")))
     }
 
-    /// A new key, and the credentials that give it all rights to an object: one for each link, from
-    /// the account down.
+    /// Makes a new key, and the credentials that give it all rights to an object: one for each
+    /// link, from the account down.
     ///
     /// # Errors
     /// A key does not sign.

@@ -19,7 +19,7 @@ use crate::limits::{SILENCE_SECONDS_MAX, START_SECONDS_MAX};
 use crate::process::Server;
 use crate::targets::peer::{caller, free_address, processors};
 
-/// A running comity whose callers are known by their keys.
+/// A running comity server that authenticates its callers by their keys.
 pub(super) struct KeyedServer {
     address: SocketAddr,
     metrics: SocketAddr,
@@ -28,10 +28,10 @@ pub(super) struct KeyedServer {
 }
 
 impl KeyedServer {
-    /// Starts one of an export, with its state and log in a folder of its own in `work`.
+    /// Starts a server of an export, with its state and log in a folder of its own in `work`.
     ///
     /// # Errors
-    /// It does not come up; its log is in the message.
+    /// The server does not start; the message contains its log.
     pub(super) fn start(
         program: &Path,
         (work, export): (&Path, &Path),
@@ -56,7 +56,7 @@ impl KeyedServer {
         Ok(server)
     }
 
-    /// Waits until it lets the account in.
+    /// Waits until the server accepts the account.
     fn wait(&self, keyring: &Keyring, export: &Path) -> Result<()> {
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         let enter = || self.connect(keyring.account())?.mount(export);
@@ -71,18 +71,18 @@ impl KeyedServer {
         self.metrics
     }
 
-    /// Fails if it has ended.
+    /// Fails if the server has ended.
     ///
     /// # Errors
-    /// It has, and how.
+    /// The server has ended; the error contains its exit status.
     pub(super) fn check(&self) -> Result<()> {
         self.process.lock().unwrap_or_else(PoisonError::into_inner).check()
     }
 
-    /// A connection under a key.
+    /// Opens a connection under a key.
     ///
     /// # Errors
-    /// It does not let the key in.
+    /// The server does not accept the key.
     pub(super) fn connect(&self, identity: Arc<ClientIdentity>) -> Result<Caller> {
         let socket = dial(self.address)?;
         socket.set_nodelay(true)?;
@@ -91,10 +91,10 @@ impl KeyedServer {
         Ok(Caller::over(start(socket, program, Some(identity), &self.trust)?, caller()))
     }
 
-    /// A new key that holds a chain of grants to the export.
+    /// Makes a new key that holds a chain of grants to the export.
     ///
     /// # Errors
-    /// The server does not take the credentials.
+    /// The server does not accept the credentials.
     pub(super) fn granted(
         &self,
         keyring: &Keyring,

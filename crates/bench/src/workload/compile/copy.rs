@@ -6,8 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::suite::Interrupt;
 
-/// Copies a tree: directories, files with their modes, symbolic links. Anything else is passed
-/// over.
+/// Copies a tree: directories, files with their modes, symbolic links. Other objects are skipped.
 pub(super) fn tree(from: &Path, to: &Path, interrupt: &Interrupt) -> Result<()> {
     let failed = || format!("copy {} to {}", from.display(), to.display());
     fs::create_dir(to).with_context(failed)?;

@@ -8,7 +8,7 @@ use crate::workload::tree::Tree;
 /// Bytes of a product of the build.
 const PRODUCT_BYTES: usize = 8 << 10;
 
-/// The work of a build on files: each source is read, products are written and read again.
+/// The file operations of a build: each source is read, products are written and read again.
 pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
     let parameters = context.parameters();
     let (sources, products) = (parameters.count("sources")?, parameters.count("products")?);

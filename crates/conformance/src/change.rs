@@ -43,7 +43,7 @@ fn tells(one: Attr<Disk>, other: Attr<Disk>) -> bool {
     told(one) == told(other)
 }
 
-/// Compares attributes without access times, which getattr may change.
+/// Compares attributes except the access time and the space used, which may change without a call.
 fn alike(one: Attr<Disk>, other: Attr<Disk>) -> bool {
     Attr { atime: other.atime, used: other.used, ..one } == other
 }

@@ -95,7 +95,7 @@ struct LoadArguments {
     raw: bool,
 }
 
-/// Does what the command line says.
+/// Runs the command of the command line.
 #[must_use]
 pub fn main() -> ExitCode {
     match run(Arguments::parse().tool) {

@@ -26,8 +26,8 @@ pub struct Options {
     pub update: bool,
 }
 
-/// The operations that are counted, as the program and the file call them.
-/// A READDIRPLUS is a page of some 35 entries of a directory that is listed again and again.
+/// The counted operations, by their names in the program and the file. A READDIRPLUS is a page of
+/// about 35 entries of a directory that is listed repeatedly.
 pub const COUNTED: [&str; 8] = [
     "getattr",
     "lookup",
@@ -39,20 +39,20 @@ pub const COUNTED: [&str; 8] = [
     "v4.1-lock-unlock",
 ];
 
-/// A count may be so much above the agreed one, in percent.
+/// The part by which a count may exceed the agreed one, in percent.
 const TOLERANCE_PERCENT: f64 = 3.0;
 
-/// Calls in the two runs whose difference counts: what is done once falls out of it.
+/// Calls in two runs; the difference of their counts leaves out work that is done once.
 const CALLS: (u64, u64) = (2_000, 6_000);
 
-/// The file.
+/// The content of the file of agreed counts.
 #[derive(Debug, Default, Deserialize, Serialize)]
 struct Agreed {
     /// Instructions of one call, by operation.
     instructions: BTreeMap<String, u64>,
 }
 
-/// Counts, prints, and compares or updates; says whether every count is within the tolerance.
+/// Counts, prints, and compares or updates; returns whether every count is within the tolerance.
 ///
 /// # Errors
 /// Valgrind or the program is missing or fails; the file cannot be read.
@@ -75,7 +75,7 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(within)
 }
 
-/// Prints one count; says whether it is within the tolerance.
+/// Prints one count; returns whether it is within the tolerance.
 fn report(operation: &str, count: u64, agreed: Option<u64>) -> bool {
     let Some(agreed) = agreed else {
         println!("{operation}: {count} instructions a call");
@@ -91,7 +91,7 @@ fn report(operation: &str, count: u64, agreed: Option<u64>) -> bool {
     percent <= TOLERANCE_PERCENT
 }
 
-/// Instructions of one call of an operation, as a program makes it.
+/// Instructions of one call of an operation by a program.
 ///
 /// # Errors
 /// Valgrind or the program is missing or fails.
@@ -101,7 +101,7 @@ pub(crate) fn count(program: &Path, operation: &str) -> Result<u64> {
     Ok(many.saturating_sub(few) / (CALLS.1 - CALLS.0))
 }
 
-/// Instructions of a whole run with so many calls.
+/// Instructions of a whole run with this number of calls.
 fn total(program: &Path, operation: &str, calls: u64) -> Result<u64> {
     callgrind(program, &[], &[operation, &calls.to_string()]).context(operation.to_owned())
 }
@@ -118,7 +118,7 @@ pub(crate) fn callgrind(program: &Path, options: &[&str], words: &[&str]) -> Res
         .args(options)
         .arg(program)
         .args(words)
-        // A bare environment: its size moves the stack, and with it what is aligned how.
+        // An empty environment: its size would move the stack and change alignments.
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .stdin(Stdio::null())

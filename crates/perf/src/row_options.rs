@@ -20,7 +20,7 @@ pub struct RowOptions {
 }
 
 impl RowOptions {
-    /// Returns whether a row is wanted: its name contains one of the words, in any case, or there
+    /// Returns whether a row is measured: its name contains one of the words, in any case, or there
     /// are no words.
     pub(crate) fn is_wanted(&self, name: &str) -> bool {
         let name = name.to_lowercase();

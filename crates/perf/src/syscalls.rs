@@ -1,5 +1,5 @@
-//! System calls of a steady load, counted by strace: free of noise, they show whether replies are
-//! batched, handles stay open and ids are not switched to and fro.
+//! Counts the system calls of a steady load with strace. The counts are free of noise, and show
+//! whether replies are batched, handles stay open and ids are switched rarely.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,13 +28,13 @@ pub struct Options {
     pub check: bool,
 }
 
-/// Calls that are counted, and those before that are not.
+/// Calls that are counted; as many calls before them are not.
 const CALLS: u64 = 20_000;
 const CALLS_BEFORE: u64 = 5_000;
 const CONNECTIONS: usize = 4;
 const DEPTH: usize = 8;
 
-/// The calls that are counted, and how many of those on files one operation may take.
+/// The counted operations, and the highest number of system calls on files for each.
 const LOOKED_AT: [(Operation, f64); 3] =
     [(Operation::Getattr, 1.05), (Operation::Lookup, 3.05), (Operation::Read(4096), 2.05)];
 
@@ -48,10 +48,10 @@ const IDENTITY: &[&str] =
 /// System calls by name.
 type Counts = BTreeMap<String, u64>;
 
-/// Measures and prints; says whether there are no more calls than there should be.
+/// Measures and prints; returns whether there are no more system calls than allowed.
 ///
 /// # Errors
-/// The server or strace does not come up.
+/// The server or strace does not start.
 pub fn run(options: &Options) -> Result<bool> {
     targets::enter_namespace()?;
     let test_bed = TestBed::make(&options.subject)?;
@@ -66,7 +66,7 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(all)
 }
 
-/// Counts while a load runs that has begun before.
+/// Counts system calls during a load that is already running.
 fn counted(comity: &ServerProcess, operation: Operation, work: &Path) -> Result<Counts> {
     let pages = Pages { created: String::new(), listed: Vec::new() };
     let script = comity.script(operation, &pages)?;
@@ -81,7 +81,7 @@ fn counted(comity: &ServerProcess, operation: Operation, work: &Path) -> Result<
     parse(&fs::read_to_string(&summary)?)
 }
 
-/// Starts strace and waits until it holds the process.
+/// Starts strace and waits until it is attached to the process.
 fn start_strace(process: u32, summary: &Path) -> Result<Child> {
     let child = Command::new("strace")
         .args(["-c", "-f", "-q", "-U", "name,calls", "-o"])
@@ -97,7 +97,7 @@ fn start_strace(process: u32, summary: &Path) -> Result<Child> {
         ensure!(Instant::now() < deadline, "strace does not attach");
         sleep(Duration::from_millis(10));
     }
-    // The other threads follow the first.
+    // strace attaches to the other threads after the first.
     sleep(Duration::from_millis(100));
     Ok(child)
 }
@@ -113,7 +113,7 @@ fn parse(summary: &str) -> Result<Counts> {
     Ok(counts)
 }
 
-/// Prints the counts; says whether they are as they should be.
+/// Prints the counts; returns whether they are within their bounds.
 fn report(operation: Operation, counts: &Counts, most_file_calls: f64) -> bool {
     let sum = |names: &[&str]| -> u64 {
         counts.iter().filter(|(name, _)| names.contains(&name.as_str())).map(|(_, n)| n).sum()
@@ -133,7 +133,7 @@ fn report(operation: Operation, counts: &Counts, most_file_calls: f64) -> bool {
         each(identity)
     );
     println!("  {counts:?}");
-    // A round may be without replies, so sends and receives differ by a few.
+    // A round may have no replies, so sends and receives differ by a few.
     let batched = receive <= wait * 2 + CALLS / 4 && send <= receive + CALLS / 100;
     let good = files <= most_file_calls && each(lock) < 0.01 && each(identity) < 0.01 && batched;
     if !good {

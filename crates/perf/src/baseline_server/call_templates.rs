@@ -15,7 +15,7 @@ const PAGE_ENTRIES: u32 = 333;
 /// The calls for an operation.
 ///
 /// # Errors
-/// A directory to be listed is not there.
+/// A directory to be listed does not exist.
 pub fn script(layout: &FixtureTree, operation: Operation, pages: &Pages) -> Result<CallTemplates> {
     let mut script = CallTemplates::default();
     match operation {
@@ -59,7 +59,7 @@ pub fn script(layout: &FixtureTree, operation: Operation, pages: &Pages) -> Resu
 /// Calls that list directories with the handles of their entries, which [`script`] leaves out.
 ///
 /// # Errors
-/// A directory is not there.
+/// A directory does not exist.
 pub fn listing_with_handles(layout: &FixtureTree, directories: &[String]) -> Result<CallTemplates> {
     let lists = directories.iter().map(|name| lists(layout.root(), name, Verb::ListHandles));
     let templates = lists.collect::<Result<Vec<_>>>()?.concat();
@@ -90,7 +90,7 @@ fn small(verb: Verb, file: usize) -> Template {
     template(&Request { verb, file: file as u32, offset: 0, count: 0, name }, 0, 0)
 }
 
-/// Two calls in turn for each place, about a file of its own.
+/// Two calls in turn for each place, with a file for each place.
 fn pairs(script: &mut CallTemplates, first: Verb, second: Verb) {
     let pair = |file| [small(first, file), small(second, file)];
     script.templates = (0..SMALL_FILES).flat_map(pair).collect();
@@ -126,7 +126,7 @@ fn create(directory: &str) -> Template {
     template(&Request { verb: Verb::Create, file: 0, offset: 0, count: 0, name }, 0, 0)
 }
 
-/// The pages of a directory: where each begins and how many entries it has.
+/// The pages of a directory: the start and the number of entries of each.
 fn lists(root: &Path, name: &str, verb: Verb) -> Result<Vec<Template>> {
     let path = root.join(name);
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;

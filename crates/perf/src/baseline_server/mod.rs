@@ -1,5 +1,5 @@
-//! The speed of light: a server that does the one indispensable system call a request, and nothing
-//! else. It knows no XDR, no credentials and no state; requests have 100 bytes, replies 150.
+//! The minimal server: it makes the one system call that a request needs, and nothing else. It has
+//! no XDR, no credentials and no state; requests have 100 bytes, replies 150.
 
 mod call_templates;
 mod server;

@@ -10,7 +10,7 @@ use super::wire::{REPLY_BYTES, REQUEST_BYTES, Request, mark, word};
 use super::work::Work;
 
 /// Replies are sent when they have at least this many bytes, or no request is left: the data of two
-/// large ones never stand in memory together.
+/// large replies are never in memory together.
 const SEND_BYTES: usize = 256 * 1024;
 /// Room for requests in bytes: one with 1 MiB of data, and some small ones.
 const INBOX_BYTES: usize = (1 << 20) + (64 << 10);
@@ -94,7 +94,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// Reads, answers and sends what can be; says whether the connection lives.
+    /// Reads, answers and sends as much as possible; returns whether the connection stays open.
     fn turn(&mut self, work: &mut Work) -> Result<bool> {
         let mut drained = false;
         loop {
@@ -129,7 +129,7 @@ impl Connection {
         Ok(got)
     }
 
-    /// Answers the whole requests that are there, until there is enough to send.
+    /// Answers the complete requests that have arrived, until there is enough to send.
     fn answer(&mut self, work: &mut Work) -> Result<()> {
         while self.replies.length() < SEND_BYTES {
             let bytes = &self.inbox[self.start..self.end];
@@ -143,7 +143,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends; says whether all is out.
+    /// Sends replies; returns whether all are sent.
     fn flush(&mut self) -> Result<bool> {
         while !self.replies.is_empty() {
             match self.stream.write(self.replies.rest()) {
@@ -174,7 +174,7 @@ fn answer(record: &[u8], work: &mut Work, replies: &mut Replies) -> Result<()> {
     Ok(())
 }
 
-/// Replies on their way out, in memory that is used again without being cleared.
+/// Replies to be sent, in memory that is reused without being cleared.
 #[derive(Default)]
 pub(super) struct Replies {
     bytes: Vec<u8>,
@@ -183,7 +183,7 @@ pub(super) struct Replies {
 }
 
 impl Replies {
-    /// Returns the next `length` bytes without looking at them.
+    /// Returns the next `length` bytes, with old content.
     pub(super) fn room(&mut self, length: usize) -> &mut [u8] {
         let start = self.end;
         self.end += length;
@@ -193,7 +193,7 @@ impl Replies {
         &mut self.bytes[start..self.end]
     }
 
-    /// Gives back what was not needed.
+    /// Frees the unused part of the room.
     pub(super) fn shrink(&mut self, length: usize) {
         self.end -= length;
     }

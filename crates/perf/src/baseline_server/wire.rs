@@ -23,17 +23,17 @@ pub(crate) enum Verb {
     Create,
     /// `getdents` and `fstatat` of so many entries.
     List,
-    /// The same, and each entry's handle.
+    /// `getdents`, `fstatat` and the handle of so many entries.
     ListHandles,
     /// `fstatat` of an object that is not open.
     Reach,
     /// `openat` of a small file for reading and writing.
     Open,
-    /// `close` of it.
+    /// `close` of an open small file.
     Close,
     /// `F_OFD_SETLK` of a byte of a small file.
     Lock,
-    /// The same, to unlock it.
+    /// `F_OFD_SETLK` that unlocks the byte.
     Unlock,
 }
 

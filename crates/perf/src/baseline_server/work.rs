@@ -1,4 +1,4 @@
-//! The one system call of each request.
+//! Makes the one system call of each request.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use super::server::Replies;
 use super::wire::{REPLY_BYTES, Request, Verb};
 
-/// Everything open that a request may name.
+/// All open files and directories that a request may name.
 pub(super) struct Work {
     root: OwnedFd,
     directory: OwnedFd,
@@ -31,7 +31,7 @@ pub(super) struct Work {
 /// Bytes of one directory entry with a name of seven characters, for reading exactly a page.
 const ENTRY_BYTES: usize = 32;
 const ENTRIES_MAX: usize = 4096;
-/// Room for a name and a zero.
+/// Room for a name and a terminating zero.
 const NAME_ROOM: usize = 68;
 
 impl Work {
@@ -58,8 +58,8 @@ impl Work {
         })
     }
 
-    /// Does what is asked and appends what belongs behind the reply's fixed part; the number
-    /// goes into that part.
+    /// Performs a request and appends the data behind the reply's fixed part; returns the number
+    /// for that part.
     pub(super) fn perform(
         &mut self,
         request: &Request<'_>,
@@ -117,7 +117,7 @@ impl Work {
         rustix::fs::openat(&self.directory, name, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
     }
 
-    /// Locks a byte, or frees it; a file that is locked stays open.
+    /// Locks or unlocks a byte; a locked file stays open.
     fn lock(&mut self, request: &Request<'_>, kind: range_lock::Kind) -> Result<u64, Errno> {
         let file = request.file as usize % SMALL_FILES;
         if self.opened[file].is_none() {
@@ -158,13 +158,13 @@ impl Work {
     }
 }
 
-/// A name as the kernel takes it.
+/// A name with a terminating zero, for the kernel.
 fn terminated<'a>(name: &[u8], room: &'a mut [u8; NAME_ROOM]) -> Result<&'a CStr, Errno> {
     room.get_mut(..name.len()).ok_or(Errno::NAMETOOLONG)?.copy_from_slice(name);
     CStr::from_bytes_until_nul(room).map_err(|_| Errno::NAMETOOLONG)
 }
 
-/// The directory of that name; the one that was listed last stays open.
+/// The directory with this name; the one that was listed last stays open.
 fn opened<'a>(
     root: &OwnedFd,
     listed: &'a mut Option<(Vec<u8>, OwnedFd)>,

@@ -9,11 +9,11 @@ pub struct Line {
     pub unit: &'static str,
     /// The basis of the comparison: another server, or comity under other circumstances.
     pub base_name: &'static str,
-    /// Its figures, one a round; none for a row that has a bound of its own.
+    /// The figures of the base, one for each round; empty for a row with a fixed bound.
     pub base: Vec<f64>,
-    /// Comity's figures, one a round.
+    /// The figures of comity, one for each round.
     pub comity: Vec<f64>,
-    /// The peer's, if it was there.
+    /// The figures of nfs-ganesha, if it was measured.
     pub ganesha: Vec<f64>,
     /// The bound that must be reached.
     pub must: Option<Bar>,
@@ -29,15 +29,15 @@ pub enum Bar {
     TimesBase(f64),
     /// At least this multiple of the base.
     AtLeastTimesBase(f64),
-    /// At most this multiple of the peer.
+    /// At most this multiple of the figure of nfs-ganesha.
     TimesGanesha(f64),
-    /// At least this multiple of the peer.
+    /// At least this multiple of the figure of nfs-ganesha.
     AtLeastTimesGanesha(f64),
     /// The figure is at most this.
     AtMost(f64),
 }
 
-/// The middle and the ends of some figures.
+/// The median and the ends of some figures.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
     /// The middle one.
@@ -69,7 +69,7 @@ impl Line {
         Spread::of(&quotients(&self.comity, &self.base))
     }
 
-    /// Comity's figures as multiples of the peer's.
+    /// Comity's figures as multiples of those of nfs-ganesha.
     #[must_use]
     pub fn to_ganesha(&self) -> Option<Spread> {
         Spread::of(&quotients(&self.comity, &self.ganesha))

@@ -43,7 +43,7 @@ pub(crate) struct OpenControl {
 }
 
 impl OpenControl {
-    /// Opens the socket. A mount without one works all the same.
+    /// Opens the socket. A mount without a socket works, too.
     pub(crate) fn start(typed: &State, control: MountControl) -> Self {
         let unsent = Arc::clone(&control.unsent);
         let path = mount_socket::made_folder(typed)

@@ -28,7 +28,7 @@ pub struct Options {
     pub check: bool,
 }
 
-/// Calls that are counted; as many calls before them are not.
+/// Calls that are counted, and calls before them that are not.
 const CALLS: u64 = 20_000;
 const CALLS_BEFORE: u64 = 5_000;
 const CONNECTIONS: usize = 4;

@@ -65,7 +65,7 @@ pub fn start(root: &Path, work: &Path, processors: &[usize]) -> Result<Ganesha> 
 /// Waits until a server exports a path, and returns its handle. MOUNT is served at `address`.
 ///
 /// # Errors
-/// The server ended, or the path is not exported in time: the last answer.
+/// The server ended, or the path is not exported in time.
 pub fn wait_for_export(server: &mut Server, address: SocketAddr, path: &Path) -> Result<Vec<u8>> {
     let mount = || Caller::connect(address)?.mount(path);
     let mut root = None;

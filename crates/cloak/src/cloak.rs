@@ -9,15 +9,16 @@ use crate::{Entry, Mask, Owned};
 const GROUP: u32 = 0o070;
 const OTHER: u32 = 0o007;
 
-/// The cloak entries of one export for one client, in the order in which they count. Cheap to
-/// clone.
+/// The cloak entries of one export for one client, in their order of precedence. A clone is
+/// cheap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cloak {
     /// The number of the first entry that covers an owner, and a group.
     users: Ranges<u32>,
     groups: Ranges<u32>,
     entries: Arc<[Entry]>,
-    /// The masks of owners who were met lately, where only owners count.
+    /// The masks of owners that were looked up recently, for cloaks without entries for
+    /// groups.
     recent: LookupCache,
 }
 
@@ -45,8 +46,8 @@ impl Verdict {
 }
 
 impl Cloak {
-    /// Takes the entries in order; returns also the numbers of those that earlier ones keep from
-    /// ever being met.
+    /// Takes the entries in order; also returns the numbers of entries that never match
+    /// because earlier ones cover all of their ids.
     #[must_use]
     pub fn new(entries: &[Entry]) -> (Self, Vec<u32>) {
         let (mut users, mut groups) = (Builder::new(), Builder::new());
@@ -65,7 +66,7 @@ impl Cloak {
         (Self { users, groups, entries, recent }, shadowed)
     }
 
-    /// Its entries by number, those that are never met among them.
+    /// Returns the entries by number, including those that never match.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
@@ -95,7 +96,7 @@ impl Cloak {
         group: Gid<Disk>,
         mode: Mode,
     ) -> bool {
-        // Nothing of its own is hidden from a caller.
+        // A caller's own files are never hidden from it.
         if caller.uid == owner || caller.is_root() {
             return true;
         }
@@ -262,7 +263,7 @@ mod tests {
     }
 
     proptest! {
-        /// The rule of docs/semantics.md, word for word.
+        /// The rule is that of docs/semantics.md.
         #[test]
         fn the_verdict_is_that_of_the_written_rule(
             entries in proptest::collection::vec(

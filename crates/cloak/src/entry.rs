@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use comity_ranges::Range;
 
-/// The one of a file's two ids that an entry looks at.
+/// The id of a file that an entry compares: its owner or its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Owned {
     /// Its owner.
@@ -12,15 +12,15 @@ pub enum Owned {
     ByGroup,
 }
 
-/// Files whose owner or group lies in a range are cloaked, but for those whom the mask lets see
-/// them.
+/// A cloak entry: files whose owner or group lies in a range are hidden from all callers but
+/// those whom the mask admits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Entry {
     /// The id that is looked at.
     pub owned: Owned,
     /// Server ids.
     pub ids: Range,
-    /// The callers who see the files all the same.
+    /// The callers that see the files although they are cloaked.
     pub mask: Mask,
 }
 
@@ -42,7 +42,7 @@ pub struct Mask {
     pub bits: u16,
 }
 
-/// A mask that is none.
+/// The text is no mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a mask is + or - and three octal digits, like +070")]
 pub struct BadMask;
@@ -56,7 +56,7 @@ impl Mask {
         met != 0 && (self.sign == Sign::Any || met == named)
     }
 
-    /// The mask in one number, [`u32::MAX`] never.
+    /// Returns the mask as one number, which is never [`u32::MAX`].
     pub(crate) fn to_word(self) -> u32 {
         u32::from(self.bits) << 1 | u32::from(self.sign == Sign::Any)
     }

@@ -1,7 +1,7 @@
-//! ROOM: may this caller know that this file exists.
+//! Cloaks: whether a caller may know that a file exists.
 //!
 //! **Answers:** whether a file, by its owner, group and mode, is visible to a caller, and which
-//! entry said so (Spadavecchia & Zadok 2002, section 2.2, in the rule of our own that
+//! entry decided that (Spadavecchia & Zadok 2002, section 2.2, in the rule that
 //! docs/semantics.md states).
 //!
 //! **May not know:** names, directories, exports, protocols; what is done about a hidden file.

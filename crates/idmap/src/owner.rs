@@ -97,7 +97,7 @@ impl Owners {
         self.meant(|tables| &tables.users, text).map(Uid::new)
     }
 
-    /// The group that a text means, likewise.
+    /// Returns the group that a text means.
     ///
     /// # Errors
     /// [`Unmapped`].
@@ -140,7 +140,8 @@ impl OwnersBuilder {
         Ok(Self { domain: domain.into(), users: Names::default(), groups: Names::default() })
     }
 
-    /// Names a user; tells by which other name it is said, if it has one before.
+    /// Names a user; returns the other name that replies use for this user, if there was
+    /// one before.
     ///
     /// # Errors
     /// [`NameError`]; nothing is added then.
@@ -148,7 +149,7 @@ impl OwnersBuilder {
         self.users.add(&self.domain, name, uid.number())
     }
 
-    /// Names a group, likewise.
+    /// Names a group, as [`Self::add_user`] names a user.
     ///
     /// # Errors
     /// [`NameError`].

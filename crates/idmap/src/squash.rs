@@ -3,15 +3,15 @@
 pub enum Squash {
     /// No id is squashed.
     None,
-    /// The superuser's and the superuser's group.
+    /// The ids of the superuser and of the superuser's group are squashed.
     #[default]
     Root,
     /// Every id is squashed.
     All,
 }
 
-/// No user and no group: what `(uid_t) -1` means to every system call that takes an id. It never
-/// acts.
+/// The id -1, which means "no user" to every system call that takes an id; no caller acts with
+/// it.
 pub(crate) const NO_ID: u32 = u32::MAX;
 
 impl Squash {

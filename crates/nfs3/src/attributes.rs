@@ -4,7 +4,7 @@ use comity_vfs::{Attr, Change, FileType, Wire};
 
 use crate::time::nfstime3;
 
-/// Attributes as NFSv3 says them (RFC 1813, 2.5).
+/// Returns attributes in the form of NFSv3 (RFC 1813, 2.5).
 #[inline]
 pub(crate) fn fattr3(attr: &Attr<Wire>) -> Fattr3 {
     Fattr3 {
@@ -37,8 +37,8 @@ pub(crate) fn wcc_data(change: &Change<Wire>) -> WccData {
     }
 }
 
-/// The attributes of an object that was to be changed and was not: they were not read before the
-/// operation.
+/// Returns the attributes of an object whose change was refused, as weak cache consistency data
+/// without a part before: they were not read before the operation.
 pub(crate) fn wcc_now(view: &View<'_>, node: &Node) -> WccData {
     WccData { before: None, after: attributes_now(view, node) }
 }
@@ -66,7 +66,7 @@ mod tests {
     use comity_vfs::{Device, Gid, Mode, Time, Uid};
     use comity_xdr::Encoder;
 
-    /// Laid out by hand after RFC 1813, 2.5: each field is said with bytes of its own.
+    /// The bytes are laid out by hand after RFC 1813, 2.5; each field has bytes of its own.
     #[test]
     fn fattr3_is_laid_out_as_the_rfc_has_it() {
         let time = |seconds| Time { seconds, nanoseconds: 9 };

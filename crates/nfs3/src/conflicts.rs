@@ -6,7 +6,7 @@ use crate::program::Nfs3;
 use crate::request::Request;
 
 impl Nfs3 {
-    /// Returns what clients hold, if anything is delegated to anybody.
+    /// Returns the state that clients hold, if anything is delegated to any client.
     #[inline]
     pub(crate) fn anything_delegated(&self) -> Option<&Hosts> {
         self.hosts().filter(|hosts| hosts.have_delegations())

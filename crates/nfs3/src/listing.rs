@@ -17,8 +17,8 @@ use crate::limits::LISTING_BYTES_MAX;
 use crate::program::Nfs3;
 use crate::reply::{Answer, fail};
 
-/// The verifier of all cookies: they stay valid when the directory changes. It is zero, so
-/// that a client which never looked at the verifier is right, too.
+/// The verifier of all cookies: they stay valid when the directory changes. It is zero, so that
+/// a client that ignores the verifier is right, too.
 const COOKIEVERF: Cookieverf3 = [0; 8];
 
 /// Bytes before the entries: attributes and verifier.
@@ -26,19 +26,20 @@ const HEAD_BYTES: usize = (4 + Fattr3::BYTES) + 8;
 
 /// The arguments of a listing.
 pub(crate) struct Wanted {
-    /// The cookie of the entry after which to continue; 0 from the start.
+    /// The cookie of the entry after which the page begins; 0 for the first entry.
     pub(crate) cookie: u64,
     /// The verifier that came with the cookie.
     pub(crate) cookieverf: Cookieverf3,
     /// Most bytes of the result behind the status.
     pub(crate) bytes_max: u32,
-    /// Most bytes of numbers, names and cookies. One entry is shown however few these are.
+    /// Most bytes of numbers, names and cookies. A page has one entry even if that entry is
+    /// longer.
     pub(crate) names_max: u32,
     /// The detail of each entry: with or without handle and attributes.
     pub(crate) listed: Listed,
 }
 
-/// Appends a page, or why there is none.
+/// Appends a page, or the failure that stands for it.
 pub(crate) fn answer(
     nfs: &Nfs3,
     reply: &mut Encoder,
@@ -80,8 +81,8 @@ fn list(
     Ok(())
 }
 
-/// The directory itself and the one above stand first. If the one above is not to be had, it is not
-/// shown: a wrong number would be worse than none.
+/// The directory itself and its parent come first. If the parent cannot be looked at, it is
+/// left out: a wrong number would be worse than none.
 fn dots(page: &mut Page<'_>, view: &View<'_>, dir: &Node, from: Position) -> Result<()> {
     if from == Position::Start {
         let seen = Seen { node: *dir, attr: view.getattr(dir)? };
@@ -95,9 +96,9 @@ fn dots(page: &mut Page<'_>, view: &View<'_>, dir: &Node, from: Position) -> Res
     Ok(())
 }
 
-/// The backend is asked even if there is no room left: only it knows whether the caller may list. A
-/// page without entries does not end before the directory: clients take it for the end, or ask for
-/// it again for ever.
+/// The backend is asked even if there is no room left: only the backend knows whether the
+/// caller may list. A page without entries is never sent before the end of the directory:
+/// clients take it for the end, or ask for it again for ever.
 fn entries(page: &mut Page<'_>, view: &View<'_>, dir: &Node, from: Position) -> Result<Attr<Wire>> {
     let (listed, mut behind) = (page.listed(), from.behind());
     loop {

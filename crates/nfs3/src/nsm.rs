@@ -1,5 +1,5 @@
-//! The status monitor: hosts tell here that they have restarted, and hold nothing any more. To whom
-//! we tell the same is the shell's business: to those that are remembered as hosts.
+//! The status monitor (NSM). Other hosts notify it that they have restarted and hold no lock
+//! any more. The crate `daemon` notifies other hosts when this server restarts.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use comity_xdr::{Encoder, Malformed};
 
 use crate::nlm::is_system;
 
-/// The program NSM, version 1, as far as other hosts speak to it.
+/// The program NSM, version 1: the procedures that other hosts call.
 pub struct Nsm {
     engine: Arc<Engine>,
     clock: Box<dyn Fn() -> Duration + Send + Sync>,
@@ -22,8 +22,9 @@ pub struct Nsm {
 }
 
 impl Nsm {
-    /// Forgets hosts of `engine`, by the `clock` that goes by. `state` is our own: odd, and another
-    /// in every life of the server.
+    /// Returns the program. It frees the locks of hosts of `engine`, whose times come from
+    /// `clock`. `state` is the state number of this server: odd, and another one in each
+    /// life of the server.
     #[must_use]
     pub fn new(
         engine: Arc<Engine>,
@@ -33,9 +34,10 @@ impl Nsm {
         Self { engine, clock: Box::new(clock), state }
     }
 
-    /// It speaks for itself only: whatever name it gives, the locks of its own address are freed.
-    /// The notice must come from a port below 1024, so that a user of the host cannot free the
-    /// locks of others; status monitors have such a port.
+    /// A host can free its own locks only: the name in the notice is ignored, and the locks
+    /// of the sender's address are freed. The notice must come from a port below 1024, so
+    /// that a user of the host cannot free the locks of others; status monitors have such a
+    /// port.
     fn notified(&self, call: &Call<'_>, visitor: &RpcPeer) -> Result<(), Malformed> {
         let StatChge { state, .. } = call.arguments()?;
         if is_system(visitor) {

@@ -12,14 +12,15 @@ pub struct Nfs3 {
 }
 
 impl Nfs3 {
-    /// Serves `exports`. The `verifier` must be another in every life of the server that can have
-    /// lost uncommitted data, and the same during one (RFC 1813, 3.3.7).
+    /// Serves `exports`. The `verifier` must differ between two lives of the server if
+    /// uncommitted data may have been lost in between, and stay the same during one (RFC
+    /// 1813, 3.3.7).
     #[must_use]
     pub const fn new(exports: Arc<Exports>, verifier: Writeverf3) -> Self {
         Self { exports, verifier, hosts: None }
     }
 
-    /// Recalls what NFSv4 clients were delegated where a call stands against it.
+    /// Recalls delegations of NFSv4 clients that conflict with a call.
     #[must_use]
     pub fn recalling(self, hosts: Hosts) -> Self {
         Self { hosts: Some(hosts), ..self }

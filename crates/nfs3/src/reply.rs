@@ -7,20 +7,22 @@ use comity_xdr::{Checkpoint, Encode, Encoder};
 
 use crate::status::nfsstat3;
 
-/// The results of a verb: they stand in the reply, and may leave now or behind a barrier.
+/// The results of a verb, which are in the reply. They are sent now, or when a barrier has been
+/// passed.
 pub(crate) struct Answer {
     done: Done,
-    /// Few answers wait: those that do not are not to carry the room for it about.
+    /// The barrier is boxed because few answers have one.
     barrier: Option<Box<Barrier>>,
 }
 
 impl Answer {
-    /// The results stand in the reply; nothing of them is a promise.
+    /// Returns an answer that may be sent at once: its results are in the reply and promise
+    /// nothing.
     pub(crate) const fn new(done: Done) -> Self {
         Self { done, barrier: None }
     }
 
-    /// These results are true only when `barrier` has been waited for.
+    /// Returns the same answer, sent only after `barrier`: its results are not true before.
     pub(crate) fn behind(self, barrier: Option<Barrier>) -> Self {
         Self { barrier: barrier.map(Box::new), ..self }
     }
@@ -55,8 +57,8 @@ pub(crate) fn fail(
     end(reply, view, nfsstat3(status), body)
 }
 
-/// Appends a failure about which nothing more is known: a body in which everything optional is
-/// absent is so many words of zero, whichever verb it is of.
+/// Appends a failure about which nothing more is known. Its body has `words` words of zero: in
+/// the results of every verb, zero means that an optional part is absent.
 pub(crate) fn absent(reply: &mut Encoder, status: u32, words: usize) {
     reply.value(&status);
     (0..words).for_each(|_| reply.value(&false));

@@ -6,7 +6,7 @@ use comity_rpc::{AuthStat, Call, Flavor};
 use comity_vfs::Status;
 use comity_xdr::Decode;
 
-/// One call on its way to its verb: what the verbs of both programs need.
+/// A call on its way to its verb: the data that the verbs of both programs need.
 pub(crate) struct Request<'a> {
     /// The exports in force while it is answered.
     pub(crate) plan: &'a Plan,
@@ -15,12 +15,12 @@ pub(crate) struct Request<'a> {
     call: &'a Call<'a>,
 }
 
-/// Why a verb ends before it has an answer of its own.
+/// The reason why a verb ends before it has an answer of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// The arguments make no sense.
     Garbage,
-    /// The credential will not do.
+    /// The credential is refused.
     Denied(AuthStat),
     /// A failure about which nothing more is known.
     Status(Status),

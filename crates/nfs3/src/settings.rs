@@ -3,11 +3,12 @@ use comity_vfs::{Gid, Mode, Result, SetAttr, SetTime, Status, Uid, Wire};
 
 use crate::time::time;
 
-/// Reads attributes to set (`sattr3`). Mode bits above 0o7777 are the file's type in some clients
-/// and are dropped.
+/// Reads attributes to set (`sattr3`). Mode bits above 0o7777 are the file's type in some
+/// clients and are dropped.
 ///
 /// # Errors
-/// [`Status::Inval`] for an id that means "none" (-1) and for a time that is none.
+/// [`Status::Inval`] for the id -1, which means "no change", and for a time with too many
+/// nanoseconds.
 pub(crate) fn set_attr(wanted: &Sattr3) -> Result<SetAttr<Wire>> {
     Ok(SetAttr {
         mode: wanted.mode.map(Mode::new),
@@ -19,7 +20,7 @@ pub(crate) fn set_attr(wanted: &Sattr3) -> Result<SetAttr<Wire>> {
     })
 }
 
-/// To a file system, -1 says that an owner stays as it is; no client may mean a user by it.
+/// A file system leaves an owner unchanged if it is set to -1, so no client may use that id.
 const fn id(number: u32) -> Result<u32> {
     if number == u32::MAX { Err(Status::Inval) } else { Ok(number) }
 }

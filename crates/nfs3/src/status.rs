@@ -1,8 +1,9 @@
 use comity_proto::nfs3::Nfsstat3;
 use comity_vfs::Status;
 
-/// A file system's outcome in the numbers of NFSv3 (RFC 1813, 2.6). A status for which version 3
-/// has no number gets the one that makes a client do the right thing.
+/// Returns the number of NFSv3 for the outcome of a file system's operation (RFC 1813, 2.6). A
+/// status for which version 3 has no number gets the one after which a client does the right
+/// thing.
 #[must_use]
 pub const fn nfsstat3(status: Status) -> Nfsstat3 {
     match status {
@@ -32,7 +33,7 @@ pub const fn nfsstat3(status: Status) -> Nfsstat3 {
         Status::TooSmall => Nfsstat3::TooSmall,
         Status::ServerFault | Status::NoXattr => Nfsstat3::ServerFault,
         Status::BadType => Nfsstat3::BadType,
-        // A lock goes away: the client waits and asks again.
+        // The conflict will end: the client waits and asks again.
         Status::Delay | Status::Locked | Status::Interrupted => Nfsstat3::Jukebox,
     }
 }

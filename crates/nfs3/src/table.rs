@@ -23,8 +23,8 @@ pub(crate) struct Row<P> {
 }
 
 impl<P> Row<P> {
-    /// Answers a call; `number` says a status in the program's own numbers. Each program has one
-    /// place that calls it, and it is put in line there.
+    /// Answers a call; `number` returns the status number of the program. Each program
+    /// calls it in one place, where it is inlined.
     #[inline(always)]
     pub(crate) fn perform(
         &self,

@@ -3,8 +3,9 @@ use comity_vfs::{Status, Time};
 
 const NANOSECONDS_PER_SECOND: u32 = 1_000_000_000;
 
-/// A time as NFSv3 can say it. Its seconds are unsigned and of 32 bits (RFC 1813, 2.5): what lies
-/// before 1970 is told as the first moment there is, what lies beyond February 2106 as the last.
+/// Returns a time in the form of NFSv3. Its seconds are unsigned and have 32 bits (RFC 1813,
+/// 2.5): a time before 1970 becomes the first moment of 1970, and one after February 2106 the
+/// last.
 pub(crate) const fn nfstime3(time: Time) -> Nfstime3 {
     const LAST: i64 = u32::MAX as i64;
     match time.seconds {
@@ -14,7 +15,7 @@ pub(crate) const fn nfstime3(time: Time) -> Nfstime3 {
     }
 }
 
-/// A time a client says.
+/// Reads a time that a client sent.
 ///
 /// # Errors
 /// [`Status::Inval`] if its nanoseconds make more than a second.

@@ -9,7 +9,7 @@ pub trait Decode<'a>: Sized {
     fn decode(decoder: &mut Decoder<'a>) -> Result<Self, Malformed>;
 }
 
-/// A cursor over a received record.
+/// A reading position in a received record.
 #[derive(Debug, Clone)]
 pub struct Decoder<'a> {
     rest: &'a [u8],
@@ -115,7 +115,7 @@ impl<'a> Decoder<'a> {
         self.fixed(length)
     }
 
-    /// Reads a length or count and holds it against `limit`.
+    /// Reads a length or count, which must be at most `limit`.
     ///
     /// # Errors
     /// [`Malformed::Truncated`], [`Malformed::TooLong`].

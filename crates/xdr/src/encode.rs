@@ -30,7 +30,7 @@ pub struct Encoder {
     files: Vec<FileSegment>,
 }
 
-/// A place in an encoder to come back to.
+/// A place in an encoder, to which it can be rolled back.
 #[derive(Debug, Clone, Copy)]
 pub struct Checkpoint {
     bytes: usize,
@@ -163,7 +163,7 @@ impl Encoder {
         Word { at }
     }
 
-    /// Gives a word its value. One that was taken back meanwhile has none.
+    /// Sets a word. A word that was rolled back meanwhile is left alone.
     #[inline]
     pub fn set(&mut self, word: Word, value: u32) {
         let place = self.bytes.get_mut(word.at..).and_then(|rest| rest.first_chunk_mut());
@@ -188,7 +188,7 @@ impl Encoder {
         self.bytes.truncate(end);
     }
 
-    /// This place, to return to with [`Encoder::rollback`] or measure from.
+    /// Returns this place, for [`Encoder::rollback`] and for measuring lengths.
     #[must_use]
     #[inline]
     pub const fn checkpoint(&self) -> Checkpoint {
@@ -206,7 +206,7 @@ impl Encoder {
     #[inline]
     pub fn length_since(&self, checkpoint: Checkpoint) -> usize {
         let own = self.bytes.len() - checkpoint.bytes;
-        // Nearly no reply has any.
+        // Few replies have file segments.
         if self.files.len() == checkpoint.files { own } else { own + self.files_since(checkpoint) }
     }
 

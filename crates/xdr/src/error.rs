@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Why bytes are not the value they were said to be. The fault is always the sender's.
+/// The reason why bytes cannot be decoded. The sender is always at fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Malformed {
     /// The record ended before the value did.
@@ -10,7 +10,7 @@ pub enum Malformed {
         /// Bytes that were left.
         left: usize,
     },
-    /// A length or count is above what the protocol or we allow there.
+    /// A length or count exceeds the bound of the protocol or of this server.
     TooLong {
         /// The length announced.
         length: u32,

@@ -1,11 +1,11 @@
 //! XDR (RFC 4506): bytes to values and back.
 //!
-//! **Answers:** what value do these bytes stand for, and which bytes stand for this value.
-//! Decoding borrows from the record, is total (every input gives a value or a [`Malformed`]) and
-//! bounded (a length is checked against the bytes that are left before it is used).
-//! Encoding goes into an [`Encoder`]: one reused buffer, with file data by reference.
+//! **Answers:** which value some bytes stand for, and which bytes stand for a value. Decoding
+//! borrows from the record, is total (every input gives a value or a [`Malformed`]) and bounded
+//! (a length is checked against the bytes that are left before it is used). Encoding goes into
+//! an [`Encoder`]: one reused buffer, with file data by reference.
 //!
-//! **May not know:** RPC, NFS, sockets, who is calling.
+//! **May not know:** calls, programs, sockets.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![cfg_attr(
     test,

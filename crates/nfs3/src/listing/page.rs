@@ -10,7 +10,8 @@ use crate::program::Nfs3;
 /// Bytes behind the entries: "no more", and whether the directory ends here.
 const TAIL_BYTES: usize = 4 + 4;
 
-/// A page of entries that is being written, never longer than was asked for.
+/// A page of entries that is being written; it never exceeds the length that the client asked
+/// for.
 pub(super) struct Page<'r> {
     nfs: &'r Nfs3,
     reply: &'r mut Encoder,
@@ -39,17 +40,17 @@ impl<'r> Page<'r> {
         self.listed
     }
 
-    /// Returns whether it takes no more entries.
+    /// Returns whether the page takes no more entries.
     pub(super) const fn is_full(&self) -> bool {
         self.full
     }
 
-    /// Returns whether it has no entries.
+    /// Returns whether the page has no entries.
     pub(super) const fn is_empty(&self) -> bool {
         self.entries == 0
     }
 
-    /// Ends it before the directory ends, though there is room left.
+    /// Ends the page before the end of the directory, though there is room left.
     pub(super) const fn cut(&mut self) {
         self.full = true;
     }
@@ -81,8 +82,8 @@ impl<'r> Page<'r> {
     /// Ends the page.
     ///
     /// # Errors
-    /// [`Status::TooSmall`] if there is no room for its end, or for not even one of the entries
-    /// that there are.
+    /// [`Status::TooSmall`] if its end does not fit, or if there are entries and not even
+    /// one of them fits.
     pub(super) fn end(self) -> Result<()> {
         let room = self.reply.length_since(self.start) + TAIL_BYTES <= self.bytes_max;
         if !room || self.full && self.entries == 0 {

@@ -22,7 +22,7 @@ pub(super) struct Locked {
 }
 
 impl Locked {
-    /// Lets the caller in to lock: it must be able to open the file.
+    /// Lets the caller in for a lock: the caller must be able to open the file.
     pub(super) fn open(
         nlm: &Nlm,
         request: &Request<'_>,
@@ -35,9 +35,9 @@ impl Locked {
         Ok(Self { host, owner, file: view.key(&node), range })
     }
 
-    /// Returns the locks that the caller's host may hold, to be freed, whatever it may do with the
-    /// file by now and even if the file is hidden from it: such a lock would stand in the way of
-    /// others for ever. `None` for a host of which nothing is known, which holds nothing.
+    /// Returns the locks that the caller's host may hold, to be freed. They are freed even
+    /// if the caller may not use the file any more, or does not see it: such a lock would
+    /// block others for ever. `None` for a host that is not known; it holds nothing.
     fn held(
         nlm: &Nlm,
         request: &Request<'_>,
@@ -64,7 +64,7 @@ pub(super) fn host(nlm: &Nlm, request: &Request<'_>) -> Result<Arc<Client>, Stop
     Ok(host)
 }
 
-/// The same, if it is known.
+/// Returns the host that calls, if it is known.
 pub(super) fn known_host(nlm: &Nlm, request: &Request<'_>) -> Option<Arc<Client>> {
     let host = nlm.engine.known_host(nlm.now(), &host_name(request.visitor))?;
     host.set_server_address(request.visitor.local());
@@ -95,7 +95,7 @@ pub(super) fn held_key(request: &Request<'_>, handle: &[u8]) -> Result<FileKey, 
     Ok(request.plan.unseal_key(handle)?)
 }
 
-/// GRANTED, if there is such a file for the caller: what was held of it is free by now.
+/// Returns GRANTED if the caller sees such a file: nothing is locked there any more.
 pub(super) fn freed(request: &Request<'_>, handle: &[u8]) -> Result<Nlm4Stats, Stop> {
     match request.enter(Door::Handle(handle)) {
         Ok(_) => Ok(Nlm4Stats::Granted),

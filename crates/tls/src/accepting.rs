@@ -15,7 +15,7 @@ use crate::{IdentityError, ServerKey, Trust, moment};
 /// The name of RPC-with-TLS in a handshake (RFC 9289, 8.2).
 const ALPN: &[u8] = b"sunrpc";
 
-/// A key and a trust that are in force together.
+/// A key and the trust that is in force with it.
 pub(crate) struct Accepting {
     pub(crate) config: Arc<ServerConfig>,
     trust: Arc<Trust>,
@@ -31,7 +31,7 @@ impl Accepting {
         identity(chain, &self.trust, &algorithms, moment::now())
     }
 
-    /// Uses this key and this trust.
+    /// Uses a key with a trust.
     ///
     /// # Errors
     /// The key cannot be used with TLS 1.3.
@@ -45,8 +45,9 @@ impl Accepting {
             .with_client_cert_verifier(Arc::new(verifier))
             .with_cert_resolver(Arc::new(key));
         config.alpn_protocols = vec![ALPN.to_vec()];
-        // No session is resumed: a resumed one shows no certificate, so it would have to be bound
-        // to the key of the first one, and mounts that last for days would gain nothing.
+        // No session is resumed: a resumed session shows no certificate, so it would
+        // have to be bound to the key of the first one, and mounts that last for days
+        // would gain nothing.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         // [`crate::RecordLayer`] seals and opens records itself, so that data are copied once.

@@ -77,7 +77,7 @@ impl Authorities {
         self.anchors.is_empty()
     }
 
-    /// The authorities below which a peer's certificate stands at the moment `now`. The first
+    /// Returns the authorities above a peer's certificate at the moment `now`. The first
     /// certificate is the peer's; the others may lead from it to an authority.
     pub(crate) fn above(
         &self,

@@ -25,7 +25,7 @@ pub struct Certificate<'a> {
 #[error("the certificate is malformed")]
 pub struct MalformedCertificate;
 
-/// A name in a certificate that a user can be told by.
+/// A name in a certificate that identifies a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UserName {
     /// This user.
@@ -114,7 +114,8 @@ fn read(der: &[u8]) -> Option<Certificate<'_>> {
     file.is_empty().then_some(Certificate { spki, begins, expires, alternative_names })
 }
 
-/// The content of the extension subjectAltName, if there is one; none if an extension is malformed.
+/// Returns the content of the extension subjectAltName, if there is one; `None` if an extension
+/// is malformed.
 fn alternative_names(mut extensions: Der<'_>) -> Option<Option<&[u8]>> {
     while !extensions.is_empty() {
         let mut extension = extensions.within(SEQUENCE)?;
@@ -140,7 +141,7 @@ fn host(name: &Value<'_>) -> Option<Box<str>> {
     four().or_else(six).map(Into::into)
 }
 
-/// The user of an otherName of this kind; none if it is of another kind.
+/// Returns the user of an otherName of this kind; `None` if the name is of another kind.
 fn user(other_name: &[u8], kind: &ObjectId) -> Option<UserName> {
     let mut other_name = Der::new(other_name);
     other_name.content(OBJECT_ID).filter(|found| kind.is(found))?;
@@ -148,8 +149,8 @@ fn user(other_name: &[u8], kind: &ObjectId) -> Option<UserName> {
     Some(value.and_then(rpc_auth_sys).map_or(UserName::Malformed, UserName::User))
 }
 
-/// Reads an RPCAuthSys: a uid, and gids of which the first is the effective one. Without gids the
-/// server would have to look the user up in a database of its own, and it has none.
+/// Reads an RPCAuthSys: a uid, and gids of which the first is the effective one. Without gids
+/// the server would have to look the user up in a database, and it has none.
 fn rpc_auth_sys(mut value: Der<'_>) -> Option<Cred<Wire>> {
     let mut named = value.within(SEQUENCE)?;
     let uid = named.number()?;

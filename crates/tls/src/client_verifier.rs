@@ -12,8 +12,8 @@ use rustls::{
 use crate::Trust;
 use crate::peer_certificate::{IdentityError, identity};
 
-/// Takes any certificate as the proof of its key: rustls checks the signature that the peer makes
-/// with it, and whoever signed the certificate does not matter for that.
+/// Takes any certificate as the proof of its key: rustls checks the signature that the peer
+/// makes with the key, and the signer of the certificate does not matter for that.
 #[derive(Debug)]
 pub(crate) struct ClientVerifier {
     pub(crate) trust: Arc<Trust>,
@@ -67,7 +67,7 @@ impl ClientCertVerifier for ClientVerifier {
     }
 }
 
-/// The error of which the alert says most to the client.
+/// Returns the error whose alert says most to the client.
 fn told(why: IdentityError) -> Error {
     Error::InvalidCertificate(match why {
         IdentityError::Malformed => CertificateError::BadEncoding,

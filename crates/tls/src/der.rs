@@ -1,4 +1,4 @@
-/// Reads values of DER (X.690) one after the other. Total: whatever is malformed is `None`.
+/// Reads values of DER (X.690) one after the other. Malformed bytes give `None`.
 #[derive(Clone, Copy)]
 pub(crate) struct Der<'a>(&'a [u8]);
 

@@ -18,8 +18,8 @@ pub struct Handshake {
     /// Bytes of the peer that rustls has not consumed.
     received: Vec<u8>,
     received_total: usize,
-    /// Bytes of these that rustls has been shown: whole records, and none behind the handshake,
-    /// which are left to the [`RecordLayer`].
+    /// Bytes of `received` that were given to rustls: whole records of the handshake.
+    /// Records after the handshake are left to the [`RecordLayer`].
     shown: usize,
 }
 
@@ -44,7 +44,7 @@ pub struct Established {
 /// Why a handshake failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HandshakeError {
-    /// The peer did not do what TLS 1.3 asks for, or gave it up.
+    /// The peer broke the rules of TLS 1.3, or ended the handshake.
     #[error("{}", advice(.0))]
     Tls(#[from] rustls::Error),
     /// The peer sent more than a handshake may have.
@@ -92,9 +92,9 @@ impl Handshake {
         record_bytes(behind).map_or(true, |bytes| bytes.is_some_and(|bytes| bytes <= behind.len()))
     }
 
-    /// Does what can be done with the bytes that were received, and appends to `out` the bytes for
-    /// the peer, also where it fails: the alert tells the peer why. Takes up to a millisecond of
-    /// public-key cryptography.
+    /// Does what can be done with the received bytes, and appends to `out` the bytes for
+    /// the peer. After a failure these are an alert, which names the reason to the peer.
+    /// Takes up to a millisecond of public-key cryptography.
     ///
     /// # Errors
     /// [`HandshakeError`].
@@ -114,7 +114,7 @@ impl Handshake {
                     return self.finish().map(|done| HandshakeStep::Done(Box::new(done)));
                 }
                 Err(error) => {
-                    // The alert.
+                    // This appends the alert.
                     let _ = self.pass(out);
                     return Err(tls_error(error));
                 }
@@ -184,7 +184,7 @@ fn encode(
     }
 }
 
-/// Says why a handshake failed, and what to do where that is known.
+/// Returns the reason why a handshake failed, and the remedy if there is one.
 fn advice(error: &rustls::Error) -> String {
     use AlertDescription::{
         BadCertificate, CertificateExpired, CertificateUnknown, UnknownCA, UnsupportedCertificate,
@@ -211,7 +211,8 @@ fn advice(error: &rustls::Error) -> String {
     format!("{what} ({error})")
 }
 
-/// The reason for which a certificate was refused, in our words where we have any.
+/// Returns the reason for which a certificate was refused, in the project's words if there are
+/// any.
 fn tls_error(error: rustls::Error) -> HandshakeError {
     use rustls::CertificateError::{BadEncoding, Expired, ExpiredContext, NotValidYet, Other};
     let rustls::Error::InvalidCertificate(why) = &error else { return error.into() };

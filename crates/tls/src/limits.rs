@@ -25,8 +25,9 @@ pub const OBJECT_ID_PARTS_MAX: usize = 32;
 /// chain of three certificates with ML-DSA-87 or of a dozen with RSA.
 pub const HANDSHAKE_BYTES_MAX: usize = 32 << 10;
 
-/// Most KeyUpdates that a peer sends without data between them. Each costs us the derivation of two
-/// keys; a client that heeds the limits of its cipher sends one in 2^24 records.
+/// Most KeyUpdates that a peer sends without data between them. Each costs the server the
+/// derivation of two keys; a client that heeds the limits of its cipher sends one in 2^24
+/// records.
 pub const KEY_UPDATES_MAX: u32 = 16;
 
 /// Most records without data that a peer sends one after the other. They are allowed (RFC 8446,

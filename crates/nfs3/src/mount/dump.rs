@@ -1,5 +1,6 @@
-//! DUMP (RFC 1813, 5.2.2): what the caller has mounted. The mounts of other clients are left out:
-//! the caller may have no right to know of them, and MOUNT knows a caller by its address only.
+//! DUMP (RFC 1813, 5.2.2): returns the mounts of the caller. The mounts of other clients are
+//! left out: the caller may have no right to know of them, and MOUNT identifies a caller by its
+//! address only.
 
 use comity_rpc::Done;
 use comity_xdr::Encoder;

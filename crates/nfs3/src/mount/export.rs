@@ -1,4 +1,4 @@
-//! EXPORT (RFC 1813, 5.2.5): what is offered to the caller, and as whom it is meant. Exports for
+//! EXPORT (RFC 1813, 5.2.5): returns the exports that are offered to the caller. Exports for
 //! others only are left out, and so are the names of those others.
 
 use std::os::unix::ffi::OsStrExt;
@@ -24,7 +24,7 @@ pub(super) fn export(
     Ok(Answer::new(Done::default()))
 }
 
-/// A line without a group says "everybody".
+/// An entry without groups means that the export is offered to everybody.
 fn line(offered: &VisibleExport<'_>, reply: &mut Encoder) {
     let client = offered.client();
     let name = client.to_string();

@@ -1,5 +1,5 @@
-//! MNT (RFC 1813, 5.2.1): the handle of an export's root or of a directory below it, and by which
-//! flavors the export lets callers in. Symbolic links on the way are not followed.
+//! MNT (RFC 1813, 5.2.1): returns the handle of an export's root or of a directory below it,
+//! and the flavors that the export takes. Symbolic links in the path are not followed.
 
 use comity_export::{Door, View};
 use comity_proto::mount::{Dirpath, MountOk, Mountstat3};

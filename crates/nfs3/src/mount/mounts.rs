@@ -4,12 +4,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::limits::MOUNTS_MAX;
 
-/// The mounts that clients have told of since the server began: never to be relied upon
-/// (RFC 1813, 5.2.2), and of no consequence for what anybody may do.
+/// The mounts that clients have reported since the server started. They may be wrong (RFC 1813,
+/// 5.2.2), and no right depends on them.
 #[derive(Default)]
 pub(super) struct Mounts(Mutex<VecDeque<Mounted>>);
 
-/// Adds a mount by a host.
+/// A mount by a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mounted {
     /// The client's address.
@@ -19,7 +19,7 @@ pub(super) struct Mounted {
 }
 
 impl Mounts {
-    /// Notes a mount, once; the oldest makes room.
+    /// Adds a mount unless it is known; if there is no room, the oldest is dropped.
     pub(super) fn add(&self, client: IpAddr, path: Vec<u8>) {
         let mounted = Mounted { client: client.to_canonical(), path };
         let mut mounts = self.lock();
@@ -42,7 +42,7 @@ impl Mounts {
         self.lock().retain(|other| other.client != client);
     }
 
-    /// Shows those of a client, the oldest first.
+    /// Shows the mounts of a client, the oldest first.
     pub(super) fn of(&self, client: IpAddr, show: impl FnMut(&Mounted)) {
         let client = client.to_canonical();
         self.lock().iter().filter(|mounted| mounted.client == client).for_each(show);

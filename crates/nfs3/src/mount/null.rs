@@ -1,4 +1,4 @@
-//! NULL (RFC 1813, 5.2.0): does nothing, for anybody.
+//! NULL (RFC 1813, 5.2.0): does nothing, for every caller.
 
 use comity_rpc::Done;
 use comity_xdr::Encoder;

@@ -1,5 +1,5 @@
-/// A path as everybody writes it: `//srv/./pub/` is `/srv/pub`. Bytes, not text; `..` and links are
-/// left to be refused where the path is walked.
+/// Returns a path without doubled slashes and dots: `//srv/./pub/` becomes `/srv/pub`. Paths
+/// are bytes, not text. `..` and links are refused later, when the path is walked.
 pub(super) fn plain(path: &[u8]) -> Vec<u8> {
     if !path.starts_with(b"/") {
         return path.to_vec();

@@ -1,7 +1,7 @@
 use comity_proto::mount::Mountstat3;
 use comity_vfs::Status;
 
-/// Why a path could not be mounted, in the few numbers MOUNT has (RFC 1813, 5.1.5).
+/// Returns the status of MOUNT for a path that cannot be mounted (RFC 1813, 5.1.5).
 pub(super) const fn mountstat3(status: Status) -> Mountstat3 {
     match status {
         Status::Perm => Mountstat3::Perm,

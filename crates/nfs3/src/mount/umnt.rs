@@ -1,4 +1,4 @@
-//! UMNT (RFC 1813, 5.2.3): a client no longer uses a path. Its handles stay good.
+//! UMNT (RFC 1813, 5.2.3): a client no longer uses a path. Its handles stay valid.
 
 use comity_proto::mount::Dirpath;
 use comity_rpc::Done;

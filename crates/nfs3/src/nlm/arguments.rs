@@ -103,11 +103,12 @@ pub(super) fn freed(request: &Request<'_>, handle: &[u8]) -> Result<Nlm4Stats, S
     }
 }
 
-/// A caller that can neither read nor write a file could not have opened it. Its owner may have
-/// opened it before the mode changed, or made it so, and reads it by NFSv3 all the same.
+/// Checks that the caller may read or write the file: another one could not have opened it. The
+/// owner passes in any case: it may have opened the file before the mode changed, or made the
+/// file so, and NFSv3 lets it read all the same.
 ///
-/// A key that acts by grants locks nothing by NLM: its host could not be told that the right to a
-/// lock has ended, and would go on as if it had it.
+/// A key that acts by grants locks nothing by NLM: the server could not tell its host that the
+/// right to a lock has ended, and the host would go on as if it had the lock.
 pub(super) fn may_open(view: &View<'_>, node: &Node) -> Result<(), Status> {
     if view.is_by_grants() {
         return Err(Status::NotSupp);
@@ -121,7 +122,7 @@ pub(super) fn may_open(view: &View<'_>, node: &Node) -> Result<(), Status> {
     view.read(node, 0, 0, &mut ReadInto::new(&mut nothing)).map(drop)
 }
 
-/// The bytes of a lock; a length of 0 is up to the end.
+/// Returns the bytes of a lock. A length of 0 reaches to the end of the file.
 fn range(lock: &Nlm4Lock<'_>) -> Option<ByteRange> {
     let length = if lock.l_len == 0 { u64::MAX } else { lock.l_len };
     ByteRange::new(lock.l_offset, length)

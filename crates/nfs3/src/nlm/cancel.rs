@@ -1,4 +1,4 @@
-//! CANCEL: the owner does not wait for a range any more.
+//! CANCEL: the owner does not wait for a range any longer.
 
 use comity_proto::nlm::Nlm4Cancargs;
 use comity_xdr::Encoder;

@@ -1,6 +1,6 @@
-//! FREE_ALL: a host has restarted and holds nothing. It speaks for itself only: whatever name it
-//! gives, the locks of its own address are freed. The call must come from a port below 1024, so
-//! that a user of the host cannot free the locks of others.
+//! FREE_ALL: a host has restarted and holds no lock. A host can free its own locks only: the
+//! name in the call is ignored, and the locks of the sender's address are freed. The call must
+//! come from a port below 1024, so that a user of the host cannot free the locks of others.
 
 use comity_coherence::host_name;
 use comity_proto::nlm::Nlm4Notify;

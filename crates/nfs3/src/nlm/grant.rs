@@ -1,4 +1,5 @@
-//! A lock that somebody waited for can be had: it is taken for him, and he is told.
+//! GRANTED: a lock that a host waited for is free. The server takes it for the host and calls
+//! the host.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,14 +22,14 @@ pub struct Grants {
     settle: Option<Arc<Settle>>,
 }
 
-/// A lock that has been taken for a waiter. The host is to be told by NLM_GRANTED
-/// (procedure [`comity_proto::nlm::procedure::GRANTED`]) with these arguments; then
+/// A lock that was taken for a waiting host. The caller has to call NLM_GRANTED of the host
+/// (procedure [`comity_proto::nlm::procedure::GRANTED`]) with these arguments, and then
 /// [`Grants::answered`] or [`Grants::withdraw`].
 pub struct Grant {
     /// The host's address.
     pub address: IpAddr,
-    /// The address of the server from which the host is told, if that is known: hosts ignore a
-    /// grant that comes from another address.
+    /// The address of the server from which the host is called, if it is known: hosts
+    /// ignore a grant that comes from another address.
     pub source: Option<IpAddr>,
     /// The arguments of the call, in XDR.
     pub arguments: Vec<u8>,
@@ -46,7 +47,7 @@ impl Grants {
         Self { engine, exports, locals: None, settle: None }
     }
 
-    /// The same beside programs on the server that lock files, too.
+    /// Returns a copy that also keeps the locks from programs on the server.
     #[must_use]
     pub fn beside(self, locals: Option<Arc<dyn Locals>>) -> Self {
         Self { locals, ..self }
@@ -59,8 +60,9 @@ impl Grants {
         Self { settle: Some(settle), ..self }
     }
 
-    /// Takes the lock that a host may have now, by a notice of the engine; nothing where it is
-    /// about something else, or somebody was quicker, or what was recorded cannot be stored.
+    /// Takes the lock that a host may have now, after a notice of the engine. Returns
+    /// `None` if the notice is of another kind, if another owner was quicker, or if a
+    /// record cannot be stored.
     pub fn take(&self, now: Duration, effect: Effect) -> Option<Grant> {
         let Effect::NotifyLock { client, owner, file, range, kind } = effect else { return None };
         let address = std::str::from_utf8(client.owner()).ok()?.parse().ok()?;
@@ -75,9 +77,10 @@ impl Grants {
         Some(Grant { address, source, arguments, client, owner, file, range, kind })
     }
 
-    /// The answer of the host. A lock that it does not want any more, or does not know of, is free
-    /// again, unless the host has asked for it meanwhile and was answered. An answer that cannot be
-    /// understood leaves the lock to the host, which may believe that it has it.
+    /// Handles the answer of the host. If the host does not want the lock any more or does
+    /// not know of it, the lock is freed, unless the host has asked for it meanwhile and
+    /// was answered. An answer that cannot be decoded leaves the lock to the host, which
+    /// may believe that it has it.
     pub fn answered(&self, now: Duration, grant: &Grant, results: &[u8]) {
         match Decoder::whole::<Nlm4Res<'_>>(results).map(|said| said.stat) {
             Ok(Nlm4Stats::Granted) => self.engine.grant_known(&grant.client, &grant.lock()),
@@ -86,8 +89,8 @@ impl Grants {
         }
     }
 
-    /// The host could not be told, and has no lock: others may. Not for one that did not answer, or
-    /// nothing that is understood: it asks again, cancels or lets go, and has the lock until then.
+    /// Frees the lock because the host cannot be reached. A host that was reached and did
+    /// not answer keeps the lock: it asks again, cancels or unlocks.
     pub fn withdraw(&self, now: Duration, grant: &Grant) {
         self.engine.withdraw_grant(now, &grant.client, &grant.lock());
     }
@@ -98,7 +101,8 @@ impl Grants {
         let last = lock.range.last;
         let mut encoder = Encoder::new();
         encoder.value(&Nlm4Testargs {
-            // Linux echoes it without writing zeros behind it: it must not need any.
+            // The length is a multiple of four: Linux echoes the cookie without its
+            // padding.
             cookie: Opaque(b"lock"),
             exclusive: lock.kind == LockType::Write,
             alock: Nlm4Lock {

@@ -1,5 +1,5 @@
-//! LOCK and NM_LOCK: a range for an owner, now or later. NM_LOCK is for hosts that nobody watches,
-//! and that have no state of a monitor; else they are like the others to the server.
+//! LOCK and NM_LOCK: an owner asks for a range, and may wait for it. NM_LOCK is for hosts
+//! without a status monitor; the server treats them as it treats others.
 
 use comity_proto::nlm::{Nlm4Lockargs, Nlm4Stats};
 use comity_state::{LockRefusal, LockRequestKind, Taken};
@@ -44,7 +44,8 @@ fn claim(
         locked.host.set_monitor_state(state);
     }
     let export = Some(locked.file.export);
-    // No lock for a host that cannot be stored: to undo it would free what it had before.
+    // A host that cannot be stored gets no lock: an undo would free what the host had
+    // before.
     if !nlm.is_settled() {
         return Ok(answer(reply, args.cookie, (Nlm4Stats::DeniedNolocks, export)));
     }
@@ -56,7 +57,8 @@ fn claim(
             Nlm4Stats::Blocked
         }
         Ok(Err(refusal)) => denied(&refusal),
-        // No notice comes when a program lets go: a host that waits has to ask again.
+        // Programs on the server do not notify when they unlock, so the host has to ask
+        // again.
         Err(_) if request_kind == LockRequestKind::Blocking => Nlm4Stats::DeniedGracePeriod,
         Err(Taken::Later) => Nlm4Stats::DeniedNolocks,
         Err(_) => Nlm4Stats::Denied,

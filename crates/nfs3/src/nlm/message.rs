@@ -1,5 +1,6 @@
-//! TEST_MSG, LOCK_MSG, CANCEL_MSG and UNLOCK_MSG: the call is answered with nothing, and what came
-//! of it is told by a call of ours, TEST_RES and its like, whose arguments are the results of TEST.
+//! TEST_MSG, LOCK_MSG, CANCEL_MSG and UNLOCK_MSG. The reply to such a call is empty; its
+//! results are sent by a call of the server, TEST_RES and the like, whose arguments are the
+//! results of TEST and the like.
 
 use std::net::IpAddr;
 
@@ -40,13 +41,13 @@ pub(super) fn unlock(nlm: &Nlm, request: &Request<'_>, _: &mut Encoder) -> Resul
     told(nlm, request, super::unlock::unlock, procedure::UNLOCK_RES)
 }
 
-/// Does a verb, and leaves its results for the host.
+/// Does a verb, and queues its results for the host.
 fn told(nlm: &Nlm, request: &Request<'_>, verb: Verb<Nlm>, procedure: u32) -> Result<Answer, Stop> {
     let mut results = Encoder::new();
     let answer = verb(nlm, request, &mut results)?;
     let (host, source) = (request.visitor.peer().ip().to_canonical(), request.visitor.local());
     let message = Message { host, source, procedure, arguments: results.bytes().to_vec() };
-    // The answer would go in clear.
+    // The call of the server would not be encrypted.
     let is_tls = request.visitor.channel().is_tls();
     if let Some(messages) = nlm.messages.as_ref().filter(|_| !is_tls) {
         // A host that gets no answer asks again.

@@ -1,8 +1,8 @@
-//! The lock manager of NFSv3: NLM version 4 (RFC 1813, appendix II), over the engine that NFSv4
-//! uses, so that clients of both exclude each other.
+//! The lock manager of NFSv3: NLM version 4 (RFC 1813, appendix II). It locks in the engine
+//! that NFSv4 uses, so that clients of both exclude each other.
 //!
-//! Calls are answered at once; one that waits is told by a call of ours ([`Grant`]), and so is who
-//! wants to be answered by calls ([`Message`]).
+//! Calls are answered at once. The server calls a host whose wait has ended ([`Grant`]), and
+//! one that asks for its results by a call ([`Message`]).
 
 mod arguments;
 mod cancel;
@@ -47,8 +47,9 @@ pub struct Nlm {
 }
 
 impl Nlm {
-    /// Locks files of `exports` in `engine`, by the `clock` that goes by. Hosts with locks are
-    /// known after a restart: no lock is granted to a new one before `settle` has been waited for.
+    /// Locks files of `exports` in `engine`, whose times come from `clock`. Hosts with
+    /// locks are known after a restart: a new host gets no lock before `settle` has stored
+    /// it.
     #[must_use]
     pub fn new(
         exports: Arc<Exports>,
@@ -59,14 +60,15 @@ impl Nlm {
         Self { exports, engine, clock: Box::new(clock), settle, locals: None, messages: None }
     }
 
-    /// The same beside programs on the server that lock files, too.
+    /// Returns the program with locks that also exclude programs on the server.
     #[must_use]
     pub fn beside(self, locals: Option<Arc<dyn Locals>>) -> Self {
         Self { locals, ..self }
     }
 
-    /// Leaves answers that are calls here; those for which there is no room are dropped, and the
-    /// host asks again. Without it the procedures that want such are not there.
+    /// Returns the program with a queue for results that are sent by calls. If the queue is
+    /// full, results are dropped, and the host asks again. Without a queue the procedures
+    /// with such results are unavailable.
     #[must_use]
     pub fn messaging(self, messages: SyncSender<Message>) -> Self {
         Self { messages: Some(messages), ..self }
@@ -76,14 +78,16 @@ impl Nlm {
         (self.clock)()
     }
 
-    /// Returns whether all that the engine has recorded is on stable storage: a host not stored
-    /// could not reclaim after a restart, and one that has lost something could.
+    /// Returns whether all that the engine has recorded is on stable storage. A host that
+    /// is not stored could not reclaim after a restart, and one whose loss is not stored
+    /// could reclaim too much.
     fn is_settled(&self) -> bool {
         self.engine.is_settled(Some(&*self.settle))
     }
 }
 
-/// Takes bytes from programs on the server, then does `lock`; nothing if they have them.
+/// Takes bytes from programs on the server, then does `lock`. Fails if a program has locked the
+/// bytes.
 fn take(
     locals: Option<&dyn Locals>,
     wish: &HostLock<'_>,
@@ -127,7 +131,8 @@ impl Program<RpcPeer> for Nlm {
         let Some(row) = row else { return Outcome::ProcUnavail };
         let plan = self.exports.current();
         let request = Request::new(&plan, visitor, call);
-        // Every procedure puts its failures into its own reply, behind the cookie of the call.
+        // Every procedure puts its failures into its own reply, after the cookie of the
+        // call.
         row.perform(self, &request, reply, |_| 0)
     }
 }
@@ -138,7 +143,7 @@ static VERBS: [Row<Nlm>; 13] = [
     verb(procedure::LOCK, "LOCK", Repeat::Remember, lock::lock),
     verb(procedure::CANCEL, "CANCEL", Repeat::Remember, cancel::cancel),
     verb(procedure::UNLOCK, "UNLOCK", Repeat::Remember, unlock::unlock),
-    // A lost call is sent again, and must be answered again.
+    // A host sends a lost call again, and the results are then sent again.
     verb(procedure::TEST_MSG, "TEST_MSG", Repeat::Harmless, message::test),
     verb(procedure::LOCK_MSG, "LOCK_MSG", Repeat::Harmless, message::lock),
     verb(procedure::CANCEL_MSG, "CANCEL_MSG", Repeat::Harmless, message::cancel),
@@ -154,7 +159,7 @@ const fn verb(number: u32, name: &'static str, repeat: Repeat, verb: Verb<Nlm>) 
 }
 
 impl Row<Nlm> {
-    /// Returns whether it is answered by a call.
+    /// Returns whether the results are sent by a call.
     const fn is_message(&self) -> bool {
         matches!(self.number, procedure::TEST_MSG..=procedure::UNLOCK_MSG)
     }

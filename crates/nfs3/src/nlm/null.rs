@@ -1,4 +1,4 @@
-//! NULL: does nothing, for anybody.
+//! NULL: does nothing, for every caller.
 
 use comity_rpc::Done;
 use comity_xdr::Encoder;

@@ -1,4 +1,4 @@
-//! The name of a lock-owner: all by which a host tells its own apart.
+//! The name of a lock-owner: all fields by which a host distinguishes its owners.
 
 use comity_proto::nlm::{CallerName, Netobj, Nlm4Lock};
 use comity_xdr::{Decode, Decoder, Encode, Encoder, Opaque};
@@ -16,14 +16,15 @@ impl<'a> HostOwner<'a> {
         Self { caller_name: lock.caller_name, svid: lock.svid, oh: lock.oh }
     }
 
-    /// The name under which the engine knows it.
+    /// Returns the name of the owner in the engine.
     pub(super) fn name(&self) -> Vec<u8> {
         let mut encoder = Encoder::new();
         encoder.value(self);
         encoder.bytes().to_vec()
     }
 
-    /// The owner of such a name; another protocol's names are none of a process here.
+    /// Returns the owner with such a name. An owner of another protocol gets no process
+    /// number.
     pub(super) fn named(name: &'a [u8]) -> Self {
         let other = Self { caller_name: Opaque(b""), svid: 0, oh: Opaque(b"") };
         Decoder::whole(name).unwrap_or(other)

@@ -30,7 +30,8 @@ fn reserve(
     request_kind: LockRequestKind,
 ) -> Result<Nlm4Stats, Stop> {
     let host = host(nlm, request)?;
-    // No share for a host that cannot be stored: to undo it would free what it had before.
+    // A host that cannot be stored gets no share: an undo would free what the host had
+    // before.
     if !nlm.is_settled() {
         return Ok(Nlm4Stats::DeniedNolocks);
     }

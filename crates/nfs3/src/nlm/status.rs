@@ -9,7 +9,7 @@ use comity_xdr::Encoder;
 use crate::reply::Answer;
 use crate::request::Stop;
 
-/// Answers a call: its cookie, and what came of it.
+/// Appends a reply: the cookie of the call, and a status.
 pub(super) fn answer(
     reply: &mut Encoder,
     cookie: Netobj<'_>,
@@ -19,7 +19,7 @@ pub(super) fn answer(
     Answer::new(Done { status: stat as u32, export })
 }
 
-/// Why a caller was not let in, or may not.
+/// Returns the status for a caller that was not let in or has no right.
 pub(super) fn refused(status: Status) -> Nlm4Stats {
     match status {
         Status::Stale | Status::BadHandle => Nlm4Stats::StaleFh,
@@ -32,8 +32,8 @@ pub(super) fn refused(status: Status) -> Nlm4Stats {
     }
 }
 
-/// The same of a request that stopped before it came to anything; bad credentials and arguments are
-/// the RPC's own to tell.
+/// Returns the status for a request that stopped early. Bad credentials and arguments are
+/// reported by RPC instead.
 pub(super) fn stopped(stop: Stop) -> Result<Nlm4Stats, Stop> {
     match stop {
         Stop::Status(status) => Ok(refused(status)),
@@ -41,8 +41,9 @@ pub(super) fn stopped(stop: Stop) -> Result<Nlm4Stats, Stop> {
     }
 }
 
-/// Why a lock was not granted. A client asks again after a grace period, so that is what it is told
-/// while a delegation is being recalled (there is no other word for "later" that it would heed).
+/// Returns the status of a lock that was refused. While a delegation is being recalled it is
+/// that of a grace period: after it a client asks again, and NLM has no other status with that
+/// effect.
 pub(super) const fn denied(refusal: &LockRefusal) -> Nlm4Stats {
     match refusal {
         LockRefusal::Denied { .. } => Nlm4Stats::Denied,
@@ -50,7 +51,7 @@ pub(super) const fn denied(refusal: &LockRefusal) -> Nlm4Stats {
     }
 }
 
-/// Why a lock or share was not granted.
+/// Returns the status of a lock or share that failed.
 pub(super) const fn failed(error: Error) -> Nlm4Stats {
     match error {
         Error::Grace | Error::Delay => Nlm4Stats::DeniedGracePeriod,

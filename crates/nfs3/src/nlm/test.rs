@@ -1,4 +1,4 @@
-//! TEST: who would stand against a lock.
+//! TEST: returns a lock that conflicts.
 
 use comity_proto::nlm::{Nlm4Holder, Nlm4Stats, Nlm4Testargs};
 use comity_state::{ByteRange, ClientId, Locals, LockRefusal, LockType};
@@ -39,7 +39,7 @@ pub(super) fn test(nlm: &Nlm, request: &Request<'_>, reply: &mut Encoder) -> Res
     Ok(answered)
 }
 
-/// A program on the server has the bytes. Hosts are not told which one.
+/// Returns the conflict with a program on the server. Hosts do not learn which program it is.
 fn program(range: ByteRange) -> LockRefusal {
     let (client, owner) = (ClientId(0), Box::default());
     LockRefusal::Denied { range, kind: LockType::Write, client, owner }

@@ -1,5 +1,5 @@
-//! UNLOCK: frees the bytes that the owner holds of a range; bytes that it does not hold are no
-//! error. It fails where it would make one range too many.
+//! UNLOCK: frees the bytes of a range that the owner holds; other bytes are no error. It fails
+//! if it would split one lock more than the bound allows.
 
 use comity_proto::nlm::Nlm4Unlockargs;
 use comity_xdr::Encoder;

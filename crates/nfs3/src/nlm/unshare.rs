@@ -1,4 +1,4 @@
-//! UNSHARE: a share reservation is over.
+//! UNSHARE: frees a share reservation.
 
 use comity_proto::nlm::Nlm4Shareargs;
 use comity_xdr::Encoder;

@@ -1,4 +1,4 @@
-//! ACCESS (RFC 1813, 3.3.4): which of the rights asked for the caller has.
+//! ACCESS (RFC 1813, 3.3.4): returns those of the requested rights that the caller has.
 
 use comity_export::Door;
 use comity_proto::nfs3::{Access3args, Access3resok};

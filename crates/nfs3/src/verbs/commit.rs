@@ -1,5 +1,5 @@
-//! COMMIT (RFC 1813, 3.3.21): all that was written to a file is on stable storage when this is
-//! answered. Offset and count are not looked at: the whole file is put there, which is allowed and
+//! COMMIT (RFC 1813, 3.3.21): the reply is sent when all data written to a file are on stable
+//! storage. Offset and count are ignored: the whole file is committed, which is allowed and
 //! costs the same.
 
 use comity_export::Door;

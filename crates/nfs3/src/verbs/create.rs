@@ -1,5 +1,5 @@
-//! CREATE (RFC 1813, 3.3.8): makes a regular file. An exclusive one is known by the client's
-//! verifier, which the backend keeps with the file, so that a retry after a restart finds its own.
+//! CREATE (RFC 1813, 3.3.8): makes a regular file. The backend keeps the client's verifier with
+//! an exclusive file, so that a retry after a restart finds the file of the first try.
 
 use comity_coherence::{Act, ChangesDirectories};
 use comity_export::{Door, Node, View};
@@ -29,7 +29,7 @@ pub(super) fn create(
     Ok(create_reply::answer(reply, &view, &dir, made))
 }
 
-/// Clears what becomes of a file that exists already.
+/// Clears the act on a file that exists already.
 fn clear_existing<'a>(
     call: &impl ChangesDirectories<'a>,
     view: &View<'_>,
@@ -40,7 +40,7 @@ fn clear_existing<'a>(
         Create::Unchecked(set) if set.size.is_some() => {
             call.clear_object_named(view, name, Act::Resize)
         }
-        // A file that is there stays as it is: the reply only shows its attributes.
+        // An existing file is not changed: the reply only has its attributes.
         Create::Unchecked(_) => match call.clear_object_named(view, name, Act::Read) {
             Err(Status::Acces) => Ok(()),
             cleared => cleared,

@@ -6,8 +6,8 @@ use comity_xdr::{Encoder, Opaque};
 use crate::attributes::{fattr3, wcc_data, wcc_now};
 use crate::reply::{Answer, fail, ok};
 
-/// Appends the results of CREATE, MKDIR, SYMLINK and MKNOD: the new object and the change of its
-/// directory; both are stable before it is said.
+/// Appends the results of CREATE, MKDIR, SYMLINK and MKNOD: the new object and the change of
+/// its directory. Both are stable before the reply is sent.
 pub(super) fn answer(
     reply: &mut Encoder,
     view: &View<'_>,

@@ -1,4 +1,5 @@
-//! FSINFO (RFC 1813, 3.3.19): what the file system and the server can do; asked once a mount.
+//! FSINFO (RFC 1813, 3.3.19): returns the limits of the file system and the server; clients ask
+//! once a mount.
 
 use comity_export::Door;
 use comity_proto::nfs3::{Fsinfo3resok, NfsFh3, PostOpAttr, fsf3};

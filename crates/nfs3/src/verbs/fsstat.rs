@@ -26,7 +26,7 @@ pub(super) fn fsstat(
                 tfiles: space.files_total,
                 ffiles: space.files_free,
                 afiles: space.files_available,
-                // The space may be another one at the next moment.
+                // The space may change at any moment.
                 invarsec: 0,
             };
             ok(reply, &view, &body)

@@ -1,4 +1,4 @@
-//! GETATTR (RFC 1813, 3.3.1): the attributes of an object. Half of all calls.
+//! GETATTR (RFC 1813, 3.3.1): returns the attributes of an object. It is half of all calls.
 
 use comity_coherence::Hosts;
 use comity_export::{Outside, View};
@@ -24,7 +24,8 @@ pub(super) fn getattr(
     })
 }
 
-/// Apart, so that what nearly every call does need not copy for the sake of few.
+/// This is a function of its own so that the common path does not copy for the sake of a rare
+/// one.
 #[inline(never)]
 fn told_newest(reply: &mut Encoder, view: &View<'_>, hosts: &Hosts, object: &Outside) -> Answer {
     told(reply, view, hosts.newest(view, object))

@@ -1,5 +1,5 @@
-//! LINK (RFC 1813, 3.3.15): gives an object one name more; the directory and the object's count of
-//! links are stable before it is said.
+//! LINK (RFC 1813, 3.3.15): gives an object one name more. The directory and the object's count
+//! of links are stable before the reply is sent.
 
 use comity_coherence::ChangesDirectories;
 use comity_export::Door;

@@ -1,4 +1,4 @@
-//! LOOKUP (RFC 1813, 3.3.3): what a name in a directory stands for.
+//! LOOKUP (RFC 1813, 3.3.3): returns the object of a name in a directory.
 
 use comity_export::Door;
 use comity_proto::nfs3::{Diropargs3, Lookup3resok};

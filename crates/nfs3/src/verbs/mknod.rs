@@ -1,5 +1,5 @@
-//! MKNOD (RFC 1813, 3.3.11): makes a device, a named pipe or a socket; what has a verb of its own
-//! is BADTYPE here.
+//! MKNOD (RFC 1813, 3.3.11): makes a device, a named pipe or a socket; the types with a verb of
+//! their own are refused with BADTYPE.
 
 use comity_coherence::ChangesDirectories;
 use comity_export::Door;

@@ -31,8 +31,8 @@ use comity_rpc::Repeat::{self, Harmless, Remember};
 use crate::program::Nfs3;
 use crate::table::{Row, Verb};
 
-/// All of them, each at its number. The words of a failure with nothing to say: one for a
-/// `post_op_attr`, two for a `wcc_data`.
+/// All procedures, each at its number. A failure without attributes has one word for a
+/// `post_op_attr` and two for a `wcc_data`.
 pub(crate) static VERBS: [Row<Nfs3>; 22] = [
     verb(procedure::NULL, "NULL", Harmless, 0, null::null),
     verb(procedure::GETATTR, "GETATTR", Harmless, 0, getattr::getattr),

@@ -1,4 +1,5 @@
-//! NULL (RFC 1813, 3.3.0): does nothing, for anybody; clients ping with it and measure.
+//! NULL (RFC 1813, 3.3.0): does nothing, for every caller. Clients use it to see whether the
+//! server answers, and to measure.
 
 use comity_rpc::Done;
 use comity_xdr::Encoder;

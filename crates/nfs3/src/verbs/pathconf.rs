@@ -1,4 +1,4 @@
-//! PATHCONF (RFC 1813, 3.3.20): the POSIX limits of the file system.
+//! PATHCONF (RFC 1813, 3.3.20): returns the POSIX limits of the file system.
 
 use comity_export::Door;
 use comity_proto::nfs3::{NfsFh3, Pathconf3resok};

@@ -1,5 +1,5 @@
-//! READ (RFC 1813, 3.3.6): bytes of a file, straight from the backend into the reply, or as a range
-//! of the file for the shell to send.
+//! READ (RFC 1813, 3.3.6): returns bytes of a file. The backend reads them into the reply, or
+//! names a range of the file that is sent by `sendfile`.
 
 use comity_coherence::Act;
 use comity_export::{Door, Node, View};

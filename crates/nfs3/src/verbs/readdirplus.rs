@@ -1,5 +1,6 @@
-//! READDIRPLUS (RFC 1813, 3.3.17): names in a directory with handles and attributes, page by page.
-//! Where an export's rules forbid it, clients are sent to READDIR by NOTSUPP.
+//! READDIRPLUS (RFC 1813, 3.3.17): returns names in a directory with handles and attributes,
+//! page by page. If an export's rules forbid it, the status is NOTSUPP, and clients use
+//! READDIR.
 
 use comity_export::Door;
 use comity_proto::nfs3::Readdirplus3args;

@@ -1,4 +1,4 @@
-//! REMOVE (RFC 1813, 3.3.12): removes a name that is no directory's.
+//! REMOVE (RFC 1813, 3.3.12): removes a name, unless it is that of a directory.
 
 use comity_coherence::ChangesDirectories;
 use comity_export::Door;

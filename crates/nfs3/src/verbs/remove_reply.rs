@@ -5,8 +5,8 @@ use comity_xdr::Encoder;
 use crate::attributes::{wcc_data, wcc_now};
 use crate::reply::{Answer, fail, ok};
 
-/// Appends the results of REMOVE and RMDIR: the change of the directory, which is stable before it
-/// is said.
+/// Appends the results of REMOVE and RMDIR: the change of the directory, which is stable before
+/// the reply is sent.
 pub(super) fn answer(
     reply: &mut Encoder,
     view: &View<'_>,

@@ -1,5 +1,5 @@
-//! RENAME (RFC 1813, 3.3.14): gives an object another name, in the same directory or another one of
-//! the same export; both directories are stable before it is said.
+//! RENAME (RFC 1813, 3.3.14): gives an object another name, in the same directory or another
+//! one of the same export. Both directories are stable before the reply is sent.
 
 use comity_coherence::ChangesDirectories;
 use comity_export::Door;

@@ -1,5 +1,5 @@
-//! SYMLINK (RFC 1813, 3.3.10): makes a symbolic link. Its target is the client's own business; all
-//! that is asked of it is that a file system can keep it.
+//! SYMLINK (RFC 1813, 3.3.10): makes a symbolic link. Its target is kept as the client sends
+//! it; only its length has a bound.
 
 use comity_coherence::ChangesDirectories;
 use comity_export::Door;

@@ -1,5 +1,5 @@
-//! WRITE (RFC 1813, 3.3.7): bytes into a file, straight from the received record. A stable WRITE is
-//! answered after a barrier.
+//! WRITE (RFC 1813, 3.3.7): writes bytes into a file, straight from the received record. A
+//! stable WRITE is answered after a barrier.
 
 use comity_coherence::Act;
 use comity_export::Door;

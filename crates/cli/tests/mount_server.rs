@@ -211,8 +211,7 @@ fn look_around(dir: &Path, files: usize) {
 
 #[test]
 fn repeated_looks_into_a_delegated_directory_cost_no_call() {
-    let Some(world) = exporting(",dir_delegations=sole-writer")
-    else {
+    let Some(world) = exporting(",dir_delegations=sole-writer") else {
         return;
     };
     fs::create_dir(world.place.data().join("dir")).unwrap();

@@ -238,7 +238,7 @@ fn repeated_looks_into_a_delegated_directory_cost_no_call() {
 
 #[test]
 fn a_directory_that_is_delegated_anew_costs_few_calls_once() {
-    let Some(world) = World::exporting(",dir_delegations=sole-writer:always") else { return };
+    let Some(world) = exporting(",dir_delegations=sole-writer:always") else { return };
     fs::create_dir(world.place.data().join("dir")).unwrap();
     for number in 0..50 {
         fs::write(world.place.data().join(format!("dir/{number}")), "").unwrap();
@@ -248,19 +248,20 @@ fn a_directory_that_is_delegated_anew_costs_few_calls_once() {
     for _ in 0..3 {
         look_around(&dir, 50);
     }
-    let calls = || {
-        ["GET_DIR_DELEGATION", "GETATTR", "LOOKUP", "READDIR"].map(|call| world.calls(call) as i64)
+    let counts = || {
+        ["GET_DIR_DELEGATION", "GETATTR", "LOOKUP", "READDIR"]
+            .map(|call| calls(&world, call) as i64)
     };
-    let before = calls();
+    let before = counts();
     let mut reload = comity();
     let reloaded = run(reload.args(["reload", "--state-dir"]).arg(world.place.state()));
     assert_eq!(reloaded.code, Some(0), "{}", reloaded.err);
     let recalled = || metric(&world, "comity_directory_delegations") == 0;
     wait_until("all directories are given back", recalled);
     look_around(&dir, 50);
-    let after = calls();
+    let after = counts();
     look_around(&dir, 50);
-    assert_eq!(calls(), after, "the next round costs no call");
+    assert_eq!(counts(), after, "the next round costs no call");
     let spent: Vec<i64> = after.iter().zip(before).map(|(after, before)| after - before).collect();
     println!("GET_DIR_DELEGATION, GETATTR, LOOKUP, READDIR: {spent:?}");
     let directories = spent[0];

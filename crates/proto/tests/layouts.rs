@@ -1,7 +1,7 @@
 //! The words of parallel NFS: what is written is read again, the bytes are those of the RFCs, and
 //! no bytes make a decoder panic or take memory that the record does not pay for.
 
-use comity_proto::nfs4::callback::{CbNotifyDeviceid4args, Notify4};
+use comity_proto::nfs4::callback::CbNotifyDeviceid4args;
 use comity_proto::nfs4::files_layout::{FileLayout4, FileLayoutDsAddr4, util};
 use comity_proto::nfs4::flexible_files::*;
 use comity_proto::nfs4::layout_callback::*;

@@ -148,11 +148,11 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_needs_root_is_said_so_with_one_that_does_not() {
+    fn a_port_that_needs_root_is_said_so_with_the_option_for_another() {
         let denied = io::ErrorKind::PermissionDenied.into();
         let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
-        let low = reason(at(111), &denied);
-        assert!(low.contains("need root") && low.contains("--port 20111"), "{low}");
-        assert_eq!(reason(at(2049), &denied), denied.to_string());
+        let low = reason(at(111), WEB, &denied);
+        assert!(low.contains("need root") && low.contains(WEB), "{low}");
+        assert_eq!(reason(at(2049), WEB, &denied), denied.to_string());
     }
 }

@@ -231,8 +231,7 @@ impl<'a> View<'a> {
         Ok((granted, self.attr_out(&attr)))
     }
 
-    /// Finds a name from the wire, which may be `.` or `..`, in a directory; also returns the
-    /// directory's attributes.
+    /// Finds a name, which may be `.` or `..`; also returns the directory's attributes.
     ///
     /// # Errors
     /// [`Status`].

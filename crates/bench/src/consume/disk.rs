@@ -19,7 +19,7 @@ const ALIGNMENT: usize = 4096;
 
 /// The way in which a disk is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum DiskUse {
     /// Writes of 1 MiB, one behind the other.
     Sequential,
     /// Reads of 4 KiB at random places.
@@ -30,16 +30,16 @@ pub(super) enum Access {
 ///
 /// # Errors
 /// The folder takes no file, no direct access, or not that much data.
-pub(super) fn consume(duty: Duty, folder: &Path, access: Access) -> Result<()> {
+pub(super) fn consume(duty: Duty, folder: &Path, disk_use: DiskUse) -> Result<()> {
     let file = fill(folder)?;
     let mut buffer = Aligned::new(WRITE_BYTES);
     let (mut rng, mut at) = (Rng::new(1), 0);
-    duty.keep(|| match access {
-        Access::Sequential => {
+    duty.keep(|| match disk_use {
+        DiskUse::Sequential => {
             at = (at + WRITE_BYTES as u64) % FILE_BYTES;
             Ok(file.write_all_at(buffer.bytes(WRITE_BYTES), at)?)
         }
-        Access::Random => {
+        DiskUse::Random => {
             let page = rng.below(FILE_BYTES / READ_BYTES as u64);
             Ok(file.read_exact_at(buffer.bytes(READ_BYTES), page * READ_BYTES as u64)?)
         }

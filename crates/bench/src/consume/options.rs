@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 
-use super::disk::Access;
+use super::disk::DiskUse;
 use super::duty::Duty;
 use super::{datagrams, disk, memory, null_calls, processor};
 
@@ -72,8 +72,8 @@ pub fn command(options: &ConsumeOptions) -> Result<ExitCode> {
     match &options.resource {
         Consumer::Cpu { threads } => processor::consume(duty, threads_or_all(*threads)?)?,
         Consumer::Memory => memory::consume(duty)?,
-        Consumer::Disk(disk) => disk::consume(duty, &disk.directory, Access::Sequential)?,
-        Consumer::Seek(disk) => disk::consume(duty, &disk.directory, Access::Random)?,
+        Consumer::Disk(disk) => disk::consume(duty, &disk.directory, DiskUse::Sequential)?,
+        Consumer::Seek(disk) => disk::consume(duty, &disk.directory, DiskUse::Random)?,
         Consumer::Network { to, bits_per_second } => {
             datagrams::consume(duty, resolve(to)?, *bits_per_second)?;
         }

@@ -20,22 +20,22 @@ use comity_bench::targets;
 use self::consumer::Consumer;
 use self::loads::Loads;
 use self::micro_benchmarks::MicroBenchmarks;
-use self::verdict::Verdict;
+use self::verdict::Fit;
 use crate::row_options::RowOptions;
 use crate::server_process::{LOAD_PROCESSOR, SERVER_PROCESSOR, ServerProcess, TestBed};
 
 /// The averages over a second follow a step within this time.
 const SETTLE: Duration = Duration::from_millis(1500);
 
-/// What was measured while a consumer used a part of its resource.
-struct Step {
+/// The measures taken while a consumer used a part of its resource.
+struct LoadStep {
     loads: Loads,
     /// Microseconds a call of each benchmark.
     times: Vec<f64>,
 }
 
 /// A server, and how its load is asked for.
-struct Bench {
+struct LoadBench {
     test_bed: TestBed,
     server: ServerProcess,
     metrics: std::net::SocketAddr,
@@ -48,7 +48,7 @@ struct Bench {
 /// The server or a consumer does not come up, or a call is not answered as it must be.
 pub fn run(options: &RowOptions) -> Result<bool> {
     ensure!(targets::enter_namespace()?, "this takes root: a network of its own");
-    let bench = Bench::start(options)?;
+    let bench = LoadBench::start(options)?;
     process::pin(None, &[LOAD_PROCESSOR])?;
     let mut micro = MicroBenchmarks::new(&bench.server)?;
     verdict::header();
@@ -57,7 +57,7 @@ pub fn run(options: &RowOptions) -> Result<bool> {
         let steps =
             bench.steps(*consumer, &mut micro).with_context(|| consumer.name().to_owned())?;
         for (at, name) in MicroBenchmarks::NAMES.iter().enumerate() {
-            let verdict = Verdict::of(&steps, at);
+            let verdict = Fit::of(&steps, at);
             verdict.print(consumer.name(), name);
             if !verdict.is_met() {
                 missed.push(format!("{}, {name}", consumer.name()));
@@ -68,7 +68,7 @@ pub fn run(options: &RowOptions) -> Result<bool> {
     Ok(missed.is_empty())
 }
 
-impl Bench {
+impl LoadBench {
     fn start(options: &RowOptions) -> Result<Self> {
         let test_bed = TestBed::make(&options.subject)?;
         let metrics = targets::free_address()?;
@@ -78,7 +78,7 @@ impl Bench {
     }
 
     /// Takes all rounds of a consumer, one after the other; the last is for the comparison.
-    fn steps(&self, consumer: Consumer, micro: &mut MicroBenchmarks) -> Result<Vec<Vec<Step>>> {
+    fn steps(&self, consumer: Consumer, micro: &mut MicroBenchmarks) -> Result<Vec<Vec<LoadStep>>> {
         let levels: &[f64] =
             if self.quick { &[0.0, 0.5, 1.0] } else { &[0.0, 0.25, 0.5, 0.75, 1.0] };
         let rounds = if self.quick { 2 } else { 4 };
@@ -88,12 +88,17 @@ impl Bench {
         (0..rounds).map(|_| round(micro)).collect()
     }
 
-    fn step(&self, consumer: Consumer, level: f64, micro: &mut MicroBenchmarks) -> Result<Step> {
+    fn step(
+        &self,
+        consumer: Consumer,
+        level: f64,
+        micro: &mut MicroBenchmarks,
+    ) -> Result<LoadStep> {
         let consuming = consumer.start(&self.test_bed, self.server.address, level)?;
         sleep(SETTLE);
         let times = micro.measure()?;
         let loads = Loads::read(&targets::metrics_page(self.metrics)?);
         drop(consuming);
-        Ok(Step { loads, times })
+        Ok(LoadStep { loads, times })
     }
 }

@@ -1,7 +1,7 @@
 use comity_bench::statistics::mean;
 use comity_load::{Prediction, Ratio};
 
-use super::Step;
+use super::LoadStep;
 
 /// Least part of the variance that a prediction explains, where times vary with the consumer.
 const R_SQUARED_LEAST: f64 = 0.9;
@@ -13,7 +13,7 @@ const RATIO_VARIES: f64 = 0.1;
 const VARIES: f64 = 0.15;
 
 /// The prediction for one benchmark under one consumer, and how good it is.
-pub(super) struct Verdict {
+pub(super) struct Fit {
     /// Microseconds a call without the consumer, and with all of it.
     idle: f64,
     full: f64,
@@ -25,25 +25,25 @@ pub(super) struct Verdict {
     dropped: usize,
 }
 
-impl Verdict {
+impl Fit {
     /// Fits benchmark number `at` to all rounds but the last, which is then predicted.
-    pub(super) fn of(rounds: &[Vec<Step>], at: usize) -> Self {
+    pub(super) fn of(rounds: &[Vec<LoadStep>], at: usize) -> Self {
         let (last, first) = rounds.split_last().map_or((&[][..], rounds), |(l, f)| (&l[..], f));
-        let fitted: Vec<&Step> = first.iter().flatten().collect();
-        let mean_of = |step: Option<&Step>| step.map_or(f64::NAN, |step| step.times[at]);
+        let fitted: Vec<&LoadStep> = first.iter().flatten().collect();
+        let mean_of = |step: Option<&LoadStep>| step.map_or(f64::NAN, |step| step.times[at]);
         let (idle, full) = (mean_of(last.first()), mean_of(last.last()));
         let times: Vec<f64> = fitted.iter().map(|step| step.times[at]).collect();
         let constant = mean(&times).unwrap_or(f64::NAN);
         let varies = (full / idle - 1.0).abs() > VARIES;
         let (kept, dropped) = best(&fitted, at);
         let kept = kept.filter(|_| varies);
-        let predicted = |step: &Step| {
+        let predicted = |step: &LoadStep| {
             let by_ratio = |(name, line): &(String, Prediction)| {
                 line.time(step.loads.0.get(name).copied().unwrap_or(Ratio::IDLE))
             };
             kept.as_ref().map_or(constant, by_ratio)
         };
-        let error_of = |step: &Step| (predicted(step) / step.times[at] - 1.0).abs();
+        let error_of = |step: &LoadStep| (predicted(step) / step.times[at] - 1.0).abs();
         let errors: Vec<f64> = last.iter().map(error_of).collect();
         Self { idle, full, error: mean(&errors).unwrap_or(f64::NAN), kept, dropped }
     }
@@ -74,9 +74,9 @@ impl Verdict {
 }
 
 /// Returns the resource that explains most of the times, and the number of the others. A resource
-/// counts if its ratio varies and calls take longer the more of it is used: a ratio that falls, such
-/// as the server's own part of the processors, is a consequence.
-fn best(steps: &[&Step], at: usize) -> (Option<(String, Prediction)>, usize) {
+/// counts if its ratio varies and calls take longer the more of it is used: a ratio that falls,
+/// such as the server's own part of the processors, is a consequence.
+fn best(steps: &[&LoadStep], at: usize) -> (Option<(String, Prediction)>, usize) {
     let names = steps.first().map(|step| step.loads.0.keys().cloned().collect::<Vec<_>>());
     let fit = |name: String| {
         let samples: Vec<(Ratio, f64)> = steps
@@ -118,20 +118,20 @@ mod tests {
     use crate::load_model::loads::Loads;
 
     /// Rounds in which a call takes `time` of the ratio of the processor.
-    fn rounds(time: impl Fn(f64, usize) -> f64) -> Vec<Vec<Step>> {
+    fn rounds(time: impl Fn(f64, usize) -> f64) -> Vec<Vec<LoadStep>> {
         let step = |used: f64, round| {
             let loads = [
                 ("memory".to_owned(), Ratio::of(0.5, 1.0)),
                 ("processor".to_owned(), Ratio::of(used, 1.0)),
             ];
-            Step { loads: Loads(loads.into()), times: vec![time(used, round)] }
+            LoadStep { loads: Loads(loads.into()), times: vec![time(used, round)] }
         };
         (0..3).map(|round| [0.0, 0.5, 1.0].map(|used| step(used, round)).into()).collect()
     }
 
     #[test]
     fn a_resource_that_explains_the_times_is_kept_and_predicts_the_last_round() {
-        let verdict = Verdict::of(&rounds(|used, _| 10.0 + 10.0 * used), 0);
+        let verdict = Fit::of(&rounds(|used, _| 10.0 + 10.0 * used), 0);
         assert_eq!(verdict.kept.as_ref().unwrap().0, "processor");
         assert!(verdict.is_met() && verdict.error < 1e-9 && verdict.dropped == 1);
     }
@@ -140,12 +140,12 @@ mod tests {
     fn a_last_round_unlike_the_others_is_missed() {
         let slower =
             |used: f64, round: usize| (10.0 + 10.0 * used) * if round == 2 { 1.5 } else { 1.0 };
-        assert!(!Verdict::of(&rounds(slower), 0).is_met());
+        assert!(!Fit::of(&rounds(slower), 0).is_met());
     }
 
     #[test]
     fn times_that_do_not_vary_need_no_resource() {
-        let verdict = Verdict::of(&rounds(|_, _| 10.0), 0);
+        let verdict = Fit::of(&rounds(|_, _| 10.0), 0);
         assert!(verdict.is_met() && verdict.kept.is_none());
     }
 }

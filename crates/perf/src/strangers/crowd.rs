@@ -50,8 +50,8 @@ fn while_quiet(stage: &Stage) {
     }
 }
 
-/// Sends the bytes of a record from each of `crowd`, evenly spread over each second. The measurement
-/// begins once each of them has sent a byte: the row shows hosts that go on like that.
+/// Sends the bytes of a record from each of `crowd`, evenly spread over each second. The
+/// measurement begins once each of them has sent a byte: the row shows hosts that go on like that.
 fn drip(crowd: &[TcpStream], stage: &Stage, bytes_a_second: u32) {
     // The mark of a record of 4096 bytes, of which only a few are sent.
     const RECORD: [u8; 64] = {

@@ -8,8 +8,8 @@ use clap::{Args, ValueHint};
 #[derive(Debug, Args)]
 pub(crate) struct DataServer {
     /// Serve this folder as a data server: the metadata server of --for keeps the data of its files
-    /// here, and its clients read and write them by their layouts (parallel NFS); see [[placement]]
-    /// in comity.toml(5)
+    /// here, and its clients read and write them by their layouts (parallel NFS); see the tables
+    /// `placement` in comity.toml(5)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath,
           requires_all = ["metadata_server", "placement_key"],
           conflicts_with_all = ["dirs", "exports", "config", "from", "allow", "read_only"])]

@@ -58,6 +58,7 @@ pub enum Command {
     ///
     /// What calls of a server cost meanwhile shows whether a model of its load predicts that.
     /// `cargo xtask bench --load` compares them.
+    #[command(arg_required_else_help = false)]
     Consume(consume::ConsumeOptions),
     /// Make the report of a result again: report.html and plots, which `run` has made once
     Report(report::Options),

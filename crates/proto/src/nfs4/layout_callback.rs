@@ -1,5 +1,5 @@
 //! Callbacks about layouts and devices (RFC 8881, 20.3 and 20.12). CB_NOTIFY_DEVICEID carries its
-//! notifications as [`super::callback::Notify4`].
+//! notifications as [`super::Notify4`].
 #![allow(missing_docs)]
 
 use comity_xdr::{Decode, Encode};
@@ -35,7 +35,7 @@ pub struct CbLayoutrecall4args<'a> {
     pub recall: Layoutrecall4<'a>,
 }
 
-/// Numbers of the notifications about devices in the bitmap of [`super::callback::Notify4`].
+/// Numbers of the notifications about devices in the bitmap of [`super::Notify4`].
 pub mod notify_deviceid {
     pub const CHANGE: u32 = 1;
     pub const DELETE: u32 = 2;

@@ -20,7 +20,7 @@ pub(crate) fn pieces(
     let end = offset.saturating_add(length);
     let mut at = offset;
     std::iter::from_fn(move || {
-        let behind = (at / unit + 1).saturating_mul(unit).min(end);
+        let behind = (at / unit).saturating_add(1).saturating_mul(unit).min(end);
         let length = behind.checked_sub(at).filter(|length| *length > 0)?;
         let piece = StripePiece { server: (at / unit % servers) as usize, offset: at, length };
         at = behind;

@@ -250,8 +250,12 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Argument::Needed("PATH@HOST"),
         "other places of the same files are not told yet; leave it out",
     ),
-    refused("pnfs", Argument::None, "pNFS is not served yet; leave it out"),
-    flag("no_pnfs", "pnfs", NOTHING, "no layouts are given; the default"),
+    refused(
+        "pnfs",
+        Argument::None,
+        "leave it out; a `[[placement]]` in TOML puts files on data servers",
+    ),
+    flag("no_pnfs", "pnfs", NOTHING, "the default; only a `[[placement]]` gives layouts"),
     refused(
         "security_label",
         Argument::None,

@@ -125,6 +125,7 @@ fn a_directory_is_not_delegated_across_a_change() {
             parent: key(2),
             user: &user,
             policy: &Always,
+            notices: None,
         };
         let granted = engine.delegate_directory(START, &request);
         let seen = listing.load(Ordering::SeqCst);

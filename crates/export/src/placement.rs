@@ -123,7 +123,7 @@ impl DataServerSpec {
     /// Its host, and its port: 2049 if none is named.
     ///
     /// # Errors
-    /// What is wrong with the address.
+    /// The fault of the address, and the expected form.
     pub fn host_and_port(&self) -> Result<(&str, u16), String> {
         let wrong = || format!("address {:?}: expected HOST or HOST:PORT", self.address);
         let (host, port) = match self.address.strip_prefix('[') {

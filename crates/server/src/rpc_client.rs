@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use comity_proto::portmap::{self, Mapping, PORTMAP_VERSION, TCP, UDP, procedure};
 use comity_rpc::{CallHeader, OpaqueAuth};
-use comity_xdr::{Decoder, Encode, Encoder};
+use comity_xdr::{Decoder, Encoder, encoded};
 use socket2::{Domain, Socket, Type};
 
 use crate::limits::{DATAGRAM_BYTES_MAX, REMOTE_CALL_SECONDS};
@@ -170,12 +170,6 @@ fn answer(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut reply = vec![0; length];
     stream.read_exact(&mut reply)?;
     results(&reply).map(<[u8]>::to_vec).ok_or_else(nonsense)
-}
-
-fn encoded(value: &impl Encode) -> Vec<u8> {
-    let mut encoder = Encoder::new();
-    encoder.value(value);
-    encoder.bytes().to_vec()
 }
 
 /// Returns the results behind the header of a successful reply (RFC 5531, 9).

@@ -9,6 +9,14 @@ pub trait Encode {
     fn encode(&self, encoder: &mut Encoder);
 }
 
+/// Returns the bytes of one value.
+#[must_use]
+pub fn encoded<T: Encode + ?Sized>(value: &T) -> Vec<u8> {
+    let mut encoder = Encoder::new();
+    encoder.value(value);
+    encoder.bytes
+}
+
 /// A range of a file that stands at one place of the encoded bytes without having been copied
 /// there; the shell sends it with `sendfile`.
 #[derive(Debug, Clone)]

@@ -19,7 +19,7 @@ mod primitive;
 
 pub use comity_xdr_derive::{Decode, Encode};
 pub use decode::{Decode, Decoder};
-pub use encode::{Checkpoint, Encode, Encoder, FileSegment, RecordStart, Reserved, Word};
+pub use encode::{Checkpoint, Encode, Encoder, FileSegment, RecordStart, Reserved, Word, encoded};
 pub use error::Malformed;
 pub use primitive::{Counted, Opaque};
 

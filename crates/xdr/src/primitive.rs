@@ -131,13 +131,8 @@ impl<T: Encode, const LIMIT: u32> Encode for Counted<T, LIMIT> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encoded;
     use proptest::prelude::*;
-
-    fn encoded(value: &impl Encode) -> Vec<u8> {
-        let mut encoder = Encoder::new();
-        encoder.value(value);
-        encoder.bytes().to_vec()
-    }
 
     #[test]
     fn integers_are_big_endian() {

@@ -56,8 +56,8 @@ pub enum Command {
     Dirsim(dirsim::Options),
     /// Keep one resource of this machine busy for a part of the time
     ///
-    /// What calls of a server cost meanwhile shows whether a model of its load predicts that.
-    /// `cargo xtask bench --load` compares them.
+    /// The model of a server's load predicts how long calls take meanwhile. `cargo xtask bench
+    /// --load` compares the prediction with the times.
     #[command(arg_required_else_help = false)]
     Consume(consume::ConsumeOptions),
     /// Make the report of a result again: report.html and plots, which `run` has made once

@@ -1,7 +1,7 @@
 //! The name of a lock-owner: all fields by which a host distinguishes its owners.
 
 use comity_proto::nlm::{CallerName, Netobj, Nlm4Lock};
-use comity_xdr::{Decode, Decoder, Encode, Encoder, Opaque};
+use comity_xdr::{Decode, Decoder, Encode, Opaque, encoded};
 
 /// The owner of a lock, as the host names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
@@ -18,9 +18,7 @@ impl<'a> HostOwner<'a> {
 
     /// Returns the name of the owner in the engine.
     pub(super) fn name(&self) -> Vec<u8> {
-        let mut encoder = Encoder::new();
-        encoder.value(self);
-        encoder.bytes().to_vec()
+        encoded(self)
     }
 
     /// Returns the owner with such a name. An owner of another protocol gets no process

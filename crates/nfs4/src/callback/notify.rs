@@ -3,14 +3,15 @@
 
 use comity_export::Plan;
 use comity_proto::nfs4::{
-    Bitmap4, CbNotify4args, Fattr4, GetDirDelegation4args, Notify4, NotifyAdd4, NotifyAttr4,
-    NotifyEntry4, NotifyRemove4, NotifyRename4, Stateid4, attribute as a, notify_type as kind,
+    Bitmap4, CbNotify4args, Fattr4, GetDirDelegation4args, NfsFh4, Notify4, NotifyAdd4,
+    NotifyAttr4, NotifyEntry4, NotifyRemove4, NotifyRename4, Stateid4, attribute as a,
+    notify_type as kind,
 };
 use comity_state::{
     DirectoryNotice, FileKey, NotedAttributes, NotedChange, NotedObject, NoticeBatch, NoticeWishes,
     Stateid,
 };
-use comity_xdr::{Counted, Encoder, Opaque};
+use comity_xdr::{Counted, Encoder, Opaque, encoded};
 
 use crate::attribute_values::{ftype4, nfstime4};
 use crate::limits::NOTICE_BYTES_MIN;
@@ -87,13 +88,11 @@ pub(super) fn arguments(
     let values: Vec<_> = batch.iter().map(|notice| values(plan, wishes, notice)).collect();
     let changes = values.iter().map(|(mask, vals)| Notify4 { mask: *mask, vals: Opaque(vals) });
     let fh = plan.seal_key(directory);
-    let mut encoder = Encoder::new();
-    encoder.value(&CbNotify4args {
+    encoded(&CbNotify4args {
         stateid: Stateid4 { seqid: stateid.seqid, other: stateid.other },
         fh: Opaque(fh.bytes()),
         changes: Counted(changes.collect()),
-    });
-    encoder.bytes().to_vec()
+    })
 }
 
 /// Returns the kinds of a notification and their values, in the order of the kinds.
@@ -156,7 +155,7 @@ fn entry_values(plan: &Plan, wishes: &NoticeWishes, object: &NotedObject) -> (Bi
     }
     if wishes.handles {
         mask.insert(a::FILEHANDLE);
-        values.value(&Opaque::<128>(plan.seal_key(&object.key).bytes()));
+        values.value::<NfsFh4<'_>>(&Opaque(plan.seal_key(&object.key).bytes()));
     }
     if wishes.fileids {
         mask.insert(a::FILEID);

@@ -9,7 +9,7 @@ use comity_proto::nfs4::{
     layout_type,
 };
 use comity_proto::portmap::universal_address;
-use comity_xdr::{Counted, Decoder, Encoder, Opaque};
+use comity_xdr::{Counted, Decoder, Encoder, Opaque, encoded};
 
 use crate::compound::Compound;
 use crate::stop::Stop;
@@ -47,11 +47,8 @@ fn body(servers: &[SocketAddr]) -> Vec<u8> {
         let (netid, addr) = (Opaque(netid(server)), Opaque(address.as_bytes()));
         Counted(vec![Netaddr4 { netid, addr }])
     });
-    let device = FileLayoutDsAddr4 {
+    encoded(&FileLayoutDsAddr4 {
         stripe_indices: Counted((0..servers.len() as u32).collect()),
         multipath_ds_list: Counted(lists.collect()),
-    };
-    let mut encoder = Encoder::new();
-    encoder.value(&device);
-    encoder.bytes().to_vec()
+    })
 }

@@ -8,7 +8,7 @@ use comity_proto::nfs4::{
 };
 use comity_state::{ByteRange, LayoutIomode};
 use comity_vfs::{Access, Striping};
-use comity_xdr::{Counted, Decoder, Encoder, Opaque};
+use comity_xdr::{Counted, Decoder, Encoder, Opaque, encoded};
 
 use crate::compound::Compound;
 use crate::stop::{Stop, refused};
@@ -74,14 +74,11 @@ fn may(view: &View<'_>, node: &Node, iomode: LayoutIomode) -> Result<(), Stop> {
 /// data servers.
 fn body(striping: &Striping) -> Vec<u8> {
     let handles = striping.handles.iter().map(|handle| Opaque(handle)).collect();
-    let layout = FileLayout4 {
+    encoded(&FileLayout4 {
         deviceid: striping.device,
         util: striping.unit_bytes,
         first_stripe_index: 0,
         pattern_offset: 0,
         fh_list: Counted(handles),
-    };
-    let mut encoder = Encoder::new();
-    encoder.value(&layout);
-    encoder.bytes().to_vec()
+    })
 }

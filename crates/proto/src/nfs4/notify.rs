@@ -91,7 +91,7 @@ pub struct NotifyVerifier4 {
 
 #[cfg(test)]
 mod tests {
-    use comity_xdr::{Decoder, Encoder};
+    use comity_xdr::{Decoder, encoded};
 
     use super::*;
     use crate::nfs4::attribute;
@@ -99,12 +99,6 @@ mod tests {
     /// The bytes of 32-bit words, and of texts that are padded with zeros (RFC 4506).
     fn vector(parts: &[&[u8]]) -> Vec<u8> {
         parts.concat()
-    }
-
-    fn encoded(value: &impl Encode) -> Vec<u8> {
-        let mut encoder = Encoder::new();
-        encoder.value(value);
-        encoder.bytes().to_vec()
     }
 
     fn is_read_again<'a, T: Decode<'a> + Encode + PartialEq + std::fmt::Debug>(

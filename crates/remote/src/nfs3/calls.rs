@@ -4,9 +4,9 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use comity_proto::mount::{self, Dirpath, MountOk, Mountstat3};
 use comity_proto::nfs3::{self, Diropargs3, Filename3, Lookup3res, NfsFh3, Result3};
-use comity_xdr::{Decoder, Encode, Opaque};
+use comity_xdr::{Decoder, Encode, Opaque, encoded};
 
-use crate::rpc::{Caller, RESULTS_AT, encoded, record, record_before, results};
+use crate::rpc::{Caller, RESULTS_AT, record, record_before, results};
 
 impl Caller {
     /// The handle of an export (MNT); the MOUNT program must be served on the same port.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use comity_rpc::{AuthSys, CallHeader, Flavor, OpaqueAuth};
-use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
+use comity_xdr::{Counted, Decode, Decoder, Encode, Opaque, encoded};
 
 use super::dial::dial;
 use super::message::set_xid;
@@ -150,12 +150,6 @@ fn credential(user: u32, group: u32) -> Vec<u8> {
         gid: group,
         gids: Counted(vec![group]),
     })
-}
-
-pub(crate) fn encoded<T: Encode>(value: &T) -> Vec<u8> {
-    let mut encoder = Encoder::new();
-    encoder.value(value);
-    encoder.bytes().to_vec()
 }
 
 pub(crate) fn record(header: &[u8], arguments: &[u8], payload: usize) -> Vec<u8> {

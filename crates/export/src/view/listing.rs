@@ -53,17 +53,22 @@ impl View<'_> {
         visit: &mut VisitSeen<'_>,
     ) -> Result<ListingPart> {
         let before = self.glance();
-        let (mut left, mut last, mut rest) = (LISTING_ENTRIES_MAX, cookie, None);
+        let (mut left, mut rest) = (LISTING_ENTRIES_MAX, None);
         let mut visit = |listing: &Listing<'_, Disk>| {
-            if left == 0 {
-                rest = Some(last);
-                return ControlFlow::Break(());
-            }
-            (left, last) = (left - 1, listing.cookie);
             // An entry without its object cannot be checked.
-            let Some(node) = &listing.node else { return ControlFlow::Continue(()) };
-            self.found(before, (dir, listing.name), node);
-            self.show(listing, node, visit)
+            if let Some(node) = &listing.node {
+                // The arguments cost as much as the check if they are made for every caller.
+                if before.is_some() {
+                    self.found(before, (dir, listing.name), node);
+                }
+                self.show(listing, node, visit)?;
+            }
+            left -= 1;
+            if left > 0 {
+                return ControlFlow::Continue(());
+            }
+            rest = Some(listing.cookie);
+            ControlFlow::Break(())
         };
         let (at, nodes) = (self.gate(dir, Operation::Read)?, Listed::Nodes);
         let attr = at.fs.readdir(at.cred, dir.handle(), cookie, nodes, &mut visit)?;

@@ -152,7 +152,11 @@ impl World {
     /// Unmounts by a command that lacks the directory.
     pub fn umount_by(&self, umount: impl Fn() -> Command) {
         // The kernel may still be closing files.
-        wait_until("it is not used", || run(umount().arg(&self.dir)).code == Some(0));
+        wait_until("it is not used", || {
+            let said = run(umount().arg(&self.dir));
+            eprint!("{}", said.err);
+            said.code == Some(0)
+        });
         let mounts = || fs::read_to_string("/proc/self/mounts").unwrap();
         wait_until("it is gone", || !mounts().contains(self.dir.to_str().unwrap()));
     }

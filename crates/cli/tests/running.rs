@@ -47,6 +47,21 @@ fn a_folder_alone_is_served_to_this_machine_only() {
 }
 
 #[test]
+fn the_mount_command_of_an_export_has_the_channel_that_asks_least_of_a_client() {
+    let channels = ["xprtsec=mtls", "xprtsec=mtls:tls", "xprtsec=none:mtls", "xprtsec=tls"];
+    let options = [",xprtsec=mtls ", ",xprtsec=tls ", " ", ",xprtsec=tls "];
+    for (channel, option) in channels.into_iter().zip(options) {
+        let place = Place::new();
+        let line = format!("{} 127.0.0.1(rw,insecure,{channel})", place.data().display());
+        let exports = place.write("exports", &line);
+        let server = Running::start(place.serve(&["--exports"]).arg(exports));
+        let mount = server.said["exports"][0]["mount"].as_str().unwrap();
+        let expected = format!("port={}{option}", server.port);
+        assert!(mount.contains(&expected), "{channel}: {mount}");
+    }
+}
+
+#[test]
 fn a_folder_named_twice_is_one_export() {
     let place = Place::new();
     let again = place.data().join(".");

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use comity_credential::ChannelKind;
 use comity_export::{Client, Export, Plan, Rules, Squash};
 use serde_json::{Value, json};
 
@@ -135,7 +136,11 @@ impl StartupBanner<'_> {
         } else {
             String::new()
         };
-        format!("mount -t nfs -o vers={version},proto=tcp,port={port}{of_three} {host}:{path} /mnt")
+        let secured = secured(export);
+        format!(
+            "mount -t nfs -o vers={version},proto=tcp,port={port}{of_three}{secured} {host}:{path} \
+             /mnt"
+        )
     }
 
     /// Returns a name by which a client that is let in can reach the server.
@@ -162,6 +167,16 @@ fn terms(rules: &Rules, read_only: bool) -> String {
     let maps = if maps { ", ids mapped" } else { "" };
     let cloaks = if rules.cloak.is_empty() { "" } else { ", some files hidden" };
     format!("{access}, {squash}, {ports}{maps}{cloaks}")
+}
+
+/// Returns the mount option for the channel that asks least of a client; nothing if that is a plain
+/// one.
+fn secured(export: &Export) -> String {
+    let of_clients = export.clients().iter().filter_map(|(_, rules)| rules.channels.least());
+    match of_clients.min() {
+        None | Some(ChannelKind::Plain) => String::new(),
+        Some(kind) => format!(",xprtsec={}", kind.name()),
+    }
 }
 
 /// A path as a shell takes it.

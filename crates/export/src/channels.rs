@@ -28,6 +28,12 @@ impl Channels {
         }
     }
 
+    /// Returns the channel that asks least of a client: plain before TLS, TLS before a proved key.
+    #[must_use]
+    pub fn least(&self) -> Option<ChannelKind> {
+        ChannelKind::ALL.into_iter().find(|kind| self.names(*kind))
+    }
+
     /// Returns these channels and one more.
     pub(crate) const fn with(mut self, kind: ChannelKind) -> Self {
         match kind {
@@ -72,5 +78,7 @@ mod tests {
         assert_eq!(takes(Channels::NONE.with(mutual)), [false, false, true]);
         assert_eq!(takes(Channels::ALL), [true, true, true]);
         assert_eq!(Channels::NONE.with(mutual).with(plain).to_string(), "none:mtls");
+        assert_eq!(Channels::NONE.with(mutual).with(tls).least(), Some(tls));
+        assert_eq!(Channels::NONE.least(), None);
     }
 }

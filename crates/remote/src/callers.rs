@@ -1,4 +1,4 @@
-//! Callers by their credentials on the wire.
+//! The callers of a mount, each with its number and its AUTH_SYS credential.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -39,7 +39,7 @@ impl Callers {
             return Arc::clone(caller);
         }
         if known.by_cred.len() >= CALLERS_MAX {
-            // A caller that calls again gets another number.
+            // The table is full: forget all callers. One that calls again gets a new number.
             known.by_cred.clear();
             known.by_id.clear();
         }
@@ -51,15 +51,16 @@ impl Callers {
         caller
     }
 
-    /// The caller with these credentials, who uses an object now.
+    /// Returns the caller with these credentials, and remembers that it used this object.
     pub(crate) fn using(&self, cred: &Cred<Disk>, node: &Handle) -> Arc<OpenOwner> {
         let caller = self.of(cred);
         self.hints.note(node, caller.id);
         caller
     }
 
-    /// A caller who has used the object, for verbs that name none: a server may hide an object from
-    /// others. Nobody if that is not remembered.
+    /// Returns the caller that used this object last, or `None` if that is not remembered. Verbs
+    /// without a caller argument are sent with this caller's credential, because the server may
+    /// refuse others.
     pub(crate) fn who_used(&self, node: &Handle) -> Option<Arc<OpenOwner>> {
         let id = self.hints.find(node)?;
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +68,7 @@ impl Callers {
     }
 }
 
-/// Remembers for objects which caller has used them last, as far as there is room.
+/// Remembers which caller used each object last. Objects whose hashes collide displace each other.
 #[derive(Debug)]
 struct Hints {
     hasher: RandomState,

@@ -1,15 +1,14 @@
 //! A client of NFS servers: versions 4.2, 4.1 and 3 as a file system ([`mount()`]), and single
-//! calls of versions 3 and 4.1 for those who measure a server.
+//! calls of versions 3 and 4.1 for programs that measure a server.
 //!
-//! **Answers:** what a file system on a server holds, as a [`comity_vfs::Fs`]; how a session is
-//! kept over lost connections and restarts of the server.
+//! **Answers:** what a file system on a server holds, as a [`comity_vfs::Fs`]; how a session
+//! survives lost connections and restarts of the server.
 //!
-//! **May not know:** which directory of this machine it is mounted on, what is cached, why it is
-//! called.
+//! **May not know:** the local mount point, what is cached, and for whom a call is made.
 //!
-//! The client is plain data (`session`, `stateless`, `calls`): no I/O, no clock. The shell around
-//! it (`engine`, `transport`) owns threads and sockets; `fs4` turns verbs into COMPOUNDs, `fs3`
-//! into calls of version 3.
+//! The client is a set of state machines without I/O or clock (`session`, `stateless`, `calls`).
+//! The shell around them (`engine`, `transport`) owns threads and sockets; `fs4` turns verbs into
+//! COMPOUNDs, `fs3` into calls of version 3.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![cfg_attr(
     test,

@@ -3,94 +3,93 @@
 /// Largest reply that is expected, in bytes: a READ of 1 MiB and its header.
 pub const REPLY_BYTES_MAX: usize = (1 << 20) + 4096;
 
-/// Longest a server may stay silent, in seconds, before it is given up.
+/// Longest time in seconds that a server may stay silent before a call fails.
 pub const SILENCE_SECONDS_MAX: u32 = 20;
 
-/// Most bytes of a record that is received: a READ of 1 MiB, or a listing, and what stands around
-/// them. Longer ones end the connection.
+/// Most bytes of a record that is received: a READ of 1 MiB, or a listing, with their headers. A
+/// longer record ends the connection.
 pub const RECORD_BYTES_MAX: usize = (1 << 20) + (64 << 10);
 
 /// Most fragments of one record that is received; servers send one or a few.
 pub const FRAGMENTS_MAX: usize = 1024;
 
-/// Most bytes of calls that were made and are not answered, and of calls that wait to be sent. A
-/// server that does not answer holds so much of this client's memory; threads with more calls wait.
+/// Most bytes of calls that have no reply yet, including those that wait to be sent. It bounds the
+/// memory that a silent server can occupy; threads with more calls wait.
 pub const IN_FLIGHT_BYTES_MAX: usize = 32 << 20;
 
-/// Slots that are asked for: as many as Linux's client asks for.
+/// Slots requested for a session: as many as Linux's client requests.
 pub const SLOTS_WANTED: u32 = 64;
 
 /// Slots that are used at most, whatever a server grants later.
 pub const SLOTS_MAX: u32 = 256;
 
-/// Most operations of a COMPOUND that are asked for: the longest here has a dozen.
+/// Most operations of a COMPOUND, requested for a session: the longest COMPOUND here has a dozen.
 pub const OPERATIONS_MAX: u32 = 32;
 
 /// Bytes of a COMPOUND beside the data of its READ, WRITE or READDIR: headers, a credential,
 /// handles, attributes and names.
 pub const COMPOUND_BYTES: u32 = 4096;
 
-/// Most bytes of the reply to a COMPOUND that must not be done twice, which the server keeps for a
-/// retry: attributes of two objects and a handle.
+/// Most bytes of the reply to a COMPOUND that must not be executed twice. The server caches it for
+/// a retry; it holds the attributes of two objects and a handle.
 pub const KEPT_REPLY_BYTES: u32 = 4096;
 
-/// Slots of the back channel: callbacks that the server may have under way.
+/// Slots of the backchannel: most callbacks that the server may send at once.
 pub const CALLBACK_SLOTS: u32 = 16;
 
-/// Most bytes of a callback, and of the answer to one.
+/// Most bytes of a callback, and of its reply.
 pub const CALLBACK_BYTES_MAX: u32 = 4096;
 
 /// Most connections to one server (`nconnect`): as many as Linux's client makes.
 pub const CONNECTIONS_MAX: usize = 16;
 
-/// Most events that wait for the code that looks after delegations. Each delegation can cause one
-/// recall and one loss; what finds no room is given back or counted as lost at once.
+/// Most events that wait to be polled; a full queue drops the oldest. Each delegation can cause one
+/// recall and one loss.
 pub const EVENTS_MAX: usize = 65_536;
 
 /// Most callers, by their credentials, that are remembered at once; a multi-user machine has
 /// hundreds.
 pub const CALLERS_MAX: usize = 4096;
 
-/// Objects of which the last user is remembered: eight bytes each. For others the owner of the
-/// mount stands in.
+/// Objects whose last user is remembered, in eight bytes each. Verbs on others use the mount's
+/// owner.
 pub const HINTS: usize = 8192;
 
-/// Most bytes of a page of a directory that are asked for at once.
+/// Most bytes of a page of a directory.
 pub const LISTING_BYTES: u32 = 64 << 10;
 
-/// Directories of which the cookie verifier is remembered; one more displaces one.
+/// Directories whose cookie verifier is remembered; a further one displaces another.
 pub const VERIFIERS: usize = 1024;
 
-/// Most names of extended attributes of one object that are believed; their list is bounded by 64
-/// KiB on Linux.
+/// Most names of extended attributes of one object that are accepted; Linux bounds their list to 64
+/// KiB.
 pub const XATTR_NAMES_MAX: usize = 65_536;
 
-/// Most files with state at the server. Beyond it files that callers only read or write are not
-/// opened for them.
+/// Most files with state at the server. Beyond it, READ and WRITE without an open use the anonymous
+/// stateid.
 pub const OPENS_MAX: usize = 65_536;
 
-/// Most byte-range locks that are held by NFS 3: they are taken again, one by one, after a restart
-/// of the server.
+/// Most byte-range locks over NFS 3: after a restart of the server they are reclaimed one by one.
 pub const LOCKS_MAX: usize = 16_384;
 
 /// Most delegations; one takes some hundred bytes here and at the server.
 pub const DELEGATIONS_MAX: usize = 16_384;
 
-/// Most operations of one callback: CB_SEQUENCE and what it is about. They are told to the server
-/// when a session is made.
+/// Most operations of one callback: CB_SEQUENCE and few others. The limit is sent to the server in
+/// CREATE_SESSION.
 pub const CALLBACK_OPERATIONS_MAX: u32 = 8;
 
-/// Most bytes of data that was written and that the server may lose in a restart. When there is
-/// more, the file with most of it is committed first.
+/// Most bytes of written data that the server may still lose in a restart. Above it, the file with
+/// most of it is committed first.
 pub const UNSTABLE_BYTES_MAX: usize = 32 << 20;
 
-/// Pause before a COMMIT that was not answered in time is sent again; it has waited for seconds.
+/// Pause before a COMMIT that timed out is sent again; the timeout itself took seconds.
 pub(crate) const COMMIT_PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// Longest an answer of the portmapper, or of the lock manager at a port of its own, is waited for
-/// before its port is looked up again. A server that has restarted lets clients reclaim for 90
-/// seconds at least.
+/// Longest wait for a reply of the portmapper, or of a lock manager at a port of its own, before
+/// its port is looked up again. It is short beside the grace period of a server, which is usually
+/// 90 seconds.
 pub(crate) const PROGRAM_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
-/// Most changes of delegated directories that wait until they are taken. They are taken before each
-/// use of such a directory; if nobody uses it, its delegation is given back.
+/// Most notifications of delegated directories that wait to be applied. They are applied before
+/// each use of such a directory; if they exceed the limit, the delegation is given back.
 pub const NOTICES_MAX: usize = 4096;

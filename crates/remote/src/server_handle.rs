@@ -3,16 +3,16 @@ use std::hash::{Hash, Hasher};
 
 use comity_vfs::limits::LONG_HANDLE_BYTES_MAX;
 
-/// The bytes by which a server names an object (`nfs_fh3`, `nfs_fh4`), kept inline.
+/// The handle by which a server names an object (`nfs_fh3`, `nfs_fh4`), stored inline.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ServerHandle {
     length: u8,
-    /// Zeros stand behind the handle's own bytes.
+    /// The handle's bytes, followed by zeros.
     bytes: [u8; LONG_HANDLE_BYTES_MAX],
 }
 
 impl ServerHandle {
-    /// Takes the server's bytes; `None` if there are more than the protocols allow.
+    /// Makes a handle; `None` if it is longer than the protocols allow.
     pub(crate) fn new(bytes: &[u8]) -> Option<Self> {
         let length = u8::try_from(bytes.len()).ok()?;
         let mut handle = Self { length, bytes: [0; LONG_HANDLE_BYTES_MAX] };
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn handles_are_of_up_to_128_bytes() {
+    fn handles_have_up_to_128_bytes() {
         for length in [1, 64, 128] {
             let bytes = vec![7; length];
             assert_eq!(ServerHandle::new(&bytes).unwrap().bytes(), bytes);

@@ -1,28 +1,29 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A whole record with its mark.
+/// A whole record, with its record mark (RFC 5531, 11).
 pub(crate) type CallBytes = Arc<Vec<u8>>;
 
-/// First pause before a connection is made again after it could not be made.
+/// First pause before another attempt to connect.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
-/// Longest pause. A server that is back is found within it.
+/// Longest pause between two attempts to connect, so a server that is reachable again is noticed
+/// within this time.
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
-/// A connection: its number, and which in the row of connections of that number it is. Events of an
-/// earlier one in the row are ignored.
+/// One connection: `link` is its number among the parallel connections, and `generation` tells it
+/// from earlier connections with the same number. Events of earlier generations are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct LinkPlace {
     /// Its number, from 0 on.
     pub(crate) link: usize,
-    /// Counts the connections of this number.
+    /// Number of the connections that were made with this number before.
     pub(crate) generation: u64,
 }
 
-/// An action that the calls ask of the shell.
+/// An action that the shell must take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LinkAction {
-    /// Make a connection, and tell how it went.
+    /// Make a connection, and report the outcome.
     Connect(LinkPlace),
     /// End a connection.
     Disconnect(LinkPlace),
@@ -32,11 +33,11 @@ pub(crate) enum LinkAction {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LinkPhase {
-    /// It is to be made at this time.
+    /// Not connected; the next attempt is due at this time.
     Down(Duration),
-    /// It is being made.
+    /// An attempt to connect is under way.
     Connecting,
-    /// It is there.
+    /// Connected.
     Up,
 }
 
@@ -47,9 +48,10 @@ pub(super) struct Link {
     phase: LinkPhase,
     /// Attempts in a row that failed.
     failures: u32,
-    /// OutstandingCalls that were sent over it and are not answered.
+    /// Calls that were sent over it and have no reply yet.
     pub(super) unanswered: u32,
-    /// Since when calls have waited and nothing was heard.
+    /// The time of the last record received, or of the first call sent after it, while calls have
+    /// no reply.
     silent_since: Option<Duration>,
 }
 
@@ -80,18 +82,19 @@ impl Link {
         }
     }
 
-    /// The connection was made.
+    /// Notes that the connection was made.
     pub(super) const fn connected(&mut self) {
         self.phase = LinkPhase::Up;
         self.unanswered = 0;
         self.silent_since = None;
     }
 
-    /// The connection has ended, or could not be made. One that worked is made again at once.
+    /// Notes that the connection has ended or could not be made. One that has carried replies is
+    /// made again at once.
     pub(super) fn ended(&mut self, now: Duration) {
         let worked = self.is_up() && self.failures == 0;
         let pause = if worked { Duration::ZERO } else { self.pause() };
-        // A server that accepts connections and ends them at once is not asked without pause.
+        // Pause before a server that accepts connections and closes them at once is tried again.
         self.failures = self.failures.saturating_add(1);
         self.phase = LinkPhase::Down(now + pause);
         self.unanswered = 0;
@@ -103,19 +106,19 @@ impl Link {
         (RETRY_FIRST * (1 << doublings)).min(RETRY_MAX)
     }
 
-    /// A call went out.
+    /// Notes that a call was sent.
     pub(super) fn sent(&mut self, now: Duration) {
         self.unanswered += 1;
         self.silent_since.get_or_insert(now);
     }
 
-    /// Something came in.
+    /// Notes that a record was received.
     pub(super) fn heard(&mut self, now: Duration) {
         self.failures = 0;
         self.silent_since = (self.unanswered > 0).then_some(now);
     }
 
-    /// A call that went out is not waited for any more.
+    /// Notes that a sent call got its reply, or that its caller gave up.
     pub(super) fn settled(&mut self) {
         self.unanswered = self.unanswered.saturating_sub(1);
         if self.unanswered == 0 {
@@ -123,7 +126,7 @@ impl Link {
         }
     }
 
-    /// The time at which there is something to do: connect, or give the connection up.
+    /// The time of the next attempt to connect, or the time when the connection counts as dead.
     pub(super) fn deadline(&self, silence_max: Duration) -> Option<Duration> {
         match self.phase {
             LinkPhase::Down(at) => Some(at),
@@ -132,7 +135,7 @@ impl Link {
         }
     }
 
-    /// Returns whether nothing was heard for too long.
+    /// Returns whether calls have waited for `silence_max` without a record from the server.
     pub(super) fn is_silent(&self, now: Duration, silence_max: Duration) -> bool {
         self.is_up() && self.silent_since.is_some_and(|since| since + silence_max <= now)
     }

@@ -1,8 +1,9 @@
-//! OutstandingCalls in flight over the connections to one server: pure, without sockets and clocks.
+//! Calls in flight over the connections to one server: a state machine without sockets or clocks.
 //!
-//! A call has an xid, and goes out over one connection at a time. It is sent again, with the same
-//! xid, only when its connection has ended (RFC 8881, 2.9.2): never over the same one. A connection
-//! over which calls wait and nothing is heard for long is given up.
+//! A call has an xid, and goes out over one connection at a time. It is sent again with the same
+//! xid only after its connection has ended (RFC 8881, 2.9.2), never over the same connection. A
+//! connection is closed if calls have waited on it for `silence_max` without a record from the
+//! server.
 
 mod link;
 mod table;

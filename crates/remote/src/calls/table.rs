@@ -10,20 +10,20 @@ use crate::rpc::{RecordKind, kind, set_xid};
 pub(crate) enum Heard {
     /// The reply to the call of this owner.
     Reply(u64),
-    /// A call of the server's.
+    /// A call by the server (backchannel).
     Call,
-    /// The reply to a call that nobody waits for, or one over a connection that was given up.
+    /// A reply whose call is not known, or a record of an earlier connection.
     Stray,
-    /// Neither a call nor a reply: the connection is of no use any more.
+    /// Neither a call nor a reply: the connection must be closed.
     Nonsense,
 }
 
-/// A call that is to be made.
+/// A call to send.
 #[derive(Debug)]
 pub(crate) struct Sending {
-    /// The number by which its owner knows it.
+    /// The number by which its owner identifies it.
     pub(crate) owner: u64,
-    /// Its record; the xid is filled in.
+    /// Its record; `send` fills in the xid.
     pub(crate) record: CallBytes,
     /// The connection that must carry it, if it is about that connection. It is lost with it.
     pub(crate) only_over: Option<LinkPlace>,
@@ -47,13 +47,14 @@ pub(crate) struct OutstandingCalls {
 struct Outstanding {
     sending: Sending,
     serial: u64,
-    /// The connection over which it went out.
+    /// The connection over which it was sent.
     over: Option<LinkPlace>,
 }
 
 impl OutstandingCalls {
-    /// Makes calls over so many connections. One over which calls wait and nothing is heard for
-    /// `silence_max` is given up. The first xid should differ from those of earlier runs.
+    /// Makes a table for this number of connections. A connection is closed if calls have waited on
+    /// it for `silence_max` without a record from the server. The first xid should differ from
+    /// those of earlier runs.
     pub(crate) fn new(links: usize, silence_max: Duration, first_xid: u32) -> Self {
         Self {
             links: (0..links).map(Link::new).collect(),
@@ -66,7 +67,7 @@ impl OutstandingCalls {
         }
     }
 
-    /// Makes a call: sends it now, or when there is a connection.
+    /// Sends a call now, or as soon as a connection is up.
     pub(crate) fn send(&mut self, now: Duration, mut sending: Sending) {
         let xid = self.new_xid();
         set_xid(Arc::make_mut(&mut sending.record).as_mut_slice(), xid);
@@ -77,14 +78,14 @@ impl OutstandingCalls {
         self.send_all(now);
     }
 
-    /// Forgets the call of an owner: its reply will be nobody's.
+    /// Forgets the call of an owner: its reply will count as stray.
     pub(crate) fn forget(&mut self, owner: u64) {
         let is_it = |(_, call): &(&u32, &Outstanding)| call.sending.owner == owner;
         let Some(xid) = self.outstanding.iter().find(is_it).map(|(xid, _)| *xid) else { return };
         self.remove(xid);
     }
 
-    /// A connection was made.
+    /// Notes that a connection was made. Returns false if it is not the current generation.
     pub(crate) fn handle_up(&mut self, now: Duration, place: LinkPlace) -> bool {
         let Some(link) = self.current(place) else { return false };
         link.connected();
@@ -92,8 +93,8 @@ impl OutstandingCalls {
         true
     }
 
-    /// A connection has ended, or could not be made. Returns the owners of calls that were only
-    /// about this connection; all others go out again.
+    /// Notes that a connection has ended or could not be made. Returns the owners of the calls that
+    /// could use only this connection; all other calls are sent again.
     pub(crate) fn handle_down(&mut self, now: Duration, place: LinkPlace) -> Vec<u64> {
         let Some(link) = self.current(place) else { return Vec::new() };
         link.ended(now);
@@ -102,7 +103,7 @@ impl OutstandingCalls {
         lost
     }
 
-    /// Finds out whose record this is. The owner of the reply to a call has to judge it.
+    /// Classifies a record that was received. The owner of the call must still judge the reply.
     pub(crate) fn handle_record(&mut self, now: Duration, place: LinkPlace, bytes: &[u8]) -> Heard {
         let Some(link) = self.current(place) else { return Heard::Stray };
         link.heard(now);
@@ -113,36 +114,37 @@ impl OutstandingCalls {
         }
     }
 
-    /// Gives up connections that are silent; returns them with the owners of their lost calls.
+    /// Closes connections that have been silent for too long; returns the owners of their lost
+    /// calls.
     pub(crate) fn handle_timeout(&mut self, now: Duration) -> Vec<u64> {
         let silent = self.links.iter().filter(|link| link.is_silent(now, self.silence_max));
         let silent: Vec<LinkPlace> = silent.map(Link::place).collect();
         silent.into_iter().flat_map(|place| self.give_up(now, place)).collect()
     }
 
-    /// Ends a connection that is of no use any more.
+    /// Closes a connection; returns the owners of its lost calls.
     pub(crate) fn give_up(&mut self, now: Duration, place: LinkPlace) -> Vec<u64> {
         self.actions.push_back(LinkAction::Disconnect(place));
         self.handle_down(now, place)
     }
 
-    /// Sends an answer to a call of the server's over the connection that it came over.
+    /// Sends the reply to a call by the server, over the connection that carried the call.
     pub(crate) fn answer(&mut self, place: LinkPlace, record: Vec<u8>) {
         self.actions.push_back(LinkAction::Send(place, Arc::new(record)));
     }
 
-    /// The next action for the shell.
+    /// Returns the next action for the shell.
     pub(crate) fn poll_action(&mut self, now: Duration) -> Option<LinkAction> {
         let due = self.links.iter_mut().find_map(|link| link.poll(now));
         due.or_else(|| self.actions.pop_front())
     }
 
-    /// The time at which [`Self::handle_timeout`] and [`Self::poll_action`] have something to do.
+    /// The next time at which [`Self::handle_timeout`] or [`Self::poll_action`] must be called.
     pub(crate) fn poll_timeout(&self) -> Option<Duration> {
         self.links.iter().filter_map(|link| link.deadline(self.silence_max)).min()
     }
 
-    /// The first connection that is there.
+    /// The first connection that is up.
     pub(crate) fn any_up(&self) -> Option<LinkPlace> {
         self.links.iter().find(|link| link.is_up()).map(Link::place)
     }
@@ -160,7 +162,7 @@ impl OutstandingCalls {
         }
     }
 
-    /// Sends what waits, as far as there are connections for it.
+    /// Sends the waiting calls for which a connection is up.
     fn send_all(&mut self, now: Duration) {
         let waiting: Vec<u32> = self.unsent.values().copied().collect();
         for xid in waiting {
@@ -170,7 +172,7 @@ impl OutstandingCalls {
         }
     }
 
-    /// The connection for a call: the one it is about, or that with the fewest calls.
+    /// Chooses the connection for a call: its `only_over`, or the one with the fewest calls.
     fn choose(&self, xid: u32) -> Option<LinkPlace> {
         let only = self.outstanding.get(&xid)?.sending.only_over;
         let fits = |link: &&Link| link.is_up() && only.is_none_or(|only| only == link.place());
@@ -188,8 +190,8 @@ impl OutstandingCalls {
         }
     }
 
-    /// Takes back what went out over a connection that has ended; returns the owners of calls that
-    /// cannot go out over another one.
+    /// Returns the calls of an ended connection to the queue of unsent calls. Removes those that no
+    /// other connection may carry, and returns their owners.
     fn take_back(&mut self, place: LinkPlace) -> Vec<u64> {
         let of_link =
             |call: &Outstanding| call.over == Some(place) || call.sending.only_over == Some(place);
@@ -292,7 +294,7 @@ mod tests {
         sent(&mut calls);
         assert!(calls.handle_down(NOW, places[0]).is_empty());
         assert_eq!(sent(&mut calls), [(1, 101), (1, 103)]);
-        // A reply that comes late over the old one belongs to no client.
+        // A late reply over the old connection is ignored.
         assert_eq!(calls.handle_record(NOW, places[0], &reply(101)), Heard::Stray);
         assert_eq!(calls.handle_record(NOW, places[1], &reply(101)), Heard::Reply(1));
     }
@@ -328,7 +330,7 @@ mod tests {
         assert!(calls.handle_timeout(late).is_empty());
         let Some(LinkAction::Connect(again)) = calls.poll_action(late) else { panic!("no other") };
         assert!(calls.handle_up(late, again));
-        assert!(!calls.handle_up(late, places[0]), "an old connection does not come back");
+        assert!(!calls.handle_up(late, places[0]), "an earlier generation is ignored");
         let disconnected = LinkAction::Disconnect(places[0]);
         let actions: Vec<_> = std::iter::from_fn(|| calls.poll_action(late)).collect();
         assert!(

@@ -10,8 +10,9 @@ use super::owner::OpenOwner;
 use crate::rpc::begin_call;
 use crate::server_handle::ServerHandle;
 
-/// The state under which a file's data is read or changed: the delegation or the open of an owner.
-/// Its stateid is filled in when the request is sent, for it may change meanwhile.
+/// The state whose stateid a READ, WRITE or SETATTR carries: a delegation, or an open of this
+/// owner. The stateid is filled in when the request is sent, because it may change while the
+/// request waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StateUse {
     /// The file.
@@ -20,31 +21,31 @@ pub(crate) struct StateUse {
     pub(crate) owner: Arc<OpenOwner>,
     /// The access that the state must include.
     pub(crate) access: OpenAccess,
-    /// The purpose.
+    /// The purpose of the operation, which decides whether the file is opened for it.
     pub(crate) purpose: StatePurpose,
 }
 
-/// The purpose of showing state.
+/// The operation for which a stateid is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StatePurpose {
-    /// Data is read or written: the file is opened if it is not open.
+    /// READ or WRITE: the file is opened if it is not open.
     Data,
-    /// An attribute is set: state is shown if there is any.
+    /// SETATTR: the stateid of an open or delegation is sent if there is one.
     Attribute,
 }
 
-/// A stateid that is to be filled in.
+/// A stateid in a request that is filled in when the request is sent.
 #[derive(Debug, Clone)]
 pub(crate) struct StatePlace {
     /// Its offset in the record.
     pub(crate) at: usize,
     /// The state.
     pub(crate) state: StateUse,
-    /// The stateid that was filled in last.
+    /// The stateid that was sent in the last attempt.
     pub(crate) shown: Stateid4,
 }
 
-/// A COMPOUND that is done in a slot of a session. Its record is whole but for the xid, the
+/// A COMPOUND that is sent in a slot of a session. Its record is complete except for the xid, the
 /// arguments of SEQUENCE and the stateids.
 #[derive(Debug)]
 pub(crate) struct CompoundRequest {
@@ -52,14 +53,14 @@ pub(crate) struct CompoundRequest {
     pub(crate) record: Vec<u8>,
     /// The offset of the arguments of SEQUENCE.
     pub(crate) sequence_at: usize,
-    /// The stateids.
+    /// The stateids to fill in.
     pub(crate) places: Vec<StatePlace>,
-    /// The number of results, that of SEQUENCE included, from which on the request has changed
-    /// something, if it changes what must not be changed twice.
+    /// For a request that must not be executed twice: the number of successful results, that of
+    /// SEQUENCE included, from which on it has changed something.
     pub(crate) changed_from: Option<u32>,
 }
 
-/// Puts a COMPOUND together, operation by operation.
+/// Builds a COMPOUND, operation by operation.
 #[derive(Debug)]
 pub(crate) struct CompoundCall {
     encoder: Encoder,
@@ -113,7 +114,8 @@ impl CompoundCall {
         self.and_state(state, arguments)
     }
 
-    /// Adds a stateid that is filled in later behind the last arguments, and further arguments.
+    /// Appends another stateid that is filled in later, and further arguments, to the last
+    /// operation.
     pub(crate) fn and_state(mut self, state: StateUse, arguments: &impl Encode) -> Self {
         let (at, shown) = (self.encoder.bytes().len(), Stateid4::ANONYMOUS);
         self.places.push(StatePlace { at, state, shown });
@@ -122,7 +124,7 @@ impl CompoundCall {
         self
     }
 
-    /// Says that the last operation must not be done twice.
+    /// Marks the last operation as one that must not be executed twice.
     pub(crate) fn once(mut self) -> Self {
         self.changed_from.get_or_insert(self.operations);
         self
@@ -139,7 +141,7 @@ impl CompoundCall {
     }
 }
 
-/// Returns the record of a COMPOUND of one operation outside of any session.
+/// Returns the record of a COMPOUND with one operation and no SEQUENCE.
 pub(crate) fn lone_operation(
     minorversion: u32,
     credential: &[u8],
@@ -154,7 +156,7 @@ pub(crate) fn lone_operation(
     std::mem::take(encoder.bytes_mut())
 }
 
-/// SEQUENCE before its slot is known.
+/// The arguments of SEQUENCE before a slot is chosen.
 const NO_SEQUENCE: Sequence4args = Sequence4args {
     sessionid: [0; 16],
     sequenceid: 0,
@@ -163,7 +165,7 @@ const NO_SEQUENCE: Sequence4args = Sequence4args {
     cachethis: false,
 };
 
-/// Begins the record of a COMPOUND, up to its operations, whose number is set later.
+/// Begins the record of a COMPOUND. The number of its operations is set when it is finished.
 fn begin(minorversion: u32, credential: &[u8]) -> (Encoder, RecordStart, Word) {
     let (mut encoder, start) = begin_call((PROGRAM, VERSION, procedure::COMPOUND), credential);
     let tag: Tag4<'_> = Opaque(b"");

@@ -1,4 +1,4 @@
-//! COMPOUNDs as bytes: how one is put together, and what a reply to one says.
+//! COMPOUNDs as bytes: how a request is encoded, and how its reply is decoded.
 
 mod call;
 mod open;

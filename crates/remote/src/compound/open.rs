@@ -1,4 +1,4 @@
-//! OPEN: its arguments, and what it grants.
+//! OPEN: its arguments and its result.
 
 use comity_proto::nfs4::{
     Access4res, Fattr4, NfsFh4, Open4args, Open4resok, OpenClaim4, OpenDelegation4, Openflag4,
@@ -10,18 +10,18 @@ use comity_xdr::{Encode, Encoder, Opaque};
 use super::reply::{CompoundReply, OpFailure};
 use crate::server_handle::ServerHandle;
 
-/// The arguments of an OPEN. Nothing is denied to others.
+/// The arguments of an OPEN that denies nothing to others.
 #[derive(Debug)]
 pub(crate) struct OpenArguments<'a> {
     /// The number of the open-owner.
     pub(crate) owner: u32,
     /// The bits of the access.
     pub(crate) access: u32,
-    /// True if a delegation is welcome.
+    /// True if the client wants a delegation.
     pub(crate) wants_delegation: bool,
-    /// With or without creation.
+    /// The choice to create the file or not.
     pub(crate) how: Openflag4<'a>,
-    /// By what it is opened.
+    /// The name, handle or delegation by which the file is opened.
     pub(crate) claim: OpenClaim4<'a>,
 }
 
@@ -34,7 +34,8 @@ impl Encode for OpenArguments<'_> {
             seqid: 0,
             share_access: self.access | wish,
             share_deny: 0,
-            // The session says which client it is (RFC 8881, 18.16.3).
+            // RFC 8881, 18.16.3: the server takes the client from the session and ignores this
+            // clientid.
             owner: StateOwner4 { clientid: 0, owner: Opaque(&owner) },
             openhow: self.how,
             claim: self.claim,
@@ -58,20 +59,20 @@ pub(crate) struct OpenResult {
     pub(crate) file: Option<ServerHandle>,
     /// The open's stateid.
     pub(crate) stateid: Stateid4,
-    /// The delegation that came with it, and whether it is to be given back at once.
+    /// The delegation that came with it, and whether the server wants it returned at once.
     pub(crate) delegation: Option<(Stateid4, DelegationKind, bool)>,
-    /// Share bits that the server lets the caller open the file with, but whose rights it denies:
-    /// it opens a file for reading that may only be executed (RFC 8881, 18.16.3).
+    /// Share bits that the server grants although the caller lacks the right: servers let a client
+    /// open a file for reading that the caller may only execute (RFC 8881, 18.16.3).
     pub(crate) denied: u32,
-    /// True if the server tells when a lock that was waited for may be free.
+    /// True if the server notifies this client when a lock it waits for may be free.
     pub(crate) notifies_locks: bool,
 }
 
-/// Reads the results of a COMPOUND of PUTFH and OPEN, or, with `by_name`, of PUTFH, SAVEFH,
-/// GETATTR, OPEN and GETFH. ACCESS may follow the OPEN by handle, and others.
+/// Reads the results of PUTFH and OPEN, or, with `by_name`, of PUTFH, SAVEFH, GETATTR, OPEN and
+/// GETFH. An ACCESS after an OPEN by handle is read too.
 ///
 /// # Errors
-/// [`OpFailure`]: nothing was opened.
+/// [`OpFailure`] if nothing was opened.
 pub(crate) fn read_open(reply: &CompoundReply, by_name: bool) -> Result<OpenResult, OpFailure> {
     let mut results = reply.results();
     results.status(op::PUTFH)?;

@@ -1,8 +1,8 @@
-/// A caller as an owner of opens: its opens of a file are one to the server.
+/// A caller as an open-owner: the server counts all its opens of one file as one open.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OpenOwner {
-    /// Its number, by which its opens are told from those of others.
+    /// Its number; open-owners of one mount differ in it.
     pub(crate) id: u32,
-    /// Its credential, as AUTH_SYS has it.
+    /// Its credential, as the body of AUTH_SYS.
     pub(crate) credential: Vec<u8>,
 }

@@ -7,20 +7,20 @@ use crate::rpc::{RpcRefusal, results_at};
 #[derive(Debug)]
 pub(crate) struct CompoundReply {
     bytes: Vec<u8>,
-    /// The status of the last operation that was begun.
+    /// The status of the last operation that was executed.
     pub(crate) status: Nfsstat4,
-    /// Results that there are, that of SEQUENCE included.
+    /// Number of results, that of SEQUENCE included.
     pub(crate) count: u32,
-    /// The offset of the results that have not been read.
+    /// The offset of the first result that has not been read.
     at: usize,
 }
 
-/// Why an operation has no result.
+/// The reason why an operation has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpFailure {
-    /// The server says so.
+    /// The server returned this error.
     Status(Nfsstat4),
-    /// The bytes are no such result.
+    /// The bytes are not a result of this operation.
     Malformed(Malformed),
 }
 
@@ -34,7 +34,7 @@ impl CompoundReply {
     /// Reads the head of the reply.
     ///
     /// # Errors
-    /// [`RpcRefusal`]: the call was not done, or the bytes make no sense.
+    /// [`RpcRefusal`] if the server refused the call or the bytes are malformed.
     pub(crate) fn parse(bytes: Vec<u8>) -> Result<Self, RpcRefusal> {
         let at = results_at(&bytes)?;
         let mut decoder = Decoder::new(bytes.get(at..).unwrap_or_default());
@@ -44,10 +44,7 @@ impl CompoundReply {
         Ok(Self { bytes, status, count, at })
     }
 
-    /// Reads the first result, and passes over it.
-    ///
-    /// # Errors
-    /// [`OpFailure`].
+    /// Reads the first result and removes it.
     pub(crate) fn first<T>(&mut self, operation: u32) -> Result<T, OpFailure>
     where
         T: for<'a> Decode<'a>,
@@ -58,30 +55,27 @@ impl CompoundReply {
         value
     }
 
-    /// The results that have not been passed over.
+    /// The results that have not been removed.
     pub(crate) fn results(&self) -> OpResults<'_> {
         OpResults(Decoder::new(self.bytes.get(self.at..).unwrap_or_default()))
     }
 }
 
-/// Results of operations, one after the other.
+/// Results of operations, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct OpResults<'a>(Decoder<'a>);
 
 impl<'a> OpResults<'a> {
-    /// The next result, which must be of this operation.
-    ///
-    /// # Errors
-    /// [`OpFailure`].
+    /// Reads the next result, which must be of this operation.
     pub(crate) fn next<T: Decode<'a>>(&mut self, operation: u32) -> Result<T, OpFailure> {
         self.status(operation)?;
         Ok(self.0.value()?)
     }
 
-    /// The status of the next result, which must be of this operation; its body comes next.
+    /// Reads the status of the next result, which must be of this operation.
     ///
     /// # Errors
-    /// [`OpFailure`]; what follows a status other than OK is left unread.
+    /// [`OpFailure`]; the bytes after a status other than OK are left unread.
     pub(crate) fn status(&mut self, operation: u32) -> Result<(), OpFailure> {
         let found: u32 = self.0.value()?;
         if found != operation {
@@ -93,10 +87,7 @@ impl<'a> OpResults<'a> {
         }
     }
 
-    /// Reads on behind the last value that was read.
-    ///
-    /// # Errors
-    /// [`Malformed`].
+    /// Reads another value of the same result.
     pub(crate) fn body<T: Decode<'a>>(&mut self) -> Result<T, Malformed> {
         self.0.value()
     }

@@ -3,13 +3,13 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Time since the machine was booted, sleep included: a lease passes while a laptop sleeps.
+/// Time since the machine was booted, including sleep: a lease also runs out while a laptop sleeps.
 pub(super) fn now() -> Duration {
     let time = clock_gettime(ClockId::Boottime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Wakes the thread that keeps time.
+/// Wakes the timer thread.
 #[derive(Debug, Default)]
 pub(super) struct Alarm {
     state: Mutex<AlarmState>,
@@ -19,12 +19,12 @@ pub(super) struct Alarm {
 #[derive(Debug, Default)]
 struct AlarmState {
     at: Option<Duration>,
-    /// True if the thread is wanted whatever the time is.
+    /// True if the thread must wake regardless of the time.
     is_wanted: bool,
 }
 
 impl Alarm {
-    /// Sets the time, if it is earlier than the one that is set.
+    /// Sets the time, if it is earlier than the time already set.
     pub(super) fn set(&self, at: Option<Duration>) {
         let Some(at) = at else { return };
         let mut state = self.lock();
@@ -35,13 +35,13 @@ impl Alarm {
         }
     }
 
-    /// Wakes the thread now.
+    /// Wakes the timer thread now.
     pub(super) fn wake(&self) {
         self.lock().is_wanted = true;
         self.changed.notify_one();
     }
 
-    /// Waits until the time has come, or the thread is wanted.
+    /// Waits until the time that was set, or until [`Self::wake`] is called.
     pub(super) fn wait(&self) {
         let mut state = self.lock();
         loop {
@@ -51,7 +51,8 @@ impl Alarm {
                 return;
             }
             state = match left {
-                // A time jump while the machine slept is noticed within a second.
+                // Look once a second: the condition variable's clock stops while the machine
+                // sleeps.
                 Some(left) => {
                     let left = left.min(Duration::from_secs(1));
                     let waited = self.changed.wait_timeout(state, left);

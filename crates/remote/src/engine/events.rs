@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::limits::EVENTS_MAX;
 use crate::machine::StateEvent;
 
-/// Events that nobody has asked for yet.
+/// Events that have not been polled yet.
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
     state: Mutex<EventState>,
@@ -19,8 +19,8 @@ struct EventState {
 }
 
 impl EventQueue {
-    /// Puts an event in. If nobody asks, the oldest give way: a delegation that was recalled is
-    /// given back by the client itself in the end.
+    /// Adds an event. A full queue drops its oldest event: this is safe, because the client returns
+    /// a recalled delegation itself in the end.
     pub(super) fn push(&self, event: StateEvent) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.events.len() >= EVENTS_MAX {
@@ -30,7 +30,7 @@ impl EventQueue {
         self.came.notify_one();
     }
 
-    /// Takes the next event, if one comes while `patience` lasts.
+    /// Takes the next event; waits for one for at most `patience`.
     pub(super) fn next(&self, patience: Duration) -> Option<StateEvent> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_empty = |state: &mut EventState| state.events.is_empty() && !state.is_over;
@@ -38,7 +38,7 @@ impl EventQueue {
         waited.unwrap_or_else(PoisonError::into_inner).0.events.pop_front()
     }
 
-    /// No more events come.
+    /// Ends the queue: waiting threads return.
     pub(super) fn end(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).is_over = true;
         self.came.notify_all();

@@ -6,10 +6,10 @@ use crate::calls::LinkPlace;
 use crate::limits::{FRAGMENTS_MAX, RECORD_BYTES_MAX};
 use crate::machine::Machine;
 
-/// Bytes that are read ahead: many small replies with one system call.
+/// Size of the read buffer: many small replies are read with one system call.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Makes connections of one number when it is told to, and takes in what comes over them.
+/// Runs the thread of one connection: connects when the engine orders it, and reads records.
 pub(super) fn run<M: Machine>(shared: &Arc<SharedEngine<M>>, number: usize) {
     let Some(link) = shared.links.get(number) else { return };
     while let Some(place) = shared.next_order(link) {
@@ -31,7 +31,7 @@ pub(super) fn run<M: Machine>(shared: &Arc<SharedEngine<M>>, number: usize) {
     }
 }
 
-/// Takes in records until the connection ends.
+/// Passes records to the machine until the connection ends.
 fn take_in<M: Machine>(
     shared: &SharedEngine<M>,
     place: LinkPlace,
@@ -44,7 +44,7 @@ fn take_in<M: Machine>(
     Ok(())
 }
 
-/// Reads a record, its fragments joined (RFC 5531, 11); `None` at the end of the stream.
+/// Reads a record and joins its fragments (RFC 5531, 11); `None` at the end of the stream.
 fn next_record(reader: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut record = Vec::new();
     for _ in 0..FRAGMENTS_MAX {
@@ -59,7 +59,7 @@ fn next_record(reader: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
         let (begin, length) = (record.len(), (mark & !LAST_FRAGMENT) as usize);
         if begin + length > RECORD_BYTES_MAX {
             let bytes = begin + length;
-            return Err(invalid(format!("a record of {bytes} bytes and more is announced")));
+            return Err(invalid(format!("the record mark announces {bytes} bytes or more")));
         }
         record.resize(begin + length, 0);
         reader.read_exact(record.get_mut(begin..).unwrap_or_default())?;

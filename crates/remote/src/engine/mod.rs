@@ -1,8 +1,9 @@
 //! The shell around a [`crate::machine::Machine`]: threads, sockets, clock, log.
 //!
-//! Callers submit requests on their own threads and park until they end. Each connection has a
-//! thread that makes it and reads from it; writing is done by whichever caller comes first. One
-//! more thread keeps time. The thread that holds a state machine does what the machine asks for.
+//! Callers submit requests on their own threads and park until the outcome arrives. Each
+//! connection has a thread that connects and reads; any thread that adds a record sends it. One
+//! more thread is the timer. The thread that holds the lock of a state machine carries out the
+//! machine's outputs.
 
 mod aftermath;
 mod alarm;

@@ -11,37 +11,37 @@ use crate::machine::StateEvent;
 use crate::machine::{Machine, MountFailure};
 use crate::transport::Transport;
 
-/// The threads of one mount; they end when this is dropped.
+/// The running engine of one mount; its threads end when this is dropped.
 pub(crate) struct ClientEngine<M: Machine>(Arc<SharedEngine<M>>);
 
-/// Why a request has no outcome.
+/// The reason why a request has no outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unanswered {
     /// The calling thread was interrupted.
     Interrupted,
-    /// There was no memory for the request for as long as calls are tried (`soft`). It was not
-    /// sent.
+    /// The bytes in flight stayed at their limit for as long as calls are tried (`soft`). The
+    /// request was not sent.
     NoRoom,
 }
 
-/// Why an engine does not start.
+/// The reason why an engine did not start.
 #[derive(Debug)]
 pub(crate) enum StartFailure {
-    /// The system gives no threads.
+    /// The system refused to create a thread.
     Threads(io::Error),
     /// No connection could be made.
     Unreachable(io::Error),
-    /// The server does not answer.
+    /// The server did not answer in time.
     NoAnswer,
-    /// The server does not take the client.
+    /// The server refused the client.
     Refused(MountFailure),
 }
 
 impl<M: Machine + 'static> ClientEngine<M> {
-    /// Starts the threads, and waits until the client is introduced to the server.
+    /// Starts the threads, and waits until the server has accepted the client.
     ///
     /// # Errors
-    /// [`StartFailure`], at the latest when `patience` ends.
+    /// [`StartFailure`], at the latest after `patience`.
     pub(crate) fn start(
         machine: M,
         connections: usize,
@@ -65,11 +65,11 @@ impl<M: Machine + 'static> ClientEngine<M> {
         }
     }
 
-    /// Has a request done that takes so many bytes.
+    /// Performs a request, and charges `bytes` to the bytes in flight.
     ///
     /// # Errors
-    /// [`Unanswered::Interrupted`]: the request may have been done or not.
-    /// [`Unanswered::NoRoom`]: it was not.
+    /// [`Unanswered::Interrupted`]: the request may or may not have been executed.
+    /// [`Unanswered::NoRoom`]: it was not executed.
     pub(crate) fn perform(
         &self,
         bytes: usize,
@@ -83,11 +83,8 @@ impl<M: Machine + 'static> ClientEngine<M> {
         })
     }
 
-    /// Has a small request done at once, whatever else is under way. If the thread is interrupted
-    /// the request is not forsaken: what `then` returns takes in its outcome.
-    ///
-    /// # Errors
-    /// [`Unanswered::Interrupted`].
+    /// Performs a small request at once, whatever the bytes in flight. If the thread is
+    /// interrupted, the request continues and the closure that `then` returns handles its outcome.
     pub(crate) fn perform_to_the_end(
         &self,
         request: M::Request,
@@ -101,17 +98,17 @@ impl<M: Machine + 'static> ClientEngine<M> {
         })
     }
 
-    /// Has a request done for which nobody waits.
+    /// Performs a request without waiting for it.
     pub(crate) fn follow_up(&self, next: FollowUp<M>) {
         self.0.follow_up(next);
     }
 
-    /// The next event, if one comes while `patience` lasts.
+    /// Returns the next event; waits for one for at most `patience`.
     pub(crate) fn poll_event(&self, patience: Duration) -> Option<StateEvent> {
         self.0.events.next(patience)
     }
 
-    /// Has the machine do something.
+    /// Calls `work` with the locked machine, and carries out its outputs.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut M, Duration) -> T) -> T {
         self.0.drive(work)
     }

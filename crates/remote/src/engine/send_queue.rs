@@ -6,11 +6,11 @@ use comity_vfs::Interrupt;
 
 use crate::calls::CallBytes;
 
-/// Records that are sent with one system call at most.
+/// Most records that are sent with one system call.
 const BATCH_MAX: usize = 16;
 
-/// The records that go out over one connection. A thread that adds a record sends it and all before
-/// it, unless another thread is sending already.
+/// The records to send over one connection. A thread that adds a record sends the whole queue,
+/// unless another thread is already sending.
 #[derive(Default)]
 pub(super) struct SendQueue {
     queue: Mutex<QueuedRecords>,
@@ -19,10 +19,10 @@ pub(super) struct SendQueue {
 
 #[derive(Default)]
 struct QueuedRecords {
-    /// The generation of the connection that they are for.
+    /// The generation of the connection that carries the records.
     generation: u64,
     records: VecDeque<CallBytes>,
-    /// Bytes of the first record that were sent.
+    /// Bytes of the first record that have been sent.
     sent: usize,
     close: Option<Box<dyn Fn() + Send + Sync>>,
 }
@@ -37,17 +37,17 @@ impl QueuedRecords {
     }
 }
 
-/// The outcome of sending.
+/// The outcome of [`SendQueue::flush`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flushed {
-    /// Nothing waits, or another thread sends it.
+    /// The queue is empty, or another thread is sending it.
     Done,
-    /// The thread was interrupted, and another one must go on.
+    /// The thread was interrupted; another thread must continue.
     Interrupted,
 }
 
 impl SendQueue {
-    /// A connection was made.
+    /// Begins to use a connection that was made.
     pub(super) fn open(
         &self,
         generation: u64,
@@ -59,7 +59,7 @@ impl SendQueue {
             QueuedRecords { generation, close: Some(close), ..QueuedRecords::default() };
     }
 
-    /// Ends the connection of this generation, if it is there: what waits is not sent.
+    /// Ends the connection of this generation, if it is the current one, and drops its records.
     pub(super) fn close(&self, generation: u64) {
         let mut queue = self.queue();
         if queue.generation == generation {
@@ -67,12 +67,12 @@ impl SendQueue {
         }
     }
 
-    /// Ends the connection, whichever it is.
+    /// Ends the current connection.
     pub(super) fn close_any(&self) {
         self.queue().end();
     }
 
-    /// Puts a record in; [`SendQueue::flush`] sends it.
+    /// Adds a record; [`SendQueue::flush`] sends it.
     pub(super) fn push(&self, generation: u64, record: CallBytes) {
         let mut queue = self.queue();
         if queue.generation == generation && queue.close.is_some() {
@@ -80,13 +80,13 @@ impl SendQueue {
         }
     }
 
-    /// Sends all that waits, unless another thread does.
+    /// Sends the whole queue, unless another thread is already sending it.
     pub(super) fn flush(&self) -> Flushed {
         while !self.queue().records.is_empty() {
             let mut writer = match self.writer.try_lock() {
                 Ok(writer) => writer,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                // The other thread looks again when it has let go of the writer.
+                // The other thread checks the queue again after it releases the writer.
                 Err(TryLockError::WouldBlock) => return Flushed::Done,
             };
             let Some(writer) = writer.as_mut() else { return Flushed::Done };
@@ -146,7 +146,7 @@ impl SendQueue {
     }
 }
 
-/// Writes records, of the first only what is behind the bytes that were sent.
+/// Writes records; of the first one only the bytes after `sent`.
 fn write(
     writer: &mut Box<dyn Write + Send>,
     records: &[CallBytes],
@@ -169,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    /// Takes a few bytes with each call, or none while it is shut.
+    /// Accepts a few bytes with each call, and blocks while it is shut.
     #[derive(Clone, Default)]
     struct Pipe(Arc<(Mutex<PipeState>, Condvar)>);
 
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn records_go_out_whole_and_in_order_however_little_is_taken() {
+    fn records_are_sent_whole_and_in_order_if_the_socket_accepts_few_bytes() {
         let (queue, pipe) = open();
         for part in ["one and ", "two and ", "three"] {
             queue.push(1, record(part.as_bytes()));

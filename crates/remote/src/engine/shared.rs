@@ -17,10 +17,10 @@ use crate::limits::IN_FLIGHT_BYTES_MAX;
 use crate::machine::{Machine, MachineOutput, MountFailure, Notice};
 use crate::transport::{TlsRefusal, Transport};
 
-/// All that the threads of one mount share.
+/// The state that the threads of one mount share.
 pub(super) struct SharedEngine<M: Machine> {
     state: Mutex<EngineState<M>>,
-    /// Signalled when the client is introduced or could not be.
+    /// Signalled when the server has accepted or refused the client.
     introduced: Condvar,
     pub(super) links: Vec<LinkShell>,
     pub(super) alarm: Alarm,
@@ -28,23 +28,23 @@ pub(super) struct SharedEngine<M: Machine> {
     pub(super) events: EventQueue,
     /// True once the mount has ended.
     is_over: AtomicBool,
-    /// True while an interrupted thread has left records that nobody sends.
+    /// True while the queue holds records whose sender was interrupted.
     needs_flush: AtomicBool,
 }
 
 struct EngineState<M: Machine> {
     machine: M,
     waiters: HashMap<u64, Arc<Waiter<M::Outcome>>>,
-    /// Requests that nobody waits for, but whose outcome matters.
+    /// For each request without a waiting caller: the closure that handles its outcome.
     aftermaths: HashMap<u64, Aftermath<M>>,
-    /// Threads that wait for memory for their requests.
+    /// Threads that wait for the bytes in flight to fall.
     crowd: VecDeque<Thread>,
     introduction: Option<Result<(), MountFailure>>,
-    /// Why the last attempt to connect failed.
+    /// The error of the last attempt to connect.
     last_error: Option<std::io::Error>,
 }
 
-/// A connection of the shell.
+/// The shell's part of one connection.
 #[derive(Default)]
 pub(super) struct LinkShell {
     pub(super) queue: SendQueue,
@@ -74,7 +74,7 @@ impl<M: Machine> SharedEngine<M> {
         }
     }
 
-    /// Has the machine do something, and then does what it wants done.
+    /// Calls `work` with the locked machine, and then carries out the machine's outputs.
     pub(super) fn drive<T>(&self, work: impl FnOnce(&mut M, Duration) -> T) -> T {
         let mut state = self.state();
         let now = now();
@@ -91,7 +91,7 @@ impl<M: Machine> SharedEngine<M> {
         done
     }
 
-    /// Follows an order; returns the connections over which there is something to send, as bits.
+    /// Carries out an output; returns the connections whose queues must be flushed, as bits.
     fn obey(&self, state: &mut EngineState<M>, output: MachineOutput<M::Outcome>) -> u32 {
         match output {
             MachineOutput::Link(LinkAction::Send(place, record)) => {
@@ -120,10 +120,11 @@ impl<M: Machine> SharedEngine<M> {
         self.introduced.notify_all();
     }
 
-    /// Waits until the client is introduced.
+    /// Waits until the server has accepted the client.
     ///
     /// # Errors
-    /// The last error of a connection, if `patience` ends before.
+    /// The refusal, or the last error of a connection; `None` if there was neither within
+    /// `patience`.
     pub(super) fn wait_for_introduction(
         &self,
         patience: Duration,
@@ -140,10 +141,7 @@ impl<M: Machine> SharedEngine<M> {
         }
     }
 
-    /// Submits a request of so many bytes when there is memory for it.
-    ///
-    /// # Errors
-    /// [`Unanswered`].
+    /// Submits a request when the bytes in flight leave room for `bytes`.
     pub(super) fn submit(
         &self,
         bytes: usize,
@@ -154,7 +152,7 @@ impl<M: Machine> SharedEngine<M> {
         Ok(self.submit_at_once(request, waiter))
     }
 
-    /// Submits a request without waiting for memory.
+    /// Submits a request without waiting for room.
     pub(super) fn submit_at_once(
         &self,
         request: M::Request,
@@ -186,7 +184,7 @@ impl<M: Machine> SharedEngine<M> {
                 _ => None,
             };
             if let Some(end) = end {
-                // A thread that was woken for nothing wakes the next one.
+                // A thread that was woken but gives up must wake the next one.
                 self.drive(|_, _| ());
                 return Err(end);
             }
@@ -194,13 +192,13 @@ impl<M: Machine> SharedEngine<M> {
         }
     }
 
-    /// Nobody waits for a request any more.
+    /// Notes that nobody waits for a request any more.
     pub(super) fn forsake(&self, id: u64) {
         self.state().waiters.remove(&id);
         self.drive(|machine, _| machine.forsake(id));
     }
 
-    /// The caller of a request was interrupted, and `then` takes in its outcome instead.
+    /// Notes that the caller of a request was interrupted: `then` handles the outcome instead.
     pub(super) fn hand_over(&self, id: u64, waiter: &Waiter<M::Outcome>, then: Aftermath<M>) {
         let mut state = self.state();
         if state.waiters.remove(&id).is_some() {
@@ -213,13 +211,13 @@ impl<M: Machine> SharedEngine<M> {
         }
     }
 
-    /// Has a request done for which nobody waits.
+    /// Performs a request without waiting for it.
     pub(super) fn follow_up(&self, next: FollowUp<M>) {
         self.state().follow_up(next);
         self.drive(|_, _| ());
     }
 
-    /// Sends what waits for these connections.
+    /// Flushes the queues of these connections.
     fn flush(&self, touched: u32) {
         for (at, link) in self.links.iter().enumerate() {
             if touched & 1 << at != 0 && link.queue.flush() == Flushed::Interrupted {
@@ -229,7 +227,7 @@ impl<M: Machine> SharedEngine<M> {
         }
     }
 
-    /// Sends what interrupted threads have left.
+    /// Sends the records of interrupted threads.
     pub(super) fn flush_left(&self) {
         if self.needs_flush.swap(false, Ordering::SeqCst) {
             self.flush(u32::MAX);
@@ -243,7 +241,7 @@ impl<M: Machine> SharedEngine<M> {
         }
     }
 
-    /// Waits for the order to make a connection; `None` if the mount has ended.
+    /// Waits for an order to connect; returns `None` when the mount has ended.
     pub(super) fn next_order(&self, link: &LinkShell) -> Option<LinkPlace> {
         let guard = link.order.lock().unwrap_or_else(PoisonError::into_inner);
         let is_idle = |order: &mut Option<LinkPlace>| order.is_none() && !self.is_over();
@@ -255,7 +253,7 @@ impl<M: Machine> SharedEngine<M> {
         self.is_over.load(Ordering::SeqCst)
     }
 
-    /// Ends all threads.
+    /// Ends all threads of the mount.
     pub(super) fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
         for link in &self.links {
@@ -268,7 +266,7 @@ impl<M: Machine> SharedEngine<M> {
         self.events.end();
     }
 
-    /// Remembers why no connection could be made. One that was refused ends the introduction.
+    /// Remembers why no connection could be made, and logs each new TLS refusal once.
     pub(super) fn note_error(&self, error: std::io::Error) {
         let server = self.transport.peer();
         let mut state = self.state();
@@ -295,7 +293,7 @@ impl<M: Machine> SharedEngine<M> {
 }
 
 impl<M: Machine> EngineState<M> {
-    /// A request has ended.
+    /// Notes that a request has ended: passes the outcome to its waiter or its closure.
     fn finish(&mut self, id: u64, outcome: M::Outcome) {
         if let Some(waiter) = self.waiters.remove(&id) {
             waiter.give(outcome);
@@ -311,7 +309,7 @@ impl<M: Machine> EngineState<M> {
         self.aftermaths.insert(id, next.then);
     }
 
-    /// Wakes the next thread that waits for memory, if there is some.
+    /// Wakes the next thread that waits for room, if there is room.
     fn admit_next(&mut self) {
         if self.machine.bytes_in_flight() < IN_FLIGHT_BYTES_MAX
             && let Some(thread) = self.crowd.pop_front()
@@ -325,7 +323,7 @@ fn is_refusal(error: &std::io::Error) -> bool {
     TlsRefusal::behind(error).is_some()
 }
 
-/// Returns whether both are the same refusal.
+/// Returns whether both errors are the same TLS refusal.
 fn is_same(last: &std::io::Error, error: &std::io::Error) -> bool {
     TlsRefusal::behind(last) == TlsRefusal::behind(error)
 }

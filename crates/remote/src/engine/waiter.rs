@@ -11,18 +11,18 @@ pub(super) struct Waiter<T> {
 }
 
 impl<T> Waiter<T> {
-    /// For the calling thread.
+    /// Makes a waiter for the calling thread.
     pub(super) fn here() -> Self {
         Self { thread: thread::current(), value: Mutex::new(None) }
     }
 
-    /// Gives the value, and wakes the thread.
+    /// Sets the value, and wakes the thread.
     pub(super) fn give(&self, value: T) {
         *self.value.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
         self.thread.unpark();
     }
 
-    /// Takes the value, if it came.
+    /// Takes the value, if it was set.
     pub(super) fn take(&self) -> Option<T> {
         self.value.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -1,11 +1,11 @@
-//! Attributes as NFSv3 has them, and as a file system has them (RFC 1813, 2.6).
+//! Conversions of attributes between NFSv3 and `vfs` (RFC 1813, 2.6).
 
 use comity_proto::nfs3::{
     Fattr3, Ftype3, Nfstime3, PostOpAttr, Sattr3, SetTime3, Specdata3, WccData,
 };
 use comity_vfs::{Attr, Change, Device, Disk, FileType, Gid, Mode, SetAttr, SetTime, Time, Uid};
 
-/// The attributes of an object. Version 3 has no change attribute: the ctime stands for it.
+/// The attributes of an object. Version 3 has no change attribute, so the ctime is used.
 pub(super) const fn attr(fattr: &Fattr3) -> Attr<Disk> {
     let ctime = time(fattr.ctime);
     Attr {
@@ -26,13 +26,14 @@ pub(super) const fn attr(fattr: &Fattr3) -> Attr<Disk> {
     }
 }
 
-/// The attributes after an operation, if the server tells them.
+/// The attributes after an operation, if the server sent them.
 pub(super) fn attr_after(told: &PostOpAttr) -> Option<Attr<Disk>> {
     told.as_ref().map(attr)
 }
 
-/// The change of an object. The server tells few attributes from before: those that show whether
-/// others have changed it, too; the others are as they are afterwards.
+/// The change of an object. Of the attributes before it, the server sends only size, mtime and
+/// ctime, which show whether others have changed the object; the rest is copied from the attributes
+/// after it.
 pub(super) fn change(wcc: &WccData) -> Change<Disk> {
     let after = attr_after(&wcc.after);
     let before = after.zip(wcc.before).map(|(after, before)| {
@@ -43,7 +44,7 @@ pub(super) fn change(wcc: &WccData) -> Change<Disk> {
     Change { before, after }
 }
 
-/// The attributes that are to be set.
+/// The arguments of SETATTR.
 pub(super) fn sattr3(set: &SetAttr<Disk>) -> Sattr3 {
     Sattr3 {
         mode: set.mode.map(Mode::bits),
@@ -63,8 +64,8 @@ const fn set_time3(wanted: Option<SetTime>) -> SetTime3 {
     }
 }
 
-/// A time as it travels: its seconds are unsigned and of 32 bits. The nearest that can be said
-/// stands for others, as with Linux.
+/// A time on the wire, whose seconds are unsigned and of 32 bits. A time out of range becomes the
+/// nearest that can be sent, as with Linux.
 pub(super) const fn nfstime3(time: Time) -> Nfstime3 {
     const LAST: i64 = u32::MAX as i64;
     match time.seconds {
@@ -74,12 +75,12 @@ pub(super) const fn nfstime3(time: Time) -> Nfstime3 {
     }
 }
 
-/// A time that the server tells.
+/// A time that the server sent.
 pub(super) const fn time(found: Nfstime3) -> Time {
     Time { seconds: found.seconds as i64, nanoseconds: found.nseconds }
 }
 
-/// The numbers of a device as they travel.
+/// Device numbers on the wire.
 pub(super) const fn specdata3(device: Device) -> Specdata3 {
     Specdata3 { major: device.major, minor: device.minor }
 }
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_tells_the_object_before_by_what_the_server_says_of_it() {
+    fn the_attributes_before_a_change_come_from_the_reply() {
         let ctime = Nfstime3 { seconds: 3, nseconds: 5 };
         let before = Some(WccAttr { size: 1, mtime: ctime, ctime });
         let told = change(&WccData { before, after: Some(fattr(4)) });
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_time_stands_for_one_that_version_3_cannot_say() {
+    fn a_time_out_of_range_becomes_the_nearest_one() {
         let said = |seconds| nfstime3(Time { seconds, nanoseconds: 7 }).seconds;
         assert_eq!((said(-1), said(5), said(1 << 32)), (0, 5, u32::MAX));
     }

@@ -1,4 +1,4 @@
-//! Verbs on data. Written data need not be stable before COMMIT (RFC 1813, 4.8).
+//! Verbs on data. Written data is stable only after COMMIT (RFC 1813, 4.8).
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::compound::OpenOwner;
 use crate::unstable::{KeptData, until_answered};
 
 impl Remote3 {
-    /// Reads. One who has opened the file is not judged again: if the server does, for the mode of
-    /// the file has changed, it is read in the name of the mount's owner.
+    /// Reads. A caller that has opened the file keeps the right to read: if the server refuses
+    /// because the mode has changed since, the mount's owner reads instead.
     pub(super) fn read(
         &self,
         cred: &Cred<Disk>,
@@ -46,7 +46,7 @@ impl Remote3 {
         let arguments = Read3args { file: fh(&file), offset, count };
         let reply = self.ask(caller, procedure::READ, &arguments)?;
         let read = ok(reply.read::<Read3res<'_>>())?;
-        // No more is taken than was asked for.
+        // Ignore bytes beyond the count that was asked for.
         let data = read.data.0.get(..count as usize).unwrap_or(read.data.0);
         into.bytes.extend_from_slice(data);
         let attr = match attr_after(&read.file_attributes) {
@@ -66,7 +66,7 @@ impl Remote3 {
         self.write_as(&self.callers.using(cred, node), node, offset, data)
     }
 
-    /// Writes for one who has opened the file, as [`Remote3::read`] reads.
+    /// Writes for a caller that has opened the file; rights are treated as in [`Remote3::read`].
     pub(super) fn write_opened(
         &self,
         cred: &Cred<Disk>,
@@ -116,12 +116,12 @@ impl Remote3 {
         ok(reply.read::<Write3res>())
     }
 
-    /// Commits what was written to a file. A commit that was not answered in time is done again.
+    /// Commits the data of a file. A commit that timed out is repeated.
     pub(super) fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         until_answered(|| self.commit_once(node))
     }
 
-    /// Commits a file. Data that the server has lost in a restart is written again.
+    /// Commits a file once. Data that the server has lost in a restart is written again.
     fn commit_once(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         let start = self.unstable.begin_commit(node)?;
         let file = self.file(node)?;
@@ -147,8 +147,8 @@ impl Remote3 {
         }
     }
 
-    /// Commits an object that the server does not commit. Changes of a directory are stable when
-    /// they are answered.
+    /// Handles an object that the server refuses to commit: changes of a directory are stable once
+    /// they are answered, so for a directory this is no error.
     fn commit_without_data(&self, node: &Handle, failed: Status) -> Result<Option<Attr<Disk>>> {
         match self.getattr(node) {
             Ok(attr) if attr.file_type == FileType::Directory => Ok(Some(attr)),
@@ -156,7 +156,7 @@ impl Remote3 {
         }
     }
 
-    /// Writes lost data again, so that it is stable at once.
+    /// Writes lost data again with FILE_SYNC.
     fn rewrite(&self, node: &Handle, mut offset: u64, piece: &KeptData) -> Result<()> {
         let mut rest = piece.data.as_slice();
         while !rest.is_empty() {

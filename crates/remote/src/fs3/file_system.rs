@@ -1,4 +1,4 @@
-//! The verbs, each by the function that does it. Version 3 has no others.
+//! The `Fs` of version 3: each verb calls the function that does it.
 
 use comity_proto::nfs3::procedure;
 use comity_vfs::{

@@ -1,4 +1,4 @@
-//! Listing a directory: READDIRPLUS for objects, READDIR for names.
+//! Listing a directory: READDIRPLUS if attributes are wanted, READDIR for names alone.
 
 use std::ops::ControlFlow;
 
@@ -18,14 +18,15 @@ use crate::stateless::StatelessReply;
 /// A visitor of entries.
 pub(super) type EntryVisitor<'v> = dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()> + 'v;
 
-/// Most bytes of names, numbers and cookies in a page, in the proportion that Linux uses.
+/// Most bytes of names, fileids and cookies in a page, in the proportion to the whole reply that
+/// Linux uses.
 const NAMES_BYTES: u32 = LISTING_BYTES / 8;
 
-/// The step after a page.
+/// The step after a page of a listing.
 enum NextPage {
     /// The listing has ended.
     End,
-    /// The next page is behind this cookie.
+    /// The next page begins after this cookie.
     Page(u64),
 }
 
@@ -49,14 +50,15 @@ impl Remote3 {
             self.verifiers.note(dir, head.cookieverf);
             match self.show((cred, cookie), &mut results, has_nodes, visit).map_err(malformed)? {
                 NextPage::End => return self.told_or_asked(dir, &head.dir_attributes),
-                // A server that has no more but does not say so would be asked forever.
+                // A page that makes no progress would be requested forever.
                 NextPage::Page(next) if next == cookie => return Err(Status::Io),
                 NextPage::Page(next) => cookie = next,
             }
         }
     }
 
-    /// Asks for a page; tells whether it has objects. A server may know no READDIRPLUS.
+    /// Requests a page; also returns whether its entries have attributes and handles. Falls back to
+    /// READDIR if the server lacks READDIRPLUS.
     fn page(
         &self,
         cred: &Cred<Disk>,
@@ -79,7 +81,7 @@ impl Remote3 {
         Ok((self.ask_using((cred, dir), procedure::READDIR, &arguments)?, false))
     }
 
-    /// Shows the entries of a page.
+    /// Passes the entries of a page to the visitor.
     fn show(
         &self,
         (cred, mut next): (&Cred<Disk>, u64),
@@ -91,7 +93,7 @@ impl Remote3 {
             let entry: Entry3<'_> = results.value()?;
             let node = if has_nodes { self.entry_node(cred, results)? } else { None };
             next = entry.cookie;
-            // `.` and `..` are not shown, nor a name that might lead out of the directory.
+            // Skip `.` and `..`, and names that might lead out of the directory.
             let Ok(name) = Name::new(entry.name.0) else { continue };
             let listing = Listing { name, fileid: entry.fileid, cookie: entry.cookie, node };
             if visit(&listing).is_break() {
@@ -101,7 +103,7 @@ impl Remote3 {
         Ok(if results.value()? { NextPage::End } else { NextPage::Page(next) })
     }
 
-    /// Reads attributes and handle of an entry, as far as the server tells them.
+    /// Reads attributes and handle of an entry; `None` if the server left one of them out.
     fn entry_node(
         &self,
         cred: &Cred<Disk>,

@@ -16,8 +16,8 @@ use crate::server_handle::ServerHandle;
 use crate::stateless::{LastingCall, StatelessCall, StatelessMachine, StatelessReply};
 
 impl Remote3 {
-    /// Asks for a lock; `number` is that of its owner. If the caller is interrupted, a lock that is
-    /// granted later is undone.
+    /// Sends LOCK; `number` is that of the lock's owner. If the caller is interrupted, a lock that
+    /// is granted later is undone.
     pub(super) fn ask_to_lock(
         &self,
         held: &NlmLock,
@@ -30,7 +30,7 @@ impl Remote3 {
         self.ask_nlm(call, Some(&then))
     }
 
-    /// Gives bytes back. The call is made until it is answered, also if the caller is interrupted.
+    /// Sends UNLOCK. The call is repeated until it is answered, even if the caller is interrupted.
     pub(super) fn ask_to_unlock(&self, held: &NlmLock, number: i32) -> Result<StatelessReply> {
         let call = self.unlock_call(held, number)?;
         let then = || {
@@ -40,7 +40,7 @@ impl Remote3 {
         self.ask_nlm(call.clone(), Some(&then))
     }
 
-    /// Asks which lock stands against one.
+    /// Sends TEST, which returns the lock that conflicts with this one.
     pub(super) fn ask_who_holds(&self, asked: &NlmLock, number: i32) -> Result<StatelessReply> {
         let file = self.file(&asked.node)?;
         let owner = asked.owner.0.to_be_bytes();
@@ -50,7 +50,7 @@ impl Remote3 {
         self.ask_nlm(call(procedure::TEST, asked, &arguments, is_in_grace), None)
     }
 
-    /// The calls that leave the bytes of a lock as they were before it was asked for.
+    /// The calls that restore the bytes of a lock to their state before it was requested.
     fn undoing_calls(&self, undone: &NlmLock, number: i32) -> VecDeque<StatelessCall> {
         let below = self.locks.below(undone).into_iter();
         let calls = below.map(|(lock, kind)| match kind {
@@ -100,7 +100,7 @@ impl Remote3 {
     }
 }
 
-/// A call in the name of whoever has the file of a lock open.
+/// Makes a call with the credential of the caller that has opened the lock's file.
 fn call(
     procedure: u32,
     held: &NlmLock,
@@ -112,7 +112,7 @@ fn call(
     StatelessCall { is_put_off, ..call }
 }
 
-/// Returns whether the server waits for clients that reclaim.
+/// Returns whether the server is in its grace period, in which it grants only reclaims.
 fn is_in_grace(results: &[u8]) -> bool {
     let told = Decoder::new(results).value::<Nlm4Res<'_>>();
     told.is_ok_and(|told| told.stat == Nlm4Stats::DeniedGracePeriod)

@@ -1,5 +1,5 @@
-//! Byte-range locks by NLM, version 4 (RFC 1813, appendix II). A lock that is waited for is asked
-//! for again and again: the server cannot call this client.
+//! Byte-range locks by NLM, version 4 (RFC 1813, appendix II). A blocking lock is requested again
+//! and again, because the server cannot call this client.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,31 +27,31 @@ pub(super) struct LockManager {
     /// The name of this machine.
     pub(super) caller_name: Vec<u8>,
     held: Mutex<HeldLocks>,
-    /// Locks that are undone because their callers were interrupted.
+    /// Locks that are being undone because their callers were interrupted.
     pub(super) undoing: Undoing,
-    /// The connections that had been made when the locks were asserted last.
+    /// The number of connections made when the locks were last reclaimed.
     connections: AtomicU64,
-    /// True if some open has lost its locks.
+    /// True if an open has lost its locks.
     has_lost: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct HeldLocks {
     locks: Vec<NlmLock>,
-    /// The numbers of owners (`svid`).
+    /// The numbers of lock owners (`svid`).
     owners: HashMap<LockOwner, i32>,
     last_owner: i32,
     /// Files whose locks were lost, until their opens are closed.
     lost: Vec<(OpenId, Handle)>,
 }
 
-/// A lock that is held or wanted.
+/// A lock that is held or requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NlmLock {
     open: OpenId,
     pub(super) node: Handle,
     pub(super) owner: LockOwner,
-    /// The opener of the file, in whose name calls are made.
+    /// The opener of the file, whose credential is used for calls.
     pub(super) caller: Arc<OpenOwner>,
     pub(super) bytes: (u64, u64),
     pub(super) is_exclusive: bool,
@@ -69,8 +69,8 @@ impl NlmLock {
 }
 
 impl LockManager {
-    /// Locks by the lock manager that `programs` finds. The numbers of owners begin at `seed`, so
-    /// that other mounts of this machine are other owners.
+    /// Makes a lock manager. `programs` finds that of the server. The numbers of owners begin at
+    /// `seed`, so that they differ from those of other mounts of this machine.
     pub(super) fn new(programs: ProgramFinder, caller_name: &[u8], seed: u32) -> Self {
         let last_owner = (seed & 0x3fff_ffff) as i32;
         let held = Mutex::new(HeldLocks { last_owner, ..HeldLocks::default() });
@@ -79,12 +79,12 @@ impl LockManager {
         Self { programs, caller_name, held, undoing, connections, has_lost }
     }
 
-    /// The state in which a lock that is undone leaves its bytes.
+    /// The locks and free ranges that remain in the bytes of a lock after it is undone.
     pub(super) fn below(&self, undone: &NlmLock) -> Vec<(NlmLock, RangeLock)> {
         self.held().below(undone)
     }
 
-    /// Fails if locks of a file were lost.
+    /// Fails with `Io` if locks of a file were lost.
     pub(super) fn check(&self, node: &Handle) -> Result<()> {
         if self.has_lost.load(Ordering::Relaxed)
             && self.held().lost.iter().any(|(_, lost)| lost == node)
@@ -108,7 +108,7 @@ impl HeldLocks {
         })
     }
 
-    /// Takes bytes of an owner out of what is held, and puts a lock there if there is one.
+    /// Removes the bytes of `held` from its owner's locks; with a lock other than `Free`, adds it.
     fn replace(&mut self, held: &NlmLock, lock: RangeLock) {
         let (first, last) = held.bytes;
         let mut kept = Vec::with_capacity(self.locks.len() + 2);
@@ -133,8 +133,7 @@ impl HeldLocks {
         }
     }
 
-    /// The state in which a lock that is undone leaves its bytes: the locks that its owner holds,
-    /// and the bytes between them.
+    /// The locks and free ranges that remain in the bytes of a lock after it is undone.
     fn below(&self, undone: &NlmLock) -> Vec<(NlmLock, RangeLock)> {
         let (mut at, last) = undone.bytes;
         let mut found = Vec::new();
@@ -194,7 +193,7 @@ impl Remote3 {
     }
 
     fn unlock(&self, held: &NlmLock) -> Result<()> {
-        // An UNLOCK that is interrupted here is sent all the same.
+        // An interruption of this wait does not keep the UNLOCK from being sent.
         self.wait_for_undoing(held).ok();
         let number = self.locks.held().number(held.owner);
         let reply = self.ask_to_unlock(held, number);
@@ -205,7 +204,7 @@ impl Remote3 {
         }
     }
 
-    /// Waits until nothing is left to undo for the owner of a lock.
+    /// Waits until no lock of this owner and file is being undone.
     fn wait_for_undoing(&self, held: &NlmLock) -> Result<()> {
         for attempt in 0.. {
             if !self.locks.undoing.has(&held.key()) {
@@ -242,7 +241,7 @@ impl Remote3 {
         }
     }
 
-    /// Gives back the locks of an open.
+    /// Unlocks all locks of an open.
     pub(super) fn unlock_open(&self, open: OpenId) {
         let of_open: Vec<NlmLock> = {
             let mut held = self.locks.held();
@@ -252,13 +251,13 @@ impl Remote3 {
         };
         for lock in of_open {
             if let Err(status) = self.unlock(&lock) {
-                tracing::warn!(%status, "a lock of a closed file may still be held");
+                tracing::warn!(%status, "the server may still hold a lock of a closed file");
             }
         }
     }
 
-    /// Takes all locks again if connections were made since that was done last: the server may have
-    /// restarted, and then remembers none. Returns a file whose locks are lost.
+    /// Reclaims all locks if connections were made since the last call: the server may have
+    /// restarted and forgotten them. Returns a file whose locks are lost.
     pub(super) fn assert_locks(&self) -> Option<Handle> {
         let made = self.engine.with(|machine, _| machine.connections_made());
         if self.locks.connections.swap(made, Ordering::AcqRel) == made {
@@ -278,15 +277,15 @@ impl Remote3 {
         found
     }
 
-    /// Takes a lock again: by a reclaim while the server lets clients reclaim, and else as if anew,
-    /// which a server that has not restarted grants to the lock's owner.
+    /// Takes a lock again: first as a reclaim, then as a new lock, in case the grace period is
+    /// over. A server that has not restarted grants both to the lock's owner.
     fn holds_again(&self, lock: &NlmLock) -> bool {
         let granted = |asked: Result<Nlm4Stats>| asked == Ok(Nlm4Stats::Granted);
         granted(self.ask_for_lock(lock, true)) || granted(self.ask_for_lock(lock, false))
     }
 }
 
-/// Waits before a lock is asked for again.
+/// Waits before a lock is requested again.
 fn wait(attempt: u32) -> Result<()> {
     if Interrupt::is_raised() {
         return Err(Status::Interrupted);
@@ -317,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unlock_cuts_only_what_its_owner_holds() {
+    fn an_unlock_changes_only_the_locks_of_its_owner() {
         let mut locks = HeldLocks::default();
         locks.replace(&held(1, (0, 99)), RangeLock::Exclusive);
         locks.replace(&held(2, (200, u64::MAX)), RangeLock::Exclusive);
@@ -330,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_undone_leaves_what_its_owner_held_before() {
+    fn undoing_a_lock_restores_the_earlier_locks_of_its_owner() {
         let mut locks = HeldLocks::default();
         let shared = NlmLock { is_exclusive: false, ..held(1, (10, 19)) };
         locks.replace(&shared, RangeLock::Shared);

@@ -1,5 +1,5 @@
-//! A file system of a server by NFS 3: each verb is one call, or two where the server leaves out
-//! what version 3 lets it leave out.
+//! A file system of a server by NFS 3: each verb is one call, or two if the server omits an
+//! optional part of a reply.
 
 mod attributes;
 mod data;

@@ -1,4 +1,4 @@
-//! The way to a directory of a server: MNT, and what FSINFO says of the file system there.
+//! Mounting: MNT finds the directory, and FSINFO describes its file system.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::rpc::auth_sys;
 use crate::stateless::{ProgramFinder, StatelessCall, StatelessMachine, StatelessReply};
 use crate::unstable::UnstableWrites;
 
-/// Settings of a mount beside those of the client.
+/// Settings of a mount beyond those of the client.
 #[derive(Debug)]
 pub(crate) struct Settings3<'a> {
     /// Names of the directory, from the server's root on.
@@ -27,7 +27,7 @@ pub(crate) struct Settings3<'a> {
     pub(crate) cred: &'a Cred<Disk>,
     /// The name of this machine.
     pub(crate) machine_name: &'a [u8],
-    /// The error of calls that were late for too often.
+    /// The error of calls that timed out too often.
     pub(crate) late: Status,
     /// Most bytes of a READ and of a WRITE.
     pub(crate) transfer_bytes: (u32, u32),
@@ -37,10 +37,10 @@ pub(crate) struct Settings3<'a> {
     pub(crate) server: &'a str,
 }
 
-/// Mounts a directory of a server that speaks version 3. `programs` finds its other programs.
+/// Mounts a directory of a server over version 3. `programs` finds its other programs.
 ///
 /// # Errors
-/// The path that cannot be mounted, and why.
+/// The path that cannot be mounted, and the reason.
 pub(crate) fn mount(
     engine: ClientEngine<StatelessMachine>,
     programs: ProgramFinder,
@@ -70,7 +70,7 @@ pub(crate) fn mount(
     Ok(remote)
 }
 
-/// The handle of a path, by the procedure MNT.
+/// Returns the handle of a path, by the procedure MNT.
 fn find_root(
     engine: &ClientEngine<StatelessMachine>,
     programs: &ProgramFinder,
@@ -101,7 +101,7 @@ fn mounted_handle(reply: &StatelessReply) -> Result<&[u8]> {
 }
 
 impl Remote3 {
-    /// Takes over what the server says of the file system.
+    /// Adopts the limits that the server announces for the file system.
     fn adopt(&mut self, server: &str) -> Result<()> {
         let info = self.fsinfo(&self.root)?;
         let limit = |wanted: u32, most: u32| if most == 0 { wanted } else { wanted.min(most) };

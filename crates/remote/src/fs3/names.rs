@@ -17,7 +17,7 @@ use super::status::ok;
 /// The place of an object: its directory and its name there.
 pub(super) type NamePlace<'a> = (&'a Handle, Name<'a>);
 
-/// Longest target of a symbolic link in bytes, as Linux has it.
+/// Longest target of a symbolic link in bytes, the same as in Linux.
 const LINK_TARGET_BYTES_MAX: usize = 4_095;
 
 impl Remote3 {
@@ -47,7 +47,7 @@ impl Remote3 {
         self.find(cred, dir, &above).map(|found| found.node)
     }
 
-    /// Makes a regular file, or finds it.
+    /// Creates a regular file, or opens an existing one if `how` allows that.
     pub(super) fn create(
         &self,
         cred: &Cred<Disk>,
@@ -116,7 +116,7 @@ impl Remote3 {
         self.make(cred, at, procedure::MKNOD, &arguments)
     }
 
-    /// Makes an object. A server may leave out its handle, which is then looked up.
+    /// Makes an object. If the reply omits its handle, the object is looked up.
     fn make(
         &self,
         cred: &Cred<Disk>,

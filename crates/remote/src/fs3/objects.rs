@@ -1,4 +1,4 @@
-//! Verbs on one object: attributes, rights, links.
+//! Verbs on one object: attributes, rights, symbolic links.
 
 use comity_proto::nfs3::{
     Access3args, Access3res, Readlink3res, Setattr3args, Setattr3res, procedure,

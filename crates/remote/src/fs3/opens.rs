@@ -1,5 +1,5 @@
-//! Opens, of which a server of version 3 knows nothing: each asks for the rights and for the
-//! attributes of the moment, so that it sees what others had closed before (close-to-open).
+//! Opens. Version 3 has no OPEN, so an open asks for the caller's rights and the current
+//! attributes; so it sees what others wrote before they closed the file (close-to-open).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -60,8 +60,8 @@ impl OpenTable {
 }
 
 impl Remote3 {
-    /// Makes a file that must not be there. A call that is made again after a lost connection finds
-    /// the file that it has made itself, by the verifier; the attributes are set afterwards.
+    /// Makes a file that must not exist yet. The verifier lets a repeated call recognize the file
+    /// that the first one made; the attributes are set by a second call.
     fn create_exclusively(
         &self,
         cred: &Cred<Disk>,
@@ -72,7 +72,7 @@ impl Remote3 {
             Err(Status::NotSupp) => return self.create(cred, at, &Create::Guarded(*set)),
             made => made?,
         };
-        // The server may keep the verifier in the times.
+        // Set both times, because the server may keep the verifier in them.
         let times = (set.atime.or(Some(SetTime::Now)), set.mtime.or(Some(SetTime::Now)));
         let set = SetAttr { atime: times.0, mtime: times.1, ..*set };
         let handle = made.value.handle;
@@ -80,7 +80,9 @@ impl Remote3 {
             Ok(change) => change.after,
             Err(status) => {
                 let removed = self.remove_by(cred, at, procedure::REMOVE);
-                removed.inspect_err(|status| tracing::warn!(%status, "a new file is left")).ok();
+                removed
+                    .inspect_err(|status| tracing::warn!(%status, "cannot remove a new file"))
+                    .ok();
                 return Err(status);
             }
         };
@@ -89,13 +91,13 @@ impl Remote3 {
     }
 }
 
-/// Times that a file may vanish between the answer that it is there and its lookup.
+/// Most times that a file may disappear between the answer that it exists and its lookup.
 const VANISHED_MAX: u32 = 8;
 
 impl Remote3 {
-    /// Makes and opens a file, or opens the one that is there. A new file is its maker's, whatever
-    /// its mode; the rights to another one are asked for. So the server has to say which it is, and
-    /// only a guarded CREATE tells.
+    /// Creates and opens a file, or opens an existing one. The maker of a new file may use it
+    /// whatever its mode; for an existing one the rights are checked. Only a guarded CREATE tells
+    /// the two apart.
     fn create_or_open(
         &self,
         cred: &Cred<Disk>,
@@ -120,7 +122,7 @@ impl Remote3 {
         Err(Status::Delay)
     }
 
-    /// Opens a file that is there, and cuts it to a size if one is given.
+    /// Opens an existing file, and truncates it if a size is given.
     fn open_there(
         &self,
         cred: &Cred<Disk>,
@@ -208,7 +210,7 @@ impl OpenFiles for Remote3 {
         self.find_lock(wanted)
     }
 
-    /// The server reports nothing: locks are looked at now and then.
+    /// A server of version 3 sends no events, so this only checks for lost locks.
     fn poll_event(&self, patience: Duration) -> Option<OpenEvent> {
         self.engine.poll_event(patience);
         self.assert_locks().map(|node| OpenEvent::StateLost { node })

@@ -22,13 +22,13 @@ use crate::unstable::UnstableWrites;
 /// A file system of a server.
 pub(crate) struct Remote3 {
     pub(super) engine: ClientEngine<StatelessMachine>,
-    /// The owner of the mount, in whose name calls are made that name no caller.
+    /// The owner of the mount, whose credential is used for verbs without a caller.
     pub(super) owner: Arc<OpenOwner>,
     pub(super) callers: Callers,
     pub(super) handles: HandleTable,
     pub(super) root: Handle,
     pub(super) volume: u64,
-    /// The error of calls that were late for too often.
+    /// The error of calls that timed out too often.
     pub(super) late: Status,
     /// Most bytes of a READ and of a WRITE.
     pub(super) transfer_bytes: (u32, u32),
@@ -39,7 +39,7 @@ pub(crate) struct Remote3 {
 }
 
 impl Remote3 {
-    /// Makes a call in the name of a caller.
+    /// Makes a call with the credential of a caller.
     pub(super) fn ask(
         &self,
         caller: &OpenOwner,
@@ -56,7 +56,7 @@ impl Remote3 {
         }
     }
 
-    /// Makes a call in the name of a caller who uses an object.
+    /// Makes a call with the credential of a caller, and notes that the caller uses this object.
     pub(super) fn ask_using(
         &self,
         (cred, node): (&Cred<Disk>, &Handle),
@@ -66,7 +66,7 @@ impl Remote3 {
         self.ask(&self.callers.using(cred, node), procedure, arguments)
     }
 
-    /// Makes a call about an object in the name of whoever used it last.
+    /// Makes a call with the credential of the caller that used the object last.
     pub(super) fn ask_unnamed(
         &self,
         node: &Handle,
@@ -77,10 +77,10 @@ impl Remote3 {
         self.ask(known.as_ref().unwrap_or(&self.owner), procedure, arguments)
     }
 
-    /// The server's name of an object.
+    /// The server's handle of an object.
     ///
     /// # Errors
-    /// [`Status::BadHandle`] if it can be none of a server of version 3.
+    /// [`Status::BadHandle`] if it is too long for version 3.
     pub(super) fn file(&self, node: &Handle) -> Result<ServerHandle> {
         let name = self.handles.name(node)?;
         let fits = name.len() <= nfs3::HANDLE_BYTES_MAX as usize;
@@ -93,12 +93,12 @@ impl Remote3 {
         Ok(attr(&ok(reply.read::<Getattr3res>())?))
     }
 
-    /// The attributes that a reply has brought; else they are asked for.
+    /// Returns the attributes of a reply, or asks for them if it has none.
     pub(super) fn told_or_asked(&self, node: &Handle, told: &PostOpAttr) -> Result<Attr<Disk>> {
         told.as_ref().map_or_else(|| self.getattr(node), |told| Ok(attr(told)))
     }
 
-    /// The object of a name that a caller has found.
+    /// Makes a node of an object's handle and attributes, and notes that the caller uses it.
     pub(super) fn node(
         &self,
         cred: &Cred<Disk>,
@@ -111,18 +111,18 @@ impl Remote3 {
     }
 }
 
-/// Returns whether a procedure must not be done twice.
+/// Returns whether a procedure must not be executed twice.
 const fn changes_names(procedure: u32) -> bool {
     use procedure::{CREATE, LINK, MKDIR, MKNOD, REMOVE, RENAME, RMDIR, SYMLINK};
     matches!(procedure, CREATE | LINK | MKDIR | MKNOD | REMOVE | RENAME | RMDIR | SYMLINK)
 }
 
-/// A handle as an argument.
+/// Encodes a handle as an argument.
 pub(super) fn fh(file: &ServerHandle) -> NfsFh3<'_> {
     Opaque(file.bytes())
 }
 
-/// A name in a directory as an argument.
+/// Encodes a name in a directory as an argument.
 pub(super) fn place<'a>(dir: &'a ServerHandle, name: Name<'a>) -> Diropargs3<'a> {
     Diropargs3 { dir: fh(dir), name: Opaque(name.bytes()) }
 }

@@ -9,7 +9,7 @@ use super::attributes::time;
 use super::remote3::{Remote3, fh};
 use super::status::ok;
 
-/// Version 3 shares no blocks; this is what file systems have.
+/// Clone granularity in bytes. Version 3 cannot clone; this is the usual block size.
 const CLONE_BYTES: u32 = 4096;
 
 impl Remote3 {

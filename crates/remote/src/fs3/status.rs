@@ -2,7 +2,7 @@ use comity_proto::nfs3::{Nfsstat3, Result3};
 use comity_vfs::{Result, Status};
 use comity_xdr::Malformed;
 
-/// The error of the file system for one of NFSv3 (RFC 1813, 2.6).
+/// Converts an error of NFSv3 (RFC 1813, 2.6).
 pub(super) const fn status(status: Nfsstat3) -> Status {
     match status {
         Nfsstat3::Perm => Status::Perm,
@@ -38,7 +38,7 @@ pub(super) const fn status(status: Nfsstat3) -> Status {
 /// Returns the body of a success.
 ///
 /// # Errors
-/// The server's error; [`Status::Io`] for results that make no sense.
+/// The server's error; [`Status::Io`] for a malformed result.
 pub(super) fn ok<T, F>(read: std::result::Result<Result3<T, F>, Malformed>) -> Result<T> {
     match read.map_err(malformed)? {
         Result3::Ok(body) => Ok(body),
@@ -46,13 +46,13 @@ pub(super) fn ok<T, F>(read: std::result::Result<Result3<T, F>, Malformed>) -> R
     }
 }
 
-/// Returns the error for results that make no sense.
+/// Logs a malformed result, and returns the error for it.
 pub(super) fn malformed(reason: Malformed) -> Status {
     tracing::warn!(%reason, "a result of the server is malformed");
     Status::Io
 }
 
-/// Returns whether the results of a procedure put it off (NFS3ERR_JUKEBOX).
+/// Returns whether the server asks the client to try again later (NFS3ERR_JUKEBOX).
 pub(super) fn is_put_off(results: &[u8]) -> bool {
     results.first_chunk() == Some(&(Nfsstat3::Jukebox as u32).to_be_bytes())
 }

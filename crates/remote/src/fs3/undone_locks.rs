@@ -11,12 +11,12 @@ use crate::stateless::{StatelessCall, StatelessMachine};
 /// A file and an owner of locks.
 pub(super) type LockKey = (Handle, LockOwner);
 
-/// The files and owners whose locks at the server are not certain: callers were interrupted, and
-/// calls go on that undo what they had begun.
+/// The files and owners whose locks at the server are uncertain: their callers were interrupted,
+/// and calls that undo the locks are still under way.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Undoing(Arc<Mutex<Vec<LockKey>>>);
 
-/// The time in which something is undone; it ends when this is dropped.
+/// Marks a file and owner as uncertain until it is dropped.
 #[derive(Debug)]
 pub(super) struct UndoingMark {
     undoing: Undoing,
@@ -24,13 +24,13 @@ pub(super) struct UndoingMark {
 }
 
 impl Undoing {
-    /// Something is to be undone.
+    /// Marks a file and owner as uncertain.
     pub(super) fn begin(&self, key: LockKey) -> UndoingMark {
         self.keys().push(key);
         UndoingMark { undoing: self.clone(), key }
     }
 
-    /// Returns whether something is being undone for an owner of locks.
+    /// Returns whether a lock of this file and owner is being undone.
     pub(super) fn has(&self, key: &LockKey) -> bool {
         self.keys().contains(key)
     }
@@ -49,7 +49,7 @@ impl Drop for UndoingMark {
     }
 }
 
-/// Takes in the reply to a LOCK that nobody waits for: the calls undo it unless it was refused.
+/// Handles the reply to a LOCK that nobody waits for: the lock is undone unless it was refused.
 pub(super) fn undo_by(
     calls: VecDeque<StatelessCall>,
     mark: UndoingMark,
@@ -61,8 +61,8 @@ pub(super) fn undo_by(
     })
 }
 
-/// Takes in the outcome of the first call, which is made again until it is answered, and so are the
-/// others behind it.
+/// Handles the outcome of the first call: repeats it if it timed out, then makes the other calls in
+/// the same way.
 pub(super) fn until_answered(
     mut calls: VecDeque<StatelessCall>,
     mark: UndoingMark,

@@ -1,4 +1,4 @@
-//! Attributes as NFSv4 has them, and as a file system has them (RFC 8881, 5).
+//! Conversions of attributes between NFSv4 and `vfs` (RFC 8881, 5).
 
 use comity_idmap::{Owner, Owners};
 use comity_proto::nfs4::{
@@ -12,7 +12,7 @@ use comity_xdr::{Decoder, Encode, Encoder, Malformed, Opaque};
 
 use crate::server_handle::ServerHandle;
 
-/// The attributes that make an [`Attr`].
+/// The attributes needed to make an [`Attr`].
 pub(super) const OBJECT: Bitmap4 = Bitmap4::of(&[
     a::TYPE,
     a::CHANGE,
@@ -31,17 +31,17 @@ pub(super) const OBJECT: Bitmap4 = Bitmap4::of(&[
     a::MOUNTED_ON_FILEID,
 ]);
 
-/// The attributes of an entry of a directory that is shown as an object.
+/// The attributes requested for each entry of a listing with attributes.
 pub(super) const ENTRY: Bitmap4 = OBJECT.or(&Bitmap4::of(&[a::RDATTR_ERROR, a::FILEHANDLE]));
 
-/// The attributes of an entry of which only name and number are shown.
+/// The attributes requested for each entry of a listing of names.
 pub(super) const ENTRY_NAME: Bitmap4 =
     Bitmap4::of(&[a::RDATTR_ERROR, a::FILEID, a::MOUNTED_ON_FILEID]);
 
-/// The owner of an object whose owner has no number here: nobody.
+/// The uid and gid of an owner that is unknown here: nobody.
 const NOBODY: u32 = 65_534;
 
-/// The attributes of an object that a reply has brought.
+/// The attributes of an object in a reply.
 #[derive(Debug, Default)]
 pub(super) struct KnownAttributes {
     file_type: Option<FileType>,
@@ -64,10 +64,10 @@ pub(super) struct KnownAttributes {
 }
 
 impl KnownAttributes {
-    /// Decodes attributes, all of which were asked for.
+    /// Decodes attributes.
     ///
     /// # Errors
-    /// There are others, or their values make no sense.
+    /// The mask holds attributes that were not requested, or the values are malformed.
     pub(super) fn decode(fattr: &Fattr4<'_>, owners: &Owners) -> Result<Self, Malformed> {
         let mut known = Self::default();
         let mut values = Decoder::new(fattr.attr_vals.0);
@@ -107,7 +107,7 @@ impl KnownAttributes {
         Ok(())
     }
 
-    /// The attributes of an object; `None` if not even its type is known.
+    /// The attributes of an object; `None` if the reply lacks its type.
     pub(super) fn attr(&self) -> Option<Attr<Disk>> {
         Some(Attr {
             file_type: self.file_type?,
@@ -127,14 +127,14 @@ impl KnownAttributes {
         })
     }
 
-    /// The object that an entry of a directory stands for, as far as it is known.
+    /// The object of a directory entry; `None` if its handle or type is missing.
     pub(super) fn node(&self, handles: &HandleTable) -> Option<Node<Disk>> {
         let handle = handles.handle(self.handle?.bytes()).ok()?;
         Some(Node { handle, attr: self.attr()? })
     }
 
-    /// The number by which a directory lists the object: where another file system is mounted on
-    /// it, the number of the directory below.
+    /// The fileid of a directory entry. For a mount point this is the fileid of the directory it
+    /// covers.
     pub(super) fn listed_fileid(&self) -> u64 {
         self.mounted_on_fileid.unwrap_or(self.fileid)
     }
@@ -152,7 +152,7 @@ const fn file_type(found: NfsFtype4) -> FileType {
     }
 }
 
-/// One number of the two that name a file system.
+/// Combines the two numbers of a file system id into one.
 const fn fsid(fsid: Fsid4) -> u64 {
     fsid.major ^ fsid.minor.rotate_left(32)
 }
@@ -165,7 +165,7 @@ const fn time(found: Nfstime4) -> Time {
     Time { seconds: found.seconds, nanoseconds: found.nseconds }
 }
 
-/// The user whom an owner's text names. The numbers of this machine are those on the wire.
+/// The user that an owner string names. Ids of this machine are sent unchanged.
 fn user(text: Owner4<'_>, owners: &Owners) -> u32 {
     owners.user_in(text.0).map_or(NOBODY, |uid| uid.number())
 }
@@ -174,7 +174,7 @@ fn group(text: Owner4<'_>, owners: &Owners) -> u32 {
     owners.group_in(text.0).map_or(NOBODY, |gid| gid.number())
 }
 
-/// Values of attributes in the order of their numbers.
+/// Encoded attributes, in the order of their numbers.
 #[derive(Debug, Default)]
 pub(super) struct AttributeValues {
     mask: Bitmap4,
@@ -182,7 +182,7 @@ pub(super) struct AttributeValues {
 }
 
 impl AttributeValues {
-    /// The attributes that are to be set.
+    /// Encodes the attributes to set.
     pub(super) fn to_set(set: &SetAttr<Disk>, owners: &Owners) -> Self {
         let mut values = Self::default();
         values.add(a::SIZE, set.size);
@@ -196,7 +196,7 @@ impl AttributeValues {
         values
     }
 
-    /// One attribute.
+    /// Encodes one attribute.
     pub(super) fn one(number: u32, value: &impl Encode) -> Self {
         let mut values = Self::default();
         values.add(number, Some(value));
@@ -210,7 +210,7 @@ impl AttributeValues {
         }
     }
 
-    /// As an argument.
+    /// Returns them as an argument.
     pub(super) fn fattr(&self) -> Fattr4<'_> {
         Fattr4 { attrmask: self.mask, attr_vals: Opaque(self.values.bytes()) }
     }
@@ -231,7 +231,7 @@ const fn settime(wanted: SetTime) -> Settime4 {
     }
 }
 
-/// A time as it travels.
+/// A time on the wire.
 pub(super) const fn nfstime4(time: Time) -> Nfstime4 {
     Nfstime4 { seconds: time.seconds, nseconds: time.nanoseconds }
 }

@@ -1,9 +1,8 @@
 use comity_proto::nfs4::ChangeInfo4;
 use comity_vfs::{Attr, Change, Disk};
 
-/// The change of a directory, by its attributes in the same COMPOUND before and after it, and by
-/// what the operation says (`change_info4`). Attributes from before are told only if nothing came
-/// between them and the operation.
+/// The change of a directory, from its attributes before and after the operation in the same
+/// COMPOUND, and from `change_info4`. `before` is set only if no other change came between.
 pub(super) fn change_of(
     before: Attr<Disk>,
     info: ChangeInfo4,
@@ -41,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_sole_if_all_numbers_fit() {
+    fn attributes_before_a_change_are_used_only_if_all_numbers_match() {
         let info = |atomic, before, after| ChangeInfo4 { atomic, before, after };
         let sole = change_of(attr(3), info(true, 3, 5), Some(attr(5)));
         assert_eq!(sole, Change { before: Some(attr(3)), after: Some(attr(5)) });

@@ -18,8 +18,8 @@ use crate::server_handle::ServerHandle;
 use crate::unstable::{KeptData, until_answered};
 
 impl Remote4 {
-    /// Reads. One who has opened the file is not judged again: if the server does, for the mode of
-    /// the file has changed, it is read in the name of the mount's owner.
+    /// Reads. A caller that has opened the file keeps the right to read: if the server refuses
+    /// because the mode has changed since, the mount's owner reads instead.
     pub(super) fn read(
         &self,
         cred: &Cred<Disk>,
@@ -51,7 +51,7 @@ impl Remote4 {
         let mut results = reply.results();
         results.status(op::PUTFH)?;
         let read: Read4resok<'_> = results.next(op::READ).map_err(data_failure)?;
-        // No more is taken than was asked for.
+        // Ignore bytes beyond the count that was asked for.
         let data = read.data.0.get(..count as usize).unwrap_or(read.data.0);
         into.bytes.extend_from_slice(data);
         let attr = if into.opened { None } else { Some(self.attr(&mut results)?) };
@@ -68,7 +68,7 @@ impl Remote4 {
         self.write_as(&self.callers.using(cred, node), node, offset, data)
     }
 
-    /// Writes for one who has opened the file, as [`Remote4::read`] reads.
+    /// Writes for a caller that has opened the file; rights are treated as in [`Remote4::read`].
     pub(super) fn write_opened(
         &self,
         cred: &Cred<Disk>,
@@ -105,7 +105,7 @@ impl Remote4 {
         Ok(Changed { value, change: Change { before: Some(before), after } })
     }
 
-    /// Has a WRITE done; returns the attributes before and behind it, too.
+    /// Sends a WRITE; also returns the attributes before and after it.
     fn send_write(
         &self,
         caller: &Arc<OpenOwner>,
@@ -124,12 +124,12 @@ impl Remote4 {
         Ok((before, written, self.attr(&mut results).ok()))
     }
 
-    /// Commits what was written to a file. A commit that was not answered in time is done again.
+    /// Commits the data of a file. A commit that timed out is repeated.
     pub(super) fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         until_answered(|| self.commit_once(node))
     }
 
-    /// Commits a file. Data that the server has lost in a restart is written again.
+    /// Commits a file once. Data that the server has lost in a restart is written again.
     fn commit_once(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         let start = self.unstable.begin_commit(node)?;
         let arguments = Commit4args { offset: 0, count: 0 };
@@ -142,7 +142,7 @@ impl Remote4 {
         let committed = results.status(op::PUTFH).and_then(|()| results.next(op::COMMIT));
         let verifier: Verifier4 = match committed {
             Ok(verifier) => verifier,
-            // Changes of a directory are stable when they are answered.
+            // Changes of a directory are stable once they are answered.
             Err(OpFailure::Status(Nfsstat4::IsDir)) => return self.getattr(node).map(Some),
             Err(OpFailure::Status(Nfsstat4::Stale)) => {
                 self.unstable.forget(node);
@@ -159,7 +159,7 @@ impl Remote4 {
         }
     }
 
-    /// Writes lost data again, so that it is stable at once.
+    /// Writes lost data again with FILE_SYNC.
     fn rewrite(&self, node: &Handle, mut offset: u64, piece: &KeptData) -> Result<()> {
         let mut rest = piece.data.as_slice();
         while !rest.is_empty() {
@@ -193,7 +193,7 @@ fn state_of(owner: &Arc<OpenOwner>, file: &ServerHandle, access: OpenAccess) -> 
     StateUse { file, owner, access, purpose }
 }
 
-/// Returns the error of an operation on data; only regular files have any.
+/// Converts the error of an operation on data; on a symbolic link it is `Inval`.
 fn data_failure(failure: OpFailure) -> Status {
     match failure {
         OpFailure::Status(Nfsstat4::Symlink) => Status::Inval,
@@ -201,7 +201,7 @@ fn data_failure(failure: OpFailure) -> Status {
     }
 }
 
-/// The arguments of READ behind its stateid.
+/// The arguments of READ after its stateid.
 struct ReadPlace {
     offset: u64,
     count: u32,
@@ -214,10 +214,10 @@ impl Encode for ReadPlace {
     }
 }
 
-/// Data that need not be stable before COMMIT.
+/// Data that becomes stable by COMMIT.
 const UNSTABLE: StableHow4 = StableHow4::Unstable;
 
-/// The arguments of WRITE behind its stateid.
+/// The arguments of WRITE after its stateid.
 struct WriteRest<'a> {
     offset: u64,
     stable: StableHow4,

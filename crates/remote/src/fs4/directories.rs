@@ -1,4 +1,4 @@
-//! Asking for delegations of directories (RFC 8881, 18.39).
+//! Delegations of directories, requested by GET_DIR_DELEGATION (RFC 8881, 18.39).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,8 +18,9 @@ use crate::session::{
     SessionAnswer, SessionRequest,
 };
 
-/// A delegation under which the server notifies this client of changes of names by others. Without
-/// delay: what is known must not be older than a change that was acknowledged.
+/// A request for a delegation under which the server notifies this client of changes of names by
+/// others. The delays are zero: cached names must not be older than a change that this client has
+/// acknowledged.
 const WITH_NOTIFICATIONS: GetDirDelegation4args = GetDirDelegation4args {
     signal_deleg_avail: false,
     notification_types: KINDS,
@@ -35,7 +36,7 @@ impl Remote4 {
         self.engine.with(|machine, now| machine.directory_grant(now, &directory))
     }
 
-    /// Asks for a delegation, unless there is one, and for the attributes behind it.
+    /// Requests a delegation unless the client holds one, and the attributes in the same COMPOUND.
     pub(super) fn delegate_directory(
         &self,
         dir: &Handle,
@@ -57,7 +58,7 @@ impl Remote4 {
 
     /// The next change of a delegated directory by another client.
     pub(super) fn next_notice(&self) -> Option<DirectoryNotice> {
-        // A directory that has no handle here is not known here.
+        // Skip directories whose handles this mount does not know.
         std::iter::from_fn(|| self.engine.with(|machine, _| machine.next_notice()))
             .find_map(|notice| self.directory_notice(notice))
     }
@@ -92,7 +93,8 @@ impl Remote4 {
         self.ask(bytes, SessionRequest::Delegate(DirectoryTask { directory, owner }, request))
     }
 
-    /// Reads the attributes. A server that has no such operation is not asked again.
+    /// Reads the attributes after GET_DIR_DELEGATION. A server without this operation is not asked
+    /// again.
     fn attr_behind_grant(&self, reply: &CompoundReply) -> Result<Attr<Disk>> {
         let mut results = reply.results();
         results.status(op::PUTFH)?;

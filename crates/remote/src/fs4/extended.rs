@@ -76,7 +76,7 @@ impl Remote4 {
         }
     }
 
-    /// Checks that what only 4.2 has can be asked for.
+    /// Fails with `NotSupp` if the minor version is below 2.
     pub(super) const fn needs_minor_2(&self) -> Result<()> {
         if self.minor >= 2 { Ok(()) } else { Err(Status::NotSupp) }
     }

@@ -1,4 +1,4 @@
-//! The verbs, each by the function that does it.
+//! The `Fs` of version 4: each verb calls the function that does it.
 
 use comity_proto::nfs4::operation as op;
 use comity_vfs::{

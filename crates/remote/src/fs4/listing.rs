@@ -14,11 +14,11 @@ use crate::limits::LISTING_BYTES;
 /// A visitor of entries.
 pub(super) type Visit<'v> = dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()> + 'v;
 
-/// The step after a page.
+/// The step after a page of a listing.
 enum Next {
     /// The listing has ended.
     End,
-    /// The next page is behind this cookie.
+    /// The next page begins after this cookie.
     Page(u64),
 }
 
@@ -47,14 +47,14 @@ impl Remote4 {
             self.verifiers.note(dir, verifier);
             match self.show(cred, &mut results, visit).map_err(malformed)? {
                 Next::End => return Ok(attr),
-                // A server that has no more but does not say so would be asked forever.
+                // A page that makes no progress would be requested forever.
                 Next::Page(next) if next == cookie => return Err(Status::Io),
                 Next::Page(next) => cookie = next,
             }
         }
     }
 
-    /// Shows the entries of a page.
+    /// Passes the entries of a page to the visitor.
     fn show(
         &self,
         cred: &Cred<Disk>,
@@ -66,7 +66,7 @@ impl Remote4 {
             let entry: Entry4<'_> = results.body()?;
             let known = KnownAttributes::decode(&results.body::<Fattr4<'_>>()?, &self.owners)?;
             next = entry.cookie;
-            // A name that no entry can have is not shown: it might lead out of the directory.
+            // Skip names that no entry may have: they might lead out of the directory.
             let Ok(name) = Name::new(entry.name.0) else { continue };
             let node = known.node(&self.handles);
             if let Some(node) = &node {

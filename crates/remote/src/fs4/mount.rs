@@ -1,4 +1,4 @@
-//! The way to a directory of a server, and what the server says of its file system.
+//! Mounting: lookups from the server's root, and the attributes of the file system found there.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::rpc::auth_sys;
 use crate::session::ClientMachine;
 use crate::unstable::UnstableWrites;
 
-/// Settings of a mount beside those of the client.
+/// Settings of a mount beyond those of the client.
 #[derive(Debug)]
 pub(crate) struct Settings4<'a> {
     /// Names of the directory, from the server's root on.
@@ -30,17 +30,17 @@ pub(crate) struct Settings4<'a> {
     pub(crate) cred: &'a Cred<Disk>,
     /// The name of this machine.
     pub(crate) machine_name: &'a [u8],
-    /// The names of users and groups.
+    /// Converts between owner strings and ids.
     pub(crate) owners: &'a Owners,
-    /// True if delegations are welcome.
+    /// True if the client wants delegations.
     pub(crate) wants_delegations: bool,
-    /// The error of calls that were late for too often.
+    /// The error of calls that timed out too often.
     pub(crate) late: Status,
     /// Most bytes of a READ and of a WRITE.
     pub(crate) transfer_bytes: (u32, u32),
 }
 
-/// Attributes of file systems.
+/// Attributes of the file system.
 const OF_FILE_SYSTEM: Bitmap4 = Bitmap4::of(&[
     a::LINK_SUPPORT,
     a::SYMLINK_SUPPORT,
@@ -67,10 +67,10 @@ const OF_SPACE: Bitmap4 = Bitmap4::of(&[
     a::SPACE_TOTAL,
 ]);
 
-/// Mounts a directory of a server to which a client was introduced.
+/// Mounts a directory of a server that has accepted this client.
 ///
 /// # Errors
-/// The name that cannot be found, and why; no name stands for the root.
+/// The name that was not found, and the reason; `None` stands for the root.
 pub(crate) fn mount(
     engine: ClientEngine<ClientMachine>,
     settings: &Settings4<'_>,
@@ -122,7 +122,7 @@ impl Remote4 {
         self.handle(&mut results)
     }
 
-    /// The handle of a name in the directory that is the root so far.
+    /// Looks up a name in the directory reached so far (`root`), and returns its handle.
     fn enter(&self, name: Name<'_>) -> Result<Handle> {
         let name: Component4<'_> = component(name);
         let call =
@@ -143,7 +143,7 @@ impl Remote4 {
         FileSystem::decode(&fattr(&reply)?).map_err(malformed)
     }
 
-    /// Takes over what the server says of the file system.
+    /// Adopts the lease time and limits that the server announces.
     fn adopt(&mut self, known: &FileSystem) {
         let lease = Duration::from_secs(known.lease_seconds.into());
         let (request, response) = self.engine.with(|machine, _| {
@@ -181,7 +181,7 @@ struct FileSystem {
     write_bytes: u64,
 }
 
-/// A file system of which nothing is known.
+/// The values of attributes that the server does not send.
 const FIRST: FileSystem = FileSystem {
     properties: Properties {
         file_size_max: i64::MAX as u64,

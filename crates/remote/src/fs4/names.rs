@@ -23,8 +23,8 @@ impl Remote4 {
         dir: &Handle,
         name: Name<'_>,
     ) -> Result<Entry<Disk>> {
-        // The directory's attributes are from before: an entry that is remembered with them is not
-        // thought to be newer than it is.
+        // Ask for the directory's attributes before the lookup: an entry cached with them must not
+        // look newer than it is.
         let call = self.call(cred, dir)?.op(op::GETATTR, &OBJECT).op(op::LOOKUP, &component(name));
         let reply = self.perform(call.bare(op::GETFH).op(op::GETATTR, &OBJECT))?;
         let mut results = reply.results();
@@ -65,7 +65,7 @@ impl Remote4 {
         target: &[u8],
         set: &SetAttr<Disk>,
     ) -> Result<Made<Disk>> {
-        // More is no argument of the protocol, and the server could only say that it is malformed.
+        // An empty target or one with a NUL byte would be refused as malformed XDR.
         if target.is_empty() || target.contains(&0) {
             return Err(Status::Inval);
         }
@@ -112,7 +112,7 @@ impl Remote4 {
         self.made(cred, &mut results, (before, made.cinfo))
     }
 
-    /// Reads what [`finish_made`] asked for.
+    /// Reads the results that [`finish_made`] requested.
     pub(super) fn made(
         &self,
         cred: &Cred<Disk>,
@@ -124,14 +124,14 @@ impl Remote4 {
         Ok(Changed { value: node, change: change_of(before, info, self.dir_after(results)) })
     }
 
-    /// The attributes of the saved directory, behind the change.
+    /// The attributes of the saved directory after the change.
     fn dir_after(&self, results: &mut OpResults<'_>) -> Option<Attr<Disk>> {
         results.status(op::RESTOREFH).ok()?;
         self.attr(results).ok()
     }
 
-    /// Removes a name of a directory (`is_dir`), or of anything else. REMOVE takes both, so
-    /// the type is asked in the same COMPOUND.
+    /// Removes the name of a directory (`is_dir`) or of another object. REMOVE accepts both, so the
+    /// same COMPOUND verifies the type.
     pub(super) fn remove_object(
         &self,
         cred: &Cred<Disk>,
@@ -207,13 +207,14 @@ impl Remote4 {
     }
 }
 
-/// Asks for the new object, and for the saved directory after the change.
+/// Requests handle and attributes of the new object, and the attributes of the saved directory
+/// after the change.
 pub(super) fn finish_made(call: CompoundCall) -> CompoundCall {
     let call = call.bare(op::GETFH).op(op::GETATTR, &OBJECT);
     call.bare(op::RESTOREFH).op(op::GETATTR, &OBJECT)
 }
 
-/// A name as it travels.
+/// Encodes a name.
 pub(super) const fn component(name: Name<'_>) -> Component4<'_> {
     Opaque(name.bytes())
 }

@@ -1,4 +1,4 @@
-//! Verbs on one object: attributes, rights, links.
+//! Verbs on one object: attributes, rights, symbolic links.
 
 use comity_proto::nfs4::{
     Access4res, Bitmap4, Linktext4, Nfsstat4, Setattr4args, Stateid4, attribute as a,
@@ -37,7 +37,7 @@ impl Remote4 {
         };
         let reply = self.perform(call.op(op::GETATTR, &OBJECT));
         if set.mode.is_some() || set.uid.is_some() || set.gid.is_some() {
-            // It may have been changed even if the reply is lost.
+            // Forget the rights even if the reply is lost: the server may have made the change.
             let file = self.file(node)?;
             self.engine.with(|machine, _| machine.forget_rights(&file));
         }

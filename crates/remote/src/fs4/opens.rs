@@ -1,4 +1,4 @@
-//! Opening and making regular files, both by OPEN (RFC 8881, 18.16).
+//! Opening and creating regular files, both by OPEN (RFC 8881, 18.16).
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::session::{OpenAnswer, OpenTask, SessionAnswer, SessionRequest, TaskCl
 type NamePlace<'a> = (&'a Handle, Name<'a>);
 
 impl Remote4 {
-    /// Makes a regular file. It stays open for a while: its maker writes it next.
+    /// Creates a regular file. It stays open for a while, because its maker usually writes it next.
     pub(super) fn create(
         &self,
         cred: &Cred<Disk>,
@@ -34,13 +34,13 @@ impl Remote4 {
         let task = self.task(cred, None, OpenAccess::Both, TaskClaim::Use);
         match (self.open_at(cred, (dir, name), task, Some(how)), how) {
             (Ok((made, _)), _) => Ok(made),
-            // A file that is there is taken as it is, though the caller may not open it.
+            // An unchecked create of an existing file succeeds even if the caller may not open it.
             (Err(Status::Acces), Create::Unchecked(set)) => self.take(cred, (dir, name), set),
             (Err(status), _) => Err(status),
         }
     }
 
-    /// Takes a file that is there.
+    /// Completes an unchecked create of an existing file, without opening it.
     fn take(
         &self,
         cred: &Cred<Disk>,
@@ -70,7 +70,7 @@ impl Remote4 {
         OpenTask::of_caller(self.callers.of(cred), file, access, claim)
     }
 
-    /// Opens by name, with or without creation.
+    /// Opens a file by name, and creates it if `create` is set.
     fn open_at(
         &self,
         cred: &Cred<Disk>,
@@ -133,7 +133,7 @@ impl Remote4 {
         }
     }
 
-    /// Reads the rights and the attributes behind an OPEN by handle.
+    /// Reads the results of ACCESS and GETATTR that follow an OPEN by handle.
     fn behind_open(&self, reply: &CompoundReply) -> Result<(Access, Option<Attr<Disk>>)> {
         let mut results = reply.results();
         results.status(op::PUTFH)?;
@@ -142,7 +142,8 @@ impl Remote4 {
         Ok((Access::from_bits(rights.access), self.attr(&mut results).ok()))
     }
 
-    /// Tells the client what the server says of a file that was delegated with an open.
+    /// Makes the result of an open. Under a write delegation the client answers CB_GETATTR, so the
+    /// machine notes the size and change that the server sent.
     fn opened(&self, handle: Handle, attr: Option<Attr<Disk>>, answer: &OpenAnswer) -> OpenedFile {
         if let (Some(DelegationKind::Write), Some(attr)) = (answer.delegation, attr)
             && let Ok(file) = self.file(&handle)
@@ -168,8 +169,8 @@ impl OpenFiles for Remote4 {
             None => return behind.and(Err(Status::ServerFault)),
         };
         match behind {
-            // A server lets a caller read what it may only execute: the caller who asked is not
-            // one who executes.
+            // A server lets a caller open a file for reading that it may only execute. This open is
+            // not for execution, so it is refused.
             Ok(Some((rights, _))) if access.reads() && !rights.contains(Access::READ) => {
                 self.close(OpenId(answer.open)).and(Err(Status::Acces))
             }

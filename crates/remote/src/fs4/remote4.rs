@@ -20,16 +20,16 @@ pub(crate) struct Remote4 {
     pub(super) engine: ClientEngine<ClientMachine>,
     /// The minor version.
     pub(super) minor: u32,
-    /// The owner of the mount, in whose name calls are made that name no caller.
+    /// The owner of the mount, whose credential is used for verbs without a caller.
     pub(super) owner: Arc<OpenOwner>,
     pub(super) callers: Callers,
     pub(super) owners: Owners,
     pub(super) handles: HandleTable,
     pub(super) root: Handle,
     pub(super) volume: u64,
-    /// True if delegations are welcome.
+    /// True if the client wants delegations.
     pub(super) wants_delegations: bool,
-    /// The error of calls that were late for too often.
+    /// The error of calls that timed out too often.
     pub(super) late: Status,
     /// True once the server has said that it delegates no directories.
     pub(super) lacks_directories: AtomicBool,
@@ -40,27 +40,28 @@ pub(crate) struct Remote4 {
 }
 
 impl Remote4 {
-    /// The minor version that is spoken.
+    /// The minor version in use.
     pub(crate) const fn minor(&self) -> u32 {
         self.minor
     }
 
-    /// Begins a COMPOUND of a caller who uses an object.
+    /// Begins a COMPOUND on an object with the credential of a caller, and notes that the caller
+    /// uses the object.
     pub(super) fn call(&self, cred: &Cred<Disk>, node: &Handle) -> Result<CompoundCall> {
         self.call_as(&self.callers.using(cred, node), node)
     }
 
-    /// Begins a COMPOUND on an object in the name of a caller.
+    /// Begins a COMPOUND on an object with the credential of a caller.
     pub(super) fn call_as(&self, caller: &OpenOwner, node: &Handle) -> Result<CompoundCall> {
         Ok(self.call_on(caller, &self.file(node)?))
     }
 
-    /// Begins a COMPOUND on an object of the server's.
+    /// Begins a COMPOUND on an object, given by the server's handle.
     pub(super) fn call_on(&self, caller: &OpenOwner, file: &ServerHandle) -> CompoundCall {
         CompoundCall::new(self.minor, &caller.credential).on(file)
     }
 
-    /// The server's name of an object.
+    /// The server's handle of an object.
     ///
     /// # Errors
     /// [`Status::Stale`] if it was forgotten.
@@ -68,13 +69,13 @@ impl Remote4 {
         ServerHandle::new(&self.handles.name(node)?).ok_or(Status::BadHandle)
     }
 
-    /// Begins a COMPOUND on an object in the name of whoever used it last.
+    /// Begins a COMPOUND with the credential of the caller that used the object last.
     pub(super) fn call_unnamed(&self, node: &Handle) -> Result<CompoundCall> {
         let known: Option<Arc<OpenOwner>> = self.callers.who_used(node);
         self.call_as(known.as_ref().unwrap_or(&self.owner), node)
     }
 
-    /// Has a COMPOUND done; its results begin with that of PUTFH.
+    /// Performs a COMPOUND; its results begin with that of PUTFH.
     pub(super) fn perform(&self, call: CompoundCall) -> Result<CompoundReply> {
         let request = call.finish();
         let bytes = request.record.len();
@@ -84,7 +85,7 @@ impl Remote4 {
         }
     }
 
-    /// Has a request of so many bytes done.
+    /// Performs a request, and charges `bytes` to the bytes in flight.
     pub(super) fn ask(&self, bytes: usize, request: SessionRequest) -> Result<SessionAnswer> {
         match self.engine.perform(bytes, request) {
             Ok(Err(CallFailure::TimedOut)) | Err(Unanswered::NoRoom) => Err(self.late),
@@ -92,20 +93,20 @@ impl Remote4 {
         }
     }
 
-    /// Reads the attributes that GETATTR of [`OBJECT`] brought.
+    /// Reads the result of a GETATTR of [`OBJECT`].
     pub(super) fn attr(&self, results: &mut OpResults<'_>) -> Result<Attr<Disk>> {
         let fattr: Fattr4<'_> = results.next(op::GETATTR)?;
         let known = KnownAttributes::decode(&fattr, &self.owners).map_err(malformed)?;
         known.attr().ok_or(Status::Io)
     }
 
-    /// Reads the handle that GETFH brought.
+    /// Reads the result of GETFH.
     pub(super) fn handle(&self, results: &mut OpResults<'_>) -> Result<Handle> {
         self.handles.handle(results.next::<NfsFh4<'_>>(op::GETFH)?.0)
     }
 
-    /// Reads handle and attributes that GETFH and GETATTR brought. An object on which another file
-    /// system is mounted is the top of that one.
+    /// Reads the results of GETFH and GETATTR. For a mount point they describe the root of the file
+    /// system mounted there.
     pub(super) fn node(&self, results: &mut OpResults<'_>) -> Result<Node<Disk>> {
         Ok(Node { handle: self.handle(results)?, attr: self.attr(results)? })
     }
@@ -119,10 +120,10 @@ impl Remote4 {
     }
 }
 
-/// Returns the error for results that make no sense.
+/// Converts malformed results to an error.
 pub(super) fn malformed(reason: comity_xdr::Malformed) -> Status {
     crate::compound::OpFailure::Malformed(reason).into()
 }
 
-/// The attribute that says whether an object is a directory.
+/// The number of the attribute `type`.
 pub(super) const TYPE: u32 = attribute::TYPE;

@@ -1,4 +1,4 @@
-//! Data and holes, space, copies (RFC 7862).
+//! Holes, allocation and copies (RFC 7862).
 
 use comity_proto::nfs4::{
     Copy4resok, DataContent4, Nfsstat4, Seek4resok, StableHow4, operation as op,
@@ -39,7 +39,7 @@ impl Remote4 {
         }
     }
 
-    /// ALLOCATE or DEALLOCATE.
+    /// Performs ALLOCATE or DEALLOCATE.
     pub(super) fn change_space(
         &self,
         cred: &Cred<Disk>,
@@ -64,8 +64,8 @@ impl Remote4 {
         Ok(Change { before: Some(before), after: self.attr(&mut results).ok() })
     }
 
-    /// Copies within the server. The protocol refuses a range that the source does not have, and a
-    /// copy within one file; then as much is copied as there is, or by reading and writing.
+    /// Copies within the server. The protocol refuses a range that ends after the source's end, and
+    /// a copy within one file: the first is shortened, the second is done by reading and writing.
     pub(super) fn copy(
         &self,
         cred: &Cred<Disk>,
@@ -98,7 +98,7 @@ impl Remote4 {
         length: u64,
     ) -> Result<Changed<u64, Disk>> {
         if length == 0 {
-            // A length of 0 would be all that there is.
+            // In COPY, a length of 0 means the rest of the source.
             return Ok(Changed { value: 0, change: Change::UNKNOWN });
         }
         let turn = self.unstable.begin_write(target.0)?;
@@ -121,7 +121,7 @@ impl Remote4 {
         Ok(Changed { value, change })
     }
 
-    /// Copies a piece from one place of a file to another by reading and writing.
+    /// Copies bytes within one file by reading and writing.
     fn copy_within(
         &self,
         cred: &Cred<Disk>,
@@ -148,7 +148,7 @@ impl Remote4 {
     ) -> Result<Change<Disk>> {
         self.needs_minor_2()?;
         if length == 0 {
-            // A length of 0 would be all that there is.
+            // In CLONE, a length of 0 means the rest of the source.
             let is_empty = self.getattr(source.0)?.size == 0;
             return if is_empty { Ok(Change::UNKNOWN) } else { Err(Status::Inval) };
         }
@@ -184,7 +184,7 @@ impl Remote4 {
     }
 }
 
-/// Two values, one behind the other.
+/// Two values, encoded in order.
 struct XdrPair<A, B>((A, B));
 
 impl<A: Encode, B: Encode> Encode for XdrPair<A, B> {
@@ -194,7 +194,7 @@ impl<A: Encode, B: Encode> Encode for XdrPair<A, B> {
     }
 }
 
-/// The arguments of COPY behind its stateids: consecutive and synchronous, within the server.
+/// The arguments of COPY after its stateids: consecutive and synchronous, within the server.
 struct CopyRest {
     source: u64,
     target: u64,

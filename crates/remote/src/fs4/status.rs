@@ -6,7 +6,7 @@ use crate::engine::Unanswered;
 use crate::machine::CallFailure;
 use crate::rpc::RpcRefusal;
 
-/// The error of the file system for one of NFSv4 (RFC 8881, 15.1).
+/// Converts an error of NFSv4 (RFC 8881, 15.1).
 pub(super) const fn status(status: Nfsstat4) -> Status {
     match status {
         Nfsstat4::Perm => Status::Perm,
@@ -43,7 +43,8 @@ pub(super) const fn status(status: Nfsstat4) -> Status {
         Nfsstat4::Xattr2Big => Status::XattrTooBig,
         Nfsstat4::BadOwner => Status::BadOwner,
         Nfsstat4::ServerFault => Status::ServerFault,
-        // All others are about state and sessions, which the client keeps to itself.
+        // The other errors concern state and sessions, which callers of the file system cannot act
+        // on.
         _ => Status::Io,
     }
 }

@@ -1,12 +1,12 @@
 use std::time::Duration;
 
-/// First pause after a server said "later". A recall takes a round trip or two.
+/// First pause after a server replied DELAY. A recall takes one or two round trips.
 const FIRST: Duration = Duration::from_millis(20);
-/// Longest pause. A server in its grace period says "later" for a minute and more.
+/// Longest pause. A server in its grace period refuses requests for a minute or more.
 const MAX: Duration = Duration::from_secs(2);
 
-/// The pause before an operation is tried again that was put off so many times before: twice as
-/// long each time, up to two seconds.
+/// The pause before an operation is retried that was delayed `times` times before. It doubles each
+/// time, up to two seconds.
 pub(crate) fn pause(times: u32) -> Duration {
     (FIRST * (1 << times.min(10))).min(MAX)
 }

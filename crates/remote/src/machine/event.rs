@@ -1,14 +1,14 @@
 use crate::server_handle::ServerHandle;
 
-/// Something that happened to state at the server, for whoever looks after opens and delegations:
-/// [`comity_vfs::OpenEvent`] by the server's name of the file.
+/// A change of state at the server that the user of [`comity_vfs::OpenFiles`] must know:
+/// [`comity_vfs::OpenEvent`] with the server's handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StateEvent {
-    /// The server wants a delegation back.
+    /// The server recalls a delegation.
     Recalled {
         /// The file.
         file: ServerHandle,
-        /// True if the file is about to be cut to nothing.
+        /// True if the file is about to be truncated to 0 bytes.
         is_truncated: bool,
     },
     /// A delegation has ended without being returned.

@@ -1,4 +1,4 @@
-//! The border between a client as plain data and the shell around it, in all versions.
+//! The interface between the state machine of a client and the shell around it, for all versions.
 
 mod backoff;
 mod event;
@@ -12,63 +12,63 @@ pub(crate) use notice::{CallFailure, MountFailure, Notice};
 
 use crate::calls::{LinkAction, LinkPlace};
 
-/// A client of one server as plain data: it does no I/O and reads no clock. `now` is a time since
-/// any fixed moment. A request that was submitted ends with one [`MachineOutput::Done`], whatever
-/// becomes of connections, unless its caller forsakes it.
+/// The state machine of a client of one server: it does no I/O and reads no clock. `now` is the
+/// time since any fixed moment. A submitted request ends with one [`MachineOutput::Done`], whatever
+/// happens to connections, unless its caller forsakes it.
 pub(crate) trait Machine: Send {
     /// A request.
     type Request: Send;
-    /// The outcome of one.
+    /// The outcome of a request.
     type Outcome: Send;
 
-    /// Connects and introduces the client. [`MachineOutput::Ready`] or [`MachineOutput::Failed`]
-    /// follows.
+    /// Connects, and introduces the client to the server. [`MachineOutput::Ready`] or
+    /// [`MachineOutput::Failed`] follows.
     fn begin(&mut self, now: Duration);
 
     /// Submits a request; returns its number.
     fn submit(&mut self, now: Duration, request: Self::Request) -> u64;
 
-    /// Nobody waits for a request any more.
+    /// Notes that nobody waits for a request any more.
     fn forsake(&mut self, id: u64);
 
-    /// A connection was made.
+    /// Notes that a connection was made.
     fn handle_up(&mut self, now: Duration, place: LinkPlace);
 
-    /// A connection has ended, or could not be made.
+    /// Notes that a connection has ended or could not be made.
     fn handle_down(&mut self, now: Duration, place: LinkPlace);
 
-    /// A record came over a connection.
+    /// Handles a record that was received.
     fn handle_record(&mut self, now: Duration, place: LinkPlace, bytes: Vec<u8>);
 
-    /// The time of [`Machine::poll_timeout`] has come.
+    /// Does what is due now. Called at the time of [`Machine::poll_timeout`].
     fn handle_timeout(&mut self, now: Duration);
 
-    /// The time at which [`Machine::handle_timeout`] has something to do.
+    /// The time at which [`Machine::handle_timeout`] must be called.
     fn poll_timeout(&self) -> Option<Duration>;
 
-    /// The next thing to be done.
+    /// Returns the next action for the shell.
     fn poll_output(&mut self, now: Duration) -> Option<MachineOutput<Self::Outcome>>;
 
-    /// The time after which requests fail that were not answered; `None` if they never do.
+    /// The time after which requests without a reply fail; `None` if they never do.
     fn patience(&self) -> Option<Duration>;
 
     /// Bytes of all requests that have not ended.
     fn bytes_in_flight(&self) -> usize;
 }
 
-/// An order of a machine to the shell.
+/// An action for the shell.
 #[derive(Debug)]
 pub(crate) enum MachineOutput<T> {
     /// Make, end or use a connection.
     Link(LinkAction),
     /// A request has ended.
     Done(u64, T),
-    /// The client is introduced, and requests are done.
+    /// The server has accepted the client; requests are now performed.
     Ready,
-    /// The client could not be introduced at first; it has ended.
+    /// The server refused the client at the mount; the machine has ended.
     Failed(MountFailure),
-    /// Something for the log.
+    /// A message for the log.
     Note(Notice),
-    /// Something for whoever looks after opens and delegations.
+    /// An event for the user of opens and delegations.
     Event(StateEvent),
 }

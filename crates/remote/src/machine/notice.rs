@@ -6,29 +6,29 @@ use crate::compound::OpFailure;
 use crate::rpc::RpcRefusal;
 use crate::server_handle::ServerHandle;
 
-/// Why a request has no reply.
+/// The reason why a request has no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallFailure {
-    /// It was tried for as long as the mount says (`soft`).
+    /// It timed out as often as the mount allows (`soft`).
     TimedOut,
-    /// The RPC layer of the server refuses it.
+    /// The RPC layer of the server refused it.
     Refused(RpcRefusal),
-    /// The state under which it was to be done is lost.
+    /// Its open or delegation is lost.
     StateLost,
-    /// The server refuses it.
+    /// The server returned this error.
     Status(Nfsstat4),
     /// The client has ended.
     Ended,
 }
 
-/// Why a client cannot be introduced to a server.
+/// The reason why a server does not accept a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MountFailure {
-    /// It speaks none of the versions.
+    /// It supports none of the versions.
     Version,
-    /// It refuses an operation.
+    /// An operation failed with this error.
     Status(&'static str, Nfsstat4),
-    /// It refuses the call.
+    /// It refused the call.
     Refused(RpcRefusal),
 }
 
@@ -37,41 +37,41 @@ impl fmt::Display for MountFailure {
         match self {
             Self::Version => f.write_str("the server speaks neither NFS 4.1 nor 4.2"),
             Self::Status(operation, status) => {
-                write!(f, "the server answers {operation} with {status:?}")
+                write!(f, "{operation} failed with {status:?}")
             }
             Self::Refused(refusal) => refusal.fmt(f),
         }
     }
 }
 
-/// Something that whoever runs a mount should know; the shell writes it into the log.
+/// A message for the operator of a mount; the shell logs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Notice {
     /// The server has not answered for a while.
     NotResponding,
     /// It answers again.
     RespondsAgain,
-    /// The session has ended at the server, by this status; a new one is made.
+    /// The session has ended at the server, by this status; the client makes a new one.
     SessionLost(Nfsstat4),
-    /// The server does not know this client any more: it has restarted, or the lease was over.
+    /// The server no longer knows this client: it has restarted, or the lease has expired.
     ClientLost,
-    /// A reply makes no sense.
+    /// A reply is malformed.
     Nonsense(RpcRefusal),
-    /// Recovery has ended: of so many opens and delegations all that could be was reclaimed.
+    /// Recovery has ended. The number is that of reclaimed opens and delegations.
     Reclaimed(usize),
     /// An open or a lock could not be reclaimed.
     NotReclaimed(ServerHandle, OpFailure),
-    /// The server has taken state of a file away.
+    /// The server has revoked state of a file.
     StateRevoked(ServerHandle, Nfsstat4),
     /// Opens or locks of a file are lost; programs that use them get EIO.
     StateLost(ServerHandle),
     /// A delegation has ended without being given back.
     DelegationLost(ServerHandle),
-    /// A recalled delegation was given back although data was kept from the server.
+    /// A recalled delegation was given back before all modified data was written.
     ReturnedLate(ServerHandle),
-    /// The server has moved the client's state elsewhere.
+    /// The server reports that the client's state has moved to another server.
     LeaseMoved,
-    /// The client could not be introduced again; it is tried again.
+    /// The client could not be introduced again; it will retry.
     NotIntroduced(MountFailure),
 }
 
@@ -90,13 +90,13 @@ impl fmt::Display for Notice {
             Self::Nonsense(refusal) => write!(f, "a call failed: {refusal}"),
             Self::Reclaimed(count) => write!(
                 f,
-                "recovery has ended: {count} opens were reclaimed, but for those that the log names"
+                "recovery has ended: {count} opens were reclaimed; the log names the others"
             ),
             Self::NotReclaimed(file, failure) => {
                 write!(f, "{file:?}: an open or a lock could not be reclaimed ({failure:?})")
             }
             Self::StateRevoked(file, status) => {
-                write!(f, "{file:?}: the server has taken its state away ({status:?})")
+                write!(f, "{file:?}: the server has revoked its state ({status:?})")
             }
             Self::StateLost(file) => {
                 write!(f, "{file:?}: opens or locks are lost; programs that use them get EIO")
@@ -104,10 +104,11 @@ impl fmt::Display for Notice {
             Self::DelegationLost(file) => write!(f, "{file:?}: the delegation is lost"),
             Self::ReturnedLate(file) => write!(
                 f,
-                "{file:?}: the delegation was recalled, and is given back before all was written"
+                "{file:?}: the delegation was recalled, and is given back before all data was \
+                 written"
             ),
             Self::LeaseMoved => f.write_str("the server says that it has moved state elsewhere"),
-            Self::NotIntroduced(failure) => write!(f, "{failure}; it is asked again"),
+            Self::NotIntroduced(failure) => write!(f, "{failure}; the client will retry"),
         }
     }
 }

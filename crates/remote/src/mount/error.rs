@@ -6,7 +6,7 @@ use crate::engine::StartFailure;
 use crate::machine::MountFailure;
 use crate::transport::TlsRefusal;
 
-/// Why a directory of a server cannot be mounted.
+/// The reason why a directory of a server could not be mounted.
 #[derive(Debug)]
 pub struct MountError {
     server: String,
@@ -29,7 +29,7 @@ impl MountError {
         Self { server: server.to_owned(), reason: MountReason::Path(name, status) }
     }
 
-    /// The refusal of TLS because of which the directory cannot be mounted, if that is the reason.
+    /// The refusal of TLS that made the mount fail, if that is the reason.
     #[must_use]
     pub fn refusal(&self) -> Option<&TlsRefusal> {
         match &self.reason {
@@ -38,7 +38,7 @@ impl MountError {
         }
     }
 
-    /// Returns whether the server speaks none of the versions that were tried.
+    /// Returns whether the server supports none of the versions that were tried.
     #[must_use]
     pub const fn is_about_versions(&self) -> bool {
         matches!(self.reason, MountReason::Start(StartFailure::Refused(MountFailure::Version)))
@@ -53,7 +53,7 @@ impl fmt::Display for MountError {
         }
         match &self.reason {
             MountReason::Start(StartFailure::Threads(error)) => {
-                write!(f, "the system gives no threads: {error}")
+                write!(f, "the system cannot create a thread: {error}")
             }
             MountReason::Start(StartFailure::Unreachable(error)) => {
                 write!(f, "cannot connect: {error}; is the server running, and is this its port?")

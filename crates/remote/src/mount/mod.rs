@@ -1,4 +1,4 @@
-//! Mounting: options, and what can go wrong.
+//! Mounting: options and errors.
 
 mod error;
 mod options;
@@ -19,14 +19,14 @@ use crate::transport::Transport;
 
 /// A file system of a server, mounted.
 pub struct Mounted {
-    /// The file system. Its root is the directory that was asked for.
+    /// The file system. Its root is the directory that was mounted.
     pub fs: Arc<dyn Fs>,
-    /// The version that is spoken.
+    /// The version in use.
     pub version: NfsVersion,
 }
 
-/// Mounts a directory of a server. The highest version that both speak is taken. The mount ends
-/// when nobody holds the file system any more.
+/// Mounts a directory of a server with the highest version that both sides support. The mount ends
+/// when the last reference to the file system is dropped.
 ///
 /// # Errors
 /// [`MountError`], which says what to do.

@@ -25,7 +25,7 @@ impl NfsVersion {
         if minor >= 2 { Self::FourTwo } else { Self::FourOne }
     }
 
-    /// The minor version of version 4; that of version 3 is never asked for.
+    /// The minor version of version 4. The value for version 3 is never used.
     const fn minor(self) -> u32 {
         match self {
             Self::Three | Self::FourOne => 1,
@@ -37,46 +37,45 @@ impl NfsVersion {
 /// The use of delegations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DelegationUse {
-    /// None are asked for.
+    /// The client requests none.
     None,
-    /// Files that are delegated are opened without asking. Recalled delegations are given back at
-    /// once.
+    /// Delegated files are opened locally. The client returns a recalled delegation at once.
     Own,
-    /// The same, but recalls are told by [`comity_vfs::OpenFiles::poll_event`]. The caller that
-    /// asks for events, such as a cache, gives the delegations back.
+    /// The same, but [`comity_vfs::OpenFiles::poll_event`] reports recalls, and its user, such as a
+    /// cache, returns the delegations.
     HandedUp,
 }
 
-/// The options of a mount; their names in nfs(5) stand beside them.
+/// The options of a mount, with their names in nfs(5).
 #[derive(Debug, Clone)]
 pub struct MountOptions {
-    /// The names of the directory, from the server's root on.
+    /// The path of the directory as names, from the server's root.
     pub path: Vec<Vec<u8>>,
-    /// The lowest and the highest version that may be spoken (`vers`). Version 3 is spoken if it is
-    /// the highest.
+    /// The lowest and the highest version to try (`vers`). Version 3 is used only if it is the
+    /// highest.
     pub versions: (NfsVersion, NfsVersion),
-    /// The name by which the server knows this mount.
+    /// The name by which the server identifies this mount.
     pub identity: ClientIdentity,
     /// The name of this machine, for AUTH_SYS.
     pub machine_name: Vec<u8>,
-    /// The user in whose name calls are made that name no caller.
+    /// The owner of the mount, whose credential is used for verbs without a caller.
     pub cred: Cred<Disk>,
-    /// The names of users and groups; without any they are numbers.
+    /// Converts between owner strings and ids; without names, owner strings are numbers.
     pub owners: Owners,
     /// Connections to the server (`nconnect`), 16 at most.
     pub connections: usize,
-    /// The time without an answer after which a call counts as late (`timeo`).
+    /// The time after which a call without a reply has timed out (`timeo`).
     pub patience: Duration,
-    /// The times that a late call is waited for again (`retrans`) before it fails, with `soft`, or
-    /// before the connection is given up.
+    /// Number of further timeouts that a call may take (`retrans`) before it fails (`soft`), or
+    /// before its connection is closed (`hard`).
     pub retries: u32,
-    /// True if calls that are late for too often fail (`soft`); otherwise they are tried for as
-    /// long as it takes (`hard`).
+    /// True if calls fail after these timeouts (`soft`); otherwise they are retried until they are
+    /// answered (`hard`).
     pub is_soft: bool,
-    /// The error of a call that has failed because it was late (`soft`): [`Status::Io`], unless the
-    /// caller of the file system tells its own callers to try again ([`Status::Delay`]). Calls that
-    /// change names and have reached the server are then waited for: a caller who asked again would
-    /// meet its own change.
+    /// The error of a call that has timed out (`soft`): [`Status::Io`], or [`Status::Delay`] if the
+    /// user of the file system makes its own callers retry. With `Delay`, calls that change names
+    /// and were sent are waited for all the same: a repeated call could meet the change of the
+    /// first one and fail.
     pub late: Status,
     /// Most bytes of a READ (`rsize`).
     pub read_bytes_max: u32,
@@ -84,7 +83,7 @@ pub struct MountOptions {
     pub write_bytes_max: u32,
     /// The use of delegations.
     pub delegations: DelegationUse,
-    /// The time within which the server must have answered for the first time.
+    /// The time within which the server must have accepted the client.
     pub introduction: Duration,
 }
 
@@ -92,8 +91,8 @@ pub struct MountOptions {
 const DATA_BYTES_MAX: u32 = 1 << 20;
 
 impl MountOptions {
-    /// The usual options, those of Linux where it has them: `hard,timeo=600,retrans=2`, 1 MiB at
-    /// once, one connection.
+    /// The default options. Those that Linux has too are its defaults: `hard,timeo=600,retrans=2`,
+    /// 1 MiB per READ or WRITE, one connection.
     #[must_use]
     pub fn new(identity: ClientIdentity, cred: Cred<Disk>) -> Self {
         Self {
@@ -115,7 +114,7 @@ impl MountOptions {
         }
     }
 
-    /// The same for a directory, by its path from the server's root on.
+    /// Sets the directory, by its path from the server's root.
     #[must_use]
     pub fn at(mut self, path: &str) -> Self {
         let names = path.split('/').filter(|name| !name.is_empty() && *name != ".");
@@ -166,5 +165,5 @@ impl MountOptions {
     }
 }
 
-/// Fewest bytes of data for which messages have room: a page of a directory.
+/// Smallest data size for which message sizes are negotiated: a page of a directory.
 const MESSAGE_BYTES_MIN: u32 = crate::limits::LISTING_BYTES;

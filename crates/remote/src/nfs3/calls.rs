@@ -9,10 +9,10 @@ use comity_xdr::{Decoder, Encode, Opaque, encoded};
 use crate::rpc::{Caller, RESULTS_AT, record, record_before, results};
 
 impl Caller {
-    /// The handle of an export (MNT); the MOUNT program must be served on the same port.
+    /// Returns the handle of an export (MNT). The MOUNT program must be served on the same port.
     ///
     /// # Errors
-    /// Refused, or no answer.
+    /// The server refused, or sent no reply.
     pub fn mount(&mut self, path: &Path) -> Result<Vec<u8>> {
         let place = path.display();
         let path: Dirpath<'_> = Opaque(path.as_os_str().as_bytes());
@@ -25,10 +25,10 @@ impl Caller {
         }
     }
 
-    /// The handle of a name in a directory (LOOKUP).
+    /// Returns the handle of a name in a directory (LOOKUP).
     ///
     /// # Errors
-    /// It is not there, or no answer.
+    /// The server refused, or sent no reply.
     pub fn lookup(&mut self, dir: &[u8], name: &str) -> Result<Vec<u8>> {
         let place = Diropargs3 { dir: Opaque(dir), name: Opaque::<{ NAME_MAX }>(name.as_bytes()) };
         let (_, record) = self.nfs(nfs3::procedure::LOOKUP, &place)?;
@@ -38,7 +38,7 @@ impl Caller {
         }
     }
 
-    /// The handle of a path below a directory.
+    /// Returns the handle of a path below a directory.
     ///
     /// # Errors
     /// As [`Caller::lookup`].
@@ -46,11 +46,11 @@ impl Caller {
         path.split('/').try_fold(root.to_vec(), |handle, name| self.lookup(&handle, name))
     }
 
-    /// Makes an NFS call: gives the record that was sent, its mark included, and the record of the
-    /// reply, whose results begin at byte 24.
+    /// Makes an NFS call: returns the record that was sent, with its record mark, and the record of
+    /// the reply, whose results begin at byte 24.
     ///
     /// # Errors
-    /// Not answered, or not accepted.
+    /// The server sent no reply, or did not accept the call.
     pub fn nfs(&mut self, procedure: u32, arguments: &impl Encode) -> Result<(Vec<u8>, Vec<u8>)> {
         let header = self.header((nfs3::PROGRAM, nfs3::VERSION, procedure));
         let arguments = encoded(arguments);
@@ -58,22 +58,22 @@ impl Caller {
         Ok((call, self.call(&header, &arguments)?))
     }
 
-    /// The bytes of an NFS call with `payload` bytes to come behind it.
+    /// Encodes an NFS call that is followed by `payload` bytes, which its record mark counts.
     pub fn call_before(&self, procedure: u32, arguments: &impl Encode, payload: usize) -> Vec<u8> {
         let header = self.header((nfs3::PROGRAM, nfs3::VERSION, procedure));
         record_before(&header, arguments, payload)
     }
 }
 
-/// The longest name the vocabulary reads.
+/// The longest name that is decoded.
 const NAME_MAX: u32 = nfs3::NAME_BYTES_MAX;
 
-/// A handle as an argument.
+/// Encodes a handle as an argument.
 pub const fn fh(handle: &[u8]) -> NfsFh3<'_> {
     Opaque(handle)
 }
 
-/// A name as an argument.
+/// Encodes a name as an argument.
 pub const fn filename(name: &[u8]) -> Filename3<'_> {
     Opaque(name)
 }

@@ -5,7 +5,8 @@ use comity_xdr::Decoder;
 use super::calls::fh;
 use crate::rpc::{Caller, RESULTS_AT};
 
-/// Most bytes of names, numbers and cookies in a page, in the proportion the Linux client uses.
+/// Most bytes of names, numbers and cookies in a page, in the proportion to the whole page that
+/// Linux's client uses.
 const DIRCOUNT: u32 = MAXCOUNT / 8;
 /// Most bytes of a page.
 const MAXCOUNT: u32 = 64 * 1024;
@@ -13,27 +14,27 @@ const MAXCOUNT: u32 = 64 * 1024;
 /// A page of a directory.
 #[derive(Debug)]
 pub struct Page {
-    /// The call that asks for it, its record mark included.
+    /// The call that requests it, with its record mark.
     pub call: Vec<u8>,
-    /// The reply's record.
+    /// The record of the reply.
     pub reply: Vec<u8>,
     /// Entries in it, `.` and `..` among them.
     pub entries: Vec<Entry>,
 }
 
-/// An entry as listed.
+/// An entry of a listing.
 #[derive(Debug)]
 pub struct Entry {
     /// Its name.
     pub name: String,
-    /// Its handle, if there is one.
+    /// Its handle, if the server sent one.
     pub handle: Option<Vec<u8>>,
 }
 
 /// Lists a directory with READDIRPLUS, page by page.
 ///
 /// # Errors
-/// It fails; a name comes twice; a file comes without attributes or handle.
+/// A call failed, a name came twice, or a file has no attributes or handle.
 pub fn list(caller: &mut Caller, dir: &[u8]) -> Result<Vec<Page>> {
     let mut pages = Vec::new();
     let mut place = (0, [0; 8]);
@@ -62,7 +63,7 @@ pub fn list(caller: &mut Caller, dir: &[u8]) -> Result<Vec<Page>> {
     Ok(pages)
 }
 
-/// A decoded page, with the place of the next one.
+/// A decoded page, with the cookie and verifier for the next one.
 struct Read {
     entries: Vec<Entry>,
     eof: bool,

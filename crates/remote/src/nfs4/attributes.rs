@@ -5,7 +5,7 @@ use comity_xdr::{Decoder, Encode, Encoder, Malformed, Opaque};
 
 use crate::file::{FileKind, Metadata};
 
-/// The attributes that a client asks for: all that stat(2) needs.
+/// The attributes that are requested of an object: all that stat(2) needs.
 pub const OBJECT: Bitmap4 = Bitmap4::of(&[
     attribute::TYPE,
     attribute::CHANGE,
@@ -24,14 +24,14 @@ pub const OBJECT: Bitmap4 = Bitmap4::of(&[
     attribute::MOUNTED_ON_FILEID,
 ]);
 
-/// The attributes that are asked for each entry of a directory.
+/// The attributes that are requested for each entry of a directory.
 pub(super) const ENTRY: Bitmap4 =
     OBJECT.or(&Bitmap4::of(&[attribute::RDATTR_ERROR, attribute::FILEHANDLE]));
 
-/// The owner of an object whose owner is no number.
+/// The uid of an object whose owner string is not a number.
 const NOBODY: u32 = u32::MAX;
 
-/// Values of attributes in the order of their numbers.
+/// Encoded attributes, in the order of their numbers.
 #[derive(Debug, Default)]
 pub struct Values {
     mask: Bitmap4,
@@ -45,13 +45,13 @@ impl Values {
         self
     }
 
-    /// As an argument.
+    /// Returns them as an argument.
     pub fn fattr(&self) -> Fattr4<'_> {
         Fattr4 { attrmask: self.mask, attr_vals: Opaque(self.values.bytes()) }
     }
 }
 
-/// Attributes of an object that is made: its mode, and that of a file also its length.
+/// Attributes of a new object: its mode, and the size of a file.
 pub fn made(mode: u32, size: Option<u64>) -> Values {
     let values = Values::default();
     let values = match size {
@@ -61,17 +61,17 @@ pub fn made(mode: u32, size: Option<u64>) -> Values {
     values.with(attribute::MODE, &mode)
 }
 
-/// A user and a group as an object's owners, by number.
+/// A user and a group as owner strings.
 pub fn owned(user: u32, group: u32) -> Values {
     let [user, group] = [user, group].map(|id| id.to_string());
     let [user, group]: [Opaque4<'_>; 2] = [Opaque(user.as_bytes()), Opaque(group.as_bytes())];
     Values::default().with(attribute::OWNER, &user).with(attribute::OWNER_GROUP, &group)
 }
 
-/// Decodes attributes of an object or of an entry, and keeps those that are used.
+/// Decodes attributes of an object or of an entry.
 ///
 /// # Errors
-/// They are not what was asked for.
+/// Attributes that were not requested, or malformed values.
 pub fn metadata(fattr: &Fattr4<'_>) -> Result<Metadata, Malformed> {
     let mut found = Metadata { kind: FileKind::Other, size: 0, user: NOBODY };
     let mut values = Decoder::new(fattr.attr_vals.0);
@@ -86,7 +86,7 @@ pub fn metadata(fattr: &Fattr4<'_>) -> Result<Metadata, Malformed> {
     values.finish().map(|()| found)
 }
 
-/// The user whom an owner's number names (RFC 8881, 5.9).
+/// The uid in an owner string that is a number (RFC 8881, 5.9).
 fn number_of(owner: Opaque4<'_>) -> u32 {
     str::from_utf8(owner.0).ok().and_then(|text| text.parse().ok()).unwrap_or(NOBODY)
 }
@@ -111,7 +111,7 @@ fn pass_over(values: &mut Decoder<'_>, number: u32) -> Result<(), Malformed> {
         attribute::TIME_ACCESS | attribute::TIME_METADATA | attribute::TIME_MODIFY => {
             values.value::<Nfstime4>().map(drop)
         }
-        // Those that were not asked for would not fit.
+        // An attribute that was not requested leaves bytes over or breaks off, which is an error.
         _ => values.value::<u64>().map(drop),
     }
 }

@@ -9,20 +9,20 @@ use comity_xdr::{Decode, Decoder, Encode, Encoder, Opaque};
 use super::failure::{malformed, numbered, refused};
 use crate::rpc::RESULTS_AT;
 
-/// The minor version that is spoken.
+/// The minor version in use.
 const MINOR: u32 = 1;
 
-/// Operations that must not be done twice: the server is asked to keep the reply for a retry, as
-/// Linux's client asks it.
+/// Operations that must not be executed twice: the server is asked to cache the reply for a retry,
+/// as Linux's client does.
 const ONCE: [u32; 7] =
     [op::CLOSE, op::CREATE, op::DELEGRETURN, op::LOCK, op::LOCKU, op::OPEN, op::REMOVE];
 
-/// The operations of a COMPOUND, SEQUENCE left out.
+/// The operations of a COMPOUND, without SEQUENCE.
 #[derive(Debug, Default)]
 pub struct Compound {
     body: Encoder,
     operations: u32,
-    /// True if the server should keep the reply.
+    /// True if the server is asked to cache the reply.
     pub(super) is_kept: bool,
 }
 
@@ -53,7 +53,7 @@ impl Compound {
     }
 }
 
-/// The arguments of a COMPOUND: its operations, in a slot if it has one.
+/// The arguments of a COMPOUND: its operations, after SEQUENCE if it has a slot.
 pub(super) struct Arguments<'a>(pub(super) Option<Sequence4args>, pub(super) &'a Compound);
 
 impl Arguments<'_> {
@@ -74,14 +74,14 @@ impl Encode for Arguments<'_> {
     }
 }
 
-/// A reply to a COMPOUND, and the call that brought it.
+/// A reply to a COMPOUND, with its call.
 #[derive(Debug)]
 pub struct Reply {
-    /// The call's record, its mark included, what came behind it left out.
+    /// The record of the call, with its mark but without a payload.
     pub call: Vec<u8>,
-    /// The reply's record, without its mark.
+    /// The record of the reply, without its mark.
     pub bytes: Vec<u8>,
-    /// Of the first operation that failed, or of all.
+    /// The status of the first operation that failed, or OK.
     pub status: Nfsstat4,
     /// Offset of the results that have not been read.
     at: usize,
@@ -103,17 +103,17 @@ impl Reply {
         Ok(sequence)
     }
 
-    /// All operations were done.
+    /// Fails if an operation failed.
     pub fn settled(self) -> IoResult<Self> {
         if self.status == Nfsstat4::Ok { Ok(self) } else { Err(refused(self.status)) }
     }
 
-    /// Returns the results behind SEQUENCE.
+    /// Returns the results after SEQUENCE.
     pub fn results(&self) -> Results<'_> {
         Results(Decoder::new(self.bytes.get(self.at..).unwrap_or_default()))
     }
 
-    /// Passes over the result of PUTFH.
+    /// Returns the results after PUTFH.
     pub fn on_object(&self) -> IoResult<Results<'_>> {
         let mut results = self.results();
         results.next::<()>(op::PUTFH)?;
@@ -121,12 +121,12 @@ impl Reply {
     }
 }
 
-/// Results of operations, one after the other.
+/// Results of operations, in order.
 #[derive(Debug)]
 pub struct Results<'a>(Decoder<'a>);
 
 impl<'a> Results<'a> {
-    /// The body of the next result, which is of this operation.
+    /// Reads the body of the next result, which must be of this operation.
     pub fn next<T: Decode<'a>>(&mut self, operation: u32) -> IoResult<T> {
         let found: u32 = self.0.value().map_err(malformed)?;
         match self.0.value().map_err(malformed)? {

@@ -4,7 +4,7 @@ use comity_proto::nfs4::Nfsstat4;
 use comity_xdr::Malformed;
 use rustix::io::Errno;
 
-/// Makes an error of a status; where the state of the client has ended, it says why.
+/// Makes an error of a status. If the client's state has ended, the message gives the likely cause.
 pub(super) fn refused(status: Nfsstat4) -> Error {
     use Nfsstat4::{
         BadSession, BadStateid, DeadSession, Expired, MinorVersMismatch, StaleClientid,
@@ -12,13 +12,14 @@ pub(super) fn refused(status: Nfsstat4) -> Error {
     match status {
         MinorVersMismatch => Error::other("the server does not speak NFS 4.1"),
         BadSession | DeadSession | StaleClientid | Expired | BadStateid => Error::other(format!(
-            "the server says {status:?}: it restarted, or the lease ended while nothing was asked"
+            "the server says {status:?}: it restarted, or the lease expired between two requests"
         )),
         status => numbered(status),
     }
 }
 
-/// NFS4ERR numbers up to 70 are those of Unix; where Linux has others, they are translated.
+/// Makes an error of a status. NFS4ERR numbers up to 70 equal those of Unix; where Linux's differ,
+/// they are translated.
 pub(super) fn numbered(status: Nfsstat4) -> Error {
     let errno = match status {
         Nfsstat4::NameTooLong => Errno::NAMETOOLONG,
@@ -40,7 +41,7 @@ pub(super) const fn is_later(status: Nfsstat4) -> bool {
     matches!(status, Nfsstat4::Delay | Nfsstat4::Grace)
 }
 
-/// Makes an error of a failure below the protocol.
+/// Makes an error of a failure in transport or RPC.
 pub(super) fn broken(error: &anyhow::Error) -> Error {
     Error::other(format!("{error:#}"))
 }

@@ -12,10 +12,11 @@ use crate::file::Entry;
 
 /// Most bytes of a page.
 const PAGE_BYTES: u32 = 64 * 1024;
-/// Most bytes of names and cookies in it, in the proportion the Linux client uses.
+/// Most bytes of names and cookies in a page, in the proportion to the whole page that Linux's
+/// client uses.
 const NAMES_BYTES: u32 = PAGE_BYTES / 8;
 
-/// A page of a directory, behind its status.
+/// A page of a directory.
 pub struct Page {
     /// The cookie verifier.
     pub verifier: Verifier4,
@@ -43,7 +44,7 @@ impl<'a> Decode<'a> for Page {
     }
 }
 
-/// The COMPOUND that asks for the page behind a cookie.
+/// The COMPOUND that requests the page after a cookie.
 pub fn page_of(dir: &[u8], place: (u64, Verifier4), attributes: bool) -> Compound {
     let none = Bitmap4::of(&[attribute::RDATTR_ERROR]);
     let arguments = Readdir4args {
@@ -56,10 +57,10 @@ pub fn page_of(dir: &[u8], place: (u64, Verifier4), attributes: bool) -> Compoun
     Compound::on(dir).with(op::READDIR, &arguments)
 }
 
-/// The entries of a directory, with their attributes if asked.
+/// Lists a directory, with attributes if they are wanted.
 ///
 /// # Errors
-/// As the server says; pages that lead nowhere.
+/// An error of the server, or a page that makes no progress.
 pub fn list<W: Wire>(
     session: &mut Session<W>,
     dir: &[u8],

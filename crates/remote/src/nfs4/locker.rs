@@ -20,19 +20,19 @@ pub struct Locker {
     pub stateid: Option<Stateid4>,
 }
 
-/// Bytes of a file: where, and how many; `u64::MAX` reaches to the end.
+/// Bytes of a file: offset and length; `u64::MAX` reaches to the end.
 pub type Stretch = (u64, u64);
 
 impl Locker {
-    /// One that has had no lock.
+    /// Makes a lock owner without locks.
     pub fn new(owner: impl Into<Vec<u8>>) -> Self {
         Self { owner: owner.into(), stateid: None }
     }
 
-    /// The COMPOUND that gives a lock back.
+    /// The COMPOUND that unlocks bytes.
     ///
     /// # Errors
-    /// It has had none.
+    /// The owner has never had a lock.
     pub fn unlocking(&self, handle: &[u8], stretch: Stretch) -> IoResult<Compound> {
         let (lock_stateid, (offset, length)) = (self.stateid.ok_or(Errno::BADF)?, stretch);
         let locktype = NfsLockType4::Write;
@@ -42,10 +42,10 @@ impl Locker {
 }
 
 impl<W: Wire> Session<W> {
-    /// Takes a lock on an open file.
+    /// Locks bytes of an open file.
     ///
     /// # Errors
-    /// `WouldBlock` if somebody else has it.
+    /// `WouldBlock` if another owner has a conflicting lock.
     pub fn lock(
         &mut self,
         opened: &Opened,
@@ -57,10 +57,10 @@ impl<W: Wire> Session<W> {
         Ok(())
     }
 
-    /// Gives a lock back.
+    /// Unlocks bytes.
     ///
     /// # Errors
-    /// Nothing has been locked.
+    /// The owner has never had a lock.
     pub fn unlock(
         &mut self,
         opened: &Opened,
@@ -72,7 +72,7 @@ impl<W: Wire> Session<W> {
         Ok(())
     }
 
-    /// The COMPOUND that takes a lock.
+    /// The COMPOUND that locks bytes.
     pub fn locking(
         &self,
         opened: &Opened,

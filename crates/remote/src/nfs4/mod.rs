@@ -1,4 +1,4 @@
-//! NFS version 4.1 as a client speaks it: sessions, and one COMPOUND at a time.
+//! Calls of NFS 4.1 for programs that measure a server: sessions, and one COMPOUND at a time.
 
 mod attributes;
 mod compound;

@@ -9,7 +9,7 @@ use comity_xdr::Opaque;
 use super::compound::{Compound, Reply};
 use super::session::{Session, Wire};
 
-/// The arguments of an OPEN. Two opens of a file under one owner would be one.
+/// The arguments of an OPEN. The server counts all opens of a file by one owner as one open.
 #[derive(Debug, Clone)]
 pub struct Opening<'a> {
     /// The handle of the directory.
@@ -18,7 +18,7 @@ pub struct Opening<'a> {
     pub name: &'a str,
     /// The open owner.
     pub owner: &'a [u8],
-    /// With or without creation.
+    /// The choice to create the file or not.
     pub how: Openflag4<'a>,
     /// The share access, with the wish for a delegation (RFC 8881, 18.16.3).
     pub access: u32,
@@ -70,7 +70,7 @@ impl Opened {
         Ok(Self { handle, stateid: said.stateid, delegation })
     }
 
-    /// The COMPOUND that closes it.
+    /// The COMPOUND that closes the file.
     pub fn closing(&self) -> Compound {
         let arguments = Close4args { seqid: 0, open_stateid: self.stateid };
         Compound::on(&self.handle).with(op::CLOSE, &arguments)

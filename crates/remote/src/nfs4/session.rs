@@ -17,12 +17,13 @@ use super::failure::{broken, is_later};
 use crate::limits::SILENCE_SECONDS_MAX;
 use crate::rpc::{Caller, call_header, record_before, set_xid};
 
-/// A transport of records to a server and of its replies.
+/// A transport that sends records to a server and receives the replies.
 pub trait Wire {
-    /// Sends a record in pieces, its mark included, and gives the reply's, without its mark.
+    /// Sends a record in pieces, with its mark, and returns the record of the reply, without its
+    /// mark.
     ///
     /// # Errors
-    /// No reply, or one that does not accept the call.
+    /// The server sent no reply, or did not accept the call.
     fn exchange(&mut self, record: &[&[u8]]) -> Result<Vec<u8>>;
 }
 
@@ -32,30 +33,30 @@ impl crate::nfs4::Wire for Caller {
     }
 }
 
-/// Permission for the server to call back on the session's connection.
+/// Permission for the server to call back over the session's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backchannel {
-    /// It may: so it can delegate.
+    /// It may, so it can grant delegations.
     Yes,
     /// It may not.
     No,
 }
 
-/// Bytes of a READ's or WRITE's data at most.
+/// Most bytes of the data of a READ or WRITE.
 const DATA_BYTES_MAX: u32 = 1 << 20;
-/// Room for what else is in their COMPOUNDs.
+/// Bytes for the other parts of their COMPOUNDs.
 const ROOM_BYTES: u32 = 4096;
-/// Operations of the longest COMPOUND.
+/// Most operations of a COMPOUND.
 const OPERATIONS_MAX: u32 = 16;
-/// Slots that are asked for: as many as Linux asks for, or more.
+/// Slots requested for a session: as many as Linux requests.
 const SLOTS_WANTED: u32 = 64;
 /// The RPC program of callbacks.
 const CALLBACK_PROGRAM: u32 = 0x4000_0000;
-/// The first and the longest wait after which a server that says DELAY is asked again.
+/// The first and the longest wait after a server replied DELAY.
 const DELAY_WAITS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(50)];
 
-/// A client of its own with a session, in which it makes one call at a time. Its state at the
-/// server ends with it.
+/// A client with an own client ID and a session, in which it makes one call at a time. Dropping it
+/// ends its state at the server.
 #[derive(Debug)]
 pub struct Session<W: Wire> {
     /// The transport of its calls.
@@ -78,7 +79,7 @@ pub struct Session<W: Wire> {
 }
 
 impl Session<Caller> {
-    /// Introduces a client to a server, as a user; there is nothing to call it back for.
+    /// Connects to a server as a user and group, and makes a session without callbacks.
     pub fn connect(address: SocketAddr, who: (u32, u32)) -> IoResult<Self> {
         let caller = Caller::connect_as(address, who.0, who.1).map_err(|error| broken(&error))?;
         Self::begin(caller, who, Backchannel::No)
@@ -86,10 +87,10 @@ impl Session<Caller> {
 }
 
 impl<W: Wire> Session<W> {
-    /// A new client with a session, whose calls are made as this user and group.
+    /// Makes a client with a session, whose calls are made as this user and group.
     ///
     /// # Errors
-    /// It is not let in.
+    /// The server refused the client.
     pub fn begin(wire: W, who: (u32, u32), back: Backchannel) -> IoResult<Self> {
         let header = call_header((PROGRAM, VERSION, procedure::COMPOUND), who);
         let mut session = Self {
@@ -110,14 +111,15 @@ impl<W: Wire> Session<W> {
         session.own = made.sessionid;
         let channel = made.fore_chan;
         let most = channel.maxrequestsize.min(channel.maxresponsesize);
-        // Whole pages, as many as fit.
+        // A multiple of the page size, as large as fits.
         let data = most.saturating_sub(ROOM_BYTES).min(DATA_BYTES_MAX) & !(ROOM_BYTES - 1);
         session.data_bytes = data.max(ROOM_BYTES) as usize;
         session.perform(&Compound::new().with(op::RECLAIM_COMPLETE, &false))?;
         Ok(session)
     }
 
-    /// As a client that was never there: what an earlier one had belongs to no client.
+    /// Sends EXCHANGE_ID with a random owner, so that the server ties no earlier state to this
+    /// client.
     fn introduce(&mut self) -> IoResult<()> {
         let mut verifier = [0; 8];
         getrandom(&mut verifier, GetRandomFlags::empty())?;
@@ -134,11 +136,11 @@ impl<W: Wire> Session<W> {
         Ok(())
     }
 
-    /// Another session of the client, which nobody has used, and how many slots it has: as many as
-    /// are wished for, if the server grants them.
+    /// Makes another session of the client. Returns its id and the number of slots that the server
+    /// granted.
     ///
     /// # Errors
-    /// There can be no more.
+    /// The server refused the session.
     pub fn another(&mut self, slots: u32) -> IoResult<(Sessionid4, u32)> {
         let made = self.create(slots)?;
         self.sessions.push(made.sessionid);
@@ -176,21 +178,21 @@ impl<W: Wire> Session<W> {
         self.data_bytes
     }
 
-    /// The client's name with the server.
+    /// The client ID that the server assigned.
     pub const fn clientid(&self) -> Clientid4 {
         self.clientid
     }
 
-    /// Has the operations done, all of them.
+    /// Performs all operations; while the server replies DELAY or GRACE, retries for up to
+    /// [`SILENCE_SECONDS_MAX`].
     ///
     /// # Errors
-    /// The first that the server refused, by its number; or that nobody answers. A server that
-    /// wants to be asked later is, for as long as one may be silent.
+    /// The error of the first operation that failed, as an OS error; or the server sent no reply.
     pub fn perform(&mut self, compound: &Compound) -> IoResult<Reply> {
         self.perform_with(compound, &[])
     }
 
-    /// The same with data behind the last operation, as its arguments say.
+    /// The same with data after the last operation, whose arguments give its length.
     pub fn perform_with(&mut self, compound: &Compound, data: &[u8]) -> IoResult<Reply> {
         let started = Instant::now();
         let mut wait = DELAY_WAITS[0];
@@ -205,10 +207,10 @@ impl<W: Wire> Session<W> {
         }
     }
 
-    /// Asks once for the operations to be done, with data behind the last.
+    /// Sends the operations once, with data after the last.
     ///
     /// # Errors
-    /// Nobody answers, or not even SEQUENCE was done.
+    /// The server sent no reply, or SEQUENCE failed.
     pub fn attempt(&mut self, compound: &Compound, data: &[u8]) -> IoResult<Reply> {
         let mut reply = self.call(self.record(compound, data.len()), data)?;
         reply.sequence()?;
@@ -216,7 +218,7 @@ impl<W: Wire> Session<W> {
         Ok(reply)
     }
 
-    /// A COMPOUND outside of any session.
+    /// Sends a COMPOUND without a session.
     fn alone(&mut self, compound: &Compound) -> IoResult<Reply> {
         self.call(record_before(&self.header, &Arguments(None, compound), 0), &[])?.settled()
     }
@@ -235,8 +237,8 @@ impl<W: Wire> Session<W> {
         if is_ours { Ok(answer) } else { Err(Error::other("a reply to another call")) }
     }
 
-    /// The record of a call as it is sent next in the session's slot, with `payload` bytes to come
-    /// behind it.
+    /// Encodes the next call of the session's slot, followed by `payload` bytes, which its record
+    /// mark counts.
     pub fn record(&self, compound: &Compound, payload: usize) -> Vec<u8> {
         let sequence = Sequence4args {
             sessionid: self.own,
@@ -253,7 +255,7 @@ impl<W: Wire> Session<W> {
         4 + self.header.len() + Arguments::BEFORE_SEQUENCE
     }
 
-    /// The record of a call that does nothing, and the record of its reply.
+    /// Makes a NULL call; returns its record and that of the reply.
     pub fn nothing(&mut self) -> IoResult<(Vec<u8>, Vec<u8>)> {
         let header = call_header((PROGRAM, VERSION, procedure::NULL), self.who);
         let mut call = record_before(&header, &(), 0);
@@ -261,10 +263,10 @@ impl<W: Wire> Session<W> {
         Ok((call, reply))
     }
 
-    /// The handle of a path from the server's root on.
+    /// Returns the handle of a path from the server's root.
     ///
     /// # Errors
-    /// A name is not there.
+    /// A name was not found.
     pub fn mount(&mut self, path: &str) -> IoResult<Vec<u8>> {
         let reply = self.perform(&Compound::new().then(op::PUTROOTFH).then(op::GETFH))?;
         let mut results = reply.results();
@@ -273,10 +275,10 @@ impl<W: Wire> Session<W> {
         self.walk(&root, path)
     }
 
-    /// The handle of a path below a directory.
+    /// Returns the handle of a path below a directory.
     ///
     /// # Errors
-    /// A name is not there.
+    /// A name was not found.
     pub fn walk(&mut self, root: &[u8], path: &str) -> IoResult<Vec<u8>> {
         let mut names = path.split('/').filter(|name| !name.is_empty());
         names.try_fold(root.to_vec(), |handle, name| self.lookup(&handle, name))
@@ -293,7 +295,7 @@ impl<W: Wire> Session<W> {
 
 impl<W: Wire> Drop for Session<W> {
     fn drop(&mut self) {
-        // The lease ends what cannot be ended in order.
+        // Errors are ignored: the server drops the state when the lease expires.
         for id in self.sessions.drain(..).chain([self.own]).collect::<Vec<_>>() {
             let _ = self.alone(&Compound::new().with(op::DESTROY_SESSION, &id));
         }

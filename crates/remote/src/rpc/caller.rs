@@ -12,10 +12,10 @@ use super::message::set_xid;
 use super::receive::{receive, told};
 use crate::limits::SILENCE_SECONDS_MAX;
 
-/// The user and group as whom root calls.
+/// The user and group of calls when the process runs as root.
 pub const CALLER: u32 = 1000;
 
-/// A stream of bytes to a server and back, such as a socket or TLS upon one.
+/// A byte stream to a server and back, such as a socket or TLS over one.
 pub trait Duplex: Read + Write + Debug + Send {}
 
 impl<T: Read + Write + Debug + Send> Duplex for T {}
@@ -28,7 +28,7 @@ pub struct Caller {
     xid: u32,
 }
 
-/// Words of a successful reply behind its number: REPLY, MSG_ACCEPTED, verifier, SUCCESS.
+/// Words of a successful reply after its xid: REPLY, MSG_ACCEPTED, verifier, SUCCESS.
 const REPLY_HEADER: [u32; 5] = [1, 0, 0, 0, 0];
 /// Bytes of a successful reply before its results.
 pub const RESULTS_AT: usize = 24;
@@ -37,17 +37,17 @@ impl Caller {
     /// Connects; calls are made as user and group [`CALLER`].
     ///
     /// # Errors
-    /// Nobody listens there.
+    /// No server listens there.
     pub fn connect(address: SocketAddr) -> Result<Self> {
         let (user, group) = caller_ids();
         Self::connect_as(address, user, group)
     }
 
-    /// Connects; calls are made as this user and group. Root connects from a reserved port, which
-    /// exports that are `secure` ask for.
+    /// Connects; calls are made as this user and group. As root it connects from a reserved port,
+    /// which `secure` exports require.
     ///
     /// # Errors
-    /// Nobody listens there.
+    /// No server listens there.
     pub fn connect_as(address: SocketAddr, user: u32, group: u32) -> Result<Self> {
         let stream = dial(address)?;
         stream.set_nodelay(true)?;
@@ -55,16 +55,16 @@ impl Caller {
         Ok(Self::over(stream, (user, group)))
     }
 
-    /// Makes calls on a stream that is connected, as this user and group.
+    /// Makes calls over a connected stream, as this user and group.
     pub fn over(stream: impl Duplex + 'static, (user, group): (u32, u32)) -> Self {
         Self { stream: Box::new(stream), credential: credential(user, group), xid: 0 }
     }
 
-    /// Calls a procedure of any program (number, version, procedure); gives the record of the
+    /// Calls a procedure of any program (number, version, procedure); returns the record of the
     /// reply, whose results begin at byte 24.
     ///
     /// # Errors
-    /// Not answered, or not accepted.
+    /// The server sent no reply, or did not accept the call.
     pub fn program(
         &mut self,
         program: (u32, u32, u32),
@@ -73,10 +73,11 @@ impl Caller {
         self.call(&self.header(program), &encoded(arguments))
     }
 
-    /// Sends a record in pieces, its mark included, and returns the reply's without its mark.
+    /// Sends a record in pieces, with its mark, and returns the record of the reply, without its
+    /// mark.
     ///
     /// # Errors
-    /// Not answered, or not accepted.
+    /// The server sent no reply, or did not accept the call.
     pub fn exchange(&mut self, parts: &[&[u8]]) -> Result<Vec<u8>> {
         parts.iter().try_for_each(|part| self.stream.write_all(part)).map_err(told)?;
         self.stream.flush().map_err(told)?;
@@ -117,13 +118,14 @@ fn accepted(reply: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The header of calls to a procedure of a program (number, version, procedure) as a user and
-/// group, under xid 0.
+/// The header of calls to a procedure (program, version, procedure) as a user and group, with xid
+/// 0.
 pub fn call_header(program: (u32, u32, u32), (user, group): (u32, u32)) -> Vec<u8> {
     header(program, &credential(user, group))
 }
 
-/// A call under this header, as a record with its mark, with `payload` bytes to come behind it.
+/// Encodes a call with this header as a record with its mark, followed by `payload` bytes, which
+/// the mark counts.
 pub fn record_before(header: &[u8], arguments: &impl Encode, payload: usize) -> Vec<u8> {
     record(header, &encoded(arguments), payload)
 }
@@ -134,7 +136,7 @@ fn header((program, version, procedure): (u32, u32, u32), credential: &[u8]) -> 
     encoded(&CallHeader { xid: 0, program, version, procedure, credential, verifier })
 }
 
-/// User and group of calls: [`CALLER`] for root, otherwise those of the process.
+/// The user and group of calls: [`CALLER`] for root, otherwise those of the process.
 pub fn caller_ids() -> (u32, u32) {
     if rustix::process::geteuid().is_root() {
         return (CALLER, CALLER);

@@ -4,14 +4,14 @@ use comity_rpc::{AuthSys, CallHeader, Flavor, OpaqueAuth, limits::AUTH_SYS_GROUP
 use comity_vfs::{Cred, Disk};
 use comity_xdr::{Counted, Decoder, Encoder, Malformed, Opaque, RecordStart};
 
-/// The bytes of a record with its mark that hold the number of the call.
+/// The bytes of the xid in a record with its mark.
 const XID: std::ops::Range<usize> = 4..8;
 
-/// A program, its version and a procedure of it, by number.
+/// Numbers of a program, its version and a procedure.
 pub(crate) type ProcedureId = (u32, u32, u32);
 
 /// The body of an AUTH_SYS credential for a caller. AUTH_SYS has room for 16 supplementary groups
-/// (RFC 5531, appendix A); further ones are left out, as all clients do.
+/// (RFC 5531, appendix A); further groups are omitted, as all clients do.
 pub(crate) fn auth_sys(cred: &Cred<Disk>, machine_name: &[u8]) -> Vec<u8> {
     let groups = cred.groups.iter().take(AUTH_SYS_GROUPS_MAX as usize);
     let mut encoder = Encoder::new();
@@ -25,7 +25,7 @@ pub(crate) fn auth_sys(cred: &Cred<Disk>, machine_name: &[u8]) -> Vec<u8> {
     encoder.bytes().to_vec()
 }
 
-/// Begins the record of a call under an AUTH_SYS credential, with xid 0.
+/// Begins the record of a call with an AUTH_SYS credential and xid 0.
 pub(crate) fn begin_call(
     (program, version, procedure): ProcedureId,
     credential: &[u8],
@@ -38,26 +38,26 @@ pub(crate) fn begin_call(
     (encoder, start)
 }
 
-/// Numbers the call of a record.
+/// Sets the xid of a record.
 pub(crate) fn set_xid(record: &mut [u8], xid: u32) {
     if let Some(place) = record.get_mut(XID) {
         place.copy_from_slice(&xid.to_be_bytes());
     }
 }
 
-/// The kind of a record that came, by its first words.
+/// The kind of a record that was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordKind {
-    /// A call of the server's.
+    /// A call by the server.
     Call,
     /// The reply to the call of this xid.
     Reply(u32),
 }
 
-/// Tells calls from replies.
+/// Classifies a record by its first words.
 ///
 /// # Errors
-/// The record is neither.
+/// The record is neither a call nor a reply.
 pub(crate) fn kind(record: &[u8]) -> Result<RecordKind, Malformed> {
     match Decoder::new(record).words()? {
         [_, 0] => Ok(RecordKind::Call),
@@ -66,27 +66,27 @@ pub(crate) fn kind(record: &[u8]) -> Result<RecordKind, Malformed> {
     }
 }
 
-/// The credential is too weak (`auth_stat`; RFC 5531, 9).
+/// The code of a credential that is too weak (`auth_stat`; RFC 5531, 9).
 const AUTH_TOOWEAK: u32 = 5;
 
-/// Why a call was not done: the RPC layer of the server says so (RFC 5531, 9).
+/// The reason why the RPC layer of the server did not execute a call (RFC 5531, 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RpcRefusal {
-    /// The header makes no sense.
+    /// The header of the reply is malformed.
     Malformed(Malformed),
-    /// Another version of RPC is spoken.
+    /// The server uses another version of RPC.
     RpcMismatch,
-    /// The credential is refused: `auth_stat`.
+    /// The credential was refused, with this `auth_stat`.
     Auth(u32),
     /// There is no such program.
     ProgramUnavailable,
-    /// Other versions of the program are spoken, from the lowest to the highest.
+    /// The server has other versions of the program, from the lowest to the highest.
     VersionMismatch(u32, u32),
-    /// There is no such procedure.
+    /// The program has no such procedure.
     ProcedureUnavailable,
     /// The server could not read the arguments.
     GarbageArguments,
-    /// The server failed.
+    /// The server reports an error of its own.
     SystemError,
 }
 
@@ -121,7 +121,7 @@ impl fmt::Display for RpcRefusal {
 /// Returns the offset of the results in a reply's record.
 ///
 /// # Errors
-/// [`RpcRefusal`]: there are none.
+/// [`RpcRefusal`] if there are none.
 pub(crate) fn results_at(record: &[u8]) -> Result<usize, RpcRefusal> {
     let mut decoder = Decoder::new(record);
     let [_, _, denied]: [u32; 3] = decoder.words()?;
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn results_stand_behind_a_verifier_of_any_length() {
+    fn results_follow_a_verifier_of_any_length() {
         for body in [&b""[..], b"four", b"STARTTLS"] {
             let verifier = ReplyVerifier::filled(Flavor(7), body).unwrap();
             let mut reply = Encoder::new();

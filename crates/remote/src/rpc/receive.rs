@@ -7,7 +7,8 @@ use crate::limits::{REPLY_BYTES_MAX, SILENCE_SECONDS_MAX};
 /// Reads the next record, without its mark.
 ///
 /// # Errors
-/// The server is gone or silent; a record of several fragments, or too long a one.
+/// The server closed the connection or is silent; or the record has several fragments or is too
+/// long.
 pub fn receive(stream: &mut (impl Read + ?Sized)) -> Result<Vec<u8>> {
     let mut mark = [0; 4];
     stream.read_exact(&mut mark).map_err(told)?;
@@ -19,7 +20,7 @@ pub fn receive(stream: &mut (impl Read + ?Sized)) -> Result<Vec<u8>> {
     Ok(record)
 }
 
-/// Describes a connection that ended or timed out.
+/// Makes an error of a connection that ended or timed out.
 pub(super) fn told(error: std::io::Error) -> Error {
     use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     match error.kind() {
@@ -38,7 +39,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns what a client receives of bytes that a server sends before it closes.
+    /// Returns the result of [`receive`] when a server sends these bytes and closes.
     fn sent(bytes: &[u8]) -> Result<Vec<u8>> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let mut stream = TcpStream::connect(listener.local_addr()?)?;
@@ -47,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_hangs_up_is_told_as_that() {
+    fn the_error_names_a_connection_that_the_server_closed() {
         assert_eq!(sent(&[0x80, 0, 0, 2, 7, 8]).unwrap(), [7, 8]);
         for cut in [&[][..], &[0x80, 0], &[0x80, 0, 0, 2, 7]] {
             let error = sent(cut).unwrap_err().to_string();
@@ -56,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_no_whole_one_or_too_long_is_refused() {
+    fn a_record_of_several_fragments_or_too_many_bytes_is_refused() {
         assert!(sent(&[0, 0, 0, 2, 7, 8]).unwrap_err().to_string().contains("mark"));
         assert!(sent(&[0xff, 0xff, 0xff, 0xff]).unwrap_err().to_string().contains("mark"));
     }

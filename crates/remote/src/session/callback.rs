@@ -1,5 +1,5 @@
-//! Callbacks (RFC 8881, 20): calls that the server makes over a connection of the client's. Each is
-//! answered at once; a repeated one gets the same answer.
+//! Callbacks (RFC 8881, 20): calls by the server over a connection that the client made. Each is
+//! answered at once; a repeated one gets the cached reply.
 
 use std::time::Duration;
 
@@ -20,25 +20,25 @@ use crate::calls::LinkPlace;
 use crate::limits::{CALLBACK_OPERATIONS_MAX, CALLBACK_SLOTS};
 use crate::server_handle::ServerHandle;
 
-/// The slots of the back channel, each with its last answer.
+/// The slots of the backchannel, each with its last reply.
 #[derive(Debug, Default)]
 pub(super) struct CallbackSlots(Vec<CallbackSlot>);
 
 #[derive(Debug, Default, Clone)]
 struct CallbackSlot {
     sequenceid: u32,
-    /// The answer from the status on.
+    /// The cached reply, from its status on.
     answer: Vec<u8>,
 }
 
-/// The slot of a callback that is new.
+/// The slot and sequence number of a new callback.
 #[derive(Debug, Clone, Copy)]
 struct CallbackTurn {
     slot: usize,
     sequenceid: u32,
 }
 
-/// The results of the operations so far.
+/// The results of the operations executed so far.
 struct CallbackResults {
     encoder: Encoder,
     count: u32,
@@ -55,7 +55,7 @@ impl CallbackResults {
         (self.count, self.status) = (self.count + 1, status);
     }
 
-    /// The answer from its status on.
+    /// The reply from its status on.
     fn whole(&self, tag: &[u8]) -> Vec<u8> {
         let mut encoder = Encoder::new();
         let (status, results) = (self.status as u32, self.count);
@@ -66,9 +66,9 @@ impl CallbackResults {
 }
 
 impl ClientMachine {
-    /// Answers a call of the server's.
+    /// Answers a call by the server.
     pub(super) fn heed_call(&mut self, now: Duration, place: LinkPlace, bytes: &[u8]) {
-        // One that makes no sense has nobody to be answered.
+        // A malformed call has no xid to reply to.
         let Ok(call) = Call::parse(bytes) else { return };
         let (header, verifier) = (call.header, ReplyVerifier::Empty);
         let mut reply = Encoder::new();
@@ -151,7 +151,7 @@ impl ClientMachine {
             return Err(CallbackRefusal::Status(Nfsstat4::BadSession));
         }
         let turn = self.callbacks.begin(sequence)?;
-        // It is about a request whose reply has not come yet.
+        // RFC 8881, 2.10.6.3: the callback refers to a request whose reply has not arrived yet.
         let refers = sequence.referring_call_lists.0.iter().any(|list| {
             list.sessionid == sequence.sessionid
                 && list.calls.0.iter().any(|call| self.is_in_slot(call.slotid, call.sequenceid))
@@ -185,7 +185,7 @@ impl ClientMachine {
             }
             operation::CB_NOTIFY => self.callback_notify(now, &decoder.value()?),
             operation::CB_NOTIFY_DEVICEID => {
-                // This client knows no devices, so there is none to forget.
+                // This client uses no devices of pNFS, so it has none to forget.
                 decoder.value::<CbNotifyDeviceid4args<'_>>()?;
                 Nfsstat4::Ok
             }
@@ -218,7 +218,7 @@ impl ClientMachine {
                 self.recalled(now, &file, recall.truncate);
                 Nfsstat4::Ok
             }
-            // It may come with a reply that is still on its way.
+            // The delegation may come with a reply that has not arrived yet.
             _ if self.may_be_delegated() => Nfsstat4::Delay,
             _ => Nfsstat4::BadStateid,
         }
@@ -246,13 +246,12 @@ impl ClientMachine {
         if let Some(session) = &mut self.session {
             session.slots.set_target(wish.target_highest_slotid);
         }
-        // The server learns from the next request that it was heard.
+        // Renew now: the next request tells the server that this callback was received.
         self.renew_now(now);
         Nfsstat4::Ok
     }
 
-    /// Size and change attribute of a file that the client may write without asking (RFC 8881,
-    /// 10.4.3).
+    /// Encodes size and change attribute of a file under a write delegation (RFC 8881, 10.4.3).
     fn callback_getattr(
         &self,
         decoder: &mut Decoder<'_>,
@@ -266,7 +265,7 @@ impl ClientMachine {
             return Ok(());
         };
         let known = match (held.known, held.unwritten) {
-            // One more than the server's says that the file was changed.
+            // A change attribute above the server's means that the file was modified here.
             (Some((_, change)), Some(size)) => Some((size, change.wrapping_add(1))),
             (known, _) => known,
         };
@@ -287,16 +286,16 @@ impl ClientMachine {
     }
 }
 
-/// Why a callback is not done.
+/// The reason why a callback is not executed.
 enum CallbackRefusal {
-    /// It is a repetition, which had this answer.
+    /// It is a retry; this is the cached reply.
     Repeated(Vec<u8>),
-    /// CB_SEQUENCE fails.
+    /// CB_SEQUENCE failed.
     Status(Nfsstat4),
 }
 
 impl CallbackSlots {
-    /// Begins a new session.
+    /// Clears the slots for a new session.
     pub(super) fn reset(&mut self) {
         self.0 = vec![CallbackSlot::default(); CALLBACK_SLOTS as usize];
     }

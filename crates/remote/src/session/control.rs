@@ -1,4 +1,4 @@
-//! The way to a session, and back to one after it was lost (RFC 8881, 2.4, 2.10 and 8.4).
+//! Making a session, and making another after it was lost (RFC 8881, 2.4, 2.10 and 8.4).
 
 use std::time::Duration;
 
@@ -25,14 +25,14 @@ use crate::limits::{
 use crate::machine::{MachineOutput, MountFailure, Notice};
 use crate::rpc::RpcRefusal;
 
-/// The program number of the callbacks, out of the range for transient ones.
+/// The program number of callbacks, from the range of transient numbers.
 pub(super) const CALLBACK_PROGRAM: u32 = 0x4000_0000;
 
-/// A lease is renewed when this part of it has passed.
+/// The lease is renewed when one third of it has passed.
 const RENEWAL_PART: u32 = 3;
 
 impl ClientMachine {
-    /// Begins with EXCHANGE_ID.
+    /// Sends EXCHANGE_ID.
     pub(super) fn introduce(&mut self, now: Duration) {
         self.phase = ClientPhase::Introducing;
         let record = self.exchange_id();
@@ -52,7 +52,7 @@ impl ClientMachine {
         lone_operation(self.minor, &self.settings.credential, operation, arguments)
     }
 
-    /// Sends a COMPOUND of one operation outside of any session.
+    /// Sends a COMPOUND of one operation without a session.
     fn send_control(&mut self, now: Duration, record: Vec<u8>, job: Job) {
         let only_over = match job {
             Job::Bind(place, _) => Some(place),
@@ -64,7 +64,7 @@ impl ClientMachine {
         self.transmit(now, id, only_over);
     }
 
-    /// Sends one again that was put off.
+    /// Repeats a control request after the pause for DELAY.
     pub(super) fn send_control_again(&mut self, now: Duration, id: u64) {
         let Some(pending) = self.requests.get(&id) else { return };
         let only_over = match pending.job {
@@ -74,7 +74,7 @@ impl ClientMachine {
         self.transmit(now, id, only_over);
     }
 
-    /// Takes in the reply to a COMPOUND outside of any session.
+    /// Handles the reply to a COMPOUND without a session.
     pub(super) fn settle_control(
         &mut self,
         now: Duration,
@@ -96,7 +96,7 @@ impl ClientMachine {
 
     fn introduced(&mut self, now: Duration, reply: Result<CompoundReply, RpcRefusal>) {
         let reply = match reply {
-            // No operation was looked at, so there are no results either.
+            // The server executed no operation, so the reply has no results to read.
             Ok(reply) if reply.status == Nfsstat4::MinorVersMismatch => {
                 return self.lower_minor(now);
             }
@@ -120,7 +120,8 @@ impl ClientMachine {
         }
     }
 
-    /// The server has named the client. If it is the name it had, its state is still there.
+    /// Handles the client ID that EXCHANGE_ID returned. The client's state still exists if it is
+    /// confirmed and the same as before.
     fn known_as(&mut self, now: Duration, mut client: KnownClient, is_confirmed: bool) {
         if let Some(before) = &self.client {
             let is_same = is_confirmed && before.clientid == client.clientid;
@@ -142,7 +143,8 @@ impl ClientMachine {
         }
     }
 
-    /// The client could not be introduced. At first that ends it; later it is tried again.
+    /// Handles a failed introduction: during the mount the machine ends; later it retries after a
+    /// pause.
     fn not_introduced(&mut self, now: Duration, failure: MountFailure) {
         if self.client.is_none() {
             self.phase = ClientPhase::Ended;
@@ -184,7 +186,8 @@ impl ClientMachine {
         };
         match made {
             Ok(made) => self.in_session(now, &made),
-            // The sequenceid may be off, or the client forgotten: EXCHANGE_ID tells.
+            // The sequence number may be wrong, or the client unknown: EXCHANGE_ID gives the
+            // current values.
             Err(OpFailure::Status(Nfsstat4::StaleClientid | Nfsstat4::SeqMisordered)) => {
                 self.introduce(now);
             }
@@ -213,7 +216,7 @@ impl ClientMachine {
         if has_reclaimed { self.ready(now) } else { self.begin_reclaim(now) }
     }
 
-    /// Says that all is reclaimed.
+    /// Sends RECLAIM_COMPLETE.
     pub(super) fn complete_reclaim(&mut self, now: Duration) {
         self.phase = ClientPhase::Completing;
         let call = CompoundCall::new(self.minor, &self.settings.credential);
@@ -222,7 +225,7 @@ impl ClientMachine {
         self.dispatch(now);
     }
 
-    /// Ends a request whose reply was judged.
+    /// Ends a request whose reply was accepted.
     pub(super) fn finish(&mut self, now: Duration, id: u64, reply: CompoundReply) {
         let Some(job) = self.requests.get(&id).map(|pending| pending.job.clone()) else { return };
         match job {
@@ -249,7 +252,7 @@ impl ClientMachine {
     }
 
     fn completed(&mut self, now: Duration) {
-        // An error says that it was done before (COMPLETE_ALREADY).
+        // An error means that it was already complete (COMPLETE_ALREADY).
         if let Some(client) = &mut self.client {
             client.has_reclaimed = true;
         }
@@ -262,7 +265,8 @@ impl ClientMachine {
         self.dispatch(now);
     }
 
-    /// The session has ended at the server. Requests under way are made again in the next one.
+    /// Handles the end of the session at the server. Requests under way are sent again in the next
+    /// session.
     pub(super) fn lose_session(&mut self, now: Duration, status: Nfsstat4) {
         self.note(Notice::SessionLost(status));
         self.session = None;
@@ -278,7 +282,7 @@ impl ClientMachine {
         self.create_session(now);
     }
 
-    /// Takes a request out of the slot of a session that has ended.
+    /// Removes a request from its slot of a session that has ended.
     fn take_out_of_slot(&mut self, id: u64) {
         self.calls.forget(id);
         let Some(pending) = self.requests.get_mut(&id) else { return };
@@ -296,7 +300,7 @@ impl ClientMachine {
         }
     }
 
-    /// Binds a connection to the session, so that the server can call back over it.
+    /// Binds a connection to the session, so that the server can send callbacks over it.
     pub(super) fn bind(&mut self, now: Duration, place: LinkPlace) {
         let Some(session) = &self.session else { return };
         let (sessid, dir) = (session.sessionid, channel_dir::FORE_OR_BOTH);
@@ -317,7 +321,7 @@ impl ClientMachine {
         }
     }
 
-    /// Heeds what the server says of the client's state.
+    /// Handles the status flags of SEQUENCE.
     pub(super) fn heed_flags(&mut self, now: Duration, flags: u32) {
         let down = seq4_status::CB_PATH_DOWN | seq4_status::CB_PATH_DOWN_SESSION;
         if flags & down != 0
@@ -344,7 +348,7 @@ impl ClientMachine {
         }
     }
 
-    /// Renews the lease, unless that is under way.
+    /// Renews the lease, unless a renewal is under way.
     pub(super) fn renew_now(&mut self, now: Duration) {
         if !self.lease.is_renewing {
             self.lease.is_renewing = true;
@@ -354,10 +358,10 @@ impl ClientMachine {
     }
 }
 
-/// Most bytes of a callback, and of an answer that is kept.
+/// Most bytes of a callback, and of its cached reply.
 const CALLBACK_BYTES: (u32, u32) = (CALLBACK_BYTES_MAX, CALLBACK_BYTES_MAX);
 
-/// Pause before a client that could not be introduced again tries once more.
+/// Pause before a client that could not be introduced again retries.
 const REINTRODUCTION: Duration = Duration::from_secs(5);
 
 fn known_client(known: &ExchangeId4resok<'_>) -> KnownClient {

@@ -1,4 +1,5 @@
-//! Delegations (RFC 8881, 10.4): granted with an OPEN, used without asking, recalled, given back.
+//! Delegations (RFC 8881, 10.4): they come with an OPEN, allow local opens, and are returned after
+//! a recall.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use crate::machine::{MachineOutput, Notice};
 use crate::server_handle::ServerHandle;
 
 impl ClientMachine {
-    /// A delegation was granted.
+    /// Records a delegation that was granted or reclaimed.
     pub(super) fn delegated(
         &mut self,
         now: Duration,
@@ -29,8 +30,8 @@ impl ClientMachine {
         is_recalled: bool,
     ) {
         if let Some(held) = self.states.delegation_mut(&file) {
-            // It was reclaimed, or granted again with another open. A stateid of another name is
-            // another delegation: the one before may have ended unnoticed.
+            // It was reclaimed, or granted again with another open. If `other` differs it is a new
+            // delegation: the earlier one may have ended without notice.
             let is_same = held.stateid.other == stateid.other;
             (held.stateid, held.kind, held.owner) = (stateid, kind, Arc::clone(owner));
             held.known = None;
@@ -49,19 +50,19 @@ impl ClientMachine {
         }
     }
 
-    /// Returns whether the lease has surely not passed at the server.
+    /// Returns whether the lease is still valid at the server, counted from the last renewal.
     pub(super) fn is_lease_certain(&self, now: Duration) -> bool {
         self.phase == ClientPhase::Ready && self.lease.renewed + self.lease.length > now
     }
 
-    /// The delegation of a file, if it is good now.
+    /// The delegation of a file, if it may be used now.
     pub(crate) fn delegation(&self, now: Duration, file: &ServerHandle) -> Option<DelegationKind> {
         let is_of_file = |held: &&HeldDelegation| held.is_good() && held.grant.is_none();
         let held = self.states.delegation(file).filter(is_of_file)?;
         self.is_lease_certain(now).then_some(held.kind)
     }
 
-    /// The number of the delegation of a file, if it is good now.
+    /// The number of the delegation of a file, if it may be used now.
     pub(crate) fn file_grant(
         &self,
         now: Duration,
@@ -71,7 +72,8 @@ impl ClientMachine {
         self.states.delegation(file).map(|held| DelegationNumber(held.number))
     }
 
-    /// Notes the length of a delegated file of which data is kept from the server.
+    /// Notes the size of a delegated file whose modified data is still cached here; `None` once all
+    /// is written.
     pub(crate) fn note_unwritten(&mut self, file: &ServerHandle, size: Option<u64>) {
         let Some(held) = self.states.delegation_mut(file) else { return };
         let before = std::mem::replace(&mut held.unwritten, size);
@@ -80,15 +82,15 @@ impl ClientMachine {
         }
     }
 
-    /// Has the server judge the next opens of a file, also while it is delegated: this client has
-    /// changed its mode or its owner.
+    /// Forgets which accesses of a file the server has allowed, because this client has changed its
+    /// mode or owner. The next opens ask the server even under a delegation.
     pub(crate) fn forget_rights(&mut self, file: &ServerHandle) {
         self.states.forget_judged(file);
     }
 
-    /// Notes size and change attribute of a delegated file as the server has them. The change
-    /// attribute stays that of the grant: a server takes any other one in the answer to CB_GETATTR
-    /// for a file of which data is kept from it (RFC 8881, 10.4.3).
+    /// Notes size and change attribute of a delegated file at the server. The change attribute
+    /// stays that of the grant: if CB_GETATTR returns any other value, the server takes the file as
+    /// modified (RFC 8881, 10.4.3).
     pub(crate) fn note_known(&mut self, file: &ServerHandle, size: u64, change: u64) {
         if let Some(held) = self.states.delegation_mut(file) {
             let of_grant = held.known.map_or(change, |(_, of_grant)| of_grant);
@@ -96,8 +98,8 @@ impl ClientMachine {
         }
     }
 
-    /// The server wants a delegation back. A user of the session that keeps data from the server is
-    /// told; without one it is given back at once.
+    /// Handles a recall. With `hands_up_recalls` the user of the session is notified and returns
+    /// the delegation after writing its data; otherwise it is returned at once.
     pub(super) fn recalled(&mut self, now: Duration, file: &ServerHandle, is_truncated: bool) {
         let Some(held) = self.states.delegation_mut(file) else { return };
         if held.recalled.is_some() || held.is_returning {
@@ -113,19 +115,19 @@ impl ClientMachine {
         }
     }
 
-    /// Tells the code that looks after delegations, if there is anybody.
+    /// Emits an event, if the user of the session wants events.
     fn tell(&mut self, event: StateEvent) {
         if self.settings.hands_up_recalls {
             self.outputs.push_back(MachineOutput::Event(event));
         }
     }
 
-    /// The time at which a recalled delegation is given back, whatever is kept from the server.
+    /// The time at which the next recalled delegation is returned even if data is still unwritten.
     pub(super) fn overdue_at(&self) -> Option<Duration> {
         self.overdue.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// Gives back delegations whose time is over: the server would revoke them soon.
+    /// Returns recalled delegations that are overdue: the server would soon revoke them.
     pub(super) fn return_overdue(&mut self, now: Duration) {
         while let Some(((at, _), _)) = self.overdue.first_key_value()
             && *at <= now
@@ -139,7 +141,7 @@ impl ClientMachine {
         }
     }
 
-    /// Gives a delegation back for a caller, who waits for that.
+    /// Returns a delegation at the request of a caller, who waits for the end.
     pub(super) fn return_for(&mut self, now: Duration, file: &ServerHandle) -> u64 {
         if self.states.delegation(file).is_none() {
             return self.answer_at_once(Ok(SessionAnswer::Done));
@@ -158,7 +160,7 @@ impl ClientMachine {
         id
     }
 
-    /// Gives back all but so many delegations, those first that were not used for longest.
+    /// Returns all but `most` delegations, the least recently used first.
     pub(super) fn keep_few(&mut self, now: Duration, most: usize) {
         let good = self.states.files.iter().filter_map(|(file, state)| {
             let held = state.delegation.as_ref().filter(|held| held.is_good())?;
@@ -180,7 +182,7 @@ impl ClientMachine {
         }
     }
 
-    /// Goes on giving a delegation back: callers' opens under it are first made at the server.
+    /// Continues the return of a delegation: first, local opens under it are made at the server.
     pub(super) fn go_on_returning(&mut self, now: Duration, file: &ServerHandle) {
         let Some(state) = self.states.files.get_mut(file) else { return };
         let Some(held) = state.delegation.as_mut() else { return };
@@ -211,7 +213,7 @@ impl ClientMachine {
         self.insert(PendingRequest::unwritten(Job::Return(*file), now));
     }
 
-    /// Puts a DELEGRETURN together.
+    /// Builds the DELEGRETURN.
     pub(super) fn prepare_return(&mut self, id: u64, file: &ServerHandle) -> Readiness {
         let Some(held) = self.states.delegation(file).filter(|held| held.is_sent) else {
             self.remove(id);
@@ -223,14 +225,14 @@ impl ClientMachine {
         Readiness::Ready
     }
 
-    /// Takes in the reply to a DELEGRETURN. A failure says that there is none any more.
+    /// Handles the reply to a DELEGRETURN. After a failure the delegation does not exist either.
     pub(super) fn return_ended(&mut self, now: Duration, id: u64, file: &ServerHandle) {
         self.remove(id);
         self.forget_delegation(file);
         self.close_idle(now);
     }
 
-    /// Drops a delegation, and answers those who wait for its end.
+    /// Drops a delegation, and answers the callers that wait for its end.
     fn forget_delegation(&mut self, file: &ServerHandle) {
         let Some(held) = self.states.take_delegation(file) else { return };
         for waiter in held.waiters {
@@ -239,7 +241,7 @@ impl ClientMachine {
         self.states.tidy(file);
     }
 
-    /// A delegation has ended without being given back.
+    /// Handles a delegation that has ended without being returned.
     pub(super) fn lose_delegation(&mut self, file: &ServerHandle) {
         let was_expected =
             self.states.delegation(file).is_some_and(|held| held.is_sent || held.is_returning);
@@ -253,14 +255,14 @@ impl ClientMachine {
         }
     }
 
-    /// A caller's open could not be made at the server while its delegation was given back.
+    /// Handles a local open that could not be made at the server while its delegation was returned.
     pub(super) fn not_moved(&mut self, key: &OpenKey, failure: OpFailure) {
         if !matches!(failure, OpFailure::Status(Nfsstat4::Delay | Nfsstat4::Grace)) {
             self.lose_open(key);
         }
     }
 
-    /// Loses the opens that callers hold of a file.
+    /// Marks the opens that callers have of a file as lost.
     pub(super) fn lose_open(&mut self, key: &OpenKey) {
         let Some(open) = self.states.open_mut(key) else { return };
         (open.stateid, open.access) = (None, 0);
@@ -272,7 +274,7 @@ impl ClientMachine {
     }
 }
 
-/// The access of these bits.
+/// The access of these share bits.
 pub(super) const fn access(bits: u32) -> OpenAccess {
     match bits {
         share::READ => OpenAccess::Read,

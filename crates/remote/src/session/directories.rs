@@ -1,5 +1,5 @@
-//! Delegations of directories (RFC 8881, 10.9 and 18.39): asked for, and otherwise like those of
-//! files.
+//! Delegations of directories (RFC 8881, 10.9 and 18.39), which the client requests by
+//! GET_DIR_DELEGATION.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::limits::DELEGATIONS_MAX;
 use crate::server_handle::ServerHandle;
 
 impl ClientMachine {
-    /// The delegation of a directory, if it is good now.
+    /// The delegation of a directory, if it may be used now.
     pub(crate) fn directory_grant(
         &self,
         now: Duration,
@@ -25,15 +25,15 @@ impl ClientMachine {
         held.grant.filter(|_| self.is_lease_certain(now))
     }
 
-    /// Returns whether a directory is delegated, in whichever condition, or is being asked for. Two
-    /// requests at once might be answered in another order than a return between them.
+    /// Returns whether a directory has a delegation in any state or a request for one. Only one
+    /// request is sent at a time: with two, the order of grants and returns would be unknown.
     pub(super) fn has_directory(&self, directory: &ServerHandle) -> bool {
         let asks = |job: &Job| matches!(job, Job::Delegate(task) if task.directory == *directory);
         self.states.delegation(directory).is_some()
             || self.requests.values().any(|pending| asks(&pending.job))
     }
 
-    /// Takes in the reply to GET_DIR_DELEGATION. The number of the request is that of the grant.
+    /// Handles the reply to GET_DIR_DELEGATION. The request's number becomes that of the grant.
     pub(super) fn directory_ended(
         &mut self,
         now: Duration,

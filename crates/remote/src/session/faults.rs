@@ -1,4 +1,4 @@
-//! State that the server does not know, or has taken away (RFC 8881, 8.4, 9.8 and 10.2.1).
+//! State that the server does not know or has revoked (RFC 8881, 8.4, 9.8 and 10.2.1).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,30 +17,30 @@ use crate::compound::{CompoundCall, CompoundReply};
 use crate::machine::Notice;
 use crate::server_handle::ServerHandle;
 
-/// Times that a request is done again because the server did not know the state.
+/// Most times that a request is retried because the server did not know its state.
 const FAULTS_MAX: u32 = 4;
 
-/// Stateids that are asked for with one call.
+/// Most stateids in one TEST_STATEID.
 const TESTED_MAX: usize = 128;
 
-/// Pause between two searches for state that was taken away: the server's flags stay until all of
-/// it is freed.
+/// Pause between two searches for revoked state: the server sets its flags until all revoked state
+/// is freed.
 const TEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// The flags that say that some state was taken away.
+/// The flags that report revoked state.
 const REVOKED: u32 = seq4_status::EXPIRED_ALL_STATE_REVOKED
     | seq4_status::EXPIRED_SOME_STATE_REVOKED
     | seq4_status::ADMIN_STATE_REVOKED
     | seq4_status::RECALLABLE_STATE_REVOKED;
 
-/// The search for state that the server has taken away.
+/// The search for revoked state, by TEST_STATEID.
 #[derive(Debug, Default)]
 pub(super) struct StateTest {
     under_way: usize,
     not_before: Duration,
 }
 
-/// Returns whether a status says that a stateid is not good.
+/// Returns whether a status means that a stateid is invalid.
 pub(super) const fn is_fault(status: Nfsstat4) -> bool {
     matches!(
         status,
@@ -55,8 +55,8 @@ pub(super) const fn is_fault(status: Nfsstat4) -> bool {
 }
 
 impl ClientMachine {
-    /// A request was done under state that the server does not know: it is done again under other
-    /// state, a few times.
+    /// Handles a request whose state the server does not know: retries it with other state, a few
+    /// times.
     pub(super) fn fault(&mut self, now: Duration, id: u64, reply: CompoundReply) {
         let Some(pending) = self.requests.get_mut(&id) else { return };
         pending.faults += 1;
@@ -89,7 +89,7 @@ impl ClientMachine {
         lock.or(open).into_iter().collect()
     }
 
-    /// A stateid of a file is not good any more.
+    /// Drops a stateid of a file that is no longer valid.
     pub(super) fn invalidate(
         &mut self,
         now: Duration,
@@ -121,8 +121,8 @@ impl ClientMachine {
         }
     }
 
-    /// The locks of a lock-owner are not known to the server any more. Nothing is lost if there
-    /// were none.
+    /// Drops the locks of a lock-owner, which the server no longer knows. Nothing is lost if there
+    /// were none (`is_empty`).
     fn invalidate_lock(
         &mut self,
         file: &ServerHandle,
@@ -138,8 +138,8 @@ impl ClientMachine {
         self.lose_locks(&(*file, owners.0));
     }
 
-    /// An open is not known to the server any more. It is made again when it is needed, but locks
-    /// that were taken through it are lost.
+    /// Drops an open that the server no longer knows. It is opened again when needed, but its locks
+    /// are lost.
     fn invalidate_open(&mut self, key: &OpenKey, status: Nfsstat4) {
         if status == Nfsstat4::OpenMode {
             if let Some(open) = self.states.open_mut(key) {
@@ -162,14 +162,14 @@ impl ClientMachine {
         }
     }
 
-    /// Tells the server that a stateid that it has taken away is forgotten.
+    /// Frees a revoked stateid at the server.
     pub(super) fn free_stateid(&mut self, now: Duration, credential: &[u8], stateid: Stateid4) {
         let call = CompoundCall::new(self.minor, credential);
         let request = call.op(op::FREE_STATEID, &stateid).once().finish();
         self.insert(PendingRequest::in_session(request, Job::Free, now));
     }
 
-    /// Handles flags that say that state was taken away: finds out which.
+    /// Handles flags that report revoked state: asks which stateids are affected.
     pub(super) fn heed_revocations(&mut self, now: Duration, flags: u32) {
         let may_ask = self.testing.under_way == 0 && self.testing.not_before <= now;
         if flags & REVOKED == 0 || !may_ask {
@@ -187,7 +187,7 @@ impl ClientMachine {
         }
     }
 
-    /// Takes in which stateids are good.
+    /// Handles the results of TEST_STATEID.
     pub(super) fn tested(&mut self, now: Duration, stateids: &[Stateid4], reply: &CompoundReply) {
         self.testing.under_way = self.testing.under_way.saturating_sub(1);
         let Ok(found) = reply.results().next::<TestStateid4resok>(op::TEST_STATEID) else { return };
@@ -201,13 +201,13 @@ impl ClientMachine {
         }
     }
 
-    /// A search for revoked state has ended with the session.
+    /// Notes that a search for revoked state has ended with its session.
     pub(super) fn test_lost(&mut self) {
         self.testing.under_way = self.testing.under_way.saturating_sub(1);
     }
 }
 
-/// Returns whether the server keeps a stateid until it is freed (RFC 8881, 18.38).
+/// Returns whether the server keeps a stateid until the client frees it (RFC 8881, 18.38).
 const fn must_free(status: Nfsstat4) -> bool {
     matches!(status, Nfsstat4::Expired | Nfsstat4::AdminRevoked | Nfsstat4::DelegRevoked)
 }

@@ -9,25 +9,25 @@ use super::lock_states::LockState;
 use crate::compound::{OpenOwner, share_bits};
 use crate::server_handle::ServerHandle;
 
-/// An open: of a file, by the number of its open-owner.
+/// The key of an open: the file and the number of the open-owner.
 pub(super) type OpenKey = (ServerHandle, u32);
 
-/// The files of which the client holds state at the server.
+/// The files for which the client holds state at the server.
 #[derive(Debug, Default)]
 pub(super) struct FileStates {
     pub(super) files: HashMap<ServerHandle, FileState>,
-    /// Opens of callers, by number.
+    /// Opens of callers, by number. Several may share one open at the server.
     pub(super) holds: HashMap<u64, Hold>,
     last_hold: u64,
     last_delegation: u64,
-    /// Opens that may be idle from a time on.
+    /// When to check whether an open is idle: the time, and a key of `idle_keys`.
     pub(super) idle: BTreeSet<(Duration, u64)>,
     /// The keys of [`FileStates::idle`], by number.
     idle_keys: HashMap<u64, OpenKey>,
     last_idle: u64,
-    /// Uses of files so far.
+    /// Counter of uses, which orders delegations by their last use.
     pub(super) uses: u64,
-    /// Delegations that are held.
+    /// Number of delegations held.
     pub(super) delegations: usize,
 }
 
@@ -45,23 +45,23 @@ pub(super) struct FileState {
 #[derive(Debug)]
 pub(super) struct OpenState {
     pub(super) owner: Arc<OpenOwner>,
-    /// `None` if it is not open at the server.
+    /// The stateid; `None` if it is not open at the server.
     pub(super) stateid: Option<Stateid4>,
-    /// The access for which it is open at the server.
+    /// The share bits with which it is open at the server.
     pub(super) access: u32,
-    /// Callers' opens for reading and for writing.
+    /// Number of callers' opens for reading and for writing.
     holds: [u32; 2],
-    /// The access that the server has let the owner have since the file was delegated.
+    /// The share bits that the server has allowed the owner since the file was delegated.
     pub(super) judged: u32,
-    /// The access that the server refused when the client wanted to open on its own.
+    /// The share bits that the server refused when the client opened for a READ or WRITE.
     pub(super) refused: u32,
     /// The time of the last use.
     pub(super) used: Duration,
     /// True while an operation on this open is under way.
     pub(super) is_busy: bool,
-    /// True if the server has lost what callers hold: calls fail until they have closed.
+    /// True if the server has lost the state of callers' opens: their calls fail until they close.
     pub(super) is_lost: bool,
-    /// True if the server tells when a lock may be free.
+    /// True if the server notifies this client when a lock may be free.
     pub(super) notifies_locks: bool,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Hold {
     pub(super) access: OpenAccess,
 }
 
-/// A delegation.
+/// A delegation that the client holds.
 #[derive(Debug)]
 pub(super) struct HeldDelegation {
     pub(super) stateid: Stateid4,
@@ -80,35 +80,36 @@ pub(super) struct HeldDelegation {
     pub(super) owner: Arc<OpenOwner>,
     /// The time of the recall.
     pub(super) recalled: Option<Duration>,
-    /// True while it is being given back.
+    /// True while it is being returned.
     pub(super) is_returning: bool,
     /// True once DELEGRETURN was sent.
     pub(super) is_sent: bool,
-    /// Its number among all that were held.
+    /// Its number; each delegation of this client has another one.
     pub(super) number: u64,
     /// The number of the grant, if it is a delegation of a directory.
     pub(super) grant: Option<DelegationNumber>,
-    /// The number of its last use.
+    /// The value of the use counter at its last use.
     pub(super) used: u64,
-    /// The length of the file with data that is kept from the server.
+    /// The size of the file, if modified data is still cached here.
     pub(super) unwritten: Option<u64>,
-    /// The size when data was last written, and the change attribute when it was granted, if they
+    /// The size after the last write to the server, and the change attribute at the grant, if they
     /// are known.
     pub(super) known: Option<(u64, u64)>,
-    /// Requests of callers that wait until it is given back.
+    /// Requests of callers that wait until it is returned.
     pub(super) waiters: Vec<u64>,
 }
 
-/// The state under which data can be read or written now.
+/// The state with which data can be read or written now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IoState {
-    /// This one.
+    /// This stateid.
     Shown(Stateid4),
-    /// It must be opened first.
+    /// None: the file must be opened first.
     Closed,
-    /// An operation on the open must end first.
+    /// None yet: an operation on the open must end first.
     Busy,
-    /// The server has refused to open it; it may read or write it all the same.
+    /// The anonymous stateid, because the server refused the open; it may still allow the READ or
+    /// WRITE.
     Anonymous,
     /// It is lost.
     Lost,
@@ -130,7 +131,7 @@ impl OpenState {
         }
     }
 
-    /// The access that callers hold.
+    /// The share bits of all callers' opens.
     pub(super) const fn held(&self) -> u32 {
         (if self.holds[0] > 0 { share::READ } else { 0 })
             | (if self.holds[1] > 0 { share::WRITE } else { 0 })
@@ -146,7 +147,7 @@ impl OpenState {
         }
     }
 
-    /// Returns whether it is open at the server for an access.
+    /// Returns whether it is open at the server with this access.
     pub(super) const fn is_open_for(&self, access: u32) -> bool {
         self.stateid.is_some() && self.access & access == access
     }
@@ -174,7 +175,7 @@ impl HeldDelegation {
         }
     }
 
-    /// A delegation of a directory: nobody else changes it.
+    /// Makes a delegation of a directory, which is always a read delegation.
     pub(super) fn of_directory(
         stateid: Stateid4,
         owner: Arc<OpenOwner>,
@@ -184,7 +185,7 @@ impl HeldDelegation {
         Self { grant: Some(grant), ..held }
     }
 
-    /// Returns whether it gives an access.
+    /// Returns whether it allows an access.
     pub(super) const fn gives(&self, access: u32) -> bool {
         match self.kind {
             DelegationKind::Read => access & share::WRITE == 0,
@@ -192,7 +193,8 @@ impl HeldDelegation {
         }
     }
 
-    /// Returns whether files may be opened under it without asking.
+    /// Returns whether files may be opened locally under it: it is neither recalled nor being
+    /// returned.
     pub(super) const fn is_good(&self) -> bool {
         self.recalled.is_none() && !self.is_returning
     }
@@ -210,7 +212,7 @@ impl FileState {
         opens.chain(locks).chain(delegation).collect()
     }
 
-    /// The state under which an owner reads or writes.
+    /// The state with which an owner reads or writes.
     fn io(&self, owner: u32, access: u32) -> IoState {
         let open = self.opens.get(&owner);
         if open.is_some_and(|open| open.is_lost) {
@@ -222,7 +224,7 @@ impl FileState {
         }
         match open {
             Some(open) => match open.stateid.filter(|_| open.is_open_for(access)) {
-                // The newest of this state, whichever it is (RFC 8881, 8.2.2).
+                // A seqid of 0 stands for the current one (RFC 8881, 8.2.2).
                 Some(stateid) => IoState::Shown(Stateid4 { seqid: 0, ..stateid }),
                 None if open.is_busy => IoState::Busy,
                 None if open.refused & access == access => IoState::Anonymous,
@@ -234,7 +236,7 @@ impl FileState {
 }
 
 impl FileStates {
-    /// The state under which a file is read or written. A delegation counts as used.
+    /// The state with which a file is read or written. Counts as a use of its delegation.
     pub(super) fn io(&mut self, now: Duration, key: &OpenKey, access: OpenAccess) -> IoState {
         self.uses += 1;
         let Some(file) = self.files.get_mut(&key.0) else { return IoState::Closed };
@@ -248,7 +250,7 @@ impl FileStates {
         found
     }
 
-    /// The state that a file has, if any, for an attribute that is set.
+    /// The stateid for a SETATTR: that of the file's state, or the anonymous one.
     pub(super) fn any(&self, key: &OpenKey, access: OpenAccess) -> Stateid4 {
         let found = self.files.get(&key.0).map(|file| file.io(key.1, share_bits(access)));
         match found {
@@ -257,17 +259,17 @@ impl FileStates {
         }
     }
 
-    /// The open of an owner.
+    /// Returns the open of an owner.
     pub(super) fn open(&self, key: &OpenKey) -> Option<&OpenState> {
         self.files.get(&key.0)?.opens.get(&key.1)
     }
 
-    /// The open of an owner, for a change.
+    /// Returns the open of an owner, mutable.
     pub(super) fn open_mut(&mut self, key: &OpenKey) -> Option<&mut OpenState> {
         self.files.get_mut(&key.0)?.opens.get_mut(&key.1)
     }
 
-    /// The open of an owner, made if there is none.
+    /// Returns the open of an owner; makes one if there is none.
     pub(super) fn open_of(
         &mut self,
         file: &ServerHandle,
@@ -277,17 +279,17 @@ impl FileStates {
         file.opens.entry(owner.id).or_insert_with(|| OpenState::new(Arc::clone(owner)))
     }
 
-    /// The delegation of a file.
+    /// Returns the delegation of a file.
     pub(super) fn delegation(&self, file: &ServerHandle) -> Option<&HeldDelegation> {
         self.files.get(file)?.delegation.as_ref()
     }
 
-    /// The delegation of a file, for a change.
+    /// Returns the delegation of a file, mutable.
     pub(super) fn delegation_mut(&mut self, file: &ServerHandle) -> Option<&mut HeldDelegation> {
         self.files.get_mut(file)?.delegation.as_mut()
     }
 
-    /// Counts an open of a caller's; returns its number.
+    /// Adds an open of a caller; returns its number.
     pub(super) fn hold(&mut self, key: OpenKey, access: OpenAccess) -> u64 {
         if let Some(open) = self.open_mut(&key) {
             open.count(access, |count| count.saturating_add(1));
@@ -297,12 +299,12 @@ impl FileStates {
         self.last_hold
     }
 
-    /// The open of a caller's.
+    /// Returns an open of a caller.
     pub(super) fn held(&self, number: u64) -> Option<Hold> {
         self.holds.get(&number).copied()
     }
 
-    /// A caller has closed; returns the open, and whether it was lost.
+    /// Removes an open of a caller; returns it, and whether its state was lost.
     pub(super) fn let_go(&mut self, number: u64) -> Option<(Hold, bool)> {
         let hold = self.holds.remove(&number)?;
         let Some(open) = self.open_mut(&hold.key) else { return Some((hold, false)) };
@@ -312,21 +314,21 @@ impl FileStates {
         Some((hold, was_lost))
     }
 
-    /// Has an open looked at at a time, to see whether it is idle.
+    /// Schedules a check whether an open is idle.
     pub(super) fn watch(&mut self, at: Duration, key: OpenKey) {
         self.last_idle += 1;
         self.idle.insert((at, self.last_idle));
         self.idle_keys.insert(self.last_idle, key);
     }
 
-    /// The open that is to be looked at now.
+    /// Returns the next open that is due for its check.
     pub(super) fn next_idle(&mut self, now: Duration) -> Option<OpenKey> {
         let first = *self.idle.first().filter(|(at, _)| *at <= now)?;
         self.idle.remove(&first);
         self.idle_keys.remove(&first.1)
     }
 
-    /// Holds a delegation of a file; it takes the place of an earlier one.
+    /// Stores a delegation of a file, in place of an earlier one.
     pub(super) fn hold_delegation(&mut self, file: ServerHandle, mut held: HeldDelegation) {
         self.uses += 1;
         held.used = self.uses;
@@ -335,7 +337,7 @@ impl FileStates {
         self.number_delegation(&file);
     }
 
-    /// Gives the delegation of a file a number that none had before.
+    /// Gives the delegation of a file a new number.
     pub(super) fn number_delegation(&mut self, file: &ServerHandle) {
         self.last_delegation += 1;
         let number = self.last_delegation;
@@ -344,7 +346,7 @@ impl FileStates {
         }
     }
 
-    /// Takes away the delegation of a file.
+    /// Removes the delegation of a file.
     pub(super) fn take_delegation(&mut self, file: &ServerHandle) -> Option<HeldDelegation> {
         let state = self.files.get_mut(file)?;
         let held = state.delegation.take()?;
@@ -353,7 +355,8 @@ impl FileStates {
         Some(held)
     }
 
-    /// Forgets which opens of a file the server has allowed: its mode or its owner has changed.
+    /// Forgets which accesses of a file the server has allowed, because its mode or owner has
+    /// changed.
     pub(super) fn forget_judged(&mut self, file: &ServerHandle) {
         if let Some(state) = self.files.get_mut(file) {
             state.opens.values_mut().for_each(|open| open.judged = 0);
@@ -367,12 +370,12 @@ impl FileStates {
         }
     }
 
-    /// All stateids.
+    /// Returns all stateids.
     pub(super) fn stateids(&self) -> Vec<Stateid4> {
         self.files.values().flat_map(FileState::stateids).collect()
     }
 
-    /// The files of these stateids, by what does not change of a stateid.
+    /// Finds the files of these stateids, by the part of a stateid that does not change.
     pub(super) fn files_of(&self, stateids: &[Stateid4]) -> HashMap<[u8; 12], ServerHandle> {
         let wanted: HashSet<[u8; 12]> = stateids.iter().map(|stateid| stateid.other).collect();
         let all = self.files.iter().flat_map(|(file, state)| {
@@ -381,11 +384,11 @@ impl FileStates {
         all.filter(|(other, _)| wanted.contains(other)).collect()
     }
 
-    /// Forgets what is of no use any more.
+    /// Removes the entries of a file that hold no state.
     pub(super) fn tidy(&mut self, file: &ServerHandle) {
         let Some(state) = self.files.get_mut(file) else { return };
         let is_delegated = state.delegation.is_some();
-        // Under a delegation it is remembered whom the server let in.
+        // Under a delegation, keep which owners the server has allowed to open the file.
         state.opens.retain(|_, open| {
             open.stateid.is_some()
                 || open.is_busy
@@ -422,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_read_under_an_open_of_its_owner_with_the_right_access() {
+    fn data_is_read_with_an_open_of_its_owner_that_has_the_access() {
         let mut states = FileStates::default();
         let key = (file(), 1);
         assert_eq!(states.io(NOW, &key, OpenAccess::Read), IoState::Closed);
@@ -442,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delegation_serves_all_owners_until_it_is_sent_back() {
+    fn a_delegation_is_used_for_all_owners_until_it_is_returned() {
         let mut states = FileStates::default();
         states.hold_delegation(file(), delegation(DelegationKind::Read));
         let key = (file(), 5);
@@ -453,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn states_that_callers_hold_are_counted() {
+    fn opens_of_callers_are_counted() {
         let mut states = FileStates::default();
         let key = (file(), 1);
         states.open_of(&file(), &owner(1));
@@ -463,7 +466,7 @@ mod tests {
         states.open_mut(&key).unwrap().is_lost = true;
         assert!(states.let_go(two).unwrap().1);
         assert_eq!(states.open(&key).unwrap().held(), share::READ);
-        assert!(states.open(&key).unwrap().is_lost, "others still hold it");
+        assert!(states.open(&key).unwrap().is_lost, "another caller still has it open");
         states.let_go(one);
         assert!(!states.open(&key).unwrap().is_lost);
         assert!(states.let_go(one).is_none());

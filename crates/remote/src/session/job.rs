@@ -15,7 +15,7 @@ pub(super) enum Job {
     Verb,
     /// OPEN.
     Open(OpenTask),
-    /// CLOSE of an open, by the stateid that it had when the COMPOUND was put together.
+    /// CLOSE of an open, with the stateid that the COMPOUND carries.
     Close(OpenKey, Stateid4),
     /// LOCK, LOCKU or LOCKT.
     Lock(LockTask),
@@ -23,9 +23,9 @@ pub(super) enum Job {
     Delegate(DirectoryTask),
     /// DELEGRETURN.
     Return(ServerHandle),
-    /// Nothing: a caller waits for the end of another request.
+    /// No call: a caller waits for the end of another request.
     Waiter,
-    /// TEST_STATEID of these.
+    /// TEST_STATEID of these stateids.
     Test(Arc<[Stateid4]>),
     /// FREE_STATEID.
     Free,
@@ -42,7 +42,7 @@ pub(super) enum Job {
 }
 
 impl Job {
-    /// Returns whether it is done while the client recovers.
+    /// Returns whether it is part of recovery.
     pub(super) const fn is_recovery(&self) -> bool {
         match self {
             Self::ReclaimComplete => true,
@@ -52,7 +52,8 @@ impl Job {
         }
     }
 
-    /// Returns whether others wait for it, because it changes the state of an open.
+    /// Returns whether it holds its open exclusively, so that other operations on the open wait for
+    /// it.
     pub(super) const fn has_turn(&self) -> bool {
         match self {
             Self::Open(task) => task.has_turn,
@@ -63,16 +64,16 @@ impl Job {
     }
 }
 
-/// A directory whose delegation is asked for.
+/// A request for the delegation of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DirectoryTask {
     /// The directory.
     pub(crate) directory: ServerHandle,
-    /// The caller in whose name it is asked for, and given back.
+    /// The caller whose credential is used for the request and the return.
     pub(crate) owner: Arc<OpenOwner>,
 }
 
-/// A file that is to be opened at the server.
+/// An OPEN at the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OpenTask {
     /// The open-owner.
@@ -81,27 +82,27 @@ pub(crate) struct OpenTask {
     pub(crate) file: Option<ServerHandle>,
     /// The access.
     pub(crate) access: OpenAccess,
-    /// By what it is opened.
+    /// The reason for the OPEN.
     pub(crate) claim: TaskClaim,
-    /// True once it is this task's turn to change the open.
+    /// True once the task holds its open exclusively.
     pub(super) has_turn: bool,
 }
 
-/// By what a file is opened.
+/// The reason why a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskClaim {
-    /// A caller's right; the open is counted as the caller's.
+    /// A caller opens it; the open is counted as the caller's.
     Caller,
-    /// The right of a caller who reads or writes without having opened.
+    /// A caller reads or writes it without having opened it.
     Use,
-    /// A delegation that is given back.
+    /// A delegation is returned, so local opens must be made at the server.
     Delegation,
-    /// An open before the server restarted, and the delegation that was held then.
+    /// The server has restarted: reclaim the open, and the delegation held before.
     Previous(Option<DelegationKind>),
 }
 
 impl OpenTask {
-    /// A caller's open.
+    /// An OPEN for a caller.
     pub(crate) const fn of_caller(
         owner: Arc<OpenOwner>,
         file: Option<ServerHandle>,
@@ -111,7 +112,7 @@ impl OpenTask {
         Self { owner, file, access, claim, has_turn: false }
     }
 
-    /// An open of the client's own, whose turn it is.
+    /// An OPEN by the client itself, which holds its open exclusively from the start.
     pub(super) const fn own(
         owner: Arc<OpenOwner>,
         file: ServerHandle,

@@ -3,15 +3,15 @@ use comity_proto::nfs4::{NfsLockType4, Stateid4};
 /// The locks of a file by one lock-owner.
 #[derive(Debug, Default)]
 pub(super) struct LockState {
-    /// `None` before the first lock.
+    /// The stateid; `None` before the first lock.
     pub(super) stateid: Option<Stateid4>,
-    /// The open of the caller's through which it has locked last.
+    /// The number of the caller's open with which it locked last.
     pub(super) hold: u64,
-    /// The locks, to be reclaimed when the server has forgotten them.
+    /// The locked ranges, which are reclaimed after a restart of the server.
     pub(super) ranges: LockRanges,
 }
 
-/// Locked ranges of one owner: first and last byte, in order, none touching another of its kind.
+/// Locked ranges of one owner, in order; adjacent ranges of one kind are joined.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct LockRanges(Vec<LockedRange>);
 
@@ -24,12 +24,12 @@ pub(super) struct LockedRange {
 }
 
 impl LockedRange {
-    /// Offset and length as they travel; the end of every file is the length of all ones.
+    /// Offset and length on the wire; a length of all ones reaches to the end of the file.
     pub(super) const fn on_wire((first, last): (u64, u64)) -> (u64, u64) {
         (first, if last == u64::MAX { u64::MAX } else { last - first + 1 })
     }
 
-    /// First and last byte of a range as it travels.
+    /// First and last byte of a range on the wire.
     pub(super) const fn of_wire(offset: u64, length: u64) -> (u64, u64) {
         let last = if length == u64::MAX {
             u64::MAX
@@ -50,7 +50,7 @@ impl LockedRange {
 }
 
 impl LockRanges {
-    /// Puts a lock over a range; `None` takes all locks away there.
+    /// Locks a range; `None` unlocks it.
     pub(super) fn set(&mut self, (first, last): (u64, u64), is_exclusive: Option<bool>) {
         let mut kept = Vec::new();
         for range in &self.0 {
@@ -71,7 +71,7 @@ impl LockRanges {
         self.join();
     }
 
-    /// Joins ranges of one kind that touch.
+    /// Joins adjacent ranges of one kind.
     fn join(&mut self) {
         let mut joined: Vec<LockedRange> = Vec::new();
         for range in &self.0 {
@@ -107,7 +107,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ranges_are_what_a_map_of_bytes_says(
+        fn ranges_agree_with_a_map_of_bytes(
             steps in proptest::collection::vec((0..BYTES, 0..BYTES, any::<Option<bool>>()), 0..20),
         ) {
             let (mut ranges, mut model) = (LockRanges::default(), [None; BYTES as usize]);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_every_file_is_a_length_of_all_ones() {
+    fn a_length_of_all_ones_reaches_to_the_end_of_the_file() {
         assert_eq!(LockedRange::on_wire((5, u64::MAX)), (5, u64::MAX));
         assert_eq!(LockedRange::on_wire((5, 5)), (5, 1));
         assert_eq!(LockedRange::of_wire(5, u64::MAX), (5, u64::MAX));

@@ -22,15 +22,15 @@ use super::request::SessionAnswer;
 use crate::compound::{CompoundCall, CompoundReply, CompoundRequest, OpFailure};
 use crate::machine::{CallFailure, Notice, pause};
 
-/// A caller that waits for a lock asks again after so long although the server will tell: what it
-/// tells is a hint, and may be lost (RFC 8881, 20.11).
+/// Pause before a blocked lock is requested again although the server sends CB_NOTIFY_LOCK: that is
+/// only a hint and may be lost (RFC 8881, 20.11).
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
-/// Bytes of the name of a lock-owner: open-owner and lock-owner.
+/// Bytes of the name of a lock-owner: the numbers of open-owner and lock-owner.
 const LOCK_OWNER_BYTES: usize = 12;
 
 impl ClientMachine {
-    /// Takes in a caller's wish about locks.
+    /// Accepts a caller's request for a lock, unlock or test.
     pub(super) fn lock(&mut self, now: Duration, wanted: LockRequest, kind: LockTaskKind) -> u64 {
         let Some(hold) = self.states.held(wanted.open.0) else {
             return self.answer_at_once(Err(CallFailure::StateLost));
@@ -38,7 +38,7 @@ impl ClientMachine {
         let is_free = wanted.lock == RangeLock::Free;
         let kind = if is_free { LockTaskKind::Unlock } else { kind };
         if self.states.open(&hold.key).is_some_and(|open| open.is_lost) {
-            // A lock that is lost is unlocked already.
+            // A lock that is lost counts as unlocked.
             let lost = Err(CallFailure::StateLost);
             return self.answer_at_once(if is_free {
                 Ok(SessionAnswer::Lock(LockOutcome::Done))
@@ -50,7 +50,7 @@ impl ClientMachine {
         self.insert_for_caller(now, PendingRequest::unwritten(Job::Lock(task), now))
     }
 
-    /// Gives back all locks that were taken through a caller's open.
+    /// Unlocks all locks that were taken with a caller's open.
     pub(super) fn unlock_all(&mut self, now: Duration, open: u64, key: &OpenKey) {
         let Some(state) = self.states.files.get(&key.0) else { return };
         let of_open = state.locks.iter().filter(|((_, _), locks)| locks.hold == open);
@@ -69,7 +69,7 @@ impl ClientMachine {
         }
     }
 
-    /// Puts an operation on locks together, when it is its turn.
+    /// Builds an operation on locks once no other operation on the open is under way.
     pub(super) fn prepare_lock(&mut self, now: Duration, id: u64, task: &LockTask) -> Readiness {
         if task.kind == LockTaskKind::Find {
             let request = self.find_request(task);
@@ -96,7 +96,7 @@ impl ClientMachine {
         let needed =
             if task.wanted.lock == RangeLock::Exclusive { share::WRITE } else { share::READ };
         if !open.is_open_for(open.held()) || open.stateid.is_none() {
-            // Locks need an open at the server, though the file be delegated.
+            // LOCK needs a stateid of an open, even if the file is delegated.
             open.is_busy = true;
             let (owner, wanted) = (Arc::clone(&open.owner), open.held() | needed);
             let is_delegated = self.states.delegation(&task.key.0).is_some();
@@ -109,8 +109,8 @@ impl ClientMachine {
         self.write_or_end(id, request)
     }
 
-    /// Forgets a range as soon as it is to be unlocked: it must not be reclaimed if the server
-    /// restarts before it has answered, for others may have it then.
+    /// Forgets a range before the UNLOCK is sent: if the server restarts before it replies, the
+    /// range must not be reclaimed, because another client may lock it.
     fn forget_range(&mut self, task: &LockTask) {
         let state = self.states.files.get_mut(&task.key.0);
         if let Some(locks) = state.and_then(|state| state.locks.get_mut(&lock_key(task))) {
@@ -181,7 +181,7 @@ impl ClientMachine {
         Some(self.call(task)?.op(op::LOCK, &arguments).once().finish())
     }
 
-    /// A LOCKU; `None` if nothing is locked.
+    /// Builds a LOCKU; `None` if nothing is locked.
     fn unlock_request(&self, task: &LockTask) -> Option<CompoundRequest> {
         let locks = self.states.files.get(&task.key.0)?.locks.get(&lock_key(task))?;
         let (offset, length) = LockedRange::on_wire(task.wanted.bytes);
@@ -201,7 +201,7 @@ impl ClientMachine {
         Some(self.call(task)?.op(op::LOCKT, &arguments).finish())
     }
 
-    /// Takes in the reply to an operation on locks.
+    /// Handles the reply to an operation on locks.
     pub(super) fn lock_ended(&mut self, now: Duration, id: u64, reply: &CompoundReply) {
         let Some(Job::Lock(task)) = self.requests.get(&id).map(|pending| pending.job.clone())
         else {
@@ -242,7 +242,7 @@ impl ClientMachine {
         self.end_turn(id, task);
         self.answer(id, Ok(SessionAnswer::Lock(LockOutcome::Done)));
         match task.kind {
-            // Nobody knows that it was granted.
+            // The caller was interrupted and does not know of the lock, so unlock it.
             LockTaskKind::Lock if is_forsaken => {
                 let wanted = LockRequest { lock: RangeLock::Free, ..task.wanted };
                 let undo =
@@ -255,7 +255,7 @@ impl ClientMachine {
         }
     }
 
-    /// Frees the stateid of an owner whose open was closed by the caller.
+    /// Frees the lock stateid of an owner whose open the caller has closed.
     fn free_if_unlocked(&mut self, now: Duration, task: &LockTask) {
         if self.states.held(task.wanted.open.0).is_some() {
             return;
@@ -289,7 +289,7 @@ impl ClientMachine {
         }
     }
 
-    /// An operation on locks has no reply that makes sense.
+    /// Handles an operation on locks that failed without a valid reply.
     pub(super) fn lock_turn_failed(&mut self, now: Duration, task: &LockTask) {
         if let Some(open) = self.states.open_mut(&task.key).filter(|_| task.has_turn) {
             open.is_busy = false;
@@ -301,7 +301,7 @@ impl ClientMachine {
         }
     }
 
-    /// Has a caller wait for a lock; `false` if nobody waits.
+    /// Makes a caller wait for a lock; returns false if no caller waits for the request.
     fn wait_for_lock(&mut self, now: Duration, id: u64, task: &LockTask) -> bool {
         let Some(pending) = self.requests.get(&id).filter(|pending| pending.has_caller) else {
             return false;
@@ -313,7 +313,7 @@ impl ClientMachine {
         true
     }
 
-    /// The server says that a lock may be free (CB_NOTIFY_LOCK).
+    /// Handles CB_NOTIFY_LOCK: requests the lock again now.
     pub(super) fn lock_may_be_free(&mut self, file: &[u8], owner: &[u8]) {
         let is_it = |task: &LockTask| task.key.0.bytes() == file && lock_owner_name(task) == *owner;
         let waits: Vec<u64> = self.lock_waits.iter().copied().collect();
@@ -330,7 +330,7 @@ impl ClientMachine {
         }
     }
 
-    /// The locks of an open are lost; what callers hold of it cannot be trusted.
+    /// Marks the locks of an open as lost, and with them the opens of callers.
     pub(super) fn lose_locks(&mut self, key: &OpenKey) {
         self.states.forget_locks(key);
         self.lose_open(key);
@@ -343,18 +343,18 @@ impl ClientMachine {
     }
 }
 
-/// The newest stateid of a state, whichever it is (RFC 8881, 8.2.2): operations on one open are
-/// done one after the other.
+/// The stateid with seqid 0, which stands for the current one (RFC 8881, 8.2.2). This is safe
+/// because operations on one open are sent one at a time.
 const fn newest(stateid: Stateid4) -> Stateid4 {
     Stateid4 { seqid: 0, ..stateid }
 }
 
-/// The key of the locks of a task's owner.
+/// The key of the lock-owner of a task.
 pub(super) const fn lock_key(task: &LockTask) -> (u32, u64) {
     (task.key.1, task.wanted.owner.0)
 }
 
-/// The name of a lock-owner, by which the server knows it.
+/// The name by which the server knows a lock-owner.
 fn lock_owner_name(task: &LockTask) -> [u8; LOCK_OWNER_BYTES] {
     let mut name = [0; LOCK_OWNER_BYTES];
     let (open, lock) = name.split_at_mut(4);

@@ -21,58 +21,58 @@ use crate::calls::{CallBytes, Heard, LinkPlace, OutstandingCalls, Sending};
 use crate::machine::{CallFailure, Machine, MachineOutput, Notice};
 use crate::server_handle::ServerHandle;
 
-/// An order of this machine.
+/// An output of this machine.
 pub(super) type SessionOutput = MachineOutput<SessionOutcome>;
 
-/// A client of one server. See the module.
+/// The state machine of a client of one server. See the module.
 #[derive(Debug)]
 pub(crate) struct ClientMachine {
     pub(super) settings: MachineSettings,
     pub(super) calls: OutstandingCalls,
     pub(super) phase: ClientPhase,
-    /// The minor version that is spoken.
+    /// The minor version in use.
     pub(super) minor: u32,
     pub(super) client: Option<KnownClient>,
     pub(super) session: Option<LiveSession>,
-    /// The requests by number, which is the order in which they came.
+    /// The requests by number; numbers rise in order of arrival.
     pub(super) requests: BTreeMap<u64, PendingRequest>,
     pub(super) next_request: u64,
-    /// Requests that wait for a slot, in the order in which they came.
+    /// Requests that wait for a slot.
     pub(super) waiting: BTreeSet<u64>,
-    /// Requests that are to be sent again, by the time of that.
+    /// Requests that are sent again at a time.
     pub(super) delayed: BTreeSet<(Duration, u64)>,
-    /// Requests that fail if they have not ended by a time.
+    /// Requests that fail at a time.
     pub(super) deadlines: BTreeSet<(Duration, u64)>,
     /// Bytes of the records of all requests.
     pub(super) bytes: usize,
     pub(super) lease: Lease,
     pub(super) states: FileStates,
-    /// Requests that wait for an operation on an open to end.
+    /// Requests that wait for the end of an operation on an open.
     pub(super) blocked: HashMap<OpenKey, Vec<u64>>,
-    /// The slots of the back channel.
+    /// The slots of the backchannel.
     pub(super) callbacks: CallbackSlots,
-    /// Locks that callers wait for.
+    /// Requests for locks that are held by others.
     pub(super) lock_waits: BTreeSet<u64>,
-    /// Changes of delegated directories that nobody has taken yet.
+    /// Notifications of delegated directories that have not been applied.
     pub(super) notices: NoticeQueue,
-    /// Recalled delegations that are given back at a time, whoever keeps data.
+    /// Recalled delegations, and the time at which each is returned even if data is unwritten.
     pub(super) overdue: BTreeMap<(Duration, u64), ServerHandle>,
     /// State that is still to be reclaimed.
     pub(super) reclaims: ReclaimQueue,
     pub(super) testing: StateTest,
-    /// True once the log says that the lease has moved.
+    /// True once the log reports that the lease has moved.
     pub(super) has_moved: bool,
     pub(super) outputs: VecDeque<SessionOutput>,
     responsiveness: Responsiveness,
 }
 
-/// The client as the server knows it.
+/// The client as known to the server.
 #[derive(Debug)]
 pub(super) struct KnownClient {
     pub(super) clientid: Clientid4,
     /// The sequenceid of the next CREATE_SESSION.
     pub(super) sequence: Seqid4,
-    /// True if RECLAIM_COMPLETE was done.
+    /// True after RECLAIM_COMPLETE.
     pub(super) has_reclaimed: bool,
     /// The server's name for itself (`server_owner4.so_major_id`).
     pub(super) server: Box<[u8]>,
@@ -92,13 +92,13 @@ pub(super) struct LiveSession {
 #[derive(Debug)]
 pub(super) struct Lease {
     pub(super) length: Duration,
-    /// The time at which the request was sent that renewed it last.
+    /// The time at which the request was sent that last renewed it.
     pub(super) renewed: Duration,
-    /// True while a request is under way only to renew it.
+    /// True while a request is under way whose only purpose is renewal.
     pub(super) is_renewing: bool,
 }
 
-/// The last sign of life of the server.
+/// The last reply of the server.
 #[derive(Debug, Default)]
 struct Responsiveness {
     heard: Duration,
@@ -127,7 +127,7 @@ impl Machine for ClientMachine {
     fn forsake(&mut self, id: u64) {
         let Some(pending) = self.requests.get_mut(&id) else { return };
         pending.is_forsaken |= std::mem::take(&mut pending.has_caller);
-        // A request that is about to change state goes on: others wait for it.
+        // A request that holds an open exclusively continues: others wait for it.
         if pending.slot().is_none() && !pending.job.has_turn() {
             self.remove(id);
         }
@@ -204,14 +204,14 @@ impl Machine for ClientMachine {
     }
 }
 
-/// The lease before the server has said how long it is: that of most servers.
+/// The lease before the server has announced its length; most servers have 90 s.
 const LEASE_FIRST: Duration = Duration::from_secs(90);
-/// Connections are given up after this multiple of the time after which a server counts as not
+/// Connections are closed after this multiple of the time after which a server counts as not
 /// responding.
 const SILENCE_FACTOR: u32 = 3;
 
 impl ClientMachine {
-    /// Makes a client that has not begun.
+    /// Makes a client that is not connected.
     pub(crate) fn new(settings: MachineSettings) -> Self {
         let silence = settings.patience * SILENCE_FACTOR;
         Self {
@@ -242,29 +242,29 @@ impl ClientMachine {
         }
     }
 
-    /// The minor version that is spoken.
+    /// The minor version in use.
     pub(crate) const fn minor(&self) -> u32 {
         self.minor
     }
 
-    /// Most bytes of a request and of a reply in the present session.
+    /// Most bytes of a request and of a reply in the current session.
     pub(crate) fn message_bytes(&self) -> (u32, u32) {
         let limits =
             |session: &LiveSession| (session.request_bytes_max, session.response_bytes_max);
         self.session.as_ref().map_or((0, 0), limits)
     }
 
-    /// The server's name for itself.
+    /// The server's name for itself (`so_major_id`).
     pub(crate) fn server_identity(&self) -> &[u8] {
         self.client.as_ref().map_or(&[], |client| &client.server)
     }
 
-    /// The server has told the length of its lease.
+    /// Sets the length of the lease.
     pub(crate) fn set_lease(&mut self, length: Duration) {
         self.lease.length = length.max(Duration::from_secs(1));
     }
 
-    /// Takes in a request of a caller's.
+    /// Accepts a request of a caller.
     fn accept(&mut self, now: Duration, request: SessionRequest) -> u64 {
         let pending = match request {
             SessionRequest::Compound(request) => {
@@ -287,7 +287,7 @@ impl ClientMachine {
         self.insert_for_caller(now, pending)
     }
 
-    /// Takes in a request that a caller waits for.
+    /// Adds a request for which a caller waits.
     pub(super) fn insert_for_caller(&mut self, now: Duration, mut pending: PendingRequest) -> u64 {
         pending.has_caller = true;
         if let Persistence::Soft(patience) = self.settings.persistence {
@@ -316,7 +316,7 @@ impl ClientMachine {
         id
     }
 
-    /// Removes a request from all lists; its slot must have been given back.
+    /// Removes a request from all lists; its slot must have been released.
     pub(super) fn remove(&mut self, id: u64) -> Option<PendingRequest> {
         let pending = self.requests.remove(&id)?;
         self.bytes -= pending.record.len();
@@ -339,7 +339,7 @@ impl ClientMachine {
         }
     }
 
-    /// Sends requests that wait, as far as there are slots.
+    /// Sends waiting requests while slots are free.
     pub(super) fn dispatch(&mut self, now: Duration) {
         while let Some(id) = self.next_waiting() {
             let has_slot = |session: &LiveSession| session.slots.has_free();
@@ -355,7 +355,7 @@ impl ClientMachine {
         }
     }
 
-    /// The first request that may be sent in the present phase.
+    /// The first request that may be sent in the current phase.
     fn next_waiting(&self) -> Option<u64> {
         let may_go = |id: &&u64| {
             let job = self.requests.get(id).map(|pending| &pending.job);
@@ -370,7 +370,7 @@ impl ClientMachine {
         self.waiting.iter().find(may_go).copied()
     }
 
-    /// Lets a request wait until an operation on an open has ended.
+    /// Makes a request wait for the end of an operation on an open.
     fn block(&mut self, id: u64, key: OpenKey) {
         if let Some(pending) = self.requests.get_mut(&id) {
             pending.stage = RequestStage::Blocked;
@@ -378,7 +378,7 @@ impl ClientMachine {
         }
     }
 
-    /// An operation on an open has ended.
+    /// Resumes the requests that wait for an open.
     pub(super) fn unblock(&mut self, key: &OpenKey) {
         for id in self.blocked.remove(key).unwrap_or_default() {
             self.send_again(id);
@@ -392,7 +392,7 @@ impl ClientMachine {
         self.calls.send(now, Sending { owner: id, record, only_over });
     }
 
-    /// Puts a request off.
+    /// Delays a request until a time.
     pub(super) fn delay(&mut self, at: Duration, id: u64, stage: RequestStage) {
         if let Some(pending) = self.requests.get_mut(&id) {
             pending.stage = stage;
@@ -405,7 +405,7 @@ impl ClientMachine {
         self.outputs.push_back(MachineOutput::Note(notice));
     }
 
-    /// Sends what was put off until now.
+    /// Sends the delayed requests that are due.
     fn send_delayed(&mut self, now: Duration) {
         while let Some((at, id)) = self.delayed.first().copied().filter(|(at, _)| *at <= now) {
             self.delayed.remove(&(at, id));
@@ -427,7 +427,7 @@ impl ClientMachine {
         }
     }
 
-    /// Fails the requests whose time is over. One in a slot stays there without a caller.
+    /// Fails the requests that have timed out. One in a slot stays there without a caller.
     fn fail_overdue(&mut self, now: Duration) {
         while let Some((at, id)) = self.deadlines.first().copied().filter(|(at, _)| *at <= now) {
             self.deadlines.remove(&(at, id));
@@ -457,7 +457,7 @@ impl ClientMachine {
         }
     }
 
-    /// The time at which the server counts as not responding.
+    /// The time at which the server will count as not responding.
     fn silence_at(&self) -> Option<Duration> {
         if self.responsiveness.is_reported {
             return None;
@@ -476,12 +476,12 @@ impl ClientMachine {
 
 #[cfg(test)]
 impl ClientMachine {
-    /// The present session.
+    /// The id of the current session.
     pub(crate) fn sessionid(&self) -> Sessionid4 {
         self.session.as_ref().unwrap().sessionid
     }
 
-    /// Slot and sequenceid of a request.
+    /// Slot and sequence number of a request.
     pub(crate) fn slot_of(&self, id: u64) -> Option<(u32, u32)> {
         self.requests.get(&id)?.slot().map(|used| (used.slot, used.sequenceid))
     }

@@ -1,7 +1,7 @@
-//! A client of NFS 4.1 and 4.2 as plain data: session, slots, recovery, back channel.
+//! The state machine of a client of NFS 4.1 and 4.2: session, slots, recovery, backchannel.
 //!
-//! The methods of [`ClientMachine`] come in families: `submit` and `forsake` are for callers;
-//! `handle_*` takes in what happens outside; `poll_*` returns what is to be done next.
+//! The methods of [`ClientMachine`] form three groups: callers use `submit` and `forsake`;
+//! `handle_*` receives events from outside; `poll_*` returns the next actions.
 
 mod callback;
 mod control;

@@ -1,4 +1,4 @@
-//! Changes of delegated directories of which the server notifies this client (RFC 8881, 20.4).
+//! Notifications of changes in delegated directories (RFC 8881, 20.4).
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use super::machine::ClientMachine;
 use crate::limits::NOTICES_MAX;
 use crate::server_handle::ServerHandle;
 
-/// The kinds of notifications that are asked for.
+/// The kinds of notifications that are requested.
 pub(crate) const KINDS: Bitmap4 =
     Bitmap4::of(&[kind::CHANGE_DIR_ATTRS, kind::REMOVE_ENTRY, kind::ADD_ENTRY, kind::RENAME_ENTRY]);
 
-/// The attributes of entries that are asked for.
+/// The attributes of entries that are requested.
 pub(crate) const OF_ENTRY: Bitmap4 = Bitmap4::of(&[a::FILEHANDLE, a::FILEID]);
 
-/// The attributes of the directory that are asked for.
+/// The attributes of the directory that are requested.
 pub(crate) const OF_DIRECTORY: Bitmap4 = Bitmap4::of(&[
     a::CHANGE,
     a::SIZE,
@@ -32,7 +32,7 @@ pub(crate) const OF_DIRECTORY: Bitmap4 = Bitmap4::of(&[
     a::TIME_MODIFY,
 ]);
 
-/// A change of a directory, by the server's names of objects.
+/// A change of a directory, with the server's handles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerNotice {
     pub(crate) directory: ServerHandle,
@@ -41,7 +41,7 @@ pub(crate) struct ServerNotice {
     pub(crate) after: Option<NoticedAttributes>,
 }
 
-/// A change of names.
+/// A change of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServerChange {
     Added { name: Box<[u8]>, object: ServerObject },
@@ -49,7 +49,7 @@ pub(crate) enum ServerChange {
     Renamed { from: Box<[u8]>, name: Box<[u8]>, object: ServerObject },
 }
 
-/// The object of a name, as far as the server has told it.
+/// The object of a name; fields are `None` if the server did not send them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ServerObject {
     pub(crate) handle: Option<ServerHandle>,
@@ -57,13 +57,13 @@ pub(crate) struct ServerObject {
 }
 
 impl ClientMachine {
-    /// Takes in a CB_NOTIFY. If its changes cannot be kept, the delegation is given back.
+    /// Handles a CB_NOTIFY. If its changes are malformed or too many, the delegation is returned.
     pub(super) fn callback_notify(&mut self, now: Duration, args: &CbNotify4args<'_>) -> Nfsstat4 {
         let is_it = |held: &&HeldDelegation| held.stateid.other == args.stateid.other;
         let directory = ServerHandle::new(args.fh.0);
         let held = directory.and_then(|dir| self.states.delegation(&dir).filter(is_it));
         let (Some(directory), Some(grant)) = (directory, held.and_then(|held| held.grant)) else {
-            // It may come with a reply that is still on its way.
+            // The delegation may come with a reply that has not arrived yet.
             let is_early = self.may_be_delegated();
             return if is_early { Nfsstat4::Delay } else { Nfsstat4::BadStateid };
         };
@@ -78,13 +78,13 @@ impl ClientMachine {
         Nfsstat4::Ok
     }
 
-    /// The next change of which the server has notified this client.
+    /// Returns the next change that was not applied yet.
     pub(crate) fn next_notice(&mut self) -> Option<ServerNotice> {
         self.notices.pop_front()
     }
 }
 
-/// Changes that nobody has taken yet.
+/// Changes that have not been applied yet.
 pub(super) type NoticeQueue = VecDeque<ServerNotice>;
 
 fn read_all(
@@ -99,8 +99,8 @@ fn read_all(
     args.changes.0.iter().map(read).collect()
 }
 
-/// Decodes a change of one name, and the attributes of the directory, which have a smaller number.
-/// No more is asked for.
+/// Decodes a change of one name, and the attributes of the directory, whose kind has a smaller
+/// number. Other kinds are not requested.
 fn read_change(
     notify: &Notify4<'_>,
 ) -> Result<(ServerChange, Option<NoticedAttributes>), Malformed> {
@@ -147,7 +147,7 @@ fn object(fattr: &Fattr4<'_>) -> Result<ServerObject, Malformed> {
     values.finish().map(|()| found)
 }
 
-/// Decodes the attributes of the directory; none if one of them is missing.
+/// Decodes the attributes of the directory; `None` if one is missing.
 fn attributes(fattr: &Fattr4<'_>) -> Result<Option<NoticedAttributes>, Malformed> {
     if fattr.attrmask != OF_DIRECTORY {
         return Ok(None);
@@ -168,7 +168,7 @@ const fn time(time: Nfstime4) -> Time {
     Time { seconds: time.seconds, nanoseconds: time.nseconds }
 }
 
-/// The refusal of something that was not asked for.
+/// The error for a kind that was not requested.
 const fn unasked(found: u32) -> Malformed {
     Malformed::Discriminant { of: "notification", found }
 }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_added_entry_has_the_handle_and_the_number_that_were_told() {
+    fn an_added_entry_has_the_handle_and_fileid_of_the_notification() {
         let handle: NfsFh4<'_> = Opaque(b"file");
         let values =
             encoded(&[&|encoder| encoder.value(&handle), &|encoder| encoder.value(&9_u64)]);
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(change, Ok(ServerChange::Added { name: name.clone(), object }));
         let nothing = read(&[kind::ADD_ENTRY], &one(&added(Bitmap4::EMPTY, &[])));
         let object = ServerObject::default();
-        assert_eq!(nothing, Ok(ServerChange::Added { name, object }), "the rest is asked for");
+        assert_eq!(nothing, Ok(ServerChange::Added { name, object }), "unknown fields are None");
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
+        fn no_bytes_cause_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
             for number in 0..7 {
                 let _ = read(&[number], &bytes);
             }

@@ -22,18 +22,18 @@ use crate::compound::{
 };
 use crate::machine::CallFailure;
 
-/// An open that nobody has used for so long is closed, and a refused one is tried again.
+/// An unused open is closed after this time, and a refused one is tried again.
 const IDLE: Duration = Duration::from_secs(2);
 
 impl ClientMachine {
-    /// Opens a file in the name of one who reads or writes it.
+    /// Opens a file for a caller that reads or writes it without having opened it.
     pub(super) fn open_on_our_own(&mut self, now: Duration, wanted: &StateUse) {
         let StateUse { file, owner, access, .. } = wanted;
         let task = OpenTask::own(Arc::clone(owner), *file, *access, TaskClaim::Use);
         self.begin_open(now, task);
     }
 
-    /// Makes an open of the client's own.
+    /// Sends an OPEN of the client itself.
     pub(super) fn begin_open(&mut self, now: Duration, task: OpenTask) -> u64 {
         let request = self.open_request(&task);
         self.insert(PendingRequest::in_session(request, Job::Open(task), now))
@@ -65,11 +65,11 @@ impl ClientMachine {
         call.op(op::OPEN, &arguments).once().finish()
     }
 
-    /// It is the turn of an open if no other operation on it is under way. One under a delegation
-    /// needs no call.
+    /// Prepares an OPEN once no other operation on the open is under way. If a delegation allows
+    /// the open, no call is needed.
     pub(super) fn prepare_open(&mut self, now: Duration, id: u64, task: &OpenTask) -> Readiness {
         if task.has_turn && task.claim != TaskClaim::Caller {
-            // The stateid of the delegation may be another one meanwhile.
+            // The stateid of the delegation may have changed since the request was built.
             let request = self.open_request(task);
             self.write(id, request);
         }
@@ -90,7 +90,7 @@ impl ClientMachine {
         Readiness::Ready
     }
 
-    /// Returns whether a file is delegated so that the owner may open it without asking.
+    /// Returns whether a delegation allows this owner to open the file locally.
     fn may_open_here(&self, now: Duration, key: &OpenKey, task: &OpenTask) -> bool {
         let access = share_bits(task.access);
         let gives =
@@ -100,7 +100,7 @@ impl ClientMachine {
             && self.states.open(key).is_some_and(|open| open.judged & access == access)
     }
 
-    /// Counts an open of a caller's, and answers the caller.
+    /// Counts an open of a caller, and answers the caller.
     fn opened_here(
         &mut self,
         id: u64,
@@ -119,7 +119,7 @@ impl ClientMachine {
         self.answer(id, Ok(SessionAnswer::Opened(OpenAnswer { open, delegation, reply })));
     }
 
-    /// Takes in the reply to an OPEN.
+    /// Handles the reply to an OPEN.
     pub(super) fn open_ended(&mut self, now: Duration, id: u64, reply: CompoundReply) {
         let Some(Job::Open(task)) = self.requests.get(&id).map(|pending| pending.job.clone())
         else {
@@ -139,7 +139,7 @@ impl ClientMachine {
         reply: CompoundReply,
     ) {
         let Some(file) = task.file.or(opened.file) else {
-            // The handle cannot be kept, so that the file cannot be used either.
+            // The handle is too long to be stored, so the file cannot be used.
             return self.answer(id, Ok(SessionAnswer::Reply(reply)));
         };
         let key = (file, task.owner.id);
@@ -182,7 +182,8 @@ impl ClientMachine {
                 open.is_busy = false;
             }
             if task.claim == TaskClaim::Use {
-                // The server decides about the READ or WRITE itself.
+                // The READ or WRITE is then sent with the anonymous stateid, and the server
+                // decides.
                 open.refused |= share_bits(task.access);
             }
         }
@@ -200,7 +201,7 @@ impl ClientMachine {
         }
     }
 
-    /// An OPEN has no reply that makes sense.
+    /// Handles an OPEN without a valid reply.
     pub(super) fn open_failed(&mut self, now: Duration, task: &OpenTask) {
         let Some(key) = task.file.map(|file| (file, task.owner.id)) else { return };
         if let Some(open) = self.states.open_mut(&key).filter(|_| task.has_turn) {
@@ -214,7 +215,7 @@ impl ClientMachine {
         }
     }
 
-    /// A caller has closed.
+    /// Closes an open of a caller.
     pub(super) fn close(&mut self, now: Duration, open: u64) -> u64 {
         let Some((hold, was_lost)) = self.states.let_go(open) else {
             return self.answer_at_once(Ok(SessionAnswer::Done));
@@ -233,7 +234,7 @@ impl ClientMachine {
         id
     }
 
-    /// Closes opens that nobody uses.
+    /// Closes opens that have been idle for [`IDLE`].
     pub(super) fn close_idle(&mut self, now: Duration) {
         if self.phase != ClientPhase::Ready {
             return;
@@ -261,7 +262,7 @@ impl ClientMachine {
         }
     }
 
-    /// Puts a CLOSE together.
+    /// Builds a CLOSE.
     pub(super) fn prepare_close(&mut self, id: u64, key: &OpenKey) -> Readiness {
         let open = self.states.open(key);
         let Some((open_stateid, owner)) =
@@ -279,8 +280,8 @@ impl ClientMachine {
         Readiness::Ready
     }
 
-    /// Takes in the reply to a CLOSE. A failure says that the server knows no such open, or that it
-    /// was opened once more meanwhile.
+    /// Handles the reply to a CLOSE. An error means that the server knows no such open, or that the
+    /// file was opened again meanwhile.
     pub(super) fn close_ended(
         &mut self,
         now: Duration,
@@ -288,7 +289,7 @@ impl ClientMachine {
         (key, closed): (&OpenKey, Stateid4),
         status: Nfsstat4,
     ) {
-        // An OPEN by name may have come after it, and been answered before.
+        // An OPEN by name may have been sent after the CLOSE and answered before it.
         let is_it = |open: &Stateid4| open.other == closed.other;
         if status == Nfsstat4::OldStateid {
             self.states.watch(now, *key);
@@ -312,7 +313,7 @@ impl ClientMachine {
         self.states.tidy(&key.0);
     }
 
-    /// Writes the COMPOUND of a request.
+    /// Sets the COMPOUND of a request.
     pub(super) fn write(&mut self, id: u64, request: CompoundRequest) {
         if let Some(pending) = self.requests.get_mut(&id) {
             self.bytes -= pending.record.len();
@@ -322,8 +323,7 @@ impl ClientMachine {
     }
 }
 
-/// Takes over the stateid that an operation has returned, unless a newer one of the same state is
-/// known already.
+/// Stores the stateid that an operation returned, unless a newer one of the same state is stored.
 pub(super) fn adopt(known: &mut Option<Stateid4>, found: Stateid4) {
     let is_older = known.is_some_and(|known| {
         known.other == found.other && (found.seqid.wrapping_sub(known.seqid) as i32) < 0

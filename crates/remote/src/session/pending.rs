@@ -13,55 +13,55 @@ pub(super) struct PendingRequest {
     pub(super) form: RequestForm,
     pub(super) job: Job,
     pub(super) stage: RequestStage,
-    /// The time from which on its caller has waited.
+    /// The time since when its caller has waited.
     pub(super) since: Duration,
-    /// The time at which it was sent last.
+    /// The time at which it was last sent.
     pub(super) sent: Duration,
-    /// The time at which it fails, if it must.
+    /// The time at which it times out, if it may.
     pub(super) deadline: Option<Duration>,
-    /// Times that the server has put it off.
+    /// Number of times that the server replied DELAY.
     pub(super) delays: u32,
-    /// Times that it was done under state that the server did not know.
+    /// Number of times that it failed because the server did not know its state.
     pub(super) faults: u32,
     /// True if a caller waits for the outcome.
     pub(super) has_caller: bool,
-    /// True if the caller waits no more.
+    /// True if its caller gave up.
     pub(super) is_forsaken: bool,
 }
 
-/// The form of a request.
+/// The kind of a request.
 #[derive(Debug)]
 pub(super) enum RequestForm {
-    /// A COMPOUND in a slot.
+    /// A COMPOUND in a slot of the session.
     InSession(InSession),
-    /// A COMPOUND outside of any session.
+    /// A COMPOUND without a session.
     Alone,
 }
 
-/// The parts of a COMPOUND in a slot that are filled in when it is sent.
+/// The parts of a COMPOUND in a slot that are set when it is sent.
 #[derive(Debug)]
 pub(super) struct InSession {
     pub(super) sequence_at: usize,
     pub(super) places: Vec<StatePlace>,
     pub(super) changed_from: Option<u32>,
-    /// True if the server is asked to keep the reply for a retry.
+    /// True if the server is asked to cache the reply.
     pub(super) is_kept: bool,
 }
 
-/// The stage of a request.
+/// The progress of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequestStage {
-    /// It waits for a slot, or for the client to be ready.
+    /// It waits for a slot, or for the phase `Ready`.
     Waiting,
-    /// It waits until an operation on an open has ended.
+    /// It waits for the end of an operation on an open.
     Blocked,
-    /// The server put it off until this time.
+    /// The server replied DELAY; it is sent again at this time.
     Delayed(Duration),
     /// It was sent in a slot.
     InSlot(SlotUse),
-    /// It was sent in a slot whose request the server is still at; it is asked again at this time.
+    /// It was sent in a slot, and the server is still executing it; it is sent again at this time.
     SlotDelayed(SlotUse, Duration),
-    /// It was sent outside of any session.
+    /// It was sent without a session.
     Sent,
 }
 
@@ -73,14 +73,14 @@ impl PendingRequest {
         Self::new(record, form, (job, since))
     }
 
-    /// A request whose COMPOUND is put together when it is its turn.
+    /// Makes a request whose COMPOUND is built when it is sent.
     pub(super) fn unwritten(job: Job, since: Duration) -> Self {
         let form =
             InSession { sequence_at: 0, places: Vec::new(), changed_from: None, is_kept: false };
         Self::new(Vec::new(), RequestForm::InSession(form), (job, since))
     }
 
-    /// Writes its COMPOUND.
+    /// Sets its COMPOUND.
     pub(super) fn write(&mut self, request: CompoundRequest) {
         let CompoundRequest { record, sequence_at, places, changed_from } = request;
         let is_kept = changed_from.is_some();
@@ -110,7 +110,7 @@ impl PendingRequest {
         }
     }
 
-    /// The slot that it holds.
+    /// The slot that it occupies.
     pub(super) const fn slot(&self) -> Option<SlotUse> {
         match self.stage {
             RequestStage::InSlot(slot) | RequestStage::SlotDelayed(slot, _) => Some(slot),
@@ -121,7 +121,7 @@ impl PendingRequest {
         }
     }
 
-    /// The time at which it is to be sent again.
+    /// The time at which it is sent again.
     pub(super) const fn retry_at(&self) -> Option<Duration> {
         match self.stage {
             RequestStage::Delayed(at) | RequestStage::SlotDelayed(_, at) => Some(at),
@@ -132,7 +132,7 @@ impl PendingRequest {
         }
     }
 
-    /// Returns whether it is at the server and changes what must not be changed twice.
+    /// Returns whether it has been sent and makes a change that must not be made twice.
     pub(super) fn may_have_changed(&self) -> bool {
         let changes = match &self.form {
             RequestForm::InSession(form) => form.changed_from.is_some(),
@@ -141,7 +141,7 @@ impl PendingRequest {
         changes && self.slot().is_some()
     }
 
-    /// Returns whether it can be done again after so many results, of which the last is a failure:
+    /// Returns whether it can be retried after `results` results, of which the last is a failure:
     /// nothing was changed that must not be changed twice.
     pub(super) fn can_repeat(&self, results: u32) -> bool {
         match &self.form {

@@ -1,18 +1,18 @@
-/// The way of a client to a session in which requests are done.
+/// The phases of a client from the start to a usable session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClientPhase {
     /// Nothing has begun.
     Idle,
-    /// The client introduces itself (EXCHANGE_ID).
+    /// EXCHANGE_ID is under way.
     Introducing,
-    /// It makes a session (CREATE_SESSION).
+    /// CREATE_SESSION is under way.
     CreatingSession,
-    /// It reclaims its opens, locks and delegations.
+    /// Opens, locks and delegations are being reclaimed.
     Reclaiming,
-    /// It says that it has reclaimed all (RECLAIM_COMPLETE).
+    /// RECLAIM_COMPLETE is under way.
     Completing,
-    /// Requests are done.
+    /// Requests of callers are sent.
     Ready,
-    /// The client has ended, or could not be introduced.
+    /// The client has ended, or the server refused it.
     Ended,
 }

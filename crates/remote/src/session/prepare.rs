@@ -1,5 +1,5 @@
-//! The last look at a request before it is sent: the state under which it is done is filled in, and
-//! operations on one open are done one after the other.
+//! Preparing a request just before it is sent: stateids are filled in, and operations on one open
+//! are sent one at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,19 +18,19 @@ use crate::machine::CallFailure;
 /// Bytes of a stateid.
 const STATEID_BYTES: usize = 16;
 
-/// The readiness of a request to be sent.
+/// The outcome of preparing a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Readiness {
-    /// It can.
+    /// The request can be sent.
     Ready,
     /// An operation on this open must end first.
     Blocked(OpenKey),
-    /// It need not be sent any more.
+    /// It need not be sent.
     Over,
 }
 
 impl ClientMachine {
-    /// Makes a request ready to be sent.
+    /// Prepares a request to be sent.
     pub(super) fn prepare(&mut self, now: Duration, id: u64) -> Readiness {
         let Some(job) = self.requests.get(&id).map(|pending| pending.job.clone()) else {
             return Readiness::Over;
@@ -70,7 +70,7 @@ impl ClientMachine {
         readiness
     }
 
-    /// Finds the state for each place; `Over` if some is lost.
+    /// Chooses the stateid for each place; `Over` if the state is lost.
     fn choose_states(&mut self, now: Duration, places: &mut [StatePlace]) -> Readiness {
         for place in places {
             let key = (place.state.file, place.state.owner.id);
@@ -95,7 +95,7 @@ impl ClientMachine {
         Readiness::Ready
     }
 
-    /// Opens a file for one who reads or writes without having opened it.
+    /// Opens a file for a caller that reads or writes it without having opened it.
     fn open_for(&mut self, now: Duration, wanted: &StateUse) {
         let open = self.states.open_of(&wanted.file, &wanted.owner);
         open.is_busy = true;

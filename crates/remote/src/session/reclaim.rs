@@ -1,5 +1,5 @@
 //! Recovery after the server has forgotten the client (RFC 8881, 8.4.2): opens, locks and
-//! delegations are reclaimed, some at a time.
+//! delegations are reclaimed, up to [`AT_ONCE`] at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::compound::OpFailure;
 use crate::machine::Notice;
 use crate::server_handle::ServerHandle;
 
-/// Reclaims that are under way at once.
+/// Most reclaims that are under way at once.
 const AT_ONCE: usize = 32;
 
 /// State that is still to be reclaimed.
@@ -27,7 +27,7 @@ const AT_ONCE: usize = 32;
 pub(super) struct ReclaimQueue {
     steps: VecDeque<ReclaimStep>,
     under_way: usize,
-    /// Opens, locks and delegations that were there.
+    /// Number of opens, locks and delegations to reclaim at the start.
     total: usize,
 }
 
@@ -38,7 +38,7 @@ enum ReclaimStep {
 }
 
 impl ClientMachine {
-    /// Begins to reclaim what the server has forgotten.
+    /// Begins to reclaim the client's state.
     pub(super) fn begin_reclaim(&mut self, now: Duration) {
         self.phase = ClientPhase::Reclaiming;
         self.reclaims = ReclaimQueue::default();
@@ -51,7 +51,7 @@ impl ClientMachine {
         self.reclaim_more(now);
     }
 
-    /// Operations on state that has gone are begun again, or dropped if nobody asked for them.
+    /// Restarts operations on the lost state, and drops those that no caller requested.
     fn reset_turns(&mut self) {
         let keys: Vec<OpenKey> = self.blocked.keys().copied().collect();
         keys.iter().for_each(|key| self.unblock(key));
@@ -74,8 +74,8 @@ impl ClientMachine {
         opens.for_each(|open| open.is_busy = false);
     }
 
-    /// Plans the reclaims of one file. State that nobody holds is forgotten: the file is opened
-    /// again when it is needed.
+    /// Plans the reclaims of one file. State without an open of a caller is dropped: the file is
+    /// opened again when needed.
     fn plan_reclaim(&mut self, file: &ServerHandle) {
         let Some(state) = self.states.files.get_mut(file) else { return };
         let mut delegation = match &state.delegation {
@@ -88,14 +88,15 @@ impl ClientMachine {
             (open.stateid, open.access, open.refused) = (None, 0, 0);
         }
         let holds = &self.states.holds;
-        // Locks of an open that a caller has closed are unlocked, though the server was not told.
+        // Locks whose caller has closed its open count as unlocked, even if the server has not
+        // confirmed it.
         state.locks.retain(|_, locks| holds.contains_key(&locks.hold));
         for locks in state.locks.values_mut() {
             locks.stateid = None;
         }
         let steps = open_steps(file, state, &mut delegation);
         self.reclaims.steps.extend(steps.into_iter().map(ReclaimStep::Open));
-        // Directories are not reclaimed (RFC 8881, 10.9.5).
+        // Delegations of directories are not reclaimed (RFC 8881, 10.9.5).
         let is_over = |held: &HeldDelegation| held.is_returning || held.grant.is_some();
         if self.states.delegation(file).is_some_and(is_over) {
             self.lose_delegation(file);
@@ -125,7 +126,7 @@ impl ClientMachine {
         }
     }
 
-    /// An open was reclaimed: its locks are next.
+    /// Continues after an open was reclaimed: its locks are next.
     pub(super) fn go_on_reclaiming(&mut self, now: Duration, key: &OpenKey) {
         if self.phase != ClientPhase::Reclaiming {
             return;
@@ -138,7 +139,7 @@ impl ClientMachine {
         self.reclaim_step_ended(now);
     }
 
-    /// A reclaim has ended.
+    /// Notes that a reclaim has ended, and begins others.
     pub(super) fn reclaim_step_ended(&mut self, now: Duration) {
         if self.phase == ClientPhase::Reclaiming {
             self.reclaims.under_way = self.reclaims.under_way.saturating_sub(1);
@@ -146,8 +147,8 @@ impl ClientMachine {
         }
     }
 
-    /// An open could not be reclaimed. It is made again when it is needed; locks and the delegation
-    /// are lost.
+    /// Handles a failed reclaim of an open. The open is made again when needed; its locks and the
+    /// delegation are lost.
     pub(super) fn not_reclaimed(&mut self, now: Duration, key: &OpenKey, failure: OpFailure) {
         self.note(Notice::NotReclaimed(key.0, failure));
         let locked = |state: &FileState| {
@@ -168,7 +169,7 @@ impl ClientMachine {
     }
 }
 
-/// The opens of a file that are to be reclaimed, and with one of them the delegation.
+/// The opens of a file to reclaim; one of them also reclaims the delegation.
 fn open_steps(
     file: &ServerHandle,
     state: &FileState,
@@ -189,7 +190,7 @@ fn open_steps(
     steps
 }
 
-/// The locks of an open that are to be reclaimed.
+/// The locks of an open to reclaim.
 fn lock_steps(key: &OpenKey, state: &FileState) -> Vec<LockTask> {
     let of_open = state.locks.iter().filter(|((owner, _), _)| *owner == key.1);
     of_open

@@ -5,22 +5,22 @@ use crate::compound::{CompoundReply, CompoundRequest};
 use crate::machine::CallFailure;
 use crate::server_handle::ServerHandle;
 
-/// A request of a caller's.
+/// A request of a caller.
 #[derive(Debug)]
 pub(crate) enum SessionRequest {
     /// A COMPOUND.
     Compound(CompoundRequest),
-    /// An open, and the COMPOUND that asks for it.
+    /// An open, with its COMPOUND.
     Open(OpenTask, CompoundRequest),
-    /// The delegation of a directory, and the COMPOUND that asks for it.
+    /// A delegation of a directory, with its COMPOUND.
     Delegate(DirectoryTask, CompoundRequest),
-    /// The end of an open.
+    /// Closes an open.
     Close(u64),
-    /// A lock, or the end of one.
+    /// Locks or unlocks bytes.
     Lock(LockRequest),
-    /// A question for the lock that stands against one.
+    /// Asks for a lock that conflicts with this one.
     FindLock(LockRequest),
-    /// The end of a delegation.
+    /// Returns a delegation.
     Return(ServerHandle),
 }
 
@@ -29,26 +29,26 @@ pub(crate) enum SessionRequest {
 pub(crate) enum SessionAnswer {
     /// The reply to a COMPOUND.
     Reply(CompoundReply),
-    /// A file is open.
+    /// The file is open.
     Opened(OpenAnswer),
-    /// The reply to a COMPOUND that asked for the delegation of a directory, and what was granted.
+    /// The reply to a COMPOUND that requested the delegation of a directory, and the grant.
     Delegated(CompoundReply, Option<DelegationNumber>),
-    /// All is done.
+    /// Success without a result.
     Done,
-    /// The outcome of locking.
+    /// The outcome of a lock or unlock.
     Lock(LockOutcome),
-    /// The lock that stands against one.
+    /// The conflicting lock, if there is one.
     HeldLock(Option<HeldLock>),
 }
 
-/// A file that is open.
+/// The result of an open.
 #[derive(Debug)]
 pub(crate) struct OpenAnswer {
     /// The number of the caller's open.
     pub(crate) open: u64,
     /// The delegation that is held.
     pub(crate) delegation: Option<DelegationKind>,
-    /// The reply; `None` if the server was not asked.
+    /// The reply; `None` if a delegation allowed the open.
     pub(crate) reply: Option<CompoundReply>,
 }
 

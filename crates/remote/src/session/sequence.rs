@@ -1,4 +1,5 @@
-//! Requests in slots: what is sent, and what becomes of a reply (RFC 8881, 2.10.6 and 18.46).
+//! Requests in slots: how they are sent, and how their replies are handled (RFC 8881, 2.10.6 and
+//! 18.46).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use crate::rpc::RpcRefusal;
 const SEQUENCE_BYTES: usize = 32;
 
 impl ClientMachine {
-    /// Fills in a request's slot and sends it.
+    /// Assigns a slot to a request and sends it.
     pub(super) fn send_in_slot(&mut self, now: Duration, id: u64) {
         let Some(session) = &mut self.session else { return };
         let Some(slot) = session.slots.take() else { return };
@@ -41,7 +42,7 @@ impl ClientMachine {
         self.transmit(now, id, None);
     }
 
-    /// Takes in the reply to a request.
+    /// Handles the reply to a request.
     pub(super) fn settle(&mut self, now: Duration, from: (u64, LinkPlace), bytes: Vec<u8>) {
         let (id, place) = from;
         let Some(pending) = self.requests.get(&id) else { return };
@@ -54,8 +55,8 @@ impl ClientMachine {
         }
     }
 
-    /// The RPC layer did not let a request in, or its reply makes no sense: then the server may
-    /// have begun it.
+    /// Handles a request that the RPC layer refused, or whose reply is malformed. In the second
+    /// case the server may have executed it, so its slot counts as used.
     fn refused(&mut self, now: Duration, id: u64, refusal: RpcRefusal) {
         let may_have_begun = matches!(refusal, RpcRefusal::Malformed(_));
         self.leave_slot(id, may_have_begun);
@@ -80,7 +81,7 @@ impl ClientMachine {
         }
     }
 
-    /// Ends a request that has no reply. The state that it was to change stays as it was.
+    /// Ends a request that has no valid reply. The client's state stays as it was.
     fn fail(&mut self, now: Duration, id: u64, failure: CallFailure) {
         let Some(job) = self.requests.get(&id).map(|pending| pending.job.clone()) else { return };
         self.answer(id, Err(failure));
@@ -96,7 +97,7 @@ impl ClientMachine {
         }
     }
 
-    /// Gives back the slot of a request.
+    /// Releases the slot of a request.
     pub(super) fn leave_slot(&mut self, id: u64, was_begun: bool) {
         let Some(pending) = self.requests.get_mut(&id) else { return };
         let Some(slot) = pending.slot() else { return };
@@ -106,7 +107,7 @@ impl ClientMachine {
         }
     }
 
-    /// Heeds what SEQUENCE says beside the results: slots, and the state of the client.
+    /// Applies what SEQUENCE returns: slot limits, lease and status flags.
     fn follow_sequence(&mut self, now: Duration, id: u64, sequence: &Sequence4resok) {
         let Some(pending) = self.requests.get(&id) else { return };
         let (Some(slot), sent) = (pending.slot(), pending.sent) else { return };
@@ -118,7 +119,7 @@ impl ClientMachine {
         self.heed_flags(now, sequence.status_flags);
     }
 
-    /// SEQUENCE itself has failed, and nothing of the request was done.
+    /// Handles a failure of SEQUENCE: no operation of the request was executed.
     fn not_begun(&mut self, now: Duration, (id, place): (u64, LinkPlace), status: Nfsstat4) {
         match status {
             Nfsstat4::Delay => self.wait_in_slot(now, id),
@@ -143,7 +144,8 @@ impl ClientMachine {
         }
     }
 
-    /// The server is still at the request of the slot: it was sent again over a new connection.
+    /// The server is still executing the request of this slot, which was sent again over a new
+    /// connection; sends it once more after a pause.
     fn wait_in_slot(&mut self, now: Duration, id: u64) {
         let Some(pending) = self.requests.get(&id) else { return };
         let Some(slot) = pending.slot() else { return };
@@ -159,7 +161,7 @@ impl ClientMachine {
         }
     }
 
-    /// Judges the reply to a request that was begun: it is done again, later, or ends.
+    /// Judges the reply to a request: it is retried now or later, or it ends.
     fn judge(&mut self, now: Duration, id: u64, reply: CompoundReply) {
         let Some(pending) = self.requests.get(&id) else { return };
         let can_repeat = pending.can_repeat(reply.count) && !pending.is_forsaken;
@@ -172,7 +174,7 @@ impl ClientMachine {
         }
     }
 
-    /// Sends a request once more, in any slot.
+    /// Sends a request again, in any slot.
     pub(super) fn send_again(&mut self, id: u64) {
         if let Some(pending) = self.requests.get_mut(&id) {
             pending.stage = RequestStage::Waiting;
@@ -180,7 +182,7 @@ impl ClientMachine {
         }
     }
 
-    /// Sends a request once more, whose reply is not kept for a retry.
+    /// Sends a request again, without asking the server to cache the reply.
     fn send_unkept(&mut self, id: u64) {
         if let Some(RequestForm::InSession(form)) =
             self.requests.get_mut(&id).map(|pending| &mut pending.form)
@@ -190,7 +192,7 @@ impl ClientMachine {
         self.send_again(id);
     }
 
-    /// Sends a request once more after a pause, longer each time.
+    /// Sends a request again after a pause that grows each time.
     pub(super) fn put_off(&mut self, now: Duration, id: u64) {
         let Some(pending) = self.requests.get(&id) else { return };
         let at = now + pause(pending.delays);

@@ -2,27 +2,27 @@ use std::collections::BTreeSet;
 
 use crate::limits::SLOTS_MAX;
 
-/// The slots of a session (RFC 8881, 2.10.6.1). The lowest free one is used first, so that a server
-/// that wants some back gets the highest ones soon.
+/// The slots of a session (RFC 8881, 2.10.6.1). The lowest free slot is used first, so that the
+/// highest ones become free soon when the server reduces their number.
 #[derive(Debug)]
 pub(super) struct SlotTable {
     slots: Vec<SlotState>,
     free: BTreeSet<u32>,
-    /// Slots that may be used now; those from this number on are not used for new requests.
+    /// Number of slots for new requests; higher slots are no longer used.
     usable: u32,
-    /// Requests that were given slots so far.
+    /// Number of requests that have been given a slot.
     taken: u64,
-    /// The value of `taken` when a wish of the server's was last followed: the replies to earlier
-    /// requests may have been made before that wish.
+    /// The value of `taken` when a target of the server was last applied. Replies to earlier
+    /// requests may carry an older target and are ignored.
     followed: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct SlotState {
-    /// The sequenceid of the last request that the server has begun.
+    /// The sequence number of the last request that the server accepted.
     sequenceid: u32,
     is_busy: bool,
-    /// The number of the last request that was given the slot, among all of the session.
+    /// The value of the session's `taken` when this slot was last taken.
     taken: u64,
 }
 
@@ -31,7 +31,7 @@ struct SlotState {
 pub(super) struct SlotUse {
     /// The slot.
     pub(super) slot: u32,
-    /// The request's sequenceid in it.
+    /// The request's sequence number in the slot.
     pub(super) sequenceid: u32,
 }
 
@@ -43,12 +43,12 @@ impl SlotTable {
         Self { slots, free: (0..usable).collect(), usable, taken: 0, followed: 0 }
     }
 
-    /// Returns whether there is a free slot that may be used.
+    /// Returns whether a usable slot is free.
     pub(super) fn has_free(&self) -> bool {
         self.free.first().is_some_and(|slot| *slot < self.usable)
     }
 
-    /// Takes the lowest free slot, if there is one that may be used.
+    /// Takes the lowest usable slot that is free.
     pub(super) fn take(&mut self) -> Option<SlotUse> {
         let slot = *self.free.first().filter(|slot| **slot < self.usable)?;
         self.free.remove(&slot);
@@ -58,8 +58,8 @@ impl SlotTable {
         Some(SlotUse { slot, sequenceid: state.sequenceid.wrapping_add(1) })
     }
 
-    /// Gives a slot back. `was_begun` says whether the server has taken the request into the slot,
-    /// so that the next one has the next sequenceid.
+    /// Releases a slot. If the server accepted the request (`was_begun`), the next one gets the
+    /// next sequence number.
     pub(super) fn give_back(&mut self, slot: u32, was_begun: bool) {
         let Some(state) = self.slots.get_mut(slot as usize).filter(|state| state.is_busy) else {
             return;
@@ -76,9 +76,9 @@ impl SlotTable {
         self.slots.iter().rposition(|state| state.is_busy).unwrap_or(0) as u32
     }
 
-    /// Follows the wish in the reply to the last request of a slot (RFC 8881, 18.46.3): the highest
-    /// slot that the server has, and the highest that it wants used. Replies may overtake each
-    /// other, so the reply to a request that was sent before the last wish came counts for nothing.
+    /// Applies the reply to the last request of a slot (RFC 8881, 18.46.3): the highest slot that
+    /// the server has, and its target. Replies may arrive out of order, so replies to requests sent
+    /// before the last target was applied are ignored.
     pub(super) fn follow(&mut self, slot: u32, highest: u32, target: u32) {
         let is_new = |state: &SlotState| state.taken > self.followed;
         if !self.slots.get(slot as usize).is_some_and(is_new) {
@@ -91,7 +91,7 @@ impl SlotTable {
         }
     }
 
-    /// Follows CB_RECALL_SLOT: the highest slot that the server wants used.
+    /// Applies CB_RECALL_SLOT: the highest slot that the server wants in use.
     pub(super) fn set_target(&mut self, target: u32) {
         self.followed = self.taken;
         self.usable = target.saturating_add(1).clamp(1, SLOTS_MAX);
@@ -101,18 +101,19 @@ impl SlotTable {
         }
     }
 
-    /// A slot is none of the session's: it and those above it are not used.
+    /// Handles BADSLOT: stops using this slot and all higher ones.
     pub(super) fn refuse(&mut self, slot: u32) {
         self.usable = self.usable.min(slot.max(1));
     }
 
-    /// Slots that may be used.
+    /// Number of usable slots.
     #[cfg(test)]
     pub(super) const fn usable(&self) -> u32 {
         self.usable
     }
 
-    /// Forgets idle slots that the server has dropped. One that it makes again counts from 1.
+    /// Removes idle slots that the server has dropped. A slot that is added again starts at
+    /// sequence number 1.
     fn drop_above(&mut self, highest: u32) {
         let is_idle = |state: &SlotState| !state.is_busy;
         while self.slots.len() as u64 > u64::from(highest) + 1
@@ -130,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_counts_the_requests_that_were_begun() {
+    fn a_sequence_number_counts_the_accepted_requests() {
         let mut slots = SlotTable::new(2);
         assert_eq!(slots.take(), Some(SlotUse { slot: 0, sequenceid: 1 }));
         assert_eq!(slots.take(), Some(SlotUse { slot: 1, sequenceid: 1 }));
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_above_the_target_are_left_alone_until_the_server_wants_more() {
+    fn slots_above_the_target_are_not_used_until_the_target_rises() {
         let mut slots = SlotTable::new(8);
         let taken = take_all(&mut slots);
         assert_eq!(taken.len(), 8);
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_the_server_dropped_counts_anew_when_it_is_there_again() {
+    fn a_slot_that_was_dropped_and_added_again_starts_at_one() {
         let mut slots = SlotTable::new(4);
         take_all(&mut slots).iter().for_each(|taken| slots.give_back(taken.slot, true));
         slots.take();
@@ -177,17 +178,17 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_was_overtaken_by_another_wish_counts_for_nothing() {
+    fn a_target_in_a_late_reply_is_ignored() {
         let mut slots = SlotTable::new(2);
         take_all(&mut slots);
         slots.follow(1, 3, 3);
-        // Slot 0's reply was made before.
+        // The reply in slot 0 belongs to an earlier request.
         slots.follow(0, 1, 1);
         assert_eq!(slots.usable, 4);
     }
 
     #[test]
-    fn a_target_beyond_all_bounds_is_cut() {
+    fn a_target_above_the_limit_is_reduced_to_it() {
         let mut slots = SlotTable::new(u32::MAX);
         slots.set_target(u32::MAX);
         slots.take();

@@ -2,20 +2,20 @@ use comity_xdr::{Decode, Decoder, Encode, Malformed};
 
 use crate::rpc::{RpcRefusal, begin_call, results_at};
 
-/// A call that is made until it is answered.
+/// A call that is repeated until it is answered.
 #[derive(Debug, Clone)]
 pub(crate) struct StatelessCall {
-    /// The record with its mark; the xid is filled in.
+    /// The record with its mark; the xid is set when it is sent.
     pub(crate) record: Vec<u8>,
-    /// Tells by the results whether the server has put the call off.
+    /// Returns whether these results ask the client to try again later.
     pub(crate) is_put_off: fn(&[u8]) -> bool,
-    /// True if the call is tried for as long as it takes although others fail (`soft`).
+    /// True if the call does not time out although other calls do (`soft`).
     pub(crate) is_awaited: bool,
 }
 
 impl StatelessCall {
-    /// A call of a procedure (program, version, number) under an AUTH_SYS credential. It is never
-    /// put off.
+    /// A call of a procedure (program, version, number) with an AUTH_SYS credential. By default no
+    /// result counts as "try again later".
     pub(crate) fn new(
         procedure: (u32, u32, u32),
         credential: &[u8],
@@ -28,7 +28,7 @@ impl StatelessCall {
     }
 }
 
-/// The reply to a call that was done.
+/// The reply to a call that the server executed.
 #[derive(Debug)]
 pub(crate) struct StatelessReply {
     record: Vec<u8>,
@@ -39,7 +39,7 @@ impl StatelessReply {
     /// Reads the head of a reply.
     ///
     /// # Errors
-    /// The call was not done.
+    /// The call was not executed.
     pub(crate) fn parse(record: Vec<u8>) -> Result<Self, RpcRefusal> {
         let results_at = results_at(&record)?;
         Ok(Self { record, results_at })
@@ -50,10 +50,10 @@ impl StatelessReply {
         self.record.get(self.results_at..).unwrap_or_default()
     }
 
-    /// Reads the results.
+    /// Decodes the results.
     ///
     /// # Errors
-    /// They make no sense.
+    /// They are malformed.
     pub(crate) fn read<'r, T: Decode<'r>>(&'r self) -> Result<T, Malformed> {
         Decoder::whole(self.results())
     }

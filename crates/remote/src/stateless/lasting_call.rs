@@ -6,20 +6,20 @@ use crate::engine::{Aftermath, ClientEngine};
 use crate::machine::CallFailure;
 use crate::rpc::RpcRefusal;
 
-/// A call to a program that is asked again and again.
+/// A call to a program whose connection is kept.
 pub(crate) struct LastingCall<'a> {
     /// The call.
     pub(crate) call: StatelessCall,
-    /// Makes the code that takes in the outcome if the caller is interrupted, or waits no longer.
-    /// Without it nobody cares for the outcome then.
+    /// Makes the closure that handles the outcome if the caller is interrupted or gives up. Without
+    /// it that outcome is ignored.
     pub(crate) then: Option<&'a dyn Fn() -> Aftermath<StatelessMachine>>,
 }
 
-/// Why a call has no reply.
+/// The reason why a call has no reply.
 pub(super) enum AskFailure {
-    /// There is no such program where it was asked.
+    /// The server does not offer the program on this port.
     Unavailable,
-    /// The program has not answered in time.
+    /// The program did not answer in time.
     Late,
     /// The call has failed.
     Failed(Status),
@@ -62,7 +62,7 @@ impl LastingCall<'_> {
         Ok(done.map_err(|interrupted| AskFailure::Failed(interrupted.into()))??)
     }
 
-    /// Nobody makes the call again, though it was not answered.
+    /// Gives the call up although it was not answered; the closure handles that as a timeout.
     pub(super) fn abandon(&self, engine: &ClientEngine<StatelessMachine>) {
         let next = self.then.and_then(|then| then()(Err(CallFailure::TimedOut)));
         if let Some(next) = next {

@@ -13,35 +13,36 @@ pub(crate) type StatelessOutcome = Result<StatelessReply, CallFailure>;
 /// The settings of a client.
 #[derive(Debug, Clone)]
 pub(crate) struct StatelessSettings {
-    /// The program and the version that must be there.
+    /// The program and version whose NULL procedure is called first.
     pub(crate) program: (u32, u32),
-    /// The credential of the first call, as AUTH_SYS has it.
+    /// The credential of the first call, as the body of AUTH_SYS.
     pub(crate) credential: Vec<u8>,
     /// Connections to the server.
     pub(crate) connections: usize,
-    /// The time without any answer after which a server counts as not responding.
+    /// The time without a reply after which a server counts as not responding.
     pub(crate) patience: Duration,
-    /// The fate of calls that are not answered.
+    /// The time for which calls without a reply are tried.
     pub(crate) persistence: Persistence,
     /// A number that differs from run to run.
     pub(crate) seed: u32,
 }
 
-/// A client of one server, as plain data. It is introduced by a call of the procedure NULL.
+/// The state machine of a client of one server. It first calls the procedure NULL, to see whether
+/// the program is there.
 #[derive(Debug)]
 pub(crate) struct StatelessMachine {
     settings: StatelessSettings,
     calls: OutstandingCalls,
-    /// By number, and so in the order in which they came.
+    /// Calls by number; numbers rise in order of arrival.
     pending: BTreeMap<u64, PendingCall>,
     next: u64,
-    /// Calls that are made again, by the time of that.
+    /// Calls that are sent again at a time.
     delayed: BTreeSet<(Duration, u64)>,
     bytes: usize,
-    /// Connections that were made so far.
+    /// Number of connections made so far.
     connections_made: u64,
     heard: Duration,
-    /// True once the log says that the server does not respond.
+    /// True once the log reports that the server does not respond.
     is_reported: bool,
     outputs: VecDeque<MachineOutput<StatelessOutcome>>,
 }
@@ -52,16 +53,16 @@ struct PendingCall {
     record: CallBytes,
     is_put_off: fn(&[u8]) -> bool,
     is_awaited: bool,
-    /// The time from which on its caller has waited.
+    /// The time since when its caller has waited.
     since: Duration,
-    /// Times that the server has put it off.
+    /// Number of times that the server asked to try again later.
     delays: u32,
 }
 
-/// The number of the call by which the client is introduced.
+/// The number of the first call, to NULL.
 const INTRODUCTION: u64 = 0;
 
-/// Connections are given up after this multiple of the time after which a server counts as not
+/// Connections are closed after this multiple of the time after which a server counts as not
 /// responding.
 const SILENCE_FACTOR: u32 = 3;
 
@@ -100,7 +101,7 @@ impl Machine for StatelessMachine {
     fn handle_record(&mut self, now: Duration, place: LinkPlace, bytes: Vec<u8>) {
         match self.calls.handle_record(now, place, &bytes) {
             Heard::Reply(id) => self.settle(now, id, bytes),
-            // This client offers no program.
+            // The server calls no program of this client.
             Heard::Call | Heard::Stray => {}
             Heard::Nonsense => drop(self.calls.give_up(now, place)),
         }
@@ -141,7 +142,7 @@ impl Machine for StatelessMachine {
 }
 
 impl StatelessMachine {
-    /// Makes a client that has not begun.
+    /// Makes a client that is not connected.
     pub(crate) fn new(settings: StatelessSettings) -> Self {
         let silence = settings.patience * SILENCE_FACTOR;
         Self {
@@ -158,7 +159,8 @@ impl StatelessMachine {
         }
     }
 
-    /// Connections that were made so far. A server that restarts ends them all.
+    /// Number of connections made so far. It rises after a restart of the server, which ends all
+    /// connections.
     pub(crate) const fn connections_made(&self) -> u64 {
         self.connections_made
     }
@@ -186,7 +188,7 @@ impl StatelessMachine {
         Some(call)
     }
 
-    /// Takes in the reply to a call.
+    /// Handles the reply to a call.
     fn settle(&mut self, now: Duration, id: u64, bytes: Vec<u8>) {
         self.heard = now;
         if std::mem::take(&mut self.is_reported) {
@@ -216,7 +218,7 @@ impl StatelessMachine {
         });
     }
 
-    /// The oldest call that fails, and the time of that, if calls do.
+    /// The oldest call that may time out, and when it does.
     fn first_overdue(&self) -> Option<(Duration, u64)> {
         let patience = self.settings.persistence.patience()?;
         let mut callers = self.pending.range(INTRODUCTION + 1..);
@@ -231,7 +233,7 @@ impl StatelessMachine {
         }
     }
 
-    /// The time at which the server counts as not responding.
+    /// The time at which the server will count as not responding.
     fn silence_at(&self) -> Option<Duration> {
         if self.is_reported {
             return None;
@@ -269,7 +271,7 @@ mod tests {
         StatelessCall { is_put_off, ..StatelessCall::new((7, 3, 1), b"", &5_u32) }
     }
 
-    /// Does what can be done at a time; returns the xids that were sent, and what has ended.
+    /// Does what is due at this time; returns the xids that were sent, and the calls that ended.
     fn drive(machine: &mut StatelessMachine, now: Duration) -> (Vec<u32>, Vec<u64>) {
         let (mut sent, mut ended) = (Vec::new(), Vec::new());
         machine.handle_timeout(now);
@@ -301,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_is_put_off_is_made_again_until_it_is_done() {
+    fn a_call_that_the_server_delays_is_repeated_until_it_succeeds() {
         let mut machine = machine(Persistence::Hard);
         let id = machine.submit(NOW, call());
         let (sent, _) = drive(&mut machine, NOW);
@@ -328,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_fails_when_its_time_is_over_if_the_mount_is_soft() {
+    fn a_call_times_out_if_the_mount_is_soft() {
         let mut soft = machine(Persistence::Soft(PATIENCE));
         let id = soft.submit(NOW, call());
         assert_eq!(drive(&mut soft, NOW), (vec![101], vec![]));
@@ -339,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_without_the_program_does_not_take_the_client() {
+    fn the_client_fails_if_the_server_lacks_the_program() {
         let mut machine = machine(Persistence::Hard);
         machine.begin(NOW);
         let (sent, _) = drive(&mut machine, NOW);

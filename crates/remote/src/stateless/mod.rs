@@ -1,5 +1,4 @@
-//! A client of RPC programs whose servers keep no state of their clients' calls: NFSv3, MOUNT, NLM
-//! and the portmapper.
+//! A client of RPC programs without sessions: NFSv3, MOUNT, NLM and the portmapper.
 
 mod call;
 mod lasting_call;

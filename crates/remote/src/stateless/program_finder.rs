@@ -14,15 +14,16 @@ use crate::machine::pause;
 use crate::session::Persistence;
 use crate::transport::Transport;
 
-/// Finds the programs of a server that are beside NFS: on its port, or where its portmapper says.
+/// Finds the other programs of an NFS server: on its port, or at the port that its portmapper
+/// names.
 pub(crate) struct ProgramFinder {
     transport: Arc<dyn Transport>,
     settings: StatelessSettings,
-    /// The time within which a program must have answered for the first time.
+    /// The time within which a program must answer its first call.
     introduction: Duration,
-    /// The time after which the port of a silent program is looked up again.
+    /// The time without a reply after which the port of a program is looked up again.
     patience: Duration,
-    /// The program that is asked again and again, if it has a port of its own.
+    /// The program whose connection is kept, if it has a port of its own.
     lasting: Mutex<Option<Arc<ProgramAtPort>>>,
 }
 
@@ -33,7 +34,7 @@ struct ProgramAtPort {
 }
 
 impl ProgramFinder {
-    /// Looks for programs of the server that a transport leads to.
+    /// Makes a finder for the host that a transport leads to.
     pub(crate) fn new(
         transport: Arc<dyn Transport>,
         settings: StatelessSettings,
@@ -43,7 +44,7 @@ impl ProgramFinder {
         Self { transport, settings, introduction, patience, lasting }
     }
 
-    /// Makes a call to a program. It is asked for over the connection to NFS first.
+    /// Calls a program; tries the connection to NFS first.
     ///
     /// # Errors
     /// [`Status::NotSupp`] if the server does not have the program.
@@ -59,8 +60,8 @@ impl ProgramFinder {
         }
     }
 
-    /// The same for a program that is asked again and again: the connection to it is kept. If it
-    /// does not answer, the portmapper is asked again where it is.
+    /// The same for a program whose connection is kept. If it does not answer, its port is looked
+    /// up again.
     ///
     /// # Errors
     /// As [`ProgramFinder::ask`].
@@ -84,7 +85,7 @@ impl ProgramFinder {
         }
     }
 
-    /// Asks a program at the port where it was found, or where it is found then.
+    /// Calls a program at its last known port, and at its new port if it has moved.
     fn ask_at(
         &self,
         mut known: Arc<ProgramAtPort>,
@@ -108,13 +109,13 @@ impl ProgramFinder {
         Err(Status::ServerFault)
     }
 
-    /// Returns whether a call that began then has waited for as long as the mount lets calls wait.
+    /// Returns whether a call that began then has timed out (`soft`).
     fn is_over(&self, began: Instant) -> bool {
         self.settings.persistence.patience().is_some_and(|all| began.elapsed() >= all)
     }
 
-    /// Looks up the port of a program that has not answered. It is left where it was if there is no
-    /// other one.
+    /// Looks up the port of a program that did not answer. If no other port is found, the old one
+    /// is kept.
     fn look_again(&self, known: Arc<ProgramAtPort>, program: (u32, u32)) -> Arc<ProgramAtPort> {
         match self.port(program) {
             Ok(port) if port != known.port => self.keep(program).unwrap_or(known),
@@ -135,15 +136,15 @@ impl ProgramFinder {
         self.lasting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Connects to a program where the portmapper says it is.
+    /// Connects to a program at the port that the portmapper names.
     ///
     /// # Errors
-    /// [`Status::NotSupp`] if it is nowhere.
+    /// [`Status::NotSupp`] if the program is not registered.
     fn find(&self, program: (u32, u32)) -> Result<ClientEngine<StatelessMachine>> {
         self.connect(self.port(program)?, program, self.introduction)
     }
 
-    /// The port of a program, as the portmapper says.
+    /// Asks the portmapper for the port of a program.
     fn port(&self, (program, version): (u32, u32)) -> Result<u16> {
         let of_portmapper = (portmap::PROGRAM, portmap::PORTMAP_VERSION);
         let portmapper = self.connect(portmap::PORT, of_portmapper, self.patience)?;
@@ -157,7 +158,7 @@ impl ProgramFinder {
         }
     }
 
-    /// Connects to a program, whose answers may take so long.
+    /// Connects to a program; its replies may take up to `patience`.
     fn connect(
         &self,
         port: u16,
@@ -176,7 +177,7 @@ impl ProgramFinder {
                     server = peer,
                     program = program.0,
                     ?failure,
-                    "a program is not there"
+                    "the program does not answer at its port"
                 );
                 match failure {
                     StartFailure::Refused(_) | StartFailure::Unreachable(_) => Status::NotSupp,
@@ -210,12 +211,12 @@ mod tests {
     const PROGRAM: (u32, u32) = (7, 3);
     const NFS_PORT: u16 = 2049;
 
-    /// A host with NFS, a portmapper, and a program at the port that stands here.
+    /// A host with NFS, a portmapper, and a program at a port that may change.
     #[derive(Clone)]
     struct Host {
         port: u16,
         program_at: Arc<AtomicU16>,
-        /// True if nothing is answered any more.
+        /// True if no call is answered any more.
         is_deaf: Arc<AtomicBool>,
     }
 
@@ -225,7 +226,7 @@ mod tests {
             [NFS_PORT, portmap::PORT, at].contains(&self.port)
         }
 
-        /// Answers calls for as long as the program is at this port.
+        /// Answers calls for as long as the program is registered at this port.
         fn serve(&self, mut stream: UnixStream) -> io::Result<()> {
             loop {
                 let mut mark = [0; 4];
@@ -275,7 +276,7 @@ mod tests {
         }
     }
 
-    /// A client of the host's NFS.
+    /// A client of the host's NFS program.
     fn client(host: &Host, settings: &StatelessSettings) -> ClientEngine<StatelessMachine> {
         let machine = StatelessMachine::new(settings.clone());
         let started = ClientEngine::start(machine, 1, Box::new(host.clone()), LONG);
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_finds_no_memory_fails_in_time_if_the_mount_is_soft() {
+    fn a_call_without_room_times_out_if_the_mount_is_soft() {
         let host = Host { port: NFS_PORT, program_at: Arc::default(), is_deaf: Arc::default() };
         let nfs = client(&host, &settings(Persistence::Soft(Duration::from_secs(2))));
         host.is_deaf.store(true, Ordering::SeqCst);
@@ -304,7 +305,8 @@ mod tests {
             let call = StatelessCall::new((100_003, 3, 7), b"", &());
             let then = || -> Aftermath<_> { Box::new(|_| None) };
             match bytes {
-                // Calls that nobody waits for take all the memory, and fail later than the last.
+                // Calls without a waiting caller take all the room, and end later than the last
+                // call.
                 0 => nfs.perform_to_the_end(call, &then).map(drop),
                 bytes => nfs.perform(bytes, call).map(drop),
             }

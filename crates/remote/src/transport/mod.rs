@@ -1,5 +1,5 @@
-//! Connections to a server: how one is made, and its two halves. Plain TCP is one way; TLS, which
-//! proves who both sides are, is another.
+//! Connections to a server and their two halves, over plain TCP or over TLS, by which both sides
+//! prove their identity.
 
 mod tcp;
 mod tls;
@@ -11,25 +11,25 @@ pub use tcp::Tcp;
 pub(crate) use tcp::dial;
 pub use tls::{TlsRefusal, TlsTransport};
 
-/// A way to connect to one server.
+/// A means to connect to one server.
 pub trait Transport: Send + Sync {
-    /// Makes a connection. May take seconds, but not forever.
+    /// Makes a connection. It may take seconds, but always ends.
     ///
     /// # Errors
-    /// The server cannot be reached, or is not the one that it should be.
+    /// The server cannot be reached, or has proved the wrong key.
     fn connect(&self) -> io::Result<Duplex>;
 
     /// The server's name for messages.
     fn peer(&self) -> String;
 
-    /// A way to another port of the same host; `None` if there is none that is as safe as this one.
+    /// A transport to another port of the same host; `None` if none is as secure as this one.
     fn to_port(&self, port: u16) -> Option<Box<dyn Transport>> {
         let _ = port;
         None
     }
 }
 
-/// A way that several clients of the server share.
+/// A transport that several clients of the server share.
 impl Transport for Arc<dyn Transport> {
     fn connect(&self) -> io::Result<Duplex> {
         self.as_ref().connect()
@@ -46,12 +46,12 @@ impl Transport for Arc<dyn Transport> {
 
 /// A connection.
 pub struct Duplex {
-    /// Bytes from the server; waits for them.
+    /// Reads bytes from the server; blocks until some arrive.
     pub reader: Box<dyn Read + Send>,
-    /// Bytes to the server. A write that waits for long returns [`io::ErrorKind::WouldBlock`] or
-    /// [`io::ErrorKind::TimedOut`] now and then, so that its caller can look about; the next write
-    /// then begins with the same bytes.
+    /// Writes bytes to the server. A write that blocks for long returns
+    /// [`io::ErrorKind::WouldBlock`] or [`io::ErrorKind::TimedOut`] now and then, so that its
+    /// caller can check for an interrupt; the next write then begins with the same bytes.
     pub writer: Box<dyn Write + Send>,
-    /// Ends the connection, so that whoever waits in one of its halves returns.
+    /// Ends the connection, so that threads blocked in one of its halves return.
     pub close: Box<dyn Fn() + Send + Sync>,
 }

@@ -7,16 +7,16 @@ use socket2::{Domain, Socket, Type};
 
 use super::{Duplex, Transport};
 
-/// Longest a connection may take to be made.
+/// Longest time to establish a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
-/// A write looks about after so long.
+/// Timeout of one write, after which its caller can check for an interrupt.
 pub(super) const WRITE_PAUSE: Duration = Duration::from_millis(200);
 
-/// Reserved ports that are tried: those that Linux's own client takes.
+/// Reserved ports to try: those that Linux's client uses.
 const RESERVED: std::ops::RangeInclusive<u16> = 665..=1023;
 
-/// Plain TCP to a host and port, by name or address. Names are looked up for each connection.
+/// Plain TCP to a host and port, by name or address. The name is looked up for each connection.
 #[derive(Debug, Clone)]
 pub struct Tcp {
     host: String,
@@ -24,7 +24,7 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// A way to this host and port.
+    /// Makes a transport to this host and port.
     #[must_use]
     pub fn new(host: impl Into<String>, port: u16) -> Self {
         Self { host: host.into(), port }
@@ -69,16 +69,17 @@ impl Transport for Tcp {
     }
 }
 
-/// Ends a connection, so that threads that wait in it return.
+/// Returns a closure that shuts the connection down, so that threads blocked in it return.
 pub(super) fn closing(stream: &TcpStream) -> io::Result<Box<dyn Fn() + Send + Sync>> {
     let stream = stream.try_clone()?;
-    // One that has ended already needs no end.
+    // An error means that the connection has already ended.
     Ok(Box::new(move || drop(stream.shutdown(Shutdown::Both))))
 }
 
 /// Connects to a server; as root from a reserved port, if one is free.
 pub(crate) fn dial(address: SocketAddr) -> io::Result<TcpStream> {
-    // Loopback needs no such port, and thousands of connections a test would use them up.
+    // On loopback a reserved port is not needed, and tests with thousands of connections would use
+    // them all.
     let reserved = rustix::process::geteuid().is_root() && !address.ip().is_loopback();
     match reserved.then(|| from_reserved(address)) {
         Some(Ok(stream)) => Ok(stream),

@@ -13,12 +13,13 @@ use comity_tls::client::{
 use super::tcp::{Tcp, WRITE_PAUSE};
 use super::{Duplex, Transport};
 
-/// Longest that the server may be silent while TLS begins.
+/// Longest time that the server may be silent during the TLS handshake.
 const HANDSHAKE_SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// TLS on a connection of TCP (RFC 9289), never without it. The server's key is what counts.
+/// TLS over a TCP connection (RFC 9289), with no fallback to plain TCP. The server is identified by
+/// its key.
 ///
-/// Copies share the key that the server has to have.
+/// Clones share the key that the server must prove.
 #[derive(Debug, Clone)]
 pub struct TlsTransport {
     tcp: Tcp,
@@ -27,10 +28,10 @@ pub struct TlsTransport {
 }
 
 impl TlsTransport {
-    /// A way to a server that has this key. If there is none, the key of the first connection
-    /// counts: [`TlsTransport::server_key`] tells it.
+    /// Makes a transport to a server that must prove this key. Without one, the key of the first
+    /// connection is pinned: [`TlsTransport::server_key`] returns it.
     ///
-    /// An identity is shown to the server (`xprtsec=mtls`), if there is one.
+    /// With an identity, the client proves its own key too (`xprtsec=mtls`).
     #[must_use]
     pub fn new(
         tcp: Tcp,
@@ -40,7 +41,7 @@ impl TlsTransport {
         Self { tcp, identity, server_key: Arc::new(Mutex::new(server_key)) }
     }
 
-    /// The key that the server has to have, or had at the first connection.
+    /// The key that the server must prove: the given one, or that of the first connection.
     #[must_use]
     pub fn server_key(&self) -> Option<PublicKey> {
         *self.server_key.lock().unwrap_or_else(PoisonError::into_inner)
@@ -59,7 +60,8 @@ impl TlsTransport {
         Ok(stream)
     }
 
-    /// Holds the server to the key that it has proved. Another connection may have been first.
+    /// Checks the key that the server has proved, or pins it if none is pinned. Another connection
+    /// may have pinned one meanwhile.
     fn pin(&self, proved: Option<PublicKey>) -> io::Result<()> {
         let mut pinned = self.server_key.lock().unwrap_or_else(PoisonError::into_inner);
         match (*pinned, proved) {
@@ -88,7 +90,8 @@ impl Transport for TlsTransport {
     }
 }
 
-/// Bytes from a server, which may refuse the key of this mount when the first of them are awaited.
+/// The reading half. In TLS 1.3 the server refuses the client's key only after the handshake, so
+/// the refusal appears at the first read.
 struct KeyedReader {
     reader: TlsReader,
     shows_key: bool,
@@ -105,29 +108,28 @@ impl Read for KeyedReader {
     }
 }
 
-/// The server does not speak as the mount demands. A retry is useless until somebody has changed
-/// the configuration.
+/// The reason why TLS failed. A retry cannot help until the configuration is changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsRefusal {
-    /// The server does not begin TLS.
+    /// The server does not offer TLS.
     NotOffered,
-    /// It has another key.
+    /// It has proved another key.
     OtherKey {
-        /// The key that it has.
+        /// The key that it has proved.
         seen: PublicKey,
-        /// The key that it should have.
+        /// The key that was expected.
         expected: PublicKey,
     },
-    /// It refuses the key of the mount, by this alert.
+    /// It refused the client's key with this alert.
     KeyRefused(String),
-    /// It demands a key, which the mount does not show.
+    /// It demands a key and the client has shown none; this is its alert.
     KeyDemanded(String),
     /// The handshake failed.
     Handshake(String),
 }
 
 impl TlsRefusal {
-    /// The refusal behind an error of a connection, if it is one.
+    /// The refusal inside a connection error, if there is one.
     #[must_use]
     pub fn behind(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
@@ -175,7 +177,7 @@ impl From<TlsRefusal> for io::Error {
 
 fn refusal(error: StartError, expected: Option<PublicKey>, seen: Option<PublicKey>) -> io::Error {
     match (error, expected, seen) {
-        // The server may be about to start or to end.
+        // Not a refusal: the server may be starting or stopping.
         (StartError::Connection(error), ..) => error,
         (StartError::NotOffered, ..) => TlsRefusal::NotOffered.into(),
         (StartError::Handshake(_), Some(expected), Some(seen)) if expected != seen => {

@@ -1,4 +1,4 @@
-//! Commits that no caller may be told to try again, and commits that make room.
+//! Commits that are repeated until they are answered, and commits that make room.
 
 use std::thread;
 
@@ -7,8 +7,8 @@ use comity_vfs::{Handle, Result, Status};
 use super::writes::UnstableWrites;
 use crate::limits::COMMIT_PAUSE;
 
-/// Does a COMMIT until it is answered: a caller who was told to come again later would take its
-/// data for stable, or for lost.
+/// Repeats a COMMIT until it is answered. If a caller got `Delay` instead, it would take its data
+/// for stable or for lost.
 ///
 /// # Errors
 /// The first error other than [`Status::Delay`].
@@ -22,8 +22,8 @@ pub(crate) fn until_answered<T>(mut commit: impl FnMut() -> Result<T>) -> Result
 }
 
 impl UnstableWrites {
-    /// Commits files by `commit` until so many bytes more may be kept until they are stable. The
-    /// next COMMIT of a file tells a failure.
+    /// Commits files by `commit` until `bytes` more fit into the memory for unstable data. A
+    /// failure is reported by the next COMMIT of the file.
     ///
     /// # Errors
     /// [`Status::Interrupted`].
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_commit_that_is_late_is_sent_again_and_other_errors_are_told() {
+    fn a_commit_that_timed_out_is_repeated_and_other_errors_are_returned() {
         let mut answers = vec![Ok(7), Err(Status::Delay), Err(Status::Delay)];
         assert_eq!(until_answered(|| answers.pop().unwrap()), Ok(7));
         assert!(answers.is_empty());

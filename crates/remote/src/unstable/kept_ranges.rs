@@ -3,27 +3,26 @@ use std::sync::Arc;
 
 use crate::compound::OpenOwner;
 
-/// A number that a server has from one start to the next (`writeverf3`, `verifier4`).
+/// A write verifier, which a server changes when it restarts (`writeverf3`, `verifier4`).
 pub(crate) type WriteVerifier = [u8; 8];
 
-/// Bytes that a piece of data takes beside its own.
+/// Memory for the bookkeeping of one piece, in bytes.
 const PIECE_BYTES: usize = 128;
 
-/// A piece of data that was written.
+/// A piece of written data that may still be lost.
 #[derive(Debug, Clone)]
 pub(crate) struct KeptData {
     /// The data.
     pub(crate) data: Vec<u8>,
-    /// The verifier with which the server answered.
+    /// The write verifier in the reply.
     pub(crate) verifier: WriteVerifier,
-    /// The caller in whose name it was written.
+    /// The caller that wrote it.
     pub(crate) owner: Arc<OpenOwner>,
-    /// The number of the write.
+    /// The serial number of the write.
     pub(super) serial: u64,
 }
 
-/// Pieces of one file by their offsets; none overlaps another: later data takes the place of
-/// earlier.
+/// Pieces of one file by offset, without overlaps: later data replaces earlier data.
 #[derive(Debug, Default)]
 pub(super) struct KeptRanges {
     pieces: BTreeMap<u64, KeptData>,
@@ -46,17 +45,17 @@ impl KeptRanges {
         self.pieces.is_empty()
     }
 
-    /// The piece that was written last.
+    /// The piece of the latest write.
     pub(super) fn newest(&self) -> Option<&KeptData> {
         self.pieces.values().max_by_key(|piece| piece.serial)
     }
 
-    /// Returns whether there is a piece up to a number.
+    /// Returns whether there is a piece with at most this serial number.
     pub(super) fn has(&self, serial: u64) -> bool {
         self.pieces.values().any(|piece| piece.serial <= serial)
     }
 
-    /// Puts a piece at an offset.
+    /// Stores a piece at an offset.
     pub(super) fn put(&mut self, offset: u64, piece: KeptData) {
         self.cut(offset, offset.saturating_add(piece.data.len() as u64));
         if !piece.data.is_empty() {
@@ -75,7 +74,7 @@ impl KeptRanges {
         Some(piece)
     }
 
-    /// Forgets the data from an offset up to another.
+    /// Forgets the data from `start` to `end`.
     pub(super) fn cut(&mut self, start: u64, end: u64) {
         let reaches = |(at, piece): (&u64, &KeptData)| {
             (at.saturating_add(piece.data.len() as u64) > start).then_some(*at)
@@ -98,7 +97,7 @@ impl KeptRanges {
         }
     }
 
-    /// Takes out the pieces up to a number that are as a condition says.
+    /// Removes and returns the pieces up to a serial number for which `is_it` holds.
     pub(super) fn take(
         &mut self,
         serial: u64,
@@ -133,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_are_what_a_map_of_bytes_says(
+        fn pieces_agree_with_a_map_of_bytes(
             steps in proptest::collection::vec((0..BYTES, 0..BYTES, any::<bool>()), 0..30),
         ) {
             let (mut ranges, mut model) = (KeptRanges::default(), [0; BYTES as usize]);
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_taken_up_to_a_number() {
+    fn pieces_are_taken_up_to_a_serial_number() {
         let mut ranges = KeptRanges::default();
         for serial in 1..=4 {
             ranges.put(serial * 10, piece(serial, 10));

@@ -8,7 +8,7 @@ use super::kept_ranges::{KeptData, KeptRanges, WriteVerifier};
 use crate::compound::OpenOwner;
 use crate::limits::UNSTABLE_BYTES_MAX;
 
-/// Data that was written to files and is not known to be stable.
+/// Written data of all files that is not known to be stable.
 #[derive(Debug, Default)]
 pub(crate) struct UnstableWrites(Mutex<WritesState>);
 
@@ -17,9 +17,9 @@ struct WritesState {
     files: HashMap<Handle, FileWrites>,
     bytes: usize,
     serial: u64,
-    /// True while somebody commits a file to make room.
+    /// True while a thread commits a file to make room.
     is_relieving: bool,
-    /// Threads that wait for their turn.
+    /// Threads that wait for a change.
     crowd: Vec<Thread>,
 }
 
@@ -27,35 +27,36 @@ struct WritesState {
 #[derive(Debug, Default)]
 struct FileWrites {
     kept: KeptRanges,
-    /// Data that the server has copied on its own, so that it cannot be written again: the number
-    /// of the last copy by verifier.
+    /// Data that the server has copied itself, which this client cannot write again: for each
+    /// verifier, the serial number of the last copy.
     copies: HashMap<WriteVerifier, u64>,
-    /// Writes that are under way.
+    /// Number of writes under way.
     writers: u32,
-    /// True while lost data is written again. It would undo a write that came in between.
+    /// True while lost data is written again. New writes wait, because the old data would overwrite
+    /// theirs.
     is_rewriting: bool,
-    /// The failure of a commit of which nobody has heard.
+    /// The failure of a commit that was not reported to a caller yet.
     failure: Option<Status>,
 }
 
-/// The turn of a write of one file; others write at the same time.
+/// Permission to write a file; several threads may have one.
 #[derive(Debug)]
 pub(crate) struct WriteTurn<'w> {
     writes: &'w UnstableWrites,
     node: Handle,
 }
 
-/// The turn of one who writes lost data again; nobody else writes to the file meanwhile.
+/// Permission to write lost data of a file again; no other thread writes to the file meanwhile.
 #[derive(Debug)]
 pub(crate) struct RewriteTurn<'w> {
     writes: &'w UnstableWrites,
     node: Handle,
-    /// The data with its offsets.
+    /// The lost data with its offsets.
     lost: Vec<(u64, KeptData)>,
     has_lost_copies: bool,
 }
 
-/// The turn of one who commits a file to make room.
+/// Permission to commit a file to make room.
 #[derive(Debug)]
 pub(crate) struct ReliefTurn<'w> {
     writes: &'w UnstableWrites,
@@ -63,11 +64,11 @@ pub(crate) struct ReliefTurn<'w> {
     pub(crate) node: Handle,
 }
 
-/// The moment at which a COMMIT begins: it is about writes that were answered before.
+/// The begin of a COMMIT, which covers the writes answered before it.
 #[derive(Debug)]
 pub(crate) struct CommitStart {
     serial: u64,
-    /// The caller who has written last, if anybody has.
+    /// The caller that wrote last; `None` if there are no writes.
     pub(crate) owner: Option<Arc<OpenOwner>>,
 }
 
@@ -84,8 +85,8 @@ impl UnstableWrites {
         Ok(WriteTurn { writes: self, node: *node })
     }
 
-    /// Waits until so many more bytes may be kept. Returns the turn to commit a file if that has to
-    /// make room for them.
+    /// Waits until `bytes` more may be kept. If a file must be committed first, returns the
+    /// permission to do so.
     ///
     /// # Errors
     /// [`Status::Interrupted`].
@@ -106,7 +107,7 @@ impl UnstableWrites {
     /// Begins a COMMIT of a file.
     ///
     /// # Errors
-    /// The failure of an earlier one of which nobody has heard.
+    /// The failure of an earlier commit that was not reported yet.
     pub(crate) fn begin_commit(&self, node: &Handle) -> Result<CommitStart> {
         let mut state = self.state();
         let serial = state.serial;
@@ -121,8 +122,8 @@ impl UnstableWrites {
         }
     }
 
-    /// A COMMIT has succeeded: what is stable is forgotten. Data that was written under another
-    /// verifier is lost; it is returned when it is the caller's turn to write it again.
+    /// Ends a COMMIT that succeeded: forgets the data that is now stable. If the verifier shows
+    /// that data was lost, returns the permission to write it again.
     ///
     /// # Errors
     /// [`Status::Interrupted`].
@@ -143,7 +144,7 @@ impl UnstableWrites {
         self.begin_rewrite(node, start.serial, verifier).map(Some)
     }
 
-    /// Waits until nobody writes to a file, and takes what is lost of it.
+    /// Waits until no thread writes to a file, and takes its lost data.
     fn begin_rewrite(
         &self,
         node: &Handle,
@@ -161,24 +162,24 @@ impl UnstableWrites {
                 let lost = file.kept.take(serial, |piece| piece.verifier != verifier);
                 Some((lost, file.copies.len() < known))
             };
-            // Others may have written all again meanwhile.
+            // Another thread may have written the data again meanwhile.
             state.files.entry(*node).or_default();
             state.change(node, take).flatten()
         })?;
         Ok(RewriteTurn { writes: self, node: *node, lost, has_lost_copies })
     }
 
-    /// Data of a file is overwritten, or cut away, from an offset up to another.
+    /// Forgets data of a file that was overwritten or truncated, from an offset to another.
     pub(crate) fn cut(&self, node: &Handle, (start, end): (u64, u64)) {
         self.state().change(node, |file| file.kept.cut(start, end));
     }
 
-    /// A file is gone.
+    /// Forgets a file that no longer exists.
     pub(crate) fn forget(&self, node: &Handle) {
         self.state().change(node, FileWrites::forget);
     }
 
-    /// The server has copied data to a file, which is not stable.
+    /// Notes that the server has copied unstable data into a file.
     pub(crate) fn copied(&self, node: &Handle, verifier: WriteVerifier) {
         let mut state = self.state();
         state.serial += 1;
@@ -186,13 +187,13 @@ impl UnstableWrites {
         state.files.entry(*node).or_default().copies.insert(verifier, serial);
     }
 
-    /// Memory that is taken, in bytes.
+    /// Memory for unstable data, in bytes.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         self.state().bytes
     }
 
-    /// Waits until something can be done; it is tried whenever something has changed.
+    /// Waits until `attempt` succeeds; it is repeated after each change.
     fn wait<T>(&self, mut attempt: impl FnMut(&mut WritesState) -> Option<T>) -> Result<T> {
         loop {
             let mut state = self.state();
@@ -214,7 +215,7 @@ impl UnstableWrites {
 }
 
 impl WriteTurn<'_> {
-    /// Data was written that is not stable.
+    /// Keeps written data that is not stable.
     pub(crate) fn keep(
         &self,
         offset: u64,
@@ -238,12 +239,11 @@ impl Drop for WriteTurn<'_> {
 }
 
 impl RewriteTurn<'_> {
-    /// Writes the lost data again so that they are stable.
+    /// Writes the lost data again with FILE_SYNC.
     ///
     /// # Errors
-    /// The first error of `write`: that piece is lost. [`Status::Interrupted`] and
-    /// [`Status::Delay`]: none is.
-    /// [`Status::Io`] if copies are lost.
+    /// The first error of `write`, whose piece is lost. After [`Status::Interrupted`] or
+    /// [`Status::Delay`] no piece is lost. [`Status::Io`] if data that the server copied is lost.
     pub(crate) fn rewrite(
         mut self,
         mut write: impl FnMut(u64, &KeptData) -> Result<()>,
@@ -275,7 +275,7 @@ impl Drop for RewriteTurn<'_> {
 }
 
 impl ReliefTurn<'_> {
-    /// The file could not be committed: what was kept of it is lost. The next commit says so.
+    /// Handles a failed commit: the file's unstable data is lost, and the next commit reports it.
     pub(crate) fn fail(self, status: Status) {
         let mut state = self.writes.state();
         let failure = (status != Status::Stale).then_some(status);
@@ -295,7 +295,7 @@ impl Drop for ReliefTurn<'_> {
 }
 
 impl WritesState {
-    /// Has something done with the writes of a file, if there are any.
+    /// Applies `work` to the writes of a file, if there are any.
     fn change<T>(&mut self, node: &Handle, work: impl FnOnce(&mut FileWrites) -> T) -> Option<T> {
         let file = self.files.get_mut(node)?;
         let before = file.kept.bytes();
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_is_about_what_was_written_before_it_began() {
+    fn a_commit_covers_the_writes_before_it_began() {
         let writes = UnstableWrites::default();
         write(&writes, 0, b"before", 1);
         let start = writes.begin_commit(&node(1)).unwrap();
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_another_write_has_replaced_is_not_written_again() {
+    fn overwritten_data_is_not_written_again() {
         let writes = UnstableWrites::default();
         write(&writes, 0, b"older data", 1);
         write(&writes, 5, b"new", 2);
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_is_lost_is_an_error_once() {
+    fn a_lost_copy_is_reported_once() {
         let writes = UnstableWrites::default();
         writes.copied(&node(1), [1; 8]);
         writes.copied(&node(1), [2; 8]);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_rewrite_loses_nothing_and_a_failed_one_a_piece() {
+    fn an_interrupted_rewrite_loses_nothing_and_a_failed_one_loses_a_piece() {
         let writes = UnstableWrites::default();
         write(&writes, 0, b"one", 1);
         write(&writes, 5, b"two", 1);
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_writes_while_lost_data_is_written_again() {
+    fn no_thread_writes_while_lost_data_is_written_again() {
         let writes = UnstableWrites::default();
         write(&writes, 0, b"lost", 1);
         let start = writes.begin_commit(&node(1)).unwrap();
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_that_is_not_stable_is_committed_and_a_failure_is_told_once() {
+    fn excess_unstable_data_is_committed_and_a_failure_is_reported_once() {
         let writes = UnstableWrites::default();
         assert!(writes.begin_relief(usize::MAX).unwrap().is_none(), "there is nothing to commit");
         write(&writes, 0, &vec![1; UNSTABLE_BYTES_MAX / 2], 1);

@@ -1,5 +1,5 @@
-//! A world for tests: clients as machines, a server of this project, and a network in between that
-//! loses connections. Time passes as the world says; what happens is decided by a seed.
+//! A simulation for tests: client machines, a server of this project, and a network that loses
+//! connections. Time is simulated, and a seed determines all random choices.
 
 mod requests;
 mod server;

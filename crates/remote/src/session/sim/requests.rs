@@ -28,7 +28,7 @@ pub(crate) fn owner(uid: u32) -> Arc<OpenOwner> {
     Arc::new(OpenOwner { id: uid + 1, credential: auth_sys(&cred(uid), b"sim") })
 }
 
-/// Begins a COMPOUND of root's in minor version 2.
+/// Begins a COMPOUND as root in minor version 2.
 pub(crate) fn call() -> CompoundCall {
     CompoundCall::new(2, &owner(0).credential)
 }
@@ -41,7 +41,7 @@ fn compound(call: CompoundCall) -> SessionRequest {
     SessionRequest::Compound(call.finish())
 }
 
-/// The reply to a COMPOUND.
+/// Unwraps the reply to a COMPOUND.
 pub(crate) fn reply(outcome: SessionOutcome) -> CompoundReply {
     match outcome {
         Ok(SessionAnswer::Reply(reply)) => reply,
@@ -49,7 +49,7 @@ pub(crate) fn reply(outcome: SessionOutcome) -> CompoundReply {
     }
 }
 
-/// An open of a caller's.
+/// Unwraps the result of an open.
 pub(crate) fn opened(outcome: SessionOutcome) -> OpenAnswer {
     match outcome {
         Ok(SessionAnswer::Opened(answer)) => answer,
@@ -57,7 +57,7 @@ pub(crate) fn opened(outcome: SessionOutcome) -> OpenAnswer {
     }
 }
 
-/// The handle of the exported directory.
+/// Looks up the handle of the exported directory.
 pub(crate) fn top(world: &mut World) -> ServerHandle {
     let call = call().bare(op::PUTROOTFH).op(op::LOOKUP, &component("export")).bare(op::GETFH);
     let reply = reply(world.perform(0, compound(call)));
@@ -75,7 +75,7 @@ pub(crate) fn mkdir(top: &ServerHandle, name: &str) -> SessionRequest {
     compound(call().on(top).op(op::CREATE, &arguments).once())
 }
 
-/// The file of a name, made if it is not there, and closed again.
+/// Creates a file if it does not exist, and closes it again.
 pub(crate) fn file(world: &mut World, top: &ServerHandle, name: &str) -> ServerHandle {
     let task = OpenTask::of_caller(owner(0), None, OpenAccess::Both, TaskClaim::Use);
     let reply = reply(world.perform(0, open_name(task, top, name)));
@@ -88,7 +88,7 @@ pub(crate) fn file(world: &mut World, top: &ServerHandle, name: &str) -> ServerH
     ServerHandle::new(results.next::<NfsFh4<'_>>(op::GETFH).unwrap().0).unwrap()
 }
 
-/// OPEN by name, with creation.
+/// OPEN by name, which creates the file if needed.
 pub(crate) fn open_name(task: OpenTask, top: &ServerHandle, name: &str) -> SessionRequest {
     let attrs = Fattr4 { attrmask: Bitmap4::EMPTY, attr_vals: Opaque(&[]) };
     let arguments = OpenArguments {
@@ -117,7 +117,7 @@ pub(crate) fn open(uid: u32, file: &ServerHandle, access: OpenAccess) -> Session
     SessionRequest::Open(task, call.finish())
 }
 
-/// READ of the first bytes of a file.
+/// READ of the first 100 bytes of a file.
 pub(crate) fn read(uid: u32, file: &ServerHandle) -> SessionRequest {
     let (owner, purpose) = (owner(uid), StatePurpose::Data);
     let call = CompoundCall::new(2, &owner.credential).on(file);
@@ -125,7 +125,7 @@ pub(crate) fn read(uid: u32, file: &ServerHandle) -> SessionRequest {
     compound(call.stateful(op::READ, state, &Pair(0_u64, 100_u32)))
 }
 
-/// The bytes that a READ has brought.
+/// The bytes that a READ returned.
 pub(crate) fn bytes(outcome: SessionOutcome) -> Result<Vec<u8>, Nfsstat4> {
     let reply = reply(outcome);
     let mut results = reply.results();
@@ -134,7 +134,7 @@ pub(crate) fn bytes(outcome: SessionOutcome) -> Result<Vec<u8>, Nfsstat4> {
     Ok(read.data.0.to_vec())
 }
 
-/// WRITE of bytes at the beginning of a file.
+/// WRITE at the beginning of a file.
 pub(crate) fn write(uid: u32, file: &ServerHandle, data: &[u8]) -> SessionRequest {
     let (owner, purpose) = (owner(uid), StatePurpose::Data);
     let call = CompoundCall::new(2, &owner.credential).on(file);
@@ -159,7 +159,7 @@ pub(crate) fn delegate(directory: &ServerHandle) -> SessionRequest {
     SessionRequest::Delegate(task, call.finish())
 }
 
-/// The grant that a request for a directory has brought.
+/// The grant that a request for a directory delegation returned.
 pub(crate) fn granted(outcome: SessionOutcome) -> Option<DelegationNumber> {
     match outcome {
         Ok(SessionAnswer::Delegated(_, grant)) => grant,
@@ -168,7 +168,7 @@ pub(crate) fn granted(outcome: SessionOutcome) -> Option<DelegationNumber> {
     }
 }
 
-/// GETATTR of nothing.
+/// GETATTR without attributes.
 pub(crate) fn nothing(file: &ServerHandle) -> SessionRequest {
     compound(call().on(file).op(op::GETATTR, &Bitmap4::EMPTY))
 }
@@ -178,7 +178,7 @@ pub(crate) fn getattr_size(file: &ServerHandle) -> SessionRequest {
     compound(call().on(file).op(op::GETATTR, &Bitmap4::of(&[attribute::SIZE])))
 }
 
-/// The size that a GETATTR has brought.
+/// The size that a GETATTR returned.
 pub(crate) fn size(outcome: SessionOutcome) -> u64 {
     let reply = reply(outcome);
     let mut results = reply.results();
@@ -187,14 +187,14 @@ pub(crate) fn size(outcome: SessionOutcome) -> u64 {
     u64::from_be_bytes(*fattr.attr_vals.0.first_chunk().unwrap())
 }
 
-/// A lock on some bytes.
+/// A lock of bytes 10 to 19.
 pub(crate) fn lock(open: &OpenAnswer, owner: u64, lock: RangeLock, waits: bool) -> SessionRequest {
     let open = OpenId(open.open);
     let owner = LockOwner(owner);
     SessionRequest::Lock(LockRequest { open, owner, bytes: (10, 19), lock, waits })
 }
 
-/// Two values, one behind the other.
+/// Two values, encoded in order.
 struct Pair<A, B>(A, B);
 
 impl<A: Encode, B: Encode> Encode for Pair<A, B> {

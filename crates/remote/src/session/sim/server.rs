@@ -17,7 +17,7 @@ pub(crate) struct ServerSettings {
     pub(crate) lease: Duration,
     pub(crate) delegations: bool,
     pub(crate) versions: Versions,
-    /// Memory for replies that are kept for retries.
+    /// Memory for cached replies.
     pub(crate) reply_cache_bytes: usize,
 }
 
@@ -28,7 +28,7 @@ impl Default for ServerSettings {
     }
 }
 
-/// A server, one life after the other.
+/// A server that can stop and start again.
 pub(crate) struct SimServer {
     exports: Arc<Exports>,
     medium: MemoryMedium,
@@ -43,7 +43,7 @@ struct Life {
     nfs: Nfs4,
 }
 
-/// A connection as the server has it.
+/// A connection on the server's side.
 pub(crate) struct ServerEnd {
     pub(crate) line: Arc<Backchannel>,
     peer: RpcPeer,
@@ -51,7 +51,7 @@ pub(crate) struct ServerEnd {
 }
 
 impl ServerEnd {
-    /// A connection of the client with this number.
+    /// A connection from the client with this number.
     pub(crate) fn new(client: usize) -> Self {
         let line = Arc::new(Backchannel::new(|| {}));
         let address = IpAddr::V4(Ipv4Addr::new(10, 0, 0, client as u8 + 1));
@@ -59,7 +59,7 @@ impl ServerEnd {
         Self { line, peer, address }
     }
 
-    /// The records that the server wants sent on its own, without their marks.
+    /// The callbacks that the server wants to send, as records without marks.
     pub(crate) fn calls(&self) -> Vec<Vec<u8>> {
         let mut said = Encoder::new();
         self.line.take_into(&mut said);
@@ -67,7 +67,7 @@ impl ServerEnd {
     }
 }
 
-/// Cuts a stream into records without marks.
+/// Splits a stream into records without marks.
 pub(crate) fn records(mut rest: &[u8]) -> Vec<Vec<u8>> {
     let mut records = Vec::new();
     while let Some((mark, behind)) = rest.split_first_chunk() {
@@ -80,7 +80,7 @@ pub(crate) fn records(mut rest: &[u8]) -> Vec<Vec<u8>> {
 }
 
 impl SimServer {
-    /// A server of an empty directory that everybody may use, which runs.
+    /// Starts a server with an empty directory that all users may change.
     pub(crate) fn new(now: Duration, settings: ServerSettings) -> Self {
         let options = MemoryOptions { root_mode: Mode::new(0o777), ..MemoryOptions::default() };
         let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new(options).unwrap());
@@ -91,7 +91,7 @@ impl SimServer {
         server
     }
 
-    /// Starts another life, with what is on stable storage.
+    /// Starts the server again, with the contents of stable storage.
     pub(crate) fn start(&mut self, now: Duration) {
         self.lives += 1;
         let store = Arc::new(Store::on(self.medium.open()));
@@ -124,7 +124,7 @@ impl SimServer {
         self.life = Some(Life { engine, callbacks, nfs });
     }
 
-    /// Forgets which clients there were, so that the next life has no grace period for them.
+    /// Erases the stored client list, so that the next start has no grace period for these clients.
     pub(crate) fn forget_clients(&mut self) {
         self.medium = MemoryMedium::default();
     }
@@ -137,12 +137,12 @@ impl SimServer {
         self.life.is_some()
     }
 
-    /// The clients' state.
+    /// The server's engine of client state.
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.life.as_ref().unwrap().engine
     }
 
-    /// Takes in a record; returns the one that answers it, if there is one, without its mark.
+    /// Handles a record; returns the reply without its mark, if there is one.
     pub(crate) fn hear(&self, now: Duration, end: &ServerEnd, record: &[u8]) -> Option<Vec<u8>> {
         let life = self.life.as_ref()?;
         if record.get(4..8) == Some(&[0, 0, 0, 1]) {
@@ -162,7 +162,7 @@ impl SimServer {
         records(replies.bytes()).pop()
     }
 
-    /// A moment passes.
+    /// Advances the server's clock.
     pub(crate) fn tick(&self, now: Duration) {
         if let Some(life) = &self.life {
             life.engine.tick(now);

@@ -9,19 +9,19 @@ use crate::session::{
     ClientIdentity, ClientMachine, MachineSettings, Persistence, SessionOutcome, SessionRequest,
 };
 
-/// The time that a record travels.
+/// The time that a record takes to arrive.
 const LATENCY: Duration = Duration::from_millis(1);
-/// The world does not wait longer for anything.
+/// Longest simulated wait for any condition.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The chances of mishaps, in thousandths of the records.
+/// The probabilities of network faults, in thousandths per record.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Faults {
     /// The connection ends before the record arrives.
     pub(crate) cut_before: u64,
-    /// The connection ends when the record has arrived; an answer is lost.
+    /// The connection ends after the record has arrived, so that its reply is lost.
     pub(crate) cut_behind: u64,
-    /// A record of the server's arrives twice.
+    /// A record from the server arrives twice.
     pub(crate) doubled: u64,
 }
 
@@ -36,13 +36,13 @@ pub(crate) struct World {
     serial: u64,
     random: u64,
     ticked: Duration,
-    /// True while the server takes records and does nothing.
+    /// True while the server ignores the records it receives.
     pub(crate) deaf: bool,
-    /// The client to which nothing gets through that the server says on its own.
+    /// The client to which callbacks are not delivered.
     pub(crate) mute: Option<usize>,
-    /// The client to which nothing happens.
+    /// The client that receives no events and no time.
     pub(crate) asleep: Option<usize>,
-    /// Records that clients have sent, for tests that count.
+    /// Records that clients have sent, for tests that count them.
     pub(crate) sent: Vec<Vec<u8>>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct SimClient {
     pub(crate) done: HashMap<u64, SessionOutcome>,
     pub(crate) notices: Vec<Notice>,
     pub(crate) events: Vec<StateEvent>,
-    /// Times that requests could be done.
+    /// Number of times that the machine became ready.
     pub(crate) ready: usize,
     pub(crate) failed: bool,
 }
@@ -81,7 +81,7 @@ enum Happening {
     AtClient(usize, LinkPlace, Vec<u8>),
 }
 
-/// Usual settings of a client.
+/// Default settings of a client.
 pub(crate) fn settings(client: usize) -> MachineSettings {
     let credential = crate::rpc::auth_sys(&super::cred(0), b"sim");
     MachineSettings {
@@ -103,12 +103,12 @@ pub(crate) fn settings(client: usize) -> MachineSettings {
 }
 
 impl World {
-    /// A server and clients with usual settings, which are introduced.
+    /// A server and clients with default settings, all connected and ready.
     pub(crate) fn new(clients: usize, server: ServerSettings) -> Self {
         Self::with(server, (0..clients).map(settings).collect())
     }
 
-    /// A server and clients with these settings, which are introduced.
+    /// A server and clients with these settings, all connected and ready.
     pub(crate) fn with(server: ServerSettings, settings: Vec<MachineSettings>) -> Self {
         let mut world = Self::unconnected(server, settings);
         for client in 0..world.clients.len() {
@@ -117,7 +117,7 @@ impl World {
         world
     }
 
-    /// The same before anything has happened.
+    /// The same before anything was connected.
     pub(crate) fn unconnected(server: ServerSettings, settings: Vec<MachineSettings>) -> Self {
         let now = Duration::from_secs(1000);
         let mut world = Self {
@@ -141,7 +141,7 @@ impl World {
         world
     }
 
-    /// One more client; returns its number.
+    /// Adds a client; returns its number.
     pub(crate) fn join(&mut self, settings: MachineSettings) -> usize {
         let client = self.clients.len();
         self.clients.push(SimClient::new(settings));
@@ -150,12 +150,12 @@ impl World {
         client
     }
 
-    /// Decides by this seed what happens from now on.
+    /// Sets the seed of all later random choices.
     pub(crate) fn seed(&mut self, seed: u64) {
         self.random = seed | 1;
     }
 
-    /// A number below `bound`.
+    /// Returns a random number below `bound`.
     pub(crate) fn roll(&mut self, bound: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -174,28 +174,28 @@ impl World {
         self.obey(client);
     }
 
-    /// Has a request done.
+    /// Performs a request, and returns its outcome.
     pub(crate) fn perform(&mut self, client: usize, request: SessionRequest) -> SessionOutcome {
         let id = self.submit(client, request);
         self.outcome(client, id)
     }
 
-    /// Waits for the outcome of a request.
+    /// Runs until a request has ended, and returns its outcome.
     pub(crate) fn outcome(&mut self, client: usize, id: u64) -> SessionOutcome {
         self.until(|world| world.clients[client].done.contains_key(&id));
         self.clients[client].done.remove(&id).unwrap()
     }
 
-    /// Lets things happen until something is so.
+    /// Runs until a condition holds.
     pub(crate) fn until(&mut self, is_so: impl Fn(&Self) -> bool) {
         let end = self.now + PATIENCE;
         while !is_so(self) {
-            assert!(self.now < end, "it never came about");
+            assert!(self.now < end, "the condition never became true");
             self.step();
         }
     }
 
-    /// Lets so much time pass.
+    /// Runs for this time.
     pub(crate) fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while self.next().is_some_and(|at| at <= end) {
@@ -212,7 +212,7 @@ impl World {
         places.into_iter().for_each(|place| self.end(client, place));
     }
 
-    /// Ends the server, and with it all connections.
+    /// Stops the server, and with it all connections.
     pub(crate) fn stop_server(&mut self) {
         self.server.stop();
         (0..self.clients.len()).for_each(|client| self.cut(client));
@@ -227,13 +227,13 @@ impl World {
         self.start_server();
     }
 
-    /// Lets the server send a record to a client, as if it called.
+    /// Sends a record to a client as if the server had sent it.
     pub(crate) fn say(&mut self, client: usize, record: Vec<u8>) {
         let (_, place) = *self.ends.keys().find(|(of, _)| *of == client).unwrap();
         self.later(LATENCY, Happening::AtClient(client, place, record));
     }
 
-    /// Lets the server do something in the name of a client, which does not know of it.
+    /// Makes the server execute a call in the name of a client, without the client's knowledge.
     pub(crate) fn whisper(&mut self, client: usize, record: &[u8]) {
         let end = self.ends.iter().find(|((of, _), _)| *of == client).unwrap().1;
         self.server.hear(self.now, end, &record[4..]).unwrap();
@@ -249,7 +249,7 @@ impl World {
 
     fn step(&mut self) {
         let next = self.next().unwrap_or(self.now + Duration::from_secs(1));
-        // The server looks at its clock each second.
+        // The server's clock ticks each second.
         self.now = next.max(self.now).min(self.ticked + Duration::from_secs(1)).max(self.now);
         self.tick();
         while let Some(entry) = self.queue.first_entry()
@@ -281,7 +281,7 @@ impl World {
         self.queue.insert((self.now + after, self.serial), happening);
     }
 
-    /// Does what a client wants done.
+    /// Carries out the outputs of a client.
     fn obey(&mut self, client: usize) {
         while let Some(output) = self.clients[client].machine.poll_output(self.now) {
             let it = &mut self.clients[client];
@@ -362,7 +362,7 @@ impl World {
         self.hear_server();
     }
 
-    /// Sends what the server says on its own.
+    /// Sends the server's callbacks.
     fn hear_server(&mut self) {
         let mut said = Vec::new();
         for ((client, place), end) in &self.ends {

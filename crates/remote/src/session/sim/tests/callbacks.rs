@@ -18,7 +18,7 @@ fn delegating() -> ServerSettings {
     ServerSettings { delegations: true, ..ServerSettings::default() }
 }
 
-/// A callback with one operation behind CB_SEQUENCE.
+/// A callback with one operation after CB_SEQUENCE.
 struct Callback {
     slotid: u32,
     sequenceid: u32,
@@ -53,13 +53,13 @@ impl Callback {
     }
 }
 
-/// The last answer to a callback.
+/// The last reply to a callback.
 fn answer(world: &World) -> &Vec<u8> {
     let is_answer = |sent: &&Vec<u8>| sent[4..12] == [0, 0, 0, 5, 0, 0, 0, 1];
     world.sent.iter().rfind(is_answer).unwrap()
 }
 
-/// The status of the last answer to a callback.
+/// The status of the last reply to a callback.
 fn status(world: &World) -> u32 {
     let answer = answer(world);
     let mut decoder = Decoder::new(&answer[4 + 24..]);
@@ -91,11 +91,15 @@ fn a_callback_that_comes_twice_is_done_once_and_answered_twice() {
     assert_eq!(world.clients[0].machine.usable_slots(), 4);
     let before = answer(&world).clone();
     world.pass(Duration::from_secs(1));
-    // The same slot and number, though it asks for something else.
+    // Repeat slot and sequence number with another operation: the cached reply must come.
     let other = CbRecallSlot4args { target_highest_slotid: 0 };
     let again = call_back(&mut world, &slot(3, 1), operation::CB_RECALL_SLOT, &other);
     assert_eq!((first, again), (0, 0));
-    assert_eq!(world.clients[0].machine.usable_slots(), 64, "as the server said meanwhile");
+    assert_eq!(
+        world.clients[0].machine.usable_slots(),
+        64,
+        "the repeated callback must not be executed"
+    );
     assert_eq!(*answer(&world), before);
 }
 
@@ -177,9 +181,9 @@ impl Encode for Raw {
     }
 }
 
-/// Returns the most requests that are under way at once when many are asked for.
+/// Returns how many of many requests are under way at once.
 fn most_at_once(world: &mut World, top: &crate::server_handle::ServerHandle) -> usize {
-    // The client learns how many slots it may use from a few replies.
+    // The client learns from the first replies how many slots it may use.
     for _ in 0..3 {
         world.perform(0, nothing(top)).unwrap();
     }
@@ -194,7 +198,8 @@ fn most_at_once(world: &mut World, top: &crate::server_handle::ServerHandle) -> 
 
 #[test]
 fn a_server_that_is_short_of_memory_gets_slots_back() {
-    // A client may take as much as is left then: three take more than three quarters.
+    // A client may take part of the memory that is left, so three together take more than three
+    // quarters.
     let reply_cache_bytes = 130 * 4300;
     let mut world = World::new(1, ServerSettings { reply_cache_bytes, ..Default::default() });
     let top = top(&mut world);
@@ -203,7 +208,7 @@ fn a_server_that_is_short_of_memory_gets_slots_back() {
         let other = world.join(settings(number));
         world.until(|world| world.clients[other].ready > 0);
     }
-    // Requests that are under way in higher slots are answered all the same.
+    // Requests that are under way in higher slots are still answered.
     let ids: Vec<u64> = (0..64).map(|_| world.submit(0, nothing(&top))).collect();
     world.pass(Duration::from_secs(30));
     for id in ids {
@@ -251,8 +256,8 @@ fn a_delegated_file_is_opened_and_read_again_without_a_call_to_open_it() {
     let again = opened(world.perform(0, open(0, &file, OpenAccess::Read)));
     assert!(again.reply.is_none() && again.delegation == Some(DelegationKind::Read));
     world.perform(0, SessionRequest::Close(again.open)).unwrap();
-    assert_eq!(world.sent.len(), sent, "no call at all");
-    // Another user's rights are the server's to judge.
+    assert_eq!(world.sent.len(), sent, "the open needs no call");
+    // The server decides whether another user may open the file.
     assert!(opened(world.perform(0, open(5, &file, OpenAccess::Read))).reply.is_some());
 }
 
@@ -286,7 +291,7 @@ fn a_recall_is_handed_up_and_the_delegation_goes_when_it_is_said() {
     let recalled = StateEvent::Recalled { file, is_truncated: false };
     assert_eq!(world.clients[0].events, [recalled]);
     assert!(!world.clients[1].done.contains_key(&other));
-    // Data that was kept is written under the delegation.
+    // Cached data is written under the delegation before its return.
     reply(world.perform(0, write(0, &file, b"kept")));
     world.perform(0, SessionRequest::Return(file)).unwrap();
     opened(world.outcome(1, other));
@@ -305,7 +310,7 @@ fn a_recall_that_nobody_heeds_ends_in_time_all_the_same() {
     opened(world.perform(0, open(0, &file, OpenAccess::Both)));
     let begun = world.now;
     opened(world.perform(1, open(0, &file, OpenAccess::Both)));
-    assert!(world.now - begun < Duration::from_secs(20), "before the server takes it away");
+    assert!(world.now - begun < Duration::from_secs(20), "before the server revokes it");
     let late =
         |notice: &crate::machine::Notice| matches!(notice, crate::machine::Notice::ReturnedLate(_));
     assert!(world.clients[0].notices.iter().any(late));
@@ -340,5 +345,5 @@ fn the_recall_of_a_directory_whose_grant_is_on_its_way_is_put_off() {
     assert_eq!(found, Nfsstat4::Delay as u32);
     assert!(granted(world.outcome(0, id)).is_some());
     let found = call_back(&mut world, &slot(5, 2), operation::CB_RECALL, &recall);
-    assert_eq!(found, Nfsstat4::BadStateid as u32, "it is another one");
+    assert_eq!(found, Nfsstat4::BadStateid as u32, "it is another delegation");
 }

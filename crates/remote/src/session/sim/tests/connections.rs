@@ -16,7 +16,7 @@ fn a_reply_that_is_lost_with_its_connection_is_fetched_from_the_slot() {
     world.pass(Duration::from_millis(3));
     world.faults = Faults::default();
     let reply = reply(world.outcome(0, id));
-    assert_eq!(reply.status, Nfsstat4::Ok, "made twice, it would be EXIST");
+    assert_eq!(reply.status, Nfsstat4::Ok, "a second execution would return EXIST");
     assert!(world.clients[0].notices.is_empty(), "{:?}", world.clients[0].notices);
 }
 
@@ -95,7 +95,11 @@ fn a_request_that_is_forsaken_keeps_its_slot_until_it_is_answered() {
     world.pass(Duration::from_secs(1));
     assert!(!world.clients[0].done.contains_key(&id));
     let again = reply(world.perform(0, mkdir(&top, "d")));
-    assert_eq!(again.status, Nfsstat4::Exist, "it was done though nobody waited");
+    assert_eq!(
+        again.status,
+        Nfsstat4::Exist,
+        "the first call was executed although its caller gave up"
+    );
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn delegating() -> ServerSettings {
     ServerSettings { delegations: true, ..ServerSettings::default() }
 }
 
-/// Two clients, the first of which holds the exported directory.
+/// Two clients, of which the first has a delegation of the exported directory.
 fn holding(hands_up_recalls: bool) -> (World, ServerHandle, DelegationNumber) {
     let mut one = settings(0);
     one.hands_up_recalls = hands_up_recalls;
@@ -37,7 +37,11 @@ fn own_changes_leave_a_directory_delegated() {
     assert_eq!(reply(world.perform(0, mkdir(&top, "own"))).status, Nfsstat4::Ok);
     assert_eq!(held(&world, &top), Some(grant));
     assert!(world.clients[0].events.is_empty());
-    assert_eq!(world.clients[0].machine.delegation(world.now, &top), None, "it is no file");
+    assert_eq!(
+        world.clients[0].machine.delegation(world.now, &top),
+        None,
+        "a directory's delegation is not one of a file"
+    );
 }
 
 #[test]
@@ -54,7 +58,7 @@ fn a_change_by_another_client_waits_until_the_directory_was_given_back() {
     world.until(|world| !world.clients[0].events.is_empty());
     let recalled = StateEvent::Recalled { file: top, is_truncated: false };
     assert_eq!(world.clients[0].events, [recalled]);
-    assert_eq!(held(&world, &top), None, "it is not believed once it is recalled");
+    assert_eq!(held(&world, &top), None, "a recalled delegation is not used");
     world.perform(0, SessionRequest::Return(top)).unwrap();
     assert_eq!(reply(world.outcome(1, change)).status, Nfsstat4::Ok);
     let again = granted(world.perform(0, delegate(&top))).unwrap();
@@ -90,7 +94,7 @@ fn a_directory_is_lost_with_the_life_of_the_server() {
 #[test]
 fn a_directory_that_was_taken_away_is_not_believed() {
     let (mut world, top, _) = holding(true);
-    // The recall does not get through, and the server does not wait forever.
+    // The recall is lost, so the server revokes the delegation.
     world.mute = Some(0);
     assert_eq!(reply(world.perform(1, mkdir(&top, "other"))).status, Nfsstat4::Ok);
     world.mute = None;

@@ -24,7 +24,7 @@ fn a_lock_that_was_waited_for_is_had_as_soon_as_it_is_free() {
     let freed = world.now;
     assert!(is(&world.outcome(1, id), LockOutcome::Done));
     let waited = world.now - freed;
-    assert!(waited < Duration::from_millis(100), "CB_NOTIFY_LOCK tells: {waited:?}");
+    assert!(waited < Duration::from_millis(100), "CB_NOTIFY_LOCK ends the wait: {waited:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Each way of recovery, by name, and many ways at once by chance.
+//! Tests of each kind of recovery, and random combinations of them.
 
 mod callbacks;
 mod connections;

@@ -18,7 +18,7 @@ fn opens_and_locks_are_reclaimed_after_the_server_has_restarted() {
     let locked = world.perform(0, lock(&one, 7, RangeLock::Exclusive, false));
     assert!(matches!(locked, Ok(SessionAnswer::Lock(LockOutcome::Done))), "{locked:?}");
     world.restart_server();
-    // The other one asks first, but does not get the lock.
+    // The other client asks first, but must not get the lock.
     let denied = world.perform(1, lock(&other, 7, RangeLock::Exclusive, false));
     assert!(matches!(denied, Ok(SessionAnswer::Lock(LockOutcome::Denied))), "{denied:?}");
     reply(world.perform(0, write(0, &file, b"data")));
@@ -91,8 +91,8 @@ fn without_a_grace_period_opens_are_made_anew_but_locks_are_lost() {
     assert!(matches!(lost, Err(CallFailure::StateLost)), "{lost:?}");
     assert!(world.clients[0].notices.contains(&Notice::StateLost(locked)));
     let closed = world.perform(0, SessionRequest::Close(open.open));
-    assert!(matches!(closed, Err(CallFailure::StateLost)), "closing tells it, too");
-    // One who opens it now has nothing to do with that.
+    assert!(matches!(closed, Err(CallFailure::StateLost)), "closing reports it, too");
+    // A caller who opens the file after the loss is not affected.
     assert_eq!(bytes(world.perform(0, read(0, &locked))), Ok(vec![]));
 }
 
@@ -117,7 +117,7 @@ fn a_client_that_slept_through_its_lease_gets_on_with_what_is_left() {
     let file = file(&mut world, &top, "f");
     let one = opened(world.perform(0, open(0, &file, OpenAccess::Both)));
     world.perform(0, lock(&one, 7, RangeLock::Exclusive, false)).unwrap();
-    // The machine sleeps: nothing happens there while an hour passes.
+    // The client's machine sleeps for an hour.
     world.asleep = Some(0);
     world.cut(0);
     world.pass(Duration::from_secs(3600));
@@ -127,5 +127,5 @@ fn a_client_that_slept_through_its_lease_gets_on_with_what_is_left() {
     world.asleep = None;
     let lost = world.perform(0, read(0, &file));
     assert!(matches!(lost, Err(CallFailure::StateLost)), "{lost:?}");
-    assert_eq!(bytes(world.perform(0, read(1, &file))), Ok(vec![]), "other users are not hit");
+    assert_eq!(bytes(world.perform(0, read(1, &file))), Ok(vec![]), "other users are not affected");
 }

@@ -20,11 +20,11 @@ fn a_delegation_that_the_server_took_away_is_found_and_freed() {
     let file = file(&mut world, &top, "f");
     world.pass(Duration::from_secs(10));
     opened(world.perform(0, open(0, &file, OpenAccess::Both)));
-    // The recall does not get through, and the server does not wait forever.
+    // The recall is lost, so the server revokes the delegation.
     world.mute = Some(0);
     opened(world.perform(1, open(0, &file, OpenAccess::Both)));
     world.mute = None;
-    // The next request learns of it.
+    // The reply to the next request reports the revocation.
     reply(world.perform(0, nothing(&top)));
     world.pass(Duration::from_secs(10));
     let lost = StateEvent::DelegationLost(file);
@@ -32,7 +32,7 @@ fn a_delegation_that_the_server_took_away_is_found_and_freed() {
     assert!(world.clients[0].notices.contains(&Notice::DelegationLost(file)));
     assert_eq!(bytes(world.perform(0, read(0, &file))), Ok(vec![]));
     reply(world.perform(0, nothing(&top)));
-    assert_eq!(world.clients[0].events.len(), 1, "it was told once");
+    assert_eq!(world.clients[0].events.len(), 1, "it is reported once");
 }
 
 #[test]

@@ -8,13 +8,13 @@ use crate::machine::Notice;
 use crate::session::sim::*;
 use crate::session::{OpenAnswer, SessionAnswer};
 
-/// Two clients work on a few files over a network that loses connections, with a server that
+/// Two clients that work on a few files over a network that loses connections, with a server that
 /// restarts now and then.
 struct Storm {
     world: World,
     top: crate::server_handle::ServerHandle,
     file: crate::server_handle::ServerHandle,
-    /// The clients' opens, and whether each has the lock.
+    /// The clients' opens.
     opens: [Option<OpenAnswer>; 2],
     has_lock: [bool; 2],
     made: u32,
@@ -51,7 +51,8 @@ impl Storm {
         }
     }
 
-    /// A name that is new is made once. After a restart the server cannot know that it was.
+    /// Makes a directory with a new name, which must succeed. After a restart the server no longer
+    /// has the reply, so a retry may get EXIST.
     fn mkdir(&mut self, client: usize) {
         self.made += 1;
         let name = format!("{client}-{}", self.made);
@@ -69,7 +70,7 @@ impl Storm {
         self.opens[client].as_ref().unwrap()
     }
 
-    /// No two clients have the lock at once.
+    /// Locks; fails the test if two clients have the lock at once.
     fn lock(&mut self, client: usize) {
         let wanted = lock(self.open(client), 1, RangeLock::Exclusive, false);
         match self.world.perform(client, wanted) {
@@ -78,7 +79,7 @@ impl Storm {
                 self.has_lock[client] = true;
             }
             Ok(SessionAnswer::Lock(LockOutcome::Denied)) => {
-                assert!(!self.has_lock[client], "one's own lock does not stand against one");
+                assert!(!self.has_lock[client], "an owner's own lock does not conflict");
             }
             outcome => panic!("{outcome:?}"),
         }
@@ -98,7 +99,7 @@ impl Storm {
         }
     }
 
-    /// A client reads what it has just written.
+    /// Writes, and checks that a read returns the data.
     fn write_and_read(&mut self, client: usize) {
         self.made += 1;
         let data = format!("{client} {}", self.made).into_bytes();
@@ -108,7 +109,7 @@ impl Storm {
         assert_eq!(found[..data.len()], data);
     }
 
-    /// In the end the server has nothing left that clients do not hold.
+    /// Ends the run, and checks that the server holds no state that the clients do not hold.
     fn settle(&mut self) {
         self.world.faults = Faults::default();
         (0..2).for_each(|client| self.close(client));

@@ -33,7 +33,7 @@ fn a_session_that_the_server_has_dropped_is_made_anew_and_opens_stay() {
     world.perform(0, crate::session::SessionRequest::Close(open.open)).unwrap();
 }
 
-/// Has the server forget all sessions, but not the clients.
+/// Makes the server drop the session but keep the client.
 fn drop_sessions(world: &mut World) {
     let destroy = crate::compound::lone_operation(
         2,
@@ -80,7 +80,10 @@ fn a_lease_is_renewed_while_nothing_is_asked() {
     assert!(world.clients[0].notices.is_empty(), "{:?}", world.clients[0].notices);
     let asked = world.sent.len();
     world.pass(Duration::from_secs(100));
-    assert!((9..=11).contains(&(world.sent.len() - asked)), "a third of the lease");
+    assert!(
+        (9..=11).contains(&(world.sent.len() - asked)),
+        "one renewal in each third of the lease"
+    );
 }
 
 #[test]
@@ -89,7 +92,7 @@ fn delayed_requests_are_sent_again_after_growing_pauses() {
     let top = top(&mut world);
     let file = file(&mut world, &top, "f");
     world.pass(Duration::from_secs(10));
-    // The holder of the delegation does not answer recalls.
+    // The holder of the delegation does not receive recalls.
     opened(world.perform(0, open(0, &file, OpenAccess::Both)));
     world.mute = Some(0);
     let asked = world.sent.len();
@@ -98,5 +101,5 @@ fn delayed_requests_are_sent_again_after_growing_pauses() {
     assert!(!world.clients[1].done.contains_key(&id));
     assert!((8..=14).contains(&(world.sent.len() - asked)), "{}", world.sent.len() - asked);
     world.pass(Duration::from_secs(60));
-    assert!(world.clients[1].done.contains_key(&id), "the server takes the delegation away");
+    assert!(world.clients[1].done.contains_key(&id), "the server has revoked the delegation");
 }

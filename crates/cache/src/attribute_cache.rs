@@ -1,4 +1,4 @@
-//! Attributes that are known, and whether they may still be taken for true.
+//! Cached attributes, and whether they may still be used.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,48 +9,48 @@ use quick_cache::sync::Cache;
 use crate::limits::ATTRIBUTES_MAX;
 use crate::options::AttributeTimes;
 
-/// Attributes by object. Times are in milliseconds of any clock that does not go back.
+/// Attributes by object. Times are in milliseconds of a monotonic clock.
 pub(crate) struct AttributeCache {
     known: Cache<Handle, KnownAttributes>,
-    /// Held while what is known is replaced.
+    /// Held while an entry is replaced.
     turn: Mutex<()>,
     numbers: AtomicU64,
     times: AttributeTimes,
 }
 
-/// When a call was begun: an answer tells of this moment or a later one.
+/// The moment at which a call was sent, as a number that rises. The reply describes the state at
+/// that moment or later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Asked(u64);
 
 #[derive(Debug, Clone, Copy)]
 struct KnownAttributes {
     attr: Attr<Disk>,
-    /// When they were fetched; `None` if they must be fetched again.
+    /// The time at which they were fetched; `None` if they must be fetched again.
     fetched: Option<u64>,
-    /// Answers to what was asked before this moment may be older.
+    /// Replies to calls sent before this moment may be older than these attributes.
     asked: Asked,
-    /// The time for which they are taken for true.
+    /// The time for which they are valid.
     life: u64,
-    /// Number of the last change of a directory by others: names that were found before it may be
+    /// Number of the last change of a directory by another client: names found before it may be
     /// wrong.
     generation: u64,
-    /// Number of the last change through this cache: an answer that was on its way meanwhile may
-    /// be older.
+    /// Number of the last change through this cache: a reply to a call sent before it may be older.
     own: u64,
-    /// The last delegation under which the attributes were fetched.
+    /// The delegation under which the attributes were fetched, if any.
     grant: Option<DelegationNumber>,
 }
 
-/// A moment in the life of a directory, to which an answer belongs.
+/// The version of a directory that a reply describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
-    /// Moves with changes by others.
+    /// Changes with each change by another client.
     pub(crate) generation: u64,
-    /// Moves with changes through this cache.
+    /// Changes with each change through this cache.
     pub(crate) own: u64,
 }
 
-/// A change that was noted: the moments of the directory before it and after it.
+/// A change that was noted: the directory's version before it and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) from: Moment,
@@ -69,12 +69,12 @@ impl AttributeCache {
         Self { known: Cache::new(ATTRIBUTES_MAX), turn, numbers, times }
     }
 
-    /// The moment of a call that is begun now.
+    /// Returns the moment of a call that is sent now.
     pub(crate) fn ask(&self) -> Asked {
         Asked(self.next())
     }
 
-    /// A number greater than all before.
+    /// Returns a number greater than all before.
     fn next(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
@@ -83,25 +83,26 @@ impl AttributeCache {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether an answer may be older than what is known.
+    /// Returns whether a reply may be older than the cached attributes.
     pub(crate) fn is_late(&self, node: &Handle, asked: Asked) -> bool {
         self.known.get(node).is_some_and(|known| asked < known.asked)
     }
 
-    /// The attributes, if they are true at this moment: a delegation makes them so.
+    /// The attributes, if they are valid: for some time after they were fetched, or under a
+    /// delegation.
     pub(crate) fn get(&self, node: &Handle, now: u64, delegated: bool) -> Option<Attr<Disk>> {
         let known = self.known.get(node)?;
         let fetched = known.fetched?;
         (delegated || now.saturating_sub(fetched) < known.life).then_some(known.attr)
     }
 
-    /// The attributes as they were known last.
+    /// The last known attributes, valid or not.
     pub(crate) fn last(&self, node: &Handle) -> Option<Attr<Disk>> {
         self.known.get(node).map(|known| known.attr)
     }
 
-    /// Notes attributes that were fetched, unless the answer may be older than what is known;
-    /// returns whether it did. While an object is delegated nobody else changes it.
+    /// Notes attributes of a reply, unless they may be older than the cached ones; returns whether
+    /// they were noted. If the object is delegated, no other client has changed it.
     pub(crate) fn note(
         &self,
         node: &Handle,
@@ -136,8 +137,9 @@ impl AttributeCache {
     }
 
     /// Notes attributes that were fetched under a delegation. Names, rights and pages that were
-    /// found before are true under the delegation if nothing has been changed since.
-    /// Does nothing if the answer may be older than what is known.
+    /// found before are valid under the delegation if the object has not changed since.
+    ///
+    /// Does nothing if the attributes may be older than the cached ones.
     pub(crate) fn note_granted(
         &self,
         dir: &Handle,
@@ -152,17 +154,18 @@ impl AttributeCache {
         }
     }
 
-    /// The delegation under which all that is known of an object is true, as long as that is held.
+    /// The delegation under which the cached data of an object is valid, while the client holds it.
     pub(crate) fn grant(&self, dir: &Handle) -> Option<DelegationNumber> {
         self.known.get(dir)?.grant
     }
 
-    /// The time for which attributes are true that were `same` before.
+    /// The time for which attributes are valid; `same` is the earlier entry if they have not
+    /// changed.
     fn life(&self, same: Option<KnownAttributes>, file_type: FileType, now: u64) -> u64 {
         let (least, most) = self.times_of(file_type);
         let Some(known) = same else { return least };
         match known.fetched {
-            // Asked again after they were too old: nothing has happened for so long.
+            // The old entry had expired and the object has not changed: double the time.
             Some(then) if now.saturating_sub(then) >= known.life => {
                 known.life.saturating_mul(2).clamp(least, most)
             }
@@ -170,8 +173,8 @@ impl AttributeCache {
         }
     }
 
-    /// Notes a change that was made through this cache. If nothing came between, names stay true:
-    /// returns the moment before the change and that after it.
+    /// Notes a change that was made through this cache. If no other change came between, names stay
+    /// valid: returns the version before the change and the one after it.
     pub(crate) fn note_own(
         &self,
         node: &Handle,
@@ -189,7 +192,8 @@ impl AttributeCache {
         let own = self.next();
         let new = match follows {
             Some(known) => KnownAttributes { attr: after, fetched: Some(now), ..known },
-            // Another answer has come first: nobody can tell which one is older.
+            // The reply to a later call has arrived first, so the order of the two changes is
+            // unknown.
             None if known.is_some_and(|known| asked < known.asked) => {
                 self.put_expired(node, known);
                 return None;
@@ -203,10 +207,10 @@ impl AttributeCache {
         follows.map(|known| Step { from: known.moment(), to: Moment { own, ..known.moment() } })
     }
 
-    /// Notes a change of a directory by another client, of which the server has told: names stay
-    /// true but for the one that was changed. Returns the moment before the change and that after
-    /// it; none if the directory is not known. Attributes of an earlier change than the known ones
-    /// are those of a notification that was late: then they are asked for.
+    /// Notes a change of a directory by another client, from a notification. Other names stay
+    /// valid. Returns the version before the change and the one after it, or `None` if the
+    /// directory is not cached. If the attributes in a late notification are older than the cached
+    /// ones, they are fetched again.
     pub(crate) fn note_told(
         &self,
         dir: &Handle,
@@ -234,7 +238,7 @@ impl AttributeCache {
         Some(Step { from: known.moment(), to: Moment { own, ..known.moment() } })
     }
 
-    /// The names of a directory, or the verdicts about an object, are not true any longer.
+    /// Drops the names of a directory, or the verdicts about an object, as no longer valid.
     pub(crate) fn disown(&self, node: &Handle) {
         let _turn = self.turn();
         if let Some(known) = self.known.get(node) {
@@ -243,7 +247,7 @@ impl AttributeCache {
         }
     }
 
-    /// The attributes must be fetched before they are used again.
+    /// Marks the attributes to be fetched before they are used again.
     pub(crate) fn expire(&self, node: &Handle) {
         let _turn = self.turn();
         self.put_expired(node, self.known.get(node));
@@ -256,14 +260,14 @@ impl AttributeCache {
         }
     }
 
-    /// The moment that an answer belongs to which is asked for now.
+    /// The current version of a directory, to which a call sent now belongs.
     pub(crate) fn moment(&self, dir: &Handle) -> Moment {
         let known = self.known.get(dir);
         let (generation, own) = known.map_or((0, 0), |known| (known.generation, known.own));
         Moment { generation, own }
     }
 
-    /// The number of the last change of an object by others, or of its rights.
+    /// The number of the last change of an object, or of its rights, by another client.
     pub(crate) fn generation(&self, dir: &Handle) -> u64 {
         self.known.get(dir).map_or(0, |known| known.generation)
     }
@@ -314,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_are_true_for_a_time_that_doubles_while_nothing_changes() {
+    fn attributes_are_valid_for_a_time_that_doubles_while_nothing_changes() {
         let cache = AttributeCache::new(AttributeTimes { file: (10, 40), dir: (0, 0) });
         note(&cache, 1, 100, false);
         assert!(cache.get(&node(), 109, false).is_some());
@@ -342,7 +346,7 @@ mod tests {
         note(&cache, 2, 0, false);
         assert_eq!(cache.generation(&node()), first);
         note_own(&cache, 3, 4);
-        assert!(cache.generation(&node()) > first, "another's change came between 2 and 3");
+        assert!(cache.generation(&node()) > first, "another client changed it between 2 and 3");
         let second = cache.generation(&node());
         note(&cache, 5, 0, true);
         assert_eq!(cache.generation(&node()), second, "delegated");
@@ -351,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_answer_never_replaces_a_newer_one() {
+    fn an_older_reply_never_replaces_a_newer_one() {
         let cache = AttributeCache::new(AttributeTimes::default());
         let (first, second) = (cache.ask(), cache.ask());
         assert!(cache.note(&node(), attr(2), second, (0, false)));
@@ -364,12 +368,12 @@ mod tests {
     }
 
     #[test]
-    fn of_two_changes_whose_answers_cross_none_is_taken_for_the_last() {
+    fn after_two_changes_whose_replies_cross_attributes_are_fetched_again() {
         let cache = AttributeCache::new(AttributeTimes::default());
         note(&cache, 1, 0, false);
         let (own, later) = (cache.ask(), cache.ask());
         assert!(cache.note(&node(), attr(3), later, (0, false)));
         cache.note_own(&node(), (Some(1), Some(attr(2))), own, 0);
-        assert!(cache.get(&node(), 0, true).is_none(), "it is asked for again");
+        assert!(cache.get(&node(), 0, true).is_none(), "the attributes must be fetched");
     }
 }

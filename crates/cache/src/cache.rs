@@ -40,13 +40,13 @@ use crate::write_back::DirtyFiles;
 
 pub use keeping::VerifyStep;
 
-/// A file system whose data, attributes, names and rights are remembered: data on a disk, over
-/// restarts; the rest in memory.
+/// A file system that caches another: data on a disk, which survives restarts; attributes, names
+/// and rights in memory.
 ///
-/// The memory of a file or a directory is true while it is delegated
-/// ([`comity_vfs::OpenFiles::delegation`], [`comity_vfs::OpenFiles::directory_grant`]), and else
-/// for a time ([`CacheOptions::times`]); then its attributes are asked for, and its pages are good
-/// if the change attribute is theirs.
+/// The cached state of a file or a directory is valid while it is delegated
+/// ([`comity_vfs::OpenFiles::delegation`], [`comity_vfs::OpenFiles::directory_grant`]), and
+/// otherwise for a time ([`CacheOptions::times`]). After that time its attributes are fetched
+/// again, and its pages are valid if the change attribute is still theirs.
 pub struct Cache {
     fs: Arc<dyn Fs>,
     store: PageStore,
@@ -56,17 +56,17 @@ pub struct Cache {
     looks: DirectoryLooks,
     notices: notices::NoticeTurn,
     verdicts: VerdictCache,
-    /// Targets of symbolic links, each with the change attribute it is of.
+    /// Targets of symbolic links, each with the change attribute of the link when it was read.
     links: QuickCache<Handle, (u64, Target)>,
     marks: shown::Marks,
     dirty: DirtyFiles,
     journal: Option<Journal>,
     cleaner: Cleaner,
     filler: filling::Filler,
-    /// When its next round begins.
+    /// The time of the cleaner's next round.
     clean_at: AtomicU64,
     medium: Arc<dyn Medium>,
-    /// The files of opens, so that their locks are known to be theirs.
+    /// The file of each open, so that a lock can be attributed to its file.
     opened: Mutex<HashMap<OpenId, Handle>>,
     options: CacheOptions,
     clock: Clock,
@@ -74,8 +74,8 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// A cache of `fs` on `medium`, which holds what an earlier one has left there. Data that was
-    /// promised and not written yet is written now, or kept beside.
+    /// Makes a cache of `fs` on `medium`, with the contents that an earlier run left there. Data in
+    /// the journal that was not written to `fs` is written now, or kept as a conflict.
     #[must_use]
     pub fn new(
         fs: Arc<dyn Fs>,
@@ -116,8 +116,8 @@ impl Cache {
         cache
     }
 
-    /// Does what is due: data that has waited is sent, and what is known is put on the disk. To be
-    /// called about once a second, by a thread of its own.
+    /// Does what is due: sends data that has waited long enough, and saves headers to the disk.
+    /// Must be called about once a second, by a thread of its own.
     pub fn tick(&self) {
         self.send_old();
         self.store.save();
@@ -125,8 +125,8 @@ impl Cache {
         self.fill_one();
     }
 
-    /// Does a step of the cleaner, if a round is due or under way. Pages of files with data that
-    /// waits stay; the data itself is elsewhere, and never removed.
+    /// Does one step of the cleaner, if a round is due or under way. Pages of files with unsent
+    /// data are kept; the unsent data itself is stored elsewhere and is never removed.
     fn clean(&self) {
         if self.store.health().take_full() {
             self.cleaner.hurry();
@@ -143,7 +143,7 @@ impl Cache {
         }
     }
 
-    /// The journal, if writes are promised by it.
+    /// The journal, if writes are answered from it.
     fn promises(&self) -> Option<&Journal> {
         self.journal.as_ref().filter(|_| self.options.write == WriteMode::Journal)
     }
@@ -156,14 +156,14 @@ impl Cache {
         FileName { volume: self.fs.volume(node), handle: *node }
     }
 
-    /// Returns whether what is known of a file or a directory is true at this moment, because it
-    /// was delegated before it was looked at.
+    /// Returns whether the cached state of a file or a directory is valid now, because it was
+    /// fetched under the delegation that is held.
     fn is_true(&self, node: &Handle) -> bool {
         self.fs.open_files().is_some_and(|files| self.is_granted(files, node))
     }
 
-    /// Returns whether nobody else changes a file or a directory at this moment. Its attributes may
-    /// be known from an earlier time.
+    /// Returns whether a delegation keeps other clients from changing a file or a directory. Its
+    /// cached attributes may be from before the delegation.
     fn is_delegated(&self, node: &Handle) -> bool {
         self.fs
             .open_files()
@@ -172,7 +172,7 @@ impl Cache {
 }
 
 impl Drop for Cache {
-    /// Sends what waits: a program that was answered expects it to be there.
+    /// Sends unsent data, because programs expect that their answered writes are stored.
     fn drop(&mut self) {
         let failed = self.finish();
         if failed > 0 {

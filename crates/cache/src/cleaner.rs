@@ -1,8 +1,9 @@
-//! The cleaner: it keeps the cache within its bounds, oldest files first, a step at a time.
+//! The cleaner: it keeps the cache within its limits by removing the oldest files, one step at a
+//! time.
 //!
-//! No list of all files is kept, however many there are. A round through all folders counts how
-//! many bytes were used last in which week, hour or minute; if there are too many, the next round
-//! removes what is older than a limit that leaves few enough.
+//! There is no list of all files, because there may be very many. A round through all folders
+//! counts bytes by the age of their last use. If there are too many bytes, the next round removes
+//! the files above an age that leaves few enough.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,15 +12,15 @@ use crate::key::{OBJECTS, Paths};
 use crate::limits::{CLEANER_MARGIN, CLEANER_STEP};
 use crate::page_store::PageStore;
 
-/// Classes of age: each twice as old as the one before, from a minute to more than a lifetime.
+/// Classes of age: each twice as old as the one before, from a minute to more than a century.
 const CLASSES: usize = 32;
 
-/// The bounds that are kept.
+/// The limits of the cache.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Most bytes of all files.
+    /// Most bytes that files may take.
     pub(crate) bytes_max: u64,
-    /// Least free bytes of the disk.
+    /// Free bytes that must stay on the disk.
     pub(crate) free_min: u64,
 }
 
@@ -27,37 +28,37 @@ pub(crate) struct Bounds {
 #[derive(Debug, Default)]
 pub(crate) struct Cleaner {
     round: Mutex<Round>,
-    /// Pages were refused for want of space: begin now.
+    /// True if the disk was full: begin a round now.
     urgent: AtomicBool,
 }
 
 /// A round through all folders.
 #[derive(Debug, Default)]
 struct Round {
-    /// Folders that are still to be looked at; none between rounds.
+    /// Folders that this round has not read yet; empty between rounds.
     folders: Vec<String>,
     names: Vec<(String, String)>,
     /// Bytes by class of age.
     classes: [u64; CLASSES],
-    /// Files of this class and older ones are removed, until so many bytes are gone.
+    /// Files of this class and older ones are removed until this number of bytes is freed.
     removes: Option<(usize, u64)>,
-    /// Bytes of all files at the end of the last round.
+    /// Bytes of all files, from the last complete round.
     total: u64,
     freed: u64,
 }
 
 impl Cleaner {
-    /// Begins a round at the next step.
+    /// Makes a round begin at the next step.
     pub(crate) fn hurry(&self) {
         self.urgent.store(true, Ordering::Relaxed);
     }
 
-    /// The bytes of all files, as of the last round.
+    /// Bytes of all files, from the last complete round.
     pub(crate) fn total(&self) -> u64 {
         self.round.lock().unwrap_or_else(PoisonError::into_inner).total
     }
 
-    /// Does a step; returns whether a round is under way. Files for which `keeps` holds stay.
+    /// Does one step; returns whether a round is under way. Files for which `keeps` holds are kept.
     pub(crate) fn step(
         &self,
         store: &PageStore,
@@ -90,7 +91,7 @@ impl Round {
         (self.classes, self.freed) = ([0; CLASSES], 0);
     }
 
-    /// The next file.
+    /// Returns the next file.
     fn next(&mut self, store: &PageStore) -> Option<(String, String)> {
         while self.names.is_empty() {
             let folder = self.folders.pop()?;
@@ -110,7 +111,7 @@ impl Round {
     ) {
         let used = store.used(paths);
         let Some(header) = store.load(paths) else {
-            // Its file is not known any more.
+            // No header says which file the objects belong to.
             self.freed += store.remove_objects(paths);
             return;
         };
@@ -132,7 +133,7 @@ impl Round {
         let over = self.total.saturating_sub(bounds.bytes_max);
         let mut goal = over.max(lacking);
         if goal > 0 {
-            // A little more, so that the next page does not begin it again.
+            // Remove some more, so that the next page does not start another round.
             goal += self.total.min(bounds.bytes_max) / CLEANER_MARGIN;
         }
         let mut sum = 0;
@@ -143,7 +144,7 @@ impl Round {
     }
 }
 
-/// The class of a file that was used so many seconds ago.
+/// The class of a file that was last used `age` seconds ago.
 fn class(age: u64) -> usize {
     let minutes = age / 60;
     ((u64::BITS - minutes.leading_zeros()) as usize).min(CLASSES - 1)
@@ -175,7 +176,7 @@ mod tests {
     }
 
     impl World {
-        /// Files of a page, each used an hour after the one before.
+        /// A store with files of one page, each used an hour after the one before.
         fn new(files: u64) -> Self {
             let (medium, now) = (Arc::new(MemoryMedium::default()), Arc::new(AtomicU64::new(0)));
             let clock = Arc::clone(&now);
@@ -201,7 +202,7 @@ mod tests {
                     return;
                 }
             }
-            panic!("the cleaner does not end");
+            panic!("a round of the cleaner does not end");
         }
 
         fn left(&self, files: u64) -> Vec<u64> {
@@ -213,7 +214,7 @@ mod tests {
         }
     }
 
-    /// juicefs issue 5070.
+    /// A regression test for juicefs issue 5070.
     #[test]
     fn a_cache_does_not_grow_past_its_bound() {
         let world = World::new(200);
@@ -221,7 +222,7 @@ mod tests {
         world.clean(bounds, &|_| false);
         assert!(world.bytes() <= 400_000, "{} bytes", world.bytes());
         let left = world.left(200);
-        assert!(left.len() > 20, "{} files are left", left.len());
+        assert!(left.len() > 20, "{} files remain", left.len());
         assert!(left.contains(&199) && !left.contains(&0));
         world.now.fetch_add(1, Ordering::Relaxed);
         world.clean(bounds, &|_| false);
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn pinned_files_stay_also_after_another_start_and_a_change() {
+    fn pinned_files_stay_after_a_restart_and_a_change() {
         let world = World::new(20);
         assert!(world.store.set_pinned(&file(0), true) && !world.store.set_pinned(&file(99), true));
         world.store.enter(&file(0), FileVersion { change: 2, size: PAGE_BYTES });

@@ -1,4 +1,4 @@
-//! Data that could not be written to its file: docs/formats.md, "Disk cache".
+//! Conflicts: data that could not be written to its file, see docs/formats.md, "Disk cache".
 
 use std::io;
 
@@ -6,13 +6,13 @@ use crate::dirty::Extents;
 use crate::key::FileName;
 use crate::medium::Medium;
 
-/// The folder of all such data.
+/// The folder of all conflicts.
 pub(crate) const CONFLICTS: &str = "conflicts";
 
-/// Keeps the data of a file; returns the folder that it is in.
+/// Stores the data of a file as a conflict; returns its folder.
 ///
 /// # Errors
-/// The disk's: not all of it is kept.
+/// Those of the disk: part of the data is not stored.
 pub(crate) fn keep(
     medium: &dyn Medium,
     file: &FileName,
@@ -30,7 +30,8 @@ pub(crate) fn keep(
     Ok(folder)
 }
 
-/// A folder that is not there. One thread at a time keeps data of a file, whose name is part of it.
+/// Returns a folder name that is not in use. The name contains the file's digits, and only one
+/// thread at a time stores data of a file.
 fn free_folder(medium: &dyn Medium, file: &FileName, now: u64) -> io::Result<String> {
     let taken = medium.list(CONFLICTS)?;
     let name = |number: usize| format!("{now}-{}-{number}", file.digits());

@@ -1,21 +1,21 @@
-//! Numbers for those who look at a cache.
+//! Statistics of a cache.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Numbers that grow.
+/// Counters.
 #[derive(Debug, Default)]
 pub(crate) struct CacheCounters {
     /// Bytes of reads that were answered from the cache.
     pub(crate) hit_bytes: AtomicU64,
-    /// Bytes of reads that were fetched.
+    /// Bytes of reads that were fetched from the file system below.
     pub(crate) miss_bytes: AtomicU64,
-    /// Verbs that were answered without the file system below.
+    /// Verbs that were answered without a call to the file system below.
     pub(crate) spared: AtomicU64,
-    /// Conflicts between what was written here and by other clients.
+    /// Files whose data was kept as a conflict.
     pub(crate) conflicts: AtomicU64,
 }
 
-/// The state of a cache, for those who look at it.
+/// Statistics of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheStatus {
     /// Bytes of reads that were answered from the cache.
@@ -24,21 +24,21 @@ pub struct CacheStatus {
     pub miss_bytes: u64,
     /// Verbs that were answered without the file system below.
     pub spared_calls: u64,
-    /// Bytes on the cache disk, about.
+    /// Bytes on the cache disk; an estimate.
     pub disk_bytes: u64,
-    /// Bytes that programs have written and the file system below does not have yet.
+    /// Bytes of unsent data.
     pub dirty_bytes: u64,
-    /// Files that they belong to.
+    /// Files with unsent data.
     pub dirty_files: u64,
-    /// Age of the oldest of them; 0 if there are none.
+    /// Age of the oldest unsent data; 0 if there is none.
     pub dirty_age_milliseconds: u64,
-    /// Files that programs have read in part, and the filler is to complete.
+    /// Files that programs have read in part and the filler will complete.
     pub partial_files: u64,
-    /// Files whose data was kept beside, because another client had changed them.
+    /// Files whose data was kept as a conflict, because another client had changed them.
     pub conflicts: u64,
-    /// Pages of the cache disk that were damaged, and read again.
+    /// Damaged pages that were found on the cache disk.
     pub damaged_pages: u64,
-    /// False once the cache disk has failed, and the cache goes on without it.
+    /// False once the cache disk has failed; the cache then works without it.
     pub is_disk_usable: bool,
 }
 

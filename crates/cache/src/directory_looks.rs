@@ -1,11 +1,12 @@
-//! When programs looked into directories: a delegation is asked for at the second look.
+//! When programs read directories: the cache requests a delegation at the second read within a
+//! minute.
 
 use comity_vfs::Handle;
 use quick_cache::sync::Cache;
 
 use crate::limits::{LOOKS_MAX, LOOKS_WITHIN, REFUSED_FIRST, REFUSED_MAX};
 
-/// Looks into directories by handle. Times are in milliseconds.
+/// Reads of directories, by handle. Times are in milliseconds.
 pub(crate) struct DirectoryLooks {
     seen: Cache<Handle, Look>,
 }
@@ -13,7 +14,7 @@ pub(crate) struct DirectoryLooks {
 #[derive(Debug, Clone, Copy)]
 struct Look {
     last: u64,
-    /// The time before which no delegation is asked for.
+    /// The time before which no delegation is requested.
     rests_until: u64,
     /// The pause after the next refusal.
     pause: u64,
@@ -24,8 +25,8 @@ impl DirectoryLooks {
         Self { seen: Cache::new(LOOKS_MAX) }
     }
 
-    /// Notes a look into a directory that the server must be asked for; returns whether to ask for
-    /// a delegation, too.
+    /// Notes a read of a directory that the cache cannot answer; returns whether to request a
+    /// delegation.
     pub(crate) fn note(&self, dir: &Handle, now: u64) -> bool {
         let before = self.seen.get(dir);
         let first = Look { last: now, rests_until: 0, pause: REFUSED_FIRST };
@@ -35,7 +36,7 @@ impl DirectoryLooks {
         is_repeated && now >= look.rests_until
     }
 
-    /// Notes the answer to a request for a delegation.
+    /// Notes whether a request for a delegation was granted.
     pub(crate) fn note_answer(&self, dir: &Handle, now: u64, is_granted: bool) {
         let Some(look) = self.seen.get(dir) else { return };
         let look = match is_granted {

@@ -1,9 +1,9 @@
-//! Data of one file that programs have written and the file system below does not have yet: pure.
+//! The unsent data of one file.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Pieces of data by their offset. They do not overlap or touch: those that do are merged.
+/// Pieces of data by offset. Pieces that overlap or touch are merged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Extents {
     pieces: BTreeMap<u64, Vec<u8>>,
@@ -11,12 +11,12 @@ pub(crate) struct Extents {
 }
 
 impl Extents {
-    /// Puts data over what is there.
+    /// Stores data, over what is there.
     pub(crate) fn put(&mut self, offset: u64, data: &[u8]) {
         if data.is_empty() {
             return;
         }
-        // The common case: a write that goes on where the last one ended.
+        // The common case: a write that continues the last piece.
         if let Some(mut last) = self.pieces.last_entry()
             && *last.key() + last.get().len() as u64 == offset
         {
@@ -47,7 +47,7 @@ impl Extents {
         self.pieces.insert(start, merged);
     }
 
-    /// Takes out the pieces that overlap a range or touch it.
+    /// Removes and returns the pieces that overlap or touch a range.
     fn take_touching(&mut self, range: Range<u64>) -> Vec<(u64, Vec<u8>)> {
         let mut found = Vec::new();
         for (at, piece) in self.pieces.range(..=range.end).rev() {
@@ -97,7 +97,7 @@ impl Extents {
         self.pieces.iter().map(|(at, piece)| (*at, piece.as_slice()))
     }
 
-    /// Puts `newer` over this.
+    /// Stores the pieces of `newer` over these.
     pub(crate) fn put_all(&mut self, newer: &Self) {
         newer.iter().for_each(|(at, piece)| self.put(at, piece));
     }

@@ -15,20 +15,20 @@ use crate::medium::Medium;
 /// The unit of `st_blocks` in stat(2).
 const SECTOR_BYTES: u64 = 512;
 
-/// A folder that one process uses at a time. Other users cannot read it.
+/// A folder that one process uses at a time, and that other users cannot read.
 #[derive(Debug)]
 pub struct Disk {
     folder: PathBuf,
     files: Cache<String, Arc<File>>,
-    /// Held as long as the folder is used.
+    /// The lock that excludes other processes.
     _lock: File,
 }
 
 impl Disk {
-    /// Takes a folder, which is made if it is not there.
+    /// Opens a folder; creates it if it does not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::WouldBlock`] if another process uses it; the disk's.
+    /// [`ErrorKind::WouldBlock`] if another process uses it; those of the disk.
     pub fn open(folder: &Path) -> io::Result<Self> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let lock = options().write(true).create(true).open(folder.join("lock"))?;
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_what_was_written_to_them() {
+    fn files_contain_what_was_written_to_them() {
         let folder = tempfile::tempdir().unwrap();
         let disk = Disk::open(&folder.path().join("cache")).unwrap();
         let mut bytes = [1; 4];
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn two_do_not_share_a_folder() {
+    fn a_folder_that_is_in_use_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let first = Disk::open(folder.path()).unwrap();
         assert_eq!(Disk::open(folder.path()).unwrap_err().kind(), ErrorKind::WouldBlock);

@@ -9,7 +9,7 @@ use crate::key::FileName;
 /// Length of a header in bytes.
 pub(crate) const HEADER_BYTES: usize = 256;
 
-/// The place of the table of pages in a map.
+/// Offset of the table of pages in a map.
 pub(crate) const TABLE_OFFSET: u64 = 4096;
 
 /// Bytes of a page's entry in the table.
@@ -19,30 +19,30 @@ const MAGIC: [u8; 8] = *b"comitymp";
 const FORMAT: u32 = 1;
 const CHECKSUM_AT: usize = 248;
 
-/// The flag of a file that the cleaner keeps.
+/// The flag of a pinned file.
 const PINNED: u64 = 1;
 
-/// The facts about a cached file.
+/// The header of a cached file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     /// The file.
     pub(crate) file: FileName,
-    /// Makes the checksums of pages that were there before the last change wrong.
+    /// The seed of the pages' checksums. A new epoch invalidates all earlier pages.
     pub(crate) epoch: u64,
-    /// The change attribute that the pages are of.
+    /// The change attribute of the version that the pages belong to.
     pub(crate) change: u64,
     /// The length of the file.
     pub(crate) size: u64,
-    /// The number of pages that are there, about.
+    /// Number of cached pages; an estimate.
     pub(crate) present: u64,
-    /// Seconds since 1970 at its last use, about.
+    /// Time of the last use in seconds since 1970, accurate to an hour.
     pub(crate) used_seconds: u64,
-    /// True if the cleaner keeps it.
+    /// True if the cleaner must keep it.
     pub(crate) is_pinned: bool,
 }
 
 impl Header {
-    /// Its bytes on the disk.
+    /// Encodes it for the disk.
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = Vec::with_capacity(HEADER_BYTES);
         bytes.extend_from_slice(&MAGIC);
@@ -62,7 +62,7 @@ impl Header {
         header
     }
 
-    /// Reads a header; `None` if it is not one of this format, or is damaged.
+    /// Decodes a header; `None` if it has another format or is damaged.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (content, checksum) = bytes.get(..HEADER_BYTES)?.split_at_checked(CHECKSUM_AT)?;
         if xxh3_64(content).to_le_bytes() != checksum {
@@ -107,12 +107,12 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_read_as_it_is_written() {
+    fn a_header_is_decoded_as_it_was_encoded() {
         assert_eq!(Header::decode(&header().encode()), Some(header()));
     }
 
     #[test]
-    fn a_header_with_one_bit_wrong_is_none() {
+    fn a_header_with_a_wrong_bit_is_refused() {
         let bytes = header().encode();
         for bit in 0..HEADER_BYTES * 8 {
             let mut damaged = bytes;
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_checksum_of_a_page_is_of_its_epoch_and_place() {
+    fn the_checksum_of_a_page_depends_on_its_epoch_and_place() {
         let sum = checksum(1, 2, b"page");
         assert_ne!(sum, checksum(1, 3, b"page"));
         assert_ne!(sum, checksum(3, 2, b"page"));

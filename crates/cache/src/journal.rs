@@ -1,4 +1,5 @@
-//! Data that programs were promised is safe, on the cache disk: docs/formats.md, "Journal".
+//! The journal: written data on the cache disk that survives a crash, see docs/formats.md,
+//! "Journal".
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -33,9 +34,9 @@ pub(crate) struct Journal {
 /// The part of the journal that is on stable storage.
 #[derive(Debug, Default)]
 struct Stable {
-    /// The last record of it.
+    /// The number of the last stable record.
     upto: u64,
-    /// A call has failed: the next one would tell nothing of the data before (fsync(2)).
+    /// True after a failed fsync(2): a later one that succeeds says nothing about the earlier data.
     failed: bool,
 }
 
@@ -43,29 +44,29 @@ struct Stable {
 struct JournalState {
     end: u64,
     next: u64,
-    /// The last data record of each file that is not done.
+    /// For each file with unsent data, the number of its last data record.
     undone: HashMap<FileName, u64>,
 }
 
-/// A record.
+/// A record of the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct JournalRecord {
     kind: u32,
     number: u64,
     file: FileName,
     change: u64,
-    /// The offset of the data, or the last record that is done.
+    /// The offset of the data; in a DONE record, the number of the last record that is done.
     at: u64,
     ids: (u32, u32),
     data: Vec<u8>,
 }
 
-/// Data of a file that a crash has left in the journal.
+/// Unsent data of a file that a crash left in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Left {
     /// The file.
     pub(crate) file: FileName,
-    /// The change attribute of the file that it was written over.
+    /// The change attribute of the version that the data was written over.
     pub(crate) change: u64,
     /// The last writer.
     pub(crate) cred: Cred<Disk>,
@@ -74,10 +75,10 @@ pub(crate) struct Left {
 }
 
 impl Journal {
-    /// Takes the journal of a medium, and the data that is left in it.
+    /// Opens the journal of a medium; returns it with the unsent data in it.
     ///
     /// # Errors
-    /// The disk's.
+    /// Those of the disk.
     pub(crate) fn open(medium: Arc<dyn Medium>) -> io::Result<(Self, Vec<Left>)> {
         let (records, end) = read_all(medium.as_ref())?;
         let next = records.last().map_or(1, |record| record.number + 1);
@@ -87,10 +88,10 @@ impl Journal {
         Ok((Self { medium, state, stable: Mutex::default() }, left))
     }
 
-    /// Puts data on stable storage; returns the number of its record.
+    /// Writes data to stable storage; returns the number of its record.
     ///
     /// # Errors
-    /// The disk's, or that there is too much in it already: nothing may be promised.
+    /// Those of the disk, or a full journal: the write must not be answered from the journal.
     pub(crate) fn append(
         &self,
         (file, change): (FileName, u64),
@@ -122,19 +123,19 @@ impl Journal {
             self.write(&mut state, &record)
         });
         if let Err(error) = written {
-            // None of it was promised, so that none of it comes back.
+            // The write is not answered, so none of its records may be recovered.
             (state.end, state.next) = (end, next);
             self.medium.truncate(PATH, end)?;
             return Err(error);
         }
         let number = state.next - 1;
-        // From now on the journal is not emptied.
+        // An entry here prevents the journal from being emptied.
         state.undone.insert(file, number);
         Ok(number)
     }
 
-    /// Puts all records up to one on stable storage. Those that were written meanwhile go with it,
-    /// and nobody who looks at the journal waits for the disk.
+    /// Makes all records up to one stable, together with those written meanwhile. The journal's
+    /// state is not locked during fsync(2).
     fn make_stable(&self, number: u64) -> io::Result<()> {
         let mut stable = self.stable.lock().unwrap_or_else(PoisonError::into_inner);
         if stable.upto >= number {
@@ -152,7 +153,7 @@ impl Journal {
     /// Notes that the file system below has the data of a file up to a record on stable storage.
     ///
     /// # Errors
-    /// The disk's. The data would be written once more after a crash, or found to be there.
+    /// Those of the disk. After a crash the data would be compared or written again.
     pub(crate) fn done(&self, file: FileName, upto: u64, change: u64) -> io::Result<()> {
         let mut state = self.lock();
         if state.undone.get(&file).is_none_or(|last| *last > upto) {
@@ -185,13 +186,13 @@ impl Journal {
     }
 }
 
-/// The pieces of data that have a record each: none is longer than what is read back.
+/// Splits data into pieces of at most [`PIECE_BYTES_MAX`], one for each record.
 fn pieces(offset: u64, data: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     let starts = (offset..).step_by(PIECE_BYTES_MAX);
     starts.zip(data.chunks(PIECE_BYTES_MAX))
 }
 
-/// All records up to the first that does not count, and where they end.
+/// Reads all records up to the first invalid one; also returns their end.
 fn read_all(medium: &dyn Medium) -> io::Result<(Vec<JournalRecord>, u64)> {
     let (mut records, mut at) = (Vec::<JournalRecord>::new(), 0);
     loop {
@@ -223,7 +224,7 @@ fn left_of(records: Vec<JournalRecord>) -> Vec<Left> {
             DATA => list.push(record),
             _ => {
                 list.retain(|data| data.number > record.at);
-                // Later data was written over the file as it was then.
+                // Later data was written over the version that this DONE record names.
                 list.iter_mut().for_each(|data| data.change = record.change);
             }
         }
@@ -264,7 +265,7 @@ impl JournalRecord {
         bytes
     }
 
-    /// The bytes behind a header, if it is one.
+    /// The length of the rest of a record; `None` if the header is invalid.
     fn lengths(header: &[u8; HEADER_BYTES]) -> Option<usize> {
         let (fields, checksum) = header.split_at_checked(CHECKSUM_AT)?;
         if xxh3_64(fields).to_le_bytes() != checksum || !fields.starts_with(&MAGIC) {
@@ -296,7 +297,7 @@ impl JournalRecord {
     }
 }
 
-/// Four numbers of four bytes; zeros where there are fewer.
+/// Decodes four numbers; missing ones are 0.
 fn numbers(bytes: &[u8]) -> [u32; 4] {
     let mut words = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
     std::array::from_fn(|_| words.next().unwrap_or(0))
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_are_not_done_are_left() {
+    fn data_that_is_not_done_is_recovered() {
         let medium = Arc::new(MemoryMedium::default());
         let (journal, left) = open(&medium);
         assert!(left.is_empty());
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_was_promised_is_lost_by_a_crash() {
+    fn a_crash_loses_no_appended_data() {
         for seed in 0..200 {
             let medium = Arc::new(MemoryMedium::default());
             let (journal, _) = open(&medium);

@@ -1,10 +1,10 @@
-//! The name of a file's objects on the disk.
+//! The names of a file's objects on the disk.
 
 use comity_vfs::Handle;
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::hash::Hasher;
 
-/// A file: the number of its file system and its handle.
+/// A cached file: the number of its file system and its handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct FileName {
     /// The number of its file system.
@@ -16,7 +16,7 @@ pub(crate) struct FileName {
 /// The paths of a file's objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Paths {
-    /// Its header and its pages' checksums.
+    /// The map: its header and its pages' checksums.
     pub(crate) map: String,
     /// Its pages.
     pub(crate) data: String,
@@ -32,7 +32,7 @@ impl FileName {
         Paths::of(digits.get(..3).unwrap_or_default(), &digits)
     }
 
-    /// The name of its objects.
+    /// The common name of its objects: a hash of the file's name as digits.
     pub(crate) fn digits(&self) -> String {
         let mut hasher = SipHasher24::new();
         hasher.write(&self.volume.to_le_bytes());
@@ -42,7 +42,7 @@ impl FileName {
 }
 
 impl Paths {
-    /// The paths of the objects of this name in this folder.
+    /// The paths of the objects with this name in this folder.
     pub(crate) fn of(folder: &str, name: &str) -> Self {
         let path = |ending: &str| format!("{OBJECTS}/{folder}/{name}.{ending}");
         Self { map: path("map"), data: path("data") }

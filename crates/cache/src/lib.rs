@@ -1,8 +1,8 @@
 //! A disk cache: an [`comity_vfs::Fs`] over an `Fs`.
 //!
-//! **Answers:** which data, attributes, names and rights of the file system below are known and
-//! still true ([`Cache`]), where they are kept ([`Medium`], [`Disk`]), and what becomes of data
-//! that programs have written and the file system below does not have yet.
+//! **Answers:** which data, attributes, names and rights of the file system below are cached and
+//! still valid ([`Cache`]), where they are stored ([`Medium`], [`Disk`]), and when written data is
+//! sent to the file system below.
 //!
 //! **May not know:** protocols, servers, mounts, command lines.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]

@@ -1,4 +1,4 @@
-//! Listings of delegated directories, by caller: entries may be hidden from some.
+//! Listings of delegated directories, by caller: the server may hide entries from some callers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,16 +11,16 @@ use crate::attribute_cache::{Moment, Step};
 use crate::limits::{CALLERS_OF_A_NAME_MAX, LISTED_MAX, LISTED_OF_ONE_MAX};
 use crate::verdict_cache::CallerId;
 
-/// The first cookie of entries that were added to a known listing, whose cookie at the server is
-/// not known. No server is known to give one of these out, and a FUSE mount can show them.
+/// The first cookie for entries that were added to a cached listing and whose server cookie is
+/// unknown. No known server uses these values, and a FUSE mount can pass them on.
 const OWN_COOKIES: u64 = 0x7fff_fffe_d000_0000;
 
-/// All entries of a directory, in the order of the server. Those that were added later come first:
-/// a caller that goes on at the server after the listing was forgotten sees them twice rather than
-/// never.
+/// All entries of a directory, in the order of the server. Entries that were added later come
+/// first: if the listing is forgotten, a caller that continues at the server sees some entries
+/// twice rather than never.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownListing {
-    /// The moment of the directory that they are of.
+    /// The version of the directory that they belong to.
     pub(crate) moment: Moment,
     /// The entries.
     pub(crate) entries: Vec<KnownEntry>,
@@ -33,29 +33,29 @@ pub(crate) struct KnownEntry {
     pub(crate) name: Arc<[u8]>,
     /// The object's number.
     pub(crate) fileid: u64,
-    /// The server's cookie behind the entry.
+    /// The server's cookie after the entry.
     pub(crate) cookie: u64,
-    /// The object, if the listing was to show objects and the server told it.
+    /// The object, if the listing has objects and the server sent this one.
     pub(crate) node: Option<Handle>,
 }
 
 /// A change of the entries of a listing.
 #[derive(Debug, Clone)]
 pub(crate) enum ListingEdit {
-    /// The entries stay.
+    /// The entries stay the same.
     Nothing,
-    /// A name was made, or stands for another object now.
+    /// A name was added, or names another object now.
     Add { name: Arc<[u8]>, fileid: u64, node: Option<Handle> },
     /// A name was removed.
     Remove(Arc<[u8]>),
-    /// The first name was replaced by the second one, which stands for the same object.
+    /// The first name was replaced by the second, which names the same object.
     Move(Arc<[u8]>, Arc<[u8]>),
-    /// The same, where the object was told.
+    /// The same, with the object given.
     Replace { from: Arc<[u8]>, name: Arc<[u8]>, fileid: u64, node: Option<Handle> },
 }
 
 impl KnownListing {
-    /// The entries behind a cookie; `None` if no entry has it.
+    /// The entries after a cookie; `None` if no entry has this cookie.
     pub(crate) fn behind(&self, cookie: u64) -> Option<&[KnownEntry]> {
         if cookie == 0 {
             return Some(&self.entries);
@@ -72,7 +72,7 @@ impl KnownListing {
         self.entries.retain(|entry| *entry.name != *name);
     }
 
-    /// Adds an entry, or changes the object of one; returns whether there was room.
+    /// Adds an entry, or changes the object of an existing one; returns whether there was room.
     fn add(&mut self, cookies: &AtomicU64, added: KnownEntry) -> bool {
         if let Some(known) = self.entries.iter_mut().find(|entry| entry.name == added.name) {
             (known.fileid, known.node) = (added.fileid, added.node);
@@ -87,7 +87,7 @@ impl KnownListing {
         true
     }
 
-    /// Makes a change; returns whether the listing is known afterwards.
+    /// Applies a change; returns whether the listing is still complete afterwards.
     fn edit(&mut self, cookies: &AtomicU64, edit: &ListingEdit) -> bool {
         match edit {
             ListingEdit::Nothing => true,
@@ -114,7 +114,7 @@ impl KnownListing {
 }
 
 impl KnownEntry {
-    /// Its name, as callers are shown it.
+    /// Its name; `None` if it is invalid.
     pub(crate) fn name(&self) -> Option<Name<'_>> {
         Name::new(&self.name).ok()
     }
@@ -126,7 +126,8 @@ type OfCallers = Vec<(CallerId, Arc<KnownListing>)>;
 #[derive(Debug)]
 struct DirectoryListings {
     listings: Mutex<OfCallers>,
-    /// The number of entries when the listings were noted. The cache wants a weight that stays.
+    /// Number of entries when the listings were stored. It is their weight in the cache, which must
+    /// not change.
     entries: usize,
 }
 
@@ -140,13 +141,13 @@ impl DirectoryListings {
         self.listings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether changes have made the listings far longer than they count.
+    /// Returns whether added entries have made the listings far larger than their weight.
     fn has_outgrown(&self, listings: &OfCallers) -> bool {
         entries(listings) > 2 * self.entries + ADDED_MIN
     }
 }
 
-/// Entries that may be added to listings, however short these were.
+/// Entries that may be added to listings even if these are short.
 const ADDED_MIN: usize = 1024;
 
 fn entries(listings: &OfCallers) -> usize {
@@ -156,7 +157,7 @@ fn entries(listings: &OfCallers) -> usize {
 /// Listings by directory and caller.
 pub(crate) struct ListingCache {
     known: Cache<Handle, Arc<DirectoryListings>, ByEntries>,
-    /// The number of cookies that were given to added entries.
+    /// Number of cookies given to added entries.
     cookies: AtomicU64,
 }
 
@@ -176,7 +177,7 @@ impl ListingCache {
         Self { known, cookies: AtomicU64::new(0) }
     }
 
-    /// The listing of a directory that is at this moment of its life.
+    /// The cached listing of a directory, if it belongs to this version of the directory.
     pub(crate) fn get(
         &self,
         caller: CallerId,
@@ -189,7 +190,7 @@ impl ListingCache {
         own.next().map(|(_, listing)| Arc::clone(listing)).filter(|it| it.moment == moment)
     }
 
-    /// Notes a listing, unless it is too long.
+    /// Stores a listing, unless it is too long.
     pub(crate) fn note(&self, caller: CallerId, dir: &Handle, listing: KnownListing) {
         if listing.entries.len() > LISTED_OF_ONE_MAX {
             return;
@@ -202,14 +203,14 @@ impl ListingCache {
         self.known.insert(*dir, Arc::new(DirectoryListings::new(listings)));
     }
 
-    /// Makes a change in the listings of a directory that are of the moment before it. All others
-    /// are forgotten.
+    /// Applies a change to the listings that belong to the version before it. Older ones are
+    /// removed.
     pub(crate) fn edit(&self, dir: &Handle, step: Step, edit: &ListingEdit) {
         let Some(known) = self.known.get(dir) else { return };
         let mut listings = known.lock();
         listings.retain_mut(|(_, listing)| {
             if listing.moment != step.from {
-                // One of a later moment has the change already.
+                // A listing of the later version already contains the change.
                 return listing.moment == step.to;
             }
             let listing = Arc::make_mut(listing);
@@ -221,7 +222,7 @@ impl ListingCache {
         }
     }
 
-    /// An entry of a directory, as a caller's listing of this moment shows it.
+    /// An entry of a directory, from any caller's listing of this version.
     pub(crate) fn entry(&self, dir: &Handle, moment: Moment, name: &[u8]) -> Option<KnownEntry> {
         let listings = self.known.get(dir)?;
         let listings = listings.lock();
@@ -229,8 +230,8 @@ impl ListingCache {
         current.find_map(|(_, listing)| listing.entry(name).cloned())
     }
 
-    /// The server's cookie to go on behind, where the listing is not known any more. The cookies of
-    /// added entries are before all others.
+    /// The cookie at which to continue at the server, if the listing is no longer cached. Added
+    /// entries come before all others, so their cookies become 0.
     pub(crate) fn server_cookie(&self, cookie: u64) -> u64 {
         let given = OWN_COOKIES..OWN_COOKIES + self.cookies.load(Ordering::Relaxed);
         if given.contains(&cookie) { 0 } else { cookie }
@@ -284,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_made_in_a_listing_of_the_moment_before_them() {
+    fn a_change_is_applied_to_a_listing_of_the_version_before_it() {
         let cache = listings(&["a", "b"]);
         cache.edit(&dir(), step(0), &add("c"));
         cache.edit(&dir(), step(1), &ListingEdit::Remove(b"a"[..].into()));
@@ -299,14 +300,14 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_goes_on_behind_each_entry_and_at_the_server_from_the_start_if_need_be() {
+    fn a_caller_continues_after_each_entry_or_at_the_server_from_the_start() {
         let cache = listings(&["a"]);
         cache.edit(&dir(), step(0), &add("b"));
         let listing = cache.get(caller(), &dir(), at(1)).unwrap();
         let added = listing.entries[0].cookie;
         assert_eq!(listing.behind(added).unwrap().len(), 1);
         assert_eq!((cache.server_cookie(added), cache.server_cookie(3)), (0, 3));
-        assert!(added < i64::MAX as u64, "the kernel takes no other");
+        assert!(added < i64::MAX as u64, "the kernel accepts no larger offset");
     }
 
     #[test]

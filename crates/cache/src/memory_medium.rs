@@ -1,4 +1,4 @@
-//! A disk in memory that crashes and fails on demand, for tests.
+//! A medium in memory that crashes and fails on demand, for tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -10,14 +10,14 @@ use rustix::io::Errno;
 
 use crate::medium::Medium;
 
-/// Bytes that a disk writes as a whole.
+/// Bytes that a disk writes atomically.
 const SECTOR: usize = 512;
 
-/// Files, and what of them is on stable storage.
+/// Files, and their contents on stable storage.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryMedium {
     files: Mutex<Files>,
-    /// Calls until all fail, if there is such a number.
+    /// One more than the number of calls until all fail; 0 if they do not fail.
     calls_left: AtomicU64,
     free: AtomicU64,
     full: AtomicBool,
@@ -33,14 +33,14 @@ struct Files {
 }
 
 impl MemoryMedium {
-    /// Puts everything on stable storage.
+    /// Makes all contents stable.
     pub(crate) fn settle(&self) {
         let mut files = self.lock();
         files.stable = files.now.clone();
     }
 
-    /// Loses power: of what was not on stable storage any part is kept, sector by sector and name
-    /// by name.
+    /// Simulates a loss of power: of what is not stable, a random part survives, for each sector
+    /// and each name.
     pub(crate) fn crash(&self, seed: u64) {
         let mut coins = SplitMix64::new(seed);
         let mut files = self.lock();
@@ -56,32 +56,32 @@ impl MemoryMedium {
         files.stable = files.now.clone();
     }
 
-    /// Lets all calls fail after so many.
+    /// Makes all calls fail after this number of calls.
     pub(crate) fn fail_after(&self, calls: u64) {
         self.calls_left.store(calls + 1, Ordering::SeqCst);
     }
 
-    /// Lets calls work again.
+    /// Makes calls work again.
     pub(crate) fn mend(&self) {
         self.calls_left.store(0, Ordering::SeqCst);
     }
 
-    /// Sets the free space; 0 is plenty.
+    /// Sets the free space in bytes; 0 means unlimited.
     pub(crate) fn set_free(&self, bytes: u64) {
         self.free.store(bytes, Ordering::SeqCst);
     }
 
-    /// Lets writes beyond the ends of files fail for want of space.
+    /// Makes writes that extend files fail with ENOSPC.
     pub(crate) fn set_full(&self, full: bool) {
         self.full.store(full, Ordering::SeqCst);
     }
 
-    /// Lets no call of `sync` go on while this is held.
+    /// Blocks all calls of `sync` until the guard is dropped.
     pub(crate) fn hold_syncs(&self) -> MutexGuard<'_, ()> {
         self.syncs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of calls of `sync` that have begun.
+    /// Number of calls of `sync` that have begun.
     pub(crate) fn syncs_begun(&self) -> u64 {
         self.syncs_begun.load(Ordering::SeqCst)
     }
@@ -95,7 +95,7 @@ impl MemoryMedium {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of calls so far.
+    /// Number of calls so far.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::SeqCst)
     }
@@ -113,7 +113,7 @@ impl MemoryMedium {
     }
 }
 
-/// A mixture of the content in memory and on stable storage.
+/// A random mixture of the current and the stable content of a file.
 fn survivor([now, stable]: [Option<Vec<u8>>; 2], coins: &mut SplitMix64) -> Option<Vec<u8>> {
     if now == stable {
         return now;

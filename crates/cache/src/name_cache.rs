@@ -1,4 +1,4 @@
-//! Names that are known, by caller: a name may be hidden from some.
+//! Cached names, by caller: the server may hide a name from some callers.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::verdict_cache::CallerId;
 
 type NameKey = (Handle, Box<[u8]>);
 
-/// Names and what they stand for, as long as their directory has not been changed by others.
+/// The objects of names, valid while no other client has changed their directory.
 pub(crate) struct NameCache {
     known: Cache<NameKey, Arc<[KnownName]>>,
 }
@@ -18,9 +18,9 @@ pub(crate) struct NameCache {
 #[derive(Debug, Clone, Copy)]
 struct KnownName {
     caller: CallerId,
-    /// `None` if there is no such name.
+    /// The object; `None` if the name is known to be missing.
     node: Option<Handle>,
-    /// The directory's generation when the name was found.
+    /// The directory's generation when the name was looked up.
     generation: u64,
 }
 
@@ -29,8 +29,8 @@ impl NameCache {
         Self { known: Cache::new(NAMES_MAX) }
     }
 
-    /// The object of a name in a directory of this generation; `Some(None)` if it is known that
-    /// there is none.
+    /// The object of a name, if it is cached for this generation of the directory; `Some(None)` if
+    /// the name is known to be missing.
     pub(crate) fn get(
         &self,
         caller: CallerId,
@@ -43,7 +43,7 @@ impl NameCache {
         Some(found.node)
     }
 
-    /// Notes what a name stands for.
+    /// Stores the object of a name.
     pub(crate) fn note(
         &self,
         caller: CallerId,
@@ -62,7 +62,7 @@ impl NameCache {
         self.known.insert(key, names.collect());
     }
 
-    /// Changes what a name stands for, for those callers who know the name.
+    /// Replaces the object of a name, for the callers that know the name.
     pub(crate) fn replace(
         &self,
         (dir, name): (&Handle, Name<'_>),
@@ -76,7 +76,7 @@ impl NameCache {
         self.known.insert(key, names);
     }
 
-    /// Forgets what a name stands for, for all callers.
+    /// Forgets a name for all callers.
     pub(crate) fn forget(&self, (dir, name): (&Handle, Name<'_>)) {
         self.known.remove(&key(dir, name));
     }

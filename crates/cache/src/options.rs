@@ -1,12 +1,11 @@
-//! The choices that a cache leaves to its user.
+//! The options of a cache.
 
 use std::sync::Arc;
 
-/// A clock: milliseconds since 1970. It should not go back; where it does, what is known is taken
-/// for true for longer.
+/// A clock: milliseconds since 1970. If it is set back, cached state stays valid for longer.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// The moment at which a write of a program is answered (`dc_write`).
+/// When a write is answered (`dc_write`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WriteMode {
     /// When the file system below has the data.
@@ -18,13 +17,13 @@ pub enum WriteMode {
     Journal,
 }
 
-/// Times in milliseconds for which attributes are taken for true without a delegation, as in
-/// nfs(5): the time doubles from the least to the most while they do not change.
+/// Times in milliseconds for which attributes are valid without a delegation, as in nfs(5): the
+/// time doubles from the minimum to the maximum while they do not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttributeTimes {
-    /// Least and most for files (`acregmin`, `acregmax`).
+    /// Minimum and maximum for files (`acregmin`, `acregmax`).
     pub file: (u64, u64),
-    /// Least and most for directories (`acdirmin`, `acdirmax`).
+    /// Minimum and maximum for directories (`acdirmin`, `acdirmax`).
     pub dir: (u64, u64),
 }
 
@@ -35,24 +34,25 @@ impl Default for AttributeTimes {
 }
 
 impl AttributeTimes {
-    /// No time at all (`noac`).
+    /// Attributes are fetched for each use (`noac`).
     pub const NONE: Self = Self { file: (0, 0), dir: (0, 0) };
 }
 
-/// The choices of a cache.
+/// The options of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheOptions {
-    /// The moment at which writes are answered.
+    /// When writes are answered.
     pub write: WriteMode,
-    /// The times for which attributes are taken for true.
+    /// The times for which attributes are valid.
     pub times: AttributeTimes,
-    /// True if pages are read from the cache disk and none are added (`nodc_read`: `false`).
+    /// True if fetched pages are stored on the cache disk; with false (`nodc_read`) only pages that
+    /// are already there are used.
     pub fills: bool,
-    /// Most bytes on the cache disk (`dc_max_size`); `u64::MAX` for no bound.
+    /// Most bytes on the cache disk (`dc_max_size`); `u64::MAX` for no limit.
     pub bytes_max: u64,
-    /// Bytes of the cache disk that are left free (`dc_min_free`).
+    /// Free bytes that must stay on the cache disk (`dc_min_free`).
     pub free_min: u64,
-    /// True if what is known is served while the file system below cannot be reached
+    /// True if cached state is used while the file system below cannot be reached
     /// (`dc_offline=ro`).
     pub offline: bool,
 }

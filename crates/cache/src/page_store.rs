@@ -1,7 +1,7 @@
 //! Pages of files on the cache disk.
 //!
-//! Nothing here asks the server: a page is good for a change attribute, and whether that is still
-//! the file's is for others to find out. A page that is damaged is one that is not there.
+//! This module never asks the server: a page belongs to a change attribute, and the callers find
+//! out whether the file still has it. A damaged page counts as missing.
 
 mod disk_health;
 mod page_table;
@@ -25,7 +25,7 @@ use crate::options::Clock;
 pub(crate) use disk_health::DiskHealth;
 pub(crate) use verify::{Verified, VerifyPlace};
 
-/// The state of a file that pages are of.
+/// The version of a file that pages belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileVersion {
     /// Its change attribute.
@@ -34,34 +34,35 @@ pub(crate) struct FileVersion {
     pub(crate) size: u64,
 }
 
-/// Names the pages of one version of a file. Those of an earlier one have another epoch, and so can
-/// neither be read nor filled by it.
+/// The pages of one version of a file. An earlier version has another epoch, so its pages can be
+/// neither read nor filled with this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Epoch {
     number: u64,
-    /// The last own change of the file: an answer from before it is not kept.
+    /// The number of the file's last change through this cache: data fetched before it is not
+    /// stored.
     edit: u64,
 }
 
-/// Some bytes of a file, from a certain place on.
+/// Bytes of a file from an offset on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageRun {
-    /// So many were read.
+    /// This number of bytes was read.
     Hit(u64),
-    /// So many are not there.
+    /// This number of bytes is missing.
     Miss(u64),
 }
 
-/// All files that are cached.
+/// The pages of all cached files.
 pub(crate) struct PageStore {
     medium: Arc<dyn Medium>,
     objects: Cache<FileName, Arc<CachedFile>>,
     health: DiskHealth,
     random: RandomState,
     numbers: AtomicU64,
-    /// Bytes that have come since the cleaner has counted all files, less those that went.
+    /// Bytes added less bytes removed since the cleaner counted all files.
     drift: AtomicI64,
-    /// Files whose headers on the disk are of an earlier version.
+    /// Files whose headers on the disk are out of date.
     unsaved: Mutex<HashSet<FileName>>,
     clock: Clock,
 }
@@ -69,11 +70,12 @@ pub(crate) struct PageStore {
 /// A cached file.
 struct CachedFile {
     paths: Paths,
-    /// `None` if nothing of it is cached.
+    /// The header; `None` if nothing of the file is cached.
     header: RwLock<Option<Header>>,
-    /// Number of the last own change, which no other change of any file has.
+    /// Number of the file's last change through this cache; unique among all changes.
     edit: AtomicU64,
-    /// True while no header with this epoch was written: it makes no older entry good.
+    /// True until a header with this epoch is written. Before that, no older entry of the table can
+    /// match the epoch.
     is_new: AtomicBool,
 }
 
@@ -91,12 +93,12 @@ impl CachedFile {
     }
 }
 
-/// The numbers of the pages that a range touches.
+/// The numbers of the pages that overlap a range.
 fn pages(range: &Range<u64>) -> Range<u64> {
     range.start / PAGE_BYTES..range.end.div_ceil(PAGE_BYTES)
 }
 
-/// The bytes of a page of a file of this length.
+/// The bytes of a page, in a file of this length.
 fn page_range(page: u64, size: u64) -> Range<u64> {
     let start = page * PAGE_BYTES;
     start.min(size)..start.saturating_add(PAGE_BYTES).min(size)
@@ -116,12 +118,12 @@ impl PageStore {
         }
     }
 
-    /// The state of the disk.
+    /// The health of the disk.
     pub(crate) const fn health(&self) -> &DiskHealth {
         &self.health
     }
 
-    /// The pages of this version of a file. Those of another version are dropped.
+    /// Returns the epoch of this version of a file. Pages of another version are dropped.
     pub(crate) fn enter(&self, file: &FileName, version: FileVersion) -> Epoch {
         let object = self.object(file);
         let is_good = |header: &&Header| is_of(header, version) && !self.is_use_old(header);
@@ -138,14 +140,14 @@ impl PageStore {
         }
     }
 
-    /// The version that the pages of a file are of, if there are any.
+    /// The version that the cached pages of a file belong to, if there are any.
     pub(crate) fn version(&self, file: &FileName) -> Option<FileVersion> {
         let object = self.object(file);
         let header = object.read();
         header.as_ref().map(|header| FileVersion { change: header.change, size: header.size })
     }
 
-    /// Begins again: the pages that are on the disk have another epoch.
+    /// Begins a new epoch, which invalidates the pages on the disk.
     fn begin(
         &self,
         file: &FileName,
@@ -169,13 +171,13 @@ impl PageStore {
         object.epoch(&header)
     }
 
-    /// A number that is given out once.
+    /// Returns a number that was not returned before.
     fn next(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Reads from the first byte of `range`, which is the first of a page, as much as is there
-    /// without a gap, and no more than one transfer; appends it to `bytes`.
+    /// Reads cached pages from the start of `range`, which must be the start of a page, up to the
+    /// first missing one and up to one transfer; appends them to `bytes`.
     pub(crate) fn read(
         &self,
         file: &FileName,
@@ -200,7 +202,7 @@ impl PageStore {
         self.read_present(&object.paths, header, (range.start..end, &sums), bytes)
     }
 
-    /// Reads pages that should be there, up to the first that is damaged.
+    /// Reads pages that have checksums, up to the first that is damaged.
     fn read_present(
         &self,
         paths: &Paths,
@@ -232,8 +234,8 @@ impl PageStore {
         }
     }
 
-    /// The first range of a file that is not there, `None` if it is complete. A damaged page counts
-    /// as being there until it is read.
+    /// The first missing range of a file; `None` if it is complete. A damaged page counts as
+    /// present until it is read.
     pub(crate) fn first_missing(&self, file: &FileName, epoch: Epoch) -> Option<Range<u64>> {
         let object = self.object(file);
         let header = object.read();
@@ -249,7 +251,7 @@ impl PageStore {
         None
     }
 
-    /// The number of pages that are not there, about.
+    /// Number of missing pages; an estimate.
     pub(crate) fn missing(&self, file: &FileName) -> u64 {
         let object = self.object(file);
         let header = object.read();
@@ -258,9 +260,9 @@ impl PageStore {
         header.as_ref().map_or(0, missing)
     }
 
-    /// Keeps whole pages of a file that were fetched, from the first byte of a page on; the last
-    /// page of the file may be shorter. Does nothing if the file has begun again since `epoch`, or
-    /// was changed here: the answer may be older.
+    /// Stores fetched pages of a file, from the start of a page on; only the last page of the file
+    /// may be shorter. Does nothing if the epoch has ended or the file was changed here since: the
+    /// data may be out of date.
     pub(crate) fn fill(&self, file: &FileName, epoch: Epoch, start: u64, data: &[u8]) {
         self.put(file, start, data, |now| now == epoch);
     }
@@ -276,15 +278,15 @@ impl PageStore {
         };
         if self.fill_locked(&object.paths, header, start, data) {
             self.note_use(header);
-            // The header of another file than a new one waits until the table is on stable storage,
-            // which may hold entries that the header would make good.
+            // Only a new epoch's header may be written at once. Another header must wait until the
+            // table is stable, because it could make stale entries of the table valid.
             if object.is_new.swap(false, Ordering::Relaxed) {
                 self.write_header(&object.paths, header);
             }
         }
     }
 
-    /// Returns whether the time of the last use is to be noted again.
+    /// Returns whether the time of the last use must be updated.
     fn is_use_old(&self, header: &Header) -> bool {
         self.seconds().saturating_sub(header.used_seconds) > USE_GRAIN_SECONDS
     }
@@ -300,14 +302,14 @@ impl PageStore {
         self.unsaved.lock().unwrap_or_else(PoisonError::into_inner).insert(*file);
     }
 
-    /// Returns whether pages were kept.
+    /// Stores pages, with the header locked; returns whether any were stored.
     fn fill_locked(&self, paths: &Paths, header: &mut Header, start: u64, data: &[u8]) -> bool {
         let range = start..(start + data.len() as u64).min(header.size);
         let mut sums = Vec::new();
         for page in pages(&range) {
             let whole = page_range(page, header.size);
             let at = (whole.start - start) as usize;
-            // The end of the data may be in the middle of a page.
+            // The data may end in the middle of a page.
             let Some(content) = data.get(at..at + (whole.end - whole.start) as usize) else {
                 break;
             };
@@ -327,8 +329,8 @@ impl PageStore {
         true
     }
 
-    /// Follows a change that was made through this cache and by nobody else: the pages of the
-    /// version before are those of the version after, but for what was written.
+    /// Keeps the pages valid across a change that was made through this cache and by no other
+    /// client: except for the written bytes, the new version has the pages of the old one.
     pub(crate) fn carry(&self, file: &FileName, before: u64, after: FileVersion) -> Option<Epoch> {
         let object = self.object(file);
         let mut place = object.write();
@@ -350,8 +352,8 @@ impl PageStore {
         Some(object.epoch(header))
     }
 
-    /// The page at the old end of a file, or at the new one, has another length from now on: it is
-    /// cut, or goes on with zeros, as the file does.
+    /// Adjusts the page at the old or new end of a file, whose length changes: it is cut or
+    /// extended with zeros, as the file is.
     fn resize_last(&self, paths: &Paths, header: &Header, size: u64) {
         let kept = header.size.min(size);
         if kept.is_multiple_of(PAGE_BYTES) {
@@ -371,9 +373,8 @@ impl PageStore {
         self.set_checksums(paths, page, &[sum]);
     }
 
-    /// Writes the headers of files that have changed. Before that their tables are put on stable
-    /// storage: a header of the version after a change, beside an entry of the version before,
-    /// would make a page good that is not.
+    /// Writes the headers of changed files. Their tables are made stable first: the new header
+    /// beside an old entry of the table would make a stale page valid.
     pub(crate) fn save(&self) {
         let unsaved =
             std::mem::take(&mut *self.unsaved.lock().unwrap_or_else(PoisonError::into_inner));
@@ -389,7 +390,7 @@ impl PageStore {
         }
     }
 
-    /// Puts data over pages: whole ones are kept, and parts of those that are there.
+    /// Writes data into cached pages: whole pages are stored, and parts if the page is cached.
     pub(crate) fn overwrite(&self, file: &FileName, epoch: Epoch, offset: u64, data: &[u8]) {
         let end = offset + data.len() as u64;
         for page in pages(&(offset..end)) {
@@ -425,7 +426,7 @@ impl PageStore {
         }
     }
 
-    /// Forgets pages of a file that may have been written in part.
+    /// Drops pages of a file that a failed write may have changed.
     pub(crate) fn drop_pages(&self, file: &FileName, range: &Range<u64>) {
         let object = self.object(file);
         let header = object.write();
@@ -439,7 +440,7 @@ impl PageStore {
         }
     }
 
-    /// Forgets all pages of a file, whose data was replaced; those that are on their way, too.
+    /// Drops all pages of a file whose data was replaced, also those that are being fetched.
     pub(crate) fn restart(&self, file: &FileName) {
         let object = self.object(file);
         let mut header = object.write();
@@ -448,7 +449,7 @@ impl PageStore {
         }
     }
 
-    /// Forgets a file and frees its space; returns how many bytes.
+    /// Removes a file from the cache; returns the bytes freed.
     pub(crate) fn evict(&self, file: &FileName) -> u64 {
         let object = self.object(file);
         let mut header = object.write();
@@ -462,26 +463,26 @@ impl PageStore {
         self.drift.fetch_add(bytes.cast_signed(), Ordering::Relaxed);
     }
 
-    /// The bytes of all files, about, if they were so many when the cleaner counted them.
+    /// Bytes of all files now, estimated from the number that the cleaner counted.
     pub(crate) fn bytes_since(&self, counted: u64) -> u64 {
         counted.saturating_add_signed(self.drift.load(Ordering::Relaxed))
     }
 
-    /// All files were counted.
+    /// Resets the estimate after the cleaner has counted all files.
     pub(crate) fn forget_drift(&self) {
         self.drift.store(0, Ordering::Relaxed);
     }
 
-    /// Removes the objects of a file that is not in use.
+    /// Removes the objects of a file that is not in use; returns the bytes freed.
     pub(crate) fn remove_objects(&self, paths: &Paths) -> u64 {
         let used = self.used(paths);
-        // Without its map the data is nothing.
+        // Remove the map first: without it the data is not used.
         self.health.note(self.medium.remove(&paths.map));
         self.health.note(self.medium.remove(&paths.data));
         used
     }
 
-    /// The header of a map on the disk.
+    /// Reads the header of a map on the disk.
     pub(crate) fn load(&self, paths: &Paths) -> Option<Header> {
         let mut bytes = [0; HEADER_BYTES];
         let read = self.health.note(self.medium.read(&paths.map, 0, &mut bytes))?;
@@ -494,17 +495,17 @@ impl PageStore {
         }
     }
 
-    /// The names in a folder of the disk.
+    /// The names in a folder of the disk; none after a failure.
     pub(crate) fn list(&self, folder: &str) -> Vec<String> {
         self.health.note(self.medium.list(folder)).unwrap_or_default()
     }
 
-    /// The bytes that a file takes on the disk.
+    /// The bytes that a file occupies on the disk.
     pub(crate) fn used(&self, paths: &Paths) -> u64 {
         [&paths.map, &paths.data].map(|path| self.medium.used(path).unwrap_or(0)).iter().sum()
     }
 
-    /// The free bytes of the disk; plenty if it does not say.
+    /// The free bytes of the disk; `u64::MAX` if that is unknown.
     pub(crate) fn free(&self) -> u64 {
         self.medium.free().unwrap_or(u64::MAX)
     }

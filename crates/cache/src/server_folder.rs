@@ -11,29 +11,29 @@ use crate::disk::Disk;
 
 const FORMAT: &str = "comity-cache 1";
 
-/// Kinds of file systems (`f_type` of statfs(2)) that a cache does not belong on, because it would
-/// be as far away as what it caches. NFS, CIFS, SMB2, FUSE.
+/// File systems (`f_type` of statfs(2)) on which a cache is useless, because they may be as remote
+/// as the cached one: NFS, CIFS, SMB2, FUSE.
 const FAR: [i64; 4] = [0x6969, 0xff53_4d42, 0xfe53_4d42, 0x6573_5546];
 
 /// The reason why a cache folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// Another process uses it.
+    /// Another process uses the folder.
     #[error(
         "{}: another mount of this server uses the cache; give it another dc_root",
         .0.display()
     )]
     InUse(PathBuf),
-    /// It is on a network file system.
+    /// The folder is on a network file system.
     #[error("{}: it is on a network file system; choose a dc_root on a local disk", .0.display())]
     Far(PathBuf),
-    /// Another program, or another version, has made it.
+    /// The folder was made by another program or another version.
     #[error(
         "{}: not a cache of this format; move it away, or choose another dc_root",
         .0.display()
     )]
     Foreign(PathBuf),
-    /// The disk refused.
+    /// The disk reported an error.
     #[error("{}: {error}; choose another dc_root", folder.display())]
     Failed {
         /// The folder.
@@ -44,7 +44,7 @@ pub enum FolderError {
 }
 
 impl Disk {
-    /// Takes the folder of a server below a cache folder.
+    /// Opens the folder of a server in a cache folder.
     ///
     /// # Errors
     /// [`FolderError`], which says what to do.
@@ -73,7 +73,7 @@ impl Disk {
         }
     }
 
-    /// Takes the folder of a server if data is left in its journal and nobody else uses it.
+    /// Opens the folder of a server if its journal contains data and no other process uses it.
     #[must_use]
     pub fn left_by_server(root: &Path, identity: &str) -> Option<Self> {
         let journal = folder_of(root, identity).join(crate::journal::PATH);
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_have_folders_of_their_own_and_one_user_each() {
+    fn each_server_has_its_own_folder_which_one_process_uses() {
         let root = tempfile::tempdir().unwrap();
         let first = Disk::of_server(root.path(), "one").unwrap();
         let _other = Disk::of_server(root.path(), "other").unwrap();

@@ -1,7 +1,7 @@
-//! Verdicts of the file system below about callers' rights.
+//! Results of access checks by the file system below.
 //!
-//! A page is shown only to callers that it has authorised. A verdict holds for a
-//! generation of the object: as long as nobody else changes it, and its rights are not changed.
+//! A page is shown only to callers that the file system below has authorised. A result is valid for
+//! a generation of the object: until another client changes it or its rights change.
 
 use comity_vfs::{Access, Cred, Disk, Handle};
 use quick_cache::sync::Cache;
@@ -23,12 +23,12 @@ impl CallerId {
     }
 }
 
-/// Verdicts by caller and object.
+/// Results by caller and object.
 pub(crate) struct VerdictCache {
     known: Cache<(CallerId, Handle), KnownVerdict>,
 }
 
-/// Rights that were asked for, and those that were granted.
+/// The rights that were requested and granted.
 #[derive(Debug, Clone, Copy)]
 struct KnownVerdict {
     asked: Access,
@@ -41,8 +41,8 @@ impl VerdictCache {
         Self { known: Cache::new(VERDICTS_MAX) }
     }
 
-    /// The rights among `wanted` that a caller has to an object with this change attribute, if all
-    /// of them have been asked for in this generation.
+    /// The rights among `wanted` that a caller has to an object, if all of them were requested in
+    /// this generation.
     pub(crate) fn get(
         &self,
         caller: CallerId,
@@ -55,7 +55,7 @@ impl VerdictCache {
         is_known.then_some(known.granted & wanted)
     }
 
-    /// Notes a verdict, beside those of the same generation.
+    /// Stores a result, merged with earlier ones of the same generation.
     pub(crate) fn note(
         &self,
         caller: CallerId,
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_is_of_its_caller_and_change() {
+    fn a_result_is_valid_for_its_caller_and_generation() {
         let (cache, node) = (VerdictCache::new(), Handle::new(b"node").unwrap());
         let read = Access::READ;
         cache.note(caller(1, &[]), &node, (read | Access::MODIFY, read), 5);

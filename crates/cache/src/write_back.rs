@@ -1,4 +1,4 @@
-//! Files with data that the file system below does not have yet: plain data under locks.
+//! Files with unsent data: state under locks, without I/O.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -9,22 +9,22 @@ use comity_vfs::{Cred, Disk, Handle, Status, Time};
 
 use crate::dirty::Extents;
 
-/// All such files.
+/// All files with unsent data.
 #[derive(Default)]
 pub(crate) struct DirtyFiles {
     files: Mutex<HashMap<Handle, KnownDirty>>,
-    /// Bytes of all of them.
+    /// Bytes of unsent data of all files.
     bytes: AtomicU64,
 }
 
-/// A file and the number of those who have it in hand.
+/// A file and the number of its users.
 struct KnownDirty {
     file: Arc<DirtyFile>,
     users: usize,
 }
 
-/// A file in hand: it stays one of them meanwhile. Once nobody has it in hand it is let go of if it
-/// has no data and no failure any more.
+/// A use of a file, during which the file stays in the table. After the last use it is removed if
+/// it has no unsent data and no failure.
 pub(crate) struct InUse<'a> {
     files: &'a DirtyFiles,
     node: Handle,
@@ -45,40 +45,41 @@ impl Drop for InUse<'_> {
     }
 }
 
-/// One of them.
+/// A file with unsent data.
 pub(crate) struct DirtyFile {
     state: Mutex<DirtyState>,
-    /// Held while data goes to the file system below: one thread at a time sends.
+    /// Held while data is sent, so that one thread at a time sends.
     turn: Mutex<()>,
-    /// Held while data is taken: it has one order in the journal and here.
+    /// Held while data is added, so that the journal and the state have the same order.
     order: Mutex<()>,
 }
 
-/// The data of a file and what is to be known about it.
+/// The unsent data of a file.
 pub(crate) struct DirtyState {
-    /// Data that waits.
+    /// Data that waits to be sent.
     pub(crate) waiting: Extents,
-    /// Data that is on its way; what waits lies over it.
+    /// Data that is being sent; `waiting` is newer.
     pub(crate) sending: Extents,
-    /// When the oldest data was written, in milliseconds.
+    /// The time of the oldest data, in milliseconds.
     pub(crate) since: u64,
     /// The last writer.
     pub(crate) cred: Cred<Disk>,
-    /// When it wrote.
+    /// The time of the last write.
     pub(crate) written: Time,
-    /// The change attribute of the file below that the data was written over.
+    /// The change attribute of the version that the data was written over.
     pub(crate) base: u64,
     /// The last record of the journal with data of this file.
     pub(crate) record: u64,
-    /// A failure that no program has heard of yet.
+    /// A failure that was not reported to a program yet.
     pub(crate) failure: Option<Status>,
-    /// Others may have changed the file: nothing is sent unless `base` is still true.
+    /// True if another client may have changed the file: data is sent only if its change attribute
+    /// is still `base`.
     pub(crate) doubtful: bool,
 }
 
 impl DirtyState {
-    /// Begins to have data, if there is none yet, over this change attribute; returns the one that
-    /// its data was written over.
+    /// Prepares for new data over the version with this change attribute; returns the change
+    /// attribute that the unsent data was written over.
     pub(crate) fn begin(&mut self, change: u64, now: u64) -> u64 {
         if self.is_clean() {
             (self.since, self.base) = (now, change);
@@ -86,12 +87,12 @@ impl DirtyState {
         self.base
     }
 
-    /// Returns whether there is no data.
+    /// Returns whether there is no unsent data.
     pub(crate) const fn is_clean(&self) -> bool {
         self.waiting.is_empty() && self.sending.is_empty()
     }
 
-    /// The end of the data.
+    /// The end of the unsent data.
     pub(crate) fn end(&self) -> u64 {
         self.waiting.end().max(self.sending.end())
     }
@@ -117,24 +118,24 @@ impl DirtyFile {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the turn to add data.
+    /// Locks the order of new data.
     pub(crate) fn order(&self) -> MutexGuard<'_, ()> {
         self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the turn to send.
+    /// Locks sending.
     pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl DirtyFiles {
-    /// The file, if it is one.
+    /// Returns a file if it is in the table.
     pub(crate) fn get(&self, node: &Handle) -> Option<InUse<'_>> {
         self.lock().get_mut(node).map(|known| self.take(node, known))
     }
 
-    /// The file, which becomes one.
+    /// Returns a file; adds it to the table if needed.
     pub(crate) fn enter(&self, node: &Handle, cred: &Cred<Disk>, now: u64) -> InUse<'_> {
         let new = || KnownDirty { file: Arc::new(DirtyFile::new(cred, now)), users: 0 };
         self.take(node, self.lock().entry(*node).or_insert_with(new))
@@ -158,18 +159,18 @@ impl DirtyFiles {
         }
     }
 
-    /// All files.
+    /// Returns all files.
     pub(crate) fn all(&self) -> Vec<(Handle, InUse<'_>)> {
         let mut files = self.lock();
         files.iter_mut().map(|(node, known)| (*node, self.take(node, known))).collect()
     }
 
-    /// The bytes of all files.
+    /// Bytes of unsent data of all files.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Notes how many bytes a file has more, or less.
+    /// Adjusts the number of bytes by the change of one file.
     pub(crate) fn count(&self, before: u64, after: u64) {
         self.bytes.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Attributes and rights: known ones are used as long as they are true.
+//! Attributes and rights: cached ones are used while they are valid.
 
 use std::sync::atomic::Ordering;
 
@@ -11,20 +11,20 @@ use crate::listing_cache::ListingEdit;
 use crate::page_store::FileVersion;
 use crate::verdict_cache::CallerId;
 
-/// The version of a file that has these attributes.
+/// The version of a file with these attributes.
 pub(super) const fn version(attr: &Attr<Disk>) -> FileVersion {
     FileVersion { change: attr.change, size: attr.size }
 }
 
 impl Cache {
-    /// The attributes as the file system below has them, if they are known to be true.
+    /// The attributes from the file system below, if valid ones are cached.
     pub(super) fn true_attr(&self, node: &Handle) -> Option<Attr<Disk>> {
         let attr = self.attributes.get(node, self.now(), self.is_true(node))?;
         count(&self.counters.spared, 1);
         Some(attr)
     }
 
-    /// The attributes as the file system below has them: known ones, or fetched.
+    /// The attributes from the file system below: cached or fetched.
     pub(super) fn attr(&self, node: &Handle) -> Result<Attr<Disk>> {
         self.true_attr(node).map_or_else(|| self.fetch_attr(node), Ok)
     }
@@ -40,19 +40,19 @@ impl Cache {
         fetched.or_else(|status| self.offline(node, status))
     }
 
-    /// The attributes known last, while the file system below cannot be reached and the options
-    /// let them be used.
+    /// The last known attributes, if the file system below cannot be reached and the options allow
+    /// to use them.
     fn offline(&self, node: &Handle, status: Status) -> Result<Attr<Disk>> {
         self.attributes.last(node).filter(|_| self.is_offline(status)).ok_or(status)
     }
 
-    /// Returns whether what is known is to be used after this failure.
+    /// Returns whether cached state may be used after this failure.
     pub(super) const fn is_offline(&self, status: Status) -> bool {
         self.options.offline && matches!(status, Status::Io | Status::Delay)
     }
 
-    /// Notes attributes that came with an answer, unless it may be older than what is known;
-    /// returns whether it did.
+    /// Notes attributes of a reply, unless they may be older than the cached ones; returns whether
+    /// they were noted.
     pub(super) fn note(&self, node: &Handle, attr: Attr<Disk>, asked: Asked) -> bool {
         let is_true = self.is_true(node);
         if is_true && !self.attributes.is_late(node, asked) {
@@ -66,8 +66,8 @@ impl Cache {
         self.fs.open_files()?.file_grant(node)
     }
 
-    /// Notes attributes that were asked for under a delegation of a file, or that came with it. The
-    /// first that are noted under it show what others have changed before.
+    /// Notes attributes that were fetched under a delegation of a file or came with it. The first
+    /// ones under a delegation show whether the file has changed since the earlier cached state.
     pub(super) fn note_under_grant(
         &self,
         node: &Handle,
@@ -83,9 +83,9 @@ impl Cache {
         }
     }
 
-    /// A delegated file has another change attribute than when it was last looked at under the same
-    /// delegation. Nobody else has changed it: this client has renamed it, or written to it with an
-    /// answer that did not tell.
+    /// Keeps the pages of a delegated file whose change attribute differs from the one cached under
+    /// the same delegation. No other client can have changed it: this client renamed it, or wrote
+    /// to it and got no attributes in the reply.
     fn carry(&self, node: &Handle, attr: &Attr<Disk>) {
         let known = self.attributes.last(node);
         let known = known.filter(|known| known.change != attr.change && known.size == attr.size);
@@ -94,7 +94,7 @@ impl Cache {
         }
     }
 
-    /// Makes a change of an object and notes it. One that fails may have been made all the same.
+    /// Makes a change of an object and notes it. A change that fails may still have been made.
     pub(super) fn change(
         &self,
         node: &Handle,
@@ -120,8 +120,8 @@ impl Cache {
         self.attributes.note_own(node, (before, change.after), asked, self.now())
     }
 
-    /// Notes a change of names of a directory that was made through this cache: its listings stay
-    /// known if nothing came between.
+    /// Notes a change of a directory's names that was made through this cache. Its listings stay
+    /// cached if no other change came between.
     pub(super) fn note_own_names(
         &self,
         dir: &Handle,
@@ -134,7 +134,7 @@ impl Cache {
         }
     }
 
-    /// The caller's rights among `wanted`, and the attributes of the file system below.
+    /// The caller's rights among `wanted`, and the object's attributes from the file system below.
     pub(super) fn rights(
         &self,
         cred: &Cred<Disk>,
@@ -150,7 +150,7 @@ impl Cache {
             self.counters.spared.fetch_sub(1, Ordering::Relaxed);
         }
         let asked = self.attributes.ask();
-        // Once asked, all rights cost no more than one.
+        // Asking for all rights costs no more than asking for one.
         let (granted, attr) = match self.fs.access(cred, node, Access::ALL) {
             Err(status) if self.is_offline(status) => {
                 let generation = self.attributes.generation(node);
@@ -166,7 +166,7 @@ impl Cache {
         Ok((granted & wanted, attr))
     }
 
-    /// Returns whether a caller may read a file's data as [`comity_vfs::Fs::read`] has it.
+    /// Returns whether a caller may read a file's data, by the rules of [`comity_vfs::Fs::read`].
     pub(super) fn may_read(&self, cred: &Cred<Disk>, node: &Handle) -> Result<bool> {
         let wanted = Access::READ | Access::EXECUTE;
         let (granted, attr) = self.rights(cred, node, wanted)?;

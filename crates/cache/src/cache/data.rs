@@ -1,4 +1,4 @@
-//! Data: pages that are there are read from the cache disk, the others from below.
+//! Data: cached pages are read from the cache disk, other pages from the file system below.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::counters::count;
 use crate::limits::{PAGE_BYTES, READ_TRIES, TRANSFER_BYTES_MAX};
 use crate::page_store::{Epoch, PageRun};
 
-/// A read of a version of a file.
+/// A read of one version of a file.
 pub(super) struct CachedRead<'a> {
     pub(super) cred: &'a Cred<Disk>,
     pub(super) node: &'a Handle,
@@ -29,8 +29,8 @@ impl Cache {
     ) -> Result<Read<Disk>> {
         let judged = into.opened || self.may_read(cred, node)?;
         for _ in 0..READ_TRIES {
-            // Taken before the attributes: data that is sent to the file system below in between is
-            // then laid over twice instead of never.
+            // Take the unsent data before the attributes: data that is sent in between is then
+            // applied twice instead of never.
             let waiting = self.waiting(node, offset, count);
             let waits = self.waits(node);
             let attr = self.attr(node)?;
@@ -55,14 +55,14 @@ impl Cache {
                 let (data, eof) = (Data::Appended(length as u32), range.end >= shown.size);
                 return Ok(Read { data, eof, attr: Some(shown) });
             }
-            // Others have changed the file in between.
+            // Another client has changed the file in between.
             into.bytes.truncate(before);
         }
         self.flush(node)?;
         self.fs.read(cred, node, offset, count, into)
     }
 
-    /// The data of a range that waits, in the order in which it is to be laid over.
+    /// The unsent data of a range, in the order in which it must be applied.
     fn waiting(&self, node: &Handle, offset: u64, count: u32) -> Vec<(u64, Vec<u8>)> {
         let Some(file) = self.dirty.get(node) else { return Vec::new() };
         let state = file.lock();
@@ -72,7 +72,7 @@ impl Cache {
         found
     }
 
-    /// Appends the bytes of a range; returns `false` if the file has changed meanwhile.
+    /// Appends the bytes of a range; returns false if the file has changed meanwhile.
     fn read_range(
         &self,
         reading: &CachedRead<'_>,
@@ -80,7 +80,7 @@ impl Cache {
         bytes: &mut Vec<u8>,
     ) -> Result<bool> {
         let (start, wanted) = (bytes.len(), (range.end - range.start) as usize);
-        // Whole pages are read, and what stands before the range is taken off at the end.
+        // Whole pages are read, and the bytes before the range are removed at the end.
         let first = range.start / PAGE_BYTES * PAGE_BYTES;
         let mut at = first;
         while at < range.end {
@@ -102,8 +102,8 @@ impl Cache {
         Ok(bytes.len() == start + wanted)
     }
 
-    /// Reads whole pages from below and keeps them; returns `false` if others have changed the
-    /// file.
+    /// Reads whole pages from the file system below and caches them; returns false if another
+    /// client has changed the file.
     pub(super) fn fetch(
         &self,
         reading: &CachedRead<'_>,
@@ -125,7 +125,7 @@ impl Cache {
                 return Ok(false);
             }
             if read.data.length() == 0 {
-                // The file has become shorter than its attributes say.
+                // The file is shorter than its cached attributes say.
                 self.attributes.expire(node);
                 return Ok(false);
             }
@@ -150,7 +150,7 @@ impl Cache {
         let known = self.attributes.last(node);
         let asked = self.attributes.ask();
         let written = write().inspect_err(|_| {
-            // It may have been done all the same.
+            // The write may have been made although it failed.
             self.store
                 .drop_pages(&self.file(node), &(offset..offset.saturating_add(data.len() as u64)));
             self.attributes.expire(node);

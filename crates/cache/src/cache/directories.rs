@@ -1,5 +1,5 @@
-//! Directories that are delegated: nobody else changes them, so that names, missing names, listings
-//! and attributes are answered from memory.
+//! Delegated directories: no other client changes them, so names, missing names, listings and
+//! attributes are answered from memory.
 
 use std::ops::ControlFlow;
 
@@ -16,17 +16,17 @@ use crate::verdict_cache::CallerId;
 /// A visitor of entries.
 pub(super) type ListingVisit<'v> = dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()> + 'v;
 
-/// The point at which entries from memory end.
+/// The part of a listing that was answered from memory.
 enum KnownPart {
-    /// All was shown that the visitor wants.
+    /// All that the visitor wanted.
     All,
-    /// The entries behind this cookie must be asked for.
+    /// The entries up to this cookie; the rest must be fetched.
     UpTo(u64),
 }
 
 impl Cache {
-    /// Returns whether all that is known of a file or a directory is true: it is delegated, and was
-    /// looked at after the grant.
+    /// Returns whether the cached state of a file or a directory is valid: it is delegated, and was
+    /// fetched after the grant.
     pub(super) fn is_granted(&self, files: &dyn OpenFiles, node: &Handle) -> bool {
         if self.attributes.grant(node).is_none() {
             return false;
@@ -36,11 +36,11 @@ impl Cache {
         grant.is_some() && (files.file_grant(node) == grant || files.directory_grant(node) == grant)
     }
 
-    /// Notes that a directory is about to be asked for, and asks for its delegation when it is
-    /// worth that.
+    /// Notes that a directory is about to be read, and requests its delegation if it was read often
+    /// enough.
     pub(super) fn look_into(&self, dir: &Handle) {
         if self.wants_grant(dir) {
-            // A failure comes again with the call that follows.
+            // Ignore a failure: the call that follows meets it again.
             let _ = self.ask_for_grant(dir);
         }
     }
@@ -50,7 +50,7 @@ impl Cache {
         files.is_some_and(|files| !self.is_granted(files, dir)) && self.looks.note(dir, self.now())
     }
 
-    /// Asks for the delegation of a directory, and for its attributes in the same call.
+    /// Requests the delegation of a directory, and its attributes in the same call.
     fn ask_for_grant(&self, dir: &Handle) -> Result<Attr<Disk>> {
         let files = self.fs.open_files().ok_or(Status::NotSupp)?;
         let (asked, early) = (self.attributes.ask(), self.notices.early());
@@ -66,15 +66,16 @@ impl Cache {
         Ok(attr)
     }
 
-    /// Fetches attributes; those of a directory together with its delegation where that is worth a
-    /// call.
+    /// Fetches attributes; those of a directory together with its delegation if it was read often
+    /// enough.
     pub(super) fn fetch_with_grant(&self, node: &Handle) -> Option<Result<Attr<Disk>>> {
         let is_dir = |attr: Attr<Disk>| attr.file_type == FileType::Directory;
         let wants = self.attributes.last(node).is_some_and(is_dir) && self.wants_grant(node);
         wants.then(|| self.ask_for_grant(node)).filter(|answer| *answer != Err(Status::NotSupp))
     }
 
-    /// Lists a directory: from memory as far as it is delegated and known, the rest from below.
+    /// Lists a directory: from memory while it is delegated and cached, the rest from the file
+    /// system below.
     pub(super) fn list(
         &self,
         cred: &Cred<Disk>,
@@ -100,7 +101,7 @@ impl Cache {
         self.list_whole(cred, dir, wanted, visit)
     }
 
-    /// Shows entries as long as all that is wanted of them is known and true.
+    /// Shows entries while everything wanted about them is cached and valid.
     fn show_known(
         &self,
         known: &KnownListing,
@@ -113,7 +114,8 @@ impl Cache {
             let node = match wanted {
                 Listed::Names => None,
                 Listed::Nodes => match self.known_entry(entry) {
-                    // The caller finds out about an object that was added a moment ago.
+                    // An entry that was added a moment ago has no node yet; the caller looks it up
+                    // itself.
                     None if self.listings.server_cookie(entry.cookie) == 0 => None,
                     None => return KnownPart::UpTo(last),
                     node => node,
@@ -151,8 +153,8 @@ impl Cache {
         Ok(attr)
     }
 
-    /// Lists a delegated directory to its end, whatever the visitor wants of it, and remembers
-    /// that.
+    /// Lists a delegated directory to its end, even if the visitor stops early, and caches the
+    /// listing.
     fn list_whole(
         &self,
         cred: &Cred<Disk>,

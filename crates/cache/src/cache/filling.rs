@@ -1,4 +1,4 @@
-//! The filler: it completes files that are there in part, while the line is quiet.
+//! The filler: it completes partly cached files while no program reads from the file system below.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -16,11 +16,11 @@ use crate::limits::{FILL_BYTES_MAX, FILLS_MAX, QUIET_TIME, TRANSFER_BYTES_MAX};
 #[derive(Default)]
 pub(super) struct Filler {
     partial: Mutex<HashMap<Handle, Partial>>,
-    /// When a program had to wait for the file system below last.
+    /// The time at which a program last read from the file system below.
     busy: AtomicU64,
 }
 
-/// A file that is there in part.
+/// A partly cached file.
 struct Partial {
     /// A caller that may read it.
     cred: Cred<Disk>,
@@ -29,7 +29,7 @@ struct Partial {
 }
 
 impl Filler {
-    /// Notes that a program has read from below.
+    /// Notes that a program has read from the file system below.
     pub(super) fn note(&self, read: &CachedRead<'_>, missing: u64, now: u64) {
         self.busy.store(now, Ordering::Relaxed);
         let mut partial = self.lock();
@@ -42,19 +42,19 @@ impl Filler {
         }
     }
 
-    /// The file with the fewest missing pages, of several the smallest.
+    /// The file with the fewest missing pages; among equals, the smallest.
     fn best(&self) -> Option<(Handle, Cred<Disk>)> {
         let partial = self.lock();
         let best = partial.iter().min_by_key(|(_, file)| (file.missing, file.size))?;
         Some((*best.0, best.1.cred.clone()))
     }
 
-    /// The number of files that are there in part.
+    /// Number of partly cached files.
     pub(super) fn partial_files(&self) -> u64 {
         self.lock().len() as u64
     }
 
-    /// Leaves a file as it is.
+    /// Stops completing a file.
     pub(super) fn forget(&self, node: &Handle) {
         self.lock().remove(node);
     }
@@ -65,7 +65,7 @@ impl Filler {
 }
 
 impl Cache {
-    /// Reads one piece of the best file, if no program needs the line.
+    /// Reads one piece of the best file, if programs have been quiet for long enough.
     pub(super) fn fill_one(&self) {
         let quiet = self.now().saturating_sub(self.filler.busy.load(Ordering::Relaxed));
         if quiet < QUIET_TIME || !self.options.fills || !self.store.health().is_usable() {
@@ -74,16 +74,15 @@ impl Cache {
         let Some((node, cred)) = self.filler.best() else { return };
         match self.fill_piece(&cred, &node) {
             Ok(Some(_)) => {}
-            // It is complete, or cannot be completed until a program reads it again.
+            // The file is complete, or cannot be completed until a program reads it again.
             Ok(None) | Err(_) => self.filler.forget(&node),
         }
     }
 
-    /// Reads the first piece of a file that is not there; returns where it ends, or `None` if the
-    /// file is complete.
+    /// Reads the first missing piece of a file; returns its end, or `None` if the file is complete.
     ///
     /// # Errors
-    /// [`Status::NoSpc`] if the cache disk does not take it; those of the file system below.
+    /// [`Status::NoSpc`] if the cache disk does not store it; those of the file system below.
     fn fill_piece(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Option<u64>> {
         let attr = self.attr(node)?;
         let epoch = self.store.enter(&self.file(node), version(&attr));
@@ -101,12 +100,12 @@ impl Cache {
         Ok(Some(range.end))
     }
 
-    /// Completes a file now. `progress` hears of the bytes that are there and of all, and may end
-    /// it.
+    /// Completes a file now. `progress` is called with the number of cached bytes and of all bytes,
+    /// and may end the filling.
     ///
     /// # Errors
-    /// [`Status`] of the file system below; [`Status::NoSpc`] if the cache disk takes no pages,
-    /// [`Status::Delay`] if others change the file all the time.
+    /// Those of the file system below; [`Status::NoSpc`] if the cache disk stores no pages,
+    /// [`Status::Delay`] if other clients keep changing the file.
     pub fn fill(
         &self,
         cred: &Cred<Disk>,

@@ -310,7 +310,8 @@ impl Fs for Cache {
 }
 
 impl Cache {
-    /// Sends data of a file that is cut where it is found: it is not to come back.
+    /// Sends unsent data of an existing file that a create truncates, so that it cannot reappear
+    /// later.
     pub(super) fn flush_cut(
         &self,
         cred: &Cred<Disk>,
@@ -322,7 +323,8 @@ impl Cache {
         }
     }
 
-    /// Sends data of a file that may be about to lose its last name: it may have another one.
+    /// Sends unsent data of a file whose name is about to be removed, because the file may have
+    /// another name.
     fn flush_name(&self, cred: &Cred<Disk>, place: (&Handle, Name<'_>)) {
         if self.dirty.bytes() == 0 {
             return;
@@ -336,8 +338,8 @@ impl Cache {
         }
     }
 
-    /// Changes data of a file in another way than by a write: no page of it is kept, for the
-    /// answer need not tell what has become of the file.
+    /// Changes the data of a file other than by a write. All its pages are dropped, because the
+    /// reply may not describe the new state of the file.
     fn replace_data<T>(
         &self,
         node: &Handle,
@@ -345,7 +347,7 @@ impl Cache {
     ) -> Result<Changed<T, Disk>> {
         let asked = self.attributes.ask();
         let changed = work();
-        // One that failed may have been done all the same.
+        // A change that failed may still have been made.
         self.store.restart(&self.file(node));
         let change = changed.as_ref().map_or(Change::UNKNOWN, |changed| changed.change);
         self.note_own(node, &change, asked);
@@ -359,11 +361,12 @@ impl Cache {
         set: &SetAttr<Disk>,
         guard: Option<Time>,
     ) -> Result<Change<Disk>> {
-        // Callers saw the data that waits: so it was before, if nothing comes between.
+        // Callers have seen the attributes with the unsent data, so those are the attributes before
+        // this change, if no other change comes between.
         let waits = self.waits(node);
         let seen = waits.and_then(|_| self.attributes.last(node));
         let seen = seen.map(|attr| self.shown_with(node, attr, waits));
-        // A time or a length that is set is not to be changed by data that was written before.
+        // Send the data first: a later write would change a time or size that is set now.
         self.flush(node)?;
         let known = self.attributes.last(node).map(|attr| attr.change);
         let change = self.change(node, || {
@@ -377,7 +380,7 @@ impl Cache {
         Ok(Change { before, ..change })
     }
 
-    /// The pages of a file follow a change of its attributes.
+    /// Keeps the pages of a file valid across a change of its attributes.
     fn carry_cut(&self, node: &Handle, change: &Change<Disk>, set: &SetAttr<Disk>) {
         match (change.before, change.after) {
             (Some(before), Some(after)) => {

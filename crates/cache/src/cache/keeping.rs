@@ -1,4 +1,4 @@
-//! The wishes of the user about single files: one is pinned or dropped, or all are verified.
+//! Requests of the user about cached files: pin one, drop one, or verify all.
 
 use comity_vfs::{Handle, Result, Status};
 
@@ -12,21 +12,21 @@ pub struct VerifyStep {
     pub files: u64,
     /// Pages that were read.
     pub pages: u64,
-    /// Pages that did not match their checksums, and are not there any longer.
+    /// Pages that did not match their checksums and were dropped.
     pub damaged_pages: u64,
     /// The place at which the next step begins; `None` after the last one.
     pub next: Option<String>,
 }
 
 impl Cache {
-    /// Drops what is cached of a file, which is not pinned any longer; returns the bytes that are
-    /// free now. Data that waits to be sent stays.
+    /// Drops the cached pages of a file and its pin; returns the number of bytes freed. Unsent data
+    /// stays.
     pub fn drop_file(&self, node: &Handle) -> u64 {
         self.filler.forget(node);
         self.store.evict(&self.file(node))
     }
 
-    /// Lets the cleaner keep a file, or lets it have it again.
+    /// Protects a file from the cleaner, or ends the protection.
     ///
     /// # Errors
     /// [`Status::NoEnt`] if nothing of it is cached.
@@ -35,11 +35,11 @@ impl Cache {
         if is_there || !is_pinned { Ok(()) } else { Err(Status::NoEnt) }
     }
 
-    /// Reads a part of all pages on the cache disk, from `place` on or from the first one, and
-    /// compares their checksums. Damaged ones are dropped, and read again when they are needed.
+    /// Reads some of the pages on the cache disk, starting at `place` or at the first page, and
+    /// compares their checksums. Damaged pages are dropped, and fetched again when needed.
     ///
     /// # Errors
-    /// [`Status::Inval`] if `place` is not one that a step before has told.
+    /// [`Status::Inval`] if `place` is not the `next` of an earlier step.
     pub fn verify(&self, place: Option<&str>) -> Result<VerifyStep> {
         let place = place.map_or_else(|| Ok(VerifyPlace::default()), place_of)?;
         let mut count = Verified::default();
@@ -50,7 +50,7 @@ impl Cache {
     }
 }
 
-/// Parses the place that a user gave back, from which the check continues.
+/// Parses the place from which a check continues.
 fn place_of(text: &str) -> Result<VerifyPlace> {
     let mut parts = text.split('/').map(str::to_owned);
     match (parts.next(), parts.next(), parts.next().map(|page| page.parse())) {

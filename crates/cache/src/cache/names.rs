@@ -1,4 +1,4 @@
-//! Names: found once, known as long as nobody else changes the directory.
+//! Names: once found, they stay cached while no other client changes the directory.
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ impl Cache {
         }
     }
 
-    /// The object of a name that is known, or `Some(None)` where it is known that there is none,
-    /// for a caller that may look names up.
+    /// The cached object of a name, or `Some(None)` if the name is known to be missing, for a
+    /// caller that may look names up.
     fn find_known(
         &self,
         cred: &Cred<Disk>,
@@ -67,7 +67,7 @@ impl Cache {
             self.note(&entry.node.handle, entry.node.attr, asked);
             is_told = entry.dir.is_some_and(|attr| self.note(dir, attr, asked));
         }
-        // An answer from before a change says nothing of what is there now.
+        // A reply from before a change says nothing about the names after it.
         let now = self.attributes.moment(dir);
         let is_current = now.own == moment.own && (is_told || now.generation == moment.generation);
         if is_current && self.attributes.last(dir).is_some() {
@@ -78,8 +78,8 @@ impl Cache {
         Ok(Entry { node: Node { attr, ..entry.node }, ..entry })
     }
 
-    /// The object of a name as it was known last, while the file system below cannot be reached:
-    /// a name is not missing because nobody answers.
+    /// The last known object of a name, if the file system below cannot be reached. An unreachable
+    /// server does not make a name missing.
     fn find_offline(
         &self,
         cred: &Cred<Disk>,
@@ -93,7 +93,7 @@ impl Cache {
         Ok(Entry { node, dir: self.attributes.last(dir) })
     }
 
-    /// Notes a name that a caller was told of: it may look names up there.
+    /// Notes a name that a caller was shown, which proves that the caller may look names up there.
     fn note_name(&self, cred: &Cred<Disk>, place: (&Handle, Name<'_>), node: Option<Handle>) {
         let (caller, generation) = (CallerId::of(cred), self.attributes.generation(place.0));
         let lookup = (Access::LOOKUP, Access::LOOKUP);
@@ -101,7 +101,7 @@ impl Cache {
         self.names.note(caller, place, generation, node);
     }
 
-    /// Notes a name that an answer told, unless a change through this cache comes between.
+    /// Notes a name from a reply, unless a change through this cache came between.
     fn note_found(
         &self,
         cred: &Cred<Disk>,
@@ -110,20 +110,20 @@ impl Cache {
         asked: Moment,
     ) {
         self.note_name(cred, place, node);
-        // A change forgets its names before it counts itself.
+        // A change forgets its names before it raises the version.
         if self.attributes.moment(place.0).own != asked.own {
             self.names.forget(place);
         }
     }
 
-    /// Forgets a name, and all that is known of its directory: a change of it has failed for its
-    /// caller, and the server may have made it all the same.
+    /// Forgets a name and the attributes of its directory, because a change of it has failed but
+    /// may still have been made.
     pub(super) fn doubt(&self, place: (&Handle, Name<'_>)) {
         self.names.forget(place);
         self.attributes.expire(place.0);
     }
 
-    /// Makes an object and notes it.
+    /// Makes an object, and notes its name.
     pub(super) fn make(
         &self,
         cred: &Cred<Disk>,
@@ -144,7 +144,7 @@ impl Cache {
         Ok(Made { value: Node { attr, ..node }, ..made })
     }
 
-    /// Removes a name and notes that.
+    /// Removes a name, and notes that it is missing.
     pub(super) fn take_away(
         &self,
         cred: &Cred<Disk>,
@@ -154,7 +154,7 @@ impl Cache {
         let asked = self.attributes.ask();
         let change = work();
         if let Some(node) = self.known_node(cred, (dir, name)) {
-            // It has a link less, or is gone.
+            // The object has one link less, or is gone.
             self.attributes.expire(&node);
         }
         self.names.forget((dir, name));
@@ -167,7 +167,7 @@ impl Cache {
         Ok(change)
     }
 
-    /// The object of a name as far as it is known, true or not.
+    /// The cached object of a name, valid or not.
     pub(super) fn known_node(
         &self,
         cred: &Cred<Disk>,
@@ -191,7 +191,7 @@ impl Cache {
         self.names.forget(source);
         self.names.forget(target);
         self.note_moved((source, target), (from, to), asked);
-        // An answer may have come between.
+        // A reply may have cached it again meanwhile.
         self.names.forget(target);
         self.note_name(cred, source, None);
         if moved.is_some() {
@@ -221,7 +221,7 @@ impl Cache {
         self.note_own_names(target.0, to, asked, edit.as_ref());
     }
 
-    /// Notes an entry of a listing and shows it as callers see it.
+    /// Notes an entry of a listing, and returns it as callers see it.
     pub(super) fn note_listed<'a>(
         &self,
         cred: &Cred<Disk>,

@@ -1,5 +1,5 @@
-//! Changes of delegated directories by other clients, of which the server has told: what is known
-//! of the directories stays, and is changed.
+//! Notifications of changes by other clients in delegated directories: the cached state of the
+//! directory is updated instead of dropped.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,11 +13,11 @@ use super::Cache;
 use crate::attribute_cache::Asked;
 use crate::listing_cache::ListingEdit;
 
-/// The order of notices and of grants.
+/// Orders notifications and grants.
 #[derive(Debug, Default)]
 pub(super) struct NoticeTurn {
     turn: Mutex<()>,
-    /// Number of notices that came before their delegation was noted here.
+    /// Number of notifications that arrived before their delegation was noted here.
     early: AtomicU64,
 }
 
@@ -32,8 +32,9 @@ impl NoticeTurn {
 }
 
 impl Cache {
-    /// Applies all changes that were told so far, in their order. It is called before what is known
-    /// of a delegated directory is used: the server takes them for applied.
+    /// Applies all notifications so far, in order. Must be called before cached state of a
+    /// delegated directory is used: this client has acknowledged the notifications, so the server
+    /// counts them as applied.
     pub(super) fn apply_notices(&self, files: &dyn OpenFiles) {
         let _turn = self.notices.lock();
         self.drain(files);
@@ -45,8 +46,9 @@ impl Cache {
         }
     }
 
-    /// Notes the attributes of a directory that came with its delegation. Changes that were told
-    /// meanwhile may have been made after the attributes were read: then all is asked for again.
+    /// Notes the attributes of a directory that came with its delegation. Changes notified
+    /// meanwhile may have been made after the attributes were read: then the attributes are fetched
+    /// again.
     pub(super) fn note_grant(
         &self,
         (dir, grant): (&Handle, DelegationNumber),
@@ -77,7 +79,7 @@ impl Cache {
             NameNotice::Removed { name } => self.removed(dir, name),
             NameNotice::Renamed { from, name, object } => self.renamed(dir, (from, name), object),
         };
-        // Without an edit the listing is of an earlier moment from now on.
+        // Without an edit the cached listing belongs to an older version and is not used again.
         if let (Some(step), Some(edit)) = (step, edit) {
             self.listings.edit(dir, step, &edit);
         }
@@ -90,7 +92,7 @@ impl Cache {
             node => self.names.replace((dir, known), self.attributes.generation(dir), node),
         }
         if let Some(node) = object.node {
-            // It may have a link more.
+            // The object may have another link now.
             self.attributes.expire(&node);
         }
         Some(ListingEdit::Add { name: name.into(), fileid: object.fileid?, node: object.node })

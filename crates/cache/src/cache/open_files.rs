@@ -1,4 +1,4 @@
-//! Opens, locks and delegations: the cache looks at them on their way.
+//! Opens, locks and delegations: the cache passes them on and notes what it learns from them.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -28,7 +28,7 @@ impl Cache {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).get(&open).copied()
     }
 
-    /// Notes what an open has told: attributes that are true, and rights that were granted.
+    /// Notes the result of an open: valid attributes, and the rights that were granted.
     fn note_opened(
         &self,
         cred: &Cred<Disk>,
@@ -112,7 +112,8 @@ impl OpenFiles for Cache {
     }
 
     fn return_delegation(&self, node: &Handle) -> Result<()> {
-        // While it is held the data may wait; afterwards others see the file.
+        // Unsent data may wait only while the delegation is held; after its return others read the
+        // file.
         let flushed = self.flush(node).and_then(|()| self.fs.commit(node).map(|_| ()));
         self.attributes.expire(node);
         let returned = self.below()?.return_delegation(node);
@@ -125,11 +126,11 @@ impl OpenFiles for Cache {
         }
     }
 
-    /// Programs meet at a lock: its holder sees data that others have written before, and others
-    /// see the holder's data when the lock is given back.
+    /// Passes a lock on. Programs synchronize by locks: the holder must see data that others wrote
+    /// before, and others must see the holder's data once it unlocks.
     fn lock(&self, wanted: &LockRequest) -> Result<LockOutcome> {
         let files = self.below()?;
-        // Nobody else reads or writes a delegated file.
+        // A delegated file is not read or written by other clients.
         let shared = self.node_of(wanted.open).filter(|node| !self.is_delegated(node));
         if let (RangeLock::Free, Some(node)) = (wanted.lock, shared) {
             self.commit_file(&node)?;

@@ -1,4 +1,4 @@
-//! The start of a cache: what a crash has left in the journal is written, or kept beside.
+//! Recovery at the start: data that a crash left in the journal is written, or kept as a conflict.
 
 use std::io;
 
@@ -8,8 +8,8 @@ use super::Cache;
 use crate::journal::Left;
 
 impl Cache {
-    /// Writes what was left to the file system below. A file that cannot be reached keeps its data
-    /// waiting.
+    /// Writes the data in the journal to the file system below. If a file cannot be reached, its
+    /// data stays in the queue.
     pub(super) fn recover(&self, left: Vec<Left>) {
         for left in left {
             let node = left.file.handle;
@@ -29,7 +29,8 @@ impl Cache {
         }
     }
 
-    /// Takes out what had arrived before the crash: the file has changed, but by this.
+    /// Drops the data of a file if the file already contains it: then the lost write has changed
+    /// the file's change attribute, not another client.
     fn drop_arrived(&self, node: &Handle) {
         let Some(file) = self.dirty.get(node) else { return };
         let base = file.lock().base;
@@ -70,8 +71,8 @@ impl Cache {
         Ok(())
     }
 
-    /// Sends all data that waits, as before the end of the process. Returns the number of files
-    /// whose data could not be sent; with a journal it is sent at the next start.
+    /// Sends all unsent data, before the process ends. Returns the number of files whose data could
+    /// not be sent; with a journal it is sent at the next start.
     pub fn finish(&self) -> usize {
         self.store.save();
         let files = self.dirty.all();

@@ -1,8 +1,7 @@
 //! The change attribute that callers are shown.
 //!
-//! A caller compares it to know whether others have changed a file. So it moves with each write
-//! that is answered, though the file system below does not have it yet, and stays when that gets
-//! it.
+//! A caller compares it to learn whether others have changed a file. So it must change with each
+//! answered write, even while the data is unsent, and must not change again when the data is sent.
 
 use comity_vfs::{Attr, Disk, Handle, Time};
 use quick_cache::sync::Cache as QuickCache;
@@ -11,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::Cache;
 use crate::limits::ATTRIBUTES_MAX;
 
-/// The change attributes that are shown in place of those of the file system below.
+/// The change attributes that are shown instead of those of the file system below.
 pub(super) struct Marks {
     known: QuickCache<Handle, Mark>,
     writes: AtomicU64,
@@ -28,15 +27,16 @@ impl Marks {
         Self { known: QuickCache::new(ATTRIBUTES_MAX), writes: AtomicU64::new(0) }
     }
 
-    /// A write was answered while the file system below has this change attribute.
+    /// Notes an answered write; `below` is the change attribute of the file system below.
     pub(super) fn written(&self, node: &Handle, below: u64) {
         let number = self.writes.fetch_add(1, Ordering::Relaxed) + 1;
-        // Far from all that a counter or a clock below will say.
+        // The multiplication makes it unlikely that a counter or clock below reaches the same
+        // value.
         let shown = below ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.known.insert(*node, Mark { below, shown });
     }
 
-    /// The file system below got what was written here, and nothing from others.
+    /// Notes that data written here was sent, and that no other client has changed the file.
     pub(super) fn carried(&self, node: &Handle, before: u64, after: u64) {
         if let Some(mark) = self.known.get(node).filter(|mark| mark.below == before) {
             self.known.insert(*node, Mark { below: after, ..mark });
@@ -49,7 +49,7 @@ impl Marks {
     }
 }
 
-/// The effect of data that waits on a file's attributes.
+/// The unsent data of a file, as it affects the attributes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waits {
     end: u64,
@@ -58,8 +58,8 @@ pub(super) struct Waits {
 }
 
 impl Cache {
-    /// The data that waits for a file at this moment. To be taken before its attributes are: data
-    /// that arrives below in between is in one of them then, else it might be in neither.
+    /// Returns the unsent data of a file. Must be called before the attributes are fetched: data
+    /// that is sent in between is then counted in at least one of the two.
     pub(super) fn waits(&self, node: &Handle) -> Option<Waits> {
         let file = self.dirty.get(node)?;
         let state = file.lock();
@@ -67,7 +67,7 @@ impl Cache {
         (bytes > 0).then(|| Waits { end: state.end(), bytes, written: state.written })
     }
 
-    /// Attributes of the file system below as callers see them.
+    /// Returns attributes as callers see them, with unsent data applied.
     pub(super) fn shown(&self, node: &Handle, attr: Attr<Disk>) -> Attr<Disk> {
         self.shown_with(node, attr, self.waits(node))
     }
@@ -82,7 +82,8 @@ impl Cache {
         match waits {
             None => Attr { change, ..attr },
             Some(Waits { end, bytes, written }) => {
-                // It may lie over data that is there: the space is told when it is known.
+                // The data may overwrite existing data: the exact space is known only once it is
+                // sent.
                 let (size, used) = (attr.size.max(end), attr.used.saturating_add(bytes));
                 let (mtime, ctime) = (attr.mtime.max(written), attr.ctime.max(written));
                 Attr { change, size, used, mtime, ctime, ..attr }

@@ -1,4 +1,4 @@
-//! The state of a cache, for those who look at it.
+//! Statistics of a cache.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use super::Cache;
 use crate::counters::CacheStatus;
 
 impl Cache {
-    /// The state of the cache.
+    /// Returns the statistics of the cache.
     #[must_use]
     pub fn status(&self) -> CacheStatus {
         let since: Vec<u64> = self

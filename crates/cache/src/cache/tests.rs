@@ -1,4 +1,4 @@
-//! Calls that a cache spares, and promises that it must keep.
+//! Tests: which calls a cache saves, and which guarantees it keeps.
 
 mod below;
 mod directories;
@@ -21,7 +21,7 @@ use super::Cache;
 use crate::memory_medium::MemoryMedium;
 use crate::options::{CacheOptions, Clock};
 
-/// A cache over a file system in memory, which other clients may change, too.
+/// A cache over a file system in memory that other clients may change too.
 pub(super) struct World {
     pub(super) cache: Cache,
     pub(super) below: Arc<Below>,
@@ -51,16 +51,16 @@ impl World {
         Self { cache, below, medium, now, options }
     }
 
-    /// The same after the process was restarted; nothing was lost with the disk.
+    /// The same after a restart of the process; the disk has kept everything.
     pub(super) fn again(self) -> Self {
         let cache = cache(&self.below, &self.medium, self.options, &self.now);
         Self { cache, ..self }
     }
 
-    /// The same after the process was killed: what was in its memory is lost.
+    /// The same after the process was killed: the contents of its memory are lost.
     pub(super) fn killed(self) -> Self {
         let Self { cache: old, below, medium, now, options } = self;
-        // Its end must not send what waits.
+        // Dropping the old cache must not send unsent data.
         medium.fail_after(0);
         below.cut();
         drop(old);
@@ -70,12 +70,12 @@ impl World {
         Self { cache, below, medium, now, options }
     }
 
-    /// Lets time go by, in milliseconds.
+    /// Advances the clock by milliseconds.
     pub(super) fn pass(&self, milliseconds: u64) {
         self.now.fetch_add(milliseconds, Ordering::SeqCst);
     }
 
-    /// A file that another client has made.
+    /// Makes a file as another client.
     pub(super) fn file(&self, file: &str, data: &[u8]) -> Handle {
         let how = Create::Guarded(SetAttr { mode: Some(Mode::new(0o644)), ..SetAttr::default() });
         let fs = self.below.others();
@@ -84,13 +84,13 @@ impl World {
         made.handle
     }
 
-    /// Another client writes.
+    /// Writes as another client.
     pub(super) fn change(&self, node: &Handle, offset: u64, data: &[u8]) {
         let fs = self.below.others();
         assert_eq!(fs.write(&root(), node, offset, data).unwrap().value as usize, data.len());
     }
 
-    /// The file as another client reads it.
+    /// Reads the file as another client.
     pub(super) fn seen(&self, node: &Handle) -> Vec<u8> {
         read(self.below.others(), &root(), node).unwrap()
     }
@@ -104,12 +104,12 @@ impl World {
         assert_eq!(written.value as usize, data.len());
     }
 
-    /// The calls of a verb that have come to the file system below.
+    /// Number of calls of a verb that reached the file system below.
     pub(super) fn calls(&self, verb: Verb) -> u64 {
         self.below.calls(verb)
     }
 
-    /// All of them.
+    /// Number of all calls.
     pub(super) fn all_calls(&self) -> u64 {
         Verb::ALL.iter().map(|verb| self.calls(*verb)).sum()
     }
@@ -137,6 +137,6 @@ pub(super) fn read(fs: &dyn Fs, cred: &Cred<Disk>, node: &Handle) -> Result<Vec<
         if read.eof {
             return Ok(all);
         }
-        assert!(all.len() > before, "neither data nor the end");
+        assert!(all.len() > before, "a read returned neither data nor the end of the file");
     }
 }

@@ -1,5 +1,5 @@
 //! Writes that are answered before the file system below has the data (`dc_write=memory`,
-//! `dc_write=journal`), and how it gets there.
+//! `dc_write=journal`), and how the data is sent.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -16,13 +16,14 @@ use crate::limits::{DIRTY_AGE_MAX, DIRTY_BYTES_MAX, TRANSFER_BYTES_MAX};
 use crate::options::WriteMode;
 use crate::write_back::DirtyFile;
 
-/// Statuses of a write that will not go away by trying again: the data is kept beside.
+/// Returns whether a write failed in a way that a retry cannot mend: its data is kept as a
+/// conflict.
 const fn is_final(status: Status) -> bool {
     !matches!(status, Status::Io | Status::Delay | Status::Interrupted | Status::ServerFault)
 }
 
 impl Cache {
-    /// Writes as the options say. `opened`: the caller was let in when it opened the file.
+    /// Writes as the options say. With `opened`, the caller's rights were checked at the open.
     pub(super) fn write_cached(
         &self,
         cred: &Cred<Disk>,
@@ -32,7 +33,7 @@ impl Cache {
     ) -> Result<Written<Disk>> {
         let attr = self.attr(node)?;
         let fits = offset.checked_add(data.len() as u64).is_some_and(|end| end <= i64::MAX as u64);
-        // One that clears set-id bits is rare, and to be seen at once.
+        // A write that clears set-id bits is rare, and must be visible at once, so it goes through.
         let is_plain = mode_after_write(cred, &attr) == attr.mode;
         let is_file = attr.file_type == FileType::Regular && is_plain;
         let is_one = fits && is_file && !data.is_empty();
@@ -47,7 +48,7 @@ impl Cache {
         }
         let change = Change { before: Some(before), after: Some(self.shown(node, attr)) };
         if self.dirty.bytes() > DIRTY_BYTES_MAX {
-            // The writer waits until there is room.
+            // Make the writer wait until there is room.
             let _ = self.flush(node);
         }
         Ok(Changed { value: data.len() as u32, change })
@@ -58,7 +59,7 @@ impl Cache {
         Ok(granted == Access::MODIFY || attr.uid == cred.uid)
     }
 
-    /// Takes data so that it is as safe as the options say; `false` if that cannot be done.
+    /// Stores data as safely as the options demand; returns false if that is impossible.
     fn promise(
         &self,
         file: &DirtyFile,
@@ -68,7 +69,7 @@ impl Cache {
     ) -> bool {
         let _order = file.order();
         let name = (self.file(node), file.lock().begin(attr.change, self.now()));
-        // Readers of the file do not wait for the disk.
+        // Append before the state is locked, so that readers of the file do not wait for the disk.
         let record = self.promises().map(|journal| journal.append(name, cred, offset, data));
         let record = match record.transpose() {
             Ok(record) => record,
@@ -90,7 +91,7 @@ impl Cache {
         true
     }
 
-    /// The server may ask the holder of a write delegation how long a file is (CB_GETATTR).
+    /// Reports the size of a delegated file, for which the server may ask (CB_GETATTR).
     fn tell_size(&self, node: &Handle, size: Option<u64>) {
         if let Some(files) = self.fs.open_files().filter(|_| self.is_delegated(node)) {
             files.note_unwritten(node, size);
@@ -101,7 +102,7 @@ impl Cache {
         Time::from(UNIX_EPOCH + Duration::from_millis(self.now()))
     }
 
-    /// Writes to the file system below at once, after what waits.
+    /// Writes to the file system below at once, after the unsent data of the file.
     fn write_below(
         &self,
         cred: &Cred<Disk>,
@@ -132,13 +133,14 @@ impl Cache {
         Ok(Changed { value, change: Change { before: None, after } })
     }
 
-    /// Sends all data of a file to the file system below.
+    /// Sends all unsent data of a file to the file system below.
     ///
     /// # Errors
-    /// [`Status`]: the data waits further, or was kept beside.
+    /// Those of the file system below: the data is still unsent, or was kept as a conflict.
     pub(super) fn flush(&self, node: &Handle) -> Result<()> {
         if self.promises().is_some() && self.dirty.get(node).is_some() {
-            // The journal has nothing that was followed by other changes of ours.
+            // Commit, so that the journal forgets the data: after a crash it must not be written
+            // over later changes.
             return self.commit_below(node).map(|_| ());
         }
         let Some(file) = self.dirty.get(node) else { return Ok(()) };
@@ -163,8 +165,8 @@ impl Cache {
         }
     }
 
-    /// Looks whether the file is still the one that the data was written over, where that is in
-    /// doubt. If not, nothing is overwritten: the data is kept beside.
+    /// Checks that the file is still the version that the data was written over, if that is in
+    /// doubt. If it is not, the file is left unchanged and the data is kept as a conflict.
     fn check_base(&self, node: &Handle, file: &DirtyFile) -> Result<()> {
         if !file.lock().doubtful {
             return Ok(());
@@ -175,7 +177,7 @@ impl Cache {
         if attr.change == state.base { Ok(()) } else { Err(Status::Stale) }
     }
 
-    /// Ends an attempt to send: the data is gone, or waits again, or was kept beside.
+    /// Ends an attempt to send: the data is sent, waits again, or is kept as a conflict.
     fn settle(&self, node: &Handle, file: &DirtyFile, sent: Result<()>, record: u64) -> Result<()> {
         let given_up = self.settle_state(node, file, sent);
         if let Some(sending) = given_up
@@ -186,7 +188,7 @@ impl Cache {
         sent
     }
 
-    /// The same without the disk; returns data that is to be kept beside.
+    /// The part of [`Cache::settle`] in memory; returns the data to keep as a conflict.
     fn settle_state(&self, node: &Handle, file: &DirtyFile, sent: Result<()>) -> Option<Extents> {
         let mut state = file.lock();
         let sending = std::mem::take(&mut state.sending);
@@ -211,7 +213,7 @@ impl Cache {
         given_up
     }
 
-    /// Writes one piece in as few calls as it can.
+    /// Writes one piece in as few calls as possible.
     fn send(&self, cred: &Cred<Disk>, node: &Handle, offset: u64, data: &[u8]) -> Result<()> {
         let mut done = 0;
         while let Some(rest) = data.get(done..).filter(|rest| !rest.is_empty()) {
@@ -233,8 +235,8 @@ impl Cache {
         Ok(())
     }
 
-    /// Puts all data of a file on stable storage below, or finds that the journal is enough: while
-    /// nobody else sees the file, only this machine's crash matters.
+    /// Commits all data of a file. With a journal and a delegation the journal is enough: no other
+    /// client reads the file, so only a crash of this machine matters.
     pub(super) fn commit_file(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         let is_promised = self.promises().is_some() && self.dirty.get(node).is_some();
         if is_promised && self.is_delegated(node) {
@@ -243,7 +245,7 @@ impl Cache {
         self.commit_below(node)
     }
 
-    /// Commits data at the file system below; a copy in the journal is not enough.
+    /// Commits data at the file system below, even if the journal has it.
     pub(super) fn commit_below(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         let file = self.dirty.get(node);
         let record = file.as_ref().map_or(0, |file| file.lock().record);
@@ -260,15 +262,15 @@ impl Cache {
         Ok(attr.map(|attr| self.shown(node, attr)))
     }
 
-    /// Data up to a record need not be brought back by the journal any more.
+    /// Notes in the journal that data up to a record need not be recovered.
     fn note_done(&self, node: &Handle, record: u64, change: u64) {
         let Some(journal) = self.journal.as_ref().filter(|_| record > 0) else { return };
         if let Err(error) = journal.done(self.file(node), record, change) {
-            tracing::warn!(%error, "the journal keeps what is done");
+            tracing::warn!(%error, "the journal cannot note that data was written");
         }
     }
 
-    /// Sends data that has waited for long enough.
+    /// Sends data that has waited for [`DIRTY_AGE_MAX`].
     pub(super) fn send_old(&self) {
         let now = self.now();
         for (node, file) in self.dirty.all() {
@@ -277,13 +279,14 @@ impl Cache {
                 !state.waiting.is_empty() && now.saturating_sub(state.since) >= DIRTY_AGE_MAX
             };
             if is_old && let Err(status) = self.flush(&node) {
-                tracing::debug!(%status, "data waits further");
+                tracing::debug!(%status, "data could not be sent yet");
                 self.tell_later(&node, status);
             }
         }
     }
 
-    /// The next fsync(2) or close(2) of a program fails, since nobody has heard of a failure yet.
+    /// Stores a failure for the next fsync(2) or close(2) of a program, if it was not reported to
+    /// any caller.
     fn tell_later(&self, node: &Handle, status: Status) {
         if is_final(status)
             && let Some(attr) = self.attributes.last(node)
@@ -293,7 +296,7 @@ impl Cache {
         }
     }
 
-    /// Keeps data beside that cannot be written to its file; returns whether it could.
+    /// Keeps data that cannot be written to its file as a conflict; returns whether that worked.
     fn keep_beside(&self, node: &Handle, extents: &Extents) -> bool {
         count(&self.counters.conflicts, 1);
         let name = self.file(node);

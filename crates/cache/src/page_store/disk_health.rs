@@ -1,4 +1,4 @@
-//! The state of the cache disk: one that fails is not used any longer.
+//! The health of the cache disk: a disk that keeps failing is not used any longer.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use crate::limits::FAILURES_MAX;
 
-/// Counts what goes wrong.
+/// Counts failures of the disk.
 #[derive(Debug, Default)]
 pub(crate) struct DiskHealth {
     failures: AtomicU32,
@@ -17,7 +17,8 @@ pub(crate) struct DiskHealth {
 }
 
 impl DiskHealth {
-    /// Notes the outcome of a call; returns its value if it worked. The cache goes on without it.
+    /// Notes the outcome of a call; returns its value if it succeeded. After a failure the cache
+    /// continues without the value.
     pub(crate) fn note<T>(&self, outcome: io::Result<T>) -> Option<T> {
         match outcome {
             Ok(value) => {
@@ -39,7 +40,7 @@ impl DiskHealth {
         }
         let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
         if failures >= FAILURES_MAX && !self.failed.swap(true, Ordering::Relaxed) {
-            tracing::error!(%error, "the cache disk fails: going on without it");
+            tracing::error!(%error, "the cache disk keeps failing; the cache continues without it");
         }
     }
 
@@ -48,12 +49,12 @@ impl DiskHealth {
         self.damaged.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The pages that were damaged.
+    /// Number of damaged pages found.
     pub(crate) fn damaged(&self) -> u64 {
         self.damaged.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the disk is worth a try.
+    /// Returns whether the disk is still used.
     pub(crate) fn is_usable(&self) -> bool {
         !self.failed.load(Ordering::Relaxed)
     }
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_fails_again_and_again_is_given_up() {
+    fn a_disk_that_keeps_failing_is_not_used_any_longer() {
         let health = DiskHealth::default();
         for _ in 1..FAILURES_MAX {
             assert_eq!(health.note(failure(Errno::IO)), None);
@@ -82,13 +83,13 @@ mod tests {
         for _ in 1..FAILURES_MAX {
             health.note(failure(Errno::IO));
         }
-        assert!(health.is_usable(), "one success in between");
+        assert!(health.is_usable(), "a success resets the count");
         health.note(failure(Errno::IO));
         assert!(!health.is_usable());
     }
 
     #[test]
-    fn a_full_disk_is_no_failure() {
+    fn a_full_disk_does_not_count_as_failing() {
         let health = DiskHealth::default();
         for _ in 0..2 * FAILURES_MAX {
             health.note(failure(Errno::NOSPC));

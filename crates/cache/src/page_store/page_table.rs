@@ -8,7 +8,7 @@ use crate::key::Paths;
 use crate::limits::TABLE_STEP;
 
 impl PageStore {
-    /// The checksums of pages; 0 for those that are not there.
+    /// The checksums of pages; 0 for a missing page.
     pub(super) fn checksums(&self, paths: &Paths, pages: Range<u64>) -> Vec<u64> {
         let count = (pages.end - pages.start) as usize;
         let mut bytes = vec![0; count * ENTRY_BYTES as usize];
@@ -27,7 +27,7 @@ impl PageStore {
         self.health.note(self.medium.write(&paths.map, at, &bytes));
     }
 
-    /// Takes out the checksums of pages, some at a time.
+    /// Clears the checksums of pages, some at a time.
     pub(super) fn clear_checksums(&self, paths: &Paths, pages: Range<u64>) {
         let steps = (pages.end - pages.start).div_ceil(TABLE_STEP);
         for first in (0..steps).map(|step| pages.start + step * TABLE_STEP) {
@@ -36,13 +36,13 @@ impl PageStore {
         }
     }
 
-    /// Takes out the checksums of all pages from `first` on, however long the file is said to be.
+    /// Clears the checksums of all pages from `first` on, regardless of the file's length.
     pub(super) fn cut_checksums(&self, paths: &Paths, first: u64) {
         let end = TABLE_OFFSET + first * ENTRY_BYTES;
         self.health.note(self.medium.truncate(&paths.map, end));
     }
 
-    /// A page behind the last that is in the table.
+    /// Number of pages that the table has entries for.
     pub(super) fn last_page(&self, paths: &Paths) -> u64 {
         let length = self.health.note(self.medium.length(&paths.map)).unwrap_or(0);
         length.saturating_sub(TABLE_OFFSET).div_ceil(ENTRY_BYTES)

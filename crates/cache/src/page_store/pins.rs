@@ -1,10 +1,10 @@
-//! Files that the cleaner keeps, because the user said so.
+//! Pinned files, which the cleaner must keep.
 
 use super::PageStore;
 use crate::key::FileName;
 
 impl PageStore {
-    /// Pins a file, or lets the cleaner have it again; returns `false` if nothing of it is cached.
+    /// Pins or unpins a file; returns false if nothing of it is cached.
     pub(crate) fn set_pinned(&self, file: &FileName, is_pinned: bool) -> bool {
         let object = self.object(file);
         let mut place = object.write();

@@ -17,7 +17,7 @@ fn version(change: u64, size: usize) -> FileVersion {
     FileVersion { change, size: size as u64 }
 }
 
-/// Reads all that is there from `start` on.
+/// Reads the cached bytes from `start` on, or returns the number of missing ones.
 fn read(store: &PageStore, epoch: Epoch, range: Range<usize>) -> Result<Vec<u8>, u64> {
     let mut bytes = Vec::new();
     let range = range.start as u64..range.end as u64;
@@ -56,7 +56,11 @@ fn pages_of_another_version_are_dropped() {
     assert_eq!(read(&store, new, 0..PAGE), Err(PAGE as u64));
     assert_eq!(read(&store, old, 0..PAGE), Err(PAGE as u64));
     store.fill(&file(b"a"), old, 0, &[1; PAGE]);
-    assert_eq!(read(&store, new, 0..PAGE), Err(PAGE as u64), "an answer that came too late");
+    assert_eq!(
+        read(&store, new, 0..PAGE),
+        Err(PAGE as u64),
+        "data of an earlier version was stored"
+    );
 }
 
 #[test]
@@ -97,8 +101,16 @@ fn own_changes_carry_the_other_pages_over() {
     assert!(store.carry(&file(b"a"), 2, shorter).is_some());
     assert!(store.carry(&file(b"a"), 3, version(4, 2 * PAGE)).is_some());
     assert_eq!(read(&store, epoch, 0..PAGE), Ok(vec![7; PAGE]));
-    assert_eq!(read(&store, epoch, PAGE..2 * PAGE), Err(PAGE as u64), "a cut page came back");
-    assert_eq!(store.carry(&file(b"a"), 9, version(10, PAGE)), None, "somebody else changed it");
+    assert_eq!(
+        read(&store, epoch, PAGE..2 * PAGE),
+        Err(PAGE as u64),
+        "a page beyond the end was read"
+    );
+    assert_eq!(
+        store.carry(&file(b"a"), 9, version(10, PAGE)),
+        None,
+        "another client changed the file"
+    );
 }
 
 #[test]
@@ -180,9 +192,9 @@ fn no_page_of_an_earlier_version_is_read_after_a_crash() {
     }
 }
 
-/// A file that was used long ago has its time of use written, and with that its header.
+/// When a file that was used long ago is used again, its header is written to store the time.
 #[test]
-fn no_page_is_older_than_an_own_change_after_a_crash_though_its_use_is_noted() {
+fn no_stale_page_is_read_after_a_crash_although_its_use_was_stored() {
     let new = [2; PAGE];
     for seed in 0..300 {
         let medium = Arc::new(MemoryMedium::default());
@@ -230,7 +242,11 @@ fn a_huge_sparse_file_is_cut_within_little_memory() {
     assert_eq!(store.missing(&file(b"a")), 0);
     let again = FileVersion { change: 3, size: huge };
     let epoch = store.carry(&file(b"a"), 2, again).unwrap();
-    assert_eq!(read(&store, epoch, PAGE..2 * PAGE), Err(PAGE as u64), "a cut page came back");
+    assert_eq!(
+        read(&store, epoch, PAGE..2 * PAGE),
+        Err(PAGE as u64),
+        "a page beyond the end was read"
+    );
     let gap = store.first_missing(&file(b"a"), epoch).unwrap();
     assert_eq!(gap.start, PAGE as u64);
 }

@@ -1,11 +1,11 @@
-//! Reads all pages that are there, and drops those that do not match their checksums.
+//! Verification: reads all cached pages, and drops those that do not match their checksums.
 
 use super::{CachedFile, PageStore, page_range};
 use crate::header::{Header, checksum};
 use crate::key::{FileName, OBJECTS, Paths};
 use crate::limits::{PAGE_BYTES, TABLE_STEP, VERIFY_PAGES};
 
-/// A place in the order in which files are read: a folder, a file in it and a page of that.
+/// A position in the verification: a folder, a file in it and a page of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct VerifyPlace {
     pub(crate) folder: String,
@@ -13,7 +13,7 @@ pub(crate) struct VerifyPlace {
     pub(crate) page: u64,
 }
 
-/// The count of what was read.
+/// Counts of the verified files and pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Verified {
     pub(crate) files: u64,
@@ -28,7 +28,7 @@ impl Verified {
 }
 
 impl PageStore {
-    /// Reads a part of all files from `place` on and counts it; returns the place behind it, or
+    /// Verifies some files from `place` on and counts them; returns the place to continue at, or
     /// `None` after the last file.
     pub(crate) fn verify(&self, place: &VerifyPlace, count: &mut Verified) -> Option<VerifyPlace> {
         let mut folders = self.list(OBJECTS);
@@ -47,7 +47,7 @@ impl PageStore {
         None
     }
 
-    /// The names of the files in a folder, from one on, in their order.
+    /// The names of the files in a folder, sorted, starting with `from`.
     fn maps(&self, folder: &str, from: &str) -> Vec<String> {
         let files = self.list(&format!("{OBJECTS}/{folder}")).into_iter();
         let maps = files.filter_map(|file| Some(file.strip_suffix(".map")?.to_owned()));
@@ -56,7 +56,8 @@ impl PageStore {
         names
     }
 
-    /// Reads a file until its end, or until that is enough: then returns the place behind.
+    /// Verifies a file to its end or until the step has done enough; in the second case returns the
+    /// place to continue at.
     fn verify_file(&self, mut here: VerifyPlace, count: &mut Verified) -> Option<VerifyPlace> {
         let file = self.load(&Paths::of(&here.folder, &here.name)).map(|header| header.file);
         while !count.is_enough() {
@@ -71,11 +72,12 @@ impl PageStore {
         Some(here)
     }
 
-    /// Reads as many pages as stand in one part of the table; returns the page behind them, or
-    /// `None` at the end of the file.
+    /// Verifies the pages of one part of the table; returns the page to continue at, or `None` at
+    /// the end of the file.
     fn verify_pages(&self, file: &FileName, first: u64, count: &mut Verified) -> Option<u64> {
         let object = self.object(file);
-        // Nobody writes a page between a look at its checksum and one at the page.
+        // The lock keeps writers from changing a page between the reads of its checksum and its
+        // data.
         let place = object.write();
         let header = place.as_ref()?;
         let total = header.size.div_ceil(PAGE_BYTES).min(self.last_page(&object.paths));

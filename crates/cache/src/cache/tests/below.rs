@@ -1,4 +1,4 @@
-//! A file system below a cache: it counts calls, other clients use it, too, and it may delegate.
+//! A file system below a cache: it counts calls, is also used by other clients, and may delegate.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
@@ -22,24 +22,24 @@ pub(in super::super) struct Below {
     memory: Arc<Memory>,
     fs: Layer<Arc<Metrics>>,
     metrics: Arc<Metrics>,
-    /// True if files that are opened are delegated.
+    /// True if opened files are delegated.
     pub(in super::super) delegates: AtomicBool,
-    /// True if answers do not tell what a change did to attributes.
+    /// True if replies do not contain attributes from before and after a change.
     pub(in super::super) silent: AtomicBool,
-    /// Held by a test to keep answers with attributes on their way.
+    /// Locked by a test to delay replies with attributes.
     pub(in super::super) answers: Mutex<()>,
-    /// Calls for attributes that have been answered, or are on their way back.
+    /// Number of calls for attributes that were executed; their replies may still be delayed.
     pub(in super::super) answered: AtomicU64,
     delegated: Mutex<HashMap<Handle, DelegationNumber>>,
-    /// True if directories are delegated to those who ask.
+    /// True if directories are delegated on request.
     pub(in super::super) grants: AtomicBool,
     granted: Mutex<HashMap<Handle, DelegationNumber>>,
-    /// Requests for delegations of directories.
+    /// Number of requests for delegations of directories.
     pub(in super::super) asked_for: AtomicU64,
     events: Mutex<Vec<OpenEvent>>,
     notices: Mutex<VecDeque<DirectoryNotice>>,
     opens: AtomicU64,
-    /// The lengths that were told of data that is not written.
+    /// The sizes that the cache reported for files with unsent data.
     pub(in super::super) unwritten: Mutex<Vec<Option<u64>>>,
     /// Delegations that were returned.
     pub(in super::super) returned: Mutex<Vec<Handle>>,
@@ -76,12 +76,12 @@ impl Below {
         })
     }
 
-    /// Lets nothing reach it any more.
+    /// Makes all calls fail, as if the server were unreachable.
     pub(in super::super) fn cut(&self) {
         self.faults.set_active(true);
     }
 
-    /// Lets it be reached again.
+    /// Makes calls work again.
     pub(in super::super) fn mend(&self) {
         self.faults.set_active(false);
     }
@@ -95,20 +95,20 @@ impl Below {
         self.metrics.sample(verb).calls
     }
 
-    /// Takes a delegation away without asking.
+    /// Revokes a delegation without a recall.
     pub(in super::super) fn revoke(&self, node: &Handle) {
         self.delegated.lock().unwrap().remove(node);
         self.events.lock().unwrap().push(OpenEvent::DelegationLost { node: *node });
     }
 
-    /// Ends the delegation of a directory, which is recalled or lost. The client is told by an
-    /// event.
+    /// Ends the delegation of a directory, and reports it to the client by an event.
     pub(in super::super) fn end_grant(&self, dir: &Handle, event: OpenEvent) {
         self.granted.lock().unwrap().remove(dir);
         self.events.lock().unwrap().push(event);
     }
 
-    /// Tells of a change of a directory by another client, under the delegation of this number.
+    /// Notifies the client of a change of a directory by another client, under the delegation of
+    /// this number.
     pub(in super::super) fn notify(&self, dir: &Handle, grant: u64, change: NameNotice) {
         let Attr { change: number, size, links, used, ctime, mtime, .. } =
             self.memory.getattr(dir).unwrap();

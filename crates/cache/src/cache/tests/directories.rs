@@ -1,4 +1,4 @@
-//! Directories that are delegated: calls that are spared, and changes that are seen.
+//! Tests of delegated directories: which calls are saved, and which changes are seen.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ use comity_vfs::{Create, Fs, Handle, Listed, OpenAccess, OpenEvent, OpenFiles, S
 use super::*;
 use crate::options::AttributeTimes;
 
-/// A cache that believes nothing without a delegation, and gets those of directories.
+/// A cache that uses cached state only under a delegation; directories are delegated.
 fn delegating() -> World {
     let options = CacheOptions { times: AttributeTimes::NONE, ..CacheOptions::default() };
     let world = World::new(options);
@@ -18,7 +18,7 @@ fn delegating() -> World {
     world
 }
 
-/// A cache that believes attributes for a while, and gets delegations of directories.
+/// A cache that uses attributes for some time; directories are delegated.
 fn usual() -> World {
     let world = World::new(CacheOptions::default());
     world.below.grants.store(true, Ordering::SeqCst);
@@ -29,7 +29,7 @@ fn find(fs: &dyn Fs, text: &str) -> Result<Handle> {
     fs.lookup(&root(), &fs.root(), name(text)).map(|found| found.node.handle)
 }
 
-/// The names in the root directory, as a listing of `wanted` shows them.
+/// The names in the root directory, from a listing of `wanted`.
 fn list(fs: &dyn Fs, wanted: Listed) -> Vec<String> {
     let mut names = Vec::new();
     fs.readdir(&root(), &fs.root(), 0, wanted, &mut |entry| {
@@ -46,7 +46,7 @@ fn create(fs: &dyn Fs, text: &str) {
     fs.create(&root(), &fs.root(), name(text), &how).unwrap();
 }
 
-/// The delegation of the root directory is recalled and given back, as a mount does it.
+/// Recalls and returns the delegation of the root directory, as a mount does.
 fn recall(world: &World) {
     let node = world.cache.root();
     world.below.end_grant(&node, OpenEvent::Recalled { node, is_truncated: false });
@@ -88,7 +88,7 @@ fn names_missing_names_listings_and_attributes_cost_no_call_under_a_delegation()
     round();
     round();
     assert_eq!(world.all_calls(), before);
-    assert_eq!(world.calls(Verb::Lookup), 20, "each missing name once");
+    assert_eq!(world.calls(Verb::Lookup), 20, "one lookup for each missing name");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_name_from_before_a_change_is_not_believed_under_the_next_delegation() {
     }
     recall(&world);
     world.file("new", b"");
-    // The next look asks for the directory, and finds it delegated and changed.
+    // The next look requests the delegation, and finds that the directory has changed.
     world.cache.getattr(&world.cache.root()).unwrap();
     assert!(world.cache.directory_grant(&world.cache.root()).is_some());
     assert!(find(&world.cache, "new").is_ok());
@@ -130,7 +130,7 @@ fn a_delegation_that_is_lost_is_not_believed() {
     let node = world.cache.root();
     world.below.end_grant(&node, OpenEvent::DelegationLost { node });
     world.file("new", b"");
-    assert!(find(&world.cache, "new").is_ok(), "before the event was looked at");
+    assert!(find(&world.cache, "new").is_ok(), "before the event was polled");
     world.cache.poll_event(Duration::ZERO).unwrap();
     assert!(find(&world.cache, "new").is_ok());
 }
@@ -153,7 +153,7 @@ fn own_changes_are_seen_in_listings_and_names_at_once() {
     world.cache.remove(&root(), &dir, name("moved")).unwrap();
     assert_eq!(find(&world.cache, "moved"), Err(Status::NoEnt));
     assert!(list(&world.cache, Listed::Names).is_empty());
-    assert_eq!(world.below.asked_for.load(Ordering::SeqCst), 1, "it was delegated all the time");
+    assert_eq!(world.below.asked_for.load(Ordering::SeqCst), 1, "the delegation was never lost");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_recall_that_races_with_an_own_create_loses_neither_change() {
         assert_eq!(find(&world.cache, "own"), Err(Status::NoEnt));
         assert!(list(&world.cache, Listed::Names).is_empty());
     }
-    // The recall comes while the create is on its way; the other client's change follows.
+    // The recall comes during the create, and the other client's change after it.
     let node = world.cache.root();
     world.below.end_grant(&node, OpenEvent::Recalled { node, is_truncated: false });
     create(&world.cache, "own");
@@ -219,8 +219,8 @@ fn a_listing_goes_on_behind_each_entry_from_memory_and_after_a_change() {
     assert!((9..=10).contains(&count), "{count} entries");
 }
 
-/// The server may have made a change whose caller was told of a failure. An own change recalls
-/// nothing.
+/// The server may have made a change although the caller got an error. This client's own change
+/// causes no recall.
 #[test]
 fn a_change_that_failed_for_its_caller_and_was_made_is_seen_under_a_delegation() {
     let world = delegating();

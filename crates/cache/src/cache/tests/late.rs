@@ -1,4 +1,4 @@
-//! Answers that were on their way while something else happened.
+//! Tests of replies that are delayed while something else happens.
 
 use std::sync::atomic::Ordering;
 
@@ -11,7 +11,7 @@ fn world() -> World {
     World::new(CacheOptions { write: WriteMode::Through, ..CacheOptions::default() })
 }
 
-/// Does `meanwhile` while the answer to `ask` is on its way.
+/// Runs `meanwhile` while the reply to `ask` is delayed.
 fn answered_late<T: Send>(
     world: &World,
     ask: impl FnOnce() -> T + Send,

@@ -1,4 +1,4 @@
-//! Changes of a delegated directory that are told or made here: what is known of it stays.
+//! Tests of notified changes and own changes in a delegated directory: its cached state is kept.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,8 @@ use comity_vfs::{
 use super::*;
 use crate::options::AttributeTimes;
 
-/// A cache that believes nothing without a delegation, whose root directory is delegated and known.
+/// A cache that uses cached state only under a delegation; its root directory is delegated and
+/// cached.
 fn delegated() -> World {
     let options = CacheOptions { times: AttributeTimes::NONE, ..CacheOptions::default() };
     let world = World::new(options);
@@ -113,7 +114,7 @@ fn a_change_told_before_its_grant_was_noted_makes_all_be_asked_for_again() {
 fn late_attributes_do_not_replace_those_of_an_own_change() {
     let world = delegated();
     world.file("new", b"");
-    // The notification is on its way while this client asks and changes the directory.
+    // The notification arrives after this client's create, but describes an earlier change.
     tell(&world, NameNotice::Removed { name: text("never") });
     let (fs, how) = (&world.cache, Create::Guarded(SetAttr::default()));
     fs.create(&root(), &fs.root(), name("own"), &how).unwrap();

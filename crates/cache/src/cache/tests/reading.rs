@@ -20,12 +20,12 @@ fn a_file_is_read_once() {
     assert_eq!(world.read(&file), data(100_000));
     let before = world.all_calls();
     assert_eq!(world.read(&file), data(100_000));
-    assert_eq!(world.all_calls(), before, "nothing is asked");
+    assert_eq!(world.all_calls(), before, "no call is made");
     world.pass(10_000);
     let reads = world.calls(Verb::Read);
     assert_eq!(world.read(&file), data(100_000));
     assert_eq!(world.calls(Verb::Read), reads);
-    assert_eq!(world.all_calls(), before + 1, "its attributes are asked for");
+    assert_eq!(world.all_calls(), before + 1, "its attributes are fetched");
 }
 
 #[test]
@@ -53,8 +53,8 @@ fn a_delegated_file_is_read_without_any_call() {
     assert_eq!(world.all_calls(), before);
 }
 
-/// The pages are from before the grant: another client may have changed them without changing the
-/// size.
+/// Another client may have changed the file before the grant without changing its size, so pages
+/// from before the grant must be checked.
 #[test]
 fn a_file_that_was_changed_before_it_was_delegated_is_read_again() {
     let world = World::new(through());
@@ -68,7 +68,7 @@ fn a_file_that_was_changed_before_it_was_delegated_is_read_again() {
         files.open(&root(), &file, OpenAccess::Read).unwrap();
         expected[at..at + 7].copy_from_slice(text);
         assert!(world.read(&file) == expected, "changed at {at}");
-        // The next grant is another one.
+        // The next grant is another delegation.
         world.below.revoke(&file);
     }
 }
@@ -84,10 +84,10 @@ fn partial_files_are_kept_and_completed() {
     let world = world.again();
     assert_eq!(world.read(&file), data(100_000));
     let metrics = world.cache.counters.miss_bytes.load(Ordering::Relaxed);
-    assert!(metrics < 100_000, "{metrics} bytes were fetched");
+    assert!(metrics < 100_000, "the cache fetched {metrics} bytes");
 }
 
-/// rclone issue 6053.
+/// A regression test for rclone issue 6053.
 #[test]
 fn no_stale_page_is_read_after_a_change_elsewhere() {
     let world = World::new(through());
@@ -141,7 +141,7 @@ fn own_writes_leave_the_other_pages() {
     expected.extend_from_slice(b"appended");
     assert_eq!(world.read(&file), expected);
     assert_eq!(world.seen(&file), expected);
-    assert!(world.calls(Verb::Read) <= reads + 1, "the page at the old end at most");
+    assert!(world.calls(Verb::Read) <= reads + 1, "at most the page at the old end is read");
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn names_are_found_once() {
     assert_eq!(world.all_calls(), before);
 }
 
-/// mountpoint-s3 issue 831.
+/// A regression test for mountpoint-s3 issue 831.
 #[test]
 fn a_missing_name_is_not_remembered_for_longer_than_its_directory() {
     let world = World::new(through());
@@ -271,9 +271,9 @@ fn a_delegated_file_that_was_cut_and_grew_again_is_read_again() {
     assert!(world.read(&file) == [0; 20_000]);
 }
 
-/// juicefs pull request 5125.
+/// A regression test for juicefs pull request 5125.
 #[test]
-fn a_failing_cache_disk_is_done_without() {
+fn reads_work_although_the_cache_disk_fails() {
     let world = World::new(through());
     let file = world.file("file", &data(50_000));
     world.read(&file);
@@ -315,7 +315,7 @@ fn the_filler_completes_files_while_the_line_is_quiet() {
     assert!(missing(&small) > 0, "a program has just read");
     world.pass(3_000);
     world.cache.tick();
-    assert_eq!(missing(&small), 0, "the one with the fewest missing pages");
+    assert_eq!(missing(&small), 0, "the file with the fewest missing pages is filled first");
     assert!(missing(&large) > 700);
     (0..6).for_each(|_| world.cache.tick());
     assert_eq!(missing(&large), 0);
@@ -356,7 +356,7 @@ fn the_filler_leaves_a_file_that_the_cache_disk_does_not_take() {
     world.cache.read(&root(), &file, 100_000, 10_000, &mut into).unwrap();
     world.pass(3_000);
     (0..10).for_each(|_| world.cache.tick());
-    assert!(world.cache.store.missing(&world.cache.file(&file)) < 700, "it goes on later");
+    assert!(world.cache.store.missing(&world.cache.file(&file)) < 700, "filling continues later");
 }
 
 #[test]
@@ -376,7 +376,7 @@ fn the_status_tells_about_how_much_is_on_the_disk() {
     assert!((50_000..60_000).contains(&bytes()), "{}", bytes());
 }
 
-/// rclone issue 9530.
+/// A regression test for rclone issue 9530.
 #[test]
 fn a_file_is_not_empty_while_the_server_is_away() {
     let world = World::new(through());
@@ -410,7 +410,7 @@ fn cached_data_are_served_offline_if_that_is_wanted() {
     assert_eq!(world.cache.write(&root(), &file, 0, b"x").map(|w| w.value), Err(Status::Io));
 }
 
-/// mountpoint-s3 issue 1251, rclone issue 5348.
+/// Regression test for mountpoint-s3 issue 1251 and rclone issue 5348.
 #[test]
 fn opening_a_cache_costs_the_same_whatever_it_holds() {
     let world = World::new(through());
@@ -420,12 +420,12 @@ fn opening_a_cache_costs_the_same_whatever_it_holds() {
     }
     let before = world.medium.calls();
     let world = world.again();
-    assert!(world.medium.calls() - before <= 2, "the journal alone is looked at");
+    assert!(world.medium.calls() - before <= 2, "only the journal is read");
 }
 
-/// rclone issue 5355: a deadlock between eviction and upload.
+/// A regression test for rclone issue 5355, a deadlock between eviction and upload.
 #[test]
-fn eviction_does_not_stand_against_writes() {
+fn eviction_does_not_block_writes() {
     let options = CacheOptions { bytes_max: 50_000, ..CacheOptions::default() };
     let world = World::new(options);
     let files: Vec<_> = (0..4).map(|n| world.file(&format!("file-{n}"), &data(30_000))).collect();
@@ -444,7 +444,7 @@ fn eviction_does_not_stand_against_writes() {
     });
 }
 
-/// Writes and reads a file by turns.
+/// Alternately writes and reads a file.
 fn work_on(world: &World, file: &comity_vfs::Handle) {
     let mut expected = data(30_000);
     for round in 0..100_u8 {

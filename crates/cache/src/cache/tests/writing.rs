@@ -70,9 +70,9 @@ fn data_that_waits_is_sent_after_a_time() {
     assert_eq!((status.dirty_bytes, status.dirty_age_milliseconds), (0, 0));
 }
 
-/// rclone issue 4293.
+/// A regression test for rclone issue 4293.
 #[test]
-fn written_data_are_there_after_the_end_of_the_process() {
+fn written_data_is_there_after_the_end_of_the_process() {
     let world = world(WriteMode::Memory);
     let file = world.file("file", b"");
     world.write(&file, 0, b"data");
@@ -186,7 +186,7 @@ fn the_journal_brings_back_what_was_written_before_a_kill() {
     assert_eq!(world.read(&file), expected);
     let writes = world.calls(Verb::Write);
     let world = world.killed();
-    assert_eq!(world.calls(Verb::Write), writes, "and only once");
+    assert_eq!(world.calls(Verb::Write), writes, "the data is sent only once");
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn data_that_arrived_before_a_kill_are_no_conflict() {
     let world = world(WriteMode::Journal);
     let file = world.file("file", b"old data");
     world.write(&file, 0, b"new");
-    // It is sent, but the kill comes before that is noted.
+    // The data is sent, but the process is killed before the journal notes it.
     world.change(&file, 0, b"new");
     let world = world.killed();
     assert!(conflicts(&world).is_empty());
@@ -244,7 +244,7 @@ fn a_file_that_others_changed_is_not_overwritten_after_a_kill() {
     assert_eq!(world.seen(&file), b"theirsta");
     assert_eq!(conflicts(&world).len(), 1);
     let world = world.killed();
-    assert_eq!(conflicts(&world).len(), 1, "and it is kept once");
+    assert_eq!(conflicts(&world).len(), 1, "the conflict is kept only once");
 }
 
 #[test]
@@ -327,8 +327,8 @@ fn put(model: &mut Vec<u8>, at: u64, data: &[u8]) {
     model[at as usize..end].copy_from_slice(data);
 }
 
-/// One client with a cache, and another that changes the file while nothing waits in the cache: the
-/// file is at any time what both have written.
+/// One client with a cache, and another that changes the file while the cache has no unsent data:
+/// the file must at all times contain what both have written.
 fn run(write: WriteMode, steps: Vec<Step>) {
     let options = CacheOptions { write, times: AttributeTimes::NONE, ..CacheOptions::default() };
     let mut world = World::new(options);

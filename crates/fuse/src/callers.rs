@@ -9,19 +9,20 @@ use comity_vfs::{Cred, Disk, Gid, Uid};
 use crate::limits::CALLERS_MAX;
 use crate::process;
 
-/// The process that makes a request, as the kernel names it.
+/// The process that made a request, as the kernel identifies it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Requester {
-    /// The thread; 0 for the kernel itself, and for processes that this one cannot see.
+    /// Its thread id; 0 for the kernel itself, and for processes outside this process's pid
+    /// namespace.
     pub(crate) pid: u32,
-    /// Its user for file systems.
+    /// Its uid for file systems (fsuid).
     pub(crate) uid: u32,
-    /// Its group for file systems.
+    /// Its gid for file systems (fsgid).
     pub(crate) gid: u32,
 }
 
-/// Credentials by requester. The kernel tells user and group; the supplementary groups are read
-/// from proc(5), and remembered for a moment.
+/// Credentials by requester. The kernel sends uid and gid; the supplementary groups are read from
+/// proc(5) and cached for a moment.
 #[derive(Debug)]
 pub(crate) struct Callers {
     known: Mutex<HashMap<Requester, (Instant, Cred<Disk>)>>,
@@ -33,7 +34,7 @@ impl Callers {
         Self { known: Mutex::default(), life }
     }
 
-    /// The credential of a requester.
+    /// Returns the credential of a requester.
     pub(crate) fn cred(&self, requester: Requester) -> Cred<Disk> {
         let now = Instant::now();
         if let Some(cred) = self.known_cred(requester, now) {
@@ -71,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn user_and_group_are_the_kernels_and_groups_are_of_the_process() {
+    fn uid_and_gid_come_from_the_kernel_and_groups_from_the_process() {
         let cred = Callers::new(Duration::ZERO).cred(requester(std::process::id()));
         assert_eq!((cred.uid.number(), cred.gid.number()), (5, 6));
         let own = rustix::process::getgroups().unwrap();

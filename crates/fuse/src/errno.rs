@@ -1,9 +1,9 @@
-//! A status of the file system as an error number of the kernel.
+//! Converts a status of the file system to an error number of the kernel.
 
 use comity_vfs::Status;
 use rustix::io::Errno;
 
-/// The error that a program sees for a status.
+/// The error number that a program gets for a status.
 pub(crate) const fn errno(status: Status) -> Errno {
     match status {
         Status::Perm => Errno::PERM,

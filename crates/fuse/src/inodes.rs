@@ -1,4 +1,4 @@
-//! The objects that the kernel knows by number.
+//! The objects that the kernel knows, by inode number.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -10,20 +10,20 @@ use rustix::io::Errno;
 
 use crate::limits::{NODES_FORGOTTEN_AT_ONCE, NODES_IN_USE_MAX, NODES_MAX};
 
-/// The kernel's number of the top directory.
+/// The kernel's number of the root directory.
 pub(crate) const ROOT: u64 = 1;
 
-/// Numbers from here on are given to objects whose fileid another object has, or that is
-/// [`ROOT`] or 0.
+/// Numbers from here on are given to objects whose fileid is [`ROOT`], 0, or used by another
+/// object.
 const FIRST_OWN: u64 = 1 << 63;
 
-/// A name in a directory, by the directory's number.
+/// A name in a directory, with the directory's number.
 pub(crate) type EntryPlace = (u64, Box<[u8]>);
 
-/// The kernel's number of each object that it was told of, and how often it was told.
+/// The number of each object that the kernel knows, and its lookup count.
 ///
-/// The number is the object's fileid where that is possible: `fuser` shows it to programs as inode
-/// number, and those should stay what they are over mounts.
+/// The number is the object's fileid if possible: `fuser` shows it to programs as the inode number,
+/// which should stay the same over mounts.
 #[derive(Debug)]
 pub(crate) struct Inodes {
     table: Mutex<InodeTable>,
@@ -34,7 +34,7 @@ struct InodeTable {
     by_number: HashMap<u64, Inode>,
     by_handle: HashTable<u64>,
     hasher: RandomState,
-    /// Numbers in the order in which the kernel is asked to forget them.
+    /// Numbers in the order in which the kernel will be asked to forget them.
     oldest: VecDeque<u64>,
     own_next: u64,
     max: usize,
@@ -43,27 +43,27 @@ struct InodeTable {
 #[derive(Debug)]
 struct Inode {
     handle: Handle,
-    /// The times that the kernel was told of it and has not forgotten it.
+    /// The kernel's lookup count: lookups minus forgets.
     lookups: u64,
-    /// The opens of it.
+    /// Number of opens.
     opens: u32,
-    /// The change attribute of the data that the kernel may have in its page cache.
+    /// The change attribute of the data in the kernel's page cache, if the kernel may have any.
     pages: Option<u64>,
-    /// A name that it was found by.
+    /// A name by which it was looked up.
     place: Option<EntryPlace>,
 }
 
-/// The effect of a lookup.
+/// The outcome of a lookup.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LookedUp {
     /// The object's number.
     pub(crate) number: u64,
-    /// Names that the kernel is to be asked to forget.
+    /// Names that the kernel should be asked to forget.
     pub(crate) too_many: Vec<EntryPlace>,
 }
 
 impl Inodes {
-    /// A table that holds the top directory alone.
+    /// Makes a table with the root directory only.
     pub(crate) fn new(root: Handle) -> Self {
         Self::bounded(root, NODES_MAX)
     }
@@ -81,10 +81,10 @@ impl Inodes {
         Self { table: Mutex::new(table) }
     }
 
-    /// Notes that the kernel is told of an object once more.
+    /// Counts a lookup of an object.
     ///
     /// # Errors
-    /// [`Errno::NFILE`] if it uses as many as it may.
+    /// [`Errno::NFILE`] if the kernel uses as many objects as allowed.
     pub(crate) fn look_up(
         &self,
         handle: &Handle,
@@ -103,7 +103,7 @@ impl Inodes {
         Ok(LookedUp { number, too_many: table.too_many() })
     }
 
-    /// The kernel has forgotten an object so many times.
+    /// Reduces the lookup count of an object; removes the object at 0.
     pub(crate) fn forget(&self, number: u64, times: u64) {
         let mut table = self.lock();
         let Some(inode) = table.by_number.get_mut(&number) else { return };
@@ -113,21 +113,22 @@ impl Inodes {
         }
     }
 
-    /// The handle of an object.
+    /// Returns the handle of an object.
     ///
     /// # Errors
-    /// [`Errno::STALE`] for a number that the kernel should not have.
+    /// [`Errno::STALE`] for an unknown number.
     pub(crate) fn handle(&self, number: u64) -> Result<Handle, Errno> {
         self.lock().by_number.get(&number).map(|inode| inode.handle).ok_or(Errno::STALE)
     }
 
-    /// The number of an object, if the kernel knows it.
+    /// Returns the number of an object, if the kernel knows it.
     pub(crate) fn number(&self, handle: &Handle) -> Option<u64> {
         self.lock().find(handle)
     }
 
-    /// Notes that an object is opened. Returns whether the kernel's pages of it are of this change
-    /// attribute and so may stay. Without one the object is delegated, and has not changed.
+    /// Counts an open of an object. Returns whether the kernel's cached pages are still valid,
+    /// because they belong to this change attribute. `None` means that the object is delegated and
+    /// has not changed.
     pub(crate) fn open(&self, number: u64, change: Option<u64>) -> bool {
         let mut table = self.lock();
         let Some(inode) = table.by_number.get_mut(&number) else { return false };
@@ -137,7 +138,7 @@ impl Inodes {
         fresh
     }
 
-    /// Notes that one open of an object has ended; returns how many are left.
+    /// Counts the end of an open; returns how many are left.
     pub(crate) fn release(&self, number: u64) -> u32 {
         let mut table = self.lock();
         let Some(inode) = table.by_number.get_mut(&number) else { return 0 };
@@ -145,28 +146,29 @@ impl Inodes {
         inode.opens
     }
 
-    /// The opens of an object.
+    /// Number of opens of an object.
     pub(crate) fn opens(&self, handle: &Handle) -> u32 {
         let table = self.lock();
         let inode = table.find(handle).and_then(|number| table.by_number.get(&number));
         inode.map_or(0, |inode| inode.opens)
     }
 
-    /// Notes attributes that were fetched. Returns whether others have changed the object since its
-    /// pages were read: the kernel must drop them.
+    /// Notes the change attribute of fetched attributes. Returns whether another client has changed
+    /// the object since its pages were read, so that the kernel must drop them.
     pub(crate) fn observe(&self, number: u64, change: u64) -> bool {
         let mut table = self.lock();
         let Some(inode) = table.by_number.get_mut(&number) else { return false };
         let stale = inode.pages.is_some_and(|pages| pages != change);
         if stale {
-            // An open that comes before the kernel has dropped them must not keep them.
+            // An open before the kernel has dropped the pages must not keep them.
             inode.pages = None;
         }
         stale
     }
 
-    /// Notes a change that was made through this mount: the kernel's pages are as good after it as
-    /// before. If something may have come between, they are of no known change.
+    /// Notes a change that was made through this mount: the kernel's pages are as valid after it as
+    /// before. If another change may have come between, the pages belong to no known change
+    /// attribute.
     pub(crate) fn changed(&self, number: u64, before: Option<u64>, after: Option<u64>) {
         let mut table = self.lock();
         let Some(inode) = table.by_number.get_mut(&number) else { return };
@@ -225,7 +227,8 @@ impl InodeTable {
         self.shrink();
     }
 
-    /// Numbers that are gone stay in the queue until it is twice as long as the table.
+    /// Limits the queue: removes numbers of forgotten objects once it is twice as long as the
+    /// table.
     fn shrink(&mut self) {
         if self.oldest.len() > 2 * self.by_number.len() + 64 {
             let by_number = &self.by_number;
@@ -234,8 +237,8 @@ impl InodeTable {
         }
     }
 
-    /// Names of the oldest objects, if there are more than there should be. They go to the end of
-    /// the queue: the kernel forgets them later, or not at all while they are in use.
+    /// Names of the oldest objects, if there are more than allowed. They move to the end of the
+    /// queue, because the kernel forgets them later, or not at all while they are in use.
     fn too_many(&mut self) -> Vec<EntryPlace> {
         let mut places = Vec::new();
         if self.by_number.len() <= self.max {
@@ -342,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_stay_over_own_changes_and_not_over_those_of_others() {
+    fn pages_survive_own_changes_but_not_those_of_other_clients() {
         let inodes = Inodes::new(handle(0));
         let file = look_up(&inodes, 7, 70);
         assert!(!inodes.open(file, Some(1)), "nothing was read before");
@@ -350,12 +353,12 @@ mod tests {
         inodes.changed(file, Some(1), Some(2));
         assert!(inodes.open(file, Some(2)), "only this mount changed it");
         assert!(!inodes.observe(file, 2));
-        assert!(inodes.observe(file, 3), "somebody else changed it");
+        assert!(inodes.observe(file, 3), "another client changed it");
         assert!(!inodes.open(file, Some(3)), "the pages are not dropped yet");
         inodes.changed(file, Some(4), Some(5));
-        assert!(!inodes.open(file, Some(5)), "something came between 3 and 4");
+        assert!(!inodes.open(file, Some(5)), "another change came between 3 and 4");
         inodes.changed(file, None, None);
-        assert!(!inodes.open(file, None), "nothing is known");
+        assert!(!inodes.open(file, None), "the pages belong to no known change attribute");
         assert!(!inodes.open(file, Some(7)));
         assert!(inodes.open(file, None), "delegated since");
     }

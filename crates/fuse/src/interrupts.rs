@@ -1,7 +1,7 @@
-//! The thread that interrupts requests whose processes have been sent a signal.
+//! The thread that interrupts requests whose processes have received a signal.
 //!
-//! The kernel's own message about it (FUSE_INTERRUPT) does not come here: `fuser` refuses it. So
-//! the processes of requests that take long are looked at.
+//! The kernel's message for this (FUSE_INTERRUPT) does not arrive here, because `fuser` rejects it.
+//! So this thread checks the processes of long requests for pending signals.
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use comity_vfs::{Interrupt, Interruptible};
 use crate::limits::INTERRUPT_PAUSE;
 use crate::process::is_interrupted;
 
-/// The requests that are being answered by a layer that may wait for another machine.
+/// The requests under way, if the layer below may wait for another machine.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupts {
     requests: Mutex<Requests>,
@@ -23,7 +23,7 @@ pub(crate) struct Interrupts {
 struct Requests {
     by_number: HashMap<u64, WatchedRequest>,
     next: u64,
-    /// The thread waits for a request.
+    /// True while the thread waits for a request.
     idle: bool,
     closed: bool,
 }
@@ -32,11 +32,11 @@ struct Requests {
 struct WatchedRequest {
     pid: u32,
     interrupt: Interrupt,
-    /// It was there at the last look already, so that it takes long.
+    /// True if the request was there at the last check, so that it counts as long.
     is_old: bool,
 }
 
-/// The time in which a request can be interrupted; it ends when this is dropped.
+/// A request that can be interrupted, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Watched<'a> {
     interrupts: &'a Interrupts,
@@ -45,7 +45,7 @@ pub(crate) struct Watched<'a> {
 }
 
 impl Interrupts {
-    /// Lets the calling thread be interrupted when a signal waits for thread `pid`.
+    /// Lets the calling thread be interrupted when a signal is pending for thread `pid`.
     pub(crate) fn watch(&self, pid: u32) -> Watched<'_> {
         let scope = Interrupt::begin();
         let request = WatchedRequest { pid, interrupt: scope.interrupt(), is_old: false };
@@ -65,11 +65,11 @@ impl Interrupts {
         self.changed.notify_one();
     }
 
-    /// Looks at long requests again and again, until the mount ends.
+    /// Checks long requests in a loop, until the mount ends.
     pub(crate) fn run(&self) {
         while self.wait() {
             thread::sleep(INTERRUPT_PAUSE);
-            // Outside the lock: each look reads a file.
+            // Check outside the lock, because each check reads a file.
             for (pid, interrupt) in self.long() {
                 if is_interrupted(pid) {
                     interrupt.raise();
@@ -78,7 +78,7 @@ impl Interrupts {
         }
     }
 
-    /// Waits until there is a request; returns `false` when the mount ends.
+    /// Waits until there is a request; returns false when the mount ends.
     fn wait(&self) -> bool {
         let mut requests = self.lock();
         while requests.by_number.is_empty() && !requests.closed {
@@ -88,7 +88,7 @@ impl Interrupts {
         !requests.closed
     }
 
-    /// The requests that were there at the last look.
+    /// The requests that were there at the last check.
     fn long(&self) -> Vec<(u32, Interrupt)> {
         let mut requests = self.lock();
         let mut long = Vec::new();

@@ -1,8 +1,8 @@
-//! The thread that tells the kernel what it must forget.
+//! The thread that sends invalidations to the kernel.
 //!
-//! The kernel may wait inside such a message for a page that an unanswered READ holds. No thread
-//! that answers requests ever sends one, and no lock is held meanwhile: that has made processes
-//! unkillable elsewhere (libfuse issue 341, hf-mount issue 156).
+//! While the kernel handles one, it may wait for a page that an unanswered READ has locked. So no
+//! thread that answers requests sends invalidations, and no lock is held meanwhile. Elsewhere this
+//! deadlock has made processes unkillable (libfuse issue 341, hf-mount issue 156).
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,34 +12,34 @@ use rustix::io::Errno;
 
 use crate::limits::INVALIDATIONS_MAX;
 
-/// The messages to the kernel that this crate sends of its own accord.
+/// Sends invalidations to the kernel.
 pub(crate) trait Notifier: Send + Sync {
-    /// The attributes and pages of an object are not valid any longer.
+    /// Invalidates the attributes and pages of an object.
     ///
     /// # Errors
     /// The kernel's error.
     fn forget_object(&self, number: u64) -> io::Result<()>;
 
-    /// A name in a directory is not valid any longer.
+    /// Invalidates a name in a directory.
     ///
     /// # Errors
     /// The kernel's error.
     fn forget_name(&self, dir: u64, name: &[u8]) -> io::Result<()>;
 }
 
-/// Something that the kernel must forget, by its own numbers.
+/// An entry of the queue.
 pub(crate) enum Invalidation {
     /// The attributes and the pages of an object.
     Data(u64),
-    /// The same, and a request that may be answered only afterwards.
+    /// The same; the closure answers a request that may be answered only afterwards.
     DataBefore(u64, Box<dyn FnOnce() + Send>),
     /// A name in a directory.
     Name(u64, Box<[u8]>),
-    /// Nothing any more: the mount has ended.
+    /// The mount has ended.
     End,
 }
 
-/// The queue of the thread. Answering threads put messages in and never wait.
+/// The queue of the thread. Threads that answer requests add entries without waiting.
 #[derive(Debug)]
 pub(crate) struct InvalidationQueue {
     sender: SyncSender<Invalidation>,
@@ -47,34 +47,36 @@ pub(crate) struct InvalidationQueue {
 }
 
 impl InvalidationQueue {
-    /// A queue and its other end.
+    /// Makes a queue; returns both ends.
     pub(crate) fn new() -> (Self, Receiver<Invalidation>) {
         let (sender, receiver) = sync_channel(INVALIDATIONS_MAX);
         (Self { sender, lost: AtomicBool::new(false) }, receiver)
     }
 
-    /// Puts a message in. A full queue drops it, and says so once in the log: names and attributes
-    /// run out by themselves.
+    /// Adds an entry. A full queue drops it, and logs that once: names and attributes expire
+    /// anyway.
     pub(crate) fn push(&self, message: Invalidation) {
         if self.sender.try_send(message).is_err() && !self.lost.swap(true, Ordering::Relaxed) {
-            tracing::warn!("the kernel is told to forget too much: some stays until it expires");
+            tracing::warn!(
+                "too many invalidations: some names and attributes stay until they expire"
+            );
         }
     }
 
-    /// Puts in an object whose data the kernel must have forgotten before a request is answered;
-    /// returns whether there was room. Without room nothing is answered here.
+    /// Adds an object whose data the kernel must drop before a request is answered. Returns false,
+    /// without calling `answer`, if there is no room.
     pub(crate) fn push_before(&self, number: u64, answer: Box<dyn FnOnce() + Send>) -> bool {
         self.sender.try_send(Invalidation::DataBefore(number, answer)).is_ok()
     }
 
     /// Ends the thread.
     pub(crate) fn close(&self) {
-        // Without a receiver the thread has ended already.
+        // A failure means that the thread has already ended.
         let _ = self.sender.send(Invalidation::End);
     }
 }
 
-/// Sends what comes out of the queue, until the mount ends.
+/// Sends the entries of the queue, until the mount ends.
 pub(crate) fn run(receiver: &Receiver<Invalidation>, notifier: &dyn Notifier) {
     for message in receiver {
         match message {
@@ -88,7 +90,7 @@ pub(crate) fn run(receiver: &Receiver<Invalidation>, notifier: &dyn Notifier) {
     }
 }
 
-/// Tells the kernel to forget something. The calling thread answers no requests.
+/// Sends one invalidation. Must not be called by a thread that answers requests.
 pub(crate) fn send(notifier: &dyn Notifier, message: &Invalidation) {
     let sent = match message {
         Invalidation::Data(number) | Invalidation::DataBefore(number, _) => {
@@ -102,7 +104,7 @@ pub(crate) fn send(notifier: &dyn Notifier, message: &Invalidation) {
     let is_harmless =
         harmless.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()));
     if !is_harmless {
-        tracing::warn!(%error, "the kernel did not forget what it was told to");
+        tracing::warn!(%error, "the kernel rejected an invalidation");
     }
 }
 

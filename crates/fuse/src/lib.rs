@@ -1,12 +1,12 @@
 //! Any [`comity_vfs::Fs`] as a FUSE mount of this machine.
 //!
-//! **Answers:** how the requests of the Linux kernel become verbs of an `Fs` ([`FuseMount`]), for
-//! which time the kernel may keep the answers ([`Keep`]), and why a directory cannot be mounted on
+//! **Answers:** how the requests of the Linux kernel become verbs of an `Fs` ([`FuseMount`]), how
+//! long the kernel may cache the answers ([`Keep`]), and why a directory cannot be mounted on
 //! ([`MountError`]).
 //!
 //! **May not know:** which `Fs` it is, protocols, servers, command lines.
 //!
-//! The crate `fuser` speaks with the kernel; only the module `transport` knows that.
+//! Only the module `transport` uses the crate `fuser`, which implements the kernel's protocol.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![cfg_attr(
     test,

@@ -1,20 +1,20 @@
-//! The layer below decides for which time the kernel may keep what it was told.
+//! The layer below decides how long the kernel may cache answers.
 
 use std::time::Duration;
 
 use comity_vfs::{Attr, Disk, Handle};
 
-/// The time for which the kernel may keep an answer without asking again.
+/// The time for which the kernel may cache an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keep {
-    /// A name and the object it stands for.
+    /// For a name and its object.
     pub entry: Duration,
-    /// The attributes of an object.
+    /// For the attributes of an object.
     pub attr: Duration,
 }
 
 impl Keep {
-    /// Not at all.
+    /// No caching.
     pub const NOTHING: Self = Self { entry: Duration::ZERO, attr: Duration::ZERO };
 
     /// The same time for both.
@@ -24,22 +24,23 @@ impl Keep {
     }
 }
 
-/// The layer below, in what an [`Fs`](comity_vfs::Fs) does not say. The attributes of a delegated
-/// file ([`comity_vfs::OpenFiles::delegation`]) are kept whatever it says, until the recall.
+/// The properties of the layer below that a mount needs beyond [`Fs`](comity_vfs::Fs). The
+/// attributes of a delegated file ([`comity_vfs::OpenFiles::delegation`]) are cached until the
+/// recall, regardless of these times.
 pub trait Lower: Send + Sync {
-    /// The time for which the kernel may keep the attributes of an object and its name.
+    /// Returns how long the kernel may cache the attributes of an object and its name.
     fn keep(&self, node: &Handle, attr: &Attr<Disk>) -> Keep;
 
-    /// The time for which the kernel may keep that a name is not in a directory.
+    /// Returns how long the kernel may cache that a name is missing in a directory.
     fn keep_missing(&self, dir: &Handle) -> Duration;
 }
 
-/// A layer below that knows no more than fixed times.
+/// A layer below with fixed times.
 #[derive(Debug, Clone, Copy)]
 pub struct Plain {
-    /// For everything that is there.
+    /// For existing names and objects.
     pub keep: Keep,
-    /// For names that are not there.
+    /// For missing names.
     pub missing: Duration,
 }
 

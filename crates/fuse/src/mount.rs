@@ -23,37 +23,36 @@ use crate::mount_error::{HELPER, MountError};
 use crate::mounted::Mounted;
 use crate::transport::{self, FuseSession, SessionOptions};
 
-/// The choices that a mount leaves to its user.
+/// The options of a mount.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The source that `mount` and `df` show.
     pub source: String,
-    /// True if nothing may be changed.
+    /// True for a read-only mount.
     pub read_only: bool,
-    /// True if other users than the one who mounts may use it. An ordinary user may ask for it only
-    /// where /etc/fuse.conf says so.
+    /// True if other users may use the mount, too. An ordinary user needs permission for this in
+    /// /etc/fuse.conf.
     pub all_users: bool,
-    /// True if the kernel compares modes, ids and ACLs before it asks. Without it the `Fs` alone
-    /// decides, as it must where its ids are not those of this machine; names are then to be kept
-    /// for no time where several users share the mount, because the kernel shows those that it
-    /// knows to everybody.
+    /// True if the kernel checks modes, ids and ACLs before each request. Otherwise the `Fs` alone
+    /// decides, as it must if its ids are not those of this machine. Then several users may share
+    /// the mount only if names are not cached, because the kernel shows cached names to all users.
     pub kernel_judges: bool,
-    /// True if set-id bits of programs in it are heeded; for root only.
+    /// True if set-id bits of programs are effective; for root only.
     pub set_ids: bool,
-    /// True if devices in it are devices; for root only.
+    /// True if device files are usable; for root only.
     pub devices: bool,
     /// True if programs in it cannot be executed.
     pub no_execution: bool,
-    /// True if the directory may have entries, which the mount hides.
+    /// True if the directory need not be empty; the mount hides its entries.
     pub hides_entries: bool,
-    /// Threads that answer the kernel.
+    /// Number of threads that answer the kernel.
     pub threads: usize,
-    /// Time for which the supplementary groups of a process are remembered.
+    /// Time for which the supplementary groups of a process are cached.
     pub groups_life: Duration,
 }
 
 impl Default for Options {
-    /// For the user who mounts alone, unless that is root.
+    /// For the mounting user alone; for all users if that is root.
     fn default() -> Self {
         Self {
             source: "comity".to_owned(),
@@ -111,14 +110,14 @@ impl FuseMount {
         let running = transport::start(Arc::clone(&mounted), dir, &options.session())
             .map_err(|error| MountError::of_mounting(dir, &error, geteuid().is_root()))?;
         if let Err(error) = read_ahead(dir) {
-            tracing::debug!(%error, "the kernel reads ahead no more than by default");
+            tracing::debug!(%error, "cannot raise the kernel's read-ahead above its default");
         }
         let notifier = running.notifier();
         let threads = Threads::start(&mounted, receiver, &notifier);
         Ok(Self { running: Some(running), mounted, threads })
     }
 
-    /// Waits until somebody unmounts it.
+    /// Waits until the file system is unmounted.
     ///
     /// # Errors
     /// The reason why the session with the kernel ended otherwise.
@@ -128,11 +127,10 @@ impl FuseMount {
         result
     }
 
-    /// Unmounts it.
+    /// Unmounts the file system.
     ///
     /// # Errors
-    /// The kernel's error: EBUSY while programs use it. It is then gone all the same once they have
-    /// ended.
+    /// The kernel's error: EBUSY while programs use it. It is then unmounted after they have ended.
     pub fn unmount(mut self) -> io::Result<()> {
         let result = self.running.take().map_or(Ok(()), FuseSession::unmount);
         self.end();
@@ -145,7 +143,7 @@ impl FuseMount {
     }
 }
 
-/// The threads that look after a mount and answer no requests.
+/// The threads of a mount that answer no requests.
 struct Threads {
     running: Vec<JoinHandle<()>>,
     ended: Arc<AtomicBool>,
@@ -177,7 +175,7 @@ impl Threads {
     fn spawn(&mut self, name: &str, work: impl FnOnce() + Send + 'static) {
         match thread::Builder::new().name(format!("fuse-{name}")).spawn(work) {
             Ok(thread) => self.running.push(thread),
-            Err(error) => tracing::error!(%error, name, "a thread of the mount does not start"),
+            Err(error) => tracing::error!(%error, name, "cannot start a thread of the mount"),
         }
     }
 
@@ -200,8 +198,8 @@ impl Drop for FuseMount {
     }
 }
 
-/// Lets the kernel read ahead as much as one READ carries; by default it is an eighth. Only root
-/// may.
+/// Raises the kernel's read-ahead to the size of one READ; the default is an eighth. Only root may
+/// do so.
 fn read_ahead(dir: &Path) -> io::Result<()> {
     let device = fs::metadata(dir)?.dev();
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
@@ -209,7 +207,7 @@ fn read_ahead(dir: &Path) -> io::Result<()> {
     fs::write(file, (TRANSFER_BYTES_MAX / 1024).to_string())
 }
 
-/// Looks whether a directory can be mounted on. With `hides_entries` it need not be empty.
+/// Checks whether a directory can be mounted on. With `hides_entries` it need not be empty.
 ///
 /// # Errors
 /// [`MountError`], which says what to do.
@@ -229,8 +227,8 @@ pub fn check_directory(dir: &Path, hides_entries: bool) -> Result<(), MountError
     Ok(())
 }
 
-/// Returns whether something is mounted on a directory: it is then on another device than the
-/// directory above, or is that directory.
+/// Returns whether a directory is a mount point: it is on another device than its parent, or is the
+/// root.
 ///
 /// # Errors
 /// The kernel's error; ENOTCONN for a mount whose program has ended.
@@ -241,15 +239,16 @@ pub fn is_mount_point(dir: &Path) -> io::Result<bool> {
     Ok(one.dev() != other.dev())
 }
 
-/// Unmounts what is mounted on a directory: now, or with `lazy` once nobody uses it. A mount whose
-/// program has ended is unmounted, too.
+/// Unmounts a directory now, or with `lazy` once no program uses it. This also works if the program
+/// of the mount has ended.
 ///
 /// # Errors
 /// [`MountError::Busy`] and others, which say what to do.
 pub fn unmount(dir: &Path, lazy: bool) -> Result<(), MountError> {
     let flags = if lazy { UnmountFlags::DETACH } else { UnmountFlags::empty() };
     let flags = flags | UnmountFlags::NOFOLLOW;
-    // Resolving the whole path would ask a program that may have ended.
+    // Do not resolve the last component: that would call the program of the mount, which may have
+    // ended.
     let path = resolve_above(dir)?;
     match rustix::mount::unmount(&path, flags) {
         Ok(()) => Ok(()),
@@ -260,7 +259,7 @@ pub fn unmount(dir: &Path, lazy: bool) -> Result<(), MountError> {
     }
 }
 
-/// The path of a directory with what stands above it resolved.
+/// The path of a directory, with its parent resolved.
 fn resolve_above(dir: &Path) -> Result<PathBuf, MountError> {
     let looked = |error: io::Error| MountError::of_looking(dir, &error);
     let dir = std::path::absolute(dir).map_err(looked)?;

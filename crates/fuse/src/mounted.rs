@@ -1,6 +1,6 @@
-//! A mounted file system: the kernel's requests as verbs of an [`Fs`].
+//! A mounted file system: answers the kernel's requests by verbs of an [`Fs`].
 //!
-//! Every function answers one request. Errors are those that the program sees.
+//! Every function answers one request. Errors are those that the program gets.
 
 mod attributes;
 mod data;
@@ -34,7 +34,7 @@ use crate::limits::DELEGATED_KEEP;
 use crate::lower::{Keep, Lower};
 use crate::opens::Opens;
 
-/// The parts of a mount.
+/// The state of a mount.
 pub(crate) struct Mounted {
     fs: Arc<dyn Fs>,
     lower: Arc<dyn Lower>,
@@ -42,23 +42,23 @@ pub(crate) struct Mounted {
     opens: Opens,
     callers: Callers,
     queue: Arc<InvalidationQueue>,
-    /// True if the kernel compares modes and ACLs, and leaves mode masks to us.
+    /// True if the kernel checks modes and ACLs, and leaves umasks to this crate.
     kernel_judges: bool,
     removed: removed::Removed,
     locked: locks::LockedOpens,
     interrupts: Interrupts,
 }
 
-/// An object as the kernel is told of it.
+/// An object as it is described to the kernel.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KnownNode {
-    /// The kernel's number of it.
+    /// Its inode number.
     pub(crate) number: u64,
-    /// A mark of its handle.
+    /// A hash of its handle.
     pub(crate) generation: u32,
     /// Its attributes.
     pub(crate) attr: Attr<Disk>,
-    /// The time for which the kernel may keep them.
+    /// The time for which the kernel may cache them.
     pub(crate) keep: Keep,
 }
 
@@ -83,28 +83,28 @@ impl Mounted {
         }
     }
 
-    /// The side of the layer below on which state is held at a server, if there is one.
+    /// The layer's state at a server (opens, locks, delegations), if there is a server.
     pub(crate) fn open_files(&self) -> Option<&dyn OpenFiles> {
         self.fs.open_files()
     }
 
-    /// The thread that interrupts requests runs in here.
+    /// The interruptible requests of this mount.
     pub(crate) const fn interrupts(&self) -> &Interrupts {
         &self.interrupts
     }
 
-    /// Returns whether the kernel compares modes and ACLs.
+    /// Returns whether the kernel checks modes and ACLs.
     pub(crate) const fn kernel_judges(&self) -> bool {
         self.kernel_judges
     }
 
-    /// Ends the threads that look after this mount.
+    /// Ends the threads of this mount.
     pub(crate) fn close(&self) {
         self.queue.close();
         self.interrupts.close();
     }
 
-    /// The kernel has forgotten an object so many times.
+    /// Reduces the lookup count of an object.
     pub(crate) fn forget(&self, number: u64, times: u64) {
         self.inodes.forget(number, times);
     }
@@ -113,7 +113,7 @@ impl Mounted {
         self.callers.cred(who)
     }
 
-    /// Tells the kernel of an object once more than before.
+    /// Makes the description of an object, and counts a lookup by the kernel.
     fn introduce(&self, node: &Node<Disk>, place: Option<EntryPlace>) -> io::Result<KnownNode> {
         let known = self.inodes.look_up(&node.handle, &node.attr, place)?;
         for (dir, name) in known.too_many {
@@ -140,20 +140,20 @@ impl Mounted {
         }
     }
 
-    /// Returns whether a directory is delegated. Answers about it are true until a recall, and the
-    /// layer below gives them without a call: the kernel asks each time, so that it keeps nothing
-    /// over the recall.
+    /// Returns whether a directory is delegated. Answers about it are then valid until a recall,
+    /// and the layer below gives them without a call. So the kernel must not cache them: it asks
+    /// each time, and needs no invalidation at the recall.
     fn is_granted(&self, dir: &Handle) -> bool {
         self.open_files().is_some_and(|files| files.directory_grant(dir).is_some())
     }
 
-    /// Notes what a verb of this mount did to an object.
+    /// Notes a change of an object by this mount.
     fn note(&self, number: u64, change: &Change<Disk>) {
         let [before, after] = [change.before, change.after].map(|attr| attr.map(|a| a.change));
         self.inodes.changed(number, before, after);
     }
 
-    /// Performs a verb, again and again while the answer is DELAY and the requester waits.
+    /// Performs a verb; repeats it while it returns DELAY, until the requester gets a signal.
     fn verb<T>(&self, who: Requester, work: impl FnMut() -> Result<T, Status>) -> io::Result<T> {
         let _watched = self.open_files().map(|_| self.interrupts.watch(who.pid));
         wait::patiently(who.pid, work)
@@ -161,13 +161,13 @@ impl Mounted {
 }
 
 impl KnownNode {
-    /// The same, but the kernel asks for the name each time.
+    /// The same, without caching of the name.
     const fn unkept(self) -> Self {
         Self { keep: Keep { entry: Duration::ZERO, ..self.keep }, ..self }
     }
 }
 
-/// A mark of a handle (FNV-1a), the same in every mount.
+/// A hash of a handle (FNV-1a), the same in every mount.
 fn mark(handle: &Handle) -> u32 {
     const BASIS: u32 = 0x811c_9dc5;
     const PRIME: u32 = 0x0100_0193;
@@ -178,8 +178,8 @@ fn told<T>(result: comity_vfs::Result<T>) -> io::Result<T> {
     result.map_err(errno)
 }
 
-/// The inode number that programs see: the kernel's own number, but for the top directory, whose
-/// number is the kernel's choice.
+/// The inode number that programs see: the number that the kernel uses. The root directory is
+/// different: the kernel uses [`ROOT`], programs see the fileid.
 pub(crate) const fn inode_number(known: &KnownNode) -> u64 {
     if known.number == ROOT { known.attr.fileid } else { known.number }
 }

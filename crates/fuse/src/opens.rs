@@ -1,4 +1,4 @@
-//! Open files and directories, by the number that the kernel gives back with each request.
+//! Open files and directories, by the number that the kernel sends with each request.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,15 +16,15 @@ pub(crate) struct OpenFile {
     pub(crate) number: u64,
     /// The object.
     pub(crate) handle: Handle,
-    /// The caller that opened it: it reads and writes with these rights from then on.
+    /// The caller that opened it, with whose rights it is read and written.
     pub(crate) cred: Cred<Disk>,
-    /// The open at the server, if there is a server.
+    /// The open at the server, if there is one.
     pub(crate) opened: Option<OpenId>,
-    /// Something was written through it since the last flush.
+    /// True if the file was written since the last flush.
     pub(crate) unflushed: AtomicBool,
 }
 
-/// All that are open.
+/// All open files and directories.
 #[derive(Debug, Default)]
 pub(crate) struct Opens {
     files: RwLock<HashMap<u64, Arc<OpenFile>>>,
@@ -32,7 +32,7 @@ pub(crate) struct Opens {
 }
 
 impl Opens {
-    /// Adds one; returns its number.
+    /// Adds an open; returns its number.
     ///
     /// # Errors
     /// [`Errno::NFILE`] if there are too many.
@@ -46,7 +46,7 @@ impl Opens {
         Ok(number)
     }
 
-    /// The one of this number.
+    /// Returns the open with this number.
     ///
     /// # Errors
     /// [`Errno::BADF`] if there is none.
@@ -55,7 +55,7 @@ impl Opens {
         files.get(&number).cloned().ok_or(Errno::BADF)
     }
 
-    /// Takes one out.
+    /// Removes an open.
     pub(crate) fn remove(&self, number: u64) -> Option<Arc<OpenFile>> {
         self.files.write().unwrap_or_else(PoisonError::into_inner).remove(&number)
     }

@@ -1,4 +1,4 @@
-//! The state of a process that has made a request, from proc(5).
+//! The state of a process that made a request, from proc(5).
 
 use std::fs::File;
 use std::io::Read;
@@ -7,16 +7,16 @@ use comity_vfs::{Disk, Gid};
 
 use crate::limits::STATUS_BYTES_MAX;
 
-/// The supplementary groups of a thread; none if it is gone, or lives where this process does not
-/// see it.
+/// The supplementary groups of a thread; none if the thread has ended or is not visible to this
+/// process.
 pub(crate) fn groups(pid: u32) -> Vec<Gid<Disk>> {
     status(pid).map_or_else(Vec::new, |status| groups_in(&status))
 }
 
-/// Returns whether a signal waits for a thread, or the thread is gone: a request of it that waits
-/// is to be given up.
+/// Returns whether a thread has a pending signal or has ended, so that its request must be given
+/// up.
 pub(crate) fn is_interrupted(pid: u32) -> bool {
-    // Requests without a process are the kernel's own.
+    // A pid of 0 means a request of the kernel itself.
     pid != 0 && status(pid).is_none_or(|status| has_pending_signal(&status))
 }
 
@@ -24,7 +24,7 @@ fn status(pid: u32) -> Option<String> {
     let file = File::open(format!("/proc/{pid}/status")).ok()?;
     let mut text = Vec::new();
     file.take(STATUS_BYTES_MAX).read_to_end(&mut text).ok()?;
-    // The name of the program may be any bytes.
+    // The status contains the program's name, which need not be UTF-8.
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 

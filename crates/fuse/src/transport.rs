@@ -1,4 +1,4 @@
-//! The only place that knows the crate `fuser`: its requests and replies in terms of
+//! The adapter to the crate `fuser`: converts its requests and replies to and from
 //! [`crate::mounted::Mounted`].
 
 mod convert;

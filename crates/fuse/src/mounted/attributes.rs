@@ -6,10 +6,10 @@ use rustix::io::{self, Errno};
 use super::{KnownNode, Mounted};
 use crate::callers::Requester;
 
-/// The attributes that SETATTR is to change.
+/// The arguments of SETATTR.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NewAttributes {
-    /// Permission bits; the type above them is ignored.
+    /// Permission bits; the file type in the upper bits is ignored.
     pub(crate) mode: Option<u32>,
     /// Owner.
     pub(crate) uid: Option<u32>,
@@ -19,7 +19,7 @@ pub(crate) struct NewAttributes {
     pub(crate) size: Option<u64>,
     /// Time of last access.
     pub(crate) atime: Option<SetTime>,
-    /// Time of last change of data.
+    /// Time of last modification of data.
     pub(crate) mtime: Option<SetTime>,
 }
 
@@ -36,7 +36,7 @@ impl NewAttributes {
     }
 }
 
-/// The permissions of access(2) as rights to an object of this type.
+/// Converts the mask of access(2) to rights on an object of this type.
 fn rights(mask: u32, file_type: FileType) -> Access {
     let is_dir = file_type == FileType::Directory;
     let (write, execute) = match is_dir {
@@ -65,13 +65,13 @@ impl Mounted {
         let (node, cred) = (self.inodes.handle(number)?, self.cred(who));
         let set = new.set();
         if new.size.is_some() && open.is_none() && !self.kernel_judges {
-            // truncate(2) and O_TRUNC need the right to write, which a server does not ask of the
-            // owner of the file (RFC 8881, 18.30.4).
+            // truncate(2) and O_TRUNC need the right to write, which a server does not require of
+            // the owner of the file (RFC 8881, 18.30.4).
             self.judge(who, (&cred, &node), Access::MODIFY)?;
         }
         let mut changed = self.verb(who, || self.fs.setattr(&cred, &node, &set, None));
         if let (Some(open), Err(Errno::ACCESS)) = (open.filter(|_| new.size.is_some()), &changed) {
-            // ftruncate(2) needs no rights but those that the file was opened with.
+            // ftruncate(2) needs only the access with which the file was opened.
             let opener = self.opens.get(open)?.cred.clone();
             changed = self.verb(who, || self.fs.setattr(&opener, &node, &set, None));
         }
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn permissions_are_rights_of_files_and_directories() {
+    fn access_masks_become_rights_on_files_and_directories() {
         assert_eq!(rights(7, FileType::Regular), Access::READ | Access::MODIFY | Access::EXECUTE);
         let all = Access::READ | Access::MODIFY | Access::EXTEND | Access::LOOKUP;
         assert_eq!(rights(7, FileType::Directory), all);

@@ -12,22 +12,23 @@ use crate::invalidation::Invalidation;
 use crate::limits::COPY_BYTES_MAX;
 use crate::opens::OpenFile;
 
-/// The kernel's numbers of lseek(2) for data and holes.
+/// Values of `whence` in lseek(2) for data and holes.
 const SEEK_DATA: i32 = 3;
 const SEEK_HOLE: i32 = 4;
 
-/// The manner of a WRITE.
+/// The flags of a WRITE request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteHow {
-    /// The flags that the file was opened with.
+    /// The flags with which the file was opened.
     pub(crate) flags: OpenFlags,
-    /// True if the process that writes is one whose writes clear set-id bits.
+    /// True if the writing process lacks the privilege to keep set-id bits, so that the write
+    /// clears them.
     pub(crate) clears_set_ids: bool,
 }
 
 impl Mounted {
-    /// Reads into `bytes` until `count` bytes are there or the file ends: the kernel takes what is
-    /// missing for zeros.
+    /// Reads into `bytes` until `count` bytes are there or the file ends. A short reply would make
+    /// the kernel fill the rest with zeros.
     pub(crate) fn read(
         &self,
         who: Requester,
@@ -47,7 +48,7 @@ impl Mounted {
         Ok(())
     }
 
-    /// Reads once; returns whether the file ends there.
+    /// Reads once; returns whether the end of the file was reached.
     fn read_piece(
         &self,
         who: Requester,
@@ -61,14 +62,14 @@ impl Mounted {
             let mut into = ReadInto { opened: true, ..ReadInto::new(bytes) };
             self.fs.read(&file.cred, &file.handle, offset, count, &mut into)
         })?;
-        // Neither the end nor progress: an error is better than zeros.
+        // Neither data nor the end of the file: fail rather than let the kernel add zeros.
         match read.eof {
             false if bytes.len() == before => Err(Errno::IO),
             eof => Ok(eof),
         }
     }
 
-    /// Writes all of `data`; returns how much was written before an error.
+    /// Writes all of `data`; returns the number of bytes written before an error.
     pub(crate) fn write(
         &self,
         who: Requester,
@@ -93,8 +94,8 @@ impl Mounted {
         if written == 0 && !data.is_empty() { Err(Errno::IO) } else { Ok(written as u32) }
     }
 
-    /// The end of a file that is appended to. The kernel's own idea of it is as old as its
-    /// attributes: another client may have written since. Then its page of the old end is wrong.
+    /// The end of a file for an append. The kernel's size may be out of date if another client has
+    /// written. In this case its page at the old end is wrong, too, and is invalidated.
     fn end_of(&self, who: Requester, file: &OpenFile, offset: u64) -> io::Result<u64> {
         let attr = self.verb(who, || self.fs.getattr(&file.handle))?;
         if attr.size != offset {
@@ -103,8 +104,8 @@ impl Mounted {
         Ok(attr.size)
     }
 
-    /// A file is written with the rights of the caller that opened it. Set-id bits, too, would stay
-    /// or go as it could set them: if they must go, it is the process that writes.
+    /// The credential for a write: that of the opener. But if the write must clear set-id bits, the
+    /// opener might be privileged to keep them, so the writing process's credential is used.
     fn writer(&self, who: Requester, file: &OpenFile, how: WriteHow) -> Cred<Disk> {
         let opener = (file.cred.uid.number(), file.cred.gid.number());
         match how.clears_set_ids && opener != (who.uid, who.gid) {
@@ -129,8 +130,7 @@ impl Mounted {
         }
     }
 
-    /// Writes, and learns the change. A caller that could open the file may write until it closes
-    /// it.
+    /// Writes, and returns the change. A caller that has opened the file keeps the right to write.
     fn write_once(
         &self,
         cred: &Cred<Disk>,
@@ -147,8 +147,8 @@ impl Mounted {
         }
     }
 
-    /// fallocate(2): space set aside, or a hole. The length stays with a hole; other modes are not
-    /// supported.
+    /// Answers fallocate(2): allocates space or makes a hole. A hole must keep the size; other
+    /// modes are not supported.
     pub(crate) fn fallocate(
         &self,
         who: Requester,
@@ -172,7 +172,7 @@ impl Mounted {
         Ok(())
     }
 
-    /// lseek(2) for data and holes; the kernel does the rest itself.
+    /// Answers lseek(2) for data and holes; the kernel handles the other modes itself.
     pub(crate) fn lseek(
         &self,
         who: Requester,
@@ -190,7 +190,7 @@ impl Mounted {
         self.verb(who, || self.fs.seek(&file.cred, &file.handle, offset, what))
     }
 
-    /// copy_file_range(2); returns how many bytes were copied.
+    /// Answers copy_file_range(2); returns the number of bytes copied.
     pub(crate) fn copy(
         &self,
         who: Requester,

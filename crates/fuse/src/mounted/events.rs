@@ -1,4 +1,4 @@
-//! Events of the state that the layer below holds at a server.
+//! Events about the layer's state at a server.
 
 use comity_vfs::{Handle, OpenEvent};
 
@@ -7,8 +7,9 @@ use crate::invalidation::{Invalidation, Notifier, send};
 use crate::limits::EVENT_PATIENCE;
 
 impl Mounted {
-    /// Takes the next event, if one comes soon: the kernel forgets what is not certain any longer,
-    /// and only then a delegation is given back. The calling thread answers no requests.
+    /// Handles the next event, if one comes soon: first invalidates the kernel's data that is no
+    /// longer certain, and then returns a recalled delegation. Must not be called by a thread that
+    /// answers requests.
     pub(crate) fn take_event(&self, notifier: &dyn Notifier) {
         let Some(files) = self.open_files() else { return };
         match files.poll_event(EVENT_PATIENCE) {

@@ -1,6 +1,6 @@
 //! Requests about extended attributes: GETXATTR, SETXATTR, LISTXATTR, REMOVEXATTR.
 //!
-//! An `Fs` has those of the user (`user.`) and POSIX ACLs, which programs see as
+//! An `Fs` has user attributes (`user.`) and POSIX ACLs. Programs see ACLs as
 //! `system.posix_acl_access` and `system.posix_acl_default`.
 
 use comity_vfs::{Acl, AclEntry, AclKind, AclTag, Disk, Gid, Name, Uid, XattrMode};
@@ -15,10 +15,10 @@ const USER: &[u8] = b"user.";
 const ACCESS: &[u8] = b"system.posix_acl_access";
 const DEFAULT: &[u8] = b"system.posix_acl_default";
 
-/// Version of the form of an ACL (`POSIX_ACL_XATTR_VERSION` in Linux).
+/// Version of the encoding of an ACL (`POSIX_ACL_XATTR_VERSION` in Linux).
 const ACL_VERSION: u32 = 2;
 
-/// Tags of its entries, and the id of those that have none.
+/// Tags of ACL entries, and the id of entries without one.
 const USER_OBJ: u16 = 0x01;
 const USER_ID: u16 = 0x02;
 const GROUP_OBJ: u16 = 0x04;
@@ -92,7 +92,7 @@ impl Mounted {
         self.setxattr(who, (number, bytes), None, XattrFlags::REPLACE.bits())
     }
 
-    /// The names, each with a zero behind it, as listxattr(2) has them.
+    /// The names, each followed by a zero byte, as listxattr(2) returns them.
     pub(crate) fn listxattr(&self, who: Requester, number: u64) -> io::Result<Vec<u8>> {
         let (node, cred) = (self.inodes.handle(number)?, self.cred(who));
         let names = match self.verb(who, || self.fs.listxattr(&cred, &node)) {
@@ -124,7 +124,7 @@ fn mode(flags: u32) -> io::Result<XattrMode> {
     }
 }
 
-/// An ACL as the value of its attribute (`struct posix_acl_xattr_entry` in Linux).
+/// Encodes an ACL as the value of its attribute (`struct posix_acl_xattr_entry` in Linux).
 fn encode(acl: &Acl<Disk>) -> Vec<u8> {
     let mut value = ACL_VERSION.to_le_bytes().to_vec();
     for AclEntry { tag, permissions } in &acl.entries {
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_acl_is_read_as_it_is_written() {
+    fn an_acl_is_decoded_as_it_was_encoded() {
         let entry = |tag, permissions| AclEntry { tag, permissions };
         let entries = vec![
             entry(AclTag::UserObj, 7),

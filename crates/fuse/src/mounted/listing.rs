@@ -9,13 +9,13 @@ use super::{KnownNode, Mounted};
 use crate::callers::Requester;
 use crate::lower::Keep;
 
-/// The kernel's offsets behind `.` and `..`. All others are cookies as they are: 0 is the start for
-/// both, and the kernel takes no offset above `i64::MAX`, which ext4 uses up.
+/// The kernel's offsets after `.` and `..`. All other offsets are cookies of the `Fs`: 0 is the
+/// start in both, and the kernel accepts offsets up to `i64::MAX`, which ext4 does use.
 const DOT: u64 = 1;
 const DOTS: u64 = 2;
 
-/// The offsets of an `Fs`'s own cookies 1 and 2, which no server of NFSv4 has (RFC 8881, 18.23.3).
-/// They are not among the last that a file system numbered by hashes would give out.
+/// The offsets for the cookies 1 and 2 of an `Fs`, which no NFSv4 server uses (RFC 8881, 18.23.3).
+/// File systems whose cookies are hashes are unlikely to use these values.
 const OF_COOKIE_1: u64 = 0x7fff_fffe_c001_0001;
 const OF_COOKIE_2: u64 = 0x7fff_fffe_c001_0002;
 
@@ -36,12 +36,12 @@ const fn cookie_of(offset: u64) -> u64 {
     }
 }
 
-/// An entry as it is shown to the kernel.
+/// An entry for the kernel.
 #[derive(Debug)]
 pub(crate) struct ShownEntry<'a> {
     /// Its name.
     pub(crate) name: &'a [u8],
-    /// The offset behind it.
+    /// The offset after it.
     pub(crate) offset: u64,
     /// Its inode number.
     pub(crate) fileid: u64,
@@ -52,8 +52,8 @@ pub(crate) struct ShownEntry<'a> {
 }
 
 impl Mounted {
-    /// Shows entries behind `offset` until `show` returns that there is no room for one. With
-    /// `plus` the kernel is told of each object that was shown.
+    /// Passes entries after `offset` to `show` until that returns that its buffer is full. With
+    /// `plus`, counts a lookup of each object that was shown.
     pub(crate) fn readdir(
         &self,
         who: Requester,
@@ -112,7 +112,7 @@ impl Mounted {
         let offset = offset_of(entry.cookie);
         let node = match entry.node {
             None if plus => match self.node_of(who, dir, entry) {
-                // It was removed after its name was read.
+                // The entry was removed after its name was read.
                 Err(Status::NoEnt) => return Ok(ControlFlow::Continue(())),
                 node => node.ok(),
             },

@@ -1,8 +1,8 @@
 //! Requests for locks: GETLK, SETLK, SETLKW.
 //!
-//! They are forwarded where there is a server; else the kernel keeps its own locks. The kernel does
-//! not say whether a lock is one of fcntl(2) or of flock(2): as with the NFS client of Linux, both
-//! kinds meet each other, and flock(2) locks all bytes.
+//! Locks are forwarded if there is a server; otherwise the kernel keeps them itself. The kernel
+//! does not tell locks of fcntl(2) from those of flock(2). So, as with Linux's NFS client, the two
+//! kinds conflict with each other, and flock(2) locks all bytes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,13 +18,13 @@ use super::{Mounted, told};
 use crate::callers::Requester;
 use crate::limits::LOCK_WAITERS_MAX;
 
-/// Sends the answer of a request that may wait.
+/// Sends the answer to a request for a lock, possibly much later.
 pub(crate) type LockReply = Box<dyn FnOnce(io::Result<()>) + Send>;
 
-/// A lock that the kernel asks for.
+/// A lock that the kernel requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LockArguments {
-    /// The open that it is asked for by.
+    /// The open with which it is requested.
     pub(crate) open: u64,
     /// The owner.
     pub(crate) owner: u64,
@@ -34,8 +34,8 @@ pub(crate) struct LockArguments {
     pub(crate) lock: RangeLock,
 }
 
-/// The opens by which an owner has locked bytes of an object: a close of any of its descriptors
-/// unlocks all of them (fcntl(2)).
+/// The opens with which each owner has locked bytes of each object: closing any descriptor unlocks
+/// all of them (fcntl(2)).
 #[derive(Debug, Default)]
 pub(super) struct LockedOpens {
     opens: Mutex<HashMap<(u64, u64), HashSet<OpenId>>>,
@@ -53,7 +53,7 @@ impl LockedOpens {
         opens.remove(&(number, owner)).unwrap_or_default()
     }
 
-    /// Returns whether one more may wait.
+    /// Counts one more waiting request; returns false if there are too many.
     fn enter(&self) -> bool {
         let enters = self.waiters.fetch_add(1, Ordering::AcqRel) < LOCK_WAITERS_MAX;
         if !enters {
@@ -68,7 +68,7 @@ impl LockedOpens {
 }
 
 impl Mounted {
-    /// Answers fcntl(2) with F_GETLK: a lock that is in the way.
+    /// Answers F_GETLK of fcntl(2): returns a conflicting lock.
     pub(crate) fn getlk(
         &self,
         who: Requester,
@@ -78,7 +78,7 @@ impl Mounted {
         self.verb(who, || files.find_lock(&request))
     }
 
-    /// Locks or unlocks. With `waits` the answer may come much later, from a thread of its own.
+    /// Locks or unlocks. With `waits`, the answer may come much later, from a thread of its own.
     pub(crate) fn setlk(
         self: &Arc<Self>,
         who: Requester,
@@ -91,22 +91,22 @@ impl Mounted {
         }
     }
 
-    /// Answers a request for a lock. The holder of a lock sees what others wrote before, so the
-    /// kernel first forgets the file's pages, unless the file is delegated.
+    /// Answers a request for a lock. The holder must see what others wrote before, so the kernel
+    /// first drops the file's pages, unless the file is delegated.
     fn answer_lock(&self, arguments: LockArguments, done: io::Result<()>, reply: LockReply) {
         let shared = match done {
             Ok(()) if arguments.lock != RangeLock::Free => self.shared_number(arguments.open),
             _ => None,
         };
         let Some(number) = shared else { return reply(done) };
-        // The queue drops what it has no room for, and the reply of the file system is then an
-        // error; the lock goes with the close.
+        // If the queue is full, the dropped reply becomes an error; the lock is released with the
+        // unlock.
         if !self.queue.push_before(number, Box::new(move || reply(Ok(())))) {
             self.unlock_all(number, arguments.owner);
         }
     }
 
-    /// The kernel's number of an open file that other clients may write.
+    /// The inode number of an open file, if other clients may write it.
     fn shared_number(&self, open: u64) -> Option<u64> {
         let file = self.opens.get(open).ok()?;
         let delegation = self.open_files()?.delegation(&file.handle);
@@ -124,7 +124,7 @@ impl Mounted {
             mounted.locked.leave();
         };
         if let Err(error) = thread::Builder::new().name("fuse-lock".to_owned()).spawn(work) {
-            // The reply went with the thread, as an error.
+            // The closure with the reply was dropped, which answers with an error.
             tracing::warn!(%error, "no thread to wait for a lock");
             self.locked.leave();
         }
@@ -153,7 +153,7 @@ impl Mounted {
         Ok((files, LockRequest { open, owner, bytes, lock, waits }))
     }
 
-    /// Gives back all locks of an owner on an object.
+    /// Unlocks all locks of an owner on an object.
     pub(super) fn unlock_all(&self, number: u64, owner: u64) {
         let Some(files) = self.open_files() else { return };
         for open in self.locked.take(number, owner) {
@@ -161,11 +161,11 @@ impl Mounted {
             let owner = LockOwner(owner);
             let request = LockRequest { open, owner, bytes, lock, waits: false };
             match files.lock(&request) {
-                // The open, and its locks, may be closed already.
+                // The open and its locks may have been closed before.
                 Ok(_) | Err(Status::BadHandle | Status::Stale) => {}
                 failed => {
                     let failed = told(failed);
-                    tracing::warn!(?failed, "locks of a closed file may still be held");
+                    tracing::warn!(?failed, "the server may still hold locks of a closed file");
                 }
             }
         }

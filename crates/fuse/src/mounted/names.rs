@@ -18,12 +18,12 @@ use crate::errno::errno;
 pub(crate) enum Looked {
     /// The object of the name.
     Found(KnownNode),
-    /// There is no such name, which the kernel may remember so long.
+    /// The name is missing; the kernel may cache that for this time.
     Missing(Duration),
 }
 
 impl Looked {
-    /// The same, but the kernel asks for the name each time.
+    /// The same, without caching of the name.
     const fn unkept(self) -> Self {
         match self {
             Self::Found(known) => Self::Found(known.unkept()),
@@ -35,13 +35,13 @@ impl Looked {
 /// The mode of a new object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewMode {
-    /// Permission bits, and the type above them for MKNOD.
+    /// Permission bits, and for MKNOD the file type in the upper bits.
     pub(crate) mode: u32,
-    /// The mode mask of the process, if the kernel has not applied it itself.
+    /// The umask of the process, unless the kernel has applied it.
     pub(crate) umask: u32,
 }
 
-/// Attributes with a mode alone.
+/// Makes attributes with a mode alone.
 fn with_mode(bits: u32) -> SetAttr<Disk> {
     SetAttr { mode: Some(Mode::new(bits)), ..SetAttr::default() }
 }
@@ -50,7 +50,7 @@ pub(super) fn name(bytes: &[u8]) -> io::Result<Name<'_>> {
     Name::new(bytes).map_err(errno)
 }
 
-/// The device of a number as `mknod(2)` has it (`new_encode_dev` in Linux).
+/// Decodes a device number of `mknod(2)` (`new_encode_dev` in Linux).
 const fn device(number: u32) -> Device {
     Device { major: (number & 0xf_ff00) >> 8, minor: (number & 0xff) | ((number >> 12) & 0xf_ff00) }
 }
@@ -77,8 +77,8 @@ impl Mounted {
         self.make(who, (dir, bytes), |dir, name| self.fs.mkdir(&cred, dir, name, &set))
     }
 
-    /// The attributes that a new object in a directory begins with. A mode mask counts for nothing
-    /// where the directory has a default ACL (acl(5)).
+    /// The initial attributes of a new object in a directory. A umask is ignored if the directory
+    /// has a default ACL (acl(5)).
     pub(super) fn new_attributes(&self, dir: u64, mode: NewMode) -> io::Result<SetAttr<Disk>> {
         let mask = match mode.umask {
             _ if !self.kernel_judges => 0,
@@ -125,7 +125,7 @@ impl Mounted {
         })
     }
 
-    /// Makes an object by a verb and tells the kernel of it.
+    /// Makes an object by a verb, and counts a lookup of it.
     fn make(
         &self,
         who: Requester,
@@ -149,7 +149,7 @@ impl Mounted {
         let Changed { value: attr, change } =
             self.verb(who, || self.fs.link(&cred, &node, &handle, entry))?;
         self.note(dir, &change);
-        // Nothing is known of the file itself before the change.
+        // The change of the linked file itself is unknown.
         self.inodes.changed(number, None, None);
         self.introduce(&Node { handle: node, attr }, Some((dir, bytes.into())))
     }
@@ -173,8 +173,8 @@ impl Mounted {
         Ok(())
     }
 
-    /// Renames. `flags` of renameat2(2) ask for more than an `Fs` can promise: the answer is
-    /// EINVAL, as with other file systems that do not know them.
+    /// Renames. Any `flags` of renameat2(2) fail with EINVAL, because an `Fs` cannot guarantee
+    /// them.
     pub(crate) fn rename(
         &self,
         who: Requester,

@@ -14,12 +14,12 @@ use super::{KnownNode, Mounted};
 use crate::callers::Requester;
 use crate::opens::OpenFile;
 
-/// An open as it is handed to the kernel.
+/// An open as it is returned to the kernel.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Handed {
-    /// The number by which the kernel names the open from now on.
+    /// The number with which the kernel names the open in later requests.
     pub(crate) open: u64,
-    /// True if the kernel's pages of the file are still good.
+    /// True if the kernel's cached pages of the file are still valid.
     pub(crate) keeps_pages: bool,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Handed {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OpenFlags(pub(crate) u32);
 
-/// The kernel opens a program to execute it (`FMODE_EXEC`).
+/// The flag of an open for execution (`FMODE_EXEC`).
 const EXECUTE: u32 = 0x20;
 
 impl OpenFlags {
@@ -35,7 +35,8 @@ impl OpenFlags {
         OFlags::from_bits_retain(self.0)
     }
 
-    /// The rights that an open needs. A caller that may execute a file may have it read for that.
+    /// The rights that an open needs. For execution, the right to execute suffices to read the
+    /// file.
     fn rights(self) -> Access {
         let access_mode = self.flags() & OFlags::ACCMODE;
         let execute = self.0 & EXECUTE != 0 && access_mode == OFlags::RDONLY;
@@ -47,7 +48,7 @@ impl OpenFlags {
         }
     }
 
-    /// The use that a server is told of; `None` for an execution.
+    /// The access to request from a server; `None` for an execution.
     fn access(self) -> Option<OpenAccess> {
         match self.rights() {
             Access::EXECUTE => None,
@@ -57,12 +58,12 @@ impl OpenFlags {
         }
     }
 
-    /// Returns whether a file that is there must not be opened.
+    /// Returns whether the open must fail if the file exists.
     fn is_exclusive(self) -> bool {
         self.flags().contains(OFlags::EXCL)
     }
 
-    /// Returns whether writes go to the end of the file, wherever that is.
+    /// Returns whether writes append to the file.
     pub(super) fn appends(self) -> bool {
         self.flags().contains(OFlags::APPEND)
     }
@@ -72,7 +73,7 @@ impl Mounted {
     pub(crate) fn open(&self, who: Requester, number: u64, flags: OpenFlags) -> io::Result<Handed> {
         let (handle, cred) = (self.inodes.handle(number)?, self.cred(who));
         let (attr, opened) = match self.open_files() {
-            // The server judges at its OPEN, which knows nothing of execution.
+            // A server checks rights at OPEN, but OPEN cannot express an execution.
             Some(files) if flags.access().is_some() => {
                 let access = flags.access().unwrap_or(OpenAccess::Read);
                 let opened = self.verb(who, || files.open(&cred, &handle, access))?;
@@ -83,7 +84,7 @@ impl Mounted {
         self.add_open((number, handle), cred, opened, attr.map(|attr| attr.change))
     }
 
-    /// The file's attributes, if the caller has the rights.
+    /// Checks that the caller has the rights; returns the file's attributes.
     pub(super) fn judge(
         &self,
         who: Requester,
@@ -114,7 +115,7 @@ impl Mounted {
         }
     }
 
-    /// Makes a file and opens it; without O_EXCL one that is there is opened.
+    /// Creates a file and opens it; without O_EXCL an existing file is opened.
     pub(crate) fn create(
         &self,
         who: Requester,
@@ -149,12 +150,12 @@ impl Mounted {
         let known = known.inspect_err(|_| self.close_at_server(opened))?;
         let handed =
             self.add_open((known.number, node.handle), cred, opened, Some(node.attr.change));
-        // The kernel does not learn of an object with an error.
+        // After an error the kernel does not count the lookup.
         let handed = handed.inspect_err(|_| self.inodes.forget(known.number, 1))?;
         Ok((known, handed))
     }
 
-    /// The same where there is no server: the rights to a file that is there are judged here.
+    /// The same without a server: the rights to an existing file are checked here.
     fn create_or_find(
         &self,
         who: Requester,
@@ -196,13 +197,13 @@ impl Mounted {
         self.opens.insert(OpenFile { number, handle, cred, opened: None, unflushed })
     }
 
-    /// Ends an open of a directory.
+    /// Closes a directory.
     pub(crate) fn releasedir(&self, open: u64) {
         self.opens.remove(open);
     }
 
-    /// A descriptor is closed: where there is a server, its other clients are to see from then on
-    /// what was written through it (close-to-open), and the locks of its owner go.
+    /// Answers the close of a descriptor: sends the written data to the server, so that other
+    /// clients see it from then on (close-to-open), and releases the owner's locks.
     pub(crate) fn flush(&self, who: Requester, open: u64, owner: u64) -> io::Result<()> {
         let file = self.opens.get(open)?;
         self.unlock_all(file.number, owner);
@@ -212,13 +213,13 @@ impl Mounted {
         Ok(())
     }
 
-    /// Puts all that was written to the file, or done in the directory, on stable storage.
+    /// Commits all changes of the file or directory to stable storage.
     pub(crate) fn fsync(&self, who: Requester, number: u64) -> io::Result<()> {
         let node = self.inodes.handle(number)?;
         self.verb(who, || self.fs.commit(&node)).map(|_| ())
     }
 
-    /// Ends an open of a file. `flock_owner` is given if it held locks of flock(2).
+    /// Closes a file. `flock_owner` is set if it held locks of flock(2).
     pub(crate) fn release(&self, open: u64, flock_owner: Option<u64>) {
         let Some(file) = self.opens.remove(open) else { return };
         if let Some(owner) = flock_owner {

@@ -1,9 +1,9 @@
-//! Open files that lose their last name.
+//! Open files whose last name is removed.
 //!
-//! A program may go on with a file that it has removed. The handle of such a file may be stale with
-//! an `Fs`, so that an open file keeps a hidden name until its last close, as with the NFS clients
-//! of all systems. Other clients see that name. A layer below may keep open files itself
-//! ([`OpenFiles::keeps_removed`]); then no name is hidden.
+//! A program may continue to use a file that it has removed. In an `Fs` the handle of such a file
+//! may become stale, so an open file keeps a hidden name until its last close, as in other NFS
+//! clients. Other clients see that name. If the layer below keeps open files itself
+//! ([`OpenFiles::keeps_removed`]), no name is hidden.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -16,10 +16,10 @@ use rustix::io::{self, Errno};
 use super::Mounted;
 use crate::callers::Requester;
 
-/// The beginning of hidden names.
+/// The prefix of hidden names.
 const HIDDEN: &str = ".comity-removed-";
 
-/// Tries to find a hidden name that is free.
+/// Most attempts to find a free hidden name.
 const TRIES: usize = 8;
 
 /// The hidden names of open files.
@@ -30,7 +30,7 @@ pub(super) struct Removed {
     random: RandomState,
 }
 
-/// A hidden name, and who is to remove it.
+/// A hidden name, with the credential for its removal.
 #[derive(Debug)]
 struct Hidden {
     dir: Handle,
@@ -56,8 +56,8 @@ impl Removed {
 }
 
 impl Mounted {
-    /// Hides a name that is to be removed, if its file is open and has no other. Returns whether it
-    /// did.
+    /// Renames a name to a hidden one instead of removing it, if its file is open and has no other
+    /// name. Returns whether it did.
     pub(super) fn hide_removed(
         &self,
         who: Requester,
@@ -78,8 +78,8 @@ impl Mounted {
         Ok(false)
     }
 
-    /// Gives an open file that a rename is going to replace a hidden name beside, if it has no
-    /// other. Where that cannot be done the file is replaced all the same.
+    /// Gives an open file that a rename will replace a hidden name, if it has no other name. If
+    /// that fails, the file is still replaced.
     pub(super) fn keep_replaced(
         &self,
         who: Requester,
@@ -100,7 +100,7 @@ impl Mounted {
         Ok(())
     }
 
-    /// The object of a name, if it is open and can lose its last name.
+    /// Returns the object of a name, if it is open and this is its last name.
     fn open_object(
         &self,
         who: Requester,
@@ -116,13 +116,13 @@ impl Mounted {
         Ok(Some(found.node).filter(|node| is_open && loses(&node.attr)))
     }
 
-    /// Removes the hidden names of a file that was closed for the last time.
+    /// Removes the hidden names of a file after its last close.
     pub(super) fn remove_hidden(&self, node: &Handle) {
         for Hidden { dir, name, cred } in self.removed.take(node) {
             let removed = Name::new(name.as_bytes())
                 .and_then(|hidden| self.fs.remove(&cred, &dir, hidden).map(|_| ()));
             if let Err(status) = removed {
-                tracing::warn!(%name, %status, "a removed file is left under a hidden name");
+                tracing::warn!(%name, %status, "cannot remove the hidden name of a removed file");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Verbs that are answered DELAY are tried again.
+//! Retries of verbs that return DELAY.
 
 use std::thread;
 use std::time::Duration;
@@ -10,10 +10,11 @@ use crate::errno::errno;
 use crate::limits::{DELAY_FIRST, DELAY_MAX, INTERRUPT_PAUSE};
 use crate::process::is_interrupted;
 
-/// Performs `work` until it is not answered DELAY, or a signal waits for thread `pid`.
+/// Performs `work` until it returns something other than DELAY, or a signal is pending for thread
+/// `pid`.
 ///
 /// # Errors
-/// The verb's; [`Errno::INTR`] after a signal.
+/// Those of the verb; [`Errno::INTR`] after a signal.
 pub(super) fn patiently<T>(pid: u32, mut work: impl FnMut() -> Result<T, Status>) -> io::Result<T> {
     let mut pause = DELAY_FIRST;
     loop {

@@ -1,4 +1,4 @@
-//! Values of `fuser` from ours and back.
+//! Conversions between values of `fuser` and of this crate.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use crate::callers::Requester;
 use crate::mounted::KnownNode;
 
-/// The size in which stat(2) advises programs to read. The kernel reads ahead whatever it is.
+/// The preferred size for reads in stat(2). It does not affect the kernel's read-ahead.
 const BLOCK_BYTES: u32 = 4096;
 
 /// The unit of `st_blocks` in stat(2).
@@ -44,8 +44,8 @@ pub(super) fn file_attr(known: &KnownNode, inode: u64) -> FileAttr {
     }
 }
 
-/// Tells objects apart that have one number after the other, and numbers that were only guessed: it
-/// is part of what name_to_handle_at(2) yields.
+/// The generation tells objects apart that have the same number one after the other, and makes
+/// guessed file handles invalid: name_to_handle_at(2) includes it.
 pub(super) const fn generation(known: &KnownNode) -> Generation {
     Generation(known.generation as u64)
 }
@@ -62,13 +62,13 @@ pub(super) const fn kind(file_type: FileType) -> fuser::FileType {
     }
 }
 
-/// The number of a device as the kernel takes it (`new_decode_dev` in Linux).
+/// Encodes a device number for the kernel (`new_decode_dev` in Linux).
 const fn device_number(device: Device) -> u32 {
     let Device { major, minor } = device;
     (minor & 0xff) | (major << 8) | ((minor & !0xff) << 12)
 }
 
-/// A time that the system's clock cannot say becomes the nearest that it can.
+/// Converts a time. One that the system's type cannot represent becomes the epoch.
 fn system_time(time: Time) -> SystemTime {
     let nanoseconds = Duration::from_nanos(time.nanoseconds.into());
     let whole = Duration::from_secs(time.seconds.unsigned_abs());
@@ -79,8 +79,8 @@ fn system_time(time: Time) -> SystemTime {
     base.and_then(|base| base.checked_add(nanoseconds)).unwrap_or(UNIX_EPOCH)
 }
 
-/// A time to be set. Of one before 1970 `fuser` subtracts the nanoseconds instead of adding them
-/// (0.18.0, `system_time_from_time`): so they are taken as they stand.
+/// Converts a time to set. For times before 1970, `fuser` 0.18.0 subtracts the nanoseconds instead
+/// of adding them (`system_time_from_time`); this undoes that error.
 pub(super) fn set_time(time: TimeOrNow) -> SetTime {
     let TimeOrNow::SpecificTime(time) = time else { return SetTime::Now };
     let (sign, distance) = match time.duration_since(UNIX_EPOCH) {

@@ -1,4 +1,4 @@
-//! Each request of the kernel goes to the function of [`Mounted`] that answers it.
+//! Passes each request of the kernel to the function of [`Mounted`] that answers it.
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -25,22 +25,22 @@ use crate::mounted::{
     self, Handed, LockArguments, Looked, Mounted, NewAttributes, NewMode, WriteHow,
 };
 
-/// The unit in which statfs(2) counts.
+/// The block size in statfs(2).
 const UNIT_BYTES: u64 = 4096;
 
 thread_local! {
-    /// The data of the READ that a thread answers. It keeps its room for the next.
+    /// The buffer of the thread's current READ, reused by the next one.
     static DATA: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A [`Mounted`] as `fuser` wants it.
+/// Implements the trait of `fuser` by a [`Mounted`].
 pub(super) struct Filesystem(pub(super) Arc<Mounted>);
 
 const fn open_flags(handed: Handed) -> FopenFlags {
     if handed.keeps_pages { FopenFlags::FOPEN_KEEP_CACHE } else { FopenFlags::empty() }
 }
 
-/// A lock as the kernel asks for it. Its last byte is 2^63 - 1 where it means the end of the file.
+/// Converts a lock request. The kernel uses 2^63 - 1 as last byte for the end of the file.
 fn lock_arguments(
     (open, owner): (FileHandle, LockOwner),
     (start, end): (u64, u64),
@@ -56,7 +56,7 @@ fn lock_arguments(
     Ok(LockArguments { open: open.0, owner: owner.0, bytes: (start, end), lock })
 }
 
-/// Kinds of locks in fcntl(2).
+/// The lock types of fcntl(2).
 const READ_LOCK: i32 = 0;
 const WRITE_LOCK: i32 = 1;
 const UNLOCK: i32 = 2;
@@ -69,15 +69,15 @@ impl fuser::Filesystem for Filesystem {
             InitFlags::FUSE_READDIRPLUS_AUTO,
             InitFlags::FUSE_ASYNC_DIO,
             InitFlags::FUSE_MAX_PAGES,
-            // The kernel need not ask for security.capability before each write: writes that must
-            // clear set-id bits do so below.
+            // With this flag the kernel need not request security.capability before each write;
+            // instead, WRITE requests say whether set-id bits must be cleared.
             InitFlags::FUSE_HANDLE_KILLPRIV_V2,
         ];
         if self.0.open_files().is_some() {
             wanted.extend([InitFlags::FUSE_POSIX_LOCKS, InitFlags::FUSE_FLOCK_LOCKS]);
         }
         if self.0.kernel_judges() {
-            // A mode mask is not to be applied where a default ACL is.
+            // With this flag this crate applies umasks, because a default ACL overrides them.
             wanted.extend([InitFlags::FUSE_POSIX_ACL, InitFlags::FUSE_DONT_MASK]);
         }
         for flag in wanted {
@@ -85,7 +85,7 @@ impl fuser::Filesystem for Filesystem {
                 tracing::debug!(?lacking, "this kernel lacks a feature of FUSE");
             }
         }
-        // Values that are too large are refused with the largest possible, which stays in force.
+        // If a value is too large, `fuser` keeps the largest allowed one and returns an error.
         let _ = config.set_max_write(TRANSFER_BYTES_MAX);
         let _ = config.set_max_readahead(TRANSFER_BYTES_MAX);
         let _ = config.set_max_background(BACKGROUND_MAX);
@@ -456,7 +456,7 @@ impl fuser::Filesystem for Filesystem {
         match found {
             Ok(Some(HeldLock { bytes: (first, last), is_exclusive })) => {
                 let kind = if is_exclusive { WRITE_LOCK } else { READ_LOCK };
-                // A holder elsewhere has no process number here.
+                // The holder may be on another machine, so it has no process id here.
                 reply.locked(first, last.min(i64::MAX as u64), kind, 0);
             }
             Ok(None) => reply.locked(start, end, UNLOCK, 0),

@@ -1,4 +1,4 @@
-//! Replies of `fuser` from results.
+//! Sends results as replies of `fuser`.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::convert::{error, file_attr, generation};
 use crate::mounted::{KnownNode, inode_number};
 
-/// Replies that can say nothing but that it is done, or an error.
+/// Answers with success or an error.
 pub(super) fn done(reply: ReplyEmpty, result: rustix::io::Result<()>) {
     match result {
         Ok(()) => reply.ok(),
@@ -33,7 +33,7 @@ pub(super) fn attributes(reply: ReplyAttr, result: rustix::io::Result<KnownNode>
     }
 }
 
-/// An answer to LOOKUP that there is no such name, which the kernel may keep.
+/// Answers a LOOKUP of a missing name, which the kernel may cache for `keep`.
 pub(super) fn missing(reply: ReplyEntry, keep: Duration) {
     let nothing = FileAttr {
         ino: INodeNo(0),

@@ -9,8 +9,8 @@ use comity_vfs::{Cred, Disk};
 
 use crate::limits::{ACCOUNT_LINE_BYTES_MAX, ACCOUNTS_MAX};
 
-/// An account that a key is bound to: a session under that key acts as it, and the key may hand on
-/// what the account may do.
+/// An account that a key is bound to: the key acts as this account, and may grant others what the
+/// account may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
     /// The name of the user.
@@ -30,7 +30,7 @@ pub struct Binding {
     pub comment: String,
 }
 
-/// A line of an accounts file that cannot be used.
+/// The error of an accounts file: its first invalid line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {why}")]
 pub struct BadLine {
@@ -40,12 +40,12 @@ pub struct BadLine {
     pub why: String,
 }
 
-/// Why a user has no ids.
+/// The reason why the ids of a user are unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoIds<E> {
     /// There is no such user.
     NoUser,
-    /// It could not be found out.
+    /// The look-up failed.
     Failed(E),
 }
 
@@ -54,9 +54,9 @@ pub enum NoIds<E> {
 pub struct Accounts(HashMap<PublicKey, Arc<Account>>);
 
 impl Accounts {
-    /// Makes a table of bindings by looking up each user. If a look-up fails, the key keeps the
-    /// account that it has in `before`. A binding whose look-up failed is returned, and so is one
-    /// whose user has no ids on this server: that is left out.
+    /// Makes a table of bindings by looking up each user. A user without ids on this server is left
+    /// out. If a look-up fails, the key keeps its account in `before`. Bindings of both kinds are
+    /// returned.
     pub fn looked_up<E>(
         bindings: &[Binding],
         before: &Self,
@@ -81,7 +81,8 @@ impl Accounts {
         (Self(table), without)
     }
 
-    /// Makes a table of bindings. A user without ids on this server is left out, and returned.
+    /// Makes a table of bindings. Bindings of users without ids on this server are left out, and
+    /// returned.
     pub fn new(
         bindings: &[Binding],
         ids: impl Fn(&str) -> Option<Cred<Disk>>,
@@ -105,17 +106,17 @@ impl Accounts {
 }
 
 impl Binding {
-    /// Reads an accounts file. Empty lines and lines that begin with `#` are passed over.
+    /// Reads an accounts file. Empty lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
-    /// The first line that cannot be used: a server must not start with half of its accounts.
+    /// The first invalid line: a server must not start with a part of its accounts.
     pub fn read_all(text: &str) -> Result<Vec<Self>, BadLine> {
         let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         lines.map(|(line, text)| read(text).map_err(|why| BadLine { line, why })).collect()
     }
 
-    /// The line that [`Binding::read_all`] reads.
+    /// Writes the line that [`Binding::read_all`] reads.
     #[must_use]
     pub fn line(&self) -> String {
         format!("user=\"{}\" {}", self.user, self.key.to_openssh(&self.comment))
@@ -129,7 +130,7 @@ fn read(line: &str) -> Result<Binding, String> {
     let rest = line.strip_prefix("user=\"").ok_or("expected user=\"NAME\" before the key")?;
     let (user, key) = rest.split_once('"').ok_or("the name of the user has no closing quote")?;
     if user.is_empty() || user.contains(|char: char| char.is_control() || char.is_whitespace()) {
-        return Err(format!("{user:?} is no name of a user"));
+        return Err(format!("{user:?} is not the name of a user"));
     }
     let (user, key) = (user.to_owned(), key.trim());
     let (key, comment) = match key.split_whitespace().count() {
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_binding_is_read_as_it_is_written() {
+    fn a_binding_is_read_back_from_its_line() {
         let binding = Binding { user: "alice".into(), key: key(), comment: "alice at work".into() };
         let text = format!("# people\n\n{}\n", binding.line());
         assert_eq!(Binding::read_all(&text), Ok(vec![binding.clone()]));
@@ -160,13 +161,13 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_told_with_its_line() {
+    fn an_error_names_its_line() {
         let key = key();
         for (line, part) in [
             (key.to_string(), "expected user="),
             (format!("user=\"alice {key}"), "no closing quote"),
-            (format!("user=\"\" {key}"), "no name of a user"),
-            (format!("user=\"a b\" {key}"), "no name of a user"),
+            (format!("user=\"\" {key}"), "not the name of a user"),
+            (format!("user=\"a b\" {key}"), "not the name of a user"),
             ("user=\"alice\" ssh-dss AAAA".into(), "key"),
             ("user=\"alice\"".into(), "key"),
             (format!("user=\"alice\" command=\"x\" {}", key.to_openssh("")), "key"),
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_up_that_fails_ends_no_account_and_a_user_that_is_gone_does() {
+    fn a_failed_look_up_keeps_an_account_and_a_removed_user_loses_it() {
         let bind = |user: &str| Binding { user: user.into(), key: key(), comment: String::new() };
         let (known, gone, moved) = (bind("alice"), bind("bob"), bind("carol"));
         let cred = Cred::new(Uid::new(1000), Gid::new(100));
@@ -193,14 +194,14 @@ mod tests {
         });
         assert_eq!(after.get(&known.key), before.get(&known.key));
         assert_eq!(after.get(&gone.key), None);
-        // The account of another user is no answer for this one.
+        // The old account of this key belongs to another user, so it must not be kept.
         assert_eq!(after.get(&moved.key), None);
         let failed = || NoIds::Failed("no answer");
         assert_eq!(without, [(known, failed()), (gone, NoIds::NoUser), (moved, failed())]);
     }
 
     #[test]
-    fn a_user_without_ids_is_left_out_and_told() {
+    fn a_user_without_ids_is_left_out_and_returned() {
         let bind = |user: &str| Binding { user: user.into(), key: key(), comment: String::new() };
         let (known, unknown) = (bind("alice"), bind("mallory"));
         let cred = Cred::new(Uid::new(1000), Gid::new(100));

@@ -1,4 +1,4 @@
-//! Finds out which directories an object lies below, now.
+//! Finds the directories above an object.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,17 +9,16 @@ use quick_cache::sync::Cache;
 use crate::limits::{DECISION_MILLISECONDS, DEPTH_MAX, DIRECTORIES_PER_FILE_MAX, PLACES_MAX};
 use crate::{Moment, ObjectId};
 
-/// The places of objects. Of a directory the file system knows the one above it. Of a file it may
-/// know none: the places where clients met it are remembered, and looked at again before they
-/// count.
+/// The places of objects. For a directory the file system knows its parent. For a file it may not;
+/// so the names by which clients looked it up are remembered, and checked again before they count.
 pub struct Ancestry {
     above: Cache<FileKey, Above>,
     met: Cache<FileKey, Arc<[Place]>>,
-    /// Counts moves between directories: places that were found out before are not trusted.
+    /// Number of moves between directories. Places found before the last move are not used.
     moves: AtomicU64,
 }
 
-/// The directories right above an object, and until when that counts.
+/// The directories that contain an object, and until when that is valid.
 #[derive(Clone)]
 struct Above {
     directories: Arc<[Handle]>,
@@ -27,20 +26,20 @@ struct Above {
     moves: u64,
 }
 
-/// The state of places at some moment: what is found out later than that holds for a second from
-/// then, unless somebody moves something meanwhile.
+/// The state at the begin of a look-up: the place found by it is valid for a second from then,
+/// unless an object is moved meanwhile.
 #[derive(Debug, Clone, Copy)]
 pub struct Glance {
     moves: u64,
     now: Moment,
 }
 
-/// The directories that an object lies below.
+/// The directories above an object.
 #[derive(Debug)]
 pub struct Within {
     /// The ids of the directories.
     pub directories: Vec<ObjectId>,
-    /// The moment until which that may be taken for true.
+    /// The moment until which they are valid.
     pub until: Moment,
 }
 
@@ -51,12 +50,12 @@ struct Place {
     name: Box<[u8]>,
 }
 
-/// A file system and the key of its objects.
+/// A file system, and a function that returns the keys of its objects.
 #[derive(Clone, Copy)]
 pub struct Tree<'a> {
     /// The file system.
     pub fs: &'a dyn Fs,
-    /// The key of an object of it.
+    /// Returns the key of an object of it.
     pub key: &'a dyn Fn(&Handle) -> FileKey,
 }
 
@@ -68,28 +67,29 @@ impl Default for Ancestry {
 }
 
 impl Ancestry {
-    /// The number of moves so far. A decision made at another number is made again.
+    /// The number of moves so far. A decision made at another number must be made again.
     pub fn moves(&self) -> u64 {
         self.moves.load(Ordering::Acquire)
     }
 
-    /// Counts a move between two directories. To be called before it is made and after it.
+    /// Counts a move between two directories. Must be called before and after it is made.
     pub fn moved(&self) {
         self.moves.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The state of places now, for a look-up of a name that begins.
+    /// Returns the state at the begin of a look-up.
     pub fn glance(&self, now: Moment) -> Glance {
         Glance { moves: self.moves(), now }
     }
 
-    /// Remembers a name by which a client met an object.
+    /// Remembers a name by which a client looked up an object.
     pub fn met(&self, file: &FileKey, dir: &Handle, name: &[u8]) {
         self.places_with(file, dir, name);
     }
 
-    /// Remembers a name by which a look-up that began at `before` met a file that has one link. If
-    /// no other name of it is known its place needs no other way to be found out.
+    /// Remembers a name by which a client looked up a file with one link; `before` is the state
+    /// when the look-up began. If no other name of the file is known, its place is known without
+    /// asking the file system.
     pub fn met_single(&self, before: Glance, file: &FileKey, (dir, name): (&Handle, &[u8])) {
         let Glance { moves, now } = before;
         let holds = |above: &Above| now < above.until && above.moves == moves;
@@ -101,7 +101,7 @@ impl Ancestry {
         }
     }
 
-    /// Adds a name to those by which clients met an object; returns how many are known.
+    /// Adds a name by which clients looked up an object; returns how many are known.
     fn places_with(&self, file: &FileKey, dir: &Handle, name: &[u8]) -> usize {
         let known = self.met.get(file).unwrap_or_default();
         let is_place = |place: &Place| place.dir == *dir && *place.name == *name;
@@ -117,8 +117,8 @@ impl Ancestry {
         count
     }
 
-    /// The only directory that an object lies in, and until when that holds; `None` for the root of
-    /// the file system, and for an object with names in more directories or in none.
+    /// The only directory that contains an object, and until when that is valid. `None` for the
+    /// root of the file system, and for an object with names in several directories or in none.
     ///
     /// # Errors
     /// As for [`Ancestry::within`].
@@ -137,10 +137,10 @@ impl Ancestry {
     }
 
     /// The ids of all directories above an object up to the root of its file system; none if the
-    /// object does not lie below the root, or nobody knows where it lies.
+    /// object is not below the root or its place is unknown.
     ///
     /// # Errors
-    /// [`Status::Stale`] if the object is gone; [`Status`].
+    /// [`Status::Stale`] if the object no longer exists; other errors of the file system.
     pub fn within(&self, tree: Tree<'_>, object: &Handle, now: Moment) -> Result<Within> {
         let root = tree.fs.root();
         let mut found = Within { directories: Vec::new(), until: Moment::NEVER };
@@ -157,8 +157,8 @@ impl Ancestry {
         Ok(found)
     }
 
-    /// A directory and all directories above it; `None` if the way up does not end at the root. The
-    /// moment until which it is known may come earlier by it.
+    /// A directory and all directories above it; `None` if they do not lead to the root. Lowers
+    /// `until` to the moment until which all of them are valid.
     fn chain(
         &self,
         tree: Tree<'_>,
@@ -173,7 +173,7 @@ impl Ancestry {
                 return Ok(None);
             }
             let above = match self.directories(tree, &here, now) {
-                // Somebody moved the directory out of the tree.
+                // The directory was moved out of the tree.
                 Err(Status::Stale) => return Ok(None),
                 above => above?,
             };
@@ -186,7 +186,7 @@ impl Ancestry {
         Ok(Some(chain))
     }
 
-    /// The directories right above an object.
+    /// The directories that contain an object.
     fn directories(&self, tree: Tree<'_>, object: &Handle, now: Moment) -> Result<Above> {
         let (file, moves) = ((tree.key)(object), self.moves());
         if let Some(above) = self.above.get(&file)
@@ -206,7 +206,7 @@ impl Ancestry {
         Ok(above)
     }
 
-    /// The directories in which a file has a name now, as far as that is known.
+    /// The directories in which a file has a name now, as far as known.
     fn places_of(&self, fs: &dyn Fs, file: &FileKey) -> Result<Vec<Handle>> {
         let mut found = fs.directories_of(&file.handle)?;
         found.truncate(DIRECTORIES_PER_FILE_MAX);
@@ -225,7 +225,7 @@ fn is_there(fs: &dyn Fs, place: &Place, object: &Handle) -> bool {
     entry.is_ok_and(|entry| entry.node.handle == *object)
 }
 
-/// The ids of the server, to which nothing is closed.
+/// The credential of root, from whom nothing is hidden.
 fn server() -> Cred<Disk> {
     Cred::new(Uid::new(0), Gid::new(0))
 }

@@ -1,8 +1,8 @@
-//! Rights to an object that follow from having made it.
+//! Rights to an object that follow from its creation.
 //!
-//! The creator of an object, and whoever it grants something of that, has rights to it as long as
-//! the creator may create in the directory that the object lies in now. They are used under the
-//! ids of the root that lets the creator do so.
+//! The creator of an object has rights to it as long as the creator may create in the directory
+//! that contains it, and may grant these rights to others. They are used under the ids of the root
+//! that allows the creator to create there.
 
 use std::sync::Arc;
 
@@ -17,23 +17,23 @@ use crate::root::Root;
 use crate::scene::Scene;
 use crate::{Moment, Operation};
 
-/// The parts of a decision by creation.
+/// The inputs of a decision by creation.
 pub(crate) struct ByCreation<'m> {
     pub(crate) memory: &'m Memory,
     pub(crate) accounts: &'m Accounts,
-    /// The key by which the server signs credentials of creators.
+    /// The key by which the server signs credentials for creators.
     pub(crate) server: Option<&'m PublicKey>,
 }
 
-/// An object that a question is about or that lies above it, and the key that made it.
+/// The object of a question, or a directory above it, and the key that made it.
 #[derive(Clone, Copy, PartialEq)]
 struct MadeObject {
-    /// The place among the objects of the question.
+    /// Its index among the objects of the question.
     place: usize,
     creator: PublicKey,
 }
 
-/// A root that allows something because of who made the object.
+/// A root that allows an operation because of the object's creator.
 pub(crate) struct CreatorGrant<'m> {
     pub(crate) root: Root<'m>,
     pub(crate) creator: PublicKey,
@@ -41,8 +41,8 @@ pub(crate) struct CreatorGrant<'m> {
 }
 
 impl<'m> ByCreation<'m> {
-    /// The first root that allows what is asked for because of who made the object or a directory
-    /// above it.
+    /// Returns the first root that allows the operation because of the creator of the object or of
+    /// a directory above it.
     pub(crate) fn first(
         &self,
         scene: &Scene<'m>,
@@ -62,7 +62,7 @@ impl<'m> ByCreation<'m> {
         })
     }
 
-    /// The objects that the caller made itself.
+    /// The objects that the caller has made.
     fn own(&self, question: &Question<'_>) -> Vec<MadeObject> {
         let creator = question.caller.key;
         let objects = question.objects().iter().enumerate();
@@ -73,7 +73,7 @@ impl<'m> ByCreation<'m> {
             .collect()
     }
 
-    /// The objects of which the server has signed who made them, with the credentials.
+    /// The objects whose creator the server has named in a credential, with these credentials.
     fn signed(
         &self,
         held: &[&'m Arc<Held>],
@@ -92,7 +92,7 @@ impl<'m> ByCreation<'m> {
         held.iter().filter(|held| held.signer() == server).filter_map(work).collect()
     }
 
-    /// The roots by which a creator may still create where its object lies now.
+    /// The roots by which a creator may still create in the directory that now contains its object.
     fn roots_of(
         &self,
         work: MadeObject,
@@ -119,7 +119,7 @@ impl<'m> ByCreation<'m> {
             .collect()
     }
 
-    /// The rights of the caller to what somebody made.
+    /// The rights of the caller to an object that another key made.
     fn rights(
         &self,
         (work, root): (MadeObject, &Root<'_>),

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::outcome::Outcome;
 
-/// Lines of the processor's cache among which the hits are divided: two connections seldom write
-/// the same one.
+/// Number of cache lines over which the hits are spread, so that two connections seldom write the
+/// same one.
 const LANES: usize = 16;
 
-/// The names of the outcomes of submitted credentials, by their places in [`GrantTally`].
+/// The names of the outcomes of submitted credentials, in the order of [`GrantTally`].
 const OUTCOMES: [&str; 9] = [
     "held",
     "held_before",
@@ -21,31 +21,31 @@ const OUTCOMES: [&str; 9] = [
     "not_stored",
 ];
 
-/// Numbers about the grants of a server.
+/// Statistics about the grants of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrantCounts {
-    /// Keys that hold credentials now.
+    /// Keys that now hold credentials.
     pub keys: u64,
-    /// Credentials that keys hold now.
+    /// Credentials that keys now hold.
     pub credentials: u64,
     /// Bytes of their texts.
     pub credential_bytes: u64,
-    /// Revocations that are remembered now.
+    /// Revocations that are now remembered.
     pub revocations: u64,
-    /// Objects whose creator is known now.
+    /// Objects whose creator is now known.
     pub creations: u64,
-    /// Credentials that were submitted since the server started, by outcome. A submission that was
-    /// refused whole counts once.
+    /// Credentials submitted since the server started, by outcome. A submission that was refused as
+    /// a whole counts once.
     pub submitted: [(&'static str, u64); 9],
-    /// Credentials and keys that were revoked since the server started.
+    /// Revocations made since the server started.
     pub revoked: u64,
-    /// Decisions that credentials were evaluated for since the server started.
+    /// Decisions since the server started for which credentials were evaluated.
     pub queries: u64,
-    /// Decisions that were known already.
+    /// Decisions since the server started that were found in a cache.
     pub cache_hits: u64,
 }
 
-/// The reason why a submission is refused whole.
+/// The reason why a submission is refused as a whole.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Refusal {
     Malformed,
@@ -80,7 +80,7 @@ impl GrantTally {
         });
     }
 
-    /// Counts a submission that was refused whole.
+    /// Counts a submission that was refused as a whole.
     pub(crate) fn refused(&self, why: Refusal) {
         self.add_outcome(match why {
             Refusal::Malformed => 6,
@@ -97,7 +97,7 @@ impl GrantTally {
         self.queries.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The lane in which the hits of another key on a connection are counted.
+    /// Returns the counter for the hits of the next key.
     pub(crate) fn lane(&self) -> usize {
         self.holders.fetch_add(1, Ordering::Relaxed) as usize % LANES
     }
@@ -108,7 +108,7 @@ impl GrantTally {
         }
     }
 
-    /// The totals since the server started; what is held now is 0.
+    /// The totals since the server started; the numbers of things held now are 0.
     pub(crate) fn totals(&self) -> GrantCounts {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let mut outcomes = self.outcomes.iter().map(read);

@@ -9,6 +9,6 @@ pub struct Creation {
     pub object: ObjectId,
     /// The key.
     pub creator: PublicKey,
-    /// Grows with each creation, so that it is known which is the oldest.
+    /// Its number in the order of creations.
     pub number: u64,
 }

@@ -8,35 +8,35 @@ use crate::creation::Creation;
 use crate::limits::{CREATIONS_MAX, CREATIONS_PER_KEY_MAX};
 use crate::{ObjectId, Record};
 
-/// The creators of objects. A creator may be given a credential for what it has made; until it
-/// asks for that, nothing is signed.
+/// The creators of objects. A creator may fetch a credential for its object; nothing is signed
+/// before it does.
 #[derive(Debug, Default)]
 pub(crate) struct Creations {
     by_object: HashMap<ObjectId, Creation>,
-    /// The objects of each creator, the oldest first.
+    /// The objects of each creator, oldest first.
     by_creator: HashMap<PublicKey, VecDeque<ObjectId>>,
     /// The number of the next creation.
     next: u64,
-    /// Objects about which something else is stored.
+    /// Objects whose stored record is out of date.
     changed: HashSet<ObjectId>,
 }
 
 impl Creations {
-    /// Takes over the creators that an earlier server has stored.
+    /// Loads the creators that an earlier run of the server has stored.
     pub(crate) fn recovered(mut made: Vec<Creation>) -> Self {
         made.sort_by_key(|creation| creation.number);
         let mut creations = Self::default();
         for Creation { object, creator, number } in made {
             creations.next = number;
             creations.insert(object, creator);
-            // It is stored already.
+            // The record is stored already.
             creations.changed.remove(&object);
         }
         creations
     }
 
-    /// Remembers who made an object. The oldest of the same creator makes room; a creator who has
-    /// none finds no room once all is used up.
+    /// Remembers the creator of an object. If there is no room, the oldest object of the same
+    /// creator is forgotten; if it has none, the new one is not remembered.
     pub(crate) fn insert(&mut self, object: ObjectId, creator: PublicKey) {
         self.remove(&object);
         let is_full = self.by_object.len() >= CREATIONS_MAX;
@@ -53,19 +53,19 @@ impl Creations {
         self.by_creator.entry(creator).or_default().push_back(object);
     }
 
-    /// The records of all that has changed since the last call.
+    /// The records of all changes since the last call.
     pub(crate) fn take_changes(&mut self) -> Vec<Record> {
         let changed = std::mem::take(&mut self.changed);
         changed.into_iter().map(|object| self.record(object)).collect()
     }
 
-    /// The record of what is known of an object.
+    /// The record to store for an object.
     pub(crate) fn record(&self, object: ObjectId) -> Record {
         let made = self.by_object.get(&object);
         made.map_or(Record::Unmade(object), |creation| Record::Made(*creation))
     }
 
-    /// All that is known.
+    /// All creations.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Creation> {
         self.by_object.values()
     }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_told_once_and_the_oldest_stays_the_oldest_over_a_restart() {
+    fn changes_are_returned_once_and_a_restart_keeps_the_order() {
         let creator = *PrivateKey::generate(Algorithm::Ed25519).unwrap().public_key();
         let object = |number: usize| ObjectId(Handle::new(&number.to_be_bytes()).unwrap());
         let mut before = Creations::default();

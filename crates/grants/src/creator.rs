@@ -1,4 +1,4 @@
-//! Creators of objects: the credential for what a key has made, signed when it is fetched.
+//! Credentials for creators of objects, signed when they are fetched.
 
 use comity_keynote::{Grant, GrantError, Rights};
 use comity_keys::PublicKey;
@@ -8,10 +8,10 @@ use crate::ObjectId;
 use crate::grants::Grants;
 use crate::held::Held;
 
-/// Why there is no credential for an object.
+/// The reason why there is no credential for an object.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// The key did not make it, as far as that is known.
+    /// The key is not known as the creator of the object.
     #[error(
         "this key did not make the object, or the server has forgotten that: it remembers the last \
          {} objects of a key",
@@ -21,23 +21,23 @@ pub enum FetchError {
     /// The server has no key to sign with.
     #[error("this server signs no credentials")]
     NoKey,
-    /// It cannot be signed.
+    /// Signing failed.
     #[error("the credential cannot be signed: {0}")]
     Sign(#[from] GrantError),
 }
 
 impl Grants {
     /// Remembers that a key has made an object. Nothing is signed. A key with an account needs no
-    /// credential for what it makes: its user owns that.
+    /// credential, because its user owns the object.
     pub fn created(&self, object: &Handle, creator: &PublicKey) {
         if self.accounts().get(creator).is_none() {
             self.write().creations.insert(ObjectId(*object), *creator);
         }
     }
 
-    /// The credential of a creator for an object that it has made, signed now: all rights to it,
-    /// and to what lies below it, which the creator may hand on. It is the same text each time. It
-    /// gives something as long as the creator may create in the directory of the object.
+    /// Signs the credential of a creator for its object: it gives all rights to the object and to
+    /// everything below it, and the creator may grant them to others. The text is the same each
+    /// time. It is effective as long as the creator may create in the directory of the object.
     ///
     /// # Errors
     /// [`FetchError`].

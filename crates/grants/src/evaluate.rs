@@ -1,4 +1,4 @@
-//! Questions to KeyNote about one operation.
+//! KeyNote queries about one operation.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
@@ -16,24 +16,24 @@ use comity_keynote::{
     Attributes, Exhausted, PreparedAssertion, Principal, Query, Rights, Validity,
 };
 
-/// A question: may this key do this to that object now. It has the action attributes that
-/// conditions of credentials may ask for.
+/// A question: may this key do this operation on this object now? It supplies the action attributes
+/// for the conditions of credentials.
 pub(crate) struct Question<'a> {
     pub(crate) caller: &'a KeyCaller,
     pub(crate) operation: Operation,
     pub(crate) now: Moment,
     export: &'a str,
-    /// The object, and behind it the directories that it lies below.
+    /// The object, followed by the directories above it.
     objects: Vec<ObjectId>,
     object: String,
     within: String,
-    /// Texts that are made only if a condition needs them.
+    /// Texts that are made only when a condition reads them.
     texts: LateTexts,
-    /// True once a condition has asked for the operation.
+    /// True once a condition has read the operation.
     reads_operation: Cell<bool>,
 }
 
-/// Attributes that few conditions ask for.
+/// Attributes that few conditions read.
 #[derive(Default)]
 struct LateTexts {
     now: OnceCell<String>,
@@ -75,19 +75,19 @@ impl<'a> Question<'a> {
         &self.object
     }
 
-    /// Returns whether a condition has asked for the operation: if none has, the rights that were
-    /// found are the same for each operation.
+    /// Returns whether a condition has read the operation. If none has, the rights are the same for
+    /// each operation.
     pub(crate) const fn reads_operation(&self) -> bool {
         self.reads_operation.get()
     }
 
-    /// The object, and behind it the directories that it lies below.
+    /// The object, followed by the directories above it.
     pub(crate) fn objects(&self) -> &[ObjectId] {
         &self.objects
     }
 }
 
-/// The credentials that were not revoked, for the rights that come from one root.
+/// The credentials that are not revoked, for rights that come from one root.
 pub(crate) fn usable<'m>(
     candidates: &[&'m Arc<Held>],
     revocations: &Revocations,
@@ -102,7 +102,7 @@ pub(crate) fn usable<'m>(
     candidates.iter().filter(is_usable).copied().collect()
 }
 
-/// The assertions that count for the rights that come from one root: its own, and credentials.
+/// The assertions for rights that come from one root: the root's own, and the credentials.
 pub(crate) fn assertions<'m>(
     usable: &[&'m Arc<Held>],
     root: &Root<'m>,
@@ -111,7 +111,7 @@ pub(crate) fn assertions<'m>(
     own.chain(usable.iter().map(|held| held.assertion.prepared())).collect()
 }
 
-/// The rights that a root gives, and until when that holds at the longest.
+/// The rights that a root gives, and until when they are valid.
 pub(crate) fn rights(
     usable: &[&Arc<Held>],
     root: &Root<'_>,
@@ -120,7 +120,7 @@ pub(crate) fn rights(
     rights_from(&assertions(usable, root), &root.principal(), question)
 }
 
-/// The rights that a principal gives by these assertions, and until when that holds at the longest.
+/// The rights that a principal gives by these assertions, and until when they are valid.
 pub(crate) fn rights_from(
     assertions: &[&PreparedAssertion],
     giver: &Principal,
@@ -130,12 +130,13 @@ pub(crate) fn rights_from(
     let query = Query { requesters: &requesters, attributes: question };
     match query.rights(assertions.iter().copied()) {
         Ok(found) => (found.value(giver), moment(found.validity(), question.now)),
-        // Nothing follows from credentials that take too much work.
+        // Credentials that exceed the evaluation limit give no rights.
         Err(Exhausted) => (Rights::NONE, Moment::NEVER),
     }
 }
 
-/// The moment until which a result holds. A text that is no moment is taken for the next one.
+/// The moment until which a result is valid. If its text is not a moment, the result is valid only
+/// now.
 fn moment(validity: &Validity, now: Moment) -> Moment {
     match validity {
         Validity::Unlimited => Moment::NEVER,
@@ -166,7 +167,7 @@ impl Attributes for Question<'_> {
     }
 }
 
-/// The credentials that may have a part in the answer.
+/// The credentials that may affect the answer.
 pub(crate) fn candidates<'m>(memory: &'m Memory, question: &Question<'_>) -> Vec<&'m Arc<Held>> {
     let Some(set) = memory.of(&question.caller.key) else { return Vec::new() };
     let mut found: Vec<_> =

@@ -1,4 +1,4 @@
-//! The server's memory of grants, shared by all connections.
+//! The grants of a server, shared by all connections.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -27,13 +27,13 @@ use crate::server_key::ServerKey;
 use crate::storage::{ChangeTurn, Storage, Urgency};
 use crate::{Moment, ObjectId, Operation};
 
-/// A handle of one byte, which no backend has: it stands for an object of which no grant speaks.
+/// A handle of one byte, which no backend has: it represents an object that no grant names.
 const NO_OBJECT: u8 = 0;
 
-/// Tells the moment by a clock that is never set back, see [`crate::RightsClock`].
+/// Returns the current moment by a clock that is never set back, see [`crate::RightsClock`].
 pub type TellMoment = Box<dyn Fn() -> Moment + Send + Sync>;
 
-/// The knowledge by which something was decided: the number of changes of credentials and
+/// The version of the knowledge behind a decision: the number of changes of credentials and
 /// accounts, and that of moves between directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KnownState {
@@ -41,16 +41,15 @@ pub struct KnownState {
     moves: u64,
 }
 
-/// The grants of a server: the keys of accounts, the credentials that were submitted, and what was
-/// revoked.
+/// The grants of a server: the accounts of keys, the submitted credentials, and the revocations.
 pub struct Grants {
     clock: TellMoment,
     pub(crate) storage: Storage,
     decisions: usize,
     accounts: RwLock<Arc<Accounts>>,
-    /// The policies of the exports in force.
+    /// The current policies of the exports.
     policies: RwLock<Arc<[Arc<Policy>]>>,
-    /// The key by which the server signs credentials of creators, if it has one.
+    /// The key by which the server signs credentials for creators, if it has one.
     pub(crate) server_key: Option<ServerKey>,
     pub(crate) counters: GrantTally,
     pub(crate) memory: RwLock<Memory>,
@@ -61,8 +60,8 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Makes a memory of what an earlier server stored. Credentials that give nothing any more, or
-    /// cannot be read, are left out.
+    /// Loads the grants that an earlier run of the server stored. Credentials that have ended or
+    /// cannot be read are left out.
     #[must_use]
     pub fn new(clock: TellMoment, medium: Box<dyn Medium>, recovered: Recovered) -> Self {
         let mut memory = Memory::default();
@@ -89,26 +88,26 @@ impl Grants {
         }
     }
 
-    /// The same with so many decisions kept for each key, at most [`DECISIONS_MAX`].
+    /// Sets the number of decisions cached for each key, at most [`DECISIONS_MAX`].
     #[must_use]
     pub fn keeping(self, decisions: usize) -> Self {
         Self { decisions: decisions.clamp(1, DECISIONS_MAX), ..self }
     }
 
-    /// The same with a key by which the server signs, for creators, that they made an object.
+    /// Sets the key by which the server signs credentials for creators.
     #[must_use]
     pub fn signing(self, key: ServerKey) -> Self {
         Self { server_key: Some(key), ..self }
     }
 
-    /// The same with changes run by `hook`: they read signatures and wait for the disk.
+    /// Sets the hook that runs changes, because they verify signatures and wait for the disk.
     #[must_use]
     pub fn blocking(mut self, hook: BlockingHook) -> Self {
         self.storage.blocking = hook;
         self
     }
 
-    /// The moment now.
+    /// Returns the current moment.
     pub fn now(&self) -> Moment {
         (self.clock)()
     }
@@ -123,13 +122,13 @@ impl Grants {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// Puts other accounts in force at once.
+    /// Replaces the accounts, with immediate effect.
     pub fn bind(&self, accounts: Accounts) {
         *self.accounts.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(accounts);
         self.changed();
     }
 
-    /// Puts the policies of exports in force at once.
+    /// Replaces the policies of the exports, with immediate effect.
     pub fn trust(&self, policies: Vec<Arc<Policy>>) {
         let mut place = self.policies.write().unwrap_or_else(PoisonError::into_inner);
         if **place == *policies {
@@ -140,13 +139,13 @@ impl Grants {
         self.changed();
     }
 
-    /// The policies of the exports in force.
+    /// The current policies of the exports.
     pub(crate) fn policies(&self) -> Arc<[Arc<Policy>]> {
         Arc::clone(&self.policies.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Credentials that end by themselves before a moment, so many at most, the next one first:
-    /// when each ends, the key that signed it, and as it is listed.
+    /// Credentials that expire before a moment, at most `most`, in order of expiry: the moment, the
+    /// key that signed it, and the credential.
     pub fn ending(
         &self,
         before: Moment,
@@ -157,7 +156,7 @@ impl Grants {
         ending.map(|(until, key, held)| (until, *held.signer(), memory.listed(key, held))).collect()
     }
 
-    /// Numbers for the metrics page.
+    /// Statistics for the metrics page.
     pub fn counts(&self) -> GrantCounts {
         let memory = self.read();
         let sets = || memory.holders().map(|(_, set)| set);
@@ -181,12 +180,12 @@ impl Grants {
         self.read().of(key).is_some()
     }
 
-    /// Finds out which directories objects lie below.
+    /// Finds the directories above objects.
     pub const fn ancestry(&self) -> &Ancestry {
         &self.ancestry
     }
 
-    /// The outcome of the last submission of a key, if that is remembered.
+    /// The outcome of a key's last submission, if it is remembered.
     pub fn last_submission(&self, key: &PublicKey) -> Option<Arc<str>> {
         self.submissions.get(key)
     }
@@ -195,8 +194,8 @@ impl Grants {
         self.submissions.insert(key, text.into());
     }
 
-    /// The knowledge by which decisions are made now. While it stays the same a right ends by time
-    /// alone, or because a program on the server moves a file.
+    /// The version of the knowledge behind decisions. While it stays the same, a right can only end
+    /// by expiry or because a program on the server moves a file.
     pub fn version(&self) -> KnownState {
         KnownState { epoch: self.epoch(), moves: self.ancestry.moves() }
     }
@@ -205,8 +204,7 @@ impl Grants {
         self.decisions
     }
 
-    /// Puts records on stable storage. After a failure all that is known is stored again before
-    /// anything else.
+    /// Puts records on stable storage. After a failure everything is stored again first.
     pub(crate) fn save(
         &self,
         turn: &mut ChangeTurn<'_>,
@@ -222,16 +220,17 @@ impl Grants {
         turn.store((now, urgency), known, records)
     }
 
-    /// Stores who has made what since the last call, and all that is known if that has failed
-    /// before and the next try is due. To be called once a second.
+    /// Stores the creations since the last call. If storing has failed before and the next attempt
+    /// is due, everything is stored. Must be called once a second.
     ///
     /// # Errors
-    /// The state folder cannot be written; a later call tries it again.
+    /// The state folder cannot be written; a later call tries again.
     pub fn store_creations(&self) -> std::result::Result<(), MediumError> {
         self.store_what_changed(Urgency::Usual)
     }
 
-    /// The same, whether a try is due or not. To be called when the server ends.
+    /// The same, without waiting for the next attempt to be due. Must be called when the server
+    /// ends.
     ///
     /// # Errors
     /// The state folder cannot be written.
@@ -252,12 +251,12 @@ impl Grants {
         })
     }
 
-    /// Why the last write to the state folder has failed, if nothing was stored since.
+    /// The error of the last write to the state folder, if nothing was stored since.
     pub fn storage_failure(&self) -> Option<String> {
         self.storage.failure()
     }
 
-    /// Makes all decisions of before void.
+    /// Invalidates all earlier decisions.
     pub(crate) fn changed(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
@@ -270,21 +269,21 @@ impl Grants {
         self.memory.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The objects that the credentials of a key speak of, so many at most.
+    /// The objects that a key's credentials name, at most `most`.
     pub(crate) fn objects_of(&self, key: &PublicKey, most: usize) -> Vec<ObjectId> {
         let memory = self.read();
         memory.of(key).iter().flat_map(|set| set.objects()).copied().take(most).collect()
     }
 
-    /// Returns whether a credential that a key holds speaks of an object itself.
+    /// Returns whether a credential of a key names this object itself.
     pub(crate) fn speaks_of(&self, key: &PublicKey, object: &Handle) -> bool {
         self.read().of(key).is_some_and(|set| set.speaks_of(&ObjectId(*object)))
     }
 
-    /// Returns whether a key may do an operation to an object now by what was granted to it.
+    /// Returns whether a key may do an operation on an object now because of its credentials.
     ///
     /// # Errors
-    /// [`comity_vfs::Status`] if it cannot be found out what the object lies below.
+    /// [`comity_vfs::Status`] if the directories above the object cannot be found.
     pub fn allows(
         &self,
         caller: &KeyCaller,
@@ -299,7 +298,7 @@ impl Grants {
     /// Decides by whose grants a key may do an operation.
     ///
     /// # Errors
-    /// [`comity_vfs::Status`] if it cannot be found out what the object lies below.
+    /// [`comity_vfs::Status`] if the directories above the object cannot be found.
     pub(crate) fn grantor(
         &self,
         caller: &KeyCaller,
@@ -318,14 +317,14 @@ impl Grants {
         Ok(self.first_grantor(scene, &question, until.min(within.until)))
     }
 
-    /// Returns whether a key can have any right through an export: it holds credentials, which a
-    /// creator does, too, or the export has a policy.
+    /// Returns whether a key can have any right through an export: it holds credentials, as
+    /// creators do too, or the export has a policy.
     fn may_have_rights(&self, caller: &KeyCaller, scene: &Scene<'_>) -> bool {
         scene.policy.is_some() || self.is_holder(&caller.key)
     }
 
-    /// Decides by whose grants a key may do an operation to whatever is in a directory, by the
-    /// directory alone. Grants to single objects in it do not count.
+    /// Decides by whose grants a key may do an operation on any object in a directory, from the
+    /// directory alone. Grants for single objects in it are not considered.
     ///
     /// # Errors
     /// As for [`Grants::grantor`].
@@ -349,7 +348,7 @@ impl Grants {
         Ok(self.first_grantor(scene, &question, until.min(above.until)))
     }
 
-    /// Decides for the first account whose grants allow what is asked for.
+    /// Finds the first account whose grants allow the operation.
     fn first_grantor(
         &self,
         scene: &Scene<'_>,

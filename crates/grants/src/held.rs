@@ -1,4 +1,4 @@
-//! The credentials that are held for one key, found by the objects they speak of.
+//! The credentials that one key holds, indexed by the objects they name.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use crate::limits::{CREDENTIAL_BYTES_PER_KEY_MAX, CREDENTIALS_PER_KEY_MAX};
 use crate::record::Record;
 use crate::{Moment, ObjectId};
 
-/// A credential that was verified, and what it says that a table needs to know.
+/// A verified credential, with the properties by which it is indexed.
 #[derive(Debug)]
 pub struct Held {
     /// The credential.
     pub assertion: SignedAssertion,
-    /// The keys that it names; `None` if it names everybody, or others in some queries.
+    /// The keys that it names; `None` if it names everybody, or if the names depend on the query.
     pub licensees: Option<Vec<PublicKey>>,
-    /// The objects that it can give rights to or below; `None` if that is unknown.
+    /// The objects to which, or below which, it can give rights; `None` if that is unknown.
     pub objects: Option<Vec<ObjectId>>,
-    /// When it gives nothing any more by itself; [`Moment::NEVER`] if that is unknown.
+    /// The moment when it expires; [`Moment::NEVER`] if that is unknown.
     pub until: Moment,
-    /// True if it says no more than a [`Grant`] does. Of two objects at the same place, neither of
-    /// them its own, it cannot tell one from the other.
+    /// True if it says no more than a [`Grant`] does. Such a credential gives the same rights to
+    /// all objects in a directory except its own object.
     pub is_canonical: bool,
 }
 
@@ -32,7 +32,7 @@ impl Held {
     /// Reads a credential and verifies its signature.
     ///
     /// # Errors
-    /// The fault of the text, or the reason why its signature does not count.
+    /// The fault of the text, or the reason why its signature is invalid.
     pub fn read(text: &str) -> Result<Self, UnverifiedReason> {
         let assertion = SignedAssertion::parse(text)?;
         let prepared = assertion.prepared();
@@ -51,7 +51,7 @@ impl Held {
         self.assertion.key()
     }
 
-    /// The name by which it is revoked.
+    /// The digest by which it is revoked.
     #[must_use]
     pub const fn digest(&self) -> AssertionDigest {
         *self.assertion.digest()
@@ -63,15 +63,15 @@ impl Held {
         self.licensees.as_ref().is_none_or(|licensees| licensees.contains(key))
     }
 
-    /// The record by which it is stored for a key.
+    /// The record that stores it for a key.
     pub(crate) fn record(&self, holder: PublicKey) -> Record {
         let text = self.assertion.text().to_owned();
         Record::Held { holder, digest: self.digest(), text }
     }
 }
 
-/// The objects of which one, or what lies below it, must be asked about for a credential to give
-/// anything; `None` if it may give something whatever is asked about.
+/// The objects that a credential is limited to: it can give rights only to them and to what is
+/// below them. `None` if it may give rights to any object.
 fn objects(assertion: &SignedAssertion) -> Option<Vec<ObjectId>> {
     let needs = assertion.prepared().needs(&["object", "within"])?;
     let object = |need: &Need<'_>| match need.value {
@@ -80,20 +80,20 @@ fn objects(assertion: &SignedAssertion) -> Option<Vec<ObjectId>> {
     needs.iter().map(object).collect()
 }
 
-/// The moment from which on a credential gives nothing.
+/// The moment when a credential expires.
 fn end(assertion: &SignedAssertion) -> Moment {
     match assertion.prepared().last_moment() {
         None => Moment::NEVER,
         Some("") => Moment::default(),
-        // The credential may still give something in this very second.
+        // The condition may allow this last second itself.
         Some(last) => {
             last.parse().map_or(Moment::NEVER, |last: Moment| last.after_milliseconds(1_000))
         }
     }
 }
 
-/// The credentials that one key holds. A question about an object looks only at those that speak
-/// of this object or one above it, and at those of which nobody can tell.
+/// The credentials of one key. A question about an object reads only those that name it or a
+/// directory above it, and those whose objects are unknown.
 #[derive(Debug, Default)]
 pub(crate) struct HeldSet {
     all: HashMap<AssertionDigest, Arc<Held>>,
@@ -102,7 +102,7 @@ pub(crate) struct HeldSet {
     bytes: usize,
 }
 
-/// Why a credential is not held.
+/// The error when there is no room for a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no room for more credentials: a key may hold {CREDENTIALS_PER_KEY_MAX} of \
@@ -111,7 +111,7 @@ pub(crate) struct HeldSet {
 pub struct Full;
 
 impl HeldSet {
-    /// Adds a credential; returns `false` if it is held already.
+    /// Adds a credential; returns false if the key holds it already.
     ///
     /// # Errors
     /// [`Full`].
@@ -135,7 +135,7 @@ impl HeldSet {
         Ok(true)
     }
 
-    /// Checks that there is room for so many more credentials of so many bytes together.
+    /// Checks that there is room for `count` more credentials of `bytes` bytes together.
     ///
     /// # Errors
     /// [`Full`].
@@ -145,7 +145,8 @@ impl HeldSet {
         if is_full { Err(Full) } else { Ok(()) }
     }
 
-    /// Takes out those of these credentials that are held. Each list is looked through once.
+    /// Removes and returns those of these credentials that the key holds. Each list is searched
+    /// once.
     pub(crate) fn remove(&mut self, digests: &[AssertionDigest]) -> Vec<Arc<Held>> {
         let gone: Vec<_> = digests.iter().filter_map(|digest| self.all.remove(digest)).collect();
         let addresses: HashSet<_> = gone.iter().map(Arc::as_ptr).collect();
@@ -166,39 +167,39 @@ impl HeldSet {
         gone
     }
 
-    /// The credentials that may give rights to the first of these objects, which lies below the
-    /// others.
+    /// The credentials that may give rights to the first of these objects; the others are the
+    /// directories above it.
     pub(crate) fn about<'a>(&'a self, objects: &[ObjectId]) -> impl Iterator<Item = &'a Arc<Held>> {
         let found = objects.iter().filter_map(|object| self.by_object.get(object)).flatten();
         self.general.iter().chain(found)
     }
 
-    /// The objects that credentials speak of.
+    /// The objects that credentials name.
     pub(crate) fn objects(&self) -> impl Iterator<Item = &ObjectId> {
         self.by_object.keys()
     }
 
-    /// Returns whether a credential speaks of an object itself.
+    /// Returns whether a credential names an object itself.
     pub(crate) fn speaks_of(&self, object: &ObjectId) -> bool {
         self.by_object.contains_key(object)
     }
 
-    /// Returns whether a credential is held.
+    /// Returns whether the key holds a credential.
     pub(crate) fn has(&self, digest: &AssertionDigest) -> bool {
         self.all.contains_key(digest)
     }
 
-    /// A credential by its digest.
+    /// Returns a credential by its digest.
     pub(crate) fn get(&self, digest: &AssertionDigest) -> Option<&Arc<Held>> {
         self.all.get(digest)
     }
 
-    /// All of them.
+    /// Returns all credentials.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Held>> {
         self.all.values()
     }
 
-    /// Returns how many there are.
+    /// Returns the number of credentials.
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }

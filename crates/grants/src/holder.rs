@@ -1,4 +1,4 @@
-//! A key that holds credentials, at one address, and what was decided about it.
+//! A key that holds credentials, with its address and cached decisions.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -19,12 +19,12 @@ use crate::{Moment, Operation};
 
 /// A principal: a key without an account that acts by the rights granted to it.
 ///
-/// Decisions are kept in a table of fixed size: each object has one place in it, so a decision
-/// that is known costs one load of an array.
+/// Decisions are cached in a table of fixed size, in which each object has one slot, so that a
+/// cached decision is found with one access.
 pub struct Holder {
     grants: Arc<Grants>,
     caller: KeyCaller,
-    /// The counter of its decisions that were known already.
+    /// The counter for hits of its cache.
     lane: usize,
     decisions: Box<[Mutex<Decisions>]>,
     grantors: [OnceLock<Arc<Account>>; GRANTORS_PER_KEY_MAX],
@@ -32,13 +32,13 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// A key at an address, with no decision about it yet.
+    /// Makes a holder from a key and an address, with an empty cache.
     #[must_use]
     pub fn new(grants: &Arc<Grants>, key: PublicKey, address: IpAddr) -> Self {
         Self::of(grants, KeyCaller::new(key, address))
     }
 
-    /// A caller, with no decision about it yet.
+    /// Makes a holder from a caller, with an empty cache.
     #[must_use]
     pub fn of(grants: &Arc<Grants>, caller: KeyCaller) -> Self {
         Self {
@@ -63,17 +63,18 @@ impl Holder {
         &self.caller
     }
 
-    /// The grants that it acts by.
+    /// The grants by which it acts.
     #[must_use]
     pub const fn grants(&self) -> &Arc<Grants> {
         &self.grants
     }
 
-    /// The ids under which the key may do an operation to an object now; `None` if it may not.
+    /// The credential under which the key may do an operation on an object now; `None` if it may
+    /// not.
     ///
     /// # Errors
-    /// [`comity_vfs::Status::Stale`] if the object is gone; [`comity_vfs::Status`] if it cannot be
-    /// found out what the object lies below.
+    /// [`comity_vfs::Status::Stale`] if the object no longer exists; [`comity_vfs::Status`] if the
+    /// directories above the object cannot be found.
     pub fn pass(
         &self,
         scene: &Scene<'_>,
@@ -83,7 +84,7 @@ impl Holder {
         self.grantor(scene, object, operation).map(|grantor| grantor.map(|it| &it.cred))
     }
 
-    /// The account under whose ids the key may do an operation to an object now.
+    /// The account under whose ids the key may do an operation on an object now.
     ///
     /// # Errors
     /// As for [`Holder::pass`].
@@ -99,7 +100,7 @@ impl Holder {
         Ok(self.grantors.get(usize::from(place)).and_then(OnceLock::get).map(|it| &**it))
     }
 
-    /// Returns whether the key may know of whatever is in a directory, by the directory alone.
+    /// Returns whether the key may know of all objects in a directory, from the directory alone.
     ///
     /// # Errors
     /// As for [`Holder::pass`].
@@ -112,7 +113,7 @@ impl Holder {
         Ok(matches!(self.decided(scene, dir, KNOWS_BELOW, decide)?, Pass::Granted(_)))
     }
 
-    /// The decision at a place of those about an object: the one that is known, or a new one.
+    /// The decision of number `at` about an object: a cached one, or a new one.
     fn decided(
         &self,
         scene: &Scene<'_>,
@@ -138,8 +139,8 @@ impl Holder {
         }
     }
 
-    /// Returns whether the key may do an operation to whatever is in a directory, by the directory
-    /// alone.
+    /// Returns whether the key may do an operation on all objects in a directory, from the
+    /// directory alone.
     ///
     /// # Errors
     /// As for [`Holder::pass`].
@@ -154,7 +155,7 @@ impl Holder {
         Ok(decision.grantor.is_some())
     }
 
-    /// Decides about an operation, and until when that holds.
+    /// Decides about an operation, and until when the decision is valid.
     fn decide(
         &self,
         scene: &Scene<'_>,
@@ -174,20 +175,22 @@ impl Holder {
         Ok(self.kept(&Decision { grantor, ..decision }))
     }
 
-    /// A decision as it is kept.
+    /// Converts a decision to the form in which it is cached.
     fn kept(&self, decision: &Decision) -> KeptDecision {
         let place = decision.grantor.as_ref().and_then(|grantor| self.place_of(grantor));
         let pass = place.map_or(Pass::Denied, Pass::Granted);
         KeptDecision { pass, rights: decision.rights, until: decision.until }
     }
 
-    /// The account that has granted something to which a directory leads.
+    /// The account that granted an object below this directory, so that the key may pass through
+    /// it.
     fn way(&self, scene: &Scene<'_>, dir: &Handle, now: Moment) -> Option<Arc<Account>> {
         let file = (scene.tree.key)(dir);
         let known = self.ways().known(scene.number, self.grants.version(), now);
         let directories = match known {
             Some(directories) => directories,
-            // The lock is not held while the file system is asked: others ask it meanwhile, too.
+            // The lock is not held while the file system is asked, so that other threads can
+            // continue.
             None => {
                 let found = Arc::new(ways::find(&self.grants, &self.caller, scene, now));
                 self.ways().keep(scene.number, self.grants.version(), now, &found);
@@ -197,7 +200,7 @@ impl Holder {
         directories.get(&file).cloned()
     }
 
-    /// The place at which a grantor stands; `None` if there is no place left.
+    /// The index of a grantor in the table; `None` if the table is full.
     fn place_of(&self, grantor: &Arc<Account>) -> Option<u8> {
         let is_here = |place: &OnceLock<_>| place.get_or_init(|| Arc::clone(grantor)) == grantor;
         self.grantors.iter().position(is_here).map(|place| place as u8)
@@ -207,8 +210,8 @@ impl Holder {
         self.ways.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The decision that allows an operation to an object because of its directory; `None` if
-    /// another evaluation has to tell.
+    /// The decision that allows an operation on an object because of its directory; `None` if
+    /// another evaluation is needed.
     ///
     /// # Errors
     /// As for [`Holder::pass`].
@@ -229,7 +232,7 @@ impl Holder {
         Ok(allowed.map(|below| KeptDecision { until: below.until.min(until), ..below }))
     }
 
-    /// The decision for what is in a directory, if it is the same for all of that.
+    /// The decision for all objects in a directory, if it is the same for all of them.
     fn below(
         &self,
         scene: &Scene<'_>,
@@ -256,7 +259,7 @@ impl Holder {
         Ok(holds.then_some(kept))
     }
 
-    /// Decisions about a file are kept here, if any are kept.
+    /// The slot for decisions about a file, if the cache has any.
     fn slot(&self, file: &FileKey) -> Option<MutexGuard<'_, Decisions>> {
         let hash = hash_of(file);
         let slot = self.decisions.get((hash as usize).checked_rem(self.decisions.len())?)?;

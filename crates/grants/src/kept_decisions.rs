@@ -1,4 +1,4 @@
-//! The decisions that are kept for a key, by their objects.
+//! The cached decisions of a key, by object.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
@@ -9,10 +9,10 @@ use crate::grants::KnownState;
 use crate::limits::DECISION_MILLISECONDS;
 use crate::{Moment, Operation};
 
-/// The place of the decision about what is in a directory, behind those about operations.
+/// The index of the decision about the objects in a directory, after those about operations.
 pub(crate) const KNOWS_BELOW: usize = Operation::ALL.len();
 
-/// The decisions about one object.
+/// The cached decisions about one object.
 #[derive(Debug, Default)]
 pub(crate) struct Decisions {
     object: Option<(u32, FileKey)>,
@@ -22,11 +22,11 @@ pub(crate) struct Decisions {
     pub(crate) below: Below,
 }
 
-/// A decision about an operation, and what it says about others.
+/// A cached decision about an operation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeptDecision {
     pub(crate) pass: Pass,
-    /// The rights by which the same holds for other operations.
+    /// The rights by which it is valid for other operations, too.
     pub(crate) rights: Rights,
     pub(crate) until: Moment,
 }
@@ -34,31 +34,31 @@ pub(crate) struct KeptDecision {
 /// A decision about one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Pass {
-    /// Nothing is decided.
+    /// There is no decision yet.
     #[default]
     Unknown,
     /// The operation is not allowed.
     Denied,
-    /// It is allowed under the ids of the grantor at this place.
+    /// It is allowed under the ids of the grantor at this index.
     Granted(u8),
 }
 
-/// The rights to whatever is in a directory, by the directory alone.
+/// The decision about all objects in a directory, from the directory alone.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) enum Below {
-    /// Nobody has asked.
+    /// No question was asked yet.
     #[default]
     Unknown,
-    /// Somebody has asked for an object whose key has this hash. If it is the only one in its
-    /// directory to be asked for, it needs no evaluation but its own.
+    /// A question about an object whose key has this hash was asked. As long as no other object in
+    /// the directory is asked about, evaluating the object alone is enough.
     Asked(u64),
-    /// A decision for all objects of which no credential speaks.
+    /// A decision for all objects that no credential names.
     Known(KeptDecision),
-    /// Each object has to be looked at.
+    /// Each object must be evaluated separately.
     Apart,
 }
 
-/// A number that two files seldom have in common.
+/// A hash of a file's key.
 pub(crate) fn hash_of(file: &FileKey) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(file)
 }
@@ -76,7 +76,7 @@ impl Decisions {
         known.copied().unwrap_or(Pass::Unknown)
     }
 
-    /// Makes this the place of an object, for decisions that hold until then.
+    /// Assigns the slot to an object, for decisions that are valid until then.
     pub(crate) fn claim(
         &mut self,
         file: (u32, FileKey),
@@ -109,7 +109,7 @@ impl Decisions {
         }
     }
 
-    /// The state before a question about what is in a directory, which is remembered.
+    /// Notes a question about an object in a directory; returns the state before it.
     pub(crate) fn asked_below(
         &mut self,
         file: (u32, FileKey),

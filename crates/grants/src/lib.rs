@@ -1,10 +1,10 @@
-//! The rights that people have handed on by keys.
+//! Rights that people grant to others by their keys.
 //!
-//! **Answers:** as which account does a key act, under whose ids may a key do an operation to an
-//! object now, and why; which credentials a key holds, what was revoked, and what of that must be
-//! remembered ([`Medium`]).
+//! **Answers:** as which account a key acts, under whose ids a key may do an operation on an object
+//! now, and why; which credentials a key holds, what was revoked, and which of this must be stored
+//! ([`Medium`]).
 //!
-//! **May not know:** the wire, exports and their rules, sockets, where records are kept.
+//! **May not know:** the wire, exports and their rules, sockets, where records are stored.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![cfg_attr(
     test,

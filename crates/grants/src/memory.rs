@@ -1,4 +1,4 @@
-//! All that is known about credentials, as plain data.
+//! All credentials, revocations and creations in memory.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -15,7 +15,7 @@ use crate::outcome::Outcome;
 use crate::record::Record;
 use crate::{Moment, Revocations};
 
-/// A credential as it is listed.
+/// A credential in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedCredential {
     /// Its digest.
@@ -24,29 +24,29 @@ pub struct ListedCredential {
     pub holder: PublicKey,
     /// Its text.
     pub text: String,
-    /// True if it was revoked, or its signer or a key that it names was.
+    /// True if it, its signer or a key that it names was revoked.
     pub revoked: bool,
 }
 
-/// The credentials of all keys, and what was revoked.
+/// The credentials of all keys, the revocations and the creations.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     held: HashMap<PublicKey, HeldSet>,
-    /// The credentials that each key signed, and who holds them.
+    /// The credentials that each key signed, with their holders.
     by_signer: HashMap<PublicKey, HashSet<(PublicKey, AssertionDigest)>>,
-    /// Credentials that end by themselves, the next one first.
+    /// Credentials that expire, in order of expiry.
     ends: BTreeSet<(Moment, PublicKey, AssertionDigest)>,
     pub(crate) revocations: Revocations,
     pub(crate) creations: Creations,
     bytes: usize,
 }
 
-/// The principals that need nobody to grant them rights.
+/// The principals whose rights come from no credential.
 pub(crate) struct Trusted<'a> {
     pub(crate) accounts: &'a Accounts,
-    /// Says whether the policy of an export names a key.
+    /// Returns whether the policy of an export names a key.
     pub(crate) by_policy: &'a dyn Fn(&PublicKey) -> bool,
-    /// The key by which the server signs credentials of creators.
+    /// The key by which the server signs credentials for creators.
     pub(crate) server: Option<&'a PublicKey>,
 }
 
@@ -57,7 +57,7 @@ impl Trusted<'_> {
 }
 
 impl Memory {
-    /// Bytes of all texts.
+    /// Bytes of the texts of all credentials.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -84,7 +84,7 @@ impl Memory {
         set.unwrap_or(&HeldSet::default()).check_room(new.len(), bytes)
     }
 
-    /// Adds a credential to those of a key; returns `false` if it is held already.
+    /// Adds a credential of a key; returns false if the key holds it already.
     ///
     /// # Errors
     /// [`Full`].
@@ -102,7 +102,7 @@ impl Memory {
         Ok(is_new)
     }
 
-    /// Takes credentials away from those of a key.
+    /// Removes credentials of a key.
     pub(crate) fn remove(&mut self, key: &PublicKey, digests: &[AssertionDigest]) {
         let Some(set) = self.held.get_mut(key) else { return };
         let gone = set.remove(digests);
@@ -121,7 +121,7 @@ impl Memory {
         }
     }
 
-    /// Takes out the credentials that have ended.
+    /// Removes the credentials that have expired.
     pub(crate) fn expire(&mut self, now: Moment) -> Vec<(PublicKey, AssertionDigest)> {
         let ended = self.ends.iter().take_while(|(until, ..)| *until <= now);
         let ended: Vec<_> = ended.map(|(_, key, digest)| (*key, *digest)).collect();
@@ -131,7 +131,7 @@ impl Memory {
         ended
     }
 
-    /// Credentials that end by themselves before a moment, the next one first.
+    /// Credentials that expire before a moment, in order of expiry.
     pub(crate) fn ending(
         &self,
         before: Moment,
@@ -140,12 +140,12 @@ impl Memory {
         ends.filter_map(|(until, key, digest)| Some((*until, *key, self.of(key)?.get(digest)?)))
     }
 
-    /// A credential that some key holds.
+    /// Finds a credential that any key holds.
     pub(crate) fn find(&self, digest: &AssertionDigest) -> Option<Arc<Held>> {
         self.held.values().find_map(|set| set.get(digest)).cloned()
     }
 
-    /// The credentials that a key signed, whoever holds them.
+    /// The credentials that a key signed, of all holders.
     pub(crate) fn signed_by(
         &self,
         key: &PublicKey,
@@ -154,13 +154,14 @@ impl Memory {
         signed.filter_map(|(holder, digest)| Some((holder, self.of(holder)?.get(digest)?)))
     }
 
-    /// Returns whether a key holds or signed a credential that is held here.
+    /// Returns whether a key holds or signed a credential.
     pub(crate) fn knows(&self, key: &PublicKey) -> bool {
         self.held.contains_key(key) || self.by_signer.contains_key(key)
     }
 
-    /// Tells of each new credential whether the holder can have something through it: somebody who
-    /// is trusted leads to its signer, and it leads to the holder.
+    /// Returns for each new credential whether it can give the holder a right: its signer must be
+    /// trusted directly or through other credentials, and it must name the holder directly or
+    /// through others.
     pub(crate) fn useful(
         &self,
         holder: &PublicKey,
@@ -180,7 +181,7 @@ impl Memory {
         new.iter().map(judge).collect()
     }
 
-    /// A credential that a key holds, as it is listed.
+    /// A credential of a key, for a list.
     pub(crate) fn listed(&self, holder: PublicKey, held: &Held) -> ListedCredential {
         let is_revoked = |key: &PublicKey| self.revocations.has_key(key, Some(held.signer()));
         let revoked = self.revocations.has_credential(&held.digest())
@@ -190,7 +191,7 @@ impl Memory {
         ListedCredential { digest: held.digest(), holder, text, revoked }
     }
 
-    /// All that must be stored.
+    /// All records to store.
     pub(crate) fn records(&self) -> Vec<Record> {
         let of_one = |(holder, set): (&PublicKey, &'_ HeldSet)| -> Vec<Record> {
             set.iter().map(|held| held.record(*holder)).collect()
@@ -201,8 +202,8 @@ impl Memory {
     }
 }
 
-/// The credentials whose signer is trusted, or is named by such a credential, and so on. Each is
-/// looked at once, and so is each key: a key may hold many.
+/// The credentials whose signer is trusted or named by another such credential. Each credential and
+/// each key is visited once, because a key may hold many.
 fn reached(known: &[&Arc<Held>], trusted: &Trusted<'_>) -> HashSet<AssertionDigest> {
     let mut by_signer: HashMap<&PublicKey, Vec<&Arc<Held>>> = HashMap::new();
     known.iter().for_each(|held| by_signer.entry(held.signer()).or_default().push(held));
@@ -213,7 +214,7 @@ fn reached(known: &[&Arc<Held>], trusted: &Trusted<'_>) -> HashSet<AssertionDige
         for held in by_signer.get(signer).into_iter().flatten() {
             found.insert(held.digest());
             let Some(licensees) = &held.licensees else {
-                // It names everybody.
+                // It names everybody, so every signer is reached.
                 return known.iter().map(|held| held.digest()).collect();
             };
             open.extend(licensees.iter().filter(|key| seen.insert(key)));
@@ -222,7 +223,7 @@ fn reached(known: &[&Arc<Held>], trusted: &Trusted<'_>) -> HashSet<AssertionDige
     found
 }
 
-/// The credentials that name the holder, or somebody who signed such a credential, and so on.
+/// The credentials that name the holder, or a key that signed another such credential.
 fn leading(known: &[&Arc<Held>], holder: &PublicKey) -> HashSet<AssertionDigest> {
     let mut by_licensee: HashMap<&PublicKey, Vec<&Arc<Held>>> = HashMap::new();
     let mut first = Vec::new();
@@ -231,7 +232,7 @@ fn leading(known: &[&Arc<Held>], holder: &PublicKey) -> HashSet<AssertionDigest>
             Some(keys) => {
                 keys.iter().for_each(|key| by_licensee.entry(key).or_default().push(held))
             }
-            // It names everybody, the holder too.
+            // It names everybody, including the holder.
             None => first.push(*held),
         }
     }
@@ -257,7 +258,7 @@ mod tests {
 
     use super::*;
 
-    /// A credential of the key of this number for others, or for everybody.
+    /// A credential by the key of this number for other keys, or for everybody.
     fn credential(
         keys: &[PrivateKey],
         (signer, licensees): &(usize, Option<Vec<usize>>),
@@ -270,7 +271,7 @@ mod tests {
         Arc::new(Held::read(&comity_keynote::sign(&text, &keys[*signer]).unwrap()).unwrap())
     }
 
-    /// The definition, as slow as it is.
+    /// The definition in its simplest form, which is slow.
     fn spread(
         known: &[&Arc<Held>],
         is_first: impl Fn(&Held) -> bool,

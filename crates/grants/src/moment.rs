@@ -3,34 +3,34 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A moment in milliseconds since 1970, as the server's clock for rights has it.
+/// A moment in milliseconds since 1970, by the server's clock for rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Moment(pub u64);
 
 impl Moment {
-    /// The end of all times, for what never ends.
+    /// A moment after all others, for rights that never end.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The beginning of a second that is counted from 1970.
+    /// The begin of a second since 1970.
     #[must_use]
     pub const fn from_seconds(seconds: u64) -> Self {
         Self(seconds.saturating_mul(1000))
     }
 
-    /// The whole seconds since 1970.
+    /// Whole seconds since 1970.
     #[must_use]
     pub const fn seconds(self) -> u64 {
         self.0 / 1000
     }
 
-    /// The moment so many milliseconds later.
+    /// The moment this number of milliseconds later.
     #[must_use]
     pub const fn after_milliseconds(self, milliseconds: u64) -> Self {
         Self(self.0.saturating_add(milliseconds))
     }
 }
 
-/// As RFC 3339 writes it, in UTC and whole seconds, which is the value of the action attribute
+/// The format of RFC 3339 in UTC and whole seconds, which is the value of the action attribute
 /// `now`. Two moments compare as their texts do.
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,12 +42,12 @@ impl fmt::Display for Moment {
     }
 }
 
-/// A text that is no moment.
+/// The error for a text that is not a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a moment is written as 2027-01-31T12:00:00Z")]
 pub struct NoMoment;
 
-/// Reads what [`Moment`] writes, and nothing else.
+/// Reads the format that [`Moment`] writes, and no other.
 impl FromStr for Moment {
     type Err = NoMoment;
 
@@ -58,7 +58,7 @@ impl FromStr for Moment {
         let (hour, minute, second) = (part(11..13)?, part(14..16)?, part(17..19)?);
         let days = days_to(year, month, day).ok_or(NoMoment)?;
         let moment = Self::from_seconds(days * 86_400 + hour * 3600 + minute * 60 + second);
-        // Texts of other forms would not compare as moments do.
+        // Texts of other formats would not compare as moments do.
         if moment.to_string() == text { Ok(moment) } else { Err(NoMoment) }
     }
 }
@@ -76,7 +76,7 @@ const fn days_to(year: u64, month: u64, day: u64) -> Option<u64> {
     Some(era * 146_097 + day_of_era - 719_468)
 }
 
-/// The last second of the year 9999, behind which texts would not compare as moments do.
+/// The last second of the year 9999. Later texts would not compare as moments do.
 const LAST_SECOND: u64 = 253_402_300_799;
 
 /// The date of a day counted from 1970-01-01, in the Gregorian calendar: years are counted from
@@ -94,23 +94,23 @@ const fn date(days: u64) -> (u64, u64, u64) {
     (year, month, day)
 }
 
-/// The clock by which rights end. It runs with the system's clock when that is set forward, and on
-/// at its own pace when that is set back, so a right that has ended stays ended.
+/// The clock by which rights end. It is set forward with the system's clock. When that is set back,
+/// it continues at its own pace, so a right that has ended stays ended.
 #[derive(Debug, Default)]
 pub struct RightsClock {
-    /// Milliseconds that the clock is ahead of the monotonic one.
+    /// Milliseconds by which the clock is ahead of the monotonic clock.
     ahead: AtomicU64,
 }
 
 impl RightsClock {
-    /// A clock that shows no less than `seen`, the last moment that an earlier server saw, at a
-    /// time `monotonic` in milliseconds of a clock that is never set.
+    /// Makes a clock that shows at least `seen`, the last moment of an earlier run of the server.
+    /// `monotonic` is the current time of a monotonic clock in milliseconds.
     #[must_use]
     pub const fn after(seen: Moment, monotonic: u64) -> Self {
         Self { ahead: AtomicU64::new(seen.0.saturating_sub(monotonic)) }
     }
 
-    /// The moment now, from the monotonic clock and the system's clock, both in milliseconds.
+    /// The current moment, from the monotonic clock and the system's clock in milliseconds.
     pub fn now(&self, monotonic: u64, system: u64) -> Moment {
         let ahead = system.saturating_sub(monotonic);
         let ahead = self.ahead.fetch_max(ahead, Ordering::Relaxed).max(ahead);
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_written_as_rfc_3339_says() {
+    fn moments_are_written_in_the_format_of_rfc_3339() {
         for (seconds, text) in [
             (0, "1970-01-01T00:00:00Z"),
             (951_782_399, "2000-02-28T23:59:59Z"),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_moment_is_refused() {
+    fn text_that_is_not_a_moment_is_refused() {
         for text in [
             "",
             "2027-01-31",
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_is_never_set_back_and_never_stands_still() {
+    fn the_clock_is_never_set_back_and_never_stops() {
         let clock = RightsClock::after(Moment(5_000), 100);
         assert_eq!(clock.now(100, 4_000), Moment(5_000));
         assert_eq!(clock.now(200, 4_100), Moment(5_100));

@@ -5,12 +5,12 @@ use comity_vfs::Handle;
 use comity_vfs::limits::HANDLE_BYTES_MAX;
 
 /// The id by which credentials name an object: an `x`, the bytes of its handle as hexadecimal
-/// digits, and a `z`. A handle has a generation, so that another object which gets the same inode
-/// number has another id. The letters at both ends are no digits, so no id is part of another.
+/// digits, and a `z`. A handle contains a generation, so an object that reuses an inode number has
+/// another id. Because `x` and `z` are not digits, no id is part of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ObjectId(pub Handle);
 
-/// A text that is no id of an object.
+/// The error for a text that is not the id of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no id of an object: expected x, pairs of hexadecimal digits, and z, as `comity id` prints"
@@ -18,8 +18,8 @@ pub struct ObjectId(pub Handle);
 pub struct NoObjectId;
 
 impl ObjectId {
-    /// Appends the text of the id. Each new decision writes those of all directories above an
-    /// object, so it does not go through a formatter.
+    /// Appends the text of the id. It does not use a formatter, because each new decision writes
+    /// the ids of all directories above the object.
     pub(crate) fn append_to(&self, text: &mut String) {
         let digit = |value: u8| char::from(if value < 10 { b'0' + value } else { b'W' + value });
         text.reserve(2 * HANDLE_BYTES_MAX + 2);
@@ -55,7 +55,7 @@ impl FromStr for ObjectId {
     }
 }
 
-/// The byte that a pair of lowercase hexadecimal digits spells.
+/// The byte for a pair of lowercase hexadecimal digits.
 fn byte(pair: &[u8; 2]) -> Option<u8> {
     let digit = |digit: u8| match digit {
         b'0'..=b'9' => Some(digit - b'0'),
@@ -72,7 +72,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_id_is_read_as_it_is_written(bytes in proptest::collection::vec(any::<u8>(), 1..40)) {
+        fn an_id_is_read_back_from_its_text(bytes in proptest::collection::vec(any::<u8>(), 1..40)) {
             let id = ObjectId(Handle::new(&bytes).unwrap());
             prop_assert_eq!(id.to_string().parse(), Ok(id));
         }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_id_is_refused() {
+    fn text_that_is_not_an_id_is_refused() {
         let long = format!("x{}z", "00".repeat(10_000));
         for text in ["", "x", "z", "xz", "x0z", "x0gz", "x00", "00z", "X00z", "x0Az", &long] {
             assert_eq!(text.parse::<ObjectId>(), Err(NoObjectId), "{text:.20}");

@@ -1,6 +1,6 @@
 use comity_keynote::Rights;
 
-/// The class of an operation on an object: what a caller needs a right for.
+/// The class of an operation on an object, for which a caller needs a right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Operation {
@@ -21,7 +21,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All of them, each at the place of its number.
+    /// All operations, in the order of their numbers.
     pub const ALL: [Self; 7] = [
         Self::Look,
         Self::Read,
@@ -46,13 +46,13 @@ impl Operation {
         }
     }
 
-    /// Returns whether such an operation changes something.
+    /// Returns whether the operation makes a change.
     #[must_use]
     pub const fn changes(self) -> bool {
         matches!(self, Self::Write | Self::SetAttributes | Self::Create | Self::Delete)
     }
 
-    /// The right that such an operation needs; `None` if any right suffices.
+    /// The right that the operation needs; `None` if any right suffices.
     #[must_use]
     pub const fn needs(self) -> Option<Rights> {
         match self {
@@ -66,7 +66,7 @@ impl Operation {
         }
     }
 
-    /// Returns whether rights suffice for such an operation.
+    /// Returns whether these rights suffice for the operation.
     #[must_use]
     pub fn is_allowed(self, rights: Rights) -> bool {
         match self.needs() {

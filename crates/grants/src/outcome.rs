@@ -1,15 +1,16 @@
-/// The outcome for a submitted credential.
+/// The outcome of submitting a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is held from now on.
+    /// The key holds it from now on.
     Held,
-    /// It was held before.
+    /// The key held it before.
     Known,
     /// It was revoked.
     Revoked,
     /// It has ended.
     Ended,
-    /// No account here leads to its signer by the credentials that came with it or are held.
+    /// Its signer has no rights: neither an account, nor credentials that lead from an account to
+    /// it.
     NoAccount,
     /// It does not lead to the key that submitted it.
     NotYours,

@@ -31,11 +31,11 @@ impl From<ParseError> for PolicyError {
 }
 
 impl Policy {
-    /// Reads assertions with empty lines between them. A signature in one is not looked at.
+    /// Reads assertions that are separated by empty lines. Signatures are ignored.
     ///
     /// # Errors
-    /// [`PolicyError`]: the text is no list of assertions, there are none or too many, or one has
-    /// another Authorizer than `POLICY`.
+    /// [`PolicyError`]: the text is not a list of assertions, there are none or too many, or one
+    /// has another Authorizer than `POLICY`.
     pub fn parse(text: &[u8]) -> Result<Self, PolicyError> {
         let assertions = PolicyAssertion::parse_all(text)?;
         let text = String::from_utf8_lossy(text).into_owned();
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_of_a_policy_is_told_with_its_place() {
+    fn an_error_of_a_policy_names_its_place() {
         let good = "Authorizer: \"POLICY\"\nConditions: true;\n";
         assert!(Policy::parse(good.as_bytes()).is_ok());
         for (text, line, column, part) in [

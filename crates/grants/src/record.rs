@@ -6,7 +6,7 @@ use comity_keys::PublicKey;
 use crate::creation::Creation;
 use crate::{Moment, ObjectId, RememberedRevocation, Revoked};
 
-/// A change of what must outlive a restart.
+/// A change that must be stored to survive a restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
     /// A credential is held for a key.
@@ -18,7 +18,7 @@ pub enum Record {
         /// Its text.
         text: String,
     },
-    /// A credential is held for a key no more.
+    /// A key no longer holds a credential.
     Dropped {
         /// The key.
         holder: PublicKey,
@@ -27,44 +27,44 @@ pub enum Record {
     },
     /// Something was revoked.
     Revoked(RememberedRevocation),
-    /// A revocation is forgotten, because what it revoked has expired.
+    /// A revocation is forgotten, because the revoked credential has expired.
     Forgotten(Revoked),
     /// A key has made an object.
     Made(Creation),
-    /// Nobody counts as the creator of an object any more.
+    /// The creator of an object is forgotten.
     Unmade(ObjectId),
-    /// The clock has shown this moment, at which a right ended.
+    /// A right ended at this moment of the clock.
     Seen(Moment),
 }
 
-/// Why a [`Medium`] could not store records.
+/// The reason why a [`Medium`] could not store records.
 pub type MediumError = Box<dyn StdError + Send + Sync>;
 
-/// A place that keeps records on stable storage.
+/// Stores records on stable storage.
 pub trait Medium: Send + Sync {
-    /// Applies records in their order, all or none, and puts them on stable storage.
+    /// Applies records in order, all or none, and puts them on stable storage.
     ///
     /// # Errors
-    /// It is unknown then whether they are stored.
+    /// It is then unknown whether they are stored.
     fn store(&self, records: &[Record]) -> Result<(), MediumError>;
 
-    /// Replaces all that is stored by `records`, on stable storage. After an error of
-    /// [`Medium::store`] nothing else is called until this has succeeded.
+    /// Replaces all stored records by `records`, on stable storage. After an error of
+    /// [`Medium::store`] this is the only function that is called until it succeeds.
     ///
     /// # Errors
     /// The storage failed; the earlier records are unchanged.
     fn replace(&self, records: &[Record]) -> Result<(), MediumError>;
 }
 
-/// All that an earlier server stored.
+/// The records that an earlier run of the server stored.
 #[derive(Debug, Default)]
 pub struct Recovered {
-    /// The texts of credentials, and the keys they are held for.
+    /// The texts of credentials, with their holders.
     pub held: Vec<(PublicKey, String)>,
     /// Revocations.
     pub revoked: Vec<RememberedRevocation>,
     /// The creators of objects, in any order.
     pub made: Vec<Creation>,
-    /// The last moment that the clock is known to have shown.
+    /// The last moment of the clock that was stored.
     pub seen: Moment,
 }

@@ -1,4 +1,4 @@
-//! Credentials and keys that were revoked.
+//! Revoked credentials and keys.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,15 +12,15 @@ use crate::limits::{
     REVOCATIONS_PER_KEY_MAX,
 };
 
-/// A credential or a key that gives nothing any more.
+/// A credential or a key that no longer gives rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Revoked {
-    /// A credential, for everybody.
+    /// A credential, revoked for all holders.
     Credential(AssertionDigest),
-    /// A key: credentials that it signed or that name it give nothing. If `grantor` is a key with
-    /// an account, that holds for what comes from this account; if it is none, for everybody.
+    /// A key: credentials that it signed or that name it give no rights. If `grantor` is the key of
+    /// an account, this applies to rights from this account; without one, to all rights.
     Key {
-        /// The key that gives and gets nothing any more.
+        /// The key that can no longer give or receive rights.
         key: PublicKey,
         /// The account whose rights the key loses; `None` if an administrator revoked it.
         grantor: Option<PublicKey>,
@@ -36,30 +36,30 @@ pub enum Revoker {
     Key(PublicKey),
 }
 
-/// A revocation, until when it must be remembered, and who made it. The rights of a revoked
-/// credential end by themselves at its expiry.
+/// A revocation, until when it must be remembered, and who made it. It can be forgotten when the
+/// revoked credential expires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RememberedRevocation {
     /// The credential or key.
     pub what: Revoked,
-    /// The moment from which on it may be forgotten.
+    /// The moment after which it may be forgotten.
     pub until: Moment,
-    /// The person who revoked it first, in whose room it counts.
+    /// The first revoker, to whose limit it counts.
     pub by: Revoker,
 }
 
-/// The bound that another revocation would exceed.
+/// The limit that another revocation would exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoRoom {
-    /// The bound of the key.
+    /// The limit of one key.
     Key,
-    /// The bound of all keys together.
+    /// The limit of all keys together.
     Keys,
-    /// The bound of administrators.
+    /// The limit of administrators.
     Administrator,
 }
 
-/// All that was revoked.
+/// All revocations.
 #[derive(Debug, Clone, Default)]
 pub struct Revocations {
     all: HashMap<Revoked, (Moment, Revoker)>,
@@ -67,7 +67,7 @@ pub struct Revocations {
 }
 
 impl Revocations {
-    /// Adds a revocation. One that is known counts for who made it first, and the later end.
+    /// Adds a revocation. A known one keeps its first revoker and gets the later end.
     pub fn insert(&mut self, RememberedRevocation { what, until, by }: RememberedRevocation) {
         match self.all.entry(what) {
             Entry::Occupied(mut known) => {
@@ -81,7 +81,7 @@ impl Revocations {
         }
     }
 
-    /// Checks that there is room for revocations of one person; those that are known take none.
+    /// Checks that there is room for revocations by one revoker; known ones need none.
     ///
     /// # Errors
     /// [`NoRoom`].
@@ -120,14 +120,14 @@ impl Revocations {
         self.all.contains_key(&Revoked::Credential(*digest))
     }
 
-    /// Returns whether a key gives and gets nothing of the rights that come from `grantor`.
+    /// Returns whether a key can neither give nor receive rights that come from `grantor`.
     #[must_use]
     pub fn has_key(&self, key: &PublicKey, grantor: Option<&PublicKey>) -> bool {
         let by = |grantor| self.all.contains_key(&Revoked::Key { key: *key, grantor });
         by(None) || grantor.is_some_and(|grantor| by(Some(*grantor)))
     }
 
-    /// Forgets what has expired; returns it.
+    /// Forgets the revocations that have expired; returns them.
     pub fn expire(&mut self, now: Moment) -> Vec<Revoked> {
         let expired: Vec<_> = self.all.extract_if(|_, (until, _)| *until <= now).collect();
         for (_, (_, by)) in &expired {
@@ -141,7 +141,7 @@ impl Revocations {
         expired.into_iter().map(|(revoked, _)| revoked).collect()
     }
 
-    /// Returns how many there are.
+    /// Returns the number of revocations.
     #[must_use]
     pub fn len(&self) -> usize {
         self.all.len()
@@ -153,7 +153,7 @@ impl Revocations {
         self.all.is_empty()
     }
 
-    /// All of them.
+    /// Returns all revocations.
     pub fn iter(&self) -> impl Iterator<Item = RememberedRevocation> {
         self.all.iter().map(|(&what, &(until, by))| RememberedRevocation { what, until, by })
     }

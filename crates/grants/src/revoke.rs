@@ -19,52 +19,55 @@ use crate::revocations::NoRoom;
 use crate::storage::{ChangeTurn, Urgency};
 use crate::{Moment, ObjectId, RememberedRevocation, Revoked, Revoker};
 
-/// The thing that is to be revoked.
+/// The credential or key to revoke.
 #[derive(Debug, Clone)]
 pub enum Revocation {
     /// The credential of this digest, which the server knows.
     Credential(AssertionDigest),
-    /// A credential by its text: the server may not have met it yet.
+    /// A credential by its text, because the server may not know it yet.
     Text(String),
-    /// All that a key was given through the revoker, or at all.
+    /// All rights that a key received through the revoker; or all its rights, if an administrator
+    /// revokes.
     Key(PublicKey),
 }
 
-/// Why nothing was revoked.
+/// The reason why nothing was revoked.
 #[derive(Debug, thiserror::Error)]
 pub enum RevokeError {
     /// No such credential is held here.
     #[error("no credential of this digest is held here: give the text of the credential")]
     Unknown,
-    /// The revoker did not sign it, and nobody above did by a credential of the revoker.
-    #[error("this key stands in no chain above the credential: its signer or one above revokes it")]
+    /// Neither the revoker signed it, nor a key to which the revoker's credentials lead.
+    #[error(
+        "this key is not above the credential in a chain: only its signer or a key above may revoke it"
+    )]
     NotAbove,
-    /// The key has given nothing to the other key that is known here.
+    /// No credential from the revoker to the key is known.
     #[error("nothing is known here that this key gave to the other: give the text of a credential")]
     NothingGiven,
     /// The text is no credential.
     #[error(transparent)]
     Credential(#[from] UnverifiedReason),
-    /// The revoker has no account and no grant here.
+    /// The revoker has neither an account nor a grant here.
     #[error(
         "nothing was granted to this key here, so that its credentials give nothing: submit the \
          credential that gives it rights before you revoke one that it signed"
     )]
     Stranger,
-    /// The key has made as many revocations as a key may make.
+    /// The limit of revocations by one key is reached.
     #[error(
         "{REVOCATIONS_PER_KEY_MAX} revocations of one key are remembered, \
          {REVOCATIONS_PER_ACCOUNT_MAX} of a key with an account, until what they revoke has \
          expired: ask somebody above in the chain, or the administrator"
     )]
     KeyFull,
-    /// Keys have made as many revocations as keys may make.
+    /// The limit of revocations by all keys is reached.
     #[error(
         "the {REVOCATIONS_BY_KEYS_MAX} revocations of keys that are remembered are used up: ask \
          the administrator, who has room of his own"
     )]
     KeysFull,
-    /// Administrators have made as many revocations as they may make.
+    /// The limit of revocations by administrators is reached.
     #[error(
         "{REVOCATIONS_BY_ADMINISTRATOR_MAX} revocations of administrators are remembered, until \
          what they revoke has expired; `comity account unbind` ends all that a user has granted"
@@ -76,11 +79,11 @@ pub enum RevokeError {
 }
 
 impl Grants {
-    /// Revokes, durably before it returns and at once for all calls that begin after; returns what
-    /// was revoked.
+    /// Revokes: stores the revocations, and applies them to all calls that begin after this
+    /// returns. Returns what was revoked.
     ///
     /// # Errors
-    /// [`RevokeError`]: nothing was revoked then.
+    /// [`RevokeError`]; nothing was revoked.
     pub fn revoke(&self, by: Revoker, what: &Revocation) -> Result<Vec<Revoked>, RevokeError> {
         self.storage.in_turn(|turn| {
             let (revoked, unmade) = self.decide(by, what)?;
@@ -91,7 +94,7 @@ impl Grants {
         })
     }
 
-    /// All that is to be revoked, and the objects whose creator is to be forgotten.
+    /// Finds everything to revoke, and the objects whose creator must be forgotten.
     fn decide(
         &self,
         by: Revoker,
@@ -118,8 +121,8 @@ impl Grants {
         Ok((revoked, self.made_by_signature(&credential)))
     }
 
-    /// Checks that a key which revokes has a place here: else anybody could fill the memory of
-    /// revocations with credentials that give nothing.
+    /// Checks that a key that revokes has an account, a grant or a policy here. Otherwise anybody
+    /// could fill the memory with revocations of credentials that give no rights.
     fn check_known(
         &self,
         memory: &Memory,
@@ -132,8 +135,9 @@ impl Grants {
         if is_known { Ok(()) } else { Err(RevokeError::Stranger) }
     }
 
-    /// Checks that the revoker signed a credential, or leads to its signer. A credential that the
-    /// server signed for a creator stands below those who lead to the creator.
+    /// Checks that the revoker signed a credential, or that its credentials lead to the signer. A
+    /// credential that the server signed for a creator counts as below every key that leads to the
+    /// creator.
     fn allowed(&self, memory: &Memory, by: Revoker, held: &Held) -> Result<(), RevokeError> {
         let Revoker::Key(by) = by else { return Ok(()) };
         let is_by_server = self.is_by_server(held);
@@ -143,8 +147,8 @@ impl Grants {
         if is_above { Ok(()) } else { Err(RevokeError::NotAbove) }
     }
 
-    /// The objects whose creator the server has named in a credential. If that is revoked, what the
-    /// creator has without a signature ends, too.
+    /// The objects whose creator the server named in this credential. If it is revoked, the creator
+    /// also loses the rights that it has without a credential.
     fn made_by_signature(&self, held: &Held) -> Vec<ObjectId> {
         let objects = held.objects.iter().flatten().filter(|_| self.is_by_server(held));
         objects.copied().collect()
@@ -186,7 +190,7 @@ fn check_room(
     })
 }
 
-/// All that a key was given by the revoker, or at all.
+/// All rights that a key received from the revoker, or all its rights.
 fn of_key_by(
     memory: &Memory,
     accounts: &Accounts,
@@ -223,7 +227,7 @@ pub(crate) fn leads(memory: &Memory, from: &PublicKey, to: &PublicKey) -> bool {
     false
 }
 
-/// The credentials that a key signed for another one, each once, whoever holds them.
+/// The credentials that a key signed for another key, each once, of all holders.
 fn given(
     memory: &Memory,
     by: &PublicKey,

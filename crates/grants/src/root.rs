@@ -9,17 +9,17 @@ use crate::held::Held;
 use crate::policy::Policy;
 use crate::scene::Scene;
 
-/// A source of rights, which needs nobody to grant them.
+/// A source of rights that do not come from a credential.
 pub(crate) enum Root<'m> {
     /// A user, by the key that is bound to the account.
     Account(&'m PublicKey, &'m Arc<Account>),
-    /// The administrator, by the policy of an export; keys that it lets in act as the account.
+    /// The administrator, by the policy of an export; keys that it names act as the account.
     Policy(&'m Policy, &'m Arc<Account>),
 }
 
 impl<'m> Root<'m> {
-    /// The roots that may give a caller something by these credentials: their signers who have an
-    /// account, in the order of their keys, and then the policy of the export.
+    /// The roots that may give a caller rights by these credentials: signers with an account, in
+    /// the order of their keys, then the policy of the export.
     pub(crate) fn all(
         candidates: &[&'m Arc<Held>],
         accounts: &'m Accounts,

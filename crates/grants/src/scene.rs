@@ -3,10 +3,10 @@ use std::sync::Arc;
 use crate::ancestry::Tree;
 use crate::policy::Policy;
 
-/// An export, for a question about one of its objects.
+/// The export to which a question about an object belongs.
 #[derive(Clone, Copy)]
 pub struct Scene<'a> {
-    /// The number of the export, by which decisions are told apart.
+    /// The number of the export, which is part of the key of cached decisions.
     pub number: u32,
     /// The path of the export, which credentials name.
     pub path: &'a str,

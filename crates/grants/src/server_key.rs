@@ -1,10 +1,10 @@
 use comity_keys::{PrivateKey, PublicKey, Signer};
 
-/// The key by which a server signs that a key has made an object.
+/// The key by which a server signs credentials for creators.
 pub struct ServerKey(PrivateKey);
 
 impl ServerKey {
-    /// Takes a key. It is used for nothing else.
+    /// Takes a key, which should be used for nothing else.
     #[must_use]
     pub const fn new(key: PrivateKey) -> Self {
         Self(key)

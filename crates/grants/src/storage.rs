@@ -1,4 +1,4 @@
-//! The storage of grants: one change after the other, and pauses after a failure.
+//! The storage of grants: changes are stored one at a time, with pauses after a failure.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,8 +8,8 @@ use crate::Moment;
 use crate::limits::{STORAGE_PAUSE_FIRST_MILLISECONDS, STORAGE_PAUSE_MAX_MILLISECONDS};
 use crate::record::{Medium, MediumError, Record};
 
-/// The medium of grants. A change takes a turn, decides, stores, and only then changes what is
-/// known: so readers of rights never wait for the disk.
+/// The storage medium of grants. A change locks the storage, decides, stores, and only then changes
+/// the memory: so readers of rights never wait for the disk.
 pub(crate) struct Storage {
     medium: Box<dyn Medium>,
     failure: Mutex<Option<FailedWrite>>,
@@ -17,26 +17,27 @@ pub(crate) struct Storage {
     pub(crate) blocking: BlockingHook,
 }
 
-/// A failed write. It is unknown what is stored, so that all that is known is stored again.
+/// A failed write. It is unknown what is stored, so the next attempt stores everything.
 struct FailedWrite {
     why: String,
     next_try: Moment,
     pause_milliseconds: u64,
 }
 
-/// The turn of one change. The thread that has it may ask for the memory, but a thread that asks
-/// for a turn must not have the memory.
+/// The lock of one change. A thread that has it may lock the memory, but a thread that has the
+/// memory locked must not wait for it.
 pub(crate) struct ChangeTurn<'a> {
     medium: &'a dyn Medium,
     failure: MutexGuard<'a, Option<FailedWrite>>,
 }
 
-/// Why a write is tried.
+/// The occasion of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Urgency {
-    /// Time has passed, or a key wants it: after a failure it has to wait for the next try.
+    /// Time has passed, or a key made a change: after a failure, wait until the next attempt is
+    /// due.
     Usual,
-    /// An administrator wants it, or the server ends.
+    /// An administrator made a change, or the server ends: try at once.
     AtOnce,
 }
 
@@ -45,12 +46,12 @@ impl Storage {
         Self { medium, failure: Mutex::default(), blocking: |work| work() }
     }
 
-    /// Does work that takes long or sleeps.
+    /// Runs work that takes long or sleeps.
     pub(crate) fn patiently<T>(&self, work: impl FnOnce() -> T) -> T {
         run_through(self.blocking, work)
     }
 
-    /// Makes a change in its turn. The thread may sleep.
+    /// Runs a change with the storage locked. The thread may sleep.
     pub(crate) fn in_turn<T>(&self, change: impl FnOnce(&mut ChangeTurn<'_>) -> T) -> T {
         self.patiently(|| {
             let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +59,7 @@ impl Storage {
         })
     }
 
-    /// Why the last write has failed, if it has.
+    /// The error of the last write, if it failed.
     pub(crate) fn failure(&self) -> Option<String> {
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.as_ref().map(|failure| failure.why.clone())
@@ -66,7 +67,7 @@ impl Storage {
 }
 
 impl ChangeTurn<'_> {
-    /// Returns whether a write has failed and the time of the next try has not come.
+    /// Returns whether a write has failed and the next attempt is not due yet.
     pub(crate) fn rests(&self, now: Moment) -> bool {
         self.failure.as_ref().is_some_and(|failure| now < failure.next_try)
     }
@@ -76,8 +77,8 @@ impl ChangeTurn<'_> {
         self.failure.is_some()
     }
 
-    /// Puts records on stable storage. After a failure all that is `known` is stored again before
-    /// them.
+    /// Puts records on stable storage. After a failure, everything that is `known` is stored again
+    /// first.
     pub(crate) fn store(
         &mut self,
         (now, urgency): (Moment, Urgency),
@@ -113,6 +114,6 @@ impl ChangeTurn<'_> {
     fn refusal(&self, now: Moment) -> String {
         let Some(failure) = &*self.failure else { return String::new() };
         let seconds = failure.next_try.0.saturating_sub(now.0).div_ceil(1_000);
-        format!("{}; it is tried again in {seconds} s", failure.why)
+        format!("{}; the next attempt is in {seconds} s", failure.why)
     }
 }

@@ -1,4 +1,4 @@
-//! Submission of credentials, and giving them up.
+//! Submitting and dropping credentials.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ pub struct Submitted {
     pub outcome: Outcome,
 }
 
-/// Why no credential of a submission is held.
+/// The reason why a submission is refused as a whole.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmitError {
-    /// A text is no credential, or its signature is wrong.
+    /// A text is not a credential, or its signature is wrong.
     #[error("credential {number}, which begins at line {line}: {why}")]
     Credential {
         /// The number of the credential in the submission, from 1.
@@ -41,7 +41,7 @@ pub enum SubmitError {
         /// The fault.
         why: UnverifiedReason,
     },
-    /// There are none, or too many.
+    /// The number of credentials is 0 or too large.
     #[error("a submission has 1 to {CREDENTIALS_PER_SUBMISSION_MAX} credentials, this has {0}")]
     Number(usize),
     /// There is no room.
@@ -53,7 +53,7 @@ pub enum SubmitError {
 }
 
 impl SubmitError {
-    /// The reason as it is counted.
+    /// The reason for the statistics.
     const fn refusal(&self) -> Refusal {
         match self {
             Self::Credential { .. } | Self::Number(_) => Refusal::Malformed,
@@ -64,11 +64,11 @@ impl SubmitError {
 }
 
 impl Grants {
-    /// Takes credentials for the key that submits them, one behind the other with empty lines
-    /// between. They are on stable storage when this returns.
+    /// Stores credentials, separated by empty lines, for the key that submits them. They are on
+    /// stable storage when this returns.
     ///
     /// # Errors
-    /// [`SubmitError`]: then none of them is held.
+    /// [`SubmitError`]; none of the credentials is held.
     pub fn submit(&self, holder: PublicKey, text: &str) -> Result<Vec<Submitted>, SubmitError> {
         let submitted = self.take(holder, text);
         match &submitted {
@@ -79,7 +79,7 @@ impl Grants {
     }
 
     fn take(&self, holder: PublicKey, text: &str) -> Result<Vec<Submitted>, SubmitError> {
-        // Signatures take long: others have their turn meanwhile.
+        // Verify signatures before taking the lock, because that takes long.
         let credentials = self.storage.patiently(|| read_all(text))?;
         self.storage.in_turn(|turn| {
             let (submitted, new) = self.judge(&holder, credentials);
@@ -91,7 +91,8 @@ impl Grants {
             self.save(turn, Urgency::Usual, &records).map_err(SubmitError::Store)?;
             let mut memory = self.write();
             for held in &new {
-                // There is room: only the thread whose turn it is adds credentials.
+                // There is still room: only the thread that has the storage locked adds
+                // credentials.
                 let _ = memory.insert(holder, held);
             }
             drop(memory);
@@ -100,7 +101,7 @@ impl Grants {
         })
     }
 
-    /// The outcome for each credential of a submission, and those that are to be held.
+    /// Decides the outcome of each credential in a submission; also returns those to store.
     fn judge(
         &self,
         holder: &PublicKey,
@@ -126,7 +127,7 @@ impl Grants {
         (submitted, new)
     }
 
-    /// Takes credentials away from a key that holds them; returns how many there were.
+    /// Removes credentials that a key holds; returns their number.
     ///
     /// # Errors
     /// [`SubmitError::Store`].
@@ -158,12 +159,12 @@ impl Grants {
         held.collect::<HashSet<_>>().into_iter().collect()
     }
 
-    /// Forgets what has ended by itself. To be called once a second. When a right has ended the
-    /// clock is put on stable storage, so that the right does not come back if the clock is set
-    /// back and the server restarts.
+    /// Forgets expired credentials and revocations. Must be called once a second. When a right has
+    /// ended, the clock is stored, so that the right stays ended if the system's clock is set back
+    /// and the server restarts.
     ///
     /// # Errors
-    /// The state folder cannot be written; the rights have ended all the same.
+    /// The state folder cannot be written; the rights have still ended.
     pub fn expire(&self) -> Result<(), MediumError> {
         self.storage.in_turn(|turn| {
             let now = self.now();
@@ -175,7 +176,7 @@ impl Grants {
             }
             self.changed();
             if turn.rests(now) {
-                // The next try stores all that is known then.
+                // The next attempt stores everything.
                 return Ok(());
             }
             let dropped = ended.iter().map(|(holder, digest)| {

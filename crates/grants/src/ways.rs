@@ -1,5 +1,5 @@
-//! The directories that lead to what a key was granted. The key may pass through them, and sees in
-//! them only what leads on.
+//! The directories that lead to granted objects. The key may pass through them, and sees in them
+//! only the entries that lead to a granted object.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::limits::{WAY_MILLISECONDS, WAYS_OBJECTS_MAX};
 use crate::scene::Scene;
 use crate::{Moment, ObjectId, Operation};
 
-/// Directories, and who has granted what they lead to.
+/// Directories, each with the account that granted an object below it.
 pub(crate) type Directories = HashMap<FileKey, Arc<Account>>;
 
-/// The ways of one key, by the number of the export.
+/// The directories that lead to one key's granted objects, by the number of the export.
 #[derive(Debug, Default)]
 pub(crate) struct Ways(HashMap<u32, ExportWays>);
 
@@ -28,7 +28,7 @@ struct ExportWays {
 }
 
 impl Ways {
-    /// The ways in an export, if they were found out and still hold.
+    /// The cached directories of an export, if they are still valid.
     pub(crate) fn known(
         &self,
         export: u32,
@@ -40,7 +40,7 @@ impl Ways {
         holds.then(|| Arc::clone(&ways.directories))
     }
 
-    /// Keeps the ways in an export for a while.
+    /// Caches the directories of an export for [`WAY_MILLISECONDS`].
     pub(crate) fn keep(
         &mut self,
         export: u32,
@@ -54,7 +54,7 @@ impl Ways {
     }
 }
 
-/// Finds the directories above all that a key was granted in an export.
+/// Finds the directories above all objects that a key was granted in an export.
 pub(crate) fn find(
     grants: &Grants,
     caller: &KeyCaller,

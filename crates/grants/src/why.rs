@@ -1,4 +1,4 @@
-//! Reports for people: why a key may do something, or may not.
+//! Reports for people on why a key may do something, or may not.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -21,22 +21,22 @@ use crate::server_key::ServerKey;
 use crate::submission::{SubmitError, Submitted};
 use crate::{Operation, Outcome};
 
-/// Most characters of a clause of a credential that a report repeats.
+/// Most characters of a clause that a report shows.
 const CLAUSE_CHARS_MAX: usize = 400;
 
 impl Grants {
-    /// Returns whether the owner of a key may ask for the reasons of another key's rights: of its
-    /// own, and of those of keys to which its credentials lead.
+    /// Returns whether the owner of a key may ask for the reasons of another key's rights. It may
+    /// ask about itself and about keys to which its credentials lead.
     #[must_use]
     pub fn may_ask_about(&self, asker: &PublicKey, key: &PublicKey) -> bool {
         asker == key || leads(&self.read(), asker, key)
     }
 
-    /// Tells which rights a key has to an object for an operation, and which credentials give them
-    /// or give nothing and why.
+    /// Reports which rights a key has to an object for an operation, and for each credential which
+    /// rights it gives, or why it gives none.
     ///
     /// # Errors
-    /// [`comity_vfs::Status`] if it cannot be found out what the object lies below.
+    /// [`comity_vfs::Status`] if the directories above the object cannot be found.
     pub fn why(
         &self,
         caller: &KeyCaller,
@@ -53,7 +53,7 @@ impl Grants {
         Ok(format!("{name} of {}: {verdict}\n{reasons}", question.object_text()))
     }
 
-    /// The verdict on a question, and the reasons.
+    /// Returns the verdict on a question, and the reasons.
     fn reasons(
         &self,
         (accounts, memory): (&Accounts, &Memory),
@@ -89,8 +89,8 @@ impl Grants {
         (verdict.unwrap_or_else(|| "denied".to_owned()), reasons)
     }
 
-    /// Remembers what became of the last submission of a key, for a client that was told no more
-    /// than an error number.
+    /// Remembers the outcome of a key's last submission, for a client that received only an error
+    /// number.
     pub fn tell(
         &self,
         key: PublicKey,
@@ -116,13 +116,14 @@ fn outcome_line(one: &Submitted) -> String {
     format!("credential {} {outcome}\n", one.digest)
 }
 
-/// The rights that each assertion gives, and the line that decided.
+/// The rights that each assertion gives, and the clauses that decided.
 fn links(usable: &[&Arc<Held>], root: &Root<'_>, question: &Question<'_>) -> String {
     let requesters = [Principal::Key(question.caller.key)];
     let query = Query { requesters: &requesters, attributes: question };
     let assertions = evaluate::assertions(usable, root);
     let Ok((_, reports)) = query.explain(assertions.iter().copied()) else {
-        return "    these credentials take too much work, so they give nothing\n".to_owned();
+        return "    these credentials exceed the evaluation limit, so they give nothing\n"
+            .to_owned();
     };
     let policies = root.assertions().iter().map(|_| "the policy".to_owned());
     let signed = usable.iter().map(|held| format!("{} of key {}", held.digest(), held.signer()));
@@ -133,7 +134,7 @@ fn links(usable: &[&Arc<Held>], root: &Root<'_>, question: &Question<'_>) -> Str
 fn link(name: &str, assertion: &PreparedAssertion, report: &LinkReport) -> String {
     let mut text = format!("    {name} gives {}", report.rights());
     if report.licensees.is_none() {
-        text += ": the keys that it names have nothing to do with the key that asks";
+        text += ": the keys that it names do not lead to the key that asks";
     }
     text.push('\n');
     let source = assertion.assertion();

@@ -1,7 +1,7 @@
 use comity_proto::grants::{Status, TEXT_BYTES_MAX, Text};
 use comity_xdr::{Encode, Encoder, Opaque};
 
-/// Why a call is not answered OK: a status, and a text for people.
+/// The status of a call that failed, with a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallFailure {
     pub(crate) status: Status,
@@ -13,13 +13,13 @@ impl CallFailure {
         Self { status, text: text.to_string() }
     }
 
-    /// The caller proved no key.
+    /// The caller has proved no key.
     pub(crate) fn no_key() -> Self {
         let text = "the connection proved no key: connect with TLS and a key of your own";
         Self::new(Status::Denied, text)
     }
 
-    /// An object is not found, or the caller may not know of it.
+    /// The path was not found, or the caller may not know of it.
     pub(crate) fn of_path(status: comity_vfs::Status) -> Self {
         let kind = match status {
             comity_vfs::Status::NoEnt | comity_vfs::Status::Stale => Status::NotFound,
@@ -30,7 +30,7 @@ impl CallFailure {
     }
 }
 
-/// Writes an answer: OK and the value, or the failure.
+/// Writes OK and the value, or the failure; returns the status.
 pub(crate) fn answer<T: Encode>(reply: &mut Encoder, result: Result<T, CallFailure>) -> u32 {
     match result {
         Ok(value) => {
@@ -46,7 +46,7 @@ pub(crate) fn answer<T: Encode>(reply: &mut Encoder, result: Result<T, CallFailu
     }
 }
 
-/// A text as it travels, cut if it is too long.
+/// A text for the wire, shortened if it is too long.
 pub(crate) fn text(text: &str) -> Text<'_> {
     let mut end = text.len().min(TEXT_BYTES_MAX as usize);
     while !text.is_char_boundary(end) {
@@ -55,7 +55,7 @@ pub(crate) fn text(text: &str) -> Text<'_> {
     Opaque(text.get(..end).unwrap_or_default().as_bytes())
 }
 
-/// A text off the wire.
+/// Decodes a text from the wire.
 pub(crate) fn read<'a>(text: &Text<'a>) -> Result<&'a str, CallFailure> {
     let not_text = |_| CallFailure::new(Status::Invalid, "the text is not UTF-8");
     std::str::from_utf8(text.0).map_err(not_text)

@@ -1,5 +1,5 @@
-//! WHOAMI, WHY, ID and FETCH: the caller as the server knows it, the reasons of its rights, the ids
-//! of objects, and the credentials for what it has made.
+//! WHOAMI, WHY, ID and FETCH: the caller's identity at the server, the reasons for rights, the ids
+//! of objects, and the credentials for objects that the caller made.
 
 use comity_grants::{FetchError, Operation};
 use comity_keys::PublicKey;
@@ -10,7 +10,7 @@ use comity_xdr::{Encoder, Malformed};
 use crate::answer::{CallFailure, answer, read, text};
 use crate::request::Request;
 
-/// Why a caller is not told the reasons of another key's rights.
+/// The message if a caller may not ask for the reasons of another key's rights.
 const NOT_ABOVE: &str = "no credential here leads from this key to that one: the owner of a key, \
     everybody above it in a chain, and the administrator (`comity why --admin`) may ask";
 
@@ -84,7 +84,7 @@ pub(crate) fn fetch(
     Ok(answer(reply, credential.as_ref().map(|one| text(one)).map_err(Clone::clone)))
 }
 
-/// The operation of a name; `None` if the name is empty, for all of them.
+/// The operation with a name; `None` for the empty name, which stands for all operations.
 fn operation_named(name: &str) -> Result<Option<Operation>, CallFailure> {
     let found = Operation::ALL.into_iter().find(|operation| operation.name() == name);
     let names = Operation::ALL.map(Operation::name).join(", ");
@@ -92,7 +92,7 @@ fn operation_named(name: &str) -> Result<Option<Operation>, CallFailure> {
     if name.is_empty() { Ok(None) } else { found.map(Some).ok_or_else(unknown) }
 }
 
-/// The key that a text names; `None` if the text is empty.
+/// The key in a text; `None` if the text is empty.
 fn key_named(text: &str) -> Result<Option<PublicKey>, CallFailure> {
     if text.is_empty() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The client's side of the grant program.
+//! The client side of the grant program.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -9,48 +9,48 @@ use comity_proto::grants::{PROGRAM, Status, Text, VERSION};
 use comity_tls::client::{ClientIdentity, ServerTrust, StartError, TlsStream, start};
 use comity_xdr::{Decode, Decoder, Encode, Encoder, Opaque};
 
-/// Longest time that a server may take for anything.
+/// Longest wait for the server at any step.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Largest reply in bytes: a full list of credentials.
 const REPLY_BYTES_MAX: usize = 8 << 20;
 
-/// A connection to the grant program of a server, under a key.
+/// A connection to the grant program of a server, with a key.
 pub struct GrantClient {
     stream: TlsStream,
     xid: u32,
 }
 
-/// Why a server was not asked, or did not do what it was asked for.
+/// The reason why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The name of the server leads nowhere.
+    /// The name of the server has no address.
     #[error("{0} is not found: {1}")]
     NotFound(String, io::Error),
     /// The server cannot be reached.
     #[error("{0} does not answer: {1}")]
     Unreachable(String, io::Error),
-    /// TLS was not begun.
+    /// TLS could not be established.
     #[error(transparent)]
     Tls(#[from] StartError),
     /// The connection failed.
     #[error("the connection to the server failed: {0}")]
     Connection(#[from] io::Error),
-    /// The reply makes no sense.
+    /// The reply is malformed.
     #[error("the server's reply makes no sense")]
     Garbled,
-    /// The server has no such program, or does not let this client call it.
+    /// The server does not offer the program, or does not let this client call it.
     #[error(
         "the server does not let this client ask about grants: its exports must let this host in"
     )]
     Refused,
-    /// The server said no.
+    /// The server returned this status and message.
     #[error("{1}")]
     Failed(Status, String),
 }
 
 impl GrantClient {
-    /// Connects to a server under a key.
+    /// Connects to a server with a key.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -77,7 +77,7 @@ impl GrantClient {
         Err(ClientError::Unreachable(name, last))
     }
 
-    /// Calls a procedure; gives its result, behind OK, to `read`.
+    /// Calls a procedure; `read` decodes the result, which follows OK.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -119,7 +119,8 @@ impl GrantClient {
         self.xid = self.xid.wrapping_add(1);
         let mut call = Encoder::new();
         let record = call.begin_record();
-        // CALL, RPC version 2; credential and verifier AUTH_NONE: the key says who calls.
+        // CALL, RPC version 2; credential and verifier are AUTH_NONE, because the TLS key
+        // identifies the caller.
         call.words([self.xid, 0, 2, PROGRAM, VERSION, procedure, 0, 0, 0, 0]);
         call.value(arguments);
         call.end_record(record);
@@ -165,7 +166,7 @@ fn accepted(reply: &mut Decoder<'_>, xid: u32) -> Result<(), ClientError> {
     }
 }
 
-/// Reads one value and nothing behind it.
+/// Decodes one value; `None` if bytes follow it.
 pub fn whole<'a, T: Decode<'a>>(reply: &mut Decoder<'a>) -> Option<T> {
     let value = reply.value().ok()?;
     reply.rest().is_empty().then_some(value)

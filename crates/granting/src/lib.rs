@@ -1,10 +1,11 @@
 //! The grant program: keys submit credentials, list and revoke them, and ask why something is
 //! allowed.
 //!
-//! **Answers:** what a call of the grant program is answered. It is Comity's own program at the
-//! port of NFS, for callers who proved a key; docs/formats.md has its messages.
+//! **Answers:** the calls of the grant program. It is a program of this project on the NFS port,
+//! for callers who have proved a key; docs/formats.md describes its messages.
 //!
-//! **May not know:** sockets, how rights follow from credentials, where they are kept.
+//! **May not know:** sockets, how rights follow from credentials, where credentials are
+//! stored.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![cfg_attr(
     test,

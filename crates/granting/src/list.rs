@@ -1,4 +1,4 @@
-//! LIST and DROP: the credentials that the caller holds, or signed.
+//! LIST and DROP: the credentials that the caller holds or has signed.
 
 use comity_keynote::AssertionDigest;
 use comity_proto::grants::{DropArgs, LISTED_MAX, ListArgs, ListOk, Listed, Status};
@@ -8,7 +8,7 @@ use comity_xdr::{Counted, Encoder, Malformed};
 use crate::answer::{CallFailure, answer, text};
 use crate::request::Request;
 
-/// Bytes of texts in one answer, so that it fits a record.
+/// Most bytes of texts in one reply, so that it fits into a record.
 const PAGE_BYTES_MAX: usize = 512 << 10;
 
 pub(crate) fn list(

@@ -18,7 +18,7 @@ pub struct GrantProgram {
 }
 
 impl GrantProgram {
-    /// Answers for the grants of these exports.
+    /// Makes the program for these exports and grants.
     #[must_use]
     pub fn new(exports: Arc<Exports>, grants: Arc<Grants>) -> Self {
         Self { exports, grants }
@@ -49,7 +49,7 @@ impl Program<RpcPeer> for GrantProgram {
         }
     }
 
-    /// Everything may be done twice: a credential that is held is held.
+    /// All calls may be repeated: submitting a credential again changes nothing.
     fn repeat(&self, _version: u32, _procedure: u32) -> Repeat {
         Repeat::Harmless
     }
@@ -77,7 +77,7 @@ impl Program<RpcPeer> for GrantProgram {
     }
 }
 
-/// The outcome of a procedure that ended with this status.
+/// The outcome of a procedure with this status.
 fn done(status: Result<u32, Malformed>) -> Outcome {
     match status {
         Ok(status) => Outcome::Done(Done { status, export: None }),

@@ -9,7 +9,7 @@ use comity_vfs::Status;
 
 use crate::answer::CallFailure;
 
-/// A call of a caller who proved a key.
+/// A call of a caller who has proved a key.
 pub(crate) struct Request<'a> {
     pub(crate) grants: &'a Arc<Grants>,
     pub(crate) plan: &'a Plan,
@@ -19,7 +19,7 @@ pub(crate) struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Enters the view of the caller at an object that it names by its path.
+    /// Enters the caller's view at an object, given by its path.
     pub(crate) fn enter(&self, path: &str) -> Result<(View<'a>, Node), CallFailure> {
         let credential = CredentialRef::parse(&self.call.header.credential);
         let door = Door::Path(path.as_bytes());

@@ -1,4 +1,4 @@
-//! REVOKE: what the caller gave, or what was given on below it.
+//! REVOKE: withdraws credentials that the caller signed, or that were signed below it.
 
 use comity_grants::{Revocation, RevokeError, Revoker};
 use comity_keynote::AssertionDigest;

@@ -1,4 +1,4 @@
-//! SUBMIT: credentials for the caller's key.
+//! SUBMIT: stores credentials for the caller's key.
 
 use comity_grants::{Outcome, SubmitError};
 use comity_proto::grants::{self, Status, SubmitOk};

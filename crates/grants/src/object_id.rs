@@ -72,7 +72,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_id_is_read_back_from_its_text(bytes in proptest::collection::vec(any::<u8>(), 1..40)) {
+        fn an_id_is_read_back(bytes in proptest::collection::vec(any::<u8>(), 1..40)) {
             let id = ObjectId(Handle::new(&bytes).unwrap());
             prop_assert_eq!(id.to_string().parse(), Ok(id));
         }

@@ -39,7 +39,8 @@ pub enum RevokeError {
     Unknown,
     /// Neither the revoker signed it, nor a key to which the revoker's credentials lead.
     #[error(
-        "this key is not above the credential in a chain: only its signer or a key above may revoke it"
+        "this key is not above the credential in a chain: only its signer or a key above may \
+         revoke it"
     )]
     NotAbove,
     /// No credential from the revoker to the key is known.

@@ -1,4 +1,4 @@
-//! An assertion: its text and what the text says.
+//! An assertion: its text and its parsed content.
 
 use crate::fields::{self, Label};
 use crate::limits::{FILE_BYTES_MAX, TEXT_BYTES_MAX};
@@ -6,25 +6,25 @@ use crate::parse_error::{ParseError, Position};
 use crate::parser;
 use crate::tree::{Body, SourceLine, StringExpr};
 
-/// An assertion that has been read. Nothing is known yet about who made it.
+/// A parsed assertion. Its author is not verified.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assertion {
     /// The text from the first label to the end of the last field.
     text: String,
-    /// Bytes of the text that a signature covers: those in front of the Signature label, or all.
+    /// Bytes of the text that a signature covers: those before the Signature label, or all.
     covered: usize,
-    /// The line of the first field in the text that was read, from 1.
+    /// The line of its first field in the parsed text, from 1.
     first_line: SourceLine,
     body: Body,
     signature: Option<StringExpr>,
 }
 
 impl Assertion {
-    /// Reads one assertion (RFC 2704, section 4). Text behind the Signature field is not part of
-    /// it; text of another assertion behind an empty line is an error.
+    /// Parses one assertion (RFC 2704, section 4). Text after the Signature field is not part of
+    /// it; text of another assertion after an empty line is an error.
     ///
-    /// Strings and comments may have any characters of UTF-8 but NUL and carriage returns; an
-    /// escape such as `\351` stands for the character of that number.
+    /// Strings and comments may have any UTF-8 characters except NUL and carriage return; an escape
+    /// such as `\351` stands for the character of that number.
     ///
     /// # Errors
     /// The first fault of the text, or a limit of [`crate::limits`] that it exceeds.
@@ -32,8 +32,8 @@ impl Assertion {
         Self::parse_at(checked(text.as_ref(), TEXT_BYTES_MAX)?, 1)
     }
 
-    /// Reads the assertions of a text that has empty lines between them (section 4.1). Lines are
-    /// counted from the beginning of the text.
+    /// Parses assertions that are separated by empty lines (section 4.1). Lines are counted from
+    /// the beginning of the text.
     ///
     /// # Errors
     /// The first fault of the text, or a limit of [`crate::limits`] that it exceeds.
@@ -45,7 +45,7 @@ impl Assertion {
         parts.map(|(part, first_line)| Self::parse_at(part, first_line)).collect()
     }
 
-    /// Reads one assertion whose text begins at a line of a longer one.
+    /// Parses one assertion whose text begins at a line of a longer text.
     fn parse_at(text: &str, first_line: u32) -> Result<Self, ParseError> {
         let at = Position { line: first_line, column: 1 };
         check_length(text.len(), TEXT_BYTES_MAX, at)?;
@@ -66,8 +66,8 @@ impl Assertion {
         &self.text
     }
 
-    /// The line of the first field in the text that was read, from 1. Lines of clauses are counted
-    /// in the same text.
+    /// The line of its first field in the parsed text, from 1. Lines of clauses are counted in the
+    /// same text.
     #[must_use]
     pub const fn first_line(&self) -> u32 {
         self.first_line.0
@@ -92,7 +92,7 @@ impl Assertion {
     }
 }
 
-/// The parts of a text between empty lines, and the lines at which they begin.
+/// The parts of a text between empty lines, with the line at which each begins.
 fn paragraphs(text: &str) -> Vec<(&str, u32)> {
     let mut parts = Vec::new();
     let mut begin = None;
@@ -113,7 +113,7 @@ fn paragraphs(text: &str) -> Vec<(&str, u32)> {
     parts
 }
 
-/// The text of bytes that have no more than the limit and no characters that are never allowed.
+/// Checks the length of a text, its encoding, and that it has no forbidden characters.
 fn checked(bytes: &[u8], bytes_max: usize) -> Result<&str, ParseError> {
     check_length(bytes.len(), bytes_max, Position { line: 1, column: 1 })?;
     let text = std::str::from_utf8(bytes).map_err(|error| {
@@ -136,7 +136,7 @@ fn check_length(bytes: usize, bytes_max: usize, at: Position) -> Result<(), Pars
     Err(ParseError::new(at, format!("at most {bytes_max} bytes"), format!("{bytes} bytes")))
 }
 
-/// The place behind a text.
+/// The position after a text.
 fn behind(text: &str) -> Position {
     let line = text.matches('\n').count() as u32 + 1;
     let column = text.rsplit('\n').next().map_or(0, |last| last.chars().count()) as u32 + 1;
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_covered_text_ends_in_front_of_the_signature() {
+    fn the_covered_text_ends_before_the_signature() {
         let text = "# no part\nAuthorizer: \"a\"\n# part\nsignature: \"s\" # part\n\n# no part";
         let assertion = Assertion::parse(text).unwrap();
         assert_eq!(assertion.covered_text(), "Authorizer: \"a\"\n# part\n");
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn assertions_with_empty_lines_between_them_keep_their_lines() {
+    fn assertions_separated_by_empty_lines_keep_their_line_numbers() {
         let text = "# all\n\nAuthorizer: \"a\"\nConditions: true;\n \t\n\n# b\nAuthorizer: \"b\"";
         let all = Assertion::parse_all(text).unwrap();
         let texts: Vec<&str> = all.iter().map(Assertion::text).collect();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_refused_where_they_are() {
+    fn invalid_bytes_are_refused_with_their_position() {
         let fault = |bytes: &[u8]| {
             let error = Assertion::parse(bytes).unwrap_err();
             (error.line, error.column)

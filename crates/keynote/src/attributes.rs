@@ -5,11 +5,11 @@ use std::hash::BuildHasher;
 
 /// The action attribute set of a query. Values are borrowed, so that a query copies none.
 ///
-/// It is asked again for each use of an attribute, and only for those that the conditions use: an
-/// implementation may note which ones, since the result depends on no others.
+/// It is read at each use of an attribute, and only for attributes that conditions use. An
+/// implementation may note which ones, because the result depends on no others.
 pub trait Attributes {
-    /// The value of an attribute; `None` if it is not defined, which counts as the empty string.
-    /// Names that begin with an underscore are never asked for.
+    /// The value of an attribute; `None` if it is undefined, which counts as the empty string.
+    /// Names that begin with an underscore are never read.
     fn get(&self, name: &str) -> Option<&str>;
 }
 

@@ -1,11 +1,11 @@
-//! The name by which an assertion is revoked: the hash of its content.
+//! The digest by which an assertion is revoked.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The SHA-256 hash of the bytes that the signature of an assertion covers, the name of the
-/// signature's algorithm among them. It is the same whatever is done to the signature itself. Its
-/// text is 64 hexadecimal digits.
+/// The SHA-256 hash of the bytes that the signature of an assertion covers, including the name of
+/// the signature's algorithm. It does not depend on the signature itself. Its text has 64
+/// hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AssertionDigest([u8; 32]);
 
@@ -15,7 +15,7 @@ impl AssertionDigest {
         Self(comity_keys::sha256(covered))
     }
 
-    /// The digest of these bytes.
+    /// Makes a digest from its bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -40,7 +40,7 @@ impl fmt::Debug for AssertionDigest {
     }
 }
 
-/// Tells that a text is no digest.
+/// The error for a text that is not a digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a digest has 64 hexadecimal digits")]
 pub struct NoDigest;

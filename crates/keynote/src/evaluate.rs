@@ -1,4 +1,4 @@
-//! Queries: which value follows from assertions for an action (RFC 2704, section 5).
+//! Queries: the compliance value that follows from assertions for an action (RFC 2704, section 5).
 
 mod arithmetic;
 mod explain;
@@ -36,11 +36,14 @@ pub struct Query<'t> {
 }
 
 impl<'t> Query<'t> {
-    /// The sets of rights that follow: their intersection along a chain of assertions, their union
-    /// over several chains; `K-of` gives the rights that K of the licensees have.
+    /// Evaluates sets of rights. Along a chain of assertions they are intersected, over several
+    /// chains united; `K-of` gives the rights that at least K of the licensees have.
     ///
-    /// A clause gives the rights that its value names, such as `rwx`; a value that has another
-    /// letter in it gives none, and a clause without a value gives all.
+    /// A clause gives the rights that its value names, such as `rwx`. A value with any other letter
+    /// gives none, and a clause without a value gives all.
+    ///
+    /// # Errors
+    /// The assertions exceed the evaluation limit, so nothing follows from them.
     ///
     /// # Errors
     /// If the assertions take too much work, so that nothing follows from them.
@@ -51,10 +54,10 @@ impl<'t> Query<'t> {
         self.evaluate(&RightsScale, assertions)
     }
 
-    /// The places in an order of values that follow, as section 5.3 says.
+    /// Evaluates positions in an order of values, as section 5.3 defines.
     ///
     /// # Errors
-    /// If the assertions take too much work, so that nothing follows from them.
+    /// The assertions exceed the evaluation limit, so nothing follows from them.
     pub fn ordered(
         &self,
         values: &'t OrderedValues<'t>,
@@ -63,11 +66,11 @@ impl<'t> Query<'t> {
         self.evaluate(values, assertions)
     }
 
-    /// Evaluates as [`Query::rights`] does, and reports on each assertion why it gives what it
-    /// gives, in the order in which they were given.
+    /// Evaluates as [`Query::rights`] does, and reports for each assertion, in the given order, why
+    /// it gives its rights.
     ///
     /// # Errors
-    /// If the assertions take too much work, so that nothing follows from them.
+    /// The assertions exceed the evaluation limit, so nothing follows from them.
     pub fn explain(
         &self,
         assertions: impl IntoIterator<Item = &'t PreparedAssertion>,
@@ -111,26 +114,26 @@ impl<'t, V: Copy + PartialEq> Evaluation<'t, V> {
     }
 
     /// The compliance value of a principal: the rights that it gives to the requesters, directly or
-    /// through others.
+    /// through other principals.
     #[must_use]
     pub fn value(&self, principal: &Principal) -> V {
         self.graph.value(principal).unwrap_or(self.none)
     }
 
-    /// The principals that give the requesters anything, the requesters among them, with their
-    /// values, in no order.
+    /// The principals that give the requesters any right, including the requesters, with their
+    /// values, in any order.
     pub fn into_values(self) -> impl Iterator<Item = (Cow<'t, Principal>, V)> {
         let none = self.none;
         self.graph.into_values().filter(move |(_, value)| *value != none)
     }
 
-    /// Returns whether a condition that was evaluated has read the attribute `now`.
+    /// Returns whether an evaluated condition has read the attribute `now`.
     #[must_use]
     pub const fn reads_now(&self) -> bool {
         self.reads_now
     }
 
-    /// The time for which the values hold, if no other attribute changes.
+    /// The time for which the values are valid, if no other attribute changes.
     #[must_use]
     pub const fn validity(&self) -> &Validity {
         &self.validity

@@ -14,7 +14,7 @@ pub(crate) enum Label {
     Signature,
 }
 
-/// The labels as they are written; their case does not count.
+/// The labels as written; their case is ignored.
 const LABELS: [(&str, Label); 7] = [
     ("KeyNote-Version", Label::Version),
     ("Local-Constants", Label::LocalConstants),
@@ -25,18 +25,18 @@ const LABELS: [(&str, Label); 7] = [
     ("Signature", Label::Signature),
 ];
 
-/// A field and its content: the rest of its line and the lines that continue it.
+/// A field with its content: the rest of its line and its continuation lines.
 #[derive(Debug)]
 pub(crate) struct Field<'a> {
     pub(crate) label: Label,
-    /// Bytes of the text in front of the label.
+    /// Bytes of the text before the label.
     pub(crate) start: usize,
-    /// The place of the label.
+    /// The position of the label.
     pub(crate) at: Position,
     pub(crate) content: &'a str,
-    /// Bytes of the text in front of the content.
+    /// Bytes of the text before the content.
     content_start: usize,
-    /// The place where the content begins.
+    /// The position of the content.
     pub(crate) content_at: Position,
 }
 
@@ -47,12 +47,12 @@ impl Field<'_> {
     }
 }
 
-/// Splits a text into the fields of one assertion. Empty lines and lines of comment may stand
-/// before and behind it. Lines are counted from `first_line`.
+/// Splits a text into the fields of one assertion. Empty lines and comment lines may precede and
+/// follow them. Lines are counted from `first_line`.
 ///
 /// # Errors
-/// A line that is neither a field nor the continuation of one, a label that is unknown, repeated
-/// or out of order, or an empty line within the assertion.
+/// A line that is neither a field nor a continuation, a label that is unknown, repeated or out of
+/// order, or an empty line within the assertion.
 pub(crate) fn split(text: &str, first_line: u32) -> Result<Vec<Field<'_>>, ParseError> {
     let mut splitter = Splitter { text, fields: Vec::new(), is_over: false };
     let mut start = 0;
@@ -67,7 +67,7 @@ pub(crate) fn split(text: &str, first_line: u32) -> Result<Vec<Field<'_>>, Parse
 struct Splitter<'a> {
     text: &'a str,
     fields: Vec<Field<'a>>,
-    /// An empty line has followed the fields.
+    /// True if an empty line has followed the fields.
     is_over: bool,
 }
 
@@ -114,8 +114,8 @@ impl<'a> Splitter<'a> {
         for field in &self.fields {
             let expected = match field.label {
                 label if seen.contains(&label) => "each field once",
-                Label::Version if !seen.is_empty() => "KeyNote-Version in front",
-                _ if seen.contains(&Label::Signature) => "no field behind Signature",
+                Label::Version if !seen.is_empty() => "KeyNote-Version first",
+                _ if seen.contains(&Label::Signature) => "no field after Signature",
                 _ => "",
             };
             if !expected.is_empty() {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_go_on_in_indented_lines_and_around_comments() {
+    fn fields_continue_in_indented_lines_and_around_comments() {
         let text = "# before\n\nauthorizer: a\n# within\n b\nCOMMENT:c\n\n# behind\n\n";
         let fields = split(text, 1).unwrap();
         let found: Vec<_> = fields.iter().map(|field| (field.label, field.content)).collect();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_no_fields_are_refused() {
+    fn lines_that_are_not_fields_are_refused() {
         assert_eq!(fault("Authorizer: a\n\nComment: b\n"), (3, "the end of the assertion".into()));
         assert_eq!(fault(" Authorizer: a\n"), (1, "a field".into()));
         assert_eq!(fault("Authorizer: a\nAuthorised: b\n"), (2, "a field".into()));
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn fields_out_of_order_are_refused() {
         assert_eq!(fault("Comment: a\nCOMMENT: b\n"), (2, "each field once".into()));
-        assert_eq!(fault("Comment: a\nKeyNote-Version: 2"), (2, "KeyNote-Version in front".into()));
-        assert_eq!(fault("Signature: a\nComment: b"), (2, "no field behind Signature".into()));
+        assert_eq!(fault("Comment: a\nKeyNote-Version: 2"), (2, "KeyNote-Version first".into()));
+        assert_eq!(fault("Signature: a\nComment: b"), (2, "no field after Signature".into()));
     }
 }

@@ -1,16 +1,16 @@
-//! Expressions whose value is the same in each query.
+//! Expressions that have the same value in every query.
 
 use crate::limits::STRING_BYTES_MAX;
 use crate::tree::{Constant, StringExpr};
 
-/// The value of a name of Local-Constants.
+/// The value of a Local-Constants name.
 pub(crate) fn constant<'a>(name: &str, constants: &'a [Constant]) -> Option<&'a str> {
     let constant = constants.iter().find(|constant| constant.name == name);
     constant.map(|constant| constant.value.as_str())
 }
 
-/// The values that follow from the constants of an assertion. An assertion that names a long
-/// constant often would make many times its own length of them, so their sum is bounded.
+/// The values of constant expressions of an assertion. An assertion that often repeats a long
+/// constant would expand to many times its length, so the sum of the values is limited.
 pub(crate) struct FixedValues<'a> {
     constants: &'a [Constant],
     bytes_left: usize,
@@ -21,7 +21,7 @@ impl<'a> FixedValues<'a> {
         Self { constants, bytes_left: STRING_BYTES_MAX }
     }
 
-    /// The value of an expression; `None` if it depends on the query or exceeds the bound.
+    /// The value of an expression; `None` if it depends on the query or exceeds the limit.
     pub(crate) fn value(&mut self, expression: &StringExpr) -> Option<String> {
         match expression {
             StringExpr::Literal(text) => self.taken(text),

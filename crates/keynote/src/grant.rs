@@ -12,8 +12,8 @@
 //! Comment: report
 //! ```
 //!
-//! The attribute `within` has the ids of the folders above the object with spaces between them. An
-//! id has an `x` and a `z` at its ends, so that none is a part of another.
+//! The attribute `within` contains the ids of the folders above the object, separated by spaces. An
+//! id begins with `x` and ends with `z`, so that no id is part of another.
 
 use comity_keys::{PublicKey, Signer};
 
@@ -30,39 +30,39 @@ use crate::tree::{
 /// The value of the attribute `app_domain`.
 const APP_DOMAIN: &str = "Comity";
 
-/// Most digits of an id: NFSv4 has handles of at most 128 bytes.
+/// Most digits of an id: handles of NFSv4 have at most 128 bytes.
 const OBJECT_DIGITS_MAX: usize = 256;
 
-/// The form of a time.
+/// The format of a time.
 const TIME_FORM: &str = "0000-00-00T00:00:00Z";
 
-/// Rights to an object and what is below it, from one key to another.
+/// A grant of rights to an object and everything below it, from one key to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// The key that gives the rights and signs.
+    /// The key that grants the rights and signs.
     pub authorizer: PublicKey,
-    /// The key that gets them.
+    /// The key that receives them.
     pub licensee: PublicKey,
-    /// The export through which the grant holds, as the server has it in the attribute `export`;
-    /// without one it holds through every export that shows the object.
+    /// The value of the attribute `export` to which the grant is limited; `None` if it applies to
+    /// every export that shows the object.
     pub export: Option<String>,
     /// The id of the object: `x`, pairs of hexadecimal digits in lower case, `z`.
     pub object: String,
     /// The rights; at least one.
     pub rights: Rights,
-    /// The first moment at which the grant is over, such as `2026-12-25T00:00:00Z`.
+    /// The moment at which the grant expires, such as `2026-12-25T00:00:00Z`.
     pub expires: Option<String>,
-    /// The licensee may not hand the rights on: the requester has to be the licensee.
+    /// True if the licensee may not grant the rights to others: the requester must be the licensee.
     pub is_final: bool,
-    /// A comment, which means nothing.
+    /// A comment without effect.
     pub comment: Option<String>,
 }
 
 impl Grant {
-    /// The text to be signed.
+    /// The text to sign.
     ///
     /// # Errors
-    /// A field that cannot be written as it is.
+    /// A field has an invalid value.
     pub fn text(&self) -> Result<String, GrantError> {
         Ok(self.checked()?.body().to_string())
     }
@@ -70,13 +70,12 @@ impl Grant {
     /// The text with the signature of the authorizer.
     ///
     /// # Errors
-    /// A field that cannot be written as it is, or a key that is not the authorizer's or cannot be
-    /// used.
+    /// A field has an invalid value, or the key is not the authorizer's or cannot be used.
     pub fn sign(&self, signer: &dyn Signer) -> Result<String, GrantError> {
         Ok(sign(&self.text()?, signer)?)
     }
 
-    /// The grant that an assertion is, if it is a canonical one.
+    /// Reads a canonical grant from an assertion; `None` if it is not one.
     #[must_use]
     pub fn read(assertion: &Assertion) -> Option<Self> {
         let body = assertion.body();
@@ -156,7 +155,7 @@ impl Grant {
     }
 }
 
-/// Returns whether a text has the form of an id. Its ends are no digits, so no id is a part of
+/// Returns whether a text is an object's id. `x` and `z` are not digits, so no id is part of
 /// another.
 fn is_id(text: &str) -> bool {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -176,7 +175,7 @@ fn key(expression: &StringExpr) -> Option<PublicKey> {
     PublicKey::from_keynote(literal(expression)?).ok()?
 }
 
-/// The value that an attribute has to have.
+/// The value that a test requires an attribute to have.
 fn equal_to<'a>(test: &'a Predicate, name: &str) -> Option<&'a str> {
     match test {
         Predicate::Strings(StringExpr::Attribute(attribute), Comparison::Equal, value)
@@ -202,8 +201,8 @@ fn expiry_of(test: &Predicate) -> Option<&str> {
     }
 }
 
-/// Returns whether a text has the form of a time. Whether the day exists is not looked at: texts
-/// of this form have an order, and that is all that counts.
+/// Returns whether a text has the format of a time. The day need not exist, because only the order
+/// of such texts matters.
 fn is_time(text: &str) -> bool {
     let fits = |(byte, form): (u8, u8)| match form {
         b'0' => byte.is_ascii_digit(),
@@ -212,25 +211,25 @@ fn is_time(text: &str) -> bool {
     text.len() == TIME_FORM.len() && text.bytes().zip(TIME_FORM.bytes()).all(fits)
 }
 
-/// Tells why a grant cannot be written or signed.
+/// The reason why a grant cannot be written or signed.
 #[derive(Debug, thiserror::Error)]
 pub enum GrantError {
-    /// The object is no id.
+    /// The object is not an id.
     #[error("the id of an object is x, pairs of hexadecimal digits in lower case, and z")]
     Object,
     /// The grant gives no rights.
     #[error("a grant needs at least one right of r, w, x, c, d and a")]
     NoRights,
-    /// The export has no name, or one with a NUL in it.
+    /// The export's name is empty or contains a NUL.
     #[error("the name of the export is empty or has a NUL in it")]
     Export,
-    /// The expiry has another form.
+    /// The expiry has another format.
     #[error("an expiry has the form 2026-12-25T00:00:00Z, in UTC")]
     Expiry,
     /// The comment is too long.
     #[error("a comment has at most {COMMENT_BYTES_MAX} bytes")]
     Comment,
-    /// The text was not signed.
+    /// Signing failed.
     #[error(transparent)]
     Unsigned(#[from] UnsignedReason),
 }

@@ -1,5 +1,5 @@
-//! The attribute values without which an assertion gives nothing, so that callers can look up
-//! assertions by them instead of evaluating all.
+//! The attribute values that an assertion requires, so that callers can look up assertions by them
+//! instead of evaluating all.
 
 use crate::evaluate::NOW;
 use crate::fixed::constant;
@@ -7,7 +7,7 @@ use crate::pattern::Pattern;
 use crate::prepared::PreparedAssertion;
 use crate::tree::{Clause, Comparison, Consequence, Order, Predicate, StringExpr};
 
-/// A value that an attribute needs. An attribute that is not defined has the empty string.
+/// A value that an assertion requires of an attribute. An undefined attribute has the empty string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Need<'a> {
     /// The name of the attribute.
@@ -16,31 +16,31 @@ pub struct Need<'a> {
     pub value: NeededValue<'a>,
 }
 
-/// A value, or a part of one.
+/// A required value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NeededValue<'a> {
-    /// The value is this string.
+    /// The value must be this string.
     Whole(&'a str),
-    /// The value has this string in it.
+    /// The value must contain this string.
     Part(&'a str),
 }
 
 impl PreparedAssertion {
-    /// The needs of which at least one has to be met, or the assertion gives nothing to anybody,
-    /// whatever the other attributes are. Only the attributes in the list are looked at. `None` if
-    /// it may give something whichever values they have; an empty list if it never gives anything.
+    /// The needs of an assertion: unless at least one of them is met, it gives no rights to
+    /// anybody. Only the listed attributes are considered. `None` if it may give rights whatever
+    /// their values are; an empty list if it never gives any.
     ///
-    /// A canonical grant gives nothing unless `object` is its id or `within` has its id in it, and
-    /// neither attribute alone tells that: ask for both together.
+    /// A canonical grant requires that `object` is its id or that `within` contains its id, so the
+    /// list must contain both attributes to find this.
     #[must_use]
     pub fn needs<'a>(&'a self, attributes: &[&str]) -> Option<Vec<Need<'a>>> {
         let search = Search { assertion: self, attributes };
         search.any(self.conditions()?, |clause| search.clause(clause))
     }
 
-    /// A time behind which the assertion gives nothing to anybody: a value of `now` such that no
-    /// greater one meets the conditions. `None` if there may be none; the empty string if the
-    /// conditions cannot be met at all.
+    /// The last moment at which the assertion may give rights: no greater value of `now` meets the
+    /// conditions. `None` if there may be no such moment; the empty string if the conditions can
+    /// never be met.
     #[must_use]
     pub fn last_moment(&self) -> Option<&str> {
         last(self.conditions()?, |clause| self.last_of_clause(clause))
@@ -85,8 +85,8 @@ impl PreparedAssertion {
     }
 }
 
-/// Returns whether a comparison with the time on its left, or on its right, is false behind the
-/// other side.
+/// Returns whether a comparison with the time on one side is false for all times after the other
+/// side.
 const fn ends_time(by: Comparison, is_right: bool) -> bool {
     match by {
         Comparison::Equal => true,
@@ -96,7 +96,7 @@ const fn ends_time(by: Comparison, is_right: bool) -> bool {
     }
 }
 
-/// The earliest of the moments that are known.
+/// The earliest of the known moments.
 fn first<'a>(moments: impl IntoIterator<Item = Option<&'a str>>) -> Option<&'a str> {
     moments.into_iter().flatten().min()
 }
@@ -113,7 +113,7 @@ struct Search<'a, 'b> {
 }
 
 impl<'a> Search<'a, '_> {
-    /// The needs of parts of which one has to hold.
+    /// The needs of alternatives, of which one must hold.
     fn any<T>(
         &self,
         parts: &'a [T],
@@ -158,7 +158,7 @@ impl<'a> Search<'a, '_> {
         }
     }
 
-    /// The attribute of the action that an expression is, if it is in the list.
+    /// The name of the action attribute that an expression reads, if it is listed.
     fn attribute(&self, expression: &'a StringExpr) -> Option<&'a str> {
         match expression {
             StringExpr::Attribute(name) if self.attributes.contains(&name.as_str()) => {
@@ -170,7 +170,7 @@ impl<'a> Search<'a, '_> {
     }
 }
 
-/// The shortest list of needs, each of which has to be met in part.
+/// The shortest of the lists, all of which must be met.
 fn fewest<'a>(lists: impl IntoIterator<Item = Option<Vec<Need<'a>>>>) -> Option<Vec<Need<'a>>> {
     lists.into_iter().flatten().min_by_key(Vec::len)
 }

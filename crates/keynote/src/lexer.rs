@@ -1,11 +1,11 @@
-//! From the content of a field to tokens (RFC 2704, sections 4.2, 4.3.1 and 4.6.5).
+//! Splits the content of a field into tokens (RFC 2704, sections 4.2, 4.3.1 and 4.6.5).
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 use crate::parse_error::{ParseError, Position, quoted};
 
-/// A word of the grammar.
+/// A token of the grammar.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Token {
     /// An attribute name.
@@ -20,7 +20,7 @@ pub(crate) enum Token {
 }
 
 impl Token {
-    /// A noun phrase for an error.
+    /// Describes it as a noun phrase, for an error.
     pub(crate) fn described(&self) -> String {
         match self {
             Self::Name(name) => quoted(name),
@@ -33,20 +33,20 @@ impl Token {
     }
 }
 
-/// All symbols; longer ones stand in front of their beginnings.
+/// All symbols; longer ones precede their prefixes.
 const SYMBOLS: [&str; 28] = [
     "&&", "||", "->", "==", "!=", "<=", ">=", "~=", "(", ")", "{", "}", ";", ",", ".", "+", "-",
     "*", "/", "%", "^", "!", "<", ">", "@", "&", "$", "=",
 ];
 
-/// A token and its place.
+/// A token with its position.
 pub(crate) type Placed = (Token, Position);
 
 /// Reads all tokens of a field's content that begins at `at`; `End` is the last one.
 ///
 /// # Errors
-/// A character that begins no token, a number out of range, a string that does not end, or more
-/// than `tokens_max` tokens.
+/// A character that begins no token, a number out of range, an unterminated string, or more than
+/// `tokens_max` tokens.
 pub(crate) fn tokens(
     content: &str,
     at: Position,
@@ -168,7 +168,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Reads what follows a backslash within a string that has begun at `begin`.
+    /// Reads the rest of an escape after its backslash, in a string that began at `begin`.
     fn escape(&mut self, text: &mut String, begin: Position) -> Result<(), ParseError> {
         if let Some(first) = self.take_if(|char| matches!(char, '0'..='7')) {
             self.octal(first, text);
@@ -185,8 +185,8 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    /// Reads `\0o`, `\0oo` or `\ooo`. Digits that are none of these stand for themselves, and so
-    /// does a zero, because no string has a NUL.
+    /// Reads `\0o`, `\0oo` or `\ooo`. Other digits, and zero, stand for themselves, because a
+    /// string cannot contain a NUL.
     fn octal(&mut self, first: char, text: &mut String) {
         let mut digits = String::from(first);
         let mut ahead = self.chars.clone();
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_stand_for_the_characters_of_section_4_3_1() {
+    fn escapes_are_decoded_as_section_4_3_1_says() {
         for (literal, expected) in [
             (r#""\a\\\"""#, "a\\\""),
             (r#""\101\377""#, "A\u{ff}"),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_that_do_not_end_are_refused_where_they_begin_or_break() {
+    fn unterminated_strings_are_refused_with_their_position() {
         let fault = |text: &str| {
             let error = tokens(text, START, 9).unwrap_err();
             (error.line, error.column, error.expected)
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_names_and_symbols_are_told_apart() {
+    fn numbers_names_and_symbols_are_distinguished() {
         let found = tokens("_a1<=1.5.x->2-1 # ->\n->{", START, 99).unwrap();
         let expected = [
             Token::Name("_a1".into()),
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_out_of_range_and_foreign_characters_are_refused() {
+    fn numbers_out_of_range_and_unknown_characters_are_refused() {
         assert!(tokens("2147483647", START, 9).is_ok());
         for text in ["2147483648", &format!("{}.0", "9".repeat(39)), "?", "\u{e9}", "a\r"] {
             assert!(tokens(text, START, 9).is_err(), "{text}");

@@ -1,11 +1,11 @@
 //! KeyNote trust management (RFC 2704): assertions, who signed them, and what follows from them.
 //!
 //! **Answers:** what an assertion says: who authorizes, who is licensed, under which conditions;
-//! how the same is written in one canonical form; whether its authorizer signed it; which rights
-//! follow from many assertions for an action, why, and until when.
+//! what its canonical text is; whether its authorizer signed it; which rights follow from a set of
+//! assertions for an action, why, and until when.
 //!
 //! **May not know:** files, exports, sessions, the wire; the time, which is an attribute of the
-//! action that is asked about; which assertions were revoked.
+//! action; which assertions were revoked.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![cfg_attr(
     test,

@@ -1,26 +1,26 @@
-//! The first fault of an assertion's text.
+//! The first error in an assertion's text.
 
-/// Most characters of the text that an error repeats.
+/// Most characters of the text that an error shows.
 const FOUND_CHARS_MAX: usize = 40;
 
-/// A place in a text. Lines and columns are counted from 1, columns in characters.
+/// A position in a text. Lines and columns are counted from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) line: u32,
     pub(crate) column: u32,
 }
 
-/// Tells where the text of an assertion breaks RFC 2704, section 4, or a limit.
+/// The place where the text of an assertion violates RFC 2704, section 4, or a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: expected {expected}, found {found}")]
 pub struct ParseError {
-    /// Line of the fault, from 1.
+    /// Line of the error, from 1.
     pub line: u32,
-    /// Column of the fault in characters, from 1.
+    /// Column of the error in characters, from 1.
     pub column: u32,
-    /// A noun phrase for what may stand there.
+    /// A noun phrase for what is allowed there.
     pub expected: String,
-    /// A noun phrase for what stands there.
+    /// A noun phrase for what is there.
     pub found: String,
 }
 
@@ -31,7 +31,8 @@ impl ParseError {
     }
 }
 
-/// A piece of hostile text, quoted, cut, and without control characters.
+/// A piece of the text, quoted, shortened, and without control characters, because it may be
+/// hostile.
 pub(crate) fn quoted(text: &str) -> String {
     let cut: String = text.chars().take(FOUND_CHARS_MAX).collect();
     let dots = if cut.len() < text.len() { "..." } else { "" };

@@ -1,4 +1,4 @@
-//! From the text of an assertion to its tree (RFC 2704, section 4.6).
+//! Parses the text of an assertion into its tree (RFC 2704, section 4.6).
 
 mod clauses;
 mod cursor;
@@ -13,7 +13,7 @@ use crate::tree::{Body, Constant, LicenseesField, StringExpr};
 
 use cursor::Cursor;
 
-/// An assertion's fields as they are read.
+/// An assertion's fields while they are parsed.
 #[derive(Default)]
 struct Draft {
     constants: Vec<Constant>,
@@ -22,14 +22,14 @@ struct Draft {
     conditions: Option<Vec<crate::tree::Clause>>,
     comment: Option<String>,
     signature: Option<StringExpr>,
-    /// Tokens of all fields so far.
+    /// Number of tokens in all fields so far.
     tokens: usize,
 }
 
-/// Reads the fields of an assertion: all but its signature, and its signature.
+/// Parses the fields of an assertion: the body, and the signature.
 ///
 /// # Errors
-/// The first fault, in the order of the text.
+/// The first error, in the order of the text.
 pub(crate) fn parse(fields: &[Field<'_>]) -> Result<(Body, Option<StringExpr>), ParseError> {
     let mut draft = Draft::default();
     for field in fields {
@@ -72,7 +72,7 @@ impl Draft {
     }
 }
 
-/// The only version that there is (section 4.6.1).
+/// Parses the version, which must be 2 (section 4.6.1).
 fn version(cursor: &mut Cursor) -> Result<(), ParseError> {
     match cursor.peek() {
         Token::Integer(2) => {}
@@ -83,7 +83,8 @@ fn version(cursor: &mut Cursor) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Names and values (section 4.6.2). Names that begin with an underscore are reserved (section 3).
+/// Parses names and values (section 4.6.2). Names that begin with an underscore are reserved
+/// (section 3).
 fn constants(cursor: &mut Cursor) -> Result<Vec<Constant>, ParseError> {
     let mut constants: Vec<Constant> = Vec::new();
     while *cursor.peek() != Token::End {
@@ -110,7 +111,7 @@ fn constants(cursor: &mut Cursor) -> Result<Vec<Constant>, ParseError> {
     Ok(constants)
 }
 
-/// The lines of a Comment field without indentation, empty lines and lines of comment.
+/// The lines of a Comment field without indentation, empty lines and comment lines.
 pub(crate) fn comment(content: &str) -> String {
     let lines = content.split('\n').filter(|line| !line.starts_with('#'));
     let lines: Vec<&str> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();

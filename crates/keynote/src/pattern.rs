@@ -1,8 +1,8 @@
-//! Regular expressions, matched in a time that is linear in the text (RFC 2704, section 5.3.4).
+//! Regular expressions, matched in time linear in the text (RFC 2704, section 5.3.4).
 //!
-//! The texts that match are those of POSIX. Where a text can match in several ways, the groups are
-//! those of the first alternative that leads to a match, and not those of the longest match: that
-//! is the one difference, and it shows in the attributes `_1`, `_2` and so on only.
+//! The same texts match as in POSIX. If a text can match in several ways, the groups are those of
+//! the first alternative that leads to a match, not those of the longest match. This is the only
+//! difference, and it affects only the attributes `_1`, `_2` and so on.
 
 mod posix;
 mod ready;
@@ -13,32 +13,32 @@ use crate::limits::REGEX_PROGRAM_BYTES_MAX;
 
 pub(crate) use ready::ready_patterns;
 
-/// A regular expression that has been read.
+/// A compiled regular expression.
 #[derive(Debug, Clone)]
 pub(crate) enum Pattern {
-    /// It looks for a text and has no groups.
+    /// A plain text to search for; it has no groups.
     Text(Box<str>),
-    /// An expression that the engine matches.
+    /// An expression for the engine.
     Expression {
         /// The engine's program.
         program: Box<Regex>,
-        /// Groups in parentheses.
+        /// Number of groups in parentheses.
         groups: usize,
-        /// Tests of a single character that it has.
+        /// Number of single-character tests.
         weight: usize,
     },
-    /// The text is no expression, or one that exceeds a limit.
+    /// An invalid expression, or one that exceeds a limit.
     Invalid,
 }
 
 impl Pattern {
-    /// Reads an extended regular expression of POSIX.
+    /// Compiles an extended regular expression of POSIX.
     pub(crate) fn new(pattern: &str) -> Self {
         let Some(read) = posix::translate(pattern) else { return Self::Invalid };
         if let Some(text) = read.literal {
             return Self::Text(text.into());
         }
-        // The text is the only line there is, and a dot stands for any character.
+        // The text counts as one line, and a dot matches any character.
         let program = RegexBuilder::new(&read.expression)
             .dot_matches_new_line(true)
             .size_limit(REGEX_PROGRAM_BYTES_MAX)
@@ -53,7 +53,7 @@ impl Pattern {
         }
     }
 
-    /// The steps that a match against a text takes at most.
+    /// The most steps that a match against a text takes.
     pub(crate) fn steps(&self, text: &str) -> usize {
         match self {
             Self::Expression { weight, groups, .. } => text.len() * (weight + groups + 1) / 2,
@@ -61,7 +61,7 @@ impl Pattern {
         }
     }
 
-    /// Tests of a single character that the engine makes for each character of a text.
+    /// Number of single-character tests that the engine makes for each character of a text.
     pub(crate) const fn weight(&self) -> usize {
         match self {
             Self::Expression { weight, .. } => *weight,
@@ -69,8 +69,8 @@ impl Pattern {
         }
     }
 
-    /// The groups of a match, if the text matches: a group that took no part is empty. `Err` if
-    /// the pattern is invalid.
+    /// Matches a text; returns the groups, or `None` if it does not match. A group that took no
+    /// part is empty. `Err` if the pattern is invalid.
     pub(crate) fn find(&self, text: &str) -> Result<Option<Vec<String>>, InvalidPattern> {
         match self {
             Self::Text(wanted) => Ok(text.contains(&**wanted).then(Vec::new)),
@@ -86,7 +86,7 @@ impl Pattern {
     }
 }
 
-/// A pattern that is no regular expression.
+/// The error for an invalid pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InvalidPattern;
 
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_match_as_posix_says() {
+    fn texts_match_as_in_posix() {
         for (pattern, yes, no) in [
             ("", "a", ""),
             ("b", "abc", "ac"),
@@ -176,14 +176,14 @@ mod tests {
     }
 
     #[test]
-    fn hostile_expressions_are_refused_or_take_little() {
+    fn hostile_expressions_are_refused_or_cheap() {
         let nested = format!("{}a{}", "(".repeat(5000), ")".repeat(5000));
         let powers = format!("{}a{}", "(".repeat(6), "{255})".repeat(6));
         let long = "a?".repeat(5000);
         for pattern in [nested, powers, long, "(a{255}){255}".into()] {
             assert!(matches!(Pattern::new(&pattern), Pattern::Invalid), "{}", pattern.len());
         }
-        // Backtracking engines take a time that is exponential in the length of this text.
+        // Backtracking engines take time that is exponential in the length of this text.
         assert_eq!(matches("^(a|a)*$", &("a".repeat(5000) + "b")), Some(false));
         assert_eq!(matches("^(a*)*$", &("a".repeat(5000) + "b")), Some(false));
     }
@@ -192,7 +192,7 @@ mod tests {
     fn groups_are_those_of_the_first_alternative() {
         let groups = |pattern, text| Pattern::new(pattern).find(text).unwrap().unwrap();
         assert_eq!(groups("^(a)(b)?(c*)", "accd"), ["a", "", "cc"]);
-        // POSIX would have `ab` here.
+        // POSIX would return `ab` here.
         assert_eq!(groups("(a|ab)(c|bcd)?", "ab"), ["a", ""]);
     }
 }

@@ -1,4 +1,4 @@
-//! An assertion that is trusted or verified, and ready to be evaluated.
+//! An assertion that is trusted or verified, and prepared for evaluation.
 
 use crate::assertion::Assertion;
 use crate::fixed::FixedValues;
@@ -6,34 +6,34 @@ use crate::pattern::{Pattern, ready_patterns};
 use crate::principal::Principal;
 use crate::tree::{Clause, Constant, Licensees, LicenseesField, StringExpr};
 
-/// An assertion that may be evaluated: a [`crate::SignedAssertion`] or a
-/// [`crate::PolicyAssertion`] gives one, and nothing else.
+/// An assertion that may be evaluated. Only a [`crate::SignedAssertion`] or a
+/// [`crate::PolicyAssertion`] provides one.
 #[derive(Debug, Clone)]
 pub struct PreparedAssertion {
     assertion: Assertion,
     authorizer: Named,
     licensed: Licensed,
-    /// The expressions that are written in the conditions, and what they look for.
+    /// The regular expressions in the conditions, with their compiled forms.
     patterns: Vec<(String, Pattern)>,
 }
 
 /// A principal of an assertion.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Named {
-    /// The same in each query.
+    /// A principal that is the same in each query.
     Always(Principal),
-    /// The principal whose name is the value of the expression.
+    /// A principal whose name depends on the query.
     ByQuery(StringExpr),
 }
 
 /// The Licensees field.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Licensed {
-    /// There is no Licensees field: the assertion is for every principal.
+    /// There is no Licensees field: every principal is licensed.
     Everybody,
-    /// The field is empty: nobody.
+    /// The field is empty: nobody is licensed.
     Nobody,
-    /// These.
+    /// The principals of this expression are licensed.
     These(LicenseesOf),
 }
 
@@ -69,14 +69,14 @@ impl PreparedAssertion {
         &self.assertion
     }
 
-    /// The principal that authorizes, if it is the same in each query.
+    /// The authorizing principal, if it is the same in each query.
     #[must_use]
     pub const fn authorizer(&self) -> Option<&Principal> {
         self.authorizer.principal()
     }
 
-    /// The principals that the Licensees field names; `None` if others may be meant in some query:
-    /// the field is missing, or names an attribute of the action.
+    /// The principals that the Licensees field names; `None` if it may license others: the field is
+    /// missing, or names an attribute of the action.
     #[must_use]
     pub fn licensees(&self) -> Option<Vec<&Principal>> {
         match &self.licensed {
@@ -108,7 +108,7 @@ impl PreparedAssertion {
         self.assertion.body().conditions.as_deref()
     }
 
-    /// The expression of this text, if the assertion has it ready.
+    /// The compiled regular expression of this text, if it was compiled in advance.
     pub(crate) fn pattern(&self, text: &str) -> Option<&Pattern> {
         self.patterns.iter().find(|(known, _)| known == text).map(|(_, pattern)| pattern)
     }

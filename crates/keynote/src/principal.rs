@@ -1,4 +1,4 @@
-//! Principals: keys, and names that are no keys (RFC 2704, sections 4.5 and 5.2).
+//! Principals: keys and other names (RFC 2704, sections 4.5 and 5.2).
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use comity_keys::PublicKey;
 /// The authorizer of local policies.
 const POLICY: &str = "POLICY";
 
-/// A principal in its normalized form: two are equal if they are the same principal.
+/// A principal in its normalized form: two values are equal if they denote the same principal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Principal {
     /// The owner of a key.
@@ -17,8 +17,8 @@ pub enum Principal {
 }
 
 impl Principal {
-    /// The principal of a name in an assertion. A name that begins as a key of ours and does not
-    /// go on as one is opaque, as are keys of other algorithms.
+    /// The principal with a name. Keys of other algorithms, and invalid keys of supported ones, are
+    /// opaque.
     #[must_use]
     pub fn named(name: &str) -> Self {
         match PublicKey::from_keynote(name) {
@@ -27,13 +27,13 @@ impl Principal {
         }
     }
 
-    /// The principal `POLICY`, to which all trust leads back (section 5.3).
+    /// The principal `POLICY`, from which all trust comes (section 5.3).
     #[must_use]
     pub fn policy() -> Self {
         Self::Opaque(POLICY.into())
     }
 
-    /// The key, if it is one.
+    /// The key, if the principal is one.
     #[must_use]
     pub const fn key(&self) -> Option<&PublicKey> {
         match self {
@@ -49,7 +49,7 @@ impl From<PublicKey> for Principal {
     }
 }
 
-/// Writes the name as assertions have it.
+/// Writes the name as in assertions.
 impl fmt::Display for Principal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_told_from_names() {
+    fn keys_are_distinguished_from_names() {
         for algorithm in Algorithm::ALL {
             let key = *PrivateKey::generate(algorithm).unwrap().public_key();
             let principal = Principal::named(&key.to_keynote());

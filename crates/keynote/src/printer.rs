@@ -1,4 +1,4 @@
-//! The canonical text of a tree: the same tree is read from it.
+//! The canonical text of a tree; parsing it gives the same tree.
 
 mod numbers;
 mod strings;
@@ -15,7 +15,7 @@ use strings::Literal;
 /// The text between the lines of a field.
 const CONTINUED: &str = "\n\t";
 
-/// The text between tests that a clause wants all of.
+/// The text between tests that are joined by `&&`.
 const AND_CONTINUED: &str = " &&\n\t";
 
 impl Display for Body {
@@ -45,14 +45,14 @@ impl Display for Body {
     }
 }
 
-/// A comment whose lines can only be read as those of one field.
+/// A comment that cannot be read as other fields.
 fn printable(text: &str) -> String {
     let allowed = |char: char| if matches!(char, '\0' | '\r') { ' ' } else { char };
     let indented = format!(" {}", text.replace('\n', "\n "));
     comment(&indented.chars().map(allowed).collect::<String>())
 }
 
-/// Parts with a text between them.
+/// Parts with a separator between them.
 struct Separated<'a, T>(&'a [T], &'static str);
 
 impl<T: Display> Display for Separated<'_, T> {
@@ -67,7 +67,7 @@ impl<T: Display> Display for Separated<'_, T> {
     }
 }
 
-/// A part in parentheses if it would be read in another way without them.
+/// A part, in parentheses if they are needed.
 struct Enclosed<'a, T>(&'a T, bool);
 
 impl<T: Display> Display for Enclosed<'_, T> {
@@ -79,7 +79,8 @@ impl<T: Display> Display for Enclosed<'_, T> {
     }
 }
 
-/// Writes parts with a symbol between them; those that `encloses` names get parentheses.
+/// Writes parts with a symbol between them, and parentheses around the parts for which `encloses`
+/// is true.
 fn joined<T: Display>(
     out: &mut Formatter<'_>,
     parts: &[T],

@@ -1,10 +1,10 @@
-//! Sets of rights: the compliance values of the server.
+//! Sets of rights, the compliance values of the server.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A set of rights to a file or folder. Its text is their letters, `rwxcda`, in any order, or
-/// `none`.
+/// A set of rights to a file or folder. Its text consists of their letters, `rwxcda` in any order,
+/// or is `none`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub struct Rights(u8);
 
@@ -60,20 +60,19 @@ impl Rights {
         self.0 == 0
     }
 
-    /// The set as a number below 64: a bit for each right, in the order of the letters.
+    /// The set as a number below 64, with a bit for each right in the order of the letters.
     #[must_use]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// The set of a number; bits that stand for no right are left out.
+    /// The set for a number; unknown bits are ignored.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits & Self::ALL.0)
     }
 
-    /// The rights that at least this many of the sets have: the union, over all choices of as many
-    /// sets, of their intersection.
+    /// The rights that at least this many of the sets contain.
     #[must_use]
     pub(crate) fn of_at_least(count: u32, sets: &[Self]) -> Self {
         let held = |right: Self| sets.iter().filter(|set| set.contains(right)).count();
@@ -98,7 +97,7 @@ impl fmt::Debug for Rights {
     }
 }
 
-/// Tells that a text is no set of rights.
+/// The error for a text that is not a set of rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("rights are the letters r, w, x, c, d and a, or `none`")]
 pub struct UnknownRights;
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_is_the_union_over_all_choices() {
+    fn a_threshold_gives_the_union_over_all_choices() {
         let sets: Vec<Rights> = ["rw", "rx", "wx", "c"].map(|text| text.parse().unwrap()).into();
         for count in 1..=4_u32 {
             let mut expected = Rights::NONE;

@@ -1,9 +1,9 @@
 //! Signatures of assertions (RFC 2704, section 4.6.7; RFC 2792, section 4).
 //!
-//! Our algorithms are not in these documents. They follow their pattern: a signature is
+//! The algorithms used here are not in these documents but follow their pattern: a signature is
 //! `sig-ed25519-base64:` or `sig-p256-sha256-base64:` and 64 bytes in base64 (`-hex:` and
-//! hexadecimal digits are read, too). It is computed over the text from the first field up to the
-//! line break in front of the Signature field, followed by the algorithm's name with its colon.
+//! hexadecimal digits are accepted, too). It covers the text from the first field up to the line
+//! break before the Signature field, followed by the algorithm's name with its colon.
 
 use comity_keys::{Algorithm, PublicKey, SignError, Signature, Signer};
 
@@ -15,7 +15,7 @@ use crate::parse_error::{ParseError, quoted};
 use crate::prepared::PreparedAssertion;
 use crate::principal::Principal;
 
-/// An assertion that the key in its Authorizer field has signed. Nobody else can make one.
+/// An assertion with a verified signature by the key in its Authorizer field.
 #[derive(Debug, Clone)]
 pub struct SignedAssertion {
     prepared: PreparedAssertion,
@@ -24,10 +24,10 @@ pub struct SignedAssertion {
 }
 
 impl SignedAssertion {
-    /// Reads a text and verifies its signature.
+    /// Parses a text and verifies its signature.
     ///
     /// # Errors
-    /// The fault of the text, or the reason why its signature does not count.
+    /// The error of the text, or the reason why its signature is invalid.
     pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, UnverifiedReason> {
         let text = text.as_ref();
         if text.len() > SIGNED_TEXT_BYTES_MAX {
@@ -39,7 +39,7 @@ impl SignedAssertion {
     /// Verifies the signature of an assertion.
     ///
     /// # Errors
-    /// The reason why its signature does not count.
+    /// The reason why its signature is invalid.
     pub fn verify(assertion: Assertion) -> Result<Self, UnverifiedReason> {
         if assertion.text().len() > SIGNED_TEXT_BYTES_MAX {
             return Err(UnverifiedReason::TooLong);
@@ -69,24 +69,24 @@ impl SignedAssertion {
         &self.key
     }
 
-    /// The name by which it is revoked.
+    /// The digest by which it is revoked.
     #[must_use]
     pub const fn digest(&self) -> &AssertionDigest {
         &self.digest
     }
 
-    /// The assertion, to be evaluated.
+    /// The assertion for evaluation.
     #[must_use]
     pub const fn prepared(&self) -> &PreparedAssertion {
         &self.prepared
     }
 }
 
-/// Signs the text of an assertion that has no Signature field; returns the text with one.
+/// Signs the text of an assertion without Signature field; returns the text with one.
 ///
 /// # Errors
-/// A text that is no assertion, is signed already or names another authorizer, or a key that
-/// cannot be used.
+/// The text is not an assertion, is signed already or names another authorizer, or the key cannot
+/// be used.
 pub fn sign(text: &str, signer: &dyn Signer) -> Result<String, UnsignedReason> {
     let assertion = Assertion::parse(text)?;
     if assertion.signature().is_some() {
@@ -118,7 +118,7 @@ fn authorizing_key(
     key.ok_or_else(|| UnverifiedReason::NoKey(quoted(&name)))
 }
 
-/// The name of the signature's algorithm, with its colon.
+/// The name of a signature algorithm, with its colon.
 const fn algorithm_name(algorithm: Algorithm) -> &'static str {
     match algorithm {
         Algorithm::Ed25519 => "sig-ed25519-base64:",
@@ -126,7 +126,7 @@ const fn algorithm_name(algorithm: Algorithm) -> &'static str {
     }
 }
 
-/// The name of the algorithm as it is written, with its colon, and the signature behind it.
+/// Splits a signature into the algorithm's name as written, with its colon, and the signature.
 fn read_signature(text: &str, algorithm: Algorithm) -> Result<(&str, Signature), UnverifiedReason> {
     let colon = text.find(':').ok_or(UnverifiedReason::BrokenSignature)?;
     let (name, encoded) = text.split_at_checked(colon + 1).unwrap_or((text, ""));
@@ -142,48 +142,48 @@ fn read_signature(text: &str, algorithm: Algorithm) -> Result<(&str, Signature),
     Ok((name, signature.map_err(|_| UnverifiedReason::BrokenSignature)?))
 }
 
-/// Tells why an assertion is not taken as signed.
+/// The reason why an assertion does not count as signed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnverifiedReason {
-    /// The text is no assertion.
+    /// The text is not an assertion.
     #[error(transparent)]
     Parse(#[from] ParseError),
     /// The text is longer than a signed assertion may be.
     #[error("the assertion has more than {SIGNED_TEXT_BYTES_MAX} bytes")]
     TooLong,
-    /// The Authorizer field names no key of a supported algorithm; the name is cut.
+    /// The Authorizer field names no key of a supported algorithm; the name is shortened.
     #[error("the authorizer {0} is no Ed25519 or ECDSA P-256 key, so nobody can sign for it")]
     NoKey(String),
     /// There is no Signature field.
     #[error("the assertion has no signature")]
     NoSignature,
-    /// The signature is of another algorithm than the key; the name is cut.
+    /// The signature has another algorithm than the key; the name is shortened.
     #[error("the signature is {0}, but the authorizer's key makes {1}")]
     OtherAlgorithm(String, &'static str),
-    /// The Signature field has no name and 64 encoded bytes.
+    /// The Signature field is not a name and 64 encoded bytes.
     #[error("the signature is broken: expected an algorithm, a colon and 64 bytes in base64")]
     BrokenSignature,
-    /// The signature belongs to another text or another key.
+    /// The signature does not match the text and the key.
     #[error("the signature does not fit: the text was changed, or another key signed it")]
     WrongSignature,
 }
 
-/// Tells why an assertion was not signed.
+/// The reason why an assertion was not signed.
 #[derive(Debug, thiserror::Error)]
 pub enum UnsignedReason {
-    /// The text is no assertion.
+    /// The text is not an assertion.
     #[error(transparent)]
     Parse(#[from] ParseError),
-    /// The text has a Signature field.
+    /// The text already has a Signature field.
     #[error("the assertion is signed already")]
     SignedAlready,
     /// The text with its signature is longer than a signed assertion may be.
     #[error("the signed assertion would have more than {SIGNED_TEXT_BYTES_MAX} bytes")]
     TooLong,
-    /// The Authorizer field does not name the key that is to sign.
+    /// The Authorizer field does not name the signing key.
     #[error("the authorizer of the assertion is not the key {0}, which is to sign it")]
     OtherAuthorizer(PublicKey),
-    /// The key did not sign.
+    /// Signing with the key failed.
     #[error(transparent)]
     Sign(#[from] SignError),
 }

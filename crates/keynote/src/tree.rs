@@ -1,6 +1,6 @@
-//! The content of an assertion as plain data (RFC 2704, section 4).
+//! The content of an assertion as a syntax tree (RFC 2704, section 4).
 //!
-//! Chains of one operator are lists and not nested pairs, so that the depth of a tree is bounded
+//! Chains of one operator are lists instead of nested pairs, so that the depth of a tree is limited
 //! by the nesting of its text.
 
 /// The fields of an assertion except for KeyNote-Version, which is always 2, and Signature.
@@ -27,12 +27,13 @@ pub struct Constant {
     pub value: String,
 }
 
-/// The Licensees field. A missing field licenses everybody, an empty one nobody (section 5.3.5).
+/// The Licensees field. If it is missing everybody is licensed, if it is empty nobody (section
+/// 5.3.5).
 #[derive(Debug, Clone, PartialEq)]
 pub enum LicenseesField {
-    /// The assertion has no such field.
+    /// The assertion has no Licensees field.
     Missing,
-    /// The field is there and names nobody.
+    /// The field is empty.
     Empty,
     /// The field names principals.
     Given(Licensees),
@@ -47,7 +48,7 @@ pub enum Licensees {
     All(Vec<Licensees>),
     /// `||`: two or more, any of them.
     Any(Vec<Licensees>),
-    /// `K-of(...)`: at least this many of them; never fewer principals than the number.
+    /// `K-of(...)`: at least this many of them; there are never fewer principals than the number.
     AtLeast(u32, Vec<StringExpr>),
 }
 
@@ -60,11 +61,11 @@ pub enum StringExpr {
     Attribute(String),
     /// `$`: the value of the attribute whose name is the value of the expression.
     Dereference(Box<StringExpr>),
-    /// `.`: two or more, one behind the other.
+    /// `.`: two or more strings, concatenated.
     Concatenation(Vec<StringExpr>),
 }
 
-/// A test and what holds if it is true.
+/// A test, and the value if it is true.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clause {
     /// Line of the text at which the clause begins.
@@ -75,7 +76,7 @@ pub struct Clause {
     pub outcome: Consequence,
 }
 
-/// A line of the text, from 1. Trees are equal whichever lines their parts stand on.
+/// A line of the text, from 1. It is ignored when trees are compared.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SourceLine(pub u32);
 
@@ -88,7 +89,7 @@ impl PartialEq for SourceLine {
 /// The value of a clause whose test is true.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Consequence {
-    /// Without `->` the value is the highest one of the query.
+    /// The highest value of the query, because there is no `->`.
     Maximum,
     /// The value that a string expression names.
     Value(StringExpr),
@@ -124,11 +125,11 @@ pub enum Comparison {
     Equal,
     /// `!=`
     Unequal,
-    /// A comparison that asks for the order.
+    /// A comparison of the order.
     Order(Order),
 }
 
-/// An operator that asks for the order of two values.
+/// An operator that compares the order of two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// `<`
@@ -146,7 +147,7 @@ pub enum Order {
 pub enum Arithmetic<T> {
     /// A literal; never negative.
     Literal(T),
-    /// `@` or `&`: the number that a string spells, or zero.
+    /// `@` or `&`: the number in a string, or zero.
     Converted(StringExpr),
     /// Unary `-`.
     Negated(Box<Arithmetic<T>>),
@@ -172,7 +173,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// Its class of precedence: a higher one binds tighter (section 4.6.5).
+    /// Its precedence class: a higher one binds tighter (section 4.6.5).
     #[must_use]
     pub const fn class(self) -> usize {
         match self {

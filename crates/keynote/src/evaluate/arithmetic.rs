@@ -1,8 +1,8 @@
 //! Numbers: integers of 32 bits and floating point numbers of single precision (RFC 2704, sections
 //! 4.4 and 4.6.5).
 //!
-//! A result out of range is an error, which makes the test false, and so is a string that spells a
-//! number out of range: to count it as zero could make a test true.
+//! A result or a string's number that is out of range is an error, which makes the test false.
+//! Counting it as zero could make a test true.
 
 use crate::tree::Operator;
 
@@ -10,7 +10,8 @@ use super::fault::RuntimeError;
 
 /// A type of numbers.
 pub(super) trait Number: Copy {
-    /// The number that a string spells, or zero. A fraction is rounded down to an integer.
+    /// The number in a string, or zero if it is not a number. For integers a fraction is rounded
+    /// down.
     fn spelled(text: &str) -> Result<Self, RuntimeError>;
 
     fn negated(self) -> Result<Self, RuntimeError>;
@@ -56,7 +57,7 @@ impl Number for i32 {
     }
 }
 
-/// A negative power, whose fraction is dropped.
+/// A negative power; its fraction is dropped.
 const fn reciprocal_power(base: i32, exponent: i32) -> Result<i32, RuntimeError> {
     match base {
         0 => Err(RuntimeError::DivisionByZero),
@@ -99,7 +100,7 @@ fn finite(number: f32) -> Result<f32, RuntimeError> {
     if number.is_finite() { Ok(number) } else { Err(RuntimeError::OutOfRange) }
 }
 
-/// The sign and the digits before and behind the point, if the text is a decimal number.
+/// The sign, and the digits before and after the point, if the text is a decimal number.
 fn digits(text: &str) -> Option<(bool, &str, &str)> {
     let magnitude = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = magnitude.split_once('.').unwrap_or((magnitude, ""));

@@ -1,4 +1,4 @@
-//! Reasons for a result: what each assertion gives, and the clause that decided.
+//! Explanations of a result: what each assertion gives, and which clause decided.
 
 use crate::prepared::PreparedAssertion;
 use crate::rights::Rights;
@@ -10,18 +10,18 @@ use super::interpreter::Interpreter;
 use super::meter::Exhausted;
 use super::scale::RightsScale;
 
-/// Most characters of a test that a reason repeats.
+/// Most characters of a test that a reason shows.
 const TEST_CHARS_MAX: usize = 200;
 
-/// The verdict on one assertion.
+/// The result for one assertion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkReport {
-    /// The rights that the conditions give in this action, whoever requests it.
+    /// The rights that the conditions give for this action, to any requester.
     pub conditions: Rights,
-    /// The rights that the licensees have: the requesters all, others what they were given.
+    /// The rights of the licensees: all for requesters, for others those that they were given.
     pub licensees: Rights,
-    /// The clauses, those within braces among them, in the order of the text. Empty if there is
-    /// no Conditions field, so that the conditions give all.
+    /// The clauses, including those within braces, in the order of the text. Empty if there is no
+    /// Conditions field, so that the conditions give all rights.
     pub clauses: Vec<ClauseReport>,
 }
 
@@ -33,7 +33,7 @@ impl LinkReport {
     }
 }
 
-/// The verdict on one clause.
+/// The result for one clause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClauseReport {
     /// The line of the assertion's text at which the clause begins, from 1.
@@ -42,13 +42,13 @@ pub struct ClauseReport {
     pub verdict: Result<Rights, Reason>,
 }
 
-/// A reason why a clause gives nothing.
+/// The reason why a clause gives no rights.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// This test is false.
     #[error("`{0}` is false")]
     False(String),
-    /// This test could not be evaluated.
+    /// This test caused an error.
     #[error("`{test}` is false because of {error}")]
     Fault {
         /// The text of the test.
@@ -56,12 +56,12 @@ pub enum Reason {
         /// The error in it.
         error: RuntimeError,
     },
-    /// The test is true and its value names no right.
+    /// The test is true, but the value names no right.
     #[error("the value names no right")]
     NoRight,
 }
 
-/// Reports on all assertions of a graph that has been evaluated.
+/// Reports on all assertions of an evaluated graph.
 pub(super) fn reports<'t>(
     interpreter: &mut Interpreter<'t, RightsScale>,
     graph: &Graph<'t, Rights>,
@@ -111,7 +111,7 @@ impl<'t> Explainer<'_, 't> {
         Ok(())
     }
 
-    /// The part of a test that makes it false, if it is.
+    /// The part of a test that makes it false; `None` if the test is true.
     fn failure(&mut self, test: &'t Predicate) -> Result<Option<Reason>, Exhausted> {
         if let Predicate::All(tests) = test {
             for test in tests {

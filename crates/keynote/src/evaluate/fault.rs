@@ -8,10 +8,10 @@ pub enum RuntimeError {
     /// A division by zero, or zero to a negative power.
     #[error("a division by zero")]
     DivisionByZero,
-    /// A number that has no place in 32 bits.
+    /// A number that does not fit into 32 bits.
     #[error("a number out of range")]
     OutOfRange,
-    /// A text that is no regular expression, or one that exceeds a limit.
+    /// An invalid regular expression, or one that exceeds a limit.
     #[error("an invalid regular expression")]
     Pattern,
     /// A string that is longer than it may be.
@@ -19,12 +19,12 @@ pub enum RuntimeError {
     TooLong,
 }
 
-/// The end of an evaluation before its value is known.
+/// The reason why an evaluation stopped before its value was known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The end of the whole evaluation.
+    /// The evaluation limit ends the whole query.
     Exhausted,
-    /// The end of the test.
+    /// An error ends the test.
     Runtime(RuntimeError),
 }
 

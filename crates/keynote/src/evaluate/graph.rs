@@ -1,8 +1,8 @@
-//! From requesters to those who authorized them, up to `POLICY` (RFC 2704, section 5.3).
+//! The delegation graph, from the requesters to `POLICY` (RFC 2704, section 5.3).
 //!
-//! The values of principals are the least fixpoint of the rules of section 5.3: all begin at the
-//! lowest value, requesters at the highest, and an assertion raises its authorizer as long as it
-//! can. Values only rise, and each has a highest one, so that circles of assertions come to an end.
+//! The values of principals are the least fixpoint of the rules of section 5.3: requesters begin at
+//! the highest value, all others at the lowest, and assertions raise their authorizers until
+//! nothing changes. Values only rise and have a maximum, so cycles of assertions terminate.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -15,10 +15,10 @@ use super::interpreter::Interpreter;
 use super::meter::Exhausted;
 use super::scale::Scale;
 
-/// A principal's place in the table of values.
+/// A principal's index in the table of values.
 type PrincipalIndex = usize;
 
-/// The values of principals, as far as they have been found.
+/// The values of principals found so far.
 pub(super) struct Graph<'t, V> {
     slots: HashMap<Cow<'t, Principal>, PrincipalIndex>,
     values: Vec<V>,
@@ -30,16 +30,16 @@ pub(super) struct Graph<'t, V> {
 /// An assertion in the graph.
 pub(super) struct Link<'t, V> {
     pub(super) assertion: &'t PreparedAssertion,
-    /// The place of its authorizer; `None` if its name could not be evaluated.
+    /// The index of its authorizer; `None` if the name could not be evaluated.
     authorizer: Option<PrincipalIndex>,
-    /// The places of the licensees in the order of the text.
+    /// The indexes of the licensees in the order of the text.
     licensees: Vec<Option<PrincipalIndex>>,
     /// The value of the conditions, if it was needed.
     conditions: Option<V>,
 }
 
 impl<'t, V: Copy + PartialEq> Graph<'t, V> {
-    /// Evaluates the assertions as far as they matter to the requesters of the query.
+    /// Evaluates the assertions that matter to the requesters of the query.
     pub(super) fn solve<S: Scale<Value = V>>(
         interpreter: &mut Interpreter<'t, S>,
         assertions: impl IntoIterator<Item = &'t PreparedAssertion>,
@@ -67,14 +67,14 @@ impl<'t, V: Copy + PartialEq> Graph<'t, V> {
         self.values.get(*self.slots.get(principal)?).copied()
     }
 
-    /// All principals that are named, and their values.
+    /// All named principals with their values.
     pub(super) fn into_values(self) -> impl Iterator<Item = (Cow<'t, Principal>, V)> {
         let values = self.values;
         let slots = self.slots.into_iter();
         slots.filter_map(move |(principal, slot)| Some((principal, *values.get(slot)?)))
     }
 
-    /// The assertions in the order in which they were given.
+    /// The assertions in the given order.
     pub(super) fn links(&self) -> &[Link<'t, V>] {
         &self.links
     }
@@ -137,7 +137,7 @@ impl<'t, V: Copy + PartialEq> Graph<'t, V> {
         Ok(Some(self.slot(principal, none)))
     }
 
-    /// Evaluates each assertion again whenever one of its licensees has risen.
+    /// Evaluates an assertion again whenever the value of one of its licensees has risen.
     fn propagate<S: Scale<Value = V>>(
         &mut self,
         interpreter: &mut Interpreter<'t, S>,
@@ -157,7 +157,7 @@ impl<'t, V: Copy + PartialEq> Graph<'t, V> {
         Ok(())
     }
 
-    /// Evaluates an assertion; returns the place of its authorizer if that has risen.
+    /// Evaluates an assertion; returns the index of its authorizer if its value has risen.
     fn raise<S: Scale<Value = V>>(
         &mut self,
         interpreter: &mut Interpreter<'t, S>,
@@ -203,7 +203,8 @@ impl<V: Copy> Link<'_, V> {
     }
 }
 
-/// The value of an expression over principals whose values come in the order of the text.
+/// The value of an expression over principals; `values` are those of the principals in the order of
+/// the text.
 fn value_of<S: Scale>(
     licensees: &LicenseesOf,
     scale: &S,

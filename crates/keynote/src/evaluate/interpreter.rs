@@ -1,4 +1,4 @@
-//! The conditions of an assertion: clauses, tests and strings (RFC 2704, section 5.3.4).
+//! Evaluation of conditions: clauses, tests and strings (RFC 2704, section 5.3.4).
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -18,10 +18,10 @@ use super::meter::{Exhausted, Meter};
 use super::scale::Scale;
 use super::validity::{NOW, NowUse};
 
-/// Bytes of strings that one step looks at.
+/// Bytes of strings that count as one step.
 const STEP_BYTES: usize = 16;
 
-/// Evaluates the conditions of one assertion after the other for one query.
+/// Evaluates the conditions of assertions for one query.
 pub(super) struct Interpreter<'t, S> {
     pub(super) scale: &'t S,
     pub(super) attributes: &'t dyn Attributes,
@@ -102,7 +102,7 @@ impl<'t, S: Scale> Interpreter<'t, S> {
         }
     }
 
-    /// Evaluates a test. The right side of `&&` and `||` is left alone if the left one decides.
+    /// Evaluates a test. The right side of `&&` and `||` is skipped if the left side decides.
     pub(super) fn test(
         &mut self,
         assertion: &'t PreparedAssertion,
@@ -191,7 +191,7 @@ impl<'t, S: Scale> Interpreter<'t, S> {
         Ok(is_match)
     }
 
-    /// The value of an expression of strings.
+    /// The value of a string expression.
     pub(super) fn string(
         &mut self,
         assertion: &'t PreparedAssertion,
@@ -220,7 +220,7 @@ impl<'t, S: Scale> Interpreter<'t, S> {
         }
     }
 
-    /// The value of an attribute; the empty string if nothing defines it.
+    /// The value of an attribute; the empty string if it is undefined.
     fn attribute(
         &mut self,
         assertion: &'t PreparedAssertion,
@@ -284,7 +284,7 @@ impl<'t, S: Scale> Interpreter<'t, S> {
     }
 }
 
-/// Returns whether an expression is the time and nothing else.
+/// Returns whether an expression is the attribute `now` alone.
 fn is_now(assertion: &PreparedAssertion, expression: &StringExpr) -> bool {
     let is_it = matches!(expression, StringExpr::Attribute(name) if name == NOW);
     is_it && constant(NOW, assertion.constants()).is_none()
@@ -301,7 +301,7 @@ fn holds(by: Comparison, order: Ordering) -> bool {
     }
 }
 
-/// The comparison with its two sides exchanged.
+/// The comparison with its sides exchanged.
 const fn reversed(by: Comparison) -> Comparison {
     match by {
         Comparison::Order(order) => Comparison::Order(match order {

@@ -1,8 +1,8 @@
-//! The work of an evaluation, which is bounded.
+//! The evaluation limit.
 
 use crate::limits::EVALUATION_STEPS_MAX;
 
-/// Tells that an evaluation took more work than it may, so that it gives nothing.
+/// The error of an evaluation that exceeded its limit, so that it gives no rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the assertions take more than {EVALUATION_STEPS_MAX} steps to evaluate, so they give nothing"
@@ -20,7 +20,7 @@ impl Meter {
         Self { left: EVALUATION_STEPS_MAX }
     }
 
-    /// Takes some steps.
+    /// Subtracts steps.
     pub(super) fn charge(&mut self, steps: usize) -> Result<(), Exhausted> {
         self.left = self.left.checked_sub(steps).ok_or(Exhausted)?;
         Ok(())

@@ -14,24 +14,23 @@ pub(super) trait Scale {
     /// The highest value, `_MAX_TRUST`.
     fn all(&self) -> Self::Value;
 
-    /// The value of a name; `None` if no value has it.
+    /// The value with a name; `None` if there is none.
     fn named(&self, name: &str) -> Option<Self::Value>;
 
-    /// The least value that is as high as both.
+    /// The lowest value that is at least both.
     fn either(&self, one: Self::Value, other: Self::Value) -> Self::Value;
 
-    /// The highest value that both are as high as.
+    /// The highest value that is at most both.
     fn both(&self, one: Self::Value, other: Self::Value) -> Self::Value;
 
-    /// The highest value that this many of the values are as high as.
+    /// The highest value that this many of the values reach.
     fn of_at_least(&self, count: u32, values: &[Self::Value]) -> Self::Value;
 
     /// The attributes `_MIN_TRUST`, `_MAX_TRUST` and `_VALUES`.
     fn attribute(&self, name: &str) -> Option<Cow<'static, str>>;
 }
 
-/// Sets of rights: what follows from several assertions is their union, what goes through a chain
-/// of them is their intersection.
+/// Sets of rights: union over several assertions, intersection along a chain.
 pub(super) struct RightsScale;
 
 impl Scale for RightsScale {
@@ -78,13 +77,13 @@ pub struct OrderedValues<'a> {
 }
 
 impl<'a> OrderedValues<'a> {
-    /// Values in ascending order; `None` if there are none.
+    /// Takes values in ascending order; `None` if there are none.
     #[must_use]
     pub const fn new(names: &'a [&'a str]) -> Option<Self> {
         if names.is_empty() { None } else { Some(Self { names }) }
     }
 
-    /// The name of the value at this place of the order, which is 0 for `_MIN_TRUST`.
+    /// The name of the value at this position, which is 0 for `_MIN_TRUST`.
     #[must_use]
     pub fn name(&self, value: usize) -> &'a str {
         self.names.get(value).copied().unwrap_or_default()

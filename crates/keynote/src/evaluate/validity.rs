@@ -1,29 +1,29 @@
-//! The time for which a result holds.
+//! The time for which a result is valid.
 
 use crate::tree::{Comparison, Order};
 
-/// The name of the attribute that has the time: RFC 3339, in UTC, to the second, such as
+/// The name of the attribute with the time: RFC 3339, in UTC, to the second, such as
 /// `2026-11-25T10:30:00Z`. Such texts are ordered as the times are.
 pub const NOW: &str = "now";
 
-/// The time for which a result holds, if no other attribute changes.
+/// The time for which a result is valid, if no other attribute changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Validity {
     /// No later time changes it.
     Unlimited,
-    /// It holds while `now` is less than this string.
+    /// It is valid while `now` is less than this string.
     Until(String),
-    /// The result may be another one at the next moment.
+    /// The next moment may already change it.
     Now,
 }
 
-/// Notes how conditions use the time.
+/// Records how conditions use the time.
 #[derive(Debug, Default)]
 pub(super) struct NowUse {
     is_read: bool,
-    /// The time was used in a way that tells nothing about later times.
+    /// True if the time was used in a way that allows no conclusion about later times.
     is_opaque: bool,
-    /// The earliest later time that it was compared with.
+    /// The earliest later time with which it was compared.
     next: Option<String>,
 }
 
@@ -33,12 +33,13 @@ impl NowUse {
         self.is_opaque = true;
     }
 
-    /// The time was compared with another one that stands on the right.
+    /// Records a comparison of the time with a text on its right.
     pub(super) fn note(&mut self, now: &str, by: Comparison, other: &str) {
         self.is_read = true;
         match now.cmp(other) {
             std::cmp::Ordering::Greater => {}
-            // These two have changed at this very time, the others change right behind it.
+            // At this very time, `<` and `>=` have just changed; the other comparisons change at
+            // the next.
             std::cmp::Ordering::Equal => {
                 let has_changed = matches!(by, Comparison::Order(Order::Less | Order::AtLeast));
                 self.is_opaque |= !has_changed;

@@ -7,7 +7,7 @@ use crate::tree::{Clause, Consequence, SourceLine};
 use super::cursor::Cursor;
 use super::expression;
 
-/// Reads clauses up to the end of the field or a closing brace.
+/// Parses clauses up to the end of the field or a closing brace.
 pub(super) fn program(cursor: &mut Cursor) -> Result<Vec<Clause>, ParseError> {
     let mut clauses = Vec::new();
     while !matches!(cursor.peek(), Token::End | Token::Symbol("}")) {

@@ -1,4 +1,4 @@
-//! The tokens of a field that have not been read, and how deep their reader has recursed.
+//! The unread tokens of a field, and the recursion depth of the parser.
 
 use std::iter::Peekable;
 use std::vec::IntoIter;
@@ -7,7 +7,7 @@ use crate::lexer::{Placed, Token};
 use crate::limits::DEPTH_MAX;
 use crate::parse_error::{ParseError, Position};
 
-/// The tokens of a field that have not been read.
+/// The unread tokens of a field.
 pub(super) struct Cursor {
     tokens: Peekable<IntoIter<Placed>>,
     end: Placed,
@@ -29,7 +29,7 @@ impl Cursor {
         &self.placed().0
     }
 
-    /// The place of the next token.
+    /// The position of the next token.
     pub(super) fn at(&mut self) -> Position {
         self.placed().1
     }
@@ -38,7 +38,7 @@ impl Cursor {
         self.tokens.next().map_or(Token::End, |(token, _)| token)
     }
 
-    /// Goes past a symbol if it is the next token; returns whether it is.
+    /// Skips a symbol if it is the next token; returns whether it was.
     pub(super) fn take(&mut self, symbol: &str) -> bool {
         let is_it = matches!(self.peek(), Token::Symbol(next) if *next == symbol);
         if is_it {
@@ -58,16 +58,16 @@ impl Cursor {
         }
     }
 
-    /// The next token is not what the grammar wants.
+    /// Makes an error for an unexpected next token.
     pub(super) fn error(&mut self, expected: &str) -> ParseError {
         let (token, at) = self.placed();
         ParseError::new(*at, expected, token.described())
     }
 
-    /// Reads what is nested one level deeper.
+    /// Parses something one level deeper.
     ///
     /// # Errors
-    /// The reader's, and a nesting deeper than the limit.
+    /// Those of the parser, and a nesting deeper than the limit.
     pub(super) fn deeper<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, ParseError>,
@@ -81,10 +81,10 @@ impl Cursor {
         value
     }
 
-    /// Reads one or more parts with a symbol between them.
+    /// Parses one or more parts that are separated by a symbol.
     ///
     /// # Errors
-    /// The reader's.
+    /// Those of the parser.
     pub(super) fn separated<T>(
         &mut self,
         symbol: &str,

@@ -1,5 +1,5 @@
-//! Expressions of all types (RFC 2704, section 4.6.5), typed from their operands upwards: a
-//! parenthesis does not tell whether a test, a number or a string follows.
+//! Expressions of all types (RFC 2704, section 4.6.5). Types are found from the operands upwards,
+//! because an opening parenthesis does not say whether a test, a number or a string follows.
 
 use crate::lexer::Token;
 use crate::parse_error::{ParseError, Position};
@@ -7,7 +7,7 @@ use crate::tree::{Arithmetic, Comparison, Operator, Order, Predicate, StringExpr
 
 use super::cursor::Cursor;
 
-/// A part of an expression, and its place.
+/// A part of an expression, with its position.
 struct Operand {
     value: Value,
     at: Position,
@@ -20,17 +20,17 @@ enum Value {
     Predicate(Predicate),
 }
 
-/// Reads an expression whose value is a string.
+/// Parses a string expression.
 pub(super) fn string(cursor: &mut Cursor) -> Result<StringExpr, ParseError> {
     chain(cursor, 0)?.text()
 }
 
-/// Reads an expression whose value is true or false.
+/// Parses a test.
 pub(super) fn test(cursor: &mut Cursor) -> Result<Predicate, ParseError> {
     any(cursor)?.test()
 }
 
-/// Reads the rest of a concatenation whose first part has been read.
+/// Parses the rest of a concatenation after its first part.
 pub(super) fn concatenation(
     cursor: &mut Cursor,
     first: StringExpr,
@@ -88,7 +88,7 @@ impl Operand {
         }
     }
 
-    /// The words `true` and `false` are not reserved: they are tests where a test is wanted, and
+    /// The words `true` and `false` are not reserved: they are tests where a test is expected, and
     /// attributes elsewhere.
     fn test(self) -> Result<Predicate, ParseError> {
         let is_word = |name: &str, word| name.eq_ignore_ascii_case(word);
@@ -113,7 +113,7 @@ fn all(cursor: &mut Cursor) -> Result<Operand, ParseError> {
     joined(cursor, "&&", not, Predicate::All)
 }
 
-/// Reads operands with a symbol between them; a single one need not be a test.
+/// Parses operands that are separated by a symbol; a single one need not be a test.
 fn joined(
     cursor: &mut Cursor,
     symbol: &str,
@@ -141,7 +141,7 @@ fn not(cursor: &mut Cursor) -> Result<Operand, ParseError> {
     Ok(Operand { value: Value::Predicate(Predicate::Not(Box::new(test))), at })
 }
 
-/// A symbol between the two sides of a relation.
+/// The operator of a relation.
 enum Relation {
     Compared(Comparison),
     Matched,
@@ -168,15 +168,15 @@ fn relation(cursor: &mut Cursor) -> Result<Operand, ParseError> {
     Ok(Operand { value: Value::Predicate(test), at })
 }
 
-/// Floating point numbers are not compared for equality, nor numbers with regular expressions,
-/// nor tests at all.
+/// Makes the error for an operator that the type of its left side does not support: floating point
+/// numbers have no equality, numbers no regular expressions, and tests no comparison.
 fn unrelated(left: &Operand, operator: Position) -> ParseError {
     let expected = match left.value {
         Value::Float(_) => "`<`, `>`, `<=` or `>=`",
         Value::Integer(_) => "an operator between integers",
         Value::Text(_) | Value::Predicate(_) => "`&&` or `||`",
     };
-    ParseError::new(operator, expected, format!("another operator behind {}", left.described()))
+    ParseError::new(operator, expected, format!("another operator after {}", left.described()))
 }
 
 fn relation_symbol(token: &Token) -> Option<Relation> {
@@ -194,7 +194,7 @@ fn relation_symbol(token: &Token) -> Option<Relation> {
     Some(Relation::Compared(comparison))
 }
 
-/// The number of classes of binary operators (section 4.6.5), from the loosest.
+/// Number of precedence classes of binary operators (section 4.6.5), from the lowest.
 const CLASSES: usize = 3;
 
 /// A binary operator on strings or numbers.
@@ -228,7 +228,7 @@ fn binary(token: &Token) -> Option<Binary> {
     Some(Binary::Number(operator))
 }
 
-/// Reads operands with binary operators of one class, and tighter ones, between them.
+/// Parses operands that are joined by binary operators of one class or higher ones.
 fn chain(cursor: &mut Cursor, class: usize) -> Result<Operand, ParseError> {
     if class == CLASSES {
         return unary(cursor);
@@ -280,7 +280,7 @@ fn calculated<T>(
     Ok(Arithmetic::Chain(Box::new(first), steps))
 }
 
-/// The grammar has `%` between integers only.
+/// The grammar allows `%` between integers only.
 fn check_remainder(operand: &Operand) -> Result<(), ParseError> {
     match &operand.value {
         Value::Float(Arithmetic::Chain(_, steps))
@@ -306,7 +306,7 @@ fn unary(cursor: &mut Cursor) -> Result<Operand, ParseError> {
     Ok(Operand { value, at })
 }
 
-/// Reads the operand of a prefix operator.
+/// Parses the operand of a prefix operator.
 fn inner(cursor: &mut Cursor) -> Result<Operand, ParseError> {
     cursor.next();
     cursor.deeper(unary)

@@ -8,7 +8,7 @@ use crate::tree::{Licensees, LicenseesField, StringExpr};
 use super::cursor::Cursor;
 use super::expression::{self, one_or};
 
-/// Reads the whole field.
+/// Parses the whole field.
 pub(super) fn field(cursor: &mut Cursor) -> Result<LicenseesField, ParseError> {
     if *cursor.peek() == Token::End {
         return Ok(LicenseesField::Empty);
@@ -44,7 +44,7 @@ fn primary(cursor: &mut Cursor) -> Result<Licensees, ParseError> {
     }
 }
 
-/// A parenthesis holds either licensees or the beginning of a string expression.
+/// Parses a parenthesis, which encloses either licensees or the beginning of a string expression.
 fn parenthesis(cursor: &mut Cursor) -> Result<Licensees, ParseError> {
     cursor.next();
     let inner = cursor.deeper(any)?;
@@ -57,7 +57,7 @@ fn parenthesis(cursor: &mut Cursor) -> Result<Licensees, ParseError> {
     }
 }
 
-/// `K-of(...)`. A number of principals below K makes the whole assertion void.
+/// Parses `K-of(...)`. With fewer than K principals the whole assertion is invalid.
 fn threshold(cursor: &mut Cursor) -> Result<Licensees, ParseError> {
     let least = match cursor.peek() {
         Token::Integer(least) if *least > 0 => *least as u32,

@@ -1,7 +1,8 @@
-//! From extended regular expressions of POSIX (IEEE Std 1003.1, section 9.4) to the engine's.
+//! Translates extended regular expressions of POSIX (IEEE Std 1003.1, section 9.4) to the engine's
+//! syntax.
 //!
-//! An expression whose meaning POSIX leaves undefined is invalid: back-references, `\w` and the
-//! like, two repetitions in a row, a repetition of nothing.
+//! Expressions that POSIX leaves undefined are invalid: back-references, `\w` and the like, two
+//! repetitions in a row, a repetition of nothing.
 
 use std::fmt::Write;
 use std::iter::Peekable;
@@ -9,13 +10,13 @@ use std::str::Chars;
 
 use crate::limits::{REGEX_GROUPS_MAX, REGEX_WEIGHT_MAX};
 
-/// Most repetitions that an interval may ask for (RE_DUP_MAX).
+/// Most repetitions in an interval (RE_DUP_MAX).
 const REPETITIONS_MAX: usize = 255;
 
-/// The weight of a set of characters: the engine tests each byte of a character.
+/// The weight of a character set: the engine tests each byte of a character.
 const SET_WEIGHT: usize = 4;
 
-/// The names between `[:` and `:]`.
+/// The class names between `[:` and `:]`.
 const CLASSES: [&str; 12] = [
     "alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
     "upper", "xdigit",
@@ -27,9 +28,9 @@ pub(super) struct Translated {
     pub(super) expression: String,
     /// Groups in parentheses.
     pub(super) groups: usize,
-    /// Single-character tests that the expression stands for when its intervals are written out.
+    /// Number of single-character tests after intervals are expanded.
     pub(super) weight: usize,
-    /// The text that it looks for, if it is nothing but a text.
+    /// The text to search for, if the expression is a plain text.
     pub(super) literal: Option<String>,
 }
 
@@ -56,11 +57,11 @@ pub(super) fn translate(pattern: &str) -> Option<Translated> {
     }
 }
 
-/// The expression outside of all groups, or a group that is not closed yet.
+/// The part of an expression outside of all groups, or an open group.
 #[derive(Default)]
 struct Level {
     weight: usize,
-    /// The weight of the part in front, if it may be repeated.
+    /// The weight of the preceding part, if it may be repeated.
     repeatable: Option<usize>,
 }
 
@@ -91,7 +92,7 @@ impl Translator<'_> {
         Some(())
     }
 
-    /// A part that may be repeated has been written.
+    /// Notes that a repeatable part was written.
     fn atom(&mut self, weight: usize) -> Option<()> {
         let level = self.open.last_mut()?;
         level.weight = level.weight.checked_add(weight).filter(|all| *all <= REGEX_WEIGHT_MAX)?;
@@ -105,14 +106,14 @@ impl Translator<'_> {
         self.atom(1)
     }
 
-    /// Writes the end of a part that any of many characters match.
+    /// Writes the end of a part that matches one of many characters.
     fn set(&mut self, end: char) -> Option<()> {
         self.out.push(end);
         self.literal = None;
         self.atom(SET_WEIGHT)
     }
 
-    /// An anchor or the bar between alternatives: nothing that may be repeated.
+    /// Writes an anchor or the bar between alternatives, which cannot be repeated.
     fn assertion(&mut self, char: char) -> Option<()> {
         self.out.push(char);
         self.literal = None;
@@ -176,7 +177,7 @@ impl Translator<'_> {
         digits.parse().ok().filter(|number| *number <= REPETITIONS_MAX)
     }
 
-    /// Reads a bracket expression behind its `[`. Within one, a backslash stands for itself.
+    /// Reads a bracket expression after its `[`. Within it a backslash stands for itself.
     fn bracket(&mut self) -> Option<()> {
         self.out.push('[');
         if self.rest.next_if_eq(&'^').is_some() {
@@ -197,7 +198,7 @@ impl Translator<'_> {
         self.set(']')
     }
 
-    /// Writes a character of a bracket expression, or the range that begins with it.
+    /// Writes a character of a bracket expression, or the range that it begins.
     fn range(&mut self, first: char) -> Option<()> {
         write_char(&mut self.out, first);
         let mut ahead = self.rest.clone();
@@ -212,7 +213,7 @@ impl Translator<'_> {
         (first <= last).then_some(())
     }
 
-    /// A character, or one between `[.` and `.]` or `[=` and `=]`.
+    /// Reads a character, or one between `[.` and `.]` or `[=` and `=]`.
     fn element(&mut self, char: char) -> Option<char> {
         let mark = self.rest.next_if(|next| char == '[' && matches!(next, '.' | '='));
         let Some(mark) = mark else { return Some(char) };
@@ -221,7 +222,7 @@ impl Translator<'_> {
         is_closed.then_some(element)
     }
 
-    /// Reads a class such as `[:alpha:]` behind its first bracket.
+    /// Reads a class such as `[:alpha:]` after its first bracket.
     fn class(&mut self) -> Option<()> {
         self.rest.next();
         let mut name = String::new();
@@ -236,7 +237,7 @@ impl Translator<'_> {
     }
 }
 
-/// Writes a character so that it stands for itself wherever it is.
+/// Writes a character so that it stands for itself everywhere.
 fn write_char(out: &mut String, char: char) {
     if char.is_ascii_alphanumeric() {
         out.push(char);

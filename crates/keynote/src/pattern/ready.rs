@@ -1,4 +1,4 @@
-//! The expressions that conditions have written in them, read once.
+//! The regular expressions in conditions, compiled in advance.
 
 use crate::fixed::FixedValues;
 use crate::limits::{PATTERNS_READY_MAX, PROGRAMS_READY_MAX};
@@ -6,8 +6,8 @@ use crate::tree::{Clause, Consequence, Predicate};
 
 use super::Pattern;
 
-/// Reads the expressions of some clauses that are the same in each query, up to the limits; others
-/// are read when they are used.
+/// Compiles the expressions of clauses that are the same in each query, up to the limits; others
+/// are compiled when used.
 pub(crate) fn ready_patterns(
     clauses: &[Clause],
     fixed: &mut FixedValues<'_>,
@@ -17,11 +17,11 @@ pub(crate) fn ready_patterns(
     patterns.found
 }
 
-/// The regular expressions that are found in conditions.
+/// The compiled expressions of conditions.
 struct ReadyPatterns<'a, 'b> {
     fixed: &'a mut FixedValues<'b>,
     found: Vec<(String, Pattern)>,
-    /// The number of those that have a program.
+    /// The number of those with a program.
     programs: usize,
 }
 

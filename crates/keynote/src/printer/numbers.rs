@@ -1,4 +1,4 @@
-//! Numbers and expressions of numbers.
+//! Numbers and numeric expressions.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -6,9 +6,9 @@ use crate::tree::{Arithmetic, Operator, StringExpr};
 
 use super::Enclosed;
 
-/// A type of numbers, as it is written.
+/// A type of numbers that can be written.
 trait Written: Display {
-    /// The operator that makes a number of a string.
+    /// The operator that converts a string to this type.
     const CONVERSION: char;
 
     fn literal(&self) -> String;
@@ -58,7 +58,7 @@ fn chain<T: Written>(
     rest.iter().try_for_each(|(operator, part)| write!(out, " {operator} {}", enclosed(part)))
 }
 
-/// The class of a chain's operators.
+/// The precedence class of a chain's operators.
 fn class_of<T>(number: &Arithmetic<T>) -> Option<usize> {
     match number {
         Arithmetic::Chain(_, rest) => rest.first().map(|(operator, _)| operator.class()),

@@ -1,4 +1,4 @@
-//! Strings and expressions of strings.
+//! Strings and string expressions.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -6,7 +6,7 @@ use crate::tree::StringExpr;
 
 use super::{Enclosed, joined};
 
-/// A string between quotes, with escapes (RFC 2704, section 4.3.1).
+/// A quoted string with escapes (RFC 2704, section 4.3.1).
 pub(super) struct Literal<'a>(pub(super) &'a str);
 
 impl Display for Literal<'_> {
@@ -19,7 +19,7 @@ impl Display for Literal<'_> {
                 '\r' => out.write_str("\\r")?,
                 '\t' => out.write_str("\\t")?,
                 '\u{c}' => out.write_str("\\f")?,
-                // No string has a NUL; all other control characters are below 256.
+                // A string cannot contain a NUL; all other control characters are below 256.
                 '\0' => {}
                 _ if char.is_control() => write!(out, "\\{:03o}", u32::from(char))?,
                 _ => out.write_char(char)?,

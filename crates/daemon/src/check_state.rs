@@ -12,14 +12,14 @@ use crate::grant_service::GRANTS;
 use crate::state_folder::{TLS_CERTIFICATE, TLS_KEY, control_socket};
 use crate::tls::{EXPIRES_SOON_DAYS, check_tls};
 
-/// Most credentials that are named: those that end first.
+/// Most credentials that are reported, in order of expiry.
 const NAMED_MAX: usize = 100;
 
 const DAY_MILLISECONDS: u64 = 86_400_000;
 
-/// Tells what expires within 30 days in a state folder: the certificate that the server has made,
-/// if `has_own` says that the server uses it, and the credentials that keys hold. They are asked
-/// for at the server, if it runs, else read from its file.
+/// Reports what expires within 30 days in a state folder: the certificate that the server made, if
+/// the server uses it (`has_own`), and the credentials that keys hold. If the server runs, it is
+/// asked for them; otherwise its file is read.
 #[must_use]
 pub fn check_state(folder: &Path, has_own: bool) -> Vec<Diagnostic> {
     let [certificate, key] = [TLS_CERTIFICATE, TLS_KEY].map(|name| folder.join(name));
@@ -33,7 +33,7 @@ pub fn check_state(folder: &Path, has_own: bool) -> Vec<Diagnostic> {
     found
 }
 
-/// A line about each credential that ends within 30 days.
+/// Describes each credential that expires within 30 days.
 pub(crate) fn ending(grants: &Grants) -> Vec<String> {
     let now = grants.now();
     let soon = now.after_milliseconds(EXPIRES_SOON_DAYS as u64 * DAY_MILLISECONDS);
@@ -58,7 +58,7 @@ pub(crate) fn ending(grants: &Grants) -> Vec<String> {
     lines
 }
 
-/// Asks the server that runs with the folder.
+/// Asks the server that uses the folder; `None` if none runs.
 fn asked(folder: &Path) -> Option<Vec<String>> {
     let socket = control_socket(folder).ok()?;
     let Ok(Answer::Done(lines)) = control::ask(&socket, &Request::EndingGrants) else {
@@ -67,7 +67,7 @@ fn asked(folder: &Path) -> Option<Vec<String>> {
     serde_json::from_value(lines).ok()
 }
 
-/// Reads the file of a server that does not run.
+/// Reads the file of a server that is not running.
 fn read(file: &Path) -> Vec<String> {
     if !file.exists() {
         return Vec::new();
@@ -81,15 +81,15 @@ fn read(file: &Path) -> Vec<String> {
     ending(&Grants::new(Box::new(move || now), Box::new(Nowhere), recovered))
 }
 
-/// A medium for grants that nobody changes.
+/// A medium for grants that are only read.
 struct Nowhere;
 
 impl Medium for Nowhere {
     fn store(&self, _: &[Record]) -> Result<(), MediumError> {
-        Err("these grants are only looked at".into())
+        Err("these grants are read-only".into())
     }
 
     fn replace(&self, _: &[Record]) -> Result<(), MediumError> {
-        Err("these grants are only looked at".into())
+        Err("these grants are read-only".into())
     }
 }

@@ -15,17 +15,17 @@ use serde_json::{Value, json};
 
 use crate::limits::{CLIENTS_PAGE, STATES_PAGE, WAITS_SHOWN_MAX};
 
-/// The memory of clients, and what is offered to them.
+/// The state of clients, and the exports.
 pub(crate) struct ClientAdmin<'a> {
     pub(crate) memory: &'a Memory,
     pub(crate) plan: &'a Plan,
 }
 
 impl ClientAdmin<'_> {
-    /// Some clients, those behind `after`; `next` is what to ask with for more.
+    /// Returns a page of clients after `after`; `next` is the argument for the next page.
     ///
     /// # Errors
-    /// If `after` is no client's number.
+    /// `after` is not the number of a client.
     pub(crate) fn clients(&self, after: Option<&str>) -> Result<Value> {
         let after = after.map_or(Ok(ClientId(0)), number)?;
         let page = self.memory.engine.clients_after(self.now(), after, CLIENTS_PAGE);
@@ -35,11 +35,11 @@ impl ClientAdmin<'_> {
         Ok(json!({ "clients": clients, "next": next }))
     }
 
-    /// Returns a client with its sessions, copies and waits, and those of its states that follow
+    /// Returns a client with its sessions, copies and waits, and a page of its states after
     /// `after`.
     ///
     /// # Errors
-    /// If there is no such client.
+    /// There is no such client.
     pub(crate) fn client(&self, name: &str, after: Option<u32>) -> Result<Value> {
         let client = self.find(name)?;
         let (engine, now) = (&self.memory.engine, self.now());
@@ -70,17 +70,18 @@ impl ClientAdmin<'_> {
     /// Returns which clients wait for which.
     ///
     /// # Errors
-    /// If there is no such client.
+    /// There is no such client.
     pub(crate) fn waits(&self, name: Option<&str>) -> Result<Value> {
         let client = name.map(|name| self.find(name)).transpose()?;
         let (waits, count) = self.waiting(client.map(|client| client.id()));
         Ok(json!({ "waits": waits, "waits_count": count }))
     }
 
-    /// Sends a client away: all it has is free, and it has nothing to reclaim. Tells what it had.
+    /// Evicts a client: all its state is released, and it cannot reclaim anything. Returns what it
+    /// had.
     ///
     /// # Errors
-    /// If there is no such client, or if that it is gone cannot be put on stable storage.
+    /// There is no such client, or the eviction cannot be stored.
     pub(crate) fn evict(&self, name: &str) -> Result<Value> {
         let client = self.find(name)?;
         let (memory, now) = (self.memory, self.now());
@@ -220,7 +221,7 @@ const fn spoken(protocol: ClientProtocol) -> &'static str {
     }
 }
 
-/// Hosts of NFSv3 go by their address.
+/// The address of a client. For hosts of NFSv3 it is their name.
 fn address(client: &Client) -> Option<String> {
     match client.protocol() {
         ClientProtocol::Nlm => Some(client.owner().escape_ascii().to_string()),
@@ -253,7 +254,7 @@ const fn allowed(kind: DelegationKind) -> &'static str {
     }
 }
 
-/// A range to the end of all files has no last byte.
+/// A range as JSON; one that reaches to the end of the file has no last byte.
 fn range(bytes: ByteRange, kind: LockType) -> Value {
     let last = (bytes.last != u64::MAX).then_some(bytes.last);
     let kind = if kind == LockType::Write { "w" } else { "r" };

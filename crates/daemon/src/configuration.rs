@@ -1,4 +1,4 @@
-//! Configurations: from their files to the plan in force, and to another plan at a reload.
+//! Configurations: reading them into a plan, and replacing the plan at a reload.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,40 +21,40 @@ use crate::options::GivenExport;
 use crate::tls::{self, Tls};
 use crate::{placement, systemd};
 
-/// The common origin of all configurations of this process.
+/// The inputs from which each plan of this process is made.
 pub struct Configuration {
     sources: Sources,
     key: HandleKey,
     read_only: bool,
-    /// Shared by all exports.
+    /// The limit on open files, shared by all exports.
     descriptors: Descriptors,
     siblings: Siblings,
-    /// True if callers may all have root's rights.
+    /// True if all callers may have root's rights.
     all_as_root: bool,
-    /// True if exports begin empty and end with the process.
+    /// True if exports are empty file systems in memory.
     in_memory: bool,
-    /// An export whose file system is open already.
+    /// An export whose file system is already open.
     given: Option<GivenExport>,
     /// The key of the metadata server, if this is a data server.
     placement_key: Option<PlacementKey>,
-    /// The watch that learns that local programs want files which clients were delegated.
+    /// The watch that reports when local programs access delegated files.
     leases: Option<Arc<LeaseWatch>>,
-    /// The rights of keys.
+    /// The grants of keys.
     grants: Option<Arc<Grants>>,
     /// True if a backend was opened that cannot act as each caller.
     is_one_user: AtomicBool,
 }
 
-/// Why root does not serve without the capabilities it needs.
+/// The error if root lacks the capabilities to act as callers.
 const ALL_AS_ROOT: &str = "the server runs as root but may not act as its callers, so everybody \
     would have root's rights; give it CAP_SETUID, CAP_SETGID and CAP_DAC_OVERRIDE, run it as an \
     ordinary user, or say --all-as-root";
 
-/// A plan and the warnings about it; or, if there is an error, all diagnostics.
+/// A plan with warnings; or all diagnostics, if one is an error.
 pub type Loaded = Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>>;
 
 impl Configuration {
-    /// Makes a configuration of these sources, whose handles are signed with `key`.
+    /// Makes a configuration of these sources; `key` signs handles.
     pub(crate) fn new(sources: Vec<Source>, key: HandleKey) -> Self {
         Self {
             sources: Sources {
@@ -75,48 +75,48 @@ impl Configuration {
         }
     }
 
-    /// The same with nobody changing anything, whatever it says.
+    /// Makes all exports read-only, regardless of their rules.
     pub(crate) fn read_only(self, read_only: bool) -> Self {
         Self { read_only, ..self }
     }
 
-    /// The same with root's rights for all callers, if the process may not act as they.
+    /// Allows that all callers have root's rights, if the process cannot act as each caller.
     pub(crate) fn all_as_root(self, all_as_root: bool) -> Self {
         Self { all_as_root, ..self }
     }
 
-    /// The same with empty file systems in memory in place of what is in the folders.
+    /// Replaces all exports by empty file systems in memory.
     pub(crate) fn in_memory(self, in_memory: bool) -> Self {
         Self { in_memory, ..self }
     }
 
-    /// The same with a file system that is open already in place of what is in one of the folders.
+    /// Replaces the folder of one export by a file system that is already open.
     #[must_use]
     pub fn given(self, given: Option<GivenExport>) -> Self {
         Self { given, ..self }
     }
 
-    /// The same for a data server of the metadata server that has this key.
+    /// Makes this a data server of the metadata server with this key.
     pub(crate) fn storing(self, placement_key: Option<PlacementKey>) -> Self {
         Self { placement_key, ..self }
     }
 
-    /// The same where it is told what programs want that clients were delegated, if it is to be.
+    /// Sets the watch that reports when local programs access delegated files.
     pub(crate) fn leases(self, leases: Option<Arc<LeaseWatch>>) -> Self {
         Self { leases, ..self }
     }
 
-    /// The same for callers who may prove a key.
+    /// Sets the grants of keys.
     pub(crate) fn granting(self, grants: Arc<Grants>) -> Self {
         Self { grants: Some(grants), ..self }
     }
 
-    /// Makes a configuration of these sources for a check only: no handle ever leaves the process.
+    /// Makes a configuration for a check only: no handle leaves the process.
     pub fn to_look_at(sources: Vec<Source>) -> Self {
         Self::new(sources, HandleKey::new([0; 16]))
     }
 
-    /// Reads everything and opens what it names; what `old` has open stays so.
+    /// Reads all sources and opens the exports; exports of `old` stay open.
     pub fn load(&self, old: Option<&Plan>) -> Loaded {
         let open = |request: &ExportRequest<'_>| -> Result<Arc<dyn Fs>, String> {
             let fs = self.open(request)?;
@@ -170,26 +170,25 @@ impl Configuration {
     }
 }
 
-/// Reads the part of a configuration that is about the server itself.
+/// Reads the `[server]` part of a configuration.
 ///
 /// # Errors
-/// All findings, if one of them is an error.
+/// All findings, if one is an error.
 pub fn server_settings(sources: &[Source]) -> Result<ServerSettings, Vec<Diagnostic>> {
     Ok(Sources::new(sources.to_vec()).read()?.server)
 }
 
-/// The exports in force and how to renew them.
+/// Reloads the exports.
 pub(crate) struct Reload {
     configuration: Configuration,
     exports: Arc<Exports>,
-    /// The `[server]` part of the configuration when the server started.
+    /// The `[server]` part of the configuration at the start of the server.
     written: ServerSettings,
-    /// The clients' state: delegations are recalled from exports where a reload hides files from
-    /// some.
+    /// The clients' state: a reload recalls delegations from exports in which it hides files.
     memory: comity_nfs4::Memory,
-    /// The key for TLS, which is read again.
+    /// TLS, whose key is read again, too.
     tls: Option<Arc<Tls>>,
-    /// One reload after the other.
+    /// Locked during a reload.
     turn: Mutex<()>,
 }
 
@@ -203,7 +202,7 @@ impl Reload {
         Self { configuration, exports, written, memory, tls: None, turn: Mutex::new(()) }
     }
 
-    /// The same, which reads the key for TLS again, too.
+    /// Adds TLS, whose key is then read again, too.
     pub(crate) fn renewing(self, tls: Option<Arc<Tls>>) -> Self {
         Self { tls, ..self }
     }
@@ -213,10 +212,10 @@ impl Reload {
         self.configuration.is_one_user()
     }
 
-    /// Puts the configuration as it is now in force; tells what is doubtful about it.
+    /// Reads the configuration again and applies it; returns its warnings.
     ///
     /// # Errors
-    /// All findings, if one of them is an error: the old plan stays in force then.
+    /// All findings, if one is an error; the old plan then stays in force.
     pub(crate) fn perform(&self) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         systemd::reloading();
@@ -239,7 +238,8 @@ impl Reload {
         }
         self.exports.replace(plan);
         self.recall_cloaked();
-        // The view of a directory depends on the maps, the cloaks and the exports below it.
+        // Recall delegations of directories, because the id maps, the cloaks and the exports below
+        // a directory affect what callers see in it.
         self.memory.engine.recall_directories(self.memory.clock.now());
         if server_settings(&self.configuration.sources.list)? != self.written {
             tracing::warn!("[server] has changed: restart the server to apply it");
@@ -260,13 +260,13 @@ impl Reload {
     }
 }
 
-/// A key or an authority that cannot be used, as a finding.
+/// Makes a finding of an error with the TLS key or an authority.
 fn key_error(error: &anyhow::Error) -> Diagnostic {
     let place = comity_export::Location::file("TLS");
     Diagnostic { severity: comity_export::Severity::Error, place, text: format!("{error:#}") }
 }
 
-/// Writes findings to the log, each as bad as it is.
+/// Logs findings by their severity.
 pub(crate) fn log(findings: &[Diagnostic]) {
     for finding in findings {
         let place = &finding.place;
@@ -277,7 +277,7 @@ pub(crate) fn log(findings: &[Diagnostic]) {
     }
 }
 
-/// An empty file system in memory.
+/// Makes an empty file system in memory.
 fn in_memory() -> Result<Arc<dyn Fs>, String> {
     match Memory::new(MemoryOptions::of_process()) {
         Ok(memory) => Ok(Arc::new(memory)),
@@ -285,7 +285,7 @@ fn in_memory() -> Result<Arc<dyn Fs>, String> {
     }
 }
 
-/// Returns a backend's error without the path, which stands before it already.
+/// Removes the path from a backend's error, because the finding already names it.
 fn without_path(path: &Path, text: &str) -> String {
     let rest = text.strip_prefix(&format!("{}: ", path.display()));
     rest.unwrap_or(text).to_owned()

@@ -22,26 +22,26 @@ use crate::logging::Logging;
 use crate::offered::offered_json;
 use crate::tls::Tls;
 
-/// The parts of the server that requests are about.
+/// The parts of the server that requests need.
 pub(crate) struct ServerControl<N> {
     pub(crate) reload: Arc<Reload>,
     pub(crate) exports: Arc<Exports>,
     pub(crate) logging: Logging,
     /// The clients' state.
     pub(crate) memory: Memory,
-    /// The rights of keys.
+    /// The grants of keys.
     pub(crate) grants: Arc<GrantService>,
-    /// Returns the server's counters.
+    /// Returns the server's statistics.
     pub(crate) numbers: N,
     /// The addresses it listens on.
     pub(crate) addresses: Vec<SocketAddr>,
-    /// The way in which clients that do not name the port find it.
+    /// The means by which clients find the port.
     pub(crate) portmap: &'static str,
-    /// RPC-with-TLS, if clients may ask for that.
+    /// TLS, if it is on.
     pub(crate) tls: Option<Arc<Tls>>,
-    /// The load, as it is sampled each second.
+    /// The current load.
     pub(crate) load: Arc<Mutex<Load>>,
-    /// When it began.
+    /// The time when the server started.
     pub(crate) begun: Instant,
 }
 

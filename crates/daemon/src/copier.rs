@@ -1,5 +1,5 @@
-//! Copies that go on after they were answered: a queue, and threads that make a piece of each in
-//! turn, so that no copy waits for the end of another, nor for what another waits for.
+//! Asynchronous copies: a queue, and threads that copy one piece of each in turn, so that no copy
+//! waits for the end of another, or for a delay of another.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,9 +11,9 @@ use comity_nfs4::{Copying, Progress};
 
 use crate::limits::{COPIERS, COPIES_MAX, COPY_PAUSE_MAX, COPY_PAUSE_MIN};
 
-/// Work that is done piece by piece.
+/// A job that is done in pieces.
 pub(crate) trait CopyJob: Send + 'static {
-    /// Makes a piece.
+    /// Does one piece.
     fn go_on(&mut self) -> Progress;
 }
 
@@ -23,7 +23,7 @@ impl CopyJob for Copying {
     }
 }
 
-/// A queue of copies, and the threads that make them.
+/// A queue of copies, with the threads that execute them.
 pub(crate) struct Copier<C = Copying> {
     queue: Mutex<Queue<C>>,
     changed: Condvar,
@@ -31,17 +31,17 @@ pub(crate) struct Copier<C = Copying> {
 
 struct Queue<C> {
     copies: VecDeque<WaitingCopy<C>>,
-    /// The pieces that threads are copying now.
+    /// Number of copies whose pieces threads are copying now.
     taken: usize,
     stopped: bool,
 }
 
-/// A copy that waits for its turn.
+/// A copy in the queue.
 struct WaitingCopy<C> {
     copy: Box<C>,
-    /// The next pause, if the copy cannot continue.
+    /// The length of the next pause, if the copy cannot continue.
     pause: Duration,
-    /// The end of the present pause.
+    /// The end of the current pause.
     until: Option<Instant>,
 }
 
@@ -53,7 +53,7 @@ impl<C> Default for Copier<C> {
 }
 
 impl<C: CopyJob> Copier<C> {
-    /// Takes a copy, or gives it back if there are too many.
+    /// Adds a copy to the queue, or returns it if there are too many.
     ///
     /// # Errors
     /// The copy.
@@ -67,10 +67,10 @@ impl<C: CopyJob> Copier<C> {
         Ok(())
     }
 
-    /// Begins to copy; `told` is called after each copy's end.
+    /// Starts the threads; `told` is called after the end of each copy.
     ///
     /// # Errors
-    /// If there can be no thread.
+    /// A thread cannot be created.
     pub(crate) fn begin(
         self: &Arc<Self>,
         told: impl Fn() + Clone + Send + 'static,
@@ -84,17 +84,17 @@ impl<C: CopyJob> Copier<C> {
         (0..COPIERS).map(|_| work()).collect()
     }
 
-    /// No more pieces are copied. Clients find the copies gone, and ask again.
+    /// Stops copying. Clients will find that their copies no longer exist, and start them again.
     pub(crate) fn stop(&self) {
         let mut queue = self.queue();
         queue.stopped = true;
         self.changed.notify_all();
     }
 
-    /// One piece of the copy whose turn it is; `false` when there is to be none any more.
+    /// Does one piece of the next copy; returns false after [`Copier::stop`].
     fn turn(&self, told: &impl Fn()) -> bool {
         let Some(WaitingCopy { mut copy, pause, .. }) = self.next() else { return false };
-        // Dropped by a panic it ends as failed, and this thread goes on.
+        // If a panic drops the copy, it ends as failed and this thread continues.
         let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
             let progress = copy.go_on();
             (progress, copy)
@@ -121,7 +121,7 @@ impl<C: CopyJob> Copier<C> {
         true
     }
 
-    /// The copy whose turn it is, when there is one.
+    /// Waits for the next copy that is ready; `None` after [`Copier::stop`].
     fn next(&self) -> Option<WaitingCopy<C>> {
         let mut queue = self.queue();
         while !queue.stopped {
@@ -148,7 +148,7 @@ impl<C: CopyJob> Copier<C> {
 }
 
 impl<C> Queue<C> {
-    /// Takes out the first that is not left alone.
+    /// Removes and returns the first copy without a current pause.
     fn take_ready(&mut self, now: Instant) -> Option<WaitingCopy<C>> {
         let is_ready = |turn: &WaitingCopy<C>| turn.until.is_none_or(|until| until <= now);
         let turn = self.copies.iter().position(is_ready).and_then(|at| self.copies.remove(at))?;
@@ -163,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    /// A copy that notes its turns, and does what it is to do in each.
+    /// A copy that records its pieces and calls a function for each.
     struct Copy {
         name: char,
         turns: Box<dyn FnMut() -> Progress + Send>,
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Returns work that takes this many turns.
+    /// Returns a job of this many pieces.
     fn pieces(mut count: u32) -> impl FnMut() -> Progress + Send {
         move || {
             count -= 1;
@@ -198,7 +198,7 @@ mod tests {
             self.copier.take(Box::new(Copy { name, turns: Box::new(turns), noted })).is_ok()
         }
 
-        /// Returns the notes of that many turns.
+        /// Runs this many pieces; returns the record.
         fn turns(&self, count: usize) -> String {
             let told = || {
                 self.told.fetch_add(1, Ordering::Relaxed);
@@ -221,19 +221,19 @@ mod tests {
     }
 
     #[test]
-    fn one_that_cannot_go_on_keeps_nobody_waiting_and_has_its_turn_again() {
+    fn a_copy_that_cannot_continue_delays_no_other_and_is_tried_again() {
         let site = Site::default();
         assert!(site.take('a', || Progress::Later) && site.take('b', pieces(50)));
         let before = Instant::now();
         let noted = site.turns(51);
         assert!(noted.starts_with("ab"), "{noted}");
-        assert!(before.elapsed() < Duration::from_secs(5), "nobody sleeps while there is work");
+        assert!(before.elapsed() < Duration::from_secs(5), "no thread sleeps while there is work");
         let rest = site.turns(51 - noted.matches('b').count());
         assert!(rest.contains('a'), "{noted} {rest}");
     }
 
     #[test]
-    fn no_more_are_taken_than_the_bound_those_in_hand_among_them() {
+    fn the_limit_counts_copies_in_the_queue_and_under_way() {
         let site = Site::default();
         for _ in 0..COPIES_MAX {
             assert!(site.take('a', pieces(2)));
@@ -243,18 +243,18 @@ mod tests {
         assert!(!site.take('b', pieces(1)));
         drop(in_hand);
         site.turns(COPIES_MAX);
-        assert!(site.take('b', pieces(1)), "one is over");
+        assert!(site.take('b', pieces(1)), "one copy has ended");
     }
 
     #[test]
-    fn one_that_panics_is_over_and_the_others_go_on() {
+    fn a_copy_that_panics_ends_and_the_others_continue() {
         let site = Site::default();
         assert!(site.take('a', || panic!("on purpose")) && site.take('b', pieces(1)));
         assert_eq!((site.turns(2).as_str(), site.told()), ("ab", 2));
     }
 
     #[test]
-    fn nothing_is_copied_or_taken_after_the_end() {
+    fn nothing_is_copied_or_accepted_after_the_stop() {
         let site = Site::default();
         assert!(site.take('a', pieces(1)));
         site.copier.stop();

@@ -1,4 +1,4 @@
-//! The decisions of a plan about a call, with the rules behind them, as JSON.
+//! The decisions of a plan about a call, with the rules that lead to them, as JSON.
 
 use anyhow::{Result, anyhow};
 use comity_export::{Decision, Explanation, Plan, Question, Refusal, explain};
@@ -7,10 +7,10 @@ use comity_server::control::Request;
 use comity_vfs::{Cred, Gid, Uid};
 use serde_json::{Value, json};
 
-/// Returns what a plan would do with a call.
+/// Returns how a plan decides about a call.
 ///
 /// # Errors
-/// If there is no such call.
+/// The request does not describe a call.
 pub fn explanation_json(plan: &Plan, asked: &Request) -> Result<Value> {
     let Explanation { decisions, answer } = explain(plan, &question(asked)?);
     let decisions: Vec<Value> = decisions.iter().map(shown).collect();
@@ -44,7 +44,7 @@ fn shown(decision: &Decision) -> Value {
     })
 }
 
-/// Returns the status that an NFSv3 client gets, and the same in words.
+/// Returns the status that an NFSv3 client gets, as its name and in words.
 fn ending(answer: &std::result::Result<(), Refusal>) -> (String, String) {
     match answer {
         Ok(()) => ("NFS3_OK".into(), "granted".into()),

@@ -1,4 +1,4 @@
-//! Requests of an administrator about keys and grants.
+//! Requests of the administrator about keys and grants.
 
 use anyhow::{Context, Result, anyhow, bail};
 use comity_export::Plan;
@@ -12,7 +12,7 @@ use crate::grant_service::GrantService;
 /// Performs a request about keys and grants.
 ///
 /// # Errors
-/// If a key or a digest cannot be read, or what is asked for is not there.
+/// A key or digest is malformed, or does not exist.
 pub(crate) fn perform(service: &GrantService, request: &Request) -> Result<Value> {
     match request {
         Request::BindAccount { user, key } => {
@@ -28,17 +28,17 @@ pub(crate) fn perform(service: &GrantService, request: &Request) -> Result<Value
         Request::RevokeGrant { what } => revoke(service, what),
         Request::HeldGrants { key } => held(service, key.as_deref()),
         Request::EndingGrants => Ok(ending(&service.grants()).into()),
-        _ => bail!("this is no request about keys"),
+        _ => bail!("the request is not about keys"),
     }
 }
 
-/// Tells the rights of a key to an object, and their reasons.
+/// Reports the rights of a key to an object, with their reasons.
 ///
 /// # Errors
-/// If the key or the operation cannot be read, or the object is not in an export for keys.
+/// The key or operation is malformed, or the object is not in an export for keys.
 pub(crate) fn why(plan: &Plan, request: &Request) -> Result<Value> {
     let Request::Why { path, operation, key, from } = request else {
-        bail!("this is no request about the rights of a key");
+        bail!("the request is not about the rights of a key");
     };
     let named = Operation::ALL.into_iter().find(|one| one.name() == operation);
     if named.is_none() && !operation.is_empty() {
@@ -55,7 +55,7 @@ fn binding(binding: &Binding) -> Value {
     json!({ "user": user, "key": key.to_string(), "comment": comment })
 }
 
-/// Returns whether a text names one credential, by its digest.
+/// Returns whether a text is the digest of a credential.
 pub(crate) fn is_digest(what: &str) -> bool {
     matches!(revocation(what), Revocation::Credential(_))
 }

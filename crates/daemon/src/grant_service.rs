@@ -1,4 +1,4 @@
-//! The rights of keys: read at start, kept in the state folder, and looked after each second.
+//! The grants of keys: loaded at the start, stored in the state folder, and checked each second.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -21,19 +21,19 @@ use crate::user_ids::cred_of;
 /// The file of credentials and revocations, in the state folder.
 pub(crate) const GRANTS: &str = "grants";
 
-/// The file of accounts, in the state folder: `comity account` writes it.
+/// The accounts file in the state folder, which `comity account` writes.
 const ACCOUNTS: &str = "accounts";
 
-/// Accounts, and the grants that rest on them.
+/// The accounts and the grants.
 pub(crate) struct GrantService {
     grants: Arc<Grants>,
-    /// The accounts file that `comity account` changes.
+    /// The accounts file in the state folder.
     own: PathBuf,
-    /// Files of accounts that the configuration names.
+    /// Accounts files that the configuration names.
     others: Vec<PathBuf>,
-    /// One change of the accounts after the other.
+    /// Locked while the accounts are changed.
     turn: Mutex<()>,
-    /// The log says that the file of grants cannot be written.
+    /// True once the log reports that the file of grants cannot be written.
     failing: AtomicBool,
     look_up: LookUp,
 }
@@ -42,11 +42,10 @@ pub(crate) struct GrantService {
 type LookUp = fn(&str) -> Result<Option<Cred<Disk>>, Errno>;
 
 impl GrantService {
-    /// Reads what earlier servers stored, and the accounts. `key` signs the credentials of
-    /// creators.
+    /// Loads the stored grants and the accounts. `key` signs the credentials for creators.
     ///
     /// # Errors
-    /// If the state folder or a file of accounts cannot be read: says what to do about it.
+    /// The state folder or an accounts file cannot be read; the error says what to do.
     pub(crate) fn open(options: &Options, key: ServerKey) -> Result<Self> {
         let (file, recovered) = GrantFile::open(&options.state_folder.join(GRANTS))?;
         let clock = clock(recovered.seen);
@@ -64,19 +63,19 @@ impl GrantService {
         Arc::clone(&self.grants)
     }
 
-    /// Reads the files of accounts again.
+    /// Reads the accounts files again.
     ///
     /// # Errors
-    /// If one of them cannot be read: the accounts stay as they were.
+    /// One of them cannot be read; the accounts then stay the same.
     pub(crate) fn reload(&self) -> Result<()> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.bind(&read(&self.own)?)
     }
 
-    /// Binds a key to a user, durably.
+    /// Binds a key to a user, and stores the binding.
     ///
     /// # Errors
-    /// If the user is unknown or the file cannot be written.
+    /// The user is unknown, or the file cannot be written.
     pub(crate) fn add(&self, binding: Binding) -> Result<()> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         (self.look_up)(&binding.user)
@@ -89,10 +88,10 @@ impl GrantService {
         self.bind(&own)
     }
 
-    /// Takes the account of a key away, durably.
+    /// Removes the binding of a key, and stores that.
     ///
     /// # Errors
-    /// If the key has none here, or the file cannot be written.
+    /// The key has no binding here, or the file cannot be written.
     pub(crate) fn remove(&self, key: &PublicKey) -> Result<()> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let mut own = read(&self.own)?;
@@ -105,37 +104,37 @@ impl GrantService {
         self.bind(&own)
     }
 
-    /// The bindings that `comity account` has made.
+    /// The bindings in the accounts file of the state folder.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// The file cannot be read.
     pub(crate) fn bindings(&self) -> Result<Vec<Binding>> {
         read(&self.own)
     }
 
-    /// Forgets what has ended, and stores which keys have made which objects.
+    /// Forgets what has expired, and stores new creations.
     pub(crate) fn pass(&self) {
-        // The log says once that this fails: `tell_storage`.
+        // A failure is logged by `tell_storage`.
         let _ = self.grants.expire();
         let _ = self.grants.store_creations();
         self.tell_storage();
     }
 
-    /// Stores what is still to be stored when the server ends.
+    /// Stores everything that is not stored yet, when the server ends.
     pub(crate) fn end(&self) {
         if let Err(error) = self.grants.store_at_end() {
             tracing::error!(%error, "creators of objects cannot be stored; a restart forgets them");
         }
     }
 
-    /// Logs once that the file of grants cannot be written, and once that it can again.
+    /// Logs once that the file of grants cannot be written, and once that it can be written again.
     fn tell_storage(&self) {
         let failure = self.grants.storage_failure();
         let was_failing = self.failing.swap(failure.is_some(), Ordering::Relaxed);
         match failure {
             Some(error) if !was_failing => tracing::error!(
                 error,
-                "{GRANTS} in the state folder cannot be written, so that no credential is taken \
+                "{GRANTS} in the state folder cannot be written, so no credential is accepted \
                  or revoked: see to its room and its permissions; it is tried again, at last \
                  once a minute"
             ),
@@ -168,7 +167,7 @@ impl GrantService {
     }
 }
 
-/// A clock that has never shown less than `seen`.
+/// A clock that never shows a moment before `seen`.
 fn clock(seen: Moment) -> comity_grants::TellMoment {
     let (clock, begun) = (RightsClock::after(seen, 0), Instant::now());
     Box::new(move || {
@@ -178,7 +177,7 @@ fn clock(seen: Moment) -> comity_grants::TellMoment {
     })
 }
 
-/// Reads a file of accounts; none if it is not there.
+/// Reads an accounts file; a missing one is empty.
 fn read(path: &Path) -> Result<Vec<Binding>> {
     let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -187,7 +186,7 @@ fn read(path: &Path) -> Result<Vec<Binding>> {
     Binding::read_all(&text).map_err(|bad| anyhow!("{}, {bad}", path.display()))
 }
 
-/// Writes the accounts file: whole and on stable storage before it has its name.
+/// Writes the accounts file: first a complete copy on stable storage, which then gets its name.
 fn write(path: &Path, bindings: &[Binding]) -> Result<()> {
     use std::io::Write;
     let failed = || format!("cannot write the accounts to {}", path.display());

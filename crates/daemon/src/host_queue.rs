@@ -1,5 +1,5 @@
-//! Work that waits for other hosts, done by a bounded number of threads that start when there is
-//! work and end when there is none.
+//! Calls to other hosts that may block, run by a bounded number of threads, which are started when
+//! there is work and end when there is none.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -11,23 +11,23 @@ use crate::limits::{HOST_THREADS_MAX, THREADS_PER_HOST_MAX};
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// A queue of such work. Each piece ends within seconds, and the pieces that wait are bounded by
-/// their subjects: one for each client, one for each granted lock.
+/// A queue of calls to other hosts. Each ends within seconds. There is at most one for each client
+/// and one for each granted lock.
 #[derive(Clone, Default)]
 pub(crate) struct HostQueue(Arc<Mutex<Queue>>);
 
 #[derive(Default)]
 struct Queue {
-    /// The host, and the request for it.
+    /// The hosts and the work for them.
     waiting: VecDeque<(IpAddr, Work)>,
     threads: usize,
-    /// Number of threads that wait for each host.
+    /// Number of threads that are now blocked by each host.
     at_host: HashMap<IpAddr, usize>,
 }
 
 impl HostQueue {
-    /// Does something that waits for `host`, sooner or later. Work for a host that does not answer
-    /// is not in the way of work for others.
+    /// Runs work that may wait for `host`, now or later. Work for a host that does not answer does
+    /// not delay work for other hosts.
     pub(crate) fn run(&self, host: IpAddr, work: impl FnOnce() + Send + 'static) {
         let mut queue = self.queue();
         queue.waiting.push_back((host, Box::new(work)));
@@ -47,7 +47,7 @@ impl HostQueue {
     fn work(&self) {
         let mut done = None;
         while let Some((host, work)) = self.next(done) {
-            // The log has it; the others still have this thread.
+            // A panic is logged; the thread continues with other work.
             let _ = catch_unwind(AssertUnwindSafe(work));
             done = Some(host);
         }
@@ -69,7 +69,7 @@ impl HostQueue {
 }
 
 impl Queue {
-    /// The first for whose host there is a thread.
+    /// The next work for whose host another thread may be used.
     fn next(&mut self) -> Option<(IpAddr, Work)> {
         let at = self.waiting.iter().position(|(host, _)| self.may_wait_for(*host))?;
         let next = self.waiting.remove(at)?;
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_does_not_answer_is_not_in_the_way_of_others() {
+    fn a_host_that_does_not_answer_does_not_delay_others() {
         let (queue, (done, dones)) = (HostQueue::default(), channel());
         let (open, gate) = channel::<()>();
         let gate = Arc::new(Mutex::new(gate));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_done_and_by_no_more_threads_than_allowed() {
+    fn all_work_is_done_by_a_bounded_number_of_threads() {
         let (queue, (done, dones)) = (HostQueue::default(), channel());
         let (open, gate) = channel::<()>();
         let gate = Arc::new(Mutex::new(gate));
@@ -138,7 +138,7 @@ mod tests {
         for number in 0..count {
             let (done, gate) = (done.clone(), Arc::clone(&gate));
             queue.run(host(number), move || {
-                // No request gets through before the gate is open.
+                // No request continues before the gate is open.
                 let _ = gate.lock().map(|gate| gate.recv());
                 let _ = done.send(number);
             });

@@ -1,5 +1,5 @@
-//! Programs on the server that want files which clients were delegated, or change them: clients are
-//! asked to return the delegations, and a program that opens such a file waits meanwhile.
+//! Lease breaks: when a local program opens or changes a delegated file, the client must return its
+//! delegation, and the program's open waits meanwhile.
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -18,16 +18,16 @@ use crate::limits::BREAK_RESERVE;
 
 /// The thread that the kernel notifies of lease breaks.
 pub(crate) struct LeaseBreakWatcher {
-    /// Closed to end the thread.
+    /// Closing it ends the thread.
     end: UnixStream,
     thread: JoinHandle<()>,
 }
 
 impl LeaseBreakWatcher {
-    /// Handles programs from now on: `watch` is told what they want of `exports`.
+    /// Starts to handle lease breaks: `watch` receives the accesses of local programs to `exports`.
     ///
     /// # Errors
-    /// If there can be no thread.
+    /// A thread cannot be created.
     pub(crate) fn watch(
         watch: &Arc<LeaseWatch>,
         memory: Memory,
@@ -45,16 +45,16 @@ impl LeaseBreakWatcher {
         };
         let thread = thread::Builder::new().name("openers".into()).spawn(see_to_them);
         let thread = thread.context(failed)?;
-        // Clients that reclaim get delegations only if this thread listens; its failure is in the
-        // log.
+        // Wait until the thread listens, because clients that reclaim get delegations only then.
+        // Its failure is logged.
         let _ = is_listening.recv();
         Ok(Self { end, thread })
     }
 
-    /// Lease breaks are not handled any more.
+    /// Stops handling lease breaks.
     pub(crate) fn stop(self) {
         drop(self.end);
-        // It panics nowhere, and if it did the log has it.
+        // The thread does not panic; if it did, the log would show it.
         let _ = self.thread.join();
     }
 }
@@ -74,7 +74,7 @@ fn listen(
     Ok(())
 }
 
-/// Returns how long a client has to return a file that a program waits for.
+/// Returns how long a client has to return a file for which a program waits.
 fn patience(wait: Duration) -> Duration {
     wait.saturating_sub(BREAK_RESERVE).max(wait / 2)
 }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_that_is_asked_has_less_time_than_the_program_that_waits() {
+    fn a_client_has_less_time_than_the_waiting_program() {
         let seconds = Duration::from_secs;
         assert_eq!(patience(seconds(45)), seconds(40));
         assert_eq!(patience(seconds(4)), seconds(2));

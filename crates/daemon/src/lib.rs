@@ -1,7 +1,7 @@
 //! The long-running server: services, clients' state, control, log, sockets.
 //!
-//! **Answers:** how the parts of the house become one running server, which threads look after
-//! clients' state, other hosts and local programs, and what the control socket answers. It alone
+//! **Answers:** how the crates become one running server, which threads maintain clients' state and
+//! handle other hosts and local programs, and what the control socket answers. Only this crate
 //! knows which backend serves an export.
 //!
 //! **May not know:** what a user typed, bytes on the wire, what a verb does.

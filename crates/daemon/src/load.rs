@@ -1,4 +1,4 @@
-//! The load of this server: a sample each second, and what is told of it.
+//! The load of this server: a sample each second, and reports about it.
 
 mod host_files;
 mod report;

@@ -1,5 +1,5 @@
-//! Programs on the server that lock and open the same files: they hold nothing against clients
-//! unseen, and see what clients hold.
+//! Locks between clients and local programs: neither can take a lock or open that conflicts with
+//! one of the other.
 
 use std::array;
 use std::collections::HashMap;
@@ -13,35 +13,34 @@ use foldhash::fast::RandomState;
 
 use crate::limits::{LOCAL_PARTS, LOCAL_RANGES_MAX};
 
-/// Locks and leases that the server itself takes on files, so that local programs see what clients
-/// hold.
+/// The locks and leases that the server takes on files on behalf of clients, so that local programs
+/// respect the clients' locks.
 pub(crate) struct LocalLocks {
     engine: Arc<Engine>,
     exports: Arc<Exports>,
     hasher: RandomState,
-    /// Locked while the engine's state of a file is read and applied.
+    /// For each part of the files: locked while the engine's state of a file is read and applied.
     parts: [Mutex<Part>; LOCAL_PARTS],
 }
 
-/// Files in which so many ranges are held that more than those are held for clients: whether all of
-/// it is.
+/// Files with more locked ranges than are locked one by one; true if the whole file is locked.
 type Part = HashMap<FileKey, bool, RandomState>;
 
 impl LocalLocks {
-    /// Holds for the clients of `engine`, in the files of `exports`.
+    /// Takes locks for the clients of `engine`, in the files of `exports`.
     pub(crate) fn new(engine: Arc<Engine>, exports: Arc<Exports>) -> Self {
         let parts = array::from_fn(|_| Mutex::default());
         Self { engine, exports, hasher: RandomState::default(), parts }
     }
 
-    /// No other thread handles this file meanwhile.
+    /// Locks the part of a file, so that no other thread handles the file.
     fn alone(&self, file: &FileKey) -> MutexGuard<'_, Part> {
         let part = &self.parts[self.hasher.hash_one(file) as usize % LOCAL_PARTS];
         part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Holds of a range what clients hold of it: no less, and no more unless there are so many
-    /// ranges that the kernel, which looks at one after the other, would take long.
+    /// Makes the server's locks in a range equal to those of clients. If a file has too many
+    /// ranges, the whole file is locked, because the kernel searches them one by one.
     fn follow(&self, many: &mut Part, file: &FileKey, range: ByteRange) {
         let is_whole = !many.is_empty() && many.contains_key(file);
         let range = if is_whole { ByteRange::ALL } else { range };
@@ -57,27 +56,27 @@ impl LocalLocks {
             many.remove(file);
         }
         for (part, kind) in held {
-            // A range that can no longer be locked was not locked before either.
+            // A failure is harmless: a range that can no longer be locked was not locked before
+            // either.
             let _ = self.hold(file, part, kind);
         }
     }
 
-    /// Clients hold nothing of a file.
+    /// Releases a file in which clients hold nothing.
     fn let_go(&self, many: &mut Part, file: &FileKey) {
         if !many.is_empty() {
             many.remove(file);
         }
-        // A file that is gone is not locked either.
+        // A failure is harmless: a file that no longer exists has no locks.
         let _ = self.hold(file, ByteRange::ALL, None);
     }
 
-    /// Holds a range for a client, and what others hold of it as before.
+    /// Locks a range for a client; locks of other clients in the range stay.
     fn reserve(&self, many: &Part, file: &FileKey, (range, kind): (ByteRange, LockType)) -> Taken {
         if !many.is_empty() && many.get(file) == Some(&true) {
             return Taken::Done;
         }
-        // A lock for writing holds the bytes for all clients: it does not matter which of them had
-        // the bytes before.
+        // A write lock covers the bytes for all clients, whichever of them locked the bytes before.
         if kind == LockType::Write {
             return taken(self.hold(file, range, Some(kind)));
         }
@@ -90,7 +89,7 @@ impl LocalLocks {
         failed.next().unwrap_or(Taken::Done)
     }
 
-    /// Holds the whole of a file, unless a program has a part of it.
+    /// Locks the whole file, unless a program has locked a part of it.
     fn hold_whole(&self, many: &mut Part, file: &FileKey) {
         let whole = many.entry(*file).or_default();
         *whole = *whole || self.hold(file, ByteRange::ALL, Some(LockType::Write)) == Ok(true);
@@ -119,7 +118,8 @@ impl comity_state::Locals for LocalLocks {
         match held {
             Some(count) if count > LOCAL_RANGES_MAX => self.hold_whole(&mut many, file),
             Some(_) if kind == LockType::Write => {}
-            // A client that reads now may have written before, so its lock may have to shrink.
+            // The client may have had a write lock before, so the server's lock may have to be
+            // reduced.
             Some(_) | None => self.follow(&mut many, file, range),
         }
         reserved
@@ -137,12 +137,12 @@ impl comity_state::Locals for LocalLocks {
     fn delegate(&self, file: &FileKey, kind: DelegationKind) -> bool {
         let _alone = self.alone(file);
         let hold = match kind {
-            // Programs change a directory without opening it, so a lease would not tell.
+            // Programs change a directory without opening it, so a lease would not notice.
             DelegationKind::Directory => return true,
             DelegationKind::Read => FileHold::Shared,
             DelegationKind::Write => FileHold::Exclusive,
         };
-        // Success is also returned where there are no other programs.
+        // `NotSupp` means that there are no local programs.
         matches!(self.hold_file(file, hold), Ok(true) | Err(Status::NotSupp))
     }
 
@@ -150,7 +150,7 @@ impl comity_state::Locals for LocalLocks {
         while let Some(file) = self.engine.poll_undelegated() {
             let _alone = self.alone(&file);
             if self.engine.delegated(&file).is_none() {
-                // A file that is gone has no lease either.
+                // A failure is harmless: a file that no longer exists has no lease.
                 let _ = self.hold_file(&file, FileHold::Free);
             }
         }
@@ -171,7 +171,7 @@ fn taken(held: Result<bool>) -> Taken {
     match held {
         Ok(false) => Taken::Held,
         Err(Status::Delay) => Taken::Later,
-        // There are no other programs, or none can lock this file.
+        // There are no local programs, or none can lock this file.
         Ok(true) | Err(_) => Taken::Done,
     }
 }

@@ -1,5 +1,5 @@
-//! The log: lines for people or JSON for programs, on standard error, with a level that changes
-//! while the server runs.
+//! The log: lines for people or JSON for programs, on standard error. Its level can change while
+//! the server runs.
 
 use anyhow::{Context, Result, anyhow};
 use tracing_subscriber::filter::EnvFilter;
@@ -12,10 +12,10 @@ use tracing_subscriber::{Layer, Registry, fmt, reload};
 pub(crate) struct Logging(reload::Handle<EnvFilter, Registry>);
 
 impl Logging {
-    /// Begins the log of this process.
+    /// Starts the log of this process.
     ///
     /// # Errors
-    /// If there is one already.
+    /// The process has a log already.
     pub(crate) fn begin(level: EnvFilter, json: bool) -> Result<Self> {
         let (filter, handle) = reload::Layer::new(level);
         let lines = fmt::layer().with_writer(std::io::stderr).with_target(true);
@@ -28,32 +28,32 @@ impl Logging {
         Ok(Self(handle))
     }
 
-    /// Returns the log level as it was given.
+    /// Returns the log level as it was set.
     pub(crate) fn level(&self) -> String {
         self.0.with_current(ToString::to_string).unwrap_or_default()
     }
 
-    /// Changes how much is logged from here on.
+    /// Changes the log level.
     ///
     /// # Errors
-    /// If it is no level: says what one looks like.
+    /// The text is not a level; the error describes the format.
     pub(crate) fn set_level(&self, text: &str) -> Result<()> {
         self.0.reload(level(text)?).context("the log is closed")
     }
 }
 
-/// Begins the log of a process whose level does not change.
+/// Starts the log of a process with a fixed level.
 ///
 /// # Errors
-/// If there is one already, or `text` is no level.
+/// The process has a log already, or `text` is not a level.
 pub fn begin(text: &str) -> Result<()> {
     Logging::begin(level(text)?, false).map(|_| ())
 }
 
-/// Reads a level, as in `info` or `info,comity_server=debug`.
+/// Parses a level, such as `info` or `info,comity_server=debug`.
 ///
 /// # Errors
-/// If it is none: says what one looks like.
+/// The text is not a level; the error describes the format.
 pub fn level(text: &str) -> Result<EnvFilter> {
     let directives: Vec<&str> = text.split(',').map(str::trim).collect();
     let parsed = EnvFilter::builder().parse(directives.join(","));
@@ -66,7 +66,8 @@ pub fn level(text: &str) -> Result<EnvFilter> {
     })
 }
 
-/// A bare word would be taken for the name of a part, and everything else switched off.
+/// Returns whether a directive names a level. A bare word would be taken for the name of a module,
+/// and everything else would be switched off.
 fn is_directive(text: &str) -> bool {
     let level = text.rsplit('=').next().unwrap_or(text);
     ["off", "error", "warn", "info", "debug", "trace"].contains(&level)
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_are_read_and_other_words_refused() {
+    fn levels_are_accepted_and_other_words_refused() {
         for good in ["info", "off", "info,comity_server=debug", "warn, comity_nfs3=trace"] {
             assert!(level(good).is_ok(), "{good}");
         }

@@ -1,4 +1,4 @@
-//! Counts of squashed, refused and hidden calls of each domain, for the metrics page.
+//! Counters of exports, clients' state and grants, for the metrics page.
 
 use comity_export::{Counts, Exports, Plan};
 use comity_grants::GrantCounts;
@@ -9,11 +9,11 @@ use comity_store::Store;
 
 type Row = ([(&'static str, String); 2], Counts);
 
-/// A counter: its name, what it counts, and where its number is.
+/// A counter: its name, its description, and the function that reads it.
 type Family = (&'static str, &'static str, fn(&Counts) -> u64);
 
-/// Appends the numbers of all domains, of clients of none of which there are any, and of peers that
-/// no export is offered to.
+/// Appends the counters of all domains, of clients without a domain, and of peers without an
+/// export.
 pub(crate) fn append(text: &mut String, exports: &Exports) {
     let rows = rows(&exports.current());
     let families: [Family; 3] = [
@@ -35,7 +35,7 @@ pub(crate) fn append(text: &mut String, exports: &Exports) {
     append_numbers(text, &[("comity_unlisted_calls_total", help, exports.refused())]);
 }
 
-/// Appends how often each operation of NFSv4 was done inside of COMPOUNDs.
+/// Appends how often each operation of NFSv4 was executed in COMPOUNDs.
 pub(crate) fn append_operations(text: &mut String, tally: &Tally) {
     let labels = |operation: &str, outcome: &str| {
         [("operation", operation.to_owned()), ("outcome", outcome.to_owned())]
@@ -52,7 +52,7 @@ pub(crate) fn append_operations(text: &mut String, tally: &Tally) {
     append_counters(text, name, help, rows.iter().map(|(labels, count)| (&labels[..], *count)));
 }
 
-/// Appends what clients of NFSv4 and hosts of NFSv3 hold, and what became of it.
+/// Appends the state of NFSv4 clients and NFSv3 hosts, and what happened to it.
 pub(crate) fn append_state(text: &mut String, memory: &Memory) {
     let (census, totals) = (memory.engine.census(), memory.engine.totals());
     let grace = memory.engine.grace_left(memory.clock.now()).as_secs();
@@ -79,7 +79,7 @@ pub(crate) fn append_state(text: &mut String, memory: &Memory) {
     append_directories(text, &totals);
 }
 
-/// Appends what became of the state of clients since the server started.
+/// Appends the events in the state of clients since the server started.
 fn append_totals(text: &mut String, totals: &Totals) {
     append_numbers(
         text,
@@ -135,7 +135,7 @@ fn append_totals(text: &mut String, totals: &Totals) {
     );
 }
 
-/// Appends how many directories were delegated and recalled, and why others were not delegated.
+/// Appends how many directories were delegated and recalled, and why requests were refused.
 fn append_directories(text: &mut String, totals: &Totals) {
     let (granted, recalled) = (totals.directories_granted, totals.directories_recalled);
     append_numbers(
@@ -173,14 +173,13 @@ fn append_directories(text: &mut String, totals: &Totals) {
     append_counters(text, name, help, rows.iter().map(|(labels, count)| (&labels[..], *count)));
 }
 
-/// Appends whether what must outlive the server can be stored.
+/// Appends whether clients' state can be stored.
 pub(crate) fn append_store(text: &mut String, store: &Store) {
     let (name, help) = ("comity_state_store_broken", "Whether the state of clients is not stored.");
     append_numbers(text, &[(name, help, store.is_broken().into())]);
 }
 
-/// Appends what keys hold, what became of what they submitted, and how often credentials were
-/// evaluated.
+/// Appends the credentials of keys, the outcomes of submissions, and the number of evaluations.
 pub(crate) fn append_grants(text: &mut String, counts: &GrantCounts) {
     let gauges = [
         ("comity_grants_keys", "Keys that hold credentials.", counts.keys),

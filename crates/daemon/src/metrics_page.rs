@@ -1,4 +1,4 @@
-//! The metrics page: what it shows, and how it is started.
+//! The metrics page: its contents, and its start.
 
 use std::io;
 use std::net::TcpListener;
@@ -14,24 +14,23 @@ use comity_store::Store;
 use crate::load::{self, Load};
 use crate::metrics;
 
-/// The parts of the server whose numbers are on the page.
+/// The parts of the server whose statistics are on the page.
 pub(crate) struct PageSources {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) exports: Arc<Exports>,
     pub(crate) memory: Memory,
     pub(crate) store: Arc<Store>,
     pub(crate) grants: Arc<Grants>,
-    /// Counts of the operations of NFSv4, if that version is spoken.
+    /// Counts of the operations of NFSv4, if that version is enabled.
     pub(crate) tally: Option<Arc<Tally>>,
     pub(crate) load: Arc<Mutex<Load>>,
 }
 
 impl PageSources {
-    /// Serves the page at a socket that listens already; `stats` returns the counters of the
-    /// server.
+    /// Serves the page at a listening socket; `stats` returns the statistics of the server.
     ///
     /// # Errors
-    /// The system gives no thread, or none of what a thread needs.
+    /// The system refused a thread or its resources.
     pub(crate) fn serve(
         self,
         listener: TcpListener,

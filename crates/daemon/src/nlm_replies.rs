@@ -1,4 +1,5 @@
-//! Answers of the lock manager that are calls to the host that asked (NLM4_LOCK_RES and its like).
+//! Replies of the lock manager that are sent as calls to the requesting host (NLM4_LOCK_RES and
+//! similar).
 
 use std::collections::HashMap;
 use std::io;
@@ -14,10 +15,10 @@ use comity_server::{OneWayTarget, RemoteCall};
 
 use crate::limits::{MAILBOX_SECONDS, MAILBOXES_MAX, MESSAGES_MAX, NLM_REPLY_THREADS};
 
-/// For each host the address at which it takes answers, if any, and when that was found out.
+/// For each host: the address of its lock manager, if it has one, and when it was looked up.
 type Mailboxes = Mutex<HashMap<IpAddr, (Instant, Option<OneWayTarget>)>>;
 
-/// Threads that carry messages, and end when nobody can send any more.
+/// Starts the threads that send replies; they end when all senders are dropped.
 pub(crate) fn start() -> SyncSender<Message> {
     let (sender, receiver) = mpsc::sync_channel(MESSAGES_MAX);
     let shared = Arc::new((Mutex::new(receiver), Mailboxes::default()));
@@ -40,7 +41,7 @@ fn carry_all(messages: &Mutex<Receiver<Message>>, mailboxes: &Mailboxes) {
     }
 }
 
-/// No thread waits for it: a host that gets no answer asks again.
+/// Sends a reply without waiting for an answer: a host that does not receive it asks again.
 fn carry(message: &Message, mailboxes: &Mailboxes) -> io::Result<()> {
     let Message { host, source, procedure, ref arguments } = *message;
     let call = RemoteCall { program: PROGRAM, version: VERSION, procedure, arguments, source };
@@ -52,7 +53,7 @@ fn carry(message: &Message, mailboxes: &Mailboxes) -> io::Result<()> {
             Some(found?)
         }
     };
-    // No lock manager answered at the host a moment ago, which was logged.
+    // The host had no lock manager when it was last looked up, which was logged.
     let Some(mailbox) = mailbox else { return Ok(()) };
     call.send(mailbox).inspect_err(|_| keep(mailboxes, host, None))
 }
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_known_mailbox_gets_the_call_from_the_address_that_was_asked() {
+    fn a_known_address_gets_the_reply_from_the_address_that_was_asked() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let host = "127.0.0.1".parse().unwrap();
         let mailboxes = Mailboxes::default();
@@ -89,22 +90,22 @@ mod tests {
         let mut told = [0; 100];
         let (length, from) = socket.recv_from(&mut told).unwrap();
         assert_eq!(Some(from.ip()), source);
-        // The procedure stands behind number, kind, version of RPC, program and version.
+        // The procedure follows xid, message type, RPC version, program and version.
         assert_eq!((&told[20..24], told[..length].ends_with(b"args")), (&[0, 0, 0, 12][..], true));
     }
 
     #[test]
-    fn a_host_without_a_lock_manager_is_left_alone_for_a_while() {
+    fn a_host_without_a_lock_manager_is_skipped_for_a_while() {
         let host = "127.0.0.1".parse().unwrap();
         let mailboxes = Mailboxes::default();
         keep(&mailboxes, host, None);
         let message = Message { host, source: None, procedure: 12, arguments: Vec::new() };
-        carry(&message, &mailboxes).expect("nothing is tried");
+        carry(&message, &mailboxes).expect("nothing is sent");
         assert_eq!(known(&mailboxes, host), Some(None));
     }
 
     #[test]
-    fn no_more_mailboxes_are_known_than_the_bound() {
+    fn the_number_of_cached_addresses_is_bounded() {
         let mailboxes = Mailboxes::default();
         for number in 0..=MAILBOXES_MAX as u32 {
             keep(&mailboxes, IpAddr::from(number.to_be_bytes()), None);

@@ -1,4 +1,4 @@
-//! The settings of a server, with every default decided.
+//! The settings of a server, with all defaults applied.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -18,15 +18,15 @@ use crate::versions::Spoken;
 pub struct Options {
     /// The sources of the exports.
     pub sources: Vec<Source>,
-    /// An export whose file system is open already.
+    /// An export whose file system is already open.
     pub given: Option<GivenExport>,
     /// The file with the key of the metadata server, if this is a data server.
     pub placement_key: Option<PathBuf>,
-    /// Nobody may change anything.
+    /// True if all exports are read-only.
     pub read_only: bool,
-    /// Callers may all have root's rights.
+    /// True if all callers may have root's rights.
     pub all_as_root: bool,
-    /// Files are in memory, whatever the folders hold.
+    /// True if exports are empty file systems in memory.
     pub in_memory: bool,
     /// The addresses and the port to listen on.
     pub listen: Listen,
@@ -34,27 +34,27 @@ pub struct Options {
     pub metrics: Option<SocketAddr>,
     /// The address of the web page, if there is one.
     pub web: Option<SocketAddr>,
-    /// The way in which clients that ask for ports get an answer.
+    /// The portmapper that answers clients.
     pub portmap: Portmap,
-    /// Threads that serve at the same time, if not the usual number.
+    /// Number of threads that serve at the same time; `None` for the default.
     pub threads: Option<usize>,
-    /// The NFS versions that are spoken.
+    /// The NFS versions that are enabled.
     pub spoken: Spoken,
-    /// Seconds that a client of NFSv4 may be silent.
+    /// Length of a lease in seconds.
     pub lease_seconds: u32,
-    /// Bounds of the clients' state.
+    /// Limits of the clients' state.
     pub limits: Limits,
-    /// Local programs and clients respect each other's locks and opens.
+    /// True if local programs and clients respect each other's locks and opens.
     pub local_locks: bool,
     /// RPC-with-TLS.
     pub tls: TlsOptions,
-    /// Seconds that calls in hand get at the end.
+    /// Seconds that running calls may take after a stop.
     pub drain_seconds: u32,
-    /// Files of accounts beside those that `comity account` made.
+    /// Accounts files besides that of `comity account`.
     pub accounts: Vec<PathBuf>,
-    /// Objects whose decisions are kept for each key that acts by grants.
+    /// Number of objects whose decisions are cached for each key that acts by grants.
     pub decisions_per_key: usize,
-    /// The folder of the data that outlive the process: keys, client records, the control socket.
+    /// The folder for data that survives the process: keys, client records, the control socket.
     pub state_folder: PathBuf,
     /// The log level.
     pub level: EnvFilter,
@@ -62,7 +62,7 @@ pub struct Options {
     pub json: bool,
 }
 
-/// An export whose file system is opened by the caller, as one of another server is.
+/// An export whose file system the caller has opened, such as one on another server.
 #[derive(Clone)]
 pub struct GivenExport {
     /// The path of the export.
@@ -77,23 +77,23 @@ impl fmt::Debug for GivenExport {
     }
 }
 
-/// Addresses and one port.
+/// Addresses with one port.
 #[derive(Debug, Clone)]
 pub struct Listen {
     /// The addresses.
     pub addresses: Vec<IpAddr>,
-    /// True if the user named the addresses: then each must exist.
+    /// True if the user named the addresses, so that each must exist.
     pub is_explicit: bool,
     /// The port, 0 for any.
     pub port: u16,
 }
 
-/// The way in which clients that ask a portmapper get an answer.
+/// The portmapper that answers clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Portmap {
-    /// From the portmapper of this machine, if there is one.
+    /// By the portmapper of this machine, if there is one.
     Register,
-    /// From this server.
+    /// By a portmapper in this server.
     Embedded,
     /// Not at all.
     None,

@@ -1,4 +1,4 @@
-//! The data servers of exports: how the metadata server reaches them, and the key they share.
+//! The data servers of exports: connections from the metadata server, and the shared key.
 
 use std::fs;
 use std::net::ToSocketAddrs;
@@ -15,16 +15,16 @@ use comity_vfs::{AsServer, Cred, Fs, Gid, Handle, Status, Uid};
 
 use crate::state_folder::check_secret;
 
-/// Time after which a client whose call waits for a data server is told to try again.
+/// Time after which a client whose call waits for a data server gets DELAY.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Time within which a data server must have answered for the first time.
+/// Time within which a data server must answer the first call.
 const INTRODUCTION: Duration = Duration::from_secs(10);
 
 /// Reads the key of a placement.
 ///
 /// # Errors
-/// The file cannot be read, holds no key, or others may read it.
+/// The file cannot be read, is not a key, or is readable by others.
 pub(crate) fn key(path: &Path) -> Result<PlacementKey> {
     let _server = AsServer::here();
     let shown = path.display();
@@ -35,10 +35,10 @@ pub(crate) fn key(path: &Path) -> Result<PlacementKey> {
     PlacementKey::parse(&text).with_context(|| shown.to_string())
 }
 
-/// Puts the placement of an export over the file system of its folder.
+/// Wraps the file system of an export's folder in its placement.
 ///
 /// # Errors
-/// The reason why a data server cannot be used, with what to do about it.
+/// The reason why a data server cannot be used, and what to do.
 pub(crate) fn put_over(below: Arc<dyn Fs>, spec: &PlacementSpec) -> Result<Arc<dyn Fs>> {
     let servers: Result<Vec<_>> = spec.servers.iter().map(connect).collect();
     let (key, unit_bytes, servers) = (key(&spec.key)?, spec.unit_bytes, servers?);
@@ -60,8 +60,8 @@ fn connect(spec: &DataServerSpec) -> Result<DataServer> {
     Ok(DataServer { name: spec.name.as_str().into(), address, fs })
 }
 
-/// Other clients are told to try again while a data server does not answer. Data servers delegate
-/// nothing, as clients write there by layouts.
+/// The options for mounting a data server. A client gets DELAY while a data server does not answer.
+/// Delegations are off, because clients write to data servers directly by layouts.
 fn options(spec: &DataServerSpec) -> Result<MountOptions> {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let process = rustix::process::getpid().as_raw_nonzero();
@@ -78,7 +78,7 @@ fn options(spec: &DataServerSpec) -> Result<MountOptions> {
     })
 }
 
-/// Calls to a data server sleep until it answers: the thread then leaves its event loop.
+/// Runs calls to a data server, which block until it answers, outside of the event loop.
 struct Sleeping;
 
 impl Hook for Sleeping {

@@ -1,4 +1,4 @@
-//! Answers for clients that ask a portmapper for the server's ports.
+//! Portmapping: answers for clients that ask for the server's ports.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -18,11 +18,11 @@ use crate::options::Portmap;
 /// The port of portmappers (RFC 1833, 3).
 const PORT: u16 = 111;
 
-/// NFS, MOUNT, and NLM, by number and version.
+/// NFS, MOUNT and NLM, by program number and version.
 const PROGRAMS: [(u32, u32, u32); 3] =
     [(100_003, 3, TCP), (100_005, 3, TCP), (nlm::PROGRAM, nlm::VERSION, TCP)];
 
-/// NSM, and NLM by datagrams. Where a machine has its own, that is what hosts find.
+/// NSM, and NLM over UDP. If the machine has its own, these are not replaced.
 const MONITOR: [(u32, u32, u32); 3] = [
     (nsm::PROGRAM, nsm::VERSION, TCP),
     (nsm::PROGRAM, nsm::VERSION, UDP),
@@ -31,21 +31,21 @@ const MONITOR: [(u32, u32, u32); 3] = [
 
 /// The portmapper that answers clients.
 pub(crate) enum PortmapService {
-    /// The machine's portmapper.
+    /// The server is registered with the machine's portmapper.
     Registered(Registration),
-    /// Our own.
+    /// A portmapper in this server.
     Embedded(Portmapper<Arc<Exports>>),
-    /// No portmapper is told; clients name the port.
+    /// There is none; clients must name the port.
     None,
 }
 
 impl PortmapService {
-    /// Makes a server that listens at these addresses known as wished; a portmapper of our own
-    /// tells it to hosts that `exports` are offered to.
+    /// Makes a server at these addresses known in the chosen way; an embedded portmapper answers
+    /// only hosts to which `exports` are offered.
     ///
     /// # Errors
-    /// If a portmapper of our own was wished and cannot be had. A portmapper of the machine that is
-    /// not there or refuses is no error: clients can name the port.
+    /// An embedded portmapper was chosen and cannot start. A missing or refusing portmapper of the
+    /// machine is no error, because clients can name the port.
     pub(crate) fn open(
         wish: Portmap,
         addresses: &[SocketAddr],
@@ -76,7 +76,7 @@ impl PortmapService {
         })
     }
 
-    /// Returns how clients that do not name the port find it, in words.
+    /// Returns in a word how clients find the port.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Registered(_) => "registered",
@@ -85,12 +85,12 @@ impl PortmapService {
         }
     }
 
-    /// Sends nobody here any more.
+    /// Removes the registration, or stops the portmapper.
     pub(crate) fn close(self) {
         match self {
             Self::Registered(registration) => {
                 if let Err(error) = registration.withdraw() {
-                    tracing::warn!(%error, "the portmapper still names this server");
+                    tracing::warn!(%error, "the server is still registered with the portmapper");
                 }
             }
             Self::Embedded(portmapper) => portmapper.shutdown(),
@@ -99,7 +99,7 @@ impl PortmapService {
     }
 }
 
-/// Says what to do about a portmapper that does not start: unlike any other port, 111 cannot be
+/// Explains what to do about a portmapper that cannot start: unlike other ports, 111 cannot be
 /// changed.
 fn explained(error: PortmapError) -> anyhow::Error {
     let PortmapError::Tcp(StartError::Listen(listen)) = &error else { return error.into() };

@@ -1,4 +1,4 @@
-//! The end of opens, locks and delegations whose rights have ended.
+//! Ends opens, locks and delegations whose rights have ended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use comity_vfs::Access;
 use crate::grant_service::GrantService;
 use crate::limits::RIGHTS_ROUND;
 
-/// Takes from clients what they hold by grants that have ended.
+/// Releases the state that clients hold by grants that have ended.
 pub(crate) struct RightsWatch {
     memory: Memory,
     callbacks: Arc<Callbacks>,
     exports: Arc<Exports>,
     service: Arc<GrantService>,
-    /// The knowledge at the last round, and the generation of the plan.
+    /// The version of the grants and the generation of the plan at the last round.
     seen: (KnownState, u64),
-    /// Time of the next round if nothing is known to have changed until then.
+    /// Time of the next round, if no change is noticed before.
     next_round: Duration,
 }
 
@@ -36,8 +36,8 @@ impl RightsWatch {
         Self { memory, callbacks, exports, service, seen, next_round }
     }
 
-    /// Forgets credentials that have expired, and looks at what clients hold if a right may have
-    /// ended. To be called each second.
+    /// Forgets expired credentials, and checks the clients' state if a right may have ended. Must
+    /// be called each second.
     pub(crate) fn pass(&mut self) {
         self.service.pass();
         let (now, plan) = (self.memory.clock.now(), Arc::clone(&self.exports.current()));
@@ -46,8 +46,8 @@ impl RightsWatch {
         if !has_changed && now < self.next_round {
             return;
         }
-        // After a change the next round follows at once: an OPEN that was allowed before it may be
-        // recorded after this round.
+        // After a change the next round follows at once, because an OPEN that was allowed before
+        // the change may be recorded after this round.
         self.next_round = if has_changed { now } else { now.saturating_add(RIGHTS_ROUND) };
         self.seen = known;
         let clients = self.memory.engine.grantee_clients();
@@ -55,17 +55,18 @@ impl RightsWatch {
         if ended > 0 {
             tracing::info!(states = ended, "opens, locks and delegations ended with their rights");
             self.callbacks.pump(now);
-            // A failure to store is in the log.
+            // A failure to store is logged.
             let _ = self.memory.engine.is_settled(self.memory.settle.as_deref());
         }
     }
 
-    /// Takes from a client what its grants do not allow any more; returns how much that was.
+    /// Releases a client's state that its grants no longer allow; returns the number of released
+    /// states.
     fn look_at(&self, now: Duration, plan: &Plan, client: &Arc<Client>) -> usize {
         let engine = &self.memory.engine;
         let held = engine.granted_files(client);
         let of_file = |(file, grantee): (FileKey, Arc<Grantee>)| {
-            // After a failure the next round asks again; calls are refused meanwhile.
+            // After an error the next round tries again; calls are refused meanwhile.
             let allowed = plan.granted_access(&file, &grantee).ok()?;
             Some(engine.end_rights(now, client, (&file, &grantee), granted(allowed)))
         };

@@ -1,4 +1,4 @@
-//! Running a server, from its settings to its end.
+//! Running a server, from start to stop.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -39,7 +39,7 @@ use crate::tls::Tls;
 use crate::web;
 use crate::web_token::Token;
 
-/// The way in which a run of the server ended.
+/// The end of a run of the server.
 #[derive(Debug)]
 pub enum Ended {
     /// A signal stopped it.
@@ -49,10 +49,10 @@ pub enum Ended {
 }
 
 /// Serves until a signal stops the server. `written` is the `[server]` part of the configuration;
-/// `inherited` are the sockets that a service manager handed over.
+/// `inherited` are the sockets that a service manager passed on.
 ///
 /// # Errors
-/// The reason why the server cannot serve, with what to do about it.
+/// The reason why the server cannot serve, and what to do.
 pub fn run(
     options: &Options,
     written: ServerSettings,
@@ -97,27 +97,27 @@ pub fn run(
     Ok(Ended::Stopped)
 }
 
-/// The state that is read and opened before the server starts.
+/// The state that is loaded before the server starts.
 struct StartState {
     plan: Plan,
     /// The key of the handles.
     key: [u8; 16],
     leases: Option<Arc<LeaseWatch>>,
     tls: Option<Arc<Tls>>,
-    /// The rights of keys.
+    /// The grants of keys.
     grants: Arc<GrantService>,
     /// The socket of the metrics page.
     metrics: Option<TcpListener>,
-    /// The socket of the web page and its token.
+    /// The socket of the web page, with its token.
     web: Option<(TcpListener, Token)>,
 }
 
-/// A server with its threads and sockets.
+/// A running server with its threads and sockets.
 struct Running {
     signals: Signals,
     server: Server<Programs>,
     page: Option<HttpService>,
-    /// The socket of the web page and its token.
+    /// The socket of the web page, with its token.
     web: Option<(TcpListener, Token)>,
     portmap: PortmapService,
     statd: Option<Statd>,
@@ -136,9 +136,9 @@ impl Running {
         listeners: Vec<TcpListener>,
         reload: impl FnOnce(&Arc<Exports>, Memory) -> Reload,
     ) -> Result<Self> {
-        // From here on a signal waits until it is asked for.
+        // From here on signals are queued until they are read.
         let signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
-        // Modes are what clients ask for.
+        // Clients set modes themselves.
         rustix::process::umask(Mode::empty());
         comity_backend::install_blocking_hook(blocking_hook);
         let exports = Arc::new(Exports::new(plan));
@@ -180,8 +180,7 @@ impl Running {
             sources.serve(listener, server.stats_source())
         });
         let portmap = PortmapService::open(options.portmap, server.addresses(), &exports)?;
-        // Hosts that cannot ask for the port of the status monitor do not find it, so it is not
-        // started.
+        // Hosts cannot find the status monitor without a portmapper, so it is not started.
         let is_found = options.spoken.three && !matches!(portmap, PortmapService::None);
         let by_datagrams =
             || by_datagrams(&exports, &state_service.memory(), (monitor_state, &messages));
@@ -265,20 +264,20 @@ impl Running {
         tracing::info!(exports = plan.exports().len(), ?addresses, "serving");
     }
 
-    /// Returns when the server is to end.
+    /// Waits until the server must stop; SIGHUP reloads the configuration.
     fn wait_for_end(&mut self) {
         for signal in self.signals.forever() {
             if signal != SIGHUP {
                 tracing::info!(signal, "stopping");
                 return;
             }
-            // The errors are in the log.
+            // Errors are logged.
             let _ = self.reload.perform();
         }
     }
 }
 
-/// Starts to sample how loaded the server is; metrics and tally are there if calls are counted.
+/// Starts to sample the load; metrics and tally are present if calls are measured.
 fn start_load(
     server: &Server<Programs>,
     memory: Memory,
@@ -294,7 +293,7 @@ fn start_load(
     })
 }
 
-/// Opens the control socket, whose requests `handler` performs.
+/// Opens the control socket; `handler` performs its requests.
 fn open_control<H: ControlHandler>(state_folder: &Path, handler: &Arc<H>) -> Result<ControlSocket> {
     let path = control_socket(state_folder)?;
     let failed = || format!("cannot open the control socket {}", path.display());
@@ -313,7 +312,7 @@ fn settings(options: &Options) -> Settings {
     }
 }
 
-/// Another in every life of the server, by chance.
+/// Makes the write verifier: random bytes, which differ in every run of the server.
 fn write_verifier() -> Result<[u8; 8]> {
     let mut verifier = [0; 8];
     let count = getrandom(&mut verifier, GetRandomFlags::empty()).context("no random bytes")?;
@@ -321,8 +320,7 @@ fn write_verifier() -> Result<[u8; 8]> {
     Ok(verifier)
 }
 
-/// A panic is a fault of ours: its place belongs in the log. The server answers the call it
-/// happened in with SYSTEM_ERR and goes on.
+/// Logs panics with their place. The server answers the call with SYSTEM_ERR and continues.
 fn log_panics() {
     static LOG: LogRateLimit = LogRateLimit::new();
     std::panic::set_hook(Box::new(|panic| {

@@ -31,8 +31,8 @@ pub(crate) struct Programs {
     offers_tls: bool,
 }
 
-/// The gate of the exports. MOUNT may be called in clear, as Linux calls it also where all else
-/// goes by TLS; the exports then tell no more than the handle of their top.
+/// The gate of the exports. MOUNT may be called without TLS, because Linux calls it so even for TLS
+/// mounts; the exports then reveal only the handle of their root.
 pub(crate) struct ProgramGate(Arc<Exports>);
 
 impl Gate<RpcPeer> for ProgramGate {
@@ -64,8 +64,8 @@ impl Gate<RpcPeer> for ProgramGate {
 }
 
 impl Programs {
-    /// Serves `exports`, and counts in `metrics` if somebody wants to know. The verifier tells
-    /// clients of a server's life in which uncommitted data may have been lost.
+    /// Makes the programs for `exports`; `metrics` measures calls, if set. The verifier tells
+    /// clients when the server has restarted and uncommitted data may be lost.
     pub(crate) fn new(
         exports: &Arc<Exports>,
         verifier: [u8; 8],
@@ -99,19 +99,19 @@ impl Programs {
         Self { dispatcher, exports, memory, tally, offers_tls: false }
     }
 
-    /// The same programs, for peers that may begin TLS if they ask for it.
+    /// Sets whether peers may start TLS.
     pub(crate) fn offering_tls(self, offers_tls: bool) -> Self {
         Self { offers_tls, ..self }
     }
 
-    /// The same with the program by which keys submit and revoke grants.
+    /// Adds the program by which keys submit and revoke grants.
     pub(crate) fn granting(mut self, grants: &Arc<Grants>) -> Self {
         let program = GrantProgram::new(Arc::clone(&self.exports), Arc::clone(grants));
         self.dispatcher.add(Arc::new(program));
         self
     }
 
-    /// Returns the counts of NFSv4 operations, if that version is spoken.
+    /// Returns the counts of NFSv4 operations, if that version is enabled.
     pub(crate) fn tally(&self) -> Option<Arc<Tally>> {
         self.tally.clone()
     }
@@ -134,8 +134,8 @@ fn lock_manager(exports: &Arc<Exports>, memory: &Memory) -> Nlm {
     nlm.beside(memory.locals.clone())
 }
 
-/// Returns the programs that answer datagrams: the status monitor, whose state is `state`, and the
-/// lock manager.
+/// Returns the programs for UDP: the status monitor with state number `state`, and the lock
+/// manager.
 pub(crate) fn by_datagrams(
     exports: &Arc<Exports>,
     memory: &Memory,
@@ -145,7 +145,7 @@ pub(crate) fn by_datagrams(
     vec![status_monitor(memory, state), Arc::new(CallbackLayer::new(nlm, memory.clone()))]
 }
 
-/// The status monitor of hosts that lock, `state` being ours.
+/// The status monitor, with this server's state number.
 fn status_monitor(memory: &Memory, state: i32) -> Arc<dyn Program<RpcPeer>> {
     let clock = memory.clock;
     let nsm = Nsm::new(Arc::clone(&memory.engine), move || clock.now(), state);

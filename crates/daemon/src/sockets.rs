@@ -1,4 +1,4 @@
-//! Opening the sockets that a server was told, or may be expected, to listen on.
+//! Opening the listening sockets of a server.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
@@ -8,18 +8,18 @@ use comity_server::ListenError;
 
 use crate::options::{Listen, Options};
 
-/// The sockets of the pages, open before the server serves: a port that is taken ends nothing that
-/// clients use already.
+/// The sockets of the pages. They are opened before the server serves, so that a port in use does
+/// not stop a server that clients already use.
 pub(crate) struct PageListeners {
     pub(crate) metrics: Option<TcpListener>,
     pub(crate) web: Option<TcpListener>,
 }
 
 impl PageListeners {
-    /// Listens for the pages that the options name.
+    /// Listens for the configured pages.
     ///
     /// # Errors
-    /// An address cannot be listened on, or the web page would be reachable from elsewhere.
+    /// An address cannot be listened on, or the web page would be reachable from other machines.
     pub(crate) fn open(options: &Options) -> Result<Self> {
         options.web.map_or(Ok(()), only_this_machine)?;
         let open = |address: Option<SocketAddr>, remedy| {
@@ -40,11 +40,11 @@ fn only_this_machine(address: SocketAddr) -> Result<()> {
     Ok(())
 }
 
-/// Listens on all addresses, at the same port; or takes what a service manager listens on already.
+/// Listens on all addresses at the same port, or takes the sockets of a service manager.
 ///
 /// # Errors
-/// The first address that cannot be listened on, with what to do about it. Of the addresses that
-/// nobody named, those of an IP version that this machine does not have are left out.
+/// The first address that cannot be listened on, and what to do. Default addresses of an IP version
+/// that this machine does not have are skipped.
 pub(crate) fn open(wanted: &Listen, inherited: Vec<TcpListener>) -> Result<Vec<TcpListener>> {
     if !inherited.is_empty() {
         return Ok(inherited);
@@ -70,7 +70,7 @@ fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
     comity_server::listen(address, "choose another with --port")
 }
 
-/// Returns whether the machine lacks the address, or all addresses of that IP version.
+/// Returns whether the machine lacks this IPv6 address, or IPv6 altogether.
 fn is_missing(error: &ListenError) -> bool {
     const NO_SUCH_VERSION: i32 = libc::EAFNOSUPPORT;
     error.address.is_ipv6()
@@ -78,7 +78,8 @@ fn is_missing(error: &ListenError) -> bool {
             || error.source.raw_os_error() == Some(NO_SUCH_VERSION))
 }
 
-/// All addresses of version 4 for all of version 6; nothing for its loopback.
+/// The address to use if IPv6 is missing: all addresses of IPv4 for all of IPv6, nothing for its
+/// loopback.
 fn instead_of(address: IpAddr) -> Option<IpAddr> {
     address.is_unspecified().then_some(Ipv4Addr::UNSPECIFIED.into())
 }
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn any_free_port_is_the_same_one_at_all_addresses() {
+    fn a_free_port_is_the_same_at_all_addresses() {
         let listeners = open(&local(0, true), Vec::new()).unwrap();
         let ports: Vec<u16> = listeners.iter().map(|l| l.local_addr().unwrap().port()).collect();
         assert_eq!(ports[0], ports[1]);
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn only_addresses_that_nobody_named_may_be_missing() {
+    fn only_default_addresses_may_be_missing() {
         let absent = "2001:db8::1".parse().unwrap();
         let wanted = |is_explicit| Listen { addresses: vec![absent], is_explicit, port: 0 };
         let refused = |is_explicit| open(&wanted(is_explicit), Vec::new()).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! The text that a server prints when it starts: the exports, the identity of callers, and how a
+//! The text that a server prints when it starts: the exports, the identities of callers, and how a
 //! client mounts them.
 
 use std::net::{IpAddr, SocketAddr};
@@ -13,27 +13,27 @@ use crate::state_folder::WEB_TOKEN;
 use crate::tls::Tls;
 use crate::versions::Spoken;
 
-/// The facts that are shown when the server starts.
+/// The facts in the banner.
 pub(crate) struct StartupBanner<'a> {
     /// The plan in force.
     pub(crate) plan: &'a Plan,
-    /// True if nobody may change anything, whatever the rules say.
+    /// True if all exports are read-only, regardless of their rules.
     pub(crate) read_only: bool,
     /// The addresses the server listens on.
     pub(crate) addresses: &'a [SocketAddr],
-    /// The NFS versions that are spoken.
+    /// The NFS versions that are enabled.
     pub(crate) spoken: Spoken,
     /// The address of the metrics page.
     pub(crate) metrics: Option<SocketAddr>,
     /// The address of the web page.
     pub(crate) web: Option<SocketAddr>,
-    /// The folder of what outlives the server.
+    /// The state folder.
     pub(crate) state_folder: &'a Path,
-    /// The user the server runs as.
+    /// The uid of the server process.
     pub(crate) user: u32,
-    /// True if all callers act with that user's rights.
+    /// True if all callers act with that uid.
     pub(crate) is_one_user: bool,
-    /// The server's key for TLS, if clients may ask for that.
+    /// TLS, if it is on.
     pub(crate) tls: Option<&'a Tls>,
 }
 
@@ -76,7 +76,7 @@ impl StartupBanner<'_> {
         lines.join("\n")
     }
 
-    /// Returns the banner for programs, in one line of JSON.
+    /// Returns the banner as one line of JSON.
     pub(crate) fn json(&self) -> Value {
         let exports: Vec<Value> = self.plan.exports().iter().map(|e| self.export(e)).collect();
         json!({
@@ -126,7 +126,7 @@ impl StartupBanner<'_> {
         self.addresses.first().map_or(0, SocketAddr::port)
     }
 
-    /// The command that mounts an export, for a shell.
+    /// The shell command that mounts an export.
     fn mount(&self, export: &Export) -> String {
         let (host, port) = (self.host(), self.port());
         let path = quoted(export.path());
@@ -143,7 +143,7 @@ impl StartupBanner<'_> {
         )
     }
 
-    /// Returns a name by which a client that is let in can reach the server.
+    /// Returns a host name or address by which clients can reach the server.
     fn host(&self) -> String {
         match self.addresses.first().map(SocketAddr::ip) {
             Some(IpAddr::V4(address)) if !address.is_unspecified() => address.to_string(),
@@ -153,7 +153,7 @@ impl StartupBanner<'_> {
     }
 }
 
-/// Rules in words.
+/// Describes rules in words.
 fn terms(rules: &Rules, read_only: bool) -> String {
     let access = if rules.read_only || read_only { "read only" } else { "read and write" };
     let (uid, gid) = (rules.ids.anonymous.uid, rules.ids.anonymous.gid);
@@ -179,7 +179,7 @@ fn secured(export: &Export) -> String {
     }
 }
 
-/// A path as a shell takes it.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+@%:=,".contains(byte);
     let text = path.display().to_string();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_told_in_words() {
+    fn rules_are_described_in_words() {
         let rules = Rules { read_only: false, secure: false, ..Rules::default() };
         assert_eq!(terms(&rules, false), "read and write, root becomes 65534:65534, any port");
         assert_eq!(terms(&rules, true), "read only, root becomes 65534:65534, any port");

@@ -1,5 +1,5 @@
-//! The status monitor of NFSv3's locks: hears over UDP, too, which hosts have restarted, and tells
-//! those that had locks that this server has.
+//! The status monitor for NFSv3 locks: it learns by UDP which hosts have restarted, and notifies
+//! hosts that had locks when this server restarts.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,26 +14,28 @@ use comity_rpc::{Dispatcher, Program};
 use comity_server::{Datagrams, RemoteCall};
 use comity_xdr::{Encoder, Opaque};
 
-/// Hosts that are told at the same time. Most answer at once; one that is gone costs a few seconds.
+/// Hosts that are notified at the same time. Most answer at once; one that is down costs a few
+/// seconds.
 const TELLERS: usize = 8;
 
 /// Pause before a host that could not be notified is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The way of hosts' status monitors to ours: they speak UDP; and so do some lock managers.
+/// The UDP sockets of the status monitor, because hosts' status monitors use UDP; some lock
+/// managers use it, too.
 pub(crate) struct Statd(Vec<Datagrams>);
 
-/// The notice that this server has restarted.
+/// The notification that this server has restarted.
 #[derive(Debug, Clone)]
 pub(crate) struct Notification {
     /// The state number of this server's status monitor.
     pub(crate) state: i32,
-    /// The addresses from which hosts are notified: they know a server by the address that they
+    /// The addresses from which hosts are notified: they identify a server by the address that they
     /// used.
     pub(crate) sources: Vec<IpAddr>,
 }
 
-/// The addresses that hosts can know the server by, if it listens at some and not at all.
+/// The addresses by which hosts may know the server; none if it listens on all addresses.
 pub(crate) fn sources(addresses: &[SocketAddr]) -> Vec<IpAddr> {
     let mut sources: Vec<_> = addresses.iter().map(|address| address.ip().to_canonical()).collect();
     sources.retain(|source| !source.is_unspecified());
@@ -43,8 +45,8 @@ pub(crate) fn sources(addresses: &[SocketAddr]) -> Vec<IpAddr> {
 }
 
 impl Statd {
-    /// Listens at these addresses, for hosts that `exports` are offered to. Where that cannot be
-    /// had, hosts that restart keep their locks until they ask for them again.
+    /// Listens at these addresses, for hosts to which `exports` are offered. If this fails, hosts
+    /// that restart keep their locks until they ask for them again.
     pub(crate) fn start(
         programs: impl Fn() -> Vec<Arc<dyn Program<RpcPeer>>>,
         exports: &Arc<Exports>,
@@ -61,14 +63,14 @@ impl Statd {
         Self(addresses.iter().filter_map(start).collect())
     }
 
-    /// Endpoints it.
+    /// Closes the sockets.
     pub(crate) fn stop(self) {
         self.0.into_iter().for_each(Datagrams::shutdown);
     }
 }
 
-/// Tells hosts that this server has restarted, for the time in which they can reclaim; nobody has
-/// to wait for it.
+/// Notifies hosts in the background that this server has restarted, for the time in which they can
+/// reclaim.
 pub(crate) fn tell(hosts: Vec<IpAddr>, news: Notification, time: Duration) {
     if hosts.is_empty() {
         return;
@@ -96,7 +98,7 @@ fn tell_all(
         let Some(host) = hosts().pop_front() else { return };
         let Err(error) = tell_from(host, sources, arguments) else { continue };
         if Instant::now() >= until {
-            tracing::warn!(%host, %error, "a host not told of the restart loses its locks");
+            tracing::warn!(%host, %error, "a host that was not notified loses its locks");
             continue;
         }
         hosts().push_back(host);
@@ -104,7 +106,7 @@ fn tell_all(
     }
 }
 
-/// Tells a host of the restart from every address by which it may know the server, since nothing
+/// Notifies a host of the restart from every address by which it may know the server, since nothing
 /// records which one it used. A host ignores messages from addresses that it does not know.
 fn tell_from(host: IpAddr, sources: &[IpAddr], arguments: &[u8]) -> io::Result<()> {
     let fitting = sources.iter().filter(|source| source.is_ipv4() == host.is_ipv4());
@@ -117,11 +119,11 @@ fn tell_from(host: IpAddr, sources: &[IpAddr], arguments: &[u8]) -> io::Result<(
         let call = RemoteCall { program, version, procedure, arguments, source };
         call.run(host).map(drop).map_err(io::Error::from)
     };
-    // The last error, if none got through.
+    // The last error, if no notification succeeded.
     from.into_iter().map(tell).reduce(|one, other| one.or(other)).unwrap_or(Ok(()))
 }
 
-/// The arguments of SM_NOTIFY. Hosts go by the address it comes from as much as by the name.
+/// The arguments of SM_NOTIFY. Hosts use its source address as well as the name.
 fn started_anew(state: i32) -> Vec<u8> {
     let uname = rustix::system::uname();
     let mut encoder = Encoder::new();

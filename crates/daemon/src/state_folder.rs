@@ -1,9 +1,10 @@
-//! The state folder: its lock, the key of the handles, a key that signs for creators, and one for
-//! TLS, and the token of the web page.
+//! The state folder: its lock, the key of the handles, the key that signs for creators, the TLS
+//! key, and the token of the web page.
 //!
 //! `handle.key` holds 16 random bytes. Clients keep handles over a restart of the server, so the
-//! key must survive it. Anybody who knows it can make up handles, so nobody else may read it.
-//! `tls.key` and `tls.crt` are made if no others are named; clients may trust that certificate, so
+//! key must survive it. Anybody who knows it can forge handles, so it must not be readable by
+//! others. `tls.key` and `tls.crt` are made if no other files are configured; they are kept,
+//! because clients may trust the certificate.
 //! both stay.
 
 use std::ffi::OsStr;
@@ -34,7 +35,7 @@ const SOCKET: &str = "control.sock";
 /// Longest path of a UNIX socket in bytes (unix(7)).
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-/// A state folder that belongs to this process as long as this value lives.
+/// A state folder that this process has locked, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct StateFolder {
     folder: PathBuf,
@@ -42,11 +43,11 @@ pub(crate) struct StateFolder {
 }
 
 impl StateFolder {
-    /// Takes a state folder, and makes it if it is not there.
+    /// Locks a state folder; creates it if it does not exist.
     ///
     /// # Errors
-    /// If another server has it, it cannot be made or written to, or others could put a key of
-    /// theirs into it: says what to do about it.
+    /// Another server uses it, it cannot be created or written, or others could replace the keys in
+    /// it. The error says what to do.
     pub(crate) fn take(folder: &Path) -> Result<Self> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.with_context(|| advice("make", folder))?;
@@ -65,10 +66,10 @@ impl StateFolder {
         Ok(Self { folder: folder.to_owned(), _lock: lock })
     }
 
-    /// The secret behind all handles; a new one if there is none yet.
+    /// Returns the key of the handles; makes one if there is none.
     ///
     /// # Errors
-    /// If the file cannot be read or made, is of a wrong length, or others may read it.
+    /// The file cannot be read or made, has a wrong length, or is readable by others.
     pub(crate) fn handle_key(&self) -> Result<[u8; KEY_BYTES]> {
         let path = self.folder.join(KEY);
         match File::open(&path) {
@@ -78,10 +79,10 @@ impl StateFolder {
         }
     }
 
-    /// The key that signs the credentials of creators; a new one if there is none yet.
+    /// Returns the key that signs credentials for creators; makes one if there is none.
     ///
     /// # Errors
-    /// If the file cannot be read or made, holds no private key, or others may read it.
+    /// The file cannot be read or made, is not a private key, or is readable by others.
     pub(crate) fn grant_key(&self) -> Result<ServerKey> {
         const OTHERWISE: &str = "remove it; credentials that it signed give nothing then";
         let path = self.folder.join(GRANT_KEY);
@@ -102,22 +103,23 @@ impl StateFolder {
         Ok(ServerKey::new(key))
     }
 
-    /// Makes the token of the web page, another one at each start: a program that took the port
-    /// while no server ran may have been shown the old one.
+    /// Makes a new token for the web page at each start: while no server ran, another program may
+    /// have used the port and received the old one.
     ///
     /// # Errors
-    /// If the file cannot be made.
+    /// The file cannot be made.
     pub(crate) fn web_token(&self) -> Result<Token> {
         let made = Token::new(random()?);
         keep(&self.folder, WEB_TOKEN, format!("{}\n", made.as_str()).as_bytes())?;
         Ok(made)
     }
 
-    /// The files of a certificate and its private key for TLS. Missing files are made, for a server
-    /// with these names; if only the certificate is missing, it is made with the key that is there.
+    /// Returns the files of the certificate and private key for TLS. Missing files are made, for a
+    /// server with these names; if only the certificate is missing, it is made for the existing
+    /// key.
     ///
     /// # Errors
-    /// If a file cannot be read or made, or others may read the key.
+    /// A file cannot be read or made, or the key is readable by others.
     pub(crate) fn tls_key(&self, names: &[String]) -> Result<(PathBuf, PathBuf)> {
         let certificate = self.folder.join(TLS_CERTIFICATE);
         let key = self.folder.join(TLS_KEY);
@@ -140,7 +142,7 @@ impl StateFolder {
     }
 }
 
-/// Refuses a secret that others may read. `otherwise` is what else its owner may do.
+/// Refuses a secret that others may read. `otherwise` describes an alternative to chmod.
 pub(crate) fn check_secret(path: &Path, otherwise: &str) -> Result<()> {
     let (shown, mode) = (path.display(), fs::metadata(path)?.mode() & 0o7777);
     if mode & 0o077 != 0 {
@@ -154,7 +156,7 @@ pub(crate) fn check_secret(path: &Path, otherwise: &str) -> Result<()> {
 /// Returns the path of the control socket in a state folder.
 ///
 /// # Errors
-/// If the path is too long for a socket.
+/// The path is too long for a socket.
 pub fn control_socket(folder: &Path) -> Result<PathBuf> {
     let path = folder.join(SOCKET);
     let length = path.as_os_str().len();
@@ -168,10 +170,10 @@ pub fn control_socket(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Returns the state folder that is used without --state-dir: root's, or one in the user's home.
+/// Returns the default state folder: root's, or one in the user's home.
 ///
 /// # Errors
-/// If the user has no home.
+/// The user has no home.
 pub fn default_state_folder(is_root: bool) -> Result<PathBuf> {
     if is_root {
         return Ok("/var/lib/comity".into());
@@ -257,8 +259,8 @@ fn random<const BYTES: usize>() -> Result<[u8; BYTES]> {
     Ok(bytes)
 }
 
-/// Writes a file that nobody else may read. It is complete and on stable storage before it has its
-/// name.
+/// Writes a file that others cannot read: first a complete copy on stable storage, which then gets
+/// its name.
 fn keep(folder: &Path, name: &str, content: &[u8]) -> Result<()> {
     let draft = folder.join(format!("{name}.new"));
     let mut options = OpenOptions::new();
@@ -302,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_of_the_web_page_is_private_and_another_one_at_each_start() {
+    fn the_token_of_the_web_page_is_private_and_new_at_each_start() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateFolder::take(folder.path()).unwrap();
         let first = state.web_token().unwrap();
@@ -336,7 +338,7 @@ mod tests {
             let error = StateFolder::take(folder.path()).unwrap_err().to_string();
             assert!(error.contains("belongs to user 1"), "{error}");
         } else {
-            eprintln!("skipped: only root can give a folder away");
+            eprintln!("skipped: only root can change the owner of a folder");
         }
     }
 

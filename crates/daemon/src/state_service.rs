@@ -1,4 +1,4 @@
-//! The clients' state, and the threads that drive its clock and its copies.
+//! The clients' state, with the threads that drive its clock and its copies.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -29,15 +29,15 @@ use crate::rights_watch::RightsWatch;
 use crate::statd::{self, Notification};
 use crate::storage::{Repair, settle};
 
-/// The period of the clock: leases, recalls and waits end by the second.
+/// The period of the clock: leases, recalls and waits end with a resolution of one second.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The file of what must outlive the server, in its state folder.
+/// The file in the state folder with client records that survive a restart.
 const CLIENTS: &str = "clients";
 
 type Dialer = dyn Fn(SocketAddr) -> io::Result<Arc<Backchannel>> + Send + Sync;
 
-/// The memory, and who looks after it.
+/// The clients' state, with the threads that maintain it.
 pub(crate) struct StateService {
     memory: Memory,
     callbacks: Arc<Callbacks>,
@@ -51,35 +51,36 @@ pub(crate) struct StateService {
     watch: Option<Watch>,
 }
 
-/// Threads that end when their senders are dropped.
+/// Threads, with the senders that end them when dropped.
 type Watch = (Vec<Sender<()>>, Vec<JoinHandle<()>>);
 
 /// Parameters of the clients' state.
 pub(crate) struct StateOptions<'a> {
-    /// Another in every life of the server.
+    /// Random bytes that differ in every run of the server.
     pub(crate) life: [u8; 8],
-    /// The same in all of them, and no other server's: keys for single purposes are made of it.
+    /// A secret that is the same in every run, and different from other servers'. Keys for single
+    /// purposes are derived from it.
     pub(crate) key: &'a [u8; 16],
     /// Length of a lease.
     pub(crate) lease_seconds: u32,
-    /// Bounds of the state.
+    /// Limits of the state.
     pub(crate) limits: Limits,
-    /// The watch that learns what local programs open. With it, programs and clients see what the
-    /// others lock and open.
+    /// The watch that reports accesses of local programs. With it, programs and clients respect
+    /// each other's locks and opens.
     pub(crate) leases: Option<Arc<LeaseWatch>>,
     /// The state folder.
     pub(crate) state_folder: &'a Path,
     /// The exports in force.
     pub(crate) exports: &'a Arc<Exports>,
-    /// The rights of keys.
+    /// The grants of keys.
     pub(crate) grants: &'a Arc<GrantService>,
 }
 
 impl StateService {
-    /// Begins with what an earlier life of the server left.
+    /// Loads the state that an earlier run of the server stored.
     ///
     /// # Errors
-    /// If that cannot be read: says what to do about it.
+    /// It cannot be read; the error says what to do.
     pub(crate) fn new(beginning: &StateOptions<'_>) -> Result<Self> {
         let [a, b, c, d, ..] = beginning.life;
         let lease = Duration::from_secs(beginning.lease_seconds.into());
@@ -141,22 +142,22 @@ impl StateService {
         self.memory.clone()
     }
 
-    /// Returns the state number of this server's status monitor; it differs in every run of the
+    /// Returns the state number of this server's status monitor, which differs in every run of the
     /// server.
     pub(crate) fn monitor_state(&self) -> i32 {
         monitor_state(self.store.starts())
     }
 
-    /// Returns the store of what outlives the server.
+    /// Returns the store of the clients' state.
     pub(crate) fn store(&self) -> Arc<Store> {
         Arc::clone(&self.store)
     }
 
-    /// Lets time pass, now that clients can be reached by `dialer` and the server listens at
-    /// `addresses`.
+    /// Starts the clock. `dialer` connects to clients, and `addresses` are those on which the
+    /// server listens.
     ///
     /// # Errors
-    /// If there can be no thread.
+    /// A thread cannot be created.
     pub(crate) fn begin(
         &mut self,
         dialer: impl Fn(SocketAddr) -> io::Result<Arc<Backchannel>> + Send + Sync + 'static,
@@ -165,7 +166,7 @@ impl StateService {
         let news = Notification { state: self.monitor_state(), sources: statd::sources(addresses) };
         let hosts = std::mem::take(&mut self.hosts);
         statd::tell(hosts, news, self.memory.engine.settings().grace);
-        // The cell is set once, here.
+        // This is the only place that sets the cell.
         let _ = self.dialer.set(Box::new(dialer));
         let (memory, callbacks) = (self.memory.clone(), Arc::clone(&self.callbacks));
         let mut repair = Repair::new(Arc::clone(&memory.engine), Arc::clone(&self.store));
@@ -190,7 +191,7 @@ impl StateService {
         Ok(())
     }
 
-    /// Time stands still.
+    /// Stops the clock and the threads.
     pub(crate) fn stop(self) {
         self.lease_breaks.into_iter().for_each(LeaseBreakWatcher::stop);
         self.copier.stop();
@@ -203,7 +204,7 @@ impl StateService {
     }
 }
 
-/// Does `work` each second, until the sender is dropped.
+/// Calls `work` each second, until the sender is dropped.
 pub(crate) fn each_second(
     name: &str,
     mut work: impl FnMut() + Send + 'static,
@@ -217,7 +218,7 @@ pub(crate) fn each_second(
     Ok((stop, thread::Builder::new().name(name.into()).spawn(work)?))
 }
 
-/// Hands copies to the threads that make them.
+/// Passes copies to the threads that execute them.
 fn copying(copier: &Arc<Copier>) -> Arc<comity_nfs4::Copier> {
     let copier = Arc::clone(copier);
     Arc::new(move |copying| copier.take(copying))
@@ -228,18 +229,19 @@ fn address(name: &[u8]) -> Option<IpAddr> {
     std::str::from_utf8(name).ok()?.parse().ok()
 }
 
-/// Returns a status monitor's state number after so many starts: odd, as long as it is up.
+/// Returns the state number of a status monitor after this many starts. It is odd, which means that
+/// the host is up.
 const fn monitor_state(starts: u32) -> i32 {
     (starts.wrapping_mul(2).wrapping_sub(1) & i32::MAX as u32) as i32
 }
 
-/// Does the work of each second: leases, callbacks and locks of programs.
+/// Does the periodic work: leases, callbacks, locks of local programs.
 fn pass(memory: &Memory, callbacks: &Arc<Callbacks>) {
     let now = memory.clock.now();
     memory.engine.tick(now);
     callbacks.tick(now);
     memory.locals.iter().for_each(|locals| locals.settle());
-    // A failure to store is in the log.
+    // A failure to store is logged.
     let _ = memory.engine.is_settled(memory.settle.as_deref());
 }
 
@@ -259,7 +261,7 @@ fn callbacks(
         });
     };
     let grants = Arc::new(grants);
-    // A silent host keeps a thread for seconds: grants do not wait behind it.
+    // A silent host blocks a thread for seconds, so grants have another queue.
     let (engine, questions) = (Arc::clone(engine), HostQueue::default());
     let asking = Arc::clone(&engine);
     let others = move |effect: Effect| {
@@ -275,7 +277,7 @@ fn callbacks(
     Arc::new(Callbacks::new(engine, exports, Box::new(dial), Box::new(others)))
 }
 
-/// The host of NFSv3 that an effect is for.
+/// The NFSv3 host to which an effect applies.
 fn host_of(effect: &Effect) -> Option<IpAddr> {
     match effect {
         Effect::NotifyLock { client, .. } | Effect::Probe { client } => address(client.owner()),
@@ -283,7 +285,7 @@ fn host_of(effect: &Effect) -> Option<IpAddr> {
     }
 }
 
-/// Asks a host of NFSv3 whether it is still there: whether its lock manager answers.
+/// Asks whether an NFSv3 host is still up, by a NULL call to its lock manager.
 fn ask(engine: &Engine, clock: Clock, (client, host): (&Client, IpAddr)) {
     let call = RemoteCall {
         program: nlm::PROGRAM,
@@ -299,7 +301,7 @@ fn ask(engine: &Engine, clock: Clock, (client, host): (&Client, IpAddr)) {
     engine.host_answered(clock.now(), client, answered.is_ok());
 }
 
-/// Takes a lock for a host of NFSv3 that waits for it, and tells it.
+/// Grants a lock to an NFSv3 host that waits for it, and notifies the host.
 fn tell(grants: &Grants, clock: Clock, effect: Effect) {
     let Some(grant) = grants.take(clock.now(), effect) else { return };
     let call = RemoteCall {
@@ -313,7 +315,7 @@ fn tell(grants: &Grants, clock: Clock, effect: Effect) {
         Ok(results) => grants.answered(clock.now(), &grant, &results),
         Err(error) => {
             let host = grant.address;
-            tracing::info!(%host, %error, "a host cannot be told of its granted lock");
+            tracing::info!(%host, %error, "cannot notify a host of its granted lock");
             if matches!(error, CallError::Unsent(_)) {
                 grants.withdraw(clock.now(), &grant);
             }
@@ -321,7 +323,7 @@ fn tell(grants: &Grants, clock: Clock, effect: Effect) {
     }
 }
 
-/// The server's name to its clients. It tells nothing about the key.
+/// The name by which clients identify the server. It reveals nothing about the key.
 fn identity(key: &[u8; 16]) -> Box<[u8]> {
     let own = derived_key(key, "server owner");
     let name = SipHasher24::new_with_key(&own).hash(b"server owner");
@@ -338,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_servers_name_is_its_own_in_all_its_lives() {
+    fn a_servers_name_is_unique_and_survives_restarts() {
         assert_eq!(identity(&[1; 16]), identity(&[1; 16]));
         assert_ne!(identity(&[1; 16]), identity(&[2; 16]));
     }

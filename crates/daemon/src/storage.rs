@@ -1,5 +1,5 @@
-//! Writes the state that outlives the server to the store, and repairs a store that could not be
-//! written, for example because its disk was full.
+//! Writes clients' state to the store, and repairs a store after a failed write, for example when
+//! its disk was full.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,12 +11,12 @@ use comity_store::{Store, StoreError};
 
 use crate::limits::REPAIR_PAUSE;
 
-/// Puts what the engine has recorded on stable storage; `false` if that fails.
+/// Puts what the engine has recorded on stable storage; returns false if that fails.
 pub(crate) fn settle(engine: &Arc<Engine>, store: &Arc<Store>) -> Arc<Settle> {
     let (engine, store) = (Arc::clone(engine), Arc::clone(store));
     Arc::new(move |position: JournalPosition| match blocking(|| store.settle(&engine, position)) {
         Ok(()) => true,
-        // The log has it since it broke.
+        // This error was logged when it first occurred.
         Err(StoreError::Broken { .. }) => false,
         Err(error) => {
             let seconds = REPAIR_PAUSE.as_secs();
@@ -26,7 +26,7 @@ pub(crate) fn settle(engine: &Arc<Engine>, store: &Arc<Store>) -> Arc<Settle> {
     })
 }
 
-/// Tries to repair the store, with pauses.
+/// Tries to repair the store, with pauses between attempts.
 pub(crate) struct Repair {
     engine: Arc<Engine>,
     store: Arc<Store>,
@@ -34,12 +34,12 @@ pub(crate) struct Repair {
 }
 
 impl Repair {
-    /// Looks after `store`, where `engine` records.
+    /// Makes the repair of `store`, to which `engine` records.
     pub(crate) const fn new(engine: Arc<Engine>, store: Arc<Store>) -> Self {
         Self { engine, store, tried: None }
     }
 
-    /// A moment has passed.
+    /// Tries a repair if the store is broken and the pause is over.
     pub(crate) fn pass(&mut self) {
         let rests = self.tried.is_some_and(|tried| tried.elapsed() < REPAIR_PAUSE);
         if rests || !self.store.is_broken() {

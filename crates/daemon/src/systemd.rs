@@ -2,25 +2,25 @@
 
 use sd_notify::NotifyState;
 
-/// The server is ready.
+/// Reports that the server is ready.
 pub(crate) fn ready() {
     notify(&[NotifyState::Ready]);
 }
 
-/// The configuration is being read again.
+/// Reports that the configuration is being reloaded.
 pub(crate) fn reloading() {
     if let Ok(now) = NotifyState::monotonic_usec_now() {
         notify(&[NotifyState::Reloading, now]);
     }
 }
 
-/// The server ends.
+/// Reports that the server is stopping.
 pub(crate) fn stopping() {
     notify(&[NotifyState::Stopping]);
 }
 
 fn notify(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!(%error, "the service manager was not told");
+        tracing::debug!(%error, "cannot notify the service manager");
     }
 }

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 
 use crate::state_folder::StateFolder;
 
-/// The way in which the server gets its key.
+/// The source of the server's TLS key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsKey {
-    /// There is no TLS.
+    /// TLS is off.
     None,
-    /// The server makes a key and a certificate and keeps them in its state folder.
+    /// The server makes a key and a certificate in its state folder.
     SelfMade,
     /// The key and certificate of these files in PEM.
     Files {
@@ -33,9 +33,10 @@ pub enum TlsKey {
 pub struct TlsOptions {
     /// The server's key.
     pub key: TlsKey,
-    /// Files with the certificates of authorities whose word on names and users counts.
+    /// Files with certificates of the authorities whose certificates may give clients' names and
+    /// users.
     pub client_authorities: Vec<PathBuf>,
-    /// The object identifier of otherName entries that say a user.
+    /// The object identifier of otherName entries that name a user.
     pub user_names: Option<ObjectId>,
 }
 
@@ -45,16 +46,16 @@ pub(crate) struct Tls {
     certificate: PathBuf,
     key: PathBuf,
     options: TlsOptions,
-    /// The key that is shown now.
+    /// The current key.
     shown: Mutex<Arc<ServerKey>>,
 }
 
-/// A certificate that expires within so many days is told by `comity check` and in the log.
+/// Days before its expiry from which a certificate is reported by `comity check` and in the log.
 pub(crate) const EXPIRES_SOON_DAYS: i64 = 30;
 
 impl Tls {
-    /// Reads the server's key, or makes one for a server that listens at `addresses`; none if there
-    /// is to be no TLS. The authorities are those of the options and of the exports in `plan`.
+    /// Reads the server's key, or makes one for a server that listens at `addresses`; `None` if TLS
+    /// is off. The authorities are those of the options and of the exports in `plan`.
     ///
     /// # Errors
     /// The reason why the key or an authority cannot be used, with its file.
@@ -76,17 +77,17 @@ impl Tls {
         Ok(Some(Self { acceptor, certificate, key, options: options.clone(), shown }))
     }
 
-    /// Begins handshakes for the server.
+    /// Returns the acceptor of TLS handshakes.
     pub(crate) fn acceptor(&self) -> Arc<Acceptor> {
         Arc::clone(&self.acceptor)
     }
 
-    /// The key that is shown to clients now.
+    /// Returns the current key.
     pub(crate) fn shown(&self) -> Arc<ServerKey> {
         Arc::clone(&self.shown.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// For `comity status` and the line that the server prints when it starts.
+    /// Describes the key, for `comity status` and for the banner.
     pub(crate) fn json(&self) -> Value {
         let shown = self.shown();
         json!({
@@ -97,15 +98,16 @@ impl Tls {
         })
     }
 
-    /// The file with the certificate, which clients may be given as what they trust.
+    /// The certificate's file, which clients may be told to trust.
     pub(crate) fn certificate(&self) -> &Path {
         &self.certificate
     }
 
-    /// Reads everything again: the next handshakes use it, and open connections go on.
+    /// Reads the key and the authorities again: the next handshakes use them, and open connections
+    /// continue.
     ///
     /// # Errors
-    /// The reason why something cannot be used; all stays as it was then.
+    /// The reason why something cannot be used; everything then stays the same.
     pub(crate) fn renew(&self, plan: &Plan) -> Result<()> {
         let read = read(&self.certificate, &self.key)?;
         let renewed = self.acceptor.renew(&read, trust(&self.options, plan)?);
@@ -117,8 +119,8 @@ impl Tls {
     }
 }
 
-/// Says what is wrong with the certificates and keys of a configuration, and what expires soon.
-/// `files` are the server's certificate and its key.
+/// Reports errors in the certificates and keys of a configuration, and certificates that expire
+/// soon. `files` are the server's certificate and key.
 #[must_use]
 pub fn check_tls(files: Option<(&Path, &Path)>, authorities: &[&Path]) -> Vec<Diagnostic> {
     let own = files.map(|(certificate, key)| {
@@ -158,7 +160,10 @@ fn read(certificate: &Path, key: &Path) -> Result<ServerKey> {
     ServerKey::read(certificate, key).context("the server's key for TLS")
 }
 
-/// The names of the keys of the authorities in a file, or why they cannot be read.
+/// The names of the keys of the authorities in a file.
+///
+/// # Errors
+/// The reason why they cannot be read.
 pub(crate) fn authority_keys(path: &Path) -> Result<Vec<KeyId>, String> {
     Authorities::default().add(path).map_err(|error| error.to_string())
 }
@@ -172,7 +177,7 @@ fn trust(options: &TlsOptions, plan: &Plan) -> Result<Trust> {
     Ok(Trust { authorities, user_names: options.user_names.clone() })
 }
 
-/// The names and addresses by which clients may mount from this machine.
+/// The names and addresses by which clients may reach this machine.
 fn names(addresses: &[SocketAddr]) -> Vec<String> {
     let node = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let mut names = vec![node, "localhost".into(), "127.0.0.1".into(), "::1".into()];
@@ -187,8 +192,8 @@ fn names(addresses: &[SocketAddr]) -> Vec<String> {
     names
 }
 
-/// The addresses from which this machine reaches others, if it reaches any. To connect a datagram
-/// socket sends nothing; the targets are addresses of documentation.
+/// The addresses from which this machine reaches other networks, if it does. Connecting a UDP
+/// socket sends no packets; the targets are addresses reserved for documentation.
 fn outward() -> Vec<IpAddr> {
     let from = |here: &str, there: &str| {
         let socket = UdpSocket::bind(here)?;

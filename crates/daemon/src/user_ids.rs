@@ -4,11 +4,11 @@ use comity_vfs::{Cred, Disk, Gid, Uid};
 use nix::errno::Errno;
 use nix::unistd::{User, getgrouplist};
 
-/// The ids of a user of this machine, from wherever it has its users: its uid, its primary group
-/// and its other groups. A number stands for the user of that uid. `None` if there is no such user.
+/// The ids of a user of this machine, from all its user databases: uid, primary group and other
+/// groups. A number stands for the user with that uid. `None` if there is no such user.
 ///
 /// # Errors
-/// It cannot be found out now: a directory service does not answer, for example.
+/// The ids cannot be found now, for example because a directory service does not answer.
 pub(crate) fn cred_of(user: &str) -> Result<Option<Cred<Disk>>, Errno> {
     let Ok(name) = CString::new(user) else { return Ok(None) };
     let known = match user.parse() {
@@ -16,7 +16,7 @@ pub(crate) fn cred_of(user: &str) -> Result<Option<Cred<Disk>>, Errno> {
         Err(_) => User::from_name(user),
     };
     let known = match known {
-        // Some services say so instead of finding nothing (getpwnam(3)).
+        // Some services return these errors for an unknown user (getpwnam(3)).
         Err(Errno::ENOENT | Errno::ESRCH) | Ok(None) => return Ok(None),
         known => known?,
     };
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_is_known_by_name_and_number_and_nobody_by_chance() {
+    fn root_is_found_by_name_and_number_and_unknown_users_are_not() {
         let root = cred_of("root").unwrap().unwrap();
         assert_eq!((root.uid.number(), root.gid.number()), (0, 0));
         assert_eq!(cred_of("0"), Ok(Some(root)));

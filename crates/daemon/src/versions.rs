@@ -1,29 +1,29 @@
-//! The versions of NFS that are spoken.
+//! The NFS versions that a server enables.
 
 use std::fmt;
 
 use comity_nfs4::Versions;
 
-/// The rest of the error about a word that names no version.
+/// The rest of an error about a word that names no version.
 const KNOWN: &str = "expected 3, 4, 4.0, 4.1 or 4.2";
 
-/// The versions of NFS that a server speaks.
+/// The NFS versions that a server enables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spoken {
-    /// Version 3, and MOUNT with it.
+    /// Version 3, with MOUNT.
     pub three: bool,
     /// The minor versions of version 4.
     pub four: Versions,
 }
 
 impl Spoken {
-    /// All there are.
+    /// All versions.
     pub const ALL: Self = Self { three: true, four: Versions::ALL };
 
-    /// These and no others.
+    /// Parses a list of versions.
     ///
     /// # Errors
-    /// Which word names no version.
+    /// The word that names no version.
     pub fn these<W: AsRef<str>>(words: &[W]) -> Result<Self, String> {
         let mut spoken = Self { three: false, four: Versions([false; 3]) };
         words.iter().try_for_each(|word| spoken.add(word.as_ref()))?;
@@ -41,12 +41,12 @@ impl Spoken {
             "4.0" => *zero = true,
             "4.1" => *one = true,
             "4.2" => *two = true,
-            _ => return Err(format!("{word:?} is no version of NFS: {KNOWN}")),
+            _ => return Err(format!("{word:?} is not a version of NFS: {KNOWN}")),
         }
         Ok(())
     }
 
-    /// Returns whether any minor version of NFSv4 is spoken.
+    /// Returns whether any minor version of NFSv4 is enabled.
     pub fn speaks_four(self) -> bool {
         self.four != Versions([false; 3])
     }
@@ -59,13 +59,13 @@ impl Spoken {
         all.into_iter().filter(|(spoken, _)| *spoken).map(|(_, word)| word)
     }
 
-    /// The newest of them.
+    /// The highest enabled version.
     pub fn highest(self) -> &'static str {
         self.words().next_back().unwrap_or("3")
     }
 }
 
-/// As `3, 4.0, 4.1, 4.2`.
+/// A list such as `3, 4.0, 4.1, 4.2`.
 impl fmt::Display for Spoken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words().collect::<Vec<_>>().join(", "))
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_is_spoken_if_it_is_named() {
+    fn a_version_is_enabled_if_it_is_named() {
         let spoken = Spoken::these(&["3", "4.1"]).unwrap();
         assert_eq!(spoken, Spoken { three: true, four: Versions([false, true, false]) });
         assert_eq!(Spoken::these(&["4"]).unwrap().four, Versions::ALL);

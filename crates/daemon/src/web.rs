@@ -1,8 +1,8 @@
-//! The web page of a running server: how loaded it is, its clients, exports and grants.
+//! The web page of a running server: its load, clients, exports and grants.
 //!
-//! The page is one file of markup, one of style and one of script, which are in the program. All
-//! data come by `/api`, for requests that carry the token of the state folder in a header: no other
-//! site can send that header, and no other user of the machine can read the token.
+//! The page consists of one HTML, one CSS and one JavaScript file, which are compiled in. All data
+//! come from `/api`, for requests with the token of the state folder in a header: no other site can
+//! send that header, and no other user of the machine can read the token.
 
 mod answers;
 mod live;
@@ -37,11 +37,12 @@ pub(crate) type Perform = Arc<dyn Fn(control::Request) -> Answer + Send + Sync>;
 struct WebState {
     perform: Perform,
     token: Arc<Token>,
-    /// The load as text, and when it was made.
+    /// The last load report as text, and when it was made.
     load: Arc<Mutex<live::Latest>>,
 }
 
-/// Nothing but the files of the page itself is loaded, and no other page may show this one.
+/// The content security policy: only the page's own files are loaded, and no other page may embed
+/// it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                       img-src 'self' data:; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
@@ -49,7 +50,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 /// Serves the page at a socket that listens on a loopback address.
 ///
 /// # Errors
-/// The system gives no thread, or none of what a thread needs.
+/// The system refused a thread or its resources.
 pub(crate) fn serve(
     listener: TcpListener,
     token: Token,

@@ -9,8 +9,8 @@ use axum::http::header::AUTHORIZATION;
 /// Random bytes of a token.
 pub(crate) const TOKEN_BYTES: usize = 16;
 
-/// The secret by which a browser proves that its user may see and change the server: who can read
-/// the state folder.
+/// The secret by which a browser proves that its user may see and change the server, because the
+/// user can read the state folder.
 pub(crate) struct Token(String);
 
 impl Token {
@@ -29,8 +29,8 @@ impl Token {
         &self.0
     }
 
-    /// Returns whether a request carries the token, as `Authorization: Bearer TOKEN`. The time does
-    /// not depend on which byte differs.
+    /// Returns whether a request carries the token, as `Authorization: Bearer TOKEN`. The
+    /// comparison takes the same time for all wrong tokens.
     pub(crate) fn is_in(&self, headers: &HeaderMap) -> bool {
         let Some(value) = headers.get(AUTHORIZATION) else { return false };
         let Some(shown) = value.as_bytes().strip_prefix(b"Bearer ") else { return false };
@@ -51,7 +51,7 @@ mod tests {
     use axum::http::HeaderValue;
 
     #[test]
-    fn only_the_whole_token_counts() {
+    fn only_the_whole_token_is_accepted() {
         let token = Token::new([0xa5; TOKEN_BYTES]);
         let shows = |value: &str| {
             let mut headers = HeaderMap::new();
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_does_not_show_itself() {
+    fn a_token_is_not_shown_by_debug() {
         let token = Token::new([7; TOKEN_BYTES]);
         assert_eq!(token.as_str(), "07".repeat(TOKEN_BYTES));
         assert_eq!(format!("{token:?}"), "Token(secret)");

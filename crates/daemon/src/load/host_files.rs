@@ -5,17 +5,17 @@ use comity_load::{HostSample, HostTexts};
 
 use crate::limits::DEVICES_REREAD;
 
-/// The files in which the kernel tells how busy the machine is.
+/// The kernel's files about the load of the machine.
 #[derive(Debug, Default)]
 pub(super) struct HostFiles {
     disks: Vec<String>,
-    /// Network interfaces whose speed is known, in bytes a second.
+    /// Network interfaces with a known speed, in bytes per second.
     lines: Vec<(String, u64)>,
     samples: u32,
 }
 
 impl HostFiles {
-    /// Takes a sample. Files that cannot be read are left out.
+    /// Takes a sample. Files that cannot be read are skipped.
     pub(super) fn sample(&mut self) -> HostSample {
         if self.samples.is_multiple_of(DEVICES_REREAD) {
             self.disks = disks(Path::new("/sys/block"));
@@ -42,15 +42,16 @@ impl HostFiles {
     }
 }
 
-/// Returns the names of whole disks. Loop devices and RAM disks lie on other disks, or on none.
+/// Returns the names of whole disks. Loop devices and RAM disks are skipped, because they are
+/// stored on other disks or in memory.
 fn disks(folder: &Path) -> Vec<String> {
     let is_real =
         |name: &String| !["loop", "ram", "zram"].iter().any(|kind| name.starts_with(kind));
     names(folder).filter(is_real).collect()
 }
 
-/// Returns the network interfaces that have a speed. The kernel tells it in millions of bits a
-/// second, and -1 or an error where there is none, as for loopback.
+/// Returns the network interfaces with a speed. The kernel reports it in millions of bits per
+/// second, and -1 or an error if there is none, as for loopback.
 fn lines(folder: &Path) -> Vec<(String, u64)> {
     let speed = |name: &String| {
         let text = fs::read_to_string(folder.join(name).join("speed")).ok()?;
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loop_devices_are_no_disks_and_interfaces_need_a_speed() {
+    fn loop_devices_are_not_disks_and_interfaces_need_a_speed() {
         let folder = tempfile::tempdir().unwrap();
         let make = |path: &str| fs::create_dir_all(folder.path().join(path)).unwrap();
         ["block/sda", "block/loop0", "block/ram1", "net/eth0", "net/lo", "net/tun0"]

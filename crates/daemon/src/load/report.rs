@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::sampler::{Load, OperationName, lock};
 use crate::limits::LOAD_CLIENTS_SHOWN;
 
-/// Tells the load, for `comity top`.
+/// Reports the load, for `comity top`.
 pub(crate) fn load_json(load: &Mutex<Load>, plan: &Plan) -> Value {
     let load = lock(load);
     let resources: Vec<Value> =
@@ -61,7 +61,7 @@ fn samples(
     ]
 }
 
-/// Says in a sentence which resource limits the server.
+/// Names in a sentence the resource that limits the server.
 fn verdict(load: &Load) -> String {
     let Some((resource, averages)) = load.model.bottleneck() else {
         return match load.model.resources().next() {

@@ -18,12 +18,12 @@ use crate::state_service::each_second;
 pub(crate) struct LoadSources {
     pub(crate) stats: Box<dyn Fn() -> ServerStats + Send + Sync>,
     pub(crate) peers: Box<dyn Fn() -> Vec<PeerStats> + Send + Sync>,
-    /// The settings of the server, with its bounds.
+    /// The settings of the server, with its limits.
     pub(crate) settings: Settings,
     pub(crate) memory: Memory,
-    /// Times of procedures and counts by export, if they are counted.
+    /// Times of procedures and counts by export, if they are measured.
     pub(crate) metrics: Option<Arc<Metrics>>,
-    /// Counts of the operations of NFSv4, if that version is spoken.
+    /// Counts of the operations of NFSv4, if that version is enabled.
     pub(crate) tally: Option<Arc<Tally>>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct OperationName {
     pub(crate) operation: &'static str,
 }
 
-/// The load so far.
+/// The current load.
 pub(crate) struct Load {
     pub(crate) model: LoadModel,
     pub(crate) clients: Shares<IpAddr>,
@@ -43,25 +43,25 @@ pub(crate) struct Load {
     pub(crate) connections: HashMap<IpAddr, u64>,
     pub(crate) exports: Shares<u32>,
     pub(crate) operations: Operations<OperationName>,
-    /// Rates of recalls and the like.
+    /// Rates of recalls and similar events.
     pub(crate) events: Shares<&'static str>,
     /// Time of the last sample, since the sampler started.
     pub(crate) taken: Duration,
-    /// True if times of procedures and counts by export are known.
+    /// True if times of procedures and counts by export are measured.
     pub(crate) is_measured: bool,
 }
 
-/// Takes a sample each second until it is dropped.
+/// Takes a sample each second, until it is dropped.
 pub(crate) struct LoadService {
     load: Arc<Mutex<Load>>,
     sampler: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl LoadService {
-    /// Starts to take samples.
+    /// Starts sampling.
     ///
     /// # Errors
-    /// If the system gives no thread.
+    /// A thread cannot be created.
     pub(crate) fn start(sources: LoadSources) -> Result<Self> {
         let load = Arc::new(Mutex::new(Load::new(sources.metrics.is_some())));
         let (mut files, begun, shared) = (HostFiles::default(), Instant::now(), Arc::clone(&load));
@@ -83,13 +83,13 @@ impl Drop for LoadService {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.sampler.take() {
             drop(stop);
-            // A panic of the thread is in the log.
+            // A panic of the thread is logged.
             drop(thread.join());
         }
     }
 }
 
-/// Locks the load; a panic of another thread does not hide it.
+/// Locks the load, even after a panic of another thread.
 pub(super) fn lock(load: &Mutex<Load>) -> MutexGuard<'_, Load> {
     load.lock().unwrap_or_else(PoisonError::into_inner)
 }

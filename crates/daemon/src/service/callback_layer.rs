@@ -1,11 +1,11 @@
-//! Sends the callbacks that a call has caused at once, not with the next tick.
+//! Sends the callbacks that a call caused at once, not at the next tick.
 
 use comity_export::RpcPeer;
 use comity_nfs4::Memory;
 use comity_rpc::{Call, Layer, Outcome, Program};
 use comity_xdr::Encoder;
 
-/// A program after whose calls clients are called back where that is due.
+/// A program whose calls may cause callbacks.
 pub(super) struct CallbackLayer<P> {
     program: P,
     memory: Memory,

@@ -11,8 +11,8 @@ use comity_vfs::AsServer;
 use comity_xdr::Encoder;
 use rustix::fs::{StatVfsMountFlags, statvfs};
 
-/// A program of NFS whose failures that are the disk's stand in the log. A failed barrier is not
-/// among them: the backend tells it.
+/// An NFS program whose disk errors are logged. Failed barriers are excluded, because the backend
+/// logs them.
 pub(super) struct ErrorLogLayer<P> {
     program: P,
     exports: Arc<Exports>,
@@ -60,8 +60,8 @@ const fn is_of_the_disk(status: u32) -> bool {
     matches!(status, IO | FULL | READ_ONLY | STALE)
 }
 
-/// Returns what an operator has to know about a failure, if anything: a read-only export or a
-/// missing file is no reason for a log line.
+/// Returns a message for the operator if a status needs one; a read-only export or a missing file
+/// does not.
 fn trouble(status: u32, export: &Path) -> Option<String> {
     let shown = export.display();
     let _server = AsServer::here().ok()?;
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_the_disks_fault_is_told() {
+    fn only_errors_of_the_disk_are_logged() {
         let here = tempfile::tempdir().unwrap();
         let gone = here.path().join("gone");
         for (status, export, expected) in [

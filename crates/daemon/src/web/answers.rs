@@ -9,7 +9,7 @@ use super::WebState;
 use crate::grant_admin::is_digest;
 
 /// Performs a request of the control socket that the page may make. It may wait for a name server,
-/// so a thread of its own does it.
+/// so it runs on a thread of its own.
 pub(super) async fn ask(State(state): State<WebState>, body: Bytes) -> Response {
     let request = match serde_json::from_slice::<Request>(&body) {
         Ok(request) if is_for_page(&request) => request,
@@ -26,8 +26,8 @@ pub(super) async fn ask(State(state): State<WebState>, body: Bytes) -> Response 
     }
 }
 
-/// The page looks, and revokes credentials by their digests. It revokes no keys, and changes no
-/// configuration and no account.
+/// Returns whether the page may make a request. It may read, and revoke credentials by digest. It
+/// may not revoke keys, or change the configuration or accounts.
 fn is_for_page(request: &Request) -> bool {
     match request {
         Request::RevokeGrant { what } => is_digest(what),

@@ -13,10 +13,10 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::{Perform, WebState};
 
-/// Time between two events: that of two samples.
+/// Time between two events, equal to that between two samples.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The load as it was told last, so that all pages share one text.
+/// The last load report, which all open pages share.
 #[derive(Default)]
 pub(super) struct Latest(Option<(Instant, Arc<str>)>);
 
@@ -36,7 +36,7 @@ async fn next(
     Some((Ok(Event::default().data(&*text)), (state, ticks)))
 }
 
-/// Returns the load; one that is not half a second old is told again.
+/// Returns the load report; one younger than half a second is reused.
 fn latest(kept: &Mutex<Latest>, perform: &Perform) -> Arc<str> {
     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((made, text)) = &kept.0
@@ -58,7 +58,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     #[test]
-    fn pages_that_look_at_the_same_time_share_one_text() {
+    fn pages_that_are_open_at_the_same_time_share_one_report() {
         let asked = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&asked);
         let perform: Perform = Arc::new(move |request| {

@@ -1,12 +1,12 @@
 //! The grant program: keys submit credentials, list and revoke them, and ask why something is
-//! allowed. It is Comity's own, spoken at the port of NFS over TLS only. docs/formats.md describes
-//! it.
+//! allowed. It is a program of this project, served on the NFS port over TLS only. docs/formats.md
+//! describes it.
 
 use comity_xdr::{Counted, Decode, Encode, Opaque};
 
-/// Program number, of the range that RFC 5531 (section 13.1) leaves to users.
+/// Program number, from the range that RFC 5531 (section 13.1) leaves to users.
 pub const PROGRAM: u32 = 0x2043_4d54;
-/// The version spoken.
+/// The only version.
 pub const VERSION: u32 = 1;
 
 /// Procedure numbers.
@@ -25,25 +25,25 @@ pub mod procedure {
 
 /// Longest submission in bytes.
 pub const SUBMISSION_BYTES_MAX: u32 = 1 << 20;
-/// Longest text of an answer, a key or a path in bytes.
+/// Longest text of a reply, a key or a path in bytes.
 pub const TEXT_BYTES_MAX: u32 = 64 << 10;
-/// Most credentials of one answer.
+/// Most credentials in one reply.
 pub const LISTED_MAX: u32 = 64;
 
-/// A text of UTF-8.
+/// A UTF-8 text.
 pub type Text<'a> = Opaque<'a, TEXT_BYTES_MAX>;
 
 /// The SHA-256 of a credential, by which it is revoked.
 pub type Digest = [u8; 32];
 
-/// The status of an answer. If it is not OK a text for people follows and nothing else.
+/// The status of a reply. After a status other than OK, only a text for people follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Status {
-    /// The operation is done.
+    /// The call succeeded.
     Ok = 0,
-    /// The caller proved no key, or may not do this.
+    /// The caller has proved no key, or may not do this.
     Denied = 1,
-    /// The arguments cannot be used.
+    /// The arguments are invalid.
     Invalid = 2,
     /// The object does not exist, or the caller may not know of it.
     NotFound = 3,
@@ -53,7 +53,7 @@ pub enum Status {
     Fault = 5,
 }
 
-/// The outcome for a submitted credential.
+/// The outcome of submitting a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Outcome {
     /// The server holds the credential from now on.
@@ -64,32 +64,32 @@ pub enum Outcome {
     Revoked = 2,
     /// The credential has expired.
     Ended = 3,
-    /// No account of the server leads to its signer.
+    /// Its signer has no rights from any account of the server.
     NoAccount = 4,
     /// The credential does not lead to the key that submitted it.
     NotYours = 5,
 }
 
-/// A submitted credential and what became of it.
+/// A submitted credential with its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct Submitted<'a> {
     /// Its digest.
     pub digest: Digest,
     /// The key that signed it.
     pub authorizer: Text<'a>,
-    /// The outcome for it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// The answer to SUBMIT, behind OK.
+/// The result of SUBMIT, after OK.
 pub type SubmitOk<'a> = Counted<Submitted<'a>, LISTED_MAX>;
 
 /// Arguments of LIST.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct ListArgs {
-    /// The credentials that the caller signed, instead of those that it holds.
+    /// True to list the credentials that the caller signed, instead of those that it holds.
     pub given: bool,
-    /// The digest of the last one that was listed before; zeros at the start.
+    /// The digest of the last credential in the previous reply; zeros at the start.
     pub after: Digest,
 }
 
@@ -106,26 +106,26 @@ pub struct Listed<'a> {
     pub revoked: bool,
 }
 
-/// The answer to LIST, behind OK: the credentials, and whether there are more.
+/// The result of LIST, after OK.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct ListOk<'a> {
     /// The credentials, in the order of their digests.
     pub listed: Counted<Listed<'a>, LISTED_MAX>,
-    /// True if none follows.
+    /// True if this is the last part of the list.
     pub end: bool,
 }
 
 /// Arguments of DROP: the digests of credentials that the caller holds.
 pub type DropArgs = Counted<Digest, LISTED_MAX>;
 
-/// The kinds of things that REVOKE revokes.
+/// The kinds of revocations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum RevokeKind {
-    /// The credential whose digest, in hexadecimal digits, is the text.
+    /// The credential whose digest is the text, in hexadecimal digits.
     Digest = 0,
-    /// The credential that is the text.
+    /// The credential whose text is given.
     Credential = 1,
-    /// All that the key in the text was given by the caller.
+    /// All rights that the key in the text received from the caller.
     Key = 2,
 }
 
@@ -145,6 +145,6 @@ pub struct WhyArgs<'a> {
     pub path: Text<'a>,
     /// The name of an operation; empty for all.
     pub operation: Text<'a>,
-    /// The key that is asked about; empty for the caller's.
+    /// The key to report on; empty for the caller's.
     pub key: Text<'a>,
 }

@@ -1,9 +1,9 @@
-//! The vocabularies: what NFSv3, NFSv4, NLM, NSM, MOUNT, the portmapper and the grant program say
-//! on the wire; types only.
+//! The messages of NFSv3, NFSv4, NLM, NSM, MOUNT, the portmapper and the grant program on the wire;
+//! types only.
 //!
-//! **Answers:** of which fields, in which order, with which numbers and bounds a message consists.
-//! Every type that is received decodes, every type that is sent encodes; most do both, so that our
-//! own clients and tests speak through the same words.
+//! **Answers:** which fields, numbers and limits a message has, and in which order. Every type that
+//! is received can be decoded, every type that is sent can be encoded; most can do both, so that
+//! this project's clients and tests use the same types.
 //!
 //! **May not know:** what any message means or does, sockets, file systems.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]

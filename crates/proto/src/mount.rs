@@ -4,7 +4,7 @@ use comity_xdr::{Counted, Decode, Encode, Encoder, Opaque};
 
 /// Program number.
 pub const PROGRAM: u32 = 100_005;
-/// The version spoken.
+/// The version in use.
 pub const VERSION: u32 = 3;
 
 /// Longest path in bytes (MNTPATHLEN).
@@ -29,7 +29,7 @@ pub type Dirpath<'a> = Opaque<'a, PATH_BYTES_MAX>;
 /// The name of a host or of a group of them.
 pub type HostName<'a> = Opaque<'a, NAME_BYTES_MAX>;
 
-/// Why MNT failed.
+/// The reason why MNT failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 #[allow(missing_docs)]
 pub enum Mountstat3 {
@@ -45,21 +45,21 @@ pub enum Mountstat3 {
     ServerFault = 10006,
 }
 
-/// Answer to MNT that succeeded, behind [`Mountstat3::Ok`].
+/// The result of a successful MNT, after [`Mountstat3::Ok`].
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct MountOk<'a> {
     /// The handle of the mounted directory.
     pub handle: Opaque<'a, 64>,
-    /// RPC authentication flavors, preferred first.
+    /// RPC authentication flavors in order of preference.
     pub flavors: Counted<u32, 32>,
 }
 
-/// One line of EXPORT: a path and to whom it is offered.
+/// One entry of EXPORT: a path and the clients to which it is offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportLine<'a> {
     /// The exported path.
     pub path: &'a [u8],
-    /// The clients that may mount it; none means everybody.
+    /// The clients that may mount it; an empty list means everybody.
     pub groups: Vec<&'a [u8]>,
 }
 

@@ -8,7 +8,8 @@ pub const PROGRAM: u32 = 100_021;
 /// The version that goes with NFSv3.
 pub const VERSION: u32 = 4;
 
-/// Procedure numbers. Those ending in `_MSG` are answered by a call of the one ending in `_RES`.
+/// Procedure numbers. Calls of those ending in `_MSG` are answered by a call of the one ending in
+/// `_RES`.
 pub mod procedure {
     pub const NULL: u32 = 0;
     pub const TEST: u32 = 1;
@@ -35,10 +36,10 @@ pub mod procedure {
 /// Longest name and object in bytes (LM_MAXSTRLEN, MAXNETOBJ_SZ).
 pub const BYTES_MAX: u32 = 1024;
 
-/// Bytes that mean something to whoever made them: `netobj`.
+/// Bytes that only their maker interprets: `netobj`.
 pub type Netobj<'a> = Opaque<'a, BYTES_MAX>;
 
-/// The name that a host gives itself.
+/// The name by which a host identifies itself.
 pub type CallerName<'a> = Opaque<'a, BYTES_MAX>;
 
 /// The status of a call: `nlm4_stats`.
@@ -66,7 +67,7 @@ pub struct Nlm4Holder<'a> {
     pub l_len: u64,
 }
 
-/// `nlm4_lock`: whose, on what, which bytes; a length of 0 is up to the end.
+/// `nlm4_lock`: owner, file and bytes of a lock; a length of 0 reaches to the end of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Nlm4Lock<'a> {
     pub caller_name: CallerName<'a>,
@@ -91,7 +92,7 @@ pub struct Nlm4Lockargs<'a> {
     pub exclusive: bool,
     pub alock: Nlm4Lock<'a>,
     pub reclaim: bool,
-    /// The state of the client's status monitor.
+    /// The state number of the client's status monitor.
     pub state: i32,
 }
 
@@ -115,9 +116,9 @@ pub struct Nlm4Share<'a> {
     pub caller_name: CallerName<'a>,
     pub fh: Netobj<'a>,
     pub oh: Netobj<'a>,
-    /// The access denied to others: bit 0 read, bit 1 write (`fsh4_mode`).
+    /// The access to deny to others: bit 0 read, bit 1 write (`fsh4_mode`).
     pub mode: u32,
-    /// The access it is opened for: bit 0 read, bit 1 write (`fsh4_access`).
+    /// The access of the open: bit 0 read, bit 1 write (`fsh4_access`).
     pub access: u32,
 }
 
@@ -141,10 +142,10 @@ pub struct Nlm4Shareres<'a> {
     pub sequence: i32,
 }
 
-/// The head of the results of TEST; with DENIED a [`Nlm4Holder`] follows.
+/// The head of the results of TEST; after DENIED a [`Nlm4Holder`] follows.
 pub type Nlm4Testres<'a> = Nlm4Res<'a>;
 
-/// `nlm4_notify`: a host says that all it holds is void (FREE_ALL).
+/// `nlm4_notify`: a host has lost all its locks (FREE_ALL).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Nlm4Notify<'a> {
     pub name: CallerName<'a>,

@@ -9,8 +9,8 @@ pub const PROGRAM: u32 = 100_024;
 /// The only version.
 pub const VERSION: u32 = 1;
 
-/// Procedure numbers of the calls between hosts; the other procedures are for a host's own
-/// programs.
+/// Procedure numbers of the calls between hosts; other procedures are only for programs on the same
+/// host.
 pub mod procedure {
     pub const NULL: u32 = 0;
     pub const STAT: u32 = 1;
@@ -20,17 +20,18 @@ pub mod procedure {
 /// Longest name of a host in bytes (SM_MAXSTRLEN).
 pub const NAME_BYTES_MAX: u32 = 1024;
 
-/// The name that a host gives itself or another.
+/// The name of a host, as given by itself or another.
 pub type HostName<'a> = Opaque<'a, NAME_BYTES_MAX>;
 
-/// `stat_chge`: a host has restarted, for the n-th time; odd while it is up.
+/// `stat_chge`: a host has restarted. Its state number rises with each change and is odd while it
+/// is up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct StatChge<'a> {
     pub mon_name: HostName<'a>,
     pub state: i32,
 }
 
-/// The answer whether a host is monitored.
+/// The reply to the question whether a host is monitored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Res {
     Succ = 0,
@@ -41,6 +42,6 @@ pub enum Res {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct SmStatRes {
     pub res: Res,
-    /// The state of the host that answers.
+    /// The state number of the replying host.
     pub state: i32,
 }

@@ -4,15 +4,15 @@ use std::net::{IpAddr, SocketAddr};
 
 use comity_xdr::{Decode, Decoder, Encode, Encoder, Malformed, Opaque};
 
-/// Program number of both.
+/// The program number of both.
 pub const PROGRAM: u32 = 100_000;
-/// The port where it is always found.
+/// The port of portmappers.
 pub const PORT: u16 = 111;
-/// The version that speaks of ports.
+/// The version with port numbers.
 pub const PORTMAP_VERSION: u32 = 2;
-/// The versions that speak of universal addresses.
+/// A version with universal addresses.
 pub const RPCBIND_VERSION_3: u32 = 3;
-/// The versions that speak of universal addresses.
+/// A version with universal addresses.
 pub const RPCBIND_VERSION_4: u32 = 4;
 
 /// The protocol number of TCP in [`Mapping`].
@@ -20,29 +20,29 @@ pub const TCP: u32 = 6;
 /// The protocol number of UDP in [`Mapping`].
 pub const UDP: u32 = 17;
 
-/// Longest netid, universal address or owner in bytes; the longest address is one of IPv6 with a
-/// zone, and names of users are shorter.
+/// Longest netid, universal address or owner in bytes: the longest address is one of IPv6 with a
+/// zone, and user names are shorter.
 pub const TEXT_BYTES_MAX: u32 = 128;
 
-/// Most entries of a list that are believed; a machine that runs more RPC programs is not one.
+/// Most entries of a list that are decoded: no machine runs more RPC programs.
 pub const LIST_ENTRIES_MAX: usize = 1024;
 
-/// Procedure numbers; all versions agree on those up to DUMP.
+/// Procedure numbers; those up to DUMP are common to all versions.
 pub mod procedure {
     #![allow(missing_docs)]
     pub const NULL: u32 = 0;
     pub const SET: u32 = 1;
     pub const UNSET: u32 = 2;
-    /// Version 2: GETPORT.
+    /// GETPORT of version 2.
     pub const GETPORT: u32 = 3;
-    /// Versions 3 and 4: GETADDR.
+    /// GETADDR of versions 3 and 4.
     pub const GETADDR: u32 = 3;
     pub const DUMP: u32 = 4;
-    /// Version 4 only.
+    /// Only in version 4.
     pub const GETVERSADDR: u32 = 9;
 }
 
-/// A program of version 2: where it is, by protocol and port (`mapping`).
+/// A program of version 2 with its protocol and port (`mapping`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Mapping {
     /// Program number.
@@ -51,11 +51,11 @@ pub struct Mapping {
     pub version: u32,
     /// [`TCP`] or [`UDP`].
     pub protocol: u32,
-    /// The port; 0 in questions.
+    /// The port; 0 in requests.
     pub port: u32,
 }
 
-/// A program of versions 3 and 4: where it is, by universal address (`rpcb`).
+/// A program of versions 3 and 4 with its universal address (`rpcb`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Rpcb<'a> {
     /// Program number.
@@ -64,13 +64,14 @@ pub struct Rpcb<'a> {
     pub version: u32,
     /// The transport: `tcp`, `tcp6`, `udp`, `udp6`.
     pub netid: Opaque<'a, TEXT_BYTES_MAX>,
-    /// The universal address; empty in questions.
+    /// The universal address; empty in requests.
     pub address: Opaque<'a, TEXT_BYTES_MAX>,
     /// The owner of the mapping.
     pub owner: Opaque<'a, TEXT_BYTES_MAX>,
 }
 
-/// The answer to DUMP: a linked list, each entry after a TRUE (`pmaplist`, `rpcblist_ptr`).
+/// The result of DUMP: a linked list, in which each entry follows the boolean true (`pmaplist`,
+/// `rpcblist_ptr`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List<T>(pub Vec<T>);
 
@@ -109,14 +110,14 @@ pub const fn netid(protocol: u32, address: IpAddr) -> &'static str {
     }
 }
 
-/// An address as rpcbind has it: host, then the port's two bytes in decimal (RFC 5665, 5.2.3).
+/// A universal address: the host, then the two bytes of the port in decimal (RFC 5665, 5.2.3).
 #[must_use]
 pub fn universal_address(address: SocketAddr) -> String {
     let [high, low] = address.port().to_be_bytes();
     format!("{}.{high}.{low}", address.ip())
 }
 
-/// The port at the end of a universal address, if it is one.
+/// The port in a universal address; `None` if the text is not one.
 #[must_use]
 pub fn universal_port(address: &str) -> Option<u16> {
     let (rest, low) = address.rsplit_once('.')?;
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_without_end_is_refused() {
+    fn a_list_that_is_too_long_is_refused() {
         let mut encoder = Encoder::new();
         for _ in 0..=LIST_ENTRIES_MAX {
             encoder.value(&true);

@@ -1,5 +1,5 @@
 //! Arguments of the procedures, named as in RFC 1813, 3.3. GETATTR, READLINK, FSSTAT, FSINFO and
-//! PATHCONF take a bare [`NfsFh3`].
+//! PATHCONF take only a [`NfsFh3`].
 #![allow(missing_docs)]
 
 use comity_xdr::{Decode, Encode, Opaque};
@@ -9,7 +9,7 @@ use super::{
     Specdata3,
 };
 
-/// A name in a directory: `diropargs3`; all that LOOKUP, REMOVE and RMDIR take.
+/// A name in a directory: `diropargs3`; the only argument of LOOKUP, REMOVE and RMDIR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Diropargs3<'a> {
     pub dir: NfsFh3<'a>,
@@ -20,7 +20,7 @@ pub struct Diropargs3<'a> {
 pub struct Setattr3args<'a> {
     pub object: NfsFh3<'a>,
     pub new_attributes: Sattr3,
-    /// The ctime the object must have: `sattrguard3`.
+    /// The ctime that the object must have: `sattrguard3`.
     pub guard: Option<Nfstime3>,
 }
 
@@ -84,7 +84,8 @@ pub struct Symlink3args<'a> {
     pub target: Nfspath3<'a>,
 }
 
-/// `mknoddata3`. A regular file, directory or link is decoded so that it can be answered BADTYPE.
+/// `mknoddata3`. A regular file, directory or link is decoded, too, so that the call can be
+/// answered with BADTYPE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum Mknoddata3 {
     #[xdr(1)]

@@ -60,7 +60,7 @@ impl Fattr3 {
     }
 }
 
-/// In one piece, since nearly every reply carries one or two of them.
+/// Encoded in one piece, because nearly every reply carries one or two of them.
 impl Encode for Fattr3 {
     #[inline(always)]
     fn encode(&self, encoder: &mut Encoder) {
@@ -72,15 +72,15 @@ impl Encode for Fattr3 {
     }
 }
 
-/// The words of a hyper, the upper one first.
+/// The two words of a 64-bit number, the upper one first.
 pub(super) const fn halves(number: u64) -> (u32, u32) {
     ((number >> 32) as u32, number as u32)
 }
 
-/// Attributes after an operation, where they were to be had: `post_op_attr`.
+/// Attributes after an operation, if the server has them: `post_op_attr`.
 pub type PostOpAttr = Option<Fattr3>;
 
-/// The part of the attributes that tells whether a cache is still good: `wcc_attr`.
+/// The attributes by which a client validates its cache: `wcc_attr`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 #[allow(missing_docs)]
 pub struct WccAttr {
@@ -89,7 +89,7 @@ pub struct WccAttr {
     pub ctime: Nfstime3,
 }
 
-/// An object before and after an operation: `wcc_data`.
+/// The attributes of an object before and after an operation: `wcc_data`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
 #[allow(missing_docs)]
 pub struct WccData {
@@ -100,14 +100,14 @@ pub struct WccData {
 /// The new value of a time: `set_atime`, `set_mtime`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
 pub enum SetTime3 {
-    /// Leave it.
+    /// Do not change it.
     #[default]
     #[xdr(0)]
     DontChange,
-    /// The server's clock.
+    /// Set it to the server's time.
     #[xdr(1)]
     SetToServerTime,
-    /// This time.
+    /// Set it to this time.
     #[xdr(2)]
     SetToClientTime(Nfstime3),
 }

@@ -12,15 +12,16 @@ use comity_xdr::{Decode, Encode, Opaque};
 
 /// Program number.
 pub const PROGRAM: u32 = 100_003;
-/// The version spoken.
+/// The version in use.
 pub const VERSION: u32 = 3;
 
 /// Longest handle in bytes (NFS3_FHSIZE).
 pub const HANDLE_BYTES_MAX: u32 = 64;
-/// Longest name or path that is read at all, in bytes. RFC 1813 sets no bound: a name above the
-/// file system's bound is answered NAMETOOLONG, and a call with one above this bound is garbage.
+/// Longest name or path that is decoded, in bytes. RFC 1813 has no limit: a name above the file
+/// system's limit is answered with NAMETOOLONG, and a call with a name above this one with
+/// GARBAGE_ARGS.
 pub const NAME_BYTES_MAX: u32 = 4096;
-/// Largest payload of READ and WRITE in bytes that is read at all.
+/// Largest data of READ and WRITE that is decoded, in bytes.
 pub const DATA_BYTES_MAX: u32 = 1 << 20;
 
 /// Procedure numbers (RFC 1813, 3.3).
@@ -50,17 +51,18 @@ pub mod procedure {
     pub const COMMIT: u32 = 21;
 }
 
-/// A file handle as it travels: `nfs_fh3`.
+/// A file handle: `nfs_fh3`.
 pub type NfsFh3<'a> = Opaque<'a, HANDLE_BYTES_MAX>;
 /// A name in a directory: `filename3`.
 pub type Filename3<'a> = Opaque<'a, NAME_BYTES_MAX>;
 /// The target of a symbolic link: `nfspath3`.
 pub type Nfspath3<'a> = Opaque<'a, NAME_BYTES_MAX>;
-/// Eight bytes that change when the server loses uncommitted data: `writeverf3`.
+/// Write verifier: eight bytes that change when the server loses uncommitted data (`writeverf3`).
 pub type Writeverf3 = [u8; 8];
-/// Eight bytes that tell a retried exclusive create from another: `createverf3`.
+/// Create verifier: eight bytes by which a retried exclusive create is recognized (`createverf3`).
 pub type Createverf3 = [u8; 8];
-/// Eight bytes that say for which state of a directory a cookie is good: `cookieverf3`.
+/// Cookie verifier: eight bytes that identify the state of a directory in which a cookie is valid
+/// (`cookieverf3`).
 pub type Cookieverf3 = [u8; 8];
 
 /// The status of a procedure: `nfsstat3` (RFC 1813, 2.6).

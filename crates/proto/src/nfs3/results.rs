@@ -9,7 +9,7 @@ use super::{
     PostOpAttr, StableHow, WccData, Writeverf3,
 };
 
-/// The outcome of a procedure: a body for OK, or a status and the body that goes with failure.
+/// The result of a procedure: the body of OK, or a status with the body of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Result3<T, F> {
     Ok(T),
@@ -112,8 +112,8 @@ pub struct Link3wcc {
     pub linkdir_wcc: WccData,
 }
 
-/// The head of the results of READDIR and READDIRPLUS. The entries follow, each behind a
-/// true boolean; then a false one and `eof`.
+/// The head of the results of READDIR and READDIRPLUS. Each entry follows the boolean true; after
+/// the last one come false and `eof`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct DirlistHead {
     pub dir_attributes: PostOpAttr,
@@ -135,9 +135,9 @@ pub struct Entryplus3<'a> {
 }
 
 impl Entryplus3<'_> {
-    /// Appends the entry as a list has it, behind the boolean that announces it (`nextentry`). The
-    /// fields before the name are written in one piece, and so are those between the name and the
-    /// bytes of the handle.
+    /// Appends the entry with the boolean that precedes it (`nextentry`). The fields before the
+    /// name are written in one piece, and so are those between the name and the bytes of the
+    /// handle.
     #[inline]
     pub fn encode_next(&self, encoder: &mut Encoder) {
         let Self { entry, name_attributes, name_handle } = self;
@@ -170,7 +170,7 @@ fn between(cookie: u64, attributes: &Fattr3, length: usize) -> [[u8; 4]; BETWEEN
     if let Some(last) = words.last_mut() {
         *last = length as u32;
     }
-    // A loop and not `map`, which the compiler may leave a function.
+    // A loop is used because the compiler may not inline `map`.
     let mut bytes = [[0; 4]; BETWEEN];
     for (place, word) in bytes.iter_mut().zip(words) {
         *place = word.to_be_bytes();
@@ -236,7 +236,7 @@ mod tests {
     use crate::nfs3::{Ftype3, Specdata3};
 
     #[test]
-    fn fattr3_has_the_length_it_says() {
+    fn fattr3_has_its_length_on_the_wire() {
         let attr = Fattr3 {
             ftype: Ftype3::Reg,
             mode: 0o644,
@@ -258,7 +258,8 @@ mod tests {
         assert_eq!(Decoder::whole(encoder.bytes()), Ok(attr));
     }
 
-    /// As laid out field by field (RFC 1813, 3.3.17), with all there can be and without.
+    /// The expected bytes follow RFC 1813, 3.3.17 field by field, with all optional parts and
+    /// without.
     #[test]
     fn an_entry_in_one_piece_has_its_fields_in_order() {
         let attr = Fattr3 {

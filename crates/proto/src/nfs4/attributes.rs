@@ -94,7 +94,7 @@ pub mod attribute {
     pub const OPEN_ARGUMENTS: u32 = 86;
 }
 
-/// Attributes and their values, one behind the other in the order of their numbers: `fattr4`.
+/// Attributes with their values, in the order of their numbers: `fattr4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Fattr4<'a> {
     pub attrmask: Bitmap4,
@@ -131,7 +131,8 @@ pub enum Settime4 {
     SetToClientTime(Nfstime4),
 }
 
-/// `mode_masked4` (RFC 8881, 6.2.5), and `mode_umask4` (RFC 8275) with the umask second.
+/// `mode_masked4` (RFC 8881, 6.2.5); also `mode_umask4` (RFC 8275), whose second field is the
+/// umask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct ModeMasked4 {
     pub value: u32,
@@ -148,7 +149,7 @@ pub enum ChangeAttrType4 {
     Undefined = 4,
 }
 
-/// A user or group as text: `utf8str_mixed`.
+/// A user or group as a string: `utf8str_mixed`.
 pub type Owner4<'a> = Opaque<'a, NAME_BYTES_MAX>;
 
 /// An entry of an ACL: `nfsace4` (RFC 7530, 6.2.1).
@@ -160,7 +161,7 @@ pub struct Nfsace4<'a> {
     pub who: Owner4<'a>,
 }
 
-/// Most entries of an ACL that are read at all.
+/// Most entries of an ACL that are decoded.
 pub const ACES_MAX: u32 = 4096;
 
 /// The attribute `acl`.
@@ -200,7 +201,7 @@ pub mod ace {
     pub const WRITE_OWNER: u32 = 0x0008_0000;
     pub const SYNCHRONIZE: u32 = 0x0010_0000;
 
-    /// ALLOW entries are known, DENY entries are known (`aclsupport`).
+    /// The server supports ALLOW entries.
     pub const SUPPORT_ALLOW: u32 = 1;
     pub const SUPPORT_DENY: u32 = 2;
 }

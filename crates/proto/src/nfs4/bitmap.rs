@@ -2,11 +2,11 @@ use comity_xdr::{Decode, Decoder, Encode, Encoder, Malformed};
 
 const WORDS: usize = 3;
 
-/// Most words of a bitmap that are read at all: some clients pad, nobody needs more.
+/// Most words of a bitmap that are decoded. Some clients append zeros; no one needs more words.
 const WORDS_MAX: u32 = 64;
 
-/// A set of small numbers, of attributes above all: `bitmap4` (RFC 7530, 3.3.7). Numbers from 96
-/// on, which nothing has yet, are remembered only as "some".
+/// A set of small numbers, such as attributes: `bitmap4` (RFC 7530, 3.3.7). Numbers from 96 on are
+/// not assigned; the set only records whether it has any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bitmap4 {
     words: [u32; WORDS],
@@ -17,7 +17,7 @@ impl Bitmap4 {
     /// The empty bitmap.
     pub const EMPTY: Self = Self { words: [0; WORDS], beyond: false };
 
-    /// These numbers, each below 96.
+    /// Makes a set of numbers, each below 96.
     #[must_use]
     pub const fn of(numbers: &[u32]) -> Self {
         let (mut words, mut rest) = ([0; WORDS], numbers);
@@ -33,19 +33,19 @@ impl Bitmap4 {
         Self { words, beyond: false }
     }
 
-    /// These bits, the lowest numbers in the first word.
+    /// Makes a set of words, with the lowest numbers in the first word.
     #[must_use]
     pub const fn from_words(words: [u32; WORDS]) -> Self {
         Self { words, beyond: false }
     }
 
-    /// Its bits, the lowest numbers in the first word.
+    /// Returns the words, with the lowest numbers in the first word.
     #[must_use]
     pub const fn words(&self) -> [u32; WORDS] {
         self.words
     }
 
-    /// Returns whether a number is in it.
+    /// Returns whether a number is in the set.
     #[must_use]
     pub fn contains(&self, number: u32) -> bool {
         let word = self.words.get(number as usize / 32);
@@ -59,7 +59,7 @@ impl Bitmap4 {
         }
     }
 
-    /// Takes a number out.
+    /// Removes a number.
     pub fn remove(&mut self, number: u32) {
         if let Some(word) = self.words.get_mut(number as usize / 32) {
             *word &= !(1 << (number % 32));
@@ -80,7 +80,7 @@ impl Bitmap4 {
         Self { words: [a | x, b | y, c | z], beyond: self.beyond || other.beyond }
     }
 
-    /// The difference: the numbers in this one only.
+    /// The difference: the numbers that are only in this set.
     #[must_use]
     pub const fn without(&self, other: &Self) -> Self {
         let ([a, b, c], [x, y, z]) = (self.words, other.words);
@@ -93,13 +93,13 @@ impl Bitmap4 {
         *self == Self::EMPTY
     }
 
-    /// Returns whether all of it is in `other`.
+    /// Returns whether all numbers are in `other`, too.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         self.without(other).is_empty()
     }
 
-    /// Its numbers below 96, in order.
+    /// The numbers below 96, in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + use<> {
         let [low, middle, high] = self.words.map(u128::from);
         let mut rest = low | middle << 32 | high << 64;
@@ -111,7 +111,7 @@ impl Bitmap4 {
     }
 }
 
-/// The words without the zeros at the end.
+/// Encodes the words without trailing zeros.
 impl Encode for Bitmap4 {
     fn encode(&self, encoder: &mut Encoder) {
         let empty = self.words.iter().rev().take_while(|&&word| word == 0).count();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bitmap_is_as_long_as_its_largest_number_asks() {
+    fn a_bitmap_has_as_many_words_as_its_largest_number_needs() {
         let mut encoder = Encoder::new();
         encoder.value(&Bitmap4::of(&[1, 33]));
         assert_eq!(encoder.bytes(), [0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2]);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_nothing_has_are_not_forgotten() {
+    fn unassigned_numbers_are_recorded() {
         assert_eq!(decoded(&[2, 0, 0, 0]), Bitmap4::of(&[1]));
         assert!(!decoded(&[2, 0, 0, 1]).is_within(&Bitmap4::from_words([u32::MAX; 3])));
     }

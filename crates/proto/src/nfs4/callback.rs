@@ -1,5 +1,5 @@
-//! Callbacks: calls that the server makes (RFC 7530, 15; RFC 8881, 20). Arguments encode, results
-//! decode; both do both, so that tests can be clients.
+//! Callbacks: calls by the server (RFC 7530, 15; RFC 8881, 20). All types can be encoded and
+//! decoded, so that tests can act as clients.
 #![allow(missing_docs)]
 
 use comity_xdr::{Counted, Decode, Encode, Opaque};
@@ -7,7 +7,7 @@ use comity_xdr::{Counted, Decode, Encode, Opaque};
 use super::{Bitmap4, NAME_BYTES_MAX, NfsFh4, Seqid4, Sessionid4, StateOwner4, Stateid4, Tag4};
 use super::{NOTIFICATIONS_MAX, Notify4};
 
-/// Version of the callback program, whichever number the client gave it: 4.0 and 4.1 alike.
+/// Version of the callback program in 4.0 and 4.1, whatever program number the client chose.
 pub const VERSION: u32 = 1;
 
 pub mod procedure {
@@ -36,12 +36,12 @@ pub mod operation {
 pub struct CbCompoundHead<'a> {
     pub tag: Tag4<'a>,
     pub minorversion: u32,
-    /// The number that a client of 4.0 gave in SETCLIENTID; otherwise 0.
+    /// The number from the client's SETCLIENTID (4.0); otherwise 0.
     pub callback_ident: u32,
     pub operations: u32,
 }
 
-/// The head of the results. The status is any number that a client makes up.
+/// The head of the results. The status is a plain number, because a client may send any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct CbCompoundResultHead<'a> {
     pub status: u32,
@@ -49,7 +49,7 @@ pub struct CbCompoundResultHead<'a> {
     pub results: u32,
 }
 
-/// The head of each result; a body follows where there is one and the status is 0.
+/// The head of each result; a body follows if the operation has one and the status is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct CbResultHead {
     pub operation: u32,
@@ -102,7 +102,7 @@ pub struct CbGetattr4args<'a> {
     pub attr_request: Bitmap4,
 }
 
-/// Attributes a client answers CB_GETATTR with: `change` and `size`, no more are asked for.
+/// The result of CB_GETATTR: `change` and `size`, because the server asks for no others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct CbGetattr4resok<'a> {
     pub attrmask: Bitmap4,
@@ -115,7 +115,7 @@ pub struct CbNotifyLock4args<'a> {
     pub lock_owner: StateOwner4<'a>,
 }
 
-/// Kinds of what CB_RECALL_ANY asks back, as numbers of its bitmap.
+/// Kinds of state that CB_RECALL_ANY asks to return, as numbers of its bitmap.
 pub mod recall_any {
     pub const READ_DELEGATIONS: u32 = 0;
     pub const WRITE_DELEGATIONS: u32 = 1;
@@ -133,8 +133,8 @@ pub struct CbRecallSlot4args {
     pub target_highest_slotid: u32,
 }
 
-/// The head of the outcome of an asynchronous copy. A status follows: behind OK a
-/// [`super::WriteResponse4`], behind another how many bytes were copied (u64).
+/// The head of the outcome of an asynchronous copy. A status follows; after OK a
+/// [`super::WriteResponse4`], after another status the number of bytes copied (u64).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct CbOffload4head<'a> {
     pub fh: NfsFh4<'a>,

@@ -1,22 +1,23 @@
 //! Clients of 4.0 (RFC 7530, 16.33, 16.34) and of 4.1 (RFC 8881, 18.35, 18.50, 18.51). RENEW,
-//! DELEGPURGE and DESTROY_CLIENTID take a bare [`Clientid4`], RECLAIM_COMPLETE a bare boolean.
+//! DELEGPURGE and DESTROY_CLIENTID take only a [`Clientid4`], RECLAIM_COMPLETE only a boolean.
 #![allow(missing_docs)]
 
 use comity_xdr::{Counted, Decode, Encode, Opaque};
 
 use super::{Bitmap4, Clientid4, Component4, Nfstime4, OPAQUE_BYTES_MAX, Seqid4, Verifier4};
 
-/// The long name of a client, an owner or a server.
+/// The identifying string of a client, an owner or a server.
 pub type Opaque4<'a> = Opaque<'a, OPAQUE_BYTES_MAX>;
 
-/// Somewhere on the network, in universal form (RFC 5665): `netaddr4`, `clientaddr4`.
+/// A network address in universal form (RFC 5665): `netaddr4`, `clientaddr4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Netaddr4<'a> {
     pub netid: Component4<'a>,
     pub addr: Component4<'a>,
 }
 
-/// A client's long name, and which of its lives this is: `nfs_client_id4`, `client_owner4`.
+/// A client's identifying string, with a verifier that changes when it restarts: `nfs_client_id4`,
+/// `client_owner4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct ClientOwner4<'a> {
     pub verifier: Verifier4,
@@ -37,8 +38,8 @@ pub struct Setclientid4args<'a> {
     pub callback_ident: u32,
 }
 
-/// The result of SETCLIENTID and the argument of SETCLIENTID_CONFIRM. If the name is in use
-/// (CLID_INUSE), a [`Netaddr4`] follows the status.
+/// The result of SETCLIENTID and the argument of SETCLIENTID_CONFIRM. If the client string is in
+/// use (CLID_INUSE), a [`Netaddr4`] follows the status instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct SetclientidConfirm4 {
     pub clientid: Clientid4,
@@ -58,7 +59,7 @@ pub mod exchgid {
     pub const CONFIRMED_R: u32 = 0x8000_0000;
 }
 
-/// The operations that want protection: `state_protect_ops4`.
+/// The operations for which state protection is requested: `state_protect_ops4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct StateProtectOps4 {
     pub must_enforce: Bitmap4,
@@ -86,7 +87,7 @@ pub enum StateProtect4a<'a> {
     Ssv(SsvSpParms4<'a>),
 }
 
-/// `state_protect4_r`, as far as it is granted.
+/// The granted state protection: `state_protect4_r`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum StateProtect4r {
     #[xdr(0)]

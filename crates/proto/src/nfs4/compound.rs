@@ -4,7 +4,7 @@ use comity_xdr::{Decode, Encode, Opaque};
 
 use super::{NAME_BYTES_MAX, Nfsstat4};
 
-/// The client's remark, which is given back: `utf8str_cs`.
+/// A text of the client, which the server returns unchanged: `utf8str_cs`.
 pub type Tag4<'a> = Opaque<'a, NAME_BYTES_MAX>;
 
 /// The head of a COMPOUND. The operations follow; each begins with its number.

@@ -16,7 +16,7 @@ pub enum Netloc4<'a> {
     Netaddr(Netaddr4<'a>),
 }
 
-/// Most places of a source that are read.
+/// Most locations of a source that are decoded.
 pub const SOURCES_MAX: u32 = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
@@ -25,18 +25,18 @@ pub struct Copy4args<'a> {
     pub dst_stateid: Stateid4,
     pub src_offset: u64,
     pub dst_offset: u64,
-    /// 0: to the end of the source.
+    /// 0 means the rest of the source.
     pub count: u64,
     pub consecutive: bool,
     pub synchronous: bool,
-    /// Empty: the source is on this server.
+    /// An empty list means that the source is on this server.
     pub source_server: Counted<Netloc4<'a>, SOURCES_MAX>,
 }
 
 /// `write_response4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct WriteResponse4 {
-    /// The asynchronous copy under way, if it is one.
+    /// The stateid of an asynchronous copy that is under way.
     pub callback_id: Option<Stateid4>,
     pub count: u64,
     pub committed: StableHow4,
@@ -69,6 +69,6 @@ pub struct Clone4args {
     pub dst_stateid: Stateid4,
     pub src_offset: u64,
     pub dst_offset: u64,
-    /// 0: to the end of the source.
+    /// 0 means the rest of the source.
     pub count: u64,
 }

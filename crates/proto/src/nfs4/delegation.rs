@@ -1,4 +1,4 @@
-//! Delegations (RFC 7530, 10.4; RFC 8881, 10.4 and 18.16.3). DELEGRETURN takes a bare [`Stateid4`].
+//! Delegations (RFC 7530, 10.4; RFC 8881, 10.4 and 18.16.3). DELEGRETURN takes only a [`Stateid4`].
 #![allow(missing_docs)]
 
 use comity_xdr::{Decode, Encode};
@@ -11,19 +11,19 @@ pub enum OpenDelegationType4 {
     None = 0,
     Read = 1,
     Write = 2,
-    /// From 4.1 on.
+    /// Only in 4.1 and later.
     NoneExt = 3,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct OpenReadDelegation4<'a> {
     pub stateid: Stateid4,
-    /// The delegation is being recalled already.
+    /// True if the delegation must be returned at once.
     pub recall: bool,
     pub permissions: Nfsace4<'a>,
 }
 
-/// The limit of unwritten data at a client: `nfs_space_limit4`.
+/// The limit on unwritten data at a client: `nfs_space_limit4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum NfsSpaceLimit4 {
     #[xdr(1)]
@@ -35,13 +35,13 @@ pub enum NfsSpaceLimit4 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct OpenWriteDelegation4<'a> {
     pub stateid: Stateid4,
-    /// The delegation is being recalled already.
+    /// True if the delegation must be returned at once.
     pub recall: bool,
     pub space_limit: NfsSpaceLimit4,
     pub permissions: Nfsace4<'a>,
 }
 
-/// Why there is no delegation: `why_no_delegation4` and what goes with it.
+/// The reason why there is no delegation, with its details: `why_no_delegation4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum OpenNoneDelegation4 {
     #[xdr(0)]
@@ -73,7 +73,7 @@ pub enum OpenDelegation4<'a> {
     Read(OpenReadDelegation4<'a>),
     #[xdr(2)]
     Write(OpenWriteDelegation4<'a>),
-    /// From 4.1 on.
+    /// Only in 4.1 and later.
     #[xdr(3)]
     NoneExt(OpenNoneDelegation4),
 }

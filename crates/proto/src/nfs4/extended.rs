@@ -1,20 +1,20 @@
-//! Extended attributes (RFC 8276, 8.4). GETXATTR and REMOVEXATTR take a bare [`Xattrkey4`].
+//! Extended attributes (RFC 8276, 8.4). GETXATTR and REMOVEXATTR take only a [`Xattrkey4`].
 #![allow(missing_docs)]
 
 use comity_xdr::{Counted, Decode, Encode, Opaque};
 
 use super::NAME_BYTES_MAX;
 
-/// Longest value that is read at all, in bytes.
+/// Longest value that is decoded, in bytes.
 pub const XATTR_BYTES_MAX: u32 = 1 << 20;
-/// Most names of an answer that are read.
+/// Most names of a reply that are decoded.
 pub const XATTRS_MAX: u32 = 65_536;
 
-/// ACCESS: may read extended attributes (RFC 8276, 8.5).
+/// ACCESS: the right to read extended attributes (RFC 8276, 8.5).
 pub const ACCESS4_XAREAD: u32 = 0x40;
-/// ACCESS: may write extended attributes.
+/// ACCESS: the right to write extended attributes.
 pub const ACCESS4_XAWRITE: u32 = 0x80;
-/// ACCESS: may list extended attributes.
+/// ACCESS: the right to list extended attributes.
 pub const ACCESS4_XALIST: u32 = 0x100;
 
 /// A name: `xattrkey4`.

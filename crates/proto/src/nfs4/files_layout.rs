@@ -5,23 +5,23 @@ use comity_xdr::{Counted, Decode, Encode};
 
 use super::{Deviceid4, Netaddr4, NfsFh4};
 
-/// The low bits of `nfl_util`. The other bits are the stripe unit in bytes.
+/// The flags in the low bits of `nfl_util`. The other bits are the stripe unit in bytes.
 pub mod util {
-    /// The stripes lie one behind another in the file of a data server, without holes (RFC 8881,
-    /// 13.4.4).
+    /// Dense packing: the stripes follow each other in the file of a data server, without holes
+    /// (RFC 8881, 13.4.4).
     pub const DENSE: u32 = 1;
     /// The client sends COMMIT to the metadata server.
     pub const COMMIT_THRU_MDS: u32 = 2;
     pub const STRIPE_UNIT_SIZE_MASK: u32 = 0xffff_ffc0;
 }
 
-/// Most entries of a stripe pattern that are read.
+/// Most entries of a stripe pattern that are decoded.
 pub const STRIPES_MAX: u32 = 4096;
 
-/// Most data servers of one device that are read.
+/// Most data servers of one device that are decoded.
 pub const DATA_SERVERS_MAX: u32 = 256;
 
-/// Most addresses of one data server that are read.
+/// Most addresses of one data server that are decoded.
 pub const ADDRESSES_MAX: u32 = 16;
 
 /// The addresses of one data server: `multipath_list4`.
@@ -30,8 +30,8 @@ pub type MultipathList4<'a> = Counted<Netaddr4<'a>, ADDRESSES_MAX>;
 /// The data servers of a device: `nfsv4_1_file_layout_ds_addr4`.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct FileLayoutDsAddr4<'a> {
-    /// For each stripe, the number of a data server in the other list. A peer may send numbers that
-    /// the list does not have.
+    /// For each stripe, the index of a data server in the other list. A peer may send indexes
+    /// beyond the end of the list.
     pub stripe_indices: Counted<u32, STRIPES_MAX>,
     pub multipath_ds_list: Counted<MultipathList4<'a>, DATA_SERVERS_MAX>,
 }
@@ -44,13 +44,14 @@ pub struct FileLayout4<'a> {
     pub util: u32,
     pub first_stripe_index: u32,
     pub pattern_offset: u64,
-    /// Empty: the handle of the metadata server. One: the same handle everywhere. Else one for each
-    /// data server, or with [`util::DENSE`] one for each stripe.
+    /// The handles for READ and WRITE. Empty: use the metadata server's handle. One: use it at
+    /// every data server. More: one for each data server, or one for each stripe with
+    /// [`util::DENSE`].
     pub fh_list: Counted<NfsFh4<'a>, STRIPES_MAX>,
 }
 
 impl FileLayout4<'_> {
-    /// Returns the bytes of a stripe unit. A peer may send zero, by which nothing can be divided.
+    /// Returns the stripe unit in bytes. A peer may send zero, so check before dividing by it.
     #[must_use]
     pub const fn stripe_unit_bytes(&self) -> u32 {
         self.util & util::STRIPE_UNIT_SIZE_MASK

@@ -1,5 +1,5 @@
 //! The bodies of the flexible files layout (RFC 8435), and the operations LAYOUTERROR and
-//! LAYOUTSTATS (RFC 7862, 15.6 and 15.7), whose reports it also puts into LAYOUTRETURN.
+//! LAYOUTSTATS (RFC 7862, 15.6 and 15.7), whose reports may also be part of LAYOUTRETURN.
 #![allow(missing_docs)]
 
 use comity_xdr::{Counted, Decode, Encode, Opaque};
@@ -15,22 +15,22 @@ pub mod flags {
     pub const WRITE_ONE_MIRROR: u32 = 8;
 }
 
-/// Most versions of NFS of one device, and handles for them, that are read.
+/// Most NFS versions of one device, and handles for them, that are decoded.
 pub const VERSIONS_MAX: u32 = 16;
 
-/// Most mirrors of one layout that are read.
+/// Most mirrors of one layout that are decoded.
 pub const MIRRORS_MAX: u32 = 16;
 
-/// Most data servers of one mirror that are read.
+/// Most data servers of one mirror that are decoded.
 pub const MIRROR_SERVERS_MAX: u32 = 256;
 
-/// Most errors, and most reports, of one operation that are read.
+/// Most errors, and most reports, of one operation that are decoded.
 pub const REPORTS_MAX: u32 = 256;
 
-/// The user or the group that a client of NFSv3 sends to a data server, as a number in text.
+/// The uid or gid that an NFSv3 client must send to a data server, as a decimal string.
 pub type SyntheticId<'a> = Opaque<'a, OPAQUE_BYTES_MAX>;
 
-/// A version of NFS that a data server speaks: `ff_device_versions4`.
+/// An NFS version that a data server supports: `ff_device_versions4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct FfDeviceVersions4 {
     pub version: u32,
@@ -71,16 +71,16 @@ pub struct FfMirror4<'a> {
 /// A layout: `ff_layout4`.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct FfLayout4<'a> {
-    /// Bytes; zero if the file is not striped.
+    /// The stripe unit in bytes; zero if the file is not striped.
     pub stripe_unit: u64,
     pub mirrors: Counted<FfMirror4<'a>, MIRRORS_MAX>,
     pub flags: u32,
-    /// Seconds between two LAYOUTSTATS; zero if the server does not want them.
+    /// Seconds between two LAYOUTSTATS; zero if the server does not want any.
     pub stats_collect_hint: u32,
 }
 
-/// An error that a client met at a data server: `device_error4`. Both numbers are any that the
-/// client makes up.
+/// An error that a client met at a data server: `device_error4`. Status and operation are plain
+/// numbers, because a client may send any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct DeviceError4 {
     pub deviceid: Deviceid4,
@@ -88,7 +88,7 @@ pub struct DeviceError4 {
     pub operation: u32,
 }
 
-/// Errors in a range of a file: `ff_ioerr4`. The arguments of LAYOUTERROR are encoded alike.
+/// Errors in a range of a file: `ff_ioerr4`. The arguments of LAYOUTERROR have the same encoding.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct FfIoerr4 {
     pub offset: u64,
@@ -141,7 +141,7 @@ pub struct FfLayoutupdate4<'a> {
     pub local: bool,
 }
 
-/// Counts of the operations of a client at a data server: `ff_iostats4`.
+/// Statistics of a client's operations at a data server: `ff_iostats4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct FfIostats4<'a> {
     pub offset: u64,

@@ -66,7 +66,7 @@ pub enum DataContent4 {
 pub struct Seek4args {
     pub stateid: Stateid4,
     pub offset: u64,
-    /// A number of [`DataContent4`]; others are answered UNION_NOTSUPP.
+    /// A number of [`DataContent4`]; other numbers are answered with UNION_NOTSUPP.
     pub what: u32,
 }
 
@@ -76,7 +76,7 @@ pub struct Seek4resok {
     pub offset: u64,
 }
 
-/// A piece of what READ_PLUS reads: `read_plus_content`.
+/// A part of the result of READ_PLUS: `read_plus_content`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum ReadPlusContent<'a> {
     #[xdr(0)]
@@ -85,7 +85,7 @@ pub enum ReadPlusContent<'a> {
     Hole { offset: u64, length: u64 },
 }
 
-/// Most pieces of an answer to READ_PLUS that are read.
+/// Most parts of a READ_PLUS reply that are decoded.
 pub const CONTENTS_MAX: u32 = 4096;
 
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]

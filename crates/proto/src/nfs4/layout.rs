@@ -1,5 +1,5 @@
-//! Layouts and devices of parallel NFS (RFC 8881, 3.3.13 to 3.3.23 and 18.40 to 18.44), for layouts
-//! of any type. The bodies that belong to one type are opaque here; [`super::files_layout`] and
+//! Layouts and devices of parallel NFS (RFC 8881, 3.3.13 to 3.3.23 and 18.40 to 18.44), for all
+//! layout types. Bodies that depend on the type are opaque here; [`super::files_layout`] and
 //! [`super::flexible_files`] decode them.
 #![allow(missing_docs)]
 
@@ -7,7 +7,7 @@ use comity_xdr::{Counted, Decode, Encode, Opaque};
 
 use super::{Bitmap4, Nfstime4, Stateid4, Verifier4};
 
-/// Numbers of layout types (`layouttype4`). A peer may send numbers that are not listed.
+/// Numbers of layout types (`layouttype4`). A peer may send other numbers.
 pub mod layout_type {
     /// The files layout (RFC 8881, 13).
     pub const FILES: u32 = 1;
@@ -16,32 +16,32 @@ pub mod layout_type {
 }
 
 /// Most bytes of a body that depends on the layout type (`loc_body`, `da_addr_body`, `lou_body`,
-/// `lrf_body`). It has room for about a thousand handles of 64 bytes.
+/// `lrf_body`): room for about a thousand handles of 64 bytes.
 pub const LAYOUT_BODY_BYTES_MAX: u32 = 64 << 10;
 
-/// Most segments of one LAYOUTGET that are read.
+/// Most segments of one LAYOUTGET that are decoded.
 pub const SEGMENTS_MAX: u32 = 64;
 
-/// Most device ids of one GETDEVICELIST that are read.
+/// Most device ids of one GETDEVICELIST that are decoded.
 pub const DEVICES_MAX: u32 = 1024;
 
 /// A body whose meaning depends on the layout type.
 pub type LayoutBody<'a> = Opaque<'a, LAYOUT_BODY_BYTES_MAX>;
 
-/// Names a device, which is a set of data servers: `deviceid4`.
+/// The id of a device, which is a set of data servers: `deviceid4`.
 pub type Deviceid4 = [u8; 16];
 
-/// The accesses that a layout allows: `layoutiomode4`.
+/// The access that a layout allows: `layoutiomode4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Layoutiomode4 {
     Read = 1,
     Rw = 2,
-    /// Only in recalls and returns: both of the others.
+    /// Read and write; only in recalls and returns.
     Any = 3,
 }
 
-/// A type, and a body of that type. It stands for `layout_content4`, `device_addr4`,
-/// `layoutupdate4` and `layouthint4`, which are encoded alike.
+/// A layout type with a body of that type. It is used for `layout_content4`, `device_addr4`,
+/// `layoutupdate4` and `layouthint4`, which have the same encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct LayoutContent4<'a> {
     pub layout_type: u32,
@@ -52,7 +52,7 @@ pub struct LayoutContent4<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Layout4<'a> {
     pub offset: u64,
-    /// All ones: to the end of the file, however it grows.
+    /// The length; all ones reach to the end of the file, even if it grows.
     pub length: u64,
     pub iomode: Layoutiomode4,
     pub content: LayoutContent4<'a>,
@@ -66,12 +66,12 @@ pub struct Layoutget4args {
     pub offset: u64,
     pub length: u64,
     pub minlength: u64,
-    /// An open, a lock, a delegation, or a layout that the client has already.
+    /// The stateid of an open, a lock, a delegation, or a layout that the client already has.
     pub stateid: Stateid4,
     pub maxcount: u32,
 }
 
-/// The result of LAYOUTGET. Behind LAYOUTTRYLATER a bool follows the status instead.
+/// The result of LAYOUTGET. After LAYOUTTRYLATER, a boolean follows the status instead.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct Layoutget4resok<'a> {
     pub return_on_close: bool,
@@ -110,7 +110,7 @@ pub struct LayoutreturnFile4<'a> {
 pub enum Layoutreturn4<'a> {
     #[xdr(1)]
     File(LayoutreturnFile4<'a>),
-    /// All layouts of the file system of the current handle.
+    /// All layouts of the file system of the current filehandle.
     #[xdr(2)]
     Fsid,
     #[xdr(3)]
@@ -127,7 +127,7 @@ pub struct Layoutreturn4args<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Layoutreturn4resok {
-    /// None if the client has no layout of the file any more.
+    /// `None` if the client no longer has any layout of the file.
     pub stateid: Option<Stateid4>,
 }
 
@@ -139,7 +139,8 @@ pub struct Getdeviceinfo4args {
     pub notify_types: Bitmap4,
 }
 
-/// The result of GETDEVICEINFO. Behind TOOSMALL the bytes that are needed follow the status (u32).
+/// The result of GETDEVICEINFO. After TOOSMALL, the needed number of bytes (u32) follows the status
+/// instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Getdeviceinfo4resok<'a> {
     pub device_addr: LayoutContent4<'a>,
@@ -170,8 +171,8 @@ pub mod threshold {
     pub const WRITE_IO_SIZE: u32 = 3;
 }
 
-/// The sizes below which a client uses the metadata server for I/O: `threshold_item4`. The hints
-/// are one u64 for each bit of the set, in bytes.
+/// The sizes below which a client should use the metadata server for I/O: `threshold_item4`. The
+/// hint list has one u64 in bytes for each bit of the set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct ThresholdItem4<'a> {
     pub layout_type: u32,

@@ -30,7 +30,7 @@ pub enum Layoutrecall4<'a> {
 pub struct CbLayoutrecall4args<'a> {
     pub layout_type: u32,
     pub iomode: Layoutiomode4,
-    /// The layout has changed: the client should not write by it any more.
+    /// True if the layout has changed, so that the client should no longer write by it.
     pub changed: bool,
     pub recall: Layoutrecall4<'a>,
 }
@@ -53,6 +53,6 @@ pub struct NotifyDeviceidDelete4 {
 pub struct NotifyDeviceidChange4 {
     pub layout_type: u32,
     pub deviceid: Deviceid4,
-    /// The old mapping does not hold any more.
+    /// True if the old mapping is invalid from now on.
     pub immediate: bool,
 }

@@ -1,5 +1,6 @@
 //! NFS version 4: 4.0 (RFC 7530, 7531), 4.1 (RFC 8881, 5662), 4.2 (RFC 7862, 7863), extended
-//! attributes (RFC 8276). Results are bodies only: the status in front of them is the COMPOUND's.
+//! attributes (RFC 8276). Result types are bodies only: the status before them is decoded with the
+//! COMPOUND.
 
 mod attributes;
 mod bitmap;
@@ -42,7 +43,7 @@ use comity_xdr::{Decode, Encode, Opaque};
 
 /// Program number.
 pub const PROGRAM: u32 = 100_003;
-/// The version spoken.
+/// The version in use.
 pub const VERSION: u32 = 4;
 
 /// Procedure numbers.
@@ -54,33 +55,33 @@ pub mod procedure {
 
 /// Longest handle in bytes (NFS4_FHSIZE).
 pub const HANDLE_BYTES_MAX: u32 = 128;
-/// Longest opaque name of a client, an owner or a server in bytes (NFS4_OPAQUE_LIMIT).
+/// Longest identifying string of a client, an owner or a server in bytes (NFS4_OPAQUE_LIMIT).
 pub const OPAQUE_BYTES_MAX: u32 = 1024;
-/// Longest name or path that is read at all, in bytes. The RFCs set no bound: a name above the file
-/// system's is answered NAMETOOLONG, one above this is no call.
+/// Longest name or path that is decoded, in bytes. The RFCs have no limit: a name above the file
+/// system's limit is answered with NAMETOOLONG, and one above this limit with BADXDR.
 pub const NAME_BYTES_MAX: u32 = 4096;
-/// Largest payload of READ and WRITE in bytes that is read at all.
+/// Largest data of READ and WRITE that is decoded, in bytes.
 pub const DATA_BYTES_MAX: u32 = 1 << 20;
-/// Most bytes of attribute values that are read at all: an ACL of the largest size and more.
+/// Most bytes of attribute values that are decoded: more than the largest ACL.
 pub const ATTRIBUTES_BYTES_MAX: u32 = 256 << 10;
 
-/// A file handle as it travels: `nfs_fh4`.
+/// A file handle: `nfs_fh4`.
 pub type NfsFh4<'a> = Opaque<'a, HANDLE_BYTES_MAX>;
 /// A name in a directory: `component4`.
 pub type Component4<'a> = Opaque<'a, NAME_BYTES_MAX>;
 /// The target of a symbolic link: `linktext4`.
 pub type Linktext4<'a> = Opaque<'a, NAME_BYTES_MAX>;
-/// Eight bytes that tell one from another: `verifier4`.
+/// Eight bytes for comparison with another verifier: `verifier4`.
 pub type Verifier4 = [u8; 8];
-/// A client's short name: `clientid4`.
+/// The id that the server assigned to a client: `clientid4`.
 pub type Clientid4 = u64;
-/// Counts requests: `seqid4`, `sequenceid4`.
+/// A sequence number of requests: `seqid4`, `sequenceid4`.
 pub type Seqid4 = u32;
 
 /// A moment: `nfstime4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
 pub struct Nfstime4 {
-    /// Seconds since 1970, before it if negative.
+    /// Seconds since 1970; negative before.
     pub seconds: i64,
     /// Nanoseconds within the second.
     pub nseconds: u32,
@@ -95,19 +96,19 @@ pub struct Specdata4 {
     pub minor: u32,
 }
 
-/// Names a piece of state: `stateid4` (RFC 8881, 8.2).
+/// Identifies a piece of state at the server: `stateid4` (RFC 8881, 8.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Encode, Decode)]
 pub struct Stateid4 {
-    /// Counts its changes.
+    /// The number of its changes.
     pub seqid: u32,
     /// The bytes that identify the state.
     pub other: [u8; 12],
 }
 
 impl Stateid4 {
-    /// No state at all.
+    /// Stands for no state.
     pub const ANONYMOUS: Self = Self { seqid: 0, other: [0; 12] };
-    /// No state, and locks are passed over when reading.
+    /// Stands for no state; a READ ignores locks.
     pub const READ_BYPASS: Self = Self { seqid: u32::MAX, other: [0xff; 12] };
     /// The current stateid (4.1 and later).
     pub const CURRENT: Self = Self { seqid: 1, other: [0; 12] };
@@ -115,12 +116,12 @@ impl Stateid4 {
     pub const INVALID: Self = Self { seqid: u32::MAX, other: [0; 12] };
 }
 
-/// A directory's `change` before and after: `change_info4`.
+/// A directory's change attribute before and after an operation: `change_info4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
 pub struct ChangeInfo4 {
-    /// Nothing came between the two.
+    /// True if no other change came between the two values.
     pub atomic: bool,
-    /// Before.
+    /// The value before the change.
     pub before: u64,
     /// The value after the change.
     pub after: u64,

@@ -1,6 +1,6 @@
 //! Operations on handles, names and attributes, named as in RFC 7530, 16 and RFC 8881, 18. PUTFH
-//! takes a bare [`super::NfsFh4`], GETATTR a bare [`Bitmap4`], VERIFY and NVERIFY a bare
-//! [`Fattr4`], LOOKUP, REMOVE, LINK and SECINFO a bare [`Component4`].
+//! takes only a [`super::NfsFh4`], GETATTR a [`Bitmap4`], VERIFY and NVERIFY a [`Fattr4`], LOOKUP,
+//! REMOVE, LINK and SECINFO a [`Component4`].
 #![allow(missing_docs)]
 
 use comity_xdr::{Decode, Encode};
@@ -13,8 +13,8 @@ pub struct Access4res {
     pub access: u32,
 }
 
-/// The type of a new object and its arguments: `createtype4`. A type that CREATE cannot make is
-/// decoded, too, and answered BADTYPE.
+/// The type of a new object with its arguments: `createtype4`. A type that CREATE cannot make is
+/// decoded, too, so that it can be answered with BADTYPE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum Createtype4<'a> {
     #[xdr(1)]
@@ -60,7 +60,7 @@ pub struct Readdir4args {
 }
 
 /// The head of an entry of READDIR, before its attributes. The entries follow the verifier, each
-/// behind a true boolean; then a false one and `eof`.
+/// after the boolean true; after the last one come false and `eof`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Entry4<'a> {
     pub cookie: u64,
@@ -85,7 +85,7 @@ pub struct Setattr4args<'a> {
     pub obj_attributes: Fattr4<'a>,
 }
 
-/// The object that SECINFO_NO_NAME asks about: `secinfo_style4`.
+/// The object of SECINFO_NO_NAME: `secinfo_style4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum SecinfoStyle4 {
     CurrentFh = 0,

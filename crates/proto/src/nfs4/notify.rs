@@ -15,14 +15,14 @@ pub mod notify_type {
     pub const CHANGE_COOKIE_VERIFIER: u32 = 5;
 }
 
-/// Most bytes of one notification that are read.
+/// Most bytes of one notification that are decoded.
 pub const NOTIFY_BYTES_MAX: u32 = 64 << 10;
 
-/// Most notifications of one callback that are read.
+/// Most notifications in one callback that are decoded.
 pub const NOTIFICATIONS_MAX: u32 = 1024;
 
-/// A notification: which things it is about, and what is said of them, undecoded (`notify4`). The
-/// values follow each other in the order of the numbers of their kinds.
+/// A set of notifications: their kinds, and their values, undecoded, in the order of the kinds
+/// (`notify4`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Notify4<'a> {
     pub mask: Bitmap4,
@@ -37,7 +37,7 @@ pub struct CbNotify4args<'a> {
     pub changes: Counted<Notify4<'a>, NOTIFICATIONS_MAX>,
 }
 
-/// An entry and its attributes: `notify_entry4`.
+/// An entry with its attributes: `notify_entry4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct NotifyEntry4<'a> {
     pub file: Component4<'a>,
@@ -61,7 +61,7 @@ pub struct NotifyRemove4<'a> {
 /// An entry that was added: `notify_add4`.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct NotifyAdd4<'a> {
-    /// The entry that a rename has replaced.
+    /// The entry that a rename replaced.
     pub old_entry: Counted<NotifyRemove4<'a>, 1>,
     pub new_entry: NotifyEntry4<'a>,
     pub new_entry_cookie: Counted<u64, 1>,
@@ -69,20 +69,20 @@ pub struct NotifyAdd4<'a> {
     pub last_entry: bool,
 }
 
-/// Attributes that have changed: `notify_attr4`. Those of the directory have an empty name.
+/// Changed attributes: `notify_attr4`. For the directory itself the name is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct NotifyAttr4<'a> {
     pub changed_entry: NotifyEntry4<'a>,
 }
 
-/// An entry that got another name in the same directory: `notify_rename4`.
+/// An entry that was renamed in the same directory: `notify_rename4`.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct NotifyRename4<'a> {
     pub old_entry: NotifyRemove4<'a>,
     pub new_entry: NotifyAdd4<'a>,
 }
 
-/// Another cookie verifier: `notify_verifier4`.
+/// A change of the cookie verifier: `notify_verifier4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct NotifyVerifier4 {
     pub old: Verifier4,
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use crate::nfs4::attribute;
 
-    /// The bytes of 32-bit words, and of texts that are padded with zeros (RFC 4506).
+    /// Concatenates the parts of an encoding (RFC 4506).
     fn vector(parts: &[&[u8]]) -> Vec<u8> {
         parts.concat()
     }
@@ -117,8 +117,8 @@ mod tests {
 
     const NONE: Fattr4<'static> = Fattr4 { attrmask: Bitmap4::EMPTY, attr_vals: Opaque(&[]) };
 
-    /// `ne_file` "ab", no attributes: the length, two bytes and two of padding, an empty bitmap,
-    /// no values.
+    /// `ne_file` "ab" without attributes: the length, two bytes and two of padding, an empty
+    /// bitmap, no values.
     const AB: &[u8] = &[0, 0, 0, 2, b'a', b'b', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
     /// `ne_file` "c" with fileid (20) 7: a bitmap of one word, 8 bytes of values.
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_and_the_one_before_it_are_as_the_xdr_says() {
+    fn an_entry_and_the_one_before_it_have_the_encoding_of_the_xdr() {
         is_read_again(&entry(b"ab", NONE), AB);
         is_read_again(&c(), C);
         let bytes = vector(&[AB, &[0, 0, 0, 0, 0, 0, 0, 9]]);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_entry_has_its_cookie_behind_it() {
+    fn a_removed_entry_is_followed_by_its_cookie() {
         let bytes = vector(&[AB, &[1, 2, 3, 4, 5, 6, 7, 8]]);
         let cookie = 0x0102_0304_0506_0708;
         is_read_again(&NotifyRemove4 { entry: entry(b"ab", NONE), cookie }, &bytes);

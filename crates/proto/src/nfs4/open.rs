@@ -8,12 +8,12 @@ use super::{
     StateOwner4, Stateid4, Verifier4,
 };
 
-/// Bits of `share_access` and `share_deny`; those of both are the same.
+/// Bits of `share_access` and `share_deny`, which have the same values.
 pub mod share {
     pub const READ: u32 = 1;
     pub const WRITE: u32 = 2;
     pub const BOTH: u32 = 3;
-    /// The bits of `share_access` that say what is wanted of delegations (4.1).
+    /// The mask of the want bits for delegations in `share_access` (4.1).
     pub const WANT_MASK: u32 = 0xff00;
     pub const WANT_NO_PREFERENCE: u32 = 0x0000;
     pub const WANT_READ_DELEG: u32 = 0x0100;
@@ -23,16 +23,16 @@ pub mod share {
     pub const WANT_CANCEL: u32 = 0x0500;
     pub const WANT_SIGNAL_DELEG_WHEN_RESRC_AVAIL: u32 = 0x1_0000;
     pub const PUSH_DELEG_WHEN_UNCONTENDED: u32 = 0x2_0000;
-    /// All wishes that 4.1 has.
+    /// All want bits of 4.1.
     pub const WANTS: u32 =
         WANT_MASK | WANT_SIGNAL_DELEG_WHEN_RESRC_AVAIL | PUSH_DELEG_WHEN_UNCONTENDED;
 
-    /// Since RFC 9754.
+    /// A want bit of RFC 9754.
     pub const WANT_DELEG_TIMESTAMPS: u32 = 0x10_0000;
     pub const WANT_OPEN_XOR_DELEGATION: u32 = 0x20_0000;
 }
 
-/// Bits of OPEN's answer (`rflags`).
+/// Flags in the result of OPEN (`rflags`).
 pub mod open_result {
     pub const CONFIRM: u32 = 2;
     pub const LOCKTYPE_POSIX: u32 = 4;
@@ -47,7 +47,7 @@ pub struct Creatverfattr<'a> {
     pub attrs: Fattr4<'a>,
 }
 
-/// `createhow4`. The last one exists from 4.1 on.
+/// `createhow4`. The last variant exists from 4.1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum Createhow4<'a> {
     #[xdr(0)]
@@ -60,7 +60,7 @@ pub enum Createhow4<'a> {
     Exclusive41(Creatverfattr<'a>),
 }
 
-/// The choice of OPEN to create a file or not: `openflag4`.
+/// The choice of OPEN to create the file or not: `openflag4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum Openflag4<'a> {
     #[xdr(0)]
@@ -69,8 +69,8 @@ pub enum Openflag4<'a> {
     Create(Createhow4<'a>),
 }
 
-/// The name, handle or delegation by which a file is opened: `open_claim4`. The last three exist
-/// from 4.1 on.
+/// The name, handle or delegation by which OPEN opens the file: `open_claim4`. The last three
+/// variants exist from 4.1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum OpenClaim4<'a> {
     #[xdr(0)]
@@ -99,7 +99,7 @@ pub struct Open4args<'a> {
     pub claim: OpenClaim4<'a>,
 }
 
-/// The arguments that a server's OPEN supports, by the numbers of bits and values (RFC 9754): the
+/// The arguments of OPEN that a server supports, by the numbers of bits and values (RFC 9754): the
 /// attribute `open_arguments`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct OpenArguments4 {

@@ -7,7 +7,7 @@ use super::{
     Bitmap4, Clientid4, Nfsstat4, Nfstime4, OPAQUE_BYTES_MAX, Seqid4, Stateid4, Verifier4,
 };
 
-/// Names a session: `sessionid4`.
+/// The id of a session: `sessionid4`.
 pub type Sessionid4 = [u8; 16];
 
 /// Limits of a channel: `channel_attrs4`.
@@ -23,7 +23,7 @@ pub struct ChannelAttrs4 {
     pub rdma_ird: Option<u32>,
 }
 
-/// AUTH_SYS as callbacks are to carry it: `authsys_parms`.
+/// The AUTH_SYS credential that callbacks must carry: `authsys_parms`.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct CallbackSys4<'a> {
     pub stamp: u32,
@@ -41,7 +41,7 @@ pub struct GssCbHandles4<'a> {
     pub handle_from_client: Opaque<'a, OPAQUE_BYTES_MAX>,
 }
 
-/// The credential that callbacks may carry: `callback_sec_parms4`.
+/// A credential that callbacks may carry: `callback_sec_parms4`.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub enum CallbackSecParms4<'a> {
     #[xdr(0)]
@@ -52,7 +52,7 @@ pub enum CallbackSecParms4<'a> {
     Gss(GssCbHandles4<'a>),
 }
 
-/// Most ways for callbacks that are read.
+/// Most callback credentials that are decoded.
 pub const SEC_PARMS_MAX: u32 = 16;
 
 /// Flags of CREATE_SESSION.
@@ -88,15 +88,15 @@ pub struct BackchannelCtl4args<'a> {
     pub sec_parms: Counted<CallbackSecParms4<'a>, SEC_PARMS_MAX>,
 }
 
-/// The channels that a connection serves, in numbers that hold both for the wish
-/// (`channel_dir_from_client4`) and the grant (`channel_dir_from_server4`).
+/// The channels of a connection. The numbers are those of the request (`channel_dir_from_client4`)
+/// and of the result (`channel_dir_from_server4`).
 pub mod channel_dir {
     pub const FORE: u32 = 1;
     pub const BACK: u32 = 2;
     pub const BOTH: u32 = 3;
-    /// Only as a wish.
+    /// Only in requests.
     pub const FORE_OR_BOTH: u32 = 3;
-    /// Only as a wish.
+    /// Only in requests.
     pub const BACK_OR_BOTH: u32 = 7;
 }
 
@@ -117,7 +117,7 @@ pub struct Sequence4args {
     pub cachethis: bool,
 }
 
-/// Flags of SEQUENCE's answer.
+/// Flags in the result of SEQUENCE.
 pub mod seq4_status {
     pub const CB_PATH_DOWN: u32 = 0x0001;
     pub const CB_GSS_CONTEXTS_EXPIRING: u32 = 0x0002;
@@ -142,7 +142,7 @@ pub struct Sequence4resok {
     pub status_flags: u32,
 }
 
-/// Most stateids of one TEST_STATEID that are read.
+/// Most stateids of one TEST_STATEID that are decoded.
 pub const STATEIDS_MAX: u32 = 4096;
 
 /// The arguments of TEST_STATEID.
@@ -171,7 +171,7 @@ pub struct GetDirDelegation4resok {
     pub dir_attributes: Bitmap4,
 }
 
-/// The non-fatal half of GET_DIR_DELEGATION's answer: `gddrnf4_status`.
+/// The non-fatal part of GET_DIR_DELEGATION's result: `gddrnf4_status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum GetDirDelegation4res {
     #[xdr(0)]

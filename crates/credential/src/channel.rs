@@ -1,4 +1,4 @@
-//! The channel that a call came by, and what it proves about the peer.
+//! The channel of a call, and what it proves about the peer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,28 +6,28 @@ use std::sync::Arc;
 use comity_keys::PublicKey;
 use comity_vfs::{Cred, Wire};
 
-/// The channel that a call came by.
+/// The channel by which a call arrived.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Channel {
-    /// Bytes as they are: everybody on the path can read and change them.
+    /// Plain TCP: everybody on the network path can read and change the bytes.
     #[default]
     Plain,
-    /// RPC-with-TLS (RFC 9289). The peer may have proved that it has a key.
+    /// RPC-with-TLS (RFC 9289), with the identity that the peer has proved, if any.
     Tls(Option<Arc<PeerIdentity>>),
 }
 
 /// The identity that a peer has proved in a TLS handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerIdentity {
-    /// The key of its certificate, whoever signed that: this is the principal.
+    /// The key of its certificate, by whomever it was signed: this key is the principal.
     pub key: PeerKey,
-    /// The names in the certificate (dNSName and iPAddress), in lower case. They count only below
-    /// an authority.
+    /// The names in the certificate (dNSName and iPAddress), in lower case. They are trusted only
+    /// if an authority signed the certificate.
     pub names: Box<[Box<str>]>,
-    /// The certificate authorities of the configuration below which the certificate stands; none
-    /// for a certificate that the peer has signed itself.
+    /// The configured certificate authorities above the certificate; none for one that the peer has
+    /// signed itself.
     pub authorities: Box<[KeyId]>,
-    /// The user that an authority says the peer is
+    /// The user in the certificate, as confirmed by an authority
     /// (draft-cel-nfsv4-rpc-tls-othername, `id-on-rpcAuthSys`).
     pub user: Option<Cred<Wire>>,
     /// The time at which the certificate expires, in seconds since 1970.
@@ -41,18 +41,18 @@ pub struct PeerKey {
     principal: Option<PublicKey>,
 }
 
-/// The name of a key: the SHA-256 of its SubjectPublicKeyInfo.
+/// The id of a key: the SHA-256 of its SubjectPublicKeyInfo.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyId(pub [u8; 32]);
 
-/// The kind of a channel, which an export may demand.
+/// The kind of a channel, which an export may require.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ChannelKind {
     /// A channel without TLS.
     Plain,
-    /// TLS of a peer that showed no certificate.
+    /// TLS without a certificate of the peer.
     Tls,
-    /// TLS of a peer that proved its key.
+    /// TLS with a key that the peer has proved.
     MutualTls,
 }
 
@@ -66,8 +66,8 @@ impl Channel {
         }
     }
 
-    /// A number that tells channels of one address apart: 0 without TLS, 1 by TLS without a key,
-    /// else the first bytes of the name of the key.
+    /// A number that distinguishes channels of one address: 0 without TLS, 1 for TLS without a key,
+    /// otherwise the first bytes of the key's id.
     #[must_use]
     #[inline]
     pub fn number(&self) -> u64 {
@@ -99,7 +99,7 @@ impl Channel {
 }
 
 impl ChannelKind {
-    /// All kinds of channels, as exports(5) and metrics order them.
+    /// All kinds of channels, in the order of exports(5) and metrics.
     pub const ALL: [Self; 3] = [Self::Plain, Self::Tls, Self::MutualTls];
 
     /// Its name in `xprtsec=` of exports(5).
@@ -124,7 +124,7 @@ impl fmt::Display for Channel {
 }
 
 impl PeerKey {
-    /// The key with this SubjectPublicKeyInfo (DER), whose SHA-256 is `id`.
+    /// Makes a key from its SubjectPublicKeyInfo (DER), whose SHA-256 is `id`.
     #[must_use]
     pub fn new(spki: &[u8], id: KeyId) -> Self {
         Self { id, principal: PublicKey::from_spki(spki).ok() }
@@ -136,14 +136,14 @@ impl PeerKey {
         self.id
     }
 
-    /// The principal that it is; none if its algorithm is not one of those that sign assertions.
+    /// The principal of the key; `None` if its algorithm is not supported for assertions.
     #[must_use]
     pub const fn principal(&self) -> Option<&PublicKey> {
         self.principal.as_ref()
     }
 }
 
-/// Formats the peer as its principal is written, or else by its name.
+/// Formats the key as a principal, or else by its id.
 impl fmt::Display for PeerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.principal {
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_channel_is_as_strong_as_what_the_peer_has_proved() {
+    fn the_kind_of_a_channel_follows_from_what_the_peer_has_proved() {
         let key = PeerKey::new(b"spki", KeyId([0xab; 32]));
         let identity = PeerIdentity {
             key,

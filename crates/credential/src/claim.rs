@@ -5,10 +5,10 @@ use comity_xdr::Decoder;
 
 use crate::Credential;
 
-/// A credential parsed in place: it borrows from the call, and making one allocates nothing.
+/// A credential that borrows from the call, so that parsing allocates nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CredentialRef<'a> {
-    /// The caller says nothing about itself.
+    /// The caller claims no identity (AUTH_NONE).
     None,
     /// A user with groups (AUTH_SYS).
     Sys(AuthSysRef<'a>),
@@ -16,13 +16,13 @@ pub enum CredentialRef<'a> {
     Unusable(AuthStat),
 }
 
-/// The user and the groups of an AUTH_SYS credential as they travel: uid, gid, the number of
-/// supplementary groups, and these. The stamp and the machine's name are left out, for they say
-/// nothing about the caller (RFC 5531, appendix A).
+/// The user and groups of an AUTH_SYS credential in their encoding: uid, gid, the number of
+/// supplementary groups, and these. Stamp and machine name are omitted, because they do not
+/// identify the caller (RFC 5531, appendix A).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuthSysRef<'a>(&'a [u8]);
 
-/// A copy of a parsed credential, see [`CredentialRef::kept`].
+/// An owned copy of a parsed credential, see [`CredentialRef::kept`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptCredential(Claims);
 
@@ -46,14 +46,14 @@ impl KeptCredential {
 }
 
 impl CredentialRef<'static> {
-    /// The user and the group nobody (65534), in no other group.
+    /// User and group nobody (65534), without supplementary groups.
     pub const NOBODY: Self =
         Self::Sys(AuthSysRef(&[0, 0, 0xff, 0xfe, 0, 0, 0xff, 0xfe, 0, 0, 0, 0]));
 }
 
 impl<'a> CredentialRef<'a> {
-    /// Parses a credential. The verifier of both flavors is empty and is not looked at, as RFC 5531
-    /// (8.2) allows.
+    /// Parses a credential. The verifier of both flavors is empty and is ignored, as RFC 5531 (8.2)
+    /// allows.
     #[must_use]
     #[inline]
     pub fn parse(credential: &OpaqueAuth<'a>) -> Self {
@@ -61,14 +61,14 @@ impl<'a> CredentialRef<'a> {
             Flavor::NONE => Self::None,
             Flavor::SYS => AuthSysRef::parse(credential.body.0)
                 .map_or(Self::Unusable(AuthStat::BadCred), Self::Sys),
-            // Only a probe, whose procedure is NULL, may have this flavor (RFC 9289, 4.1).
+            // This flavor is allowed only in a probe, whose procedure is NULL (RFC 9289, 4.1).
             Flavor::TLS => Self::Unusable(AuthStat::BadCred),
             _ => Self::Unusable(AuthStat::RejectedCred),
         }
     }
 
-    /// Returns bytes that are the same for two credentials of one caller and for no others; none
-    /// for a credential that cannot be used.
+    /// Returns bytes that are equal exactly for credentials of the same caller; `None` for a
+    /// credential that cannot be used.
     #[must_use]
     #[inline]
     pub const fn key(&self) -> Option<&'a [u8]> {
@@ -79,7 +79,7 @@ impl<'a> CredentialRef<'a> {
         }
     }
 
-    /// Returns a copy for work that goes on after the call was answered.
+    /// Returns a copy for work that continues after the reply.
     #[must_use]
     pub fn kept(&self) -> KeptCredential {
         KeptCredential(match self {
@@ -89,7 +89,7 @@ impl<'a> CredentialRef<'a> {
         })
     }
 
-    /// Returns the credential in memory of its own.
+    /// Returns the owned credential.
     ///
     /// # Errors
     /// The reason why it cannot be used.
@@ -122,7 +122,7 @@ impl<'a> AuthSysRef<'a> {
     pub const fn uid(&self) -> u32 {
         match self.0.first_chunk() {
             Some(uid) => u32::from_be_bytes(*uid),
-            // This never happens: the parser takes no fewer than three words.
+            // This cannot happen: the parser requires at least three words.
             None => u32::MAX,
         }
     }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn stamp_and_machine_do_not_make_another_caller() {
+    fn stamp_and_machine_name_do_not_identify_a_caller() {
         let body_of_one = body(1, b"host", 5, 6, &[7, 8]);
         let one = parsed(&body_of_one).key();
         assert!(one.is_some());
@@ -178,7 +178,7 @@ mod tests {
     }
 
     proptest! {
-        /// The parser in place takes exactly the bodies that the decoder of AUTH_SYS takes.
+        /// The parser in place accepts exactly the bodies that the decoder of AUTH_SYS accepts.
         #[test]
         fn the_parser_agrees_with_the_decoder(
             machine in proptest::collection::vec(any::<u8>(), 0..9),

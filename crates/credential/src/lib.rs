@@ -1,10 +1,10 @@
 //! The identity of a caller and its proof.
 //!
-//! **Answers:** as whom does a call say it comes, by the flavor of its credential, with what proof,
-//! over which channel, and how it can be called back. A call says nothing (AUTH_NONE) or unproven
-//! numbers (AUTH_SYS); a channel may prove a key (RPC-with-TLS).
+//! **Answers:** which identity a call claims by the flavor of its credential, how it is proved, by
+//! which channel it arrived, and how the caller can be called back. A call claims nothing
+//! (AUTH_NONE) or unproved ids (AUTH_SYS); a channel may prove a key (RPC-with-TLS).
 //!
-//! **May not know:** exports, what the caller may do, how its ids look on disk.
+//! **May not know:** exports, what the caller may do, its ids on disk.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![cfg_attr(
     test,
@@ -31,22 +31,22 @@ use comity_vfs::{Cred, Wire};
 pub enum Credential {
     /// No identity.
     None,
-    /// A user with groups, on its own word (AUTH_SYS).
+    /// An unproved user with groups (AUTH_SYS).
     Sys(Cred<Wire>),
 }
 
 impl Credential {
-    /// Reads a credential. The verifier of both flavors is empty and is not looked at, as RFC 5531
+    /// Decodes a credential. The verifier of both flavors is empty and is ignored, as RFC 5531
     /// (8.2) allows.
     ///
     /// # Errors
-    /// [`AuthStat::BadCred`] if its body makes no sense, [`AuthStat::RejectedCred`] for a flavor
-    /// that is not spoken.
+    /// [`AuthStat::BadCred`] if its body is malformed, [`AuthStat::RejectedCred`] for a flavor that
+    /// is not supported.
     pub fn parse(credential: &OpaqueAuth<'_>) -> Result<Self, AuthStat> {
         CredentialRef::parse(credential).credential()
     }
 
-    /// The flavor it came in.
+    /// Its flavor.
     #[must_use]
     pub const fn flavor(&self) -> Flavor {
         match self {

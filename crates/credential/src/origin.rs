@@ -6,16 +6,16 @@ use comity_rpc::network_of;
 
 use crate::{Channel, KeyId};
 
-/// The origin of a call, which decides with the principal whose a client's state is: an address and
-/// a channel, or a key that was proved, whatever address it comes from. Machines of one network are
-/// told apart, in IPv6 as in IPv4.
+/// The origin of a call, which, with the principal, determines the client to which state belongs:
+/// an address and a channel, or a proved key regardless of the address. Hosts of one network are
+/// distinct, in IPv6 as in IPv4.
 #[derive(Clone, Copy, Default)]
 pub struct Origin {
     address: [u8; 16],
     channel: OriginChannel,
 }
 
-/// The channel of an origin. State that came by one channel cannot be reached by another.
+/// The channel of an origin. State that was made by one channel cannot be used by another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum OriginChannel {
     /// A channel without TLS.
@@ -28,7 +28,7 @@ pub enum OriginChannel {
 }
 
 impl Origin {
-    /// The origin that is this address, without TLS.
+    /// The origin with this address, without TLS.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
         let address = match address.to_canonical() {
@@ -62,27 +62,27 @@ impl Origin {
         &self.channel
     }
 
-    /// The origins that have one share of what is bounded: a network of 64 bits of IPv6, in which a
-    /// host chooses its addresses itself, or an address of IPv4. Its keys do not count: anybody can
-    /// make as many as he likes.
+    /// The origins that share limits: a network of 64 bits in IPv6, because a host there chooses
+    /// its addresses itself, or an address of IPv4. Keys are ignored, because anybody can make
+    /// many.
     #[must_use]
     pub fn network(self) -> Self {
         Self::of(network_of(Ipv6Addr::from_octets(self.address).into()))
     }
 
-    /// The origin whose address was stored as these bytes, without TLS.
+    /// Makes an origin without TLS from the stored bytes of its address.
     #[must_use]
     pub const fn from_bytes(address: [u8; 16]) -> Self {
         Self { address, channel: OriginChannel::Plain }
     }
 
-    /// The bytes by which its address is stored.
+    /// The bytes in which its address is stored.
     #[must_use]
     pub const fn bytes(&self) -> &[u8; 16] {
         &self.address
     }
 
-    /// The part that is compared: of a key nothing else.
+    /// The part that is compared: for a key, the key alone.
     const fn identity(&self) -> (OriginChannel, Option<&[u8; 16]>) {
         match self.channel {
             OriginChannel::Key(_) => (self.channel, None),
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_network_of_ipv6_has_one_share_and_each_address_is_an_origin() {
+    fn a_network_of_ipv6_shares_limits_and_each_address_is_an_origin() {
         let of = |address: &str| Origin::of(address.parse().unwrap());
         assert_ne!(of("2001:db8::1"), of("2001:db8::2:3"));
         assert_eq!(of("2001:db8::1").network(), of("2001:db8::2:3").network());
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_one_origin_everywhere_and_no_address_is_another_channel() {
+    fn a_key_is_one_origin_everywhere_and_channels_of_an_address_differ() {
         let [here, there] =
             [[10, 0, 0, 1], [10, 0, 0, 2]].map(|address| Origin::of(address.into()));
         let key = |byte| OriginChannel::Key(KeyId([byte; 32]));
@@ -153,7 +153,7 @@ mod tests {
             for (other_at, other) in channels.iter().enumerate() {
                 assert_eq!(here.over(*one) == here.over(*other), at == other_at);
             }
-            assert_eq!(here.over(*one).network(), here, "shares are those of the address");
+            assert_eq!(here.over(*one).network(), here, "limits are shared by address");
         }
         assert_ne!(here.over(OriginChannel::Tls), there.over(OriginChannel::Tls));
     }

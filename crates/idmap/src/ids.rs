@@ -9,9 +9,9 @@ use crate::{IdMap, IdOutcome, MapDefault, Owners, Squash, Step, Unmapped};
 /// The mapping between the ids of one domain and those on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ids {
-    /// The ids that are squashed before anything else.
+    /// The ids that are squashed before any range applies.
     pub squash: Squash,
-    /// The ids that squashed callers act under.
+    /// The ids under which squashed callers act.
     pub anonymous: Cred<Disk>,
     /// Users.
     pub users: IdMap,
@@ -19,11 +19,11 @@ pub struct Ids {
     pub groups: IdMap,
     /// The treatment of a user in no range, if there are ranges for users; the same for groups.
     pub default: MapDefault,
-    /// The names of ids in NFSv4.
+    /// The names of users and groups in NFSv4.
     pub owners: Owners,
 }
 
-/// The call is refused: its user or group is in no range of a domain that denies those.
+/// The error for a call whose user or group is in no range of a domain that denies such ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     /// The user.
@@ -34,25 +34,26 @@ pub enum Denied {
     Group(Gid<Wire>),
 }
 
-/// The user and the group that no file and no caller has.
+/// The id that no file and no caller has.
 const NOBODY: u32 = u32::MAX;
 
-/// A caller on both sides of the border. A caller always sees its own files as its own.
+/// A caller with its ids on disk and on the wire. A caller always sees its own files as its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// Its own ids on disk, and what it called itself; if it did not, the id that nothing has.
+    /// Its user on disk, and the uid that the call claimed, or [`NOBODY`] if it claimed none.
     user: (Uid<Disk>, Uid<Wire>),
     group: (Gid<Disk>, Gid<Wire>),
     disk: Arc<Cred<Disk>>,
     squashed: bool,
-    /// True if it is known by a key, so that its ids on disk need not be those that it says.
+    /// True if a key proved the caller, so that its ids on disk are independent of the claimed
+    /// ones.
     proved: bool,
-    /// Caches of the last mapped users and groups, where they are mapped at all.
+    /// Caches of recently mapped users and groups, if the map is not empty.
     users: Option<SharedCache>,
     groups: Option<SharedCache>,
 }
 
-/// An object's user and group as they are shown where no id is another on disk.
+/// An object's user and group as they are shown if no ids are mapped.
 #[must_use]
 #[inline(always)]
 pub const fn unmapped(attr: &Attr<Disk>) -> (Uid<Wire>, Gid<Wire>) {
@@ -60,19 +61,19 @@ pub const fn unmapped(attr: &Attr<Disk>) -> (Uid<Wire>, Gid<Wire>) {
 }
 
 impl Caller {
-    /// Returns whether its user or its group is the anonymous one, whatever it claimed.
+    /// Returns whether its user or group was replaced by the anonymous one.
     #[must_use]
     pub const fn is_squashed(&self) -> bool {
         self.squashed
     }
 
-    /// The ids under which it acts.
+    /// The credential under which it acts.
     #[must_use]
     pub fn disk(&self) -> &Cred<Disk> {
         &self.disk
     }
 
-    /// The same, to be kept.
+    /// The same credential, shared.
     #[must_use]
     pub const fn kept(&self) -> &Arc<Cred<Disk>> {
         &self.disk
@@ -80,7 +81,7 @@ impl Caller {
 }
 
 impl Default for Ids {
-    /// root_squash to 65534, and no ranges.
+    /// Squashes root to 65534, without ranges.
     fn default() -> Self {
         Self {
             squash: Squash::Root,
@@ -101,7 +102,7 @@ impl Ids {
     }
 
     /// Returns the caller for a call that claims the ids `wire`. A supplementary group in no range
-    /// is dropped, unless ids pass: it never becomes the anonymous group.
+    /// is dropped, unless such ids pass; it never becomes the anonymous group.
     ///
     /// # Errors
     /// [`Denied`].
@@ -120,8 +121,8 @@ impl Ids {
         Ok(self.caller(Some((wire.uid, wire.gid)), disk, squashed))
     }
 
-    /// Returns the caller for a call whose key proves the user of these ids, whatever ids the call
-    /// claims: the caller sees what this user owns as its own.
+    /// Returns the caller for a call whose key proved this user, whatever ids the call claims: the
+    /// caller sees this user's files as its own.
     #[must_use]
     pub fn proved(&self, wire: Option<&Cred<Wire>>, disk: Cred<Disk>) -> Caller {
         let claimed = wire.map(|wire| (wire.uid, wire.gid));
@@ -147,31 +148,31 @@ impl Ids {
         Caller { user, group, disk: Arc::new(disk), squashed, proved: false, users, groups }
     }
 
-    /// An object's user and group as they are shown to a caller.
+    /// The user and group of an object as a caller sees them.
     #[must_use]
     pub fn shown(&self, caller: &Caller, attr: &Attr<Disk>) -> (Uid<Wire>, Gid<Wire>) {
         (self.user_out(caller, attr.uid), self.group_out(caller, attr.gid))
     }
 
-    /// The same for a caller who is not known by a key, which listings ask for each entry.
+    /// The same for a caller that was not proved by a key. Listings call it for each entry.
     #[must_use]
     #[inline(always)]
     pub fn mapped(&self, caller: &Caller, attr: &Attr<Disk>) -> (Uid<Wire>, Gid<Wire>) {
         (self.mapped_user(caller, attr.uid), self.mapped_group(caller, attr.gid))
     }
 
-    /// Attributes to be set as they are on disk.
+    /// Converts attributes to set to those on disk.
     ///
     /// # Errors
-    /// [`Unmapped`] if the domain has no id for the owner or group: it never becomes somebody
-    /// else's.
+    /// [`Unmapped`] if the domain has no id for the owner or group; an owner is never replaced by
+    /// another one.
     pub fn set_in(&self, set: &SetAttr<Wire>) -> Result<SetAttr<Disk>, Unmapped> {
         let uid = set.uid.map(|uid| self.owner_in(uid)).transpose()?;
         let gid = set.gid.map(|gid| self.owner_group_in(gid)).transpose()?;
         Ok(set.with_ids(uid, gid))
     }
 
-    /// An ACL as it is shown to a caller.
+    /// An ACL as a caller sees it.
     #[must_use]
     pub fn acl_out(&self, caller: &Caller, acl: &Acl<Disk>) -> Acl<Wire> {
         let entry = |entry: &AclEntry<Disk>| AclEntry {
@@ -188,10 +189,10 @@ impl Ids {
         Acl { entries: acl.entries.iter().map(entry).collect() }
     }
 
-    /// An ACL to be set as it is on disk.
+    /// Converts an ACL to set to that on disk.
     ///
     /// # Errors
-    /// [`Unmapped`] if the domain has no id for somebody named in it.
+    /// [`Unmapped`] if the domain has no id for a user or group in it.
     pub fn acl_in(&self, acl: &Acl<Wire>) -> Result<Acl<Disk>, Unmapped> {
         let entry = |entry: &AclEntry<Wire>| {
             let tag = match entry.tag {
@@ -207,7 +208,7 @@ impl Ids {
         Ok(Acl { entries: acl.entries.iter().map(entry).collect::<Result<_, _>>()? })
     }
 
-    /// Returns the number by which a user on disk is shown to a caller.
+    /// Returns the uid by which a caller sees a user on disk.
     #[must_use]
     pub fn user_out(&self, caller: &Caller, uid: Uid<Disk>) -> Uid<Wire> {
         let (own, said) = caller.user;
@@ -225,7 +226,7 @@ impl Ids {
         Uid::new(self.out(shown, uid.number(), self.anonymous.uid.number()))
     }
 
-    /// Returns the number by which a group on disk is shown to a caller.
+    /// Returns the gid by which a caller sees a group on disk.
     #[must_use]
     pub fn group_out(&self, caller: &Caller, gid: Gid<Disk>) -> Gid<Wire> {
         let (own, said) = caller.group;
@@ -278,7 +279,7 @@ impl Ids {
         self.acting_in(&self.groups, gid.number(), anonymous).map(Gid::new)
     }
 
-    /// The id somebody acts under; none if that is denied.
+    /// The id under which a caller acts; `None` if the call is denied.
     fn acting_in(&self, map: &IdMap, wire: u32, anonymous: u32) -> Option<u32> {
         match self.outcome(map, wire) {
             IdOutcome::Mapped { disk, .. } => Some(disk),

@@ -1,14 +1,15 @@
-//! ROOM: ids of one domain in terms of another.
+//! Maps ids of one domain to those of another (ROOM).
 //!
-//! **Answers:** which user and groups on disk a caller's numbers stand for, and by which numbers an
-//! owner on disk is shown to that caller: squashing first, then range maps, first match in the
-//! order given, then what is to become of the rest (Spadavecchia & Zadok 2002, carried further).
+//! **Answers:** which user and groups on disk the ids of a caller denote, and as which ids the
+//! owner of a file is shown to that caller. Squashing comes first, then the range maps, of which
+//! the first match applies, then the default for other ids (an extension of Spadavecchia & Zadok
+//! 2002).
 //!
-//! It owns every shape in which an id travels: credentials with supplementary groups, attributes,
-//! attributes to set, ACL entries, owners as text (NFSv4).
+//! It converts every structure with ids: credentials with supplementary groups, attributes,
+//! attributes to set, ACL entries, owner strings (NFSv4).
 //!
-//! **May not know:** exports, addresses, files, configuration files (a rule has a number; whoever
-//! read it knows the line).
+//! **May not know:** exports, addresses, files, configuration files (a rule has a number; the
+//! reader of the configuration knows its line).
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![cfg_attr(
     test,

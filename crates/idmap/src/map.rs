@@ -3,13 +3,13 @@ use std::sync::Arc;
 
 use comity_ranges::{Builder, LookupCache, Range, Ranges, SharedCache};
 
-/// Client ids that are server ids: one to one if both ranges are as long, all to one if `disk` is a
-/// single id.
+/// Client ids and the server ids to which they are mapped: one to one if both ranges have the same
+/// length, all to one if `disk` is a single id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
     /// The client's ids.
     pub wire: Range,
-    /// The server's.
+    /// The server's ids.
     pub disk: Range,
 }
 
@@ -21,18 +21,18 @@ pub enum MapDefault {
     Squash,
     /// The id stays as it is.
     Pass,
-    /// Calls under it are refused.
+    /// Calls with the id are refused.
     Deny,
 }
 
-/// Why rules cannot stand together, or one cannot stand at all.
+/// The reason why a rule is invalid, by itself or together with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
-    /// Neither one to one nor all to one.
+    /// The ranges have different lengths, and the server's is not a single id.
     #[error("{wire} client ids cannot be {disk} server ids: give as many, or a single one",
         wire = .0.wire.count(), disk = .0.disk.count())]
     Lengths(Rule),
-    /// Two rules lead to one server id: it could not be shown to the client.
+    /// Two rules map to one server id, so that it could not be mapped back.
     #[error("server ids {ids} are the target of another range too")]
     Ambiguous {
         /// The ids in question.
@@ -57,7 +57,7 @@ struct Backward {
     rule: u32,
 }
 
-/// Collects the rules of one map, in the order in which they count.
+/// Collects the rules of one map, in order of precedence.
 #[derive(Debug, Clone, Default)]
 pub struct IdMapBuilder {
     forward: Builder<Forward>,
@@ -65,7 +65,7 @@ pub struct IdMapBuilder {
     rules: Vec<Rule>,
 }
 
-/// A map of ids and its inverse. Cheap to clone.
+/// A map of ids with its inverse. Cloning is cheap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdMap {
     forward: Ranges<Forward>,
@@ -74,7 +74,7 @@ pub struct IdMap {
     recent: LookupCache,
 }
 
-/// The result for a client's id, with the number of the rule that decides it.
+/// The result for a client's id, with the number of the rule that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// The id becomes this server id.
@@ -84,21 +84,21 @@ pub enum Step {
         /// The number of the rule.
         rule: u32,
     },
-    /// No rule covers it.
+    /// No rule applies.
     Uncovered,
 }
 
 /// The result for a server's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inverse {
-    /// The id is shown as this client id: the only one, or the lowest of those that become it.
+    /// The id is shown as this client id: the only one that is mapped to it, or the lowest of them.
     Shown {
         /// The mapped id.
         wire: u32,
         /// The number of the rule.
         rule: u32,
     },
-    /// No rule leads to it.
+    /// No rule maps to it.
     Unreached,
 }
 
@@ -109,8 +109,8 @@ impl fmt::Display for Rule {
 }
 
 impl IdMapBuilder {
-    /// Adds a rule behind all others and returns the part of its client ids that is left to it:
-    /// none, if earlier rules cover all of them.
+    /// Adds a rule with the lowest precedence; returns the client ids to which it applies, which
+    /// are none if earlier rules apply to all of them.
     ///
     /// # Errors
     /// [`Conflict`]; the rule is then not added.
@@ -137,7 +137,7 @@ impl IdMapBuilder {
         Ok(self.forward.add(rule.wire, entry))
     }
 
-    /// The first client ids in a range that a rule decides about already, and that rule's number.
+    /// The first client ids in a range to which a rule already applies, with that rule's number.
     #[must_use]
     pub fn decided(&self, wire: Range) -> Option<(Range, u32)> {
         self.forward.within(wire).next().map(|(ids, entry)| (ids, entry.rule))
@@ -151,7 +151,8 @@ impl IdMapBuilder {
     }
 }
 
-/// The server ids that the client ids left to a rule become, each range with its first client id.
+/// The server ids to which a rule maps the client ids left to it, each range with its first client
+/// id.
 fn targets(rule: Rule, all_to_one: bool, left: &[Range]) -> Vec<(Range, u32)> {
     if all_to_one {
         return left.first().map(|part| (rule.disk, part.first)).into_iter().collect();
@@ -187,7 +188,7 @@ impl IdMap {
         }
     }
 
-    /// Returns the id by which a server's id is shown to the client.
+    /// Returns the client id as which a server's id is shown.
     #[must_use]
     #[inline]
     pub fn to_wire(&self, disk: u32) -> Inverse {
@@ -200,12 +201,12 @@ impl IdMap {
         }
     }
 
-    /// The cache of recent look-ups; none where the map is empty.
+    /// The cache of recent look-ups; `None` if the map is empty.
     pub(crate) fn recent(&self) -> Option<SharedCache> {
         (!self.is_empty()).then(|| self.recent.kept().clone())
     }
 
-    /// The same without the rule, for a caller with a cache of its last questions.
+    /// The same without the rule, with the cache of a caller.
     #[inline(always)]
     pub(crate) fn shown(&self, recent: &SharedCache, disk: u32) -> Option<u32> {
         recent.get_or(disk, move || match self.to_wire(disk) {
@@ -214,7 +215,7 @@ impl IdMap {
         })
     }
 
-    /// The server ids that client ids become.
+    /// The server ids to which client ids are mapped.
     pub fn disk_ranges(&self) -> impl Iterator<Item = Range> + '_ {
         self.inverse.iter().map(|(range, _)| range)
     }
@@ -224,14 +225,14 @@ impl IdMap {
         self.forward.iter().map(|(range, _)| range)
     }
 
-    /// Its rules by number, those that are never met among them.
+    /// Its rules by number, including those that never apply.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// Ids that are a server id of some rule, but as a client id are in no range. A user with such
-    /// an id who passes unchanged becomes the same as those whom the rule leads there.
+    /// Ids that are the target of a rule but, as client ids, are in no range. A user with such an
+    /// id who passes unchanged is the same on disk as the users whom the rule maps to it.
     #[must_use]
     pub fn passed_into(&self) -> Option<(Range, u32)> {
         let mut wire = Builder::new();
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_go_over_and_come_back() {
+    fn ids_are_mapped_and_mapped_back() {
         let map = map(&[rule((1000, 1999), (51_000, 51_999)), rule((0, 99), (60_000, 60_000))]);
         assert_eq!(map.to_disk(1005), Step::Mapped { disk: 51_005, rule: 0 });
         assert_eq!(map.to_wire(51_005), Inverse::Shown { wire: 1005, rule: 0 });
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rule_in_order_counts_and_leaves_the_rest_to_the_next() {
+    fn the_first_matching_rule_applies() {
         let map = map(&[rule((10, 19), (110, 119)), rule((0, 29), (200, 229))]);
         assert_eq!(map.to_disk(15), Step::Mapped { disk: 115, rule: 0 });
         assert_eq!(map.to_disk(25), Step::Mapped { disk: 225, rule: 1 });
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_that_decides_about_a_range_already_is_named() {
+    fn the_rule_that_already_applies_to_a_range_is_found() {
         let mut builder = IdMapBuilder::default();
         builder.add(rule((10, 19), (110, 119))).unwrap();
         builder.add(rule((30, 39), (130, 139))).unwrap();
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_keep_their_order_and_spelling() {
+    fn rules_keep_their_order_and_ranges() {
         let map = map(&[rule((5, 5), (7, 7)), rule((0, 9), (20, 29))]);
         assert_eq!(
             map.rules().iter().map(Rule::to_string).collect::<Vec<_>>(),

@@ -1,4 +1,4 @@
-/// The result of mapping a client's id, and its reason.
+/// The result of mapping a client's id, with its reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdOutcome {
     /// The id is squashed to the anonymous one.
@@ -16,11 +16,11 @@ pub enum IdOutcome {
     Passed,
     /// The id is in no range and becomes the anonymous one.
     Anonymous,
-    /// The id is in no range, and calls under it are refused.
+    /// The id is in no range, and calls with it are refused.
     Denied,
 }
 
-/// The domain has no id for an owner that was to be set.
+/// The error if the domain has no id for an owner that should be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the domain has no id for that owner")]
 pub struct Unmapped;

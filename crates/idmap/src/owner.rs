@@ -1,5 +1,5 @@
-//! Owners as NFSv4 says them (RFC 8881, 5.9): `alice@example.org`, or the number as text. The
-//! numbers are the client's: what they are on disk is the maps' business.
+//! Owner strings of NFSv4 (RFC 8881, 5.9): `alice@example.org`, or a decimal number. Their ids are
+//! those of the client; the maps convert them to those on disk.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,8 +11,8 @@ use comity_vfs::{Gid, Uid, Wire};
 use crate::Unmapped;
 use crate::squash::NO_ID;
 
-/// The names of one domain's users and groups. Cheap to clone. By default there are none, and
-/// everybody is a number.
+/// The names of one domain's users and groups. Cloning is cheap. By default there are no names, and
+/// owner strings are numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Owners(Option<Arc<Tables>>);
 
@@ -25,12 +25,12 @@ struct Tables {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Names {
-    /// The names with their domain behind them, as they stand in NFSv4.
+    /// The names with their domain, as in owner strings.
     by_id: HashMap<u32, Box<str>>,
     by_name: HashMap<Box<str>, u32>,
 }
 
-/// The text of a user or group.
+/// The owner string of a user or group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner<'a> {
     /// A name with its domain.
@@ -39,7 +39,7 @@ pub enum Owner<'a> {
     Number(u32),
 }
 
-/// Collects names, the first of an id being the one that is said.
+/// Collects names. The first name of an id is the one that replies use.
 #[derive(Debug)]
 pub struct OwnersBuilder {
     domain: Box<str>,
@@ -74,30 +74,30 @@ impl fmt::Display for Owner<'_> {
 }
 
 impl Owners {
-    /// The text of a user.
+    /// The owner string of a user.
     #[must_use]
     #[inline]
     pub fn user_out(&self, uid: Uid<Wire>) -> Owner<'_> {
         said(self.0.as_deref().map(|tables| &tables.users), uid.number())
     }
 
-    /// The text of a group.
+    /// The owner string of a group.
     #[must_use]
     #[inline]
     pub fn group_out(&self, gid: Gid<Wire>) -> Owner<'_> {
         said(self.0.as_deref().map(|tables| &tables.groups), gid.number())
     }
 
-    /// The user that a text means: a decimal number without zeros in front, or a name of this
+    /// The user of an owner string: a decimal number without leading zeros, or a name of this
     /// domain.
     ///
     /// # Errors
-    /// [`Unmapped`] for everything else; it is never taken for somebody else.
+    /// [`Unmapped`] for everything else.
     pub fn user_in(&self, text: &[u8]) -> Result<Uid<Wire>, Unmapped> {
         self.meant(|tables| &tables.users, text).map(Uid::new)
     }
 
-    /// Returns the group that a text means.
+    /// The group of an owner string.
     ///
     /// # Errors
     /// [`Unmapped`].
@@ -105,13 +105,13 @@ impl Owners {
         self.meant(|tables| &tables.groups, text).map(Gid::new)
     }
 
-    /// All users that have a name, by number.
+    /// All users with names, by uid.
     #[must_use]
     pub fn users(&self) -> Vec<(u32, &str)> {
         self.0.as_deref().map(|tables| tables.users.sorted()).unwrap_or_default()
     }
 
-    /// All groups that have a name, by number.
+    /// All groups with names, by gid.
     #[must_use]
     pub fn groups(&self) -> Vec<(u32, &str)> {
         self.0.as_deref().map(|tables| tables.groups.sorted()).unwrap_or_default()
@@ -128,7 +128,7 @@ impl Owners {
 }
 
 impl OwnersBuilder {
-    /// Returns a table of `domain` without names.
+    /// Makes a table for `domain` without names.
     ///
     /// # Errors
     /// [`NameError::Domain`].
@@ -140,16 +140,16 @@ impl OwnersBuilder {
         Ok(Self { domain: domain.into(), users: Names::default(), groups: Names::default() })
     }
 
-    /// Names a user; returns the other name that replies use for this user, if there was
-    /// one before.
+    /// Adds a name of a user; returns the earlier name that replies use for this user, if there is
+    /// one.
     ///
     /// # Errors
-    /// [`NameError`]; nothing is added then.
+    /// [`NameError`]; nothing is then added.
     pub fn add_user(&mut self, name: &str, uid: Uid<Wire>) -> Result<Option<&str>, NameError> {
         self.users.add(&self.domain, name, uid.number())
     }
 
-    /// Names a group, as [`Self::add_user`] names a user.
+    /// Adds a name of a group, as [`Self::add_user`] does for a user.
     ///
     /// # Errors
     /// [`NameError`].
@@ -202,7 +202,7 @@ fn said(names: Option<&Names>, id: u32) -> Owner<'_> {
     name.map_or(Owner::Number(id), |text| Owner::Named(text))
 }
 
-/// A number is written in one way only, so that no two texts mean one user.
+/// Parses a number. Each number has only one form, so that two strings never denote one user.
 fn number(text: &str) -> Option<u32> {
     let is_plain = text == "0" || matches!(text.as_bytes().first(), Some(b'1'..=b'9'));
     text.parse().ok().filter(|number| is_plain && *number != NO_ID)
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_said_and_read_with_their_domain_only() {
+    fn names_are_written_and_read_only_with_their_domain() {
         let owners = site(&[("alice", 1000)]);
         assert_eq!(owners.user_out(Uid::new(1000)), Owner::Named("alice@site-a.example"));
         assert_eq!(owners.user_out(Uid::new(1001)), Owner::Number(1001));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ambiguous_owner_string_is_no_name() {
+    fn an_ambiguous_owner_string_is_refused() {
         let mut builder = OwnersBuilder::new("a").unwrap();
         for bad in ["", "1000", "a@b", "a b", "a:b", "a/b", "a\n"] {
             assert_eq!(builder.add_user(bad, Uid::new(1)), Err(NameError::Name), "{bad}");
@@ -305,7 +305,11 @@ mod tests {
         assert_eq!(builder.add_user("nobody", Uid::new(u32::MAX)), Err(NameError::Id));
         assert_eq!(builder.add_user("root", Uid::new(0)), Ok(None));
         assert_eq!(builder.add_user("toor", Uid::new(0)), Ok(Some("root@a")));
-        assert_eq!(builder.add_user("root", Uid::new(0)), Ok(None), "the same once more");
+        assert_eq!(
+            builder.add_user("root", Uid::new(0)),
+            Ok(None),
+            "adding the same name again changes nothing"
+        );
         assert_eq!(builder.add_user("root", Uid::new(1)), Err(NameError::Twice(0)));
         assert_eq!(builder.add_group("root", Gid::new(1)), Ok(None), "groups have their own");
         let owners = builder.build();
@@ -317,9 +321,9 @@ mod tests {
     }
 
     proptest! {
-        /// The text of an owner is read back as the same owner, and no name means two people.
+        /// The owner string of an id is read back as the same id, and no name denotes two users.
         #[test]
-        fn there_and_back_is_the_identity(
+        fn an_owner_string_is_read_back_as_its_id(
             names in proptest::collection::vec(("[a-z][a-z0-9._-]{0,6}", 0..12_u32), 0..20),
             asked in 0..16_u32,
         ) {
@@ -339,7 +343,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in proptest::collection::vec(any::<u8>(), 0..40)) {
+        fn no_text_causes_a_panic(text in proptest::collection::vec(any::<u8>(), 0..40)) {
             let _ = site(&[("alice", 1)]).user_in(&text);
         }
     }

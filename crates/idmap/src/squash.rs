@@ -10,8 +10,7 @@ pub enum Squash {
     All,
 }
 
-/// The id -1, which means "no user" to every system call that takes an id; no caller acts with
-/// it.
+/// The id -1, which means "no user" to system calls; no caller may act with it.
 pub(crate) const NO_ID: u32 = u32::MAX;
 
 impl Squash {

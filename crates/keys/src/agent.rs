@@ -1,4 +1,4 @@
-//! ssh-agent, which signs with keys that it does not give away (draft-ietf-sshm-ssh-agent).
+//! ssh-agent, which signs with keys that it does not reveal (draft-ietf-sshm-ssh-agent).
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -27,10 +27,10 @@ pub struct SshAgent {
 }
 
 impl SshAgent {
-    /// Connects to the agent whose socket has this path: the value of `SSH_AUTH_SOCK`.
+    /// Connects to the agent at this socket path, the value of `SSH_AUTH_SOCK`.
     ///
     /// # Errors
-    /// If nobody listens there.
+    /// No agent listens there.
     pub fn connect(path: &Path) -> Result<Self, AgentError> {
         Self::connect_for(path, AGENT_PATIENCE)
     }
@@ -44,7 +44,7 @@ impl SshAgent {
     /// The keys of supported algorithms that the agent holds, with their comments.
     ///
     /// # Errors
-    /// If the agent refuses, fails, or takes too long.
+    /// The agent refuses, fails, or takes too long.
     pub fn keys(&self) -> Result<Vec<(AgentKey, String)>, AgentError> {
         let answer = self.ask(&[REQUEST_IDENTITIES])?;
         let mut reader = answered(&answer, IDENTITIES_ANSWER)?;
@@ -64,8 +64,8 @@ impl SshAgent {
         Ok(keys)
     }
 
-    /// The key of the agent that belongs to this public key. Whether the agent has it becomes
-    /// known when it is to sign.
+    /// Returns the agent's private key for this public key. Whether the agent holds it is only
+    /// known when it is asked to sign.
     #[must_use]
     pub fn key(&self, public: PublicKey) -> AgentKey {
         AgentKey { agent: self.clone(), public }
@@ -84,7 +84,7 @@ impl SshAgent {
         if fits { Ok(signature) } else { Err(AgentError::Malformed("a signature by this key")) }
     }
 
-    /// Sends a message and receives the answer.
+    /// Sends a message and receives the reply.
     fn ask(&self, request: &[u8]) -> Result<Vec<u8>, AgentError> {
         if request.len() > AGENT_MESSAGE_BYTES_MAX {
             return Err(AgentError::Malformed("a shorter message to sign"));
@@ -106,7 +106,7 @@ impl SshAgent {
         Ok(answer)
     }
 
-    /// Receives as many bytes as the buffer has.
+    /// Receives bytes until the buffer is full.
     fn fill(
         &self,
         stream: &mut UnixStream,
@@ -140,7 +140,7 @@ impl SshAgent {
     }
 }
 
-/// The content of an answer of the type that is wanted.
+/// Checks the type of a reply; returns its content.
 fn answered(answer: &[u8], wanted: u8) -> Result<WireReader<'_>, AgentError> {
     let mut reader = WireReader::new(answer);
     match reader.byte() {
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_that_does_not_answer_is_given_up() {
+    fn a_call_to_a_silent_agent_times_out() {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("agent");
         let _listener = UnixListener::bind(&socket).unwrap();

@@ -1,12 +1,12 @@
-//! Reasons why an ssh-agent has not answered as it should.
+//! Errors of an ssh-agent.
 
 use std::io;
 use std::time::Duration;
 
-/// Tells why an agent did not answer as it should.
+/// The reason why a call to an agent failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// There is no agent at the socket.
+    /// No agent listens at the socket.
     #[error("no agent answers at {path}: {cause}; start ssh-agent and set SSH_AUTH_SOCK")]
     Connect {
         /// The path of the socket.
@@ -14,7 +14,7 @@ pub enum AgentError {
         /// The error of the system.
         cause: io::Error,
     },
-    /// The connection broke.
+    /// The connection failed.
     #[error("the connection to ssh-agent failed: {0}")]
     Io(#[from] io::Error),
     /// The agent took too long.
@@ -23,7 +23,7 @@ pub enum AgentError {
     /// The agent refused.
     #[error("ssh-agent refused: the key is not in it, it is locked, or its user said no")]
     Refused,
-    /// The agent's answer is malformed or too long.
+    /// The agent's reply is malformed or too long.
     #[error("ssh-agent gave a malformed answer: expected {0}")]
     Malformed(&'static str),
 }

@@ -1,4 +1,4 @@
-//! The algorithms, and their names in the formats.
+//! The algorithms, with their names in the formats.
 
 /// An algorithm of keys and signatures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -13,7 +13,7 @@ impl Algorithm {
     /// All algorithms.
     pub const ALL: [Self; 2] = [Self::Ed25519, Self::P256];
 
-    /// The name in Comity's own text: `ed25519` or `p256`.
+    /// The name in this project's own text format: `ed25519` or `p256`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm of a name in files and messages of OpenSSH.
+    /// The algorithm with this name in the files and messages of OpenSSH.
     pub(crate) fn from_openssh_name(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|algorithm| algorithm.openssh_name().as_bytes() == name)
     }

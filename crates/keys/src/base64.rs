@@ -5,26 +5,26 @@ use zeroize::Zeroizing;
 
 use crate::key_error::KeyError;
 
-/// The text of bytes.
+/// Encodes bytes as base64.
 pub(crate) fn encode(bytes: &[u8]) -> String {
     Base64::encode_string(bytes)
 }
 
-/// The text of bytes without padding, as in fingerprints of OpenSSH.
+/// Encodes bytes as base64 without padding, as in fingerprints of OpenSSH.
 pub(crate) fn encode_unpadded(bytes: &[u8]) -> String {
     base64ct::Base64Unpadded::encode_string(bytes)
 }
 
-/// The bytes of a text; they may be secret.
+/// Decodes base64; the bytes may be secret.
 ///
 /// # Errors
-/// Characters that are none of the alphabet, wrong padding, or bits that are not used and not zero.
+/// Characters outside the alphabet, wrong padding, or unused bits that are not zero.
 pub(crate) fn decode(text: &str) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     let bytes = Base64::decode_vec(text).map_err(|_| KeyError::Malformed("base64"))?;
     Ok(Zeroizing::new(bytes))
 }
 
-/// The bytes of pairs of hexadecimal digits.
+/// Decodes pairs of hexadecimal digits.
 pub(crate) fn decode_hex(text: &str) -> Result<Vec<u8>, KeyError> {
     let wrong = KeyError::Malformed("pairs of hexadecimal digits");
     let digits: Option<Vec<u8>> =

@@ -1,4 +1,4 @@
-//! The public key of a certificate (RFC 5280, section 4.1). Nothing else of it is looked at.
+//! The public key of a certificate (RFC 5280, section 4.1). Everything else is ignored.
 
 use crate::key_error::KeyError;
 use crate::limits::FILE_BYTES_MAX;
@@ -9,11 +9,11 @@ const SEQUENCE: u8 = 0x30;
 const VERSION: u8 = 0xa0;
 
 impl PublicKey {
-    /// The key that a certificate in DER is about. Whether the certificate is valid, and who
-    /// signed it, is not looked at.
+    /// The public key in a certificate in DER. The validity and the signer of the certificate are
+    /// not checked.
     ///
     /// # Errors
-    /// Bytes that are no certificate, or a key that [`PublicKey::from_spki`] refuses.
+    /// Bytes that are not a certificate, or a key that [`PublicKey::from_spki`] refuses.
     pub fn from_certificate(der: &[u8]) -> Result<Self, KeyError> {
         if der.len() > FILE_BYTES_MAX {
             return Err(KeyError::TooLong);
@@ -32,7 +32,7 @@ fn key_info(der: &[u8]) -> Option<&[u8]> {
     if first.tag == VERSION {
         rest = after_version;
     }
-    // The serial number, the signature's algorithm, the issuer, the validity, the subject.
+    // Skip serial number, signature algorithm, issuer, validity and subject.
     for tag in [INTEGER, SEQUENCE, SEQUENCE, SEQUENCE, SEQUENCE] {
         let (element, after) = Element::first(rest)?;
         element.tagged(tag)?;
@@ -42,7 +42,7 @@ fn key_info(der: &[u8]) -> Option<&[u8]> {
     Some(key.tagged(SEQUENCE)?.whole)
 }
 
-/// A tag, a length, and as many bytes of content (X.690, section 8.1).
+/// A tag, a length, and the content (X.690, section 8.1).
 struct Element<'a> {
     tag: u8,
     whole: &'a [u8],
@@ -50,7 +50,7 @@ struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
-    /// The first element of some bytes, and the bytes behind it.
+    /// The first element of some bytes, and the bytes after it.
     fn first(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (tag, rest) = bytes.split_first()?;
         let (length, rest) = rest.split_first()?;
@@ -67,7 +67,7 @@ impl<'a> Element<'a> {
         Some((Self { tag: *tag, whole, content }, rest))
     }
 
-    /// The element that takes all the bytes.
+    /// The element, if it takes all the bytes.
     fn only(bytes: &'a [u8], tag: u8) -> Option<Self> {
         let (element, rest) = Self::first(bytes)?;
         if rest.is_empty() { element.tagged(tag) } else { None }

@@ -1,4 +1,4 @@
-//! The files in which people keep keys, in whichever format.
+//! Files with keys, in all supported formats.
 
 use crate::key_error::KeyError;
 use crate::limits::FILE_BYTES_MAX;
@@ -6,12 +6,12 @@ use crate::public_key::PublicKey;
 use crate::{openssh_private, pem};
 
 impl PublicKey {
-    /// The public key of a text: Comity's own form, the form of KeyNote, a line of OpenSSH, a
-    /// public key or a certificate in PEM. Empty lines and lines that begin with `#` may stand
-    /// before it.
+    /// Reads a public key from a text: this project's own format, the format of KeyNote, a line of
+    /// OpenSSH, or a public key or certificate in PEM. Empty lines and lines that begin with `#`
+    /// may precede it.
     ///
     /// # Errors
-    /// Anything else; a private key is named as one.
+    /// Anything else; the error says if it is a private key.
     pub fn from_text(text: &str) -> Result<Self, KeyError> {
         if text.len() > FILE_BYTES_MAX {
             return Err(KeyError::TooLong);
@@ -31,7 +31,7 @@ impl PublicKey {
         }
     }
 
-    /// Its SubjectPublicKeyInfo in PEM, as openssl writes it.
+    /// Its SubjectPublicKeyInfo in PEM, in openssl's format.
     #[must_use]
     pub fn to_pem(&self) -> String {
         pem::write(PUBLIC, &self.to_spki()).to_string()

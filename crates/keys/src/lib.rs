@@ -1,7 +1,7 @@
 //! Keys and signatures: Ed25519 (RFC 8032) and ECDSA over P-256 with SHA-256 (FIPS 186-5).
 //!
-//! **Answers:** which public key this is, whether it signed these bytes, and how keys are written
-//! in text, in DER, in PEM and in the files of OpenSSH; signs with a key of a file or of ssh-agent.
+//! **Answers:** which public key this is, whether it signed these bytes, how keys are written in
+//! text, in DER, in PEM and in the files of OpenSSH; signs with a key from a file or in ssh-agent.
 //!
 //! **May not know:** what is signed and why; users, grants, sessions; where files and sockets are.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]

@@ -10,17 +10,17 @@ use crate::limits::BCRYPT_ROUNDS_MAX;
 use crate::public_key::PublicKey;
 use crate::ssh_wire::WireReader;
 
-/// The label of the block in PEM.
+/// The PEM label.
 pub(crate) const LABEL: &str = "OPENSSH PRIVATE KEY";
 
 const MAGIC: &[u8] = b"openssh-key-v1\0";
 const CIPHER: &[u8] = b"aes256-ctr";
 const CIPHER_BLOCK_BYTES: usize = 16;
 
-/// Bytes that bcrypt makes: the key of the cipher and its first counter block.
+/// Bytes derived by bcrypt: the key of the cipher and its first counter block.
 const DERIVED_BYTES: usize = 32 + 16;
 
-/// The parts of a file.
+/// The sections of a file.
 struct Sections<'a> {
     cipher: &'a [u8],
     derivation: &'a [u8],
@@ -29,14 +29,14 @@ struct Sections<'a> {
     private: &'a [u8],
 }
 
-/// The secret of a key: the seed of Ed25519, or the number of P-256.
+/// The secret of a key: the seed for Ed25519, or the private number for P-256.
 pub(crate) type Secret = Zeroizing<[u8; 32]>;
 
-/// Reads a file that holds one key. Whether the secret belongs to the public key is not known yet.
+/// Reads a file with one key. It is not checked yet whether the secret belongs to the public key.
 ///
 /// # Errors
-/// Bytes that are no such file, another algorithm, an encryption that is not supported, or a
-/// passphrase that is missing or wrong.
+/// The file is malformed, its algorithm or encryption is not supported, or the passphrase is
+/// missing or wrong.
 pub(crate) fn read(
     bytes: &[u8],
     passphrase: Option<&str>,
@@ -84,7 +84,7 @@ fn decrypt(file: &Sections<'_>, passphrase: &str) -> Result<Zeroizing<Vec<u8>>, 
     Ok(private)
 }
 
-/// The bytes that bcrypt makes of a passphrase.
+/// Derives the bytes from a passphrase by bcrypt.
 fn derive(options: &[u8], passphrase: &str) -> Result<Zeroizing<[u8; DERIVED_BYTES]>, KeyError> {
     let mut reader = WireReader::new(options);
     let (salt, rounds) = (reader.string(), reader.number());
@@ -101,7 +101,7 @@ fn derive(options: &[u8], passphrase: &str) -> Result<Zeroizing<[u8; DERIVED_BYT
     Ok(derived)
 }
 
-/// Reads the private part; `None` if it does not begin as one, as after a wrong passphrase.
+/// Reads the private part; `None` if its beginning is wrong, which means a wrong passphrase.
 fn private_part(bytes: &[u8], public: &PublicKey) -> Option<Result<Secret, KeyError>> {
     let mut reader = WireReader::new(bytes);
     if reader.number()? != reader.number()? {
@@ -118,10 +118,10 @@ fn private_part(bytes: &[u8], public: &PublicKey) -> Option<Result<Secret, KeyEr
     })
 }
 
-/// Reads the secret, the comment and the padding.
+/// Reads the secret, skips the comment, and checks the padding.
 fn secret(reader: &mut WireReader<'_>, public: &PublicKey) -> Option<Secret> {
     let secret = match public.algorithm() {
-        // The seed, and the public key once more.
+        // The seed, followed by the public key.
         Algorithm::Ed25519 => {
             let seed = reader.string()?.strip_suffix(public.as_bytes())?;
             Zeroizing::new(seed.try_into().ok()?)

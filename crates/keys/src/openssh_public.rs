@@ -6,9 +6,9 @@ use crate::limits::LINE_BYTES_MAX;
 use crate::public_key::PublicKey;
 
 impl PublicKey {
-    /// The key and the comment of a line such as `ssh-ed25519 AAAA... alice@example.org`, as
-    /// ssh-keygen writes it. A line of `authorized_keys` with options in front is refused, because
-    /// options that are not obeyed would give more than was meant.
+    /// Reads the key and the comment of a line such as `ssh-ed25519 AAAA... alice@example.org`, as
+    /// written by ssh-keygen. A line of `authorized_keys` with options is refused: options that are
+    /// ignored would grant more than was intended.
     ///
     /// # Errors
     /// Anything else, another algorithm, or a key that [`PublicKey::from_raw`] refuses.
@@ -30,8 +30,8 @@ impl PublicKey {
         Ok((key, comment.to_owned()))
     }
 
-    /// The line that [`PublicKey::from_openssh`] reads. Line breaks and other control characters
-    /// of the comment are left out.
+    /// Writes the line that [`PublicKey::from_openssh`] reads. Line breaks and other control
+    /// characters of the comment are omitted.
     #[must_use]
     pub fn to_openssh(&self, comment: &str) -> String {
         let comment: String = comment.chars().filter(|char| !char.is_control()).collect();
@@ -40,7 +40,7 @@ impl PublicKey {
         line.trim_end().to_owned()
     }
 
-    /// The fingerprint as `ssh-keygen -l` shows it: `SHA256:` and 43 characters.
+    /// The fingerprint in the format of `ssh-keygen -l`: `SHA256:` and 43 characters.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         let hash = crate::sha256(&self.to_ssh_wire());

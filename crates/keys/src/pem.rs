@@ -6,18 +6,18 @@ use crate::base64;
 use crate::key_error::{KeyError, quoted};
 use crate::limits::FILE_BYTES_MAX;
 
-/// Characters of base64 in a line.
+/// Characters of base64 per line.
 const LINE_CHARS: usize = 64;
 
-/// A block between two lines of dashes.
+/// A PEM block.
 pub(crate) struct Pem<'a> {
-    /// The words behind `BEGIN`.
+    /// The words after `BEGIN`.
     pub(crate) label: &'a str,
-    /// The bytes that the lines encode.
+    /// The decoded bytes.
     pub(crate) der: Zeroizing<Vec<u8>>,
 }
 
-/// Returns whether a text has the first line of a block.
+/// Returns whether a text contains the first line of a block.
 pub(crate) fn is_pem(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("-----BEGIN "))
 }
@@ -25,7 +25,7 @@ pub(crate) fn is_pem(text: &str) -> bool {
 /// Reads the first block of a text.
 ///
 /// # Errors
-/// A text that has none, has lines other than base64 in it, or is too long.
+/// The text contains no block, a line that is not base64, or too many bytes.
 pub(crate) fn read(text: &str) -> Result<Pem<'_>, KeyError> {
     if text.len() > FILE_BYTES_MAX {
         return Err(KeyError::TooLong);
@@ -48,7 +48,8 @@ pub(crate) fn read(text: &str) -> Result<Pem<'_>, KeyError> {
     Err(KeyError::Malformed("the line `-----END ...-----` of the block"))
 }
 
-/// Old files tell their encryption in headers (RFC 1421), which nothing else uses in keys.
+/// Refuses encrypted keys of the old format, which have headers (RFC 1421). Other headers do not
+/// occur in keys.
 fn check_header(line: &str) -> Result<(), KeyError> {
     match line.split_once(':') {
         Some((_, value)) if line.starts_with("Proc-Type") || line.starts_with("DEK-Info") => {

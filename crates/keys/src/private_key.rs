@@ -14,7 +14,7 @@ use crate::public_key::PublicKey;
 use crate::signature::{SignError, Signature, Signer};
 use crate::{openssh_private, pem};
 
-/// A private key and its public key. Its bytes are overwritten when it is dropped.
+/// A private key with its public key. Its bytes are overwritten when it is dropped.
 pub struct PrivateKey {
     pair: Pair,
     public: PublicKey,
@@ -31,7 +31,7 @@ impl PrivateKey {
     /// Makes a new key.
     ///
     /// # Errors
-    /// If the system gives no random numbers.
+    /// The system supplied no random numbers.
     pub fn generate(algorithm: Algorithm) -> Result<Self, KeyError> {
         let failed = |_| KeyError::NotGenerated;
         match algorithm {
@@ -43,12 +43,11 @@ impl PrivateKey {
         }
     }
 
-    /// The key of a file: PKCS#8 in PEM (RFC 5958), an EC key in PEM (RFC 5915), or a private key
-    /// of OpenSSH, which may be encrypted.
+    /// Reads a key from a text: PKCS#8 in PEM (RFC 5958), an EC key in PEM (RFC 5915), or a private
+    /// key of OpenSSH, which may be encrypted.
     ///
     /// # Errors
-    /// Anything else, another algorithm, or an encryption for which the passphrase is missing or
-    /// wrong.
+    /// Anything else, another algorithm, or a passphrase that is missing or wrong.
     pub fn from_text(text: &str, passphrase: Option<&str>) -> Result<Self, KeyError> {
         if !pem::is_pem(text) && PublicKey::from_text(text).is_ok() {
             return Err(KeyError::Public);
@@ -75,7 +74,7 @@ impl PrivateKey {
         }
     }
 
-    /// The key of a PrivateKeyInfo in DER (RFC 5958).
+    /// Reads a PrivateKeyInfo in DER (RFC 5958).
     ///
     /// # Errors
     /// Other bytes, or another algorithm.
@@ -88,10 +87,11 @@ impl PrivateKey {
         Self::of_p256(pair.map_err(wrong)?)
     }
 
-    /// The PrivateKeyInfo in DER, version 1, which openssl reads too. The caller keeps it secret.
+    /// The PrivateKeyInfo in DER, version 1, which openssl can read, too. The caller must keep it
+    /// secret.
     ///
     /// # Errors
-    /// If memory is scarce.
+    /// Memory is exhausted.
     pub fn to_pkcs8(&self) -> Result<Zeroizing<Vec<u8>>, KeyError> {
         let document = match &self.pair {
             Pair::Ed25519(pair) => pair.to_pkcs8v1(),
@@ -101,15 +101,15 @@ impl PrivateKey {
         Ok(Zeroizing::new(document.as_ref().to_vec()))
     }
 
-    /// The PrivateKeyInfo in PEM. The caller writes it to a file that nobody else can read.
+    /// The PrivateKeyInfo in PEM. The caller must keep it secret.
     ///
     /// # Errors
-    /// If memory is scarce.
+    /// Memory is exhausted.
     pub fn to_pem(&self) -> Result<Zeroizing<String>, KeyError> {
         Ok(pem::write(PKCS8, &self.to_pkcs8()?))
     }
 
-    /// The key of a secret that belongs to this public key.
+    /// Makes a key from its secret and the public key that belongs to it.
     fn from_secret(secret: &[u8; 32], public: &PublicKey) -> Result<Self, KeyError> {
         let inconsistent = |_| KeyError::Inconsistent;
         match public.algorithm() {
@@ -152,7 +152,7 @@ impl Signer for PrivateKey {
     }
 }
 
-/// Shows the public key only.
+/// Shows only the public key.
 impl fmt::Debug for PrivateKey {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "PrivateKey({})", self.public)

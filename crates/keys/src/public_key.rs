@@ -13,18 +13,18 @@ use crate::key_error::KeyError;
 
 /// A public key. Two keys are equal if they verify the same signatures.
 ///
-/// Its text is `ed25519:` or `p256:` and the base64 of its raw bytes.
+/// Its text is `ed25519:` or `p256:`, followed by its raw bytes in base64.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PublicKey(RawKey);
 
-/// The raw bytes of a key that has been checked.
+/// The raw bytes of a valid key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum RawKey {
     Ed25519([u8; 32]),
     P256([u8; 65]),
 }
 
-/// All encodings of points whose order divides eight, but for the bit of the sign.
+/// All encodings of points whose order divides eight, without the sign bit.
 const SMALL_ORDER: [[u8; 32]; 7] = [
     [0; 32],
     with_ends(0x01, 0x00, 0x00),
@@ -43,7 +43,7 @@ const SMALL_ORDER: [[u8; 32]; 7] = [
     with_ends(0xee, 0xff, 0x7f),
 ];
 
-/// A number of 32 bytes by its lowest, its middle and its highest bytes.
+/// A number of 32 bytes from its lowest, its middle and its highest byte.
 const fn with_ends(lowest: u8, middle: u8, highest: u8) -> [u8; 32] {
     let mut bytes = [middle; 32];
     bytes[0] = lowest;
@@ -60,11 +60,12 @@ fn has_small_order(bytes: &[u8; 32]) -> bool {
 }
 
 impl PublicKey {
-    /// The key of raw bytes: 32 of Ed25519, or 65 of an uncompressed point of P-256 (SEC 1).
+    /// Makes a key from raw bytes: 32 for Ed25519, or 65 of an uncompressed point for P-256 (SEC
+    /// 1).
     ///
     /// # Errors
-    /// A wrong number of bytes, a point that is not on the curve, or a key for which anybody can
-    /// sign.
+    /// A wrong number of bytes, a point that is not on the curve, or a key whose signatures anybody
+    /// can forge.
     pub fn from_raw(algorithm: Algorithm, bytes: &[u8]) -> Result<Self, KeyError> {
         match algorithm {
             Algorithm::Ed25519 => {
@@ -97,7 +98,7 @@ impl PublicKey {
         }
     }
 
-    /// Its raw bytes, as [`PublicKey::from_raw`] takes them.
+    /// Its raw bytes, in the format of [`PublicKey::from_raw`].
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8] {
         match &self.0 {
@@ -116,18 +117,19 @@ impl PublicKey {
         UnparsedPublicKey::new(algorithm, self.as_bytes()).verify(message, signature).is_ok()
     }
 
-    /// Its name in KeyNote assertions: `ed25519-base64:` or `p256-base64:` and its raw bytes.
+    /// Its name in KeyNote assertions: `ed25519-base64:` or `p256-base64:`, followed by its raw
+    /// bytes.
     #[must_use]
     pub fn to_keynote(&self) -> String {
         format!("{}-base64:{}", self.algorithm().name(), base64::encode(self.as_bytes()))
     }
 
-    /// The key that a KeyNote assertion names, in base64 or in hexadecimal digits (RFC 2792,
-    /// section 3); `None` if the algorithm is not one of ours, so that the name is opaque. Upper
-    /// and lower case of the algorithm's name are the same (RFC 2704, section 9.2).
+    /// The key in a KeyNote name, in base64 or in hexadecimal digits (RFC 2792, section 3); `None`
+    /// if the algorithm is not supported, so that the name is opaque. The case of the algorithm's
+    /// name is ignored (RFC 2704, section 9.2).
     ///
     /// # Errors
-    /// A name that begins as a key does and does not go on as one.
+    /// The prefix is that of a supported key, but the rest is invalid.
     pub fn from_keynote(name: &str) -> Result<Option<Self>, KeyError> {
         let Some((prefix, encoded)) = name.split_once(':') else { return Ok(None) };
         let Some((algorithm, encoding)) = prefix.rsplit_once('-') else { return Ok(None) };
@@ -169,8 +171,9 @@ impl FromStr for PublicKey {
 mod tests {
     use super::*;
 
-    /// With the identity as R and zero as S, a signature is valid for a key A if the hash of a
-    /// message times A is the identity: for one message in eight at least, if the order is small.
+    /// With the identity as R and zero as S, a signature is valid for a key A if the hash of the
+    /// message times A is the identity. If the order of A is small, this is so for at least one
+    /// message in eight.
     #[test]
     fn anybody_could_sign_for_the_keys_of_small_order() {
         let mut signature = [0; 64];
@@ -178,7 +181,7 @@ mod tests {
         for point in SMALL_ORDER {
             let key = UnparsedPublicKey::new(&ED25519, point);
             let is_signed = |message: u32| key.verify(&message.to_be_bytes(), &signature).is_ok();
-            // Encodings that are not reduced may be refused by the library itself.
+            // The library itself may refuse encodings that are not reduced.
             let is_reduced = point[31] != 0x7f || point[0] == 0xec;
             assert!((0..400).any(is_signed) || !is_reduced, "{point:x?}");
             assert_eq!(PublicKey::from_raw(Algorithm::Ed25519, &point), Err(KeyError::Weak));

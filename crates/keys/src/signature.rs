@@ -1,4 +1,4 @@
-//! Signatures, and things that sign.
+//! Signatures, and keys that sign.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use crate::base64;
 use crate::key_error::KeyError;
 use crate::public_key::PublicKey;
 
-/// A signature of either algorithm: 64 bytes. Those of ECDSA are the two numbers r and s, 32 bytes
-/// each, the higher bytes first (IEEE 1363).
+/// A signature of either algorithm, with 64 bytes. A signature of ECDSA consists of the numbers r
+/// and s with 32 bytes each, the highest byte first (IEEE 1363).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Signature([u8; Self::BYTES]);
 
@@ -16,7 +16,7 @@ impl Signature {
     /// Length of a signature in bytes.
     pub const BYTES: usize = 64;
 
-    /// The signature of these bytes, if their number is right.
+    /// Makes a signature from its bytes; `None` if their number is wrong.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
@@ -28,23 +28,23 @@ impl Signature {
         &self.0
     }
 
-    /// The signature of a text in base64.
+    /// Decodes a signature in base64.
     ///
     /// # Errors
-    /// A text that is no base64, or a wrong number of bytes.
+    /// The text is not base64, or the number of bytes is wrong.
     pub fn from_base64(text: &str) -> Result<Self, KeyError> {
         Self::from_bytes(&base64::decode(text)?).ok_or(WRONG_LENGTH)
     }
 
-    /// The signature of a text in hexadecimal digits.
+    /// Decodes a signature in hexadecimal digits.
     ///
     /// # Errors
-    /// A text that has other characters, or a wrong number of bytes.
+    /// The text has other characters, or the number of bytes is wrong.
     pub fn from_hex(text: &str) -> Result<Self, KeyError> {
         Self::from_bytes(&base64::decode_hex(text)?).ok_or(WRONG_LENGTH)
     }
 
-    /// Its text in base64.
+    /// Encodes it in base64.
     #[must_use]
     pub fn to_base64(&self) -> String {
         base64::encode(&self.0)
@@ -59,7 +59,7 @@ impl fmt::Debug for Signature {
     }
 }
 
-/// A private key somewhere that signs.
+/// A private key that can sign, wherever it is stored.
 pub trait Signer {
     /// The public key that verifies the signatures.
     fn public_key(&self) -> &PublicKey;
@@ -67,11 +67,11 @@ pub trait Signer {
     /// Signs a message.
     ///
     /// # Errors
-    /// If the key cannot be used now.
+    /// The key cannot be used now.
     fn sign(&self, message: &[u8]) -> Result<Signature, SignError>;
 }
 
-/// Tells why a message was not signed.
+/// The reason why a message was not signed.
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
     /// The agent did not sign.

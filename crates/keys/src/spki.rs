@@ -4,10 +4,10 @@ use crate::algorithm::Algorithm;
 use crate::key_error::KeyError;
 use crate::public_key::PublicKey;
 
-/// The bytes in front of the 32 raw ones of an Ed25519 key: DER leaves no choice.
+/// The bytes before the 32 raw bytes of an Ed25519 key; DER allows no other encoding.
 const ED25519: &[u8] = b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00";
 
-/// The bytes in front of the 65 raw ones of a P-256 key.
+/// The bytes before the 65 raw bytes of a P-256 key.
 const P256: &[u8] = b"\x30\x59\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x08\x2a\x86\x48\
     \xce\x3d\x03\x01\x07\x03\x42\x00";
 
@@ -19,7 +19,7 @@ const fn prefix(algorithm: Algorithm) -> &'static [u8] {
 }
 
 impl PublicKey {
-    /// The key of a SubjectPublicKeyInfo.
+    /// The key in a SubjectPublicKeyInfo.
     ///
     /// # Errors
     /// Another algorithm, a compressed point, or a key that [`PublicKey::from_raw`] refuses.

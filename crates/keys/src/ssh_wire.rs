@@ -1,4 +1,4 @@
-//! The data types of SSH (RFC 4251, section 5): numbers and strings with their lengths in front.
+//! The data types of SSH (RFC 4251, section 5): numbers, and strings that follow their lengths.
 
 use zeroize::Zeroizing;
 
@@ -9,7 +9,7 @@ use crate::public_key::PublicKey;
 /// The name of the curve in keys of OpenSSH (RFC 5656, section 10.1).
 const CURVE: &[u8] = b"nistp256";
 
-/// Bytes that are read from the front.
+/// Bytes that are decoded from the beginning.
 pub(crate) struct WireReader<'a> {
     rest: &'a [u8],
 }
@@ -38,7 +38,7 @@ impl<'a> WireReader<'a> {
         self.bytes(usize::try_from(length).ok()?)
     }
 
-    /// Reads a number that is not negative as 32 bytes, the highest first.
+    /// Reads a non-negative number as 32 bytes, the highest first.
     pub(crate) fn number_of_32_bytes(&mut self) -> Option<Zeroizing<[u8; 32]>> {
         let digits = self.string()?;
         if digits.first().is_some_and(|first| first & 0x80 != 0) {
@@ -55,7 +55,7 @@ impl<'a> WireReader<'a> {
         self.rest
     }
 
-    /// Reads a public key behind the name of its algorithm.
+    /// Reads a public key after the name of its algorithm.
     pub(crate) fn point(&mut self, algorithm: Algorithm) -> Result<PublicKey, KeyError> {
         let wrong = KeyError::Malformed("the point of a public key");
         if algorithm == Algorithm::P256 && self.string() != Some(CURVE) {
@@ -72,7 +72,7 @@ pub(crate) fn put_string(message: &mut Vec<u8>, string: &[u8]) {
 }
 
 impl PublicKey {
-    /// The key as SSH writes it (RFC 4253, section 6.6).
+    /// The key in the encoding of SSH (RFC 4253, section 6.6).
     pub(crate) fn to_ssh_wire(self) -> Vec<u8> {
         let mut wire = Vec::new();
         put_string(&mut wire, self.algorithm().openssh_name().as_bytes());
@@ -83,7 +83,7 @@ impl PublicKey {
         wire
     }
 
-    /// Reads what [`PublicKey::to_ssh_wire`] writes.
+    /// Reads the encoding that [`PublicKey::to_ssh_wire`] writes.
     pub(crate) fn from_ssh_wire(wire: &[u8]) -> Result<Self, KeyError> {
         let mut reader = WireReader::new(wire);
         let name = reader.string().ok_or(KeyError::Malformed("the name of an algorithm"))?;

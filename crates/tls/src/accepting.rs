@@ -12,10 +12,10 @@ use crate::peer_certificate::identity;
 use crate::provider::provider;
 use crate::{IdentityError, ServerKey, Trust, moment};
 
-/// The name of RPC-with-TLS in a handshake (RFC 9289, 8.2).
+/// The ALPN name of RPC-with-TLS (RFC 9289, 8.2).
 const ALPN: &[u8] = b"sunrpc";
 
-/// A key and the trust that is in force with it.
+/// A server key with the trust configured for it.
 pub(crate) struct Accepting {
     pub(crate) config: Arc<ServerConfig>,
     trust: Arc<Trust>,
@@ -31,7 +31,7 @@ impl Accepting {
         identity(chain, &self.trust, &algorithms, moment::now())
     }
 
-    /// Uses a key with a trust.
+    /// Combines a key with a trust.
     ///
     /// # Errors
     /// The key cannot be used with TLS 1.3.
@@ -45,12 +45,11 @@ impl Accepting {
             .with_client_cert_verifier(Arc::new(verifier))
             .with_cert_resolver(Arc::new(key));
         config.alpn_protocols = vec![ALPN.to_vec()];
-        // No session is resumed: a resumed session shows no certificate, so it would
-        // have to be bound to the key of the first one, and mounts that last for days
-        // would gain nothing.
+        // Sessions are not resumed: a resumed session shows no certificate, so it would have to be
+        // bound to the key of the first one, and mounts that last for days would gain nothing.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        // [`crate::RecordLayer`] seals and opens records itself, so that data are copied once.
+        // [`crate::RecordLayer`] seals and opens records itself, so that data is copied only once.
         config.enable_secret_extraction = true;
         Ok(Self { config: Arc::new(config), trust })
     }

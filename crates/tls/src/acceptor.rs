@@ -7,11 +7,11 @@ use rustls::Error;
 use crate::accepting::Accepting;
 use crate::{Handshake, ServerKey, Trust};
 
-/// Begins TLS on the server's side, with the key and the trust of the moment.
+/// Begins TLS on the server's side, with the current key and trust.
 pub struct Acceptor(ArcSwap<Accepting>);
 
 impl Acceptor {
-    /// Accepts with this key and this trust.
+    /// Makes an acceptor with this key and trust.
     ///
     /// # Errors
     /// The key cannot be used with TLS 1.3.
@@ -19,20 +19,19 @@ impl Acceptor {
         Ok(Self(ArcSwap::from_pointee(Accepting::new(key, trust)?)))
     }
 
-    /// Uses another key and another trust from the next handshake on. Connections that are open
-    /// keep theirs.
+    /// Uses another key and trust from the next handshake on. Open connections keep theirs.
     ///
     /// # Errors
-    /// The key cannot be used with TLS 1.3; everything stays as it was then.
+    /// The key cannot be used with TLS 1.3; everything then stays the same.
     pub fn renew(&self, key: &ServerKey, trust: Trust) -> Result<(), Error> {
         self.0.store(Arc::new(Accepting::new(key, trust)?));
         Ok(())
     }
 
-    /// The server's end of a new handshake.
+    /// Begins a handshake on the server's side.
     ///
     /// # Errors
-    /// There are no random bytes.
+    /// The system supplied no random bytes.
     pub fn begin(&self) -> Result<Box<Handshake>, Error> {
         Handshake::new(Arc::clone(&self.0.load())).map(Box::new)
     }

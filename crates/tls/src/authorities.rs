@@ -18,7 +18,7 @@ pub struct Authorities {
     anchors: Vec<(KeyId, TrustAnchor<'static>)>,
 }
 
-/// Why the certificates of authorities cannot be used.
+/// The reason why certificates of authorities cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
     /// The file cannot be read.
@@ -27,7 +27,7 @@ pub enum AuthorityError {
     /// The file has no certificate.
     #[error("{} holds no certificate in PEM (-----BEGIN CERTIFICATE-----)", .0.display())]
     Empty(PathBuf),
-    /// A certificate in the file makes no sense.
+    /// A certificate in the file is malformed.
     #[error("{}: its certificate number {} is malformed or not of version 3", .0.display(), .1)]
     Malformed(PathBuf, usize),
     /// The file has too many certificates.
@@ -36,10 +36,10 @@ pub enum AuthorityError {
 }
 
 impl Authorities {
-    /// Adds the authorities of a file in PEM; returns the names of their keys.
+    /// Adds the authorities in a PEM file; returns the ids of their keys.
     ///
     /// # Errors
-    /// [`AuthorityError`]; nothing is added then.
+    /// [`AuthorityError`]; nothing is then added.
     pub fn add(&mut self, path: &Path) -> Result<Vec<KeyId>, AuthorityError> {
         let certificates = certificates(path)?;
         let mut added = Vec::new();
@@ -77,8 +77,8 @@ impl Authorities {
         self.anchors.is_empty()
     }
 
-    /// Returns the authorities above a peer's certificate at the moment `now`. The first
-    /// certificate is the peer's; the others may lead from it to an authority.
+    /// Returns the authorities above a peer's certificate at the time `now`. The first certificate
+    /// is the peer's; the others may link it to an authority.
     pub(crate) fn above(
         &self,
         chain: &[CertificateDer<'_>],
@@ -95,7 +95,7 @@ impl Authorities {
     }
 }
 
-/// The certificates of a file in PEM, one at least.
+/// The certificates in a PEM file, at least one.
 pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, AuthorityError> {
     let unreadable = |why: String| AuthorityError::Unreadable(path.to_owned(), why);
     let text = text_of(path).map_err(|error| unreadable(error.to_string()))?;
@@ -107,7 +107,7 @@ pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
     Ok(certificates)
 }
 
-/// The content of a file of bounded length.
+/// The content of a file, up to a limit.
 pub(crate) fn text_of(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     std::fs::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut text)?;

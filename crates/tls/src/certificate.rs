@@ -10,8 +10,8 @@ use crate::der::{
 use crate::limits::{CERTIFICATE_BYTES_MAX, GROUPS_MAX, NAMES_MAX};
 use crate::{ObjectId, moment};
 
-/// The facts in a certificate of a peer or of the server (RFC 5280, 4.1). Signatures are not looked
-/// at here.
+/// The contents of a peer's or the server's certificate (RFC 5280, 4.1). Signatures are not checked
+/// here.
 #[derive(Debug, Clone, Copy)]
 pub struct Certificate<'a> {
     spki: &'a [u8],
@@ -30,7 +30,7 @@ pub struct MalformedCertificate;
 pub(crate) enum UserName {
     /// This user.
     User(Cred<Wire>),
-    /// The name makes no sense.
+    /// The name is malformed.
     Malformed,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Certificate<'a> {
         self.alternative_names().filter_map(|name| host(&name)).collect()
     }
 
-    /// The users that it names by otherName entries of this kind.
+    /// The users that it names in otherName entries of this kind.
     pub(crate) fn users(&self, kind: &ObjectId) -> Vec<UserName> {
         let others = self.alternative_names().filter(|name| name.tag == constructed(OTHER_NAME));
         others.filter_map(|name| user(name.content, kind)).collect()
@@ -114,8 +114,8 @@ fn read(der: &[u8]) -> Option<Certificate<'_>> {
     file.is_empty().then_some(Certificate { spki, begins, expires, alternative_names })
 }
 
-/// Returns the content of the extension subjectAltName, if there is one; `None` if an extension
-/// is malformed.
+/// Returns the content of the extension subjectAltName, if there is one; `None` if an extension is
+/// malformed.
 fn alternative_names(mut extensions: Der<'_>) -> Option<Option<&[u8]>> {
     while !extensions.is_empty() {
         let mut extension = extensions.within(SEQUENCE)?;
@@ -141,7 +141,7 @@ fn host(name: &Value<'_>) -> Option<Box<str>> {
     four().or_else(six).map(Into::into)
 }
 
-/// Returns the user of an otherName of this kind; `None` if the name is of another kind.
+/// Returns the user in an otherName of this kind; `None` if the name is of another kind.
 fn user(other_name: &[u8], kind: &ObjectId) -> Option<UserName> {
     let mut other_name = Der::new(other_name);
     other_name.content(OBJECT_ID).filter(|found| kind.is(found))?;
@@ -149,8 +149,8 @@ fn user(other_name: &[u8], kind: &ObjectId) -> Option<UserName> {
     Some(value.and_then(rpc_auth_sys).map_or(UserName::Malformed, UserName::User))
 }
 
-/// Reads an RPCAuthSys: a uid, and gids of which the first is the effective one. Without gids
-/// the server would have to look the user up in a database, and it has none.
+/// Reads an RPCAuthSys: a uid, and gids of which the first is the primary group. There must be a
+/// gid, because the server has no user database to look it up.
 fn rpc_auth_sys(mut value: Der<'_>) -> Option<Cred<Wire>> {
     let mut named = value.within(SEQUENCE)?;
     let uid = named.number()?;
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(found.principal().unwrap().as_bytes(), key.public_key_raw());
     }
 
-    /// An otherName with this value behind its kind.
+    /// A certificate with otherName entries of these values.
     fn with_users(values: &[&[u8]]) -> Vec<u8> {
         let wrap = |tag: u8, content: &[u8]| [&[tag, content.len() as u8], content].concat();
         let id = [OBJECT_ID, 8, 0x2b, 6, 1, 5, 5, 7, 8, 99];
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_that_makes_no_sense_is_told_apart_from_none() {
+    fn a_malformed_user_is_distinguished_from_none() {
         for sys in [
             &[][..],
             &[0x30, 3, 2, 1, 5],

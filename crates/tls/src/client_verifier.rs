@@ -12,8 +12,8 @@ use rustls::{
 use crate::Trust;
 use crate::peer_certificate::{IdentityError, identity};
 
-/// Takes any certificate as the proof of its key: rustls checks the signature that the peer
-/// makes with the key, and the signer of the certificate does not matter for that.
+/// Accepts any certificate as the proof of its key: rustls checks the peer's signature with the
+/// key, and the signer of the certificate does not matter.
 #[derive(Debug)]
 pub(crate) struct ClientVerifier {
     pub(crate) trust: Arc<Trust>,
@@ -25,7 +25,7 @@ impl ClientCertVerifier for ClientVerifier {
         false
     }
 
-    /// No authorities are named, so that a client sends the certificate that it has.
+    /// No authorities are named, so that a client sends any certificate it has.
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }
@@ -67,7 +67,7 @@ impl ClientCertVerifier for ClientVerifier {
     }
 }
 
-/// Returns the error whose alert says most to the client.
+/// Returns the error whose alert is most specific for the client.
 fn told(why: IdentityError) -> Error {
     Error::InvalidCertificate(match why {
         IdentityError::Malformed => CertificateError::BadEncoding,

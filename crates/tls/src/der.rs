@@ -1,4 +1,4 @@
-/// Reads values of DER (X.690) one after the other. Malformed bytes give `None`.
+/// Decodes values of DER (X.690) in order. Malformed bytes give `None`.
 #[derive(Clone, Copy)]
 pub(crate) struct Der<'a>(&'a [u8]);
 
@@ -10,7 +10,7 @@ pub(crate) const UTC_TIME: u8 = 0x17;
 pub(crate) const GENERALIZED_TIME: u8 = 0x18;
 pub(crate) const SEQUENCE: u8 = 0x30;
 
-/// A value: its tag, its content, and both with the length as they were encoded.
+/// A value: its tag, its content, and its whole encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Value<'a> {
     pub(crate) tag: u8,
@@ -18,12 +18,12 @@ pub(crate) struct Value<'a> {
     pub(crate) whole: &'a [u8],
 }
 
-/// The tag of a constructed value that is tagged by its context.
+/// The tag of a constructed value with a context-specific number.
 pub(crate) const fn constructed(number: u8) -> u8 {
     0xa0 | number
 }
 
-/// The tag of a primitive value that is tagged by its context.
+/// The tag of a primitive value with a context-specific number.
 pub(crate) const fn primitive(number: u8) -> u8 {
     0x80 | number
 }
@@ -37,7 +37,7 @@ impl<'a> Der<'a> {
         self.0.is_empty()
     }
 
-    /// The next value. Tags of several bytes and lengths above 65,535 are malformed here.
+    /// The next value. Multi-byte tags and lengths above 65,535 are refused as malformed.
     pub(crate) fn any(&mut self) -> Option<Value<'a>> {
         let (&tag, rest) = self.0.split_first()?;
         let (&first, rest) = rest.split_first()?;
@@ -74,7 +74,7 @@ impl<'a> Der<'a> {
         self.content(tag).map(Self)
     }
 
-    /// The content of the next value if it has this tag; else nothing is read.
+    /// The content of the next value if it has this tag; otherwise nothing is read.
     pub(crate) fn optional(&mut self, tag: u8) -> Option<&'a [u8]> {
         let mut ahead = *self;
         let content = ahead.content(tag)?;
@@ -131,7 +131,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic_and_reading_ends(
+        fn no_bytes_cause_a_panic_and_decoding_ends(
             bytes in proptest::collection::vec(any::<u8>(), 0..300),
         ) {
             let mut der = Der::new(&bytes);

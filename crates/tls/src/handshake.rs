@@ -11,21 +11,21 @@ use crate::accepting::Accepting;
 use crate::limits::HANDSHAKE_BYTES_MAX;
 use crate::{IdentityError, RecordLayer, record_bytes};
 
-/// The server's end of a handshake. It has no socket: bytes are given to it and taken from it.
+/// The server's side of a handshake. It has no socket: its user passes bytes in and out.
 pub struct Handshake {
     connection: UnbufferedServerConnection,
     accepting: Arc<Accepting>,
     /// Bytes of the peer that rustls has not consumed.
     received: Vec<u8>,
     received_total: usize,
-    /// Bytes of `received` that were given to rustls: whole records of the handshake.
-    /// Records after the handshake are left to the [`RecordLayer`].
+    /// Bytes of `received` that were passed to rustls: whole records of the handshake. Records
+    /// after the handshake are left to the [`RecordLayer`].
     shown: usize,
 }
 
 /// The state of a handshake after a step.
 pub enum HandshakeStep {
-    /// The peer has to send more.
+    /// The peer must send more.
     Pending(Box<Handshake>),
     /// The handshake is finished.
     Done(Box<Established>),
@@ -35,25 +35,25 @@ pub enum HandshakeStep {
 pub struct Established {
     /// The keys of the connection.
     pub session: RecordLayer,
-    /// The identity that the peer has proved; none if it has shown no certificate.
+    /// The identity that the peer has proved; `None` if it has shown no certificate.
     pub identity: Option<Arc<PeerIdentity>>,
-    /// Bytes that came behind the handshake, still sealed.
+    /// Bytes after the handshake, still encrypted.
     pub sealed: Vec<u8>,
 }
 
-/// Why a handshake failed.
+/// The reason why a handshake failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HandshakeError {
-    /// The peer broke the rules of TLS 1.3, or ended the handshake.
+    /// The peer violated TLS 1.3, or ended the handshake.
     #[error("{}", advice(.0))]
     Tls(#[from] rustls::Error),
-    /// The peer sent more than a handshake may have.
+    /// The peer sent more bytes than allowed.
     #[error(
         "the peer sent more than {HANDSHAKE_BYTES_MAX} bytes: its certificate chain is too long; \
          configure only those between its own and an authority of this server"
     )]
     Long,
-    /// Its certificate is refused.
+    /// The peer's certificate is refused.
     #[error("{0}")]
     Identity(#[from] IdentityError),
 }
@@ -72,7 +72,7 @@ impl Handshake {
         Ok(Self { connection, accepting, received: Vec::new(), received_total: 0, shown: 0 })
     }
 
-    /// Takes bytes from the peer.
+    /// Accepts bytes from the peer.
     ///
     /// # Errors
     /// [`HandshakeError::Long`].
@@ -85,16 +85,16 @@ impl Handshake {
         Ok(())
     }
 
-    /// Returns whether [`Handshake::advance`] has something to do: a whole record has come.
+    /// Returns whether a whole record has arrived, so that [`Handshake::advance`] can continue.
     #[must_use]
     pub fn has_record(&self) -> bool {
         let behind = self.received.get(self.shown..).unwrap_or_default();
         record_bytes(behind).map_or(true, |bytes| bytes.is_some_and(|bytes| bytes <= behind.len()))
     }
 
-    /// Does what can be done with the received bytes, and appends to `out` the bytes for
-    /// the peer. After a failure these are an alert, which names the reason to the peer.
-    /// Takes up to a millisecond of public-key cryptography.
+    /// Continues the handshake with the received bytes, and appends the bytes for the peer to
+    /// `out`. After an error these are an alert with the reason. It takes up to a millisecond of
+    /// public-key cryptography.
     ///
     /// # Errors
     /// [`HandshakeError`].
@@ -136,12 +136,13 @@ impl Handshake {
         };
         self.received.drain(..discard.min(self.received.len()));
         self.shown = self.shown.saturating_sub(discard);
-        // The server may write before the peer's last flight has come.
+        // rustls lets the server write before the peer's last flight has arrived, so check that the
+        // handshake is over.
         let is_finished = matches!(pass, Pass::Blocked) && !self.connection.is_handshaking();
         Ok(if is_finished { Pass::Finished } else { pass })
     }
 
-    /// Shows rustls one more record, if a whole one is there.
+    /// Passes one more record to rustls; returns whether a whole one had arrived.
     fn show_record(&mut self) -> Result<bool, rustls::Error> {
         let next = record_bytes(self.received.get(self.shown..).unwrap_or_default())?;
         let end = next.map(|bytes| self.shown + bytes).filter(|end| *end <= self.received.len());
@@ -184,7 +185,7 @@ fn encode(
     }
 }
 
-/// Returns the reason why a handshake failed, and the remedy if there is one.
+/// Describes why a handshake failed, with a remedy if there is one.
 fn advice(error: &rustls::Error) -> String {
     use AlertDescription::{
         BadCertificate, CertificateExpired, CertificateUnknown, UnknownCA, UnsupportedCertificate,
@@ -201,7 +202,7 @@ fn advice(error: &rustls::Error) -> String {
              it and reload"
         }
         rustls::Error::NoApplicationProtocol => "the peer asks for another protocol than sunrpc",
-        rustls::Error::InvalidMessage(_) => "what follows the probe is no TLS",
+        rustls::Error::InvalidMessage(_) => "the bytes after the probe are not TLS",
         rustls::Error::PeerIncompatible(_) => {
             "the peer has no version, cipher or key exchange in common with the server, which \
              speaks TLS 1.3"
@@ -211,8 +212,7 @@ fn advice(error: &rustls::Error) -> String {
     format!("{what} ({error})")
 }
 
-/// Returns the reason for which a certificate was refused, in the project's words if there are
-/// any.
+/// Converts the refusal of a certificate to an error of this crate, if there is one.
 fn tls_error(error: rustls::Error) -> HandshakeError {
     use rustls::CertificateError::{BadEncoding, Expired, ExpiredContext, NotValidYet, Other};
     let rustls::Error::InvalidCertificate(why) = &error else { return error.into() };

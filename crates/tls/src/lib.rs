@@ -1,8 +1,7 @@
-//! RPC-with-TLS (RFC 9289): the server's key, the identity of a peer, and a client's side of it.
+//! RPC-with-TLS (RFC 9289): the server's key, the identity of a peer, and the client's side.
 //!
-//! **Answers:** with which certificate the server answers a handshake, which key a peer has proved
-//! by its certificate, which authorities of the configuration stand above that, and which user they
-//! say it is.
+//! **Answers:** which certificate the server shows in a handshake, which key a peer has proved by
+//! its certificate, which configured authorities are above it, and which user they confirm.
 //!
 //! **May not know:** sockets, event loops, exports, what a key may do.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]

@@ -1,16 +1,16 @@
-//! Moments of certificates in seconds since 1970.
+//! Times in certificates, in seconds since 1970.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::der::{GENERALIZED_TIME, UTC_TIME, Value};
 
-/// The present.
+/// The current time.
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// Reads a time of a certificate (RFC 5280, 4.1.2.5): `YYMMDDHHMMSSZ` or `YYYYMMDDHHMMSSZ`. A time
-/// before 1970 is 0.
+/// before 1970 becomes 0.
 pub(crate) fn read(value: &Value<'_>) -> Option<u64> {
     let text = value.content.strip_suffix(b"Z")?;
     let (year, rest) = match value.tag {
@@ -39,8 +39,8 @@ fn number(text: &[u8], digits: usize) -> Option<(i64, &[u8])> {
     is_number.then(|| (digits.iter().fold(0, fold), rest))
 }
 
-/// Days from 1970 to a date of the Gregorian calendar. Years begin in March here, so that the leap
-/// day is the last one.
+/// Days from 1970 to a date of the Gregorian calendar. Years are counted from March, so that the
+/// leap day is the last one.
 const fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let month = (month + 9) % 12;
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_time_is_none() {
+    fn text_that_is_not_a_time_is_refused() {
         for text in ["", "Z", "700101000000", "701301000000Z", "7001010000000Z", "70010100-100Z"] {
             assert_eq!(moment(UTC_TIME, text), None, "{text}");
         }

@@ -3,22 +3,22 @@ use std::str::FromStr;
 
 use crate::limits::OBJECT_ID_PARTS_MAX;
 
-/// An object identifier (X.660), as `1.3.6.1`.
+/// An object identifier (X.660), such as `1.3.6.1`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ObjectId {
     text: Box<str>,
-    /// The content of its encoding in DER.
+    /// The content of its DER encoding.
     der: Box<[u8]>,
 }
 
 impl ObjectId {
-    /// Returns whether these bytes are its encoding.
+    /// Returns whether these bytes are its DER encoding.
     pub(crate) fn is(&self, der: &[u8]) -> bool {
         *self.der == *der
     }
 }
 
-/// Why a text is no object identifier.
+/// The error for a text that is not an object identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no object identifier: expected numbers with dots between them, as in 1.3.6.1.5.5.7.8.1")]
 pub struct NoObjectId;
@@ -44,7 +44,7 @@ impl FromStr for ObjectId {
     }
 }
 
-/// Appends a number in groups of seven bits, all but the last with the high bit set.
+/// Appends a number in groups of seven bits; all but the last have the high bit set.
 fn put(number: u32, der: &mut Vec<u8>) {
     let groups = (1..5).filter(|group| number >> (7 * group) > 0).count();
     for group in (0..=groups).rev() {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_object_identifier_are_refused() {
+    fn text_that_is_not_an_object_identifier_is_refused() {
         for text in
             ["", "1", "3.1", "1.40", "1..2", "1.2.x", "1.2.4294967296", "+1.2", "2.4294967295"]
         {

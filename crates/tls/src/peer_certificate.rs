@@ -1,4 +1,4 @@
-//! The identity of a peer by its certificate.
+//! The identity of a peer from its certificate.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use crate::Trust;
 use crate::certificate::{Certificate, MalformedCertificate, UserName};
 
-/// Why the certificate of a peer is refused.
+/// The reason why a peer's certificate is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
-    /// It cannot be read.
+    /// The certificate is malformed.
     #[error("the peer's certificate is malformed: make it anew, as X.509 version 3")]
     Malformed,
     /// The certificate has expired.
@@ -24,10 +24,10 @@ pub enum IdentityError {
         "the peer's certificate is not valid yet: compare the clocks of the client and the server"
     )]
     Early,
-    /// An authority says it is several users.
+    /// The certificate names several users.
     #[error("the peer's certificate names several users (otherName): issue one with a single user")]
     SeveralUsers,
-    /// An authority says it is a user that makes no sense.
+    /// The user in the certificate is malformed.
     #[error(
         "the user in the peer's certificate (otherName) is malformed: issue one with a uid and a \
          gid at least"
@@ -41,7 +41,7 @@ impl From<MalformedCertificate> for IdentityError {
     }
 }
 
-/// The identity that a peer has proved who has the key of the first certificate of `chain`.
+/// The identity of a peer that has proved the key of the first certificate in `chain`.
 ///
 /// # Errors
 /// [`IdentityError`].
@@ -66,7 +66,7 @@ pub(crate) fn identity(
     Ok(PeerIdentity { key, names: certificate.names(), authorities, user, expires })
 }
 
-/// The user that a certificate names, which stands below an authority.
+/// The user that a certificate below an authority names.
 fn user(certificate: &Certificate<'_>, trust: &Trust) -> Result<Option<Cred<Wire>>, IdentityError> {
     let Some(kind) = &trust.user_names else { return Ok(None) };
     let mut users = certificate.users(kind).into_iter();

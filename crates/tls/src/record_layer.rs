@@ -15,29 +15,29 @@ use crate::limits::{EMPTY_RECORDS_MAX, KEY_UPDATES_MAX};
 /// Most bytes of data in one record (RFC 8446, 5.1).
 pub const RECORD_DATA_BYTES_MAX: usize = 1 << 14;
 
-/// Bytes before the sealed part of a record: its type, a version, its length.
+/// Bytes before the encrypted part of a record: its type, version and length.
 pub const RECORD_HEADER_BYTES: usize = 5;
 
-/// Most bytes of a record, its header included: data, and 256 bytes of cipher and padding.
+/// Most bytes of a record with its header: the data, and 256 bytes for cipher and padding.
 pub const RECORD_BYTES_MAX: usize = RECORD_HEADER_BYTES + RECORD_DATA_BYTES_MAX + 256;
 
-/// A handshake message of type 24, KeyUpdate (RFC 8446, 4.6.3), before its only byte: one if the
-/// peer is to update its keys as well.
+/// The head of a handshake message KeyUpdate, type 24 (RFC 8446, 4.6.3). Its only byte follows,
+/// which is 1 if the peer must update its keys, too.
 const KEY_UPDATE: [u8; 4] = [24, 0, 0, 1];
 
-/// The alert close_notify: a warning that says nothing is wrong.
+/// The alert close_notify, with which a connection ends without an error.
 const CLOSE_NOTIFY: [u8; 2] = [1, 0];
 
-/// The keys of a connection whose handshake is finished: it opens and seals records, and has no
-/// socket. The keys come from rustls, which also derives those after a KeyUpdate.
+/// The keys of a connection after its handshake: it decrypts and encrypts records, and has no
+/// socket. The keys come from rustls, which also derives the next ones after a KeyUpdate.
 pub struct RecordLayer {
     kernel: KernelConnection<ServerConnectionData>,
     suite: &'static Tls13CipherSuite,
     sealer: Sealer,
     opener: Opener,
-    /// The peer asked for new keys, and has not heard of them yet.
+    /// True if the peer requested new keys and was not answered yet.
     owes_key_update: bool,
-    /// KeyUpdates and empty records that the peer may send before it sends data.
+    /// KeyUpdates and empty records that the peer may still send before it must send data.
     key_updates_left: u32,
     empty_records_left: u32,
 }
@@ -55,9 +55,9 @@ struct Opener {
 /// The content of a record.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RecordContent<'a> {
-    /// Data, none for the record of a KeyUpdate.
+    /// Data; empty for the record of a KeyUpdate.
     Data(&'a [u8]),
-    /// The peer sends nothing more.
+    /// The peer has ended its stream.
     Closed,
 }
 
@@ -80,11 +80,11 @@ impl RecordLayer {
         })
     }
 
-    /// Opens a whole record in place.
+    /// Decrypts a whole record in place.
     ///
     /// # Errors
-    /// The record was not sealed by the peer, or is not allowed after a handshake. The connection
-    /// is of no use any more.
+    /// The record was not made by the peer, or is not allowed after a handshake. The connection
+    /// cannot be used any longer.
     pub fn open<'b>(&mut self, record: &'b mut [u8]) -> Result<RecordContent<'b>, Error> {
         let Some((header, sealed)) = record.split_at_mut_checked(RECORD_HEADER_BYTES) else {
             return Err(Error::InvalidMessage(InvalidMessage::MessageTooShort));
@@ -109,11 +109,11 @@ impl RecordLayer {
         }
     }
 
-    /// Seals data, [`RECORD_DATA_BYTES_MAX`] at most for each record, and appends the records to
+    /// Encrypts data, at most [`RECORD_DATA_BYTES_MAX`] in each record, and appends the records to
     /// `out`.
     ///
     /// # Errors
-    /// The keys are worn out, which takes more bytes than anybody sends.
+    /// The keys have reached their limit, which takes more bytes than anybody sends.
     pub fn seal(&mut self, data: &[u8], out: &mut VecDeque<Vec<u8>>) -> Result<(), Error> {
         self.answer(out)?;
         for part in data.chunks(RECORD_DATA_BYTES_MAX) {
@@ -126,7 +126,7 @@ impl RecordLayer {
         Ok(())
     }
 
-    /// Seals what the peer has to be told without data: that keys were updated.
+    /// Appends the record of a pending KeyUpdate, if there is one.
     ///
     /// # Errors
     /// As [`RecordLayer::seal`].
@@ -140,7 +140,7 @@ impl RecordLayer {
         Ok(())
     }
 
-    /// Seals the end of the stream.
+    /// Returns the record that ends the stream.
     ///
     /// # Errors
     /// As [`RecordLayer::seal`].
@@ -148,7 +148,7 @@ impl RecordLayer {
         self.sealer.seal(ContentType::Alert, &CLOSE_NOTIFY)
     }
 
-    /// Seals a fatal alert that says why a record was refused.
+    /// Returns a fatal alert with the reason why a record was refused.
     ///
     /// # Errors
     /// As [`RecordLayer::seal`].
@@ -173,8 +173,8 @@ impl RecordLayer {
         Ok(())
     }
 
-    /// Takes the messages of a handshake record: nothing but one KeyUpdate, since a certificate is
-    /// asked for in the handshake only.
+    /// Handles the messages of a handshake record. Only one KeyUpdate is allowed, because
+    /// certificates are requested only in the handshake.
     fn update(&mut self, messages: &[u8]) -> Result<(), Error> {
         let [head @ .., asks @ 0..=1] = messages else { return Err(unexpected()) };
         if *head != KEY_UPDATE {
@@ -210,11 +210,9 @@ impl Opener {
     }
 }
 
-/// The bytes of the first record of a stream, its header included, if that has come.
-///
-/// # Errors The stream does not begin with a record.
+/// The length of the first record of a stream with its header, if the header has arrived.
 pub fn record_bytes(stream: &[u8]) -> Result<Option<usize>, Error> {
-    // Change_cipher_spec to application_data; the version is 3.1 or 3.3 whatever is spoken.
+    // Types from change_cipher_spec to application_data; the version is always 3.1 or 3.3.
     if stream.first().is_some_and(|kind| !(20..=23).contains(kind)) {
         return Err(Error::InvalidMessage(InvalidMessage::InvalidContentType));
     }
@@ -239,7 +237,7 @@ fn parts(
     }
 }
 
-/// An alert of the peer: the end it has announced, or an error.
+/// Handles an alert of the peer: the end of its stream, or an error.
 fn end<'a>(alert: &[u8]) -> Result<RecordContent<'a>, Error> {
     match alert {
         [_, 0] => Ok(RecordContent::Closed),

@@ -4,35 +4,35 @@ use rcgen::{
     KeyUsagePurpose, SerialNumber, date_time_ymd,
 };
 
-/// A private key and a certificate that it has signed itself, both in PEM.
+/// A private key with a self-signed certificate, both in PEM.
 pub struct SelfMade {
     /// The certificate.
     pub certificate: String,
-    /// The private key (PKCS #8, version 1, which GnuTLS reads, too).
+    /// The private key (PKCS #8, version 1, which GnuTLS can read, too).
     pub key: String,
 }
 
-/// Why no key could be made.
+/// The error if no key could be made.
 #[derive(Debug, thiserror::Error)]
 #[error("no key for TLS could be made: {0}")]
 pub struct NotMade(String);
 
-/// The years in which the certificate is valid. A clock that is wrong by decades does not end it,
-/// and nobody has to renew it: clients that pin it trust the key, not a date.
+/// The years in which the certificate is valid. A clock that is wrong by decades does not
+/// invalidate it, and nobody has to renew it: clients that pin it trust the key, not a date.
 const YEARS: [i32; 2] = [2020, 2100];
 
-/// Makes a certificate for a server with these names and addresses, of the private key in this PEM
-/// or else of a new one (Ed25519). Those that are no names are left out.
+/// Makes a certificate for a server with these names and addresses, for the private key in PEM or a
+/// new one (Ed25519). Invalid names are skipped.
 ///
 /// # Errors
-/// The PEM holds no key, or there are no random bytes.
+/// The PEM contains no key, or the system supplied no random bytes.
 pub fn self_made(names: &[String], key: Option<&str>) -> Result<SelfMade, NotMade> {
     let private = private_key(key).map_err(|error| NotMade(error.to_string()))?;
     let certificate = certificate(names, &private.0).map_err(|error| NotMade(error.to_string()))?;
     Ok(SelfMade { certificate, key: private.1 })
 }
 
-/// A private key in DER and in PEM, a new one if there is none.
+/// A private key in DER and in PEM; a new one if `pem` is `None`.
 fn private_key(pem: Option<&str>) -> Result<(Vec<u8>, String), KeyError> {
     let private = match pem {
         Some(pem) => PrivateKey::from_text(pem, None)?,
@@ -62,7 +62,7 @@ mod tests {
     use crate::{ServerKey, ServerKeyError};
 
     #[test]
-    fn a_made_key_is_a_server_key_with_the_names_that_are_names() {
+    fn a_made_key_is_a_server_key_with_the_valid_names() {
         let names = ["host.example.org", "localhost", "192.0.2.7", "no name"].map(str::to_owned);
         let made = self_made(&names, None).unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -78,7 +78,7 @@ mod tests {
         std::fs::write(&certificate, again.certificate).unwrap();
         let renewed = ServerKey::read(&certificate, &key).unwrap();
         assert_eq!((renewed.public(), renewed.names().len()), (read.public(), 1));
-        // Another key does not belong to it, and a certificate is no key.
+        // Another key does not match the certificate, and a certificate is not a key.
         std::fs::write(&key, self_made(&names, None).unwrap().key).unwrap();
         let mismatch = ServerKey::read(&certificate, &key);
         assert!(matches!(mismatch, Err(ServerKeyError::Mismatch { .. })));

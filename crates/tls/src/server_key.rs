@@ -10,7 +10,7 @@ use crate::Certificate;
 use crate::authorities::{AuthorityError, certificates, text_of};
 use crate::provider::provider;
 
-/// The server's certificates and the private key that they belong to.
+/// The server's certificates with the matching private key.
 #[derive(Debug)]
 pub struct ServerKey {
     certified: Arc<CertifiedKey>,
@@ -19,25 +19,25 @@ pub struct ServerKey {
     days_left: i64,
 }
 
-/// Why a certificate and its private key cannot be used.
+/// The reason why a certificate and its private key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerKeyError {
-    /// The file of the certificates.
+    /// The file of the certificates cannot be used.
     #[error(transparent)]
     Certificate(#[from] AuthorityError),
     /// The file of the private key cannot be read.
     #[error("{} cannot be read: {}", .0.display(), .1)]
     Unreadable(PathBuf, String),
-    /// It holds no private key.
+    /// The file contains no private key.
     #[error(
         "{} holds no private key in PEM (-----BEGIN PRIVATE KEY-----) that has no passphrase: {}",
         .0.display(), .1
     )]
     NoKey(PathBuf, String),
-    /// The certificate makes no sense.
+    /// The certificate is malformed.
     #[error("the first certificate in {} is malformed", .0.display())]
     Malformed(PathBuf),
-    /// The certificate and the private key do not belong together.
+    /// The certificate and the private key do not match.
     #[error(
         "the private key in {} is not that of the first certificate in {}: name the two files of \
          one pair",
@@ -52,7 +52,7 @@ pub enum ServerKeyError {
 }
 
 impl ServerKey {
-    /// Reads the certificates (the server's first) and the private key from files in PEM.
+    /// Reads the certificates (the server's first) and the private key from PEM files.
     ///
     /// # Errors
     /// [`ServerKeyError`].
@@ -95,15 +95,15 @@ impl ServerKey {
         &self.public
     }
 
-    /// Returns the names and addresses by which clients may mount: they compare the name that they
-    /// were given.
+    /// Returns the names and addresses by which clients may mount: clients compare them with the
+    /// name that they use.
     #[must_use]
     pub const fn names(&self) -> &[Box<str>] {
         &self.names
     }
 
-    /// Returns the whole days that the certificate had left when it was read; negative ones after
-    /// its end.
+    /// Returns the whole days until the certificate expired when it was read; negative ones after
+    /// its expiry.
     #[must_use]
     pub const fn days_left(&self) -> i64 {
         self.days_left

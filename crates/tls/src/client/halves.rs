@@ -6,13 +6,13 @@ use rustls::ClientConnection;
 
 use super::TlsStream;
 
-/// Bytes that are received with one system call.
+/// Most bytes that are received with one system call.
 const RECEIVED_BYTES: usize = 64 << 10;
 
-/// The halves of a connection with TLS, for one thread that reads and others that write.
+/// Splits a TLS connection, so that one thread can read while others write.
 ///
 /// # Errors
-/// The system gives no second descriptor.
+/// The system supplied no second descriptor.
 pub fn split(stream: TlsStream) -> io::Result<(TlsReader, TlsWriter)> {
     let (connection, socket) = stream.into_parts();
     let connection = Arc::new(Mutex::new(connection));
@@ -25,17 +25,17 @@ pub fn split(stream: TlsStream) -> io::Result<(TlsReader, TlsWriter)> {
     Ok((reader, TlsWriter { connection, socket, sealed: Vec::new(), sent: 0, accepted: 0 }))
 }
 
-/// The half that receives.
+/// The receiving half.
 pub struct TlsReader {
     connection: Arc<Mutex<ClientConnection>>,
     socket: TcpStream,
     received: Box<[u8]>,
-    /// The received bytes that TLS has not taken yet.
+    /// The received bytes that have not been passed to TLS.
     unread: std::ops::Range<usize>,
 }
 
 impl TlsReader {
-    /// Opens what was received; `None` if more has to be received first.
+    /// Decrypts received bytes; `None` if more must be received first.
     fn open(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         let mut connection = lock(&self.connection);
         loop {
@@ -59,7 +59,7 @@ impl Read for TlsReader {
             if let Some(read) = self.open(buffer)? {
                 return Ok(read);
             }
-            // The lock is free while nothing comes, so that others can write.
+            // The lock is not held while waiting for bytes, so that others can write.
             self.unread = 0..self.socket.read(&mut self.received)?;
             if self.unread.is_empty() {
                 return Err(ErrorKind::UnexpectedEof.into());
@@ -68,18 +68,18 @@ impl Read for TlsReader {
     }
 }
 
-/// The half that sends.
+/// The sending half.
 ///
-/// A write that takes too long for the socket's timeout returns [`ErrorKind::WouldBlock`] or
-/// [`ErrorKind::TimedOut`]. The next one must begin with the same bytes: they are sealed already,
-/// and only the rest of them is sent.
+/// A write that exceeds the socket's timeout returns [`ErrorKind::WouldBlock`] or
+/// [`ErrorKind::TimedOut`]. The next write must begin with the same bytes: they are encrypted
+/// already, and only their rest is sent.
 pub struct TlsWriter {
     connection: Arc<Mutex<ClientConnection>>,
     socket: TcpStream,
     sealed: Vec<u8>,
-    /// Sealed bytes that were sent.
+    /// Encrypted bytes that were sent.
     sent: usize,
-    /// Bytes of the caller's in what is sealed.
+    /// Bytes of the caller that are contained in `sealed`.
     accepted: usize,
 }
 
@@ -153,8 +153,8 @@ mod tests {
     use crate::provider::provider;
     use crate::{ServerKey, Trust, self_made};
 
-    /// Accepts one connection, answers its probe, and then sends back what comes, with pauses in
-    /// which it reads nothing.
+    /// Accepts one connection, answers its probe, and then returns all bytes it receives, with
+    /// pauses in which it does not read.
     fn echo(listener: &TcpListener, accepting: &Accepting, bytes: usize) {
         let (mut socket, _) = listener.accept().unwrap();
         let mut probe = [0; 44];
@@ -207,7 +207,7 @@ mod tests {
         let (mut reader, mut writer) = split(stream).unwrap();
         let mut seen = Vec::new();
         let reading = thread::spawn(move || reader.read_to_end(&mut seen).map(|_| seen));
-        assert!(write_all(&mut writer, &data) > 0, "no write was slow");
+        assert!(write_all(&mut writer, &data) > 0, "no write was delayed");
         assert!(reading.join().unwrap().unwrap() == data);
         server.join().unwrap();
     }
@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// A server that lets nobody in.
+    /// A server that refuses every client.
     fn refusing() -> Accepting {
         let mut accepting = accepting();
         let mut config = ServerConfig::builder_with_provider(Arc::new(provider()))
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_refuses_the_key_after_the_handshake_is_told_from_a_lost_connection() {
+    fn a_key_refused_after_the_handshake_is_distinguished_from_a_lost_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let accepting = refusing();

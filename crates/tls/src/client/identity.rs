@@ -12,11 +12,11 @@ use rustls::pki_types::CertificateDer;
 use rustls::sign::CertifiedKey;
 use rustls::{Error, SignatureScheme};
 
-/// The certificate and the key by which a client proves who it is. The key signs the certificate
-/// itself: the key is the principal, and what the certificate says does not matter.
+/// The certificate and key by which a client proves its identity. The certificate is self-signed:
+/// only the key matters.
 pub struct ClientIdentity(Arc<CertifiedKey>);
 
-/// Why a certificate could not be made: the key did not sign.
+/// The error if the key could not sign a certificate.
 #[derive(Debug, thiserror::Error)]
 #[error("the key cannot sign a certificate: {0}")]
 pub struct IdentityNotMade(#[from] rcgen::Error);
@@ -25,7 +25,7 @@ impl ClientIdentity {
     /// Makes a certificate for a key.
     ///
     /// # Errors
-    /// If the key does not sign, as that of an ssh-agent may.
+    /// The key does not sign; this can happen with a key in ssh-agent.
     pub fn new(signer: Arc<dyn Signer + Send + Sync>) -> Result<Self, IdentityNotMade> {
         let key = SigningPrivateKey(signer);
         let mut params = CertificateParams::default();
@@ -56,7 +56,7 @@ impl fmt::Debug for ClientIdentity {
     }
 }
 
-/// A key of ours where rustls and rcgen sign.
+/// Adapts a [`Signer`] to rustls and rcgen.
 #[derive(Clone)]
 struct SigningPrivateKey(Arc<dyn Signer + Send + Sync>);
 
@@ -65,7 +65,7 @@ impl SigningPrivateKey {
         self.0.public_key().algorithm()
     }
 
-    /// A signature as certificates and TLS have it: that of ECDSA in DER.
+    /// A signature in the format of certificates and TLS, which is DER for ECDSA.
     fn signature(&self, message: &[u8]) -> Option<Vec<u8>> {
         let signature = self.0.sign(message).ok()?;
         Some(match self.algorithm() {
@@ -129,14 +129,15 @@ impl fmt::Debug for SigningPrivateKey {
     }
 }
 
-/// A signature of ECDSA as a SEQUENCE of two INTEGERs (RFC 3279, section 2.2.3).
+/// An ECDSA signature as a SEQUENCE of two INTEGERs (RFC 3279, section 2.2.3).
 fn in_der(signature: &Signature) -> Vec<u8> {
     let (r, s) = signature.as_bytes().split_at(Signature::BYTES / 2);
     let body = [integer(r), integer(s)].concat();
     [&[0x30, body.len() as u8][..], &body].concat()
 }
 
-/// An INTEGER of DER: without zeros in front, but for one before a byte that would look negative.
+/// An INTEGER of DER: without leading zeros, except for one before a byte that would make it
+/// negative.
 fn integer(bytes: &[u8]) -> Vec<u8> {
     let first = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len().saturating_sub(1));
     let digits = bytes.get(first..).unwrap_or_default();
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_have_no_needless_zeros_and_no_sign() {
+    fn integers_are_minimal_and_not_negative() {
         assert_eq!(integer(&[0, 0, 5]), [2, 1, 5]);
         assert_eq!(integer(&[0, 0x80]), [2, 2, 0, 0x80]);
         assert_eq!(integer(&[0, 0]), [2, 1, 0]);

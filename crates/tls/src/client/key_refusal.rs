@@ -2,9 +2,9 @@ use std::io;
 
 use rustls::{AlertDescription, Error};
 
-/// Returns the alert by which a server refuses the key of a client, or the lack of one, if that is
-/// the error of a connection. In TLS 1.3 it comes after the handshake has ended for the client
-/// (RFC 8446, 4.4.2.4 and 6.2), with the first bytes that are read.
+/// Returns the alert by which a server refuses a client's key, or demands one, if an error of a
+/// connection is such an alert. In TLS 1.3 it may arrive after the client has finished its
+/// handshake (RFC 8446, 4.4.2.4 and 6.2), with the first read.
 #[must_use]
 pub fn key_refusal(error: &io::Error) -> Option<String> {
     match error.get_ref()?.downcast_ref::<Error>()? {
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_alerts_about_the_key_are_a_refusal_of_it() {
+    fn only_alerts_about_the_key_count_as_its_refusal() {
         let invalid = |error: Error| io::Error::new(io::ErrorKind::InvalidData, error);
         let alert = |alert| invalid(Error::AlertReceived(alert));
         let told = key_refusal(&alert(AlertDescription::UnknownCA));

@@ -1,5 +1,5 @@
-//! The client's side of RPC-with-TLS (RFC 9289): the certificate that it shows, the key of the
-//! server that it expects, the start of TLS on a connection, and the connection's two halves.
+//! The client's side of RPC-with-TLS (RFC 9289): its certificate, the expected key of the server,
+//! starting TLS on a connection, and splitting the connection.
 
 mod halves;
 mod identity;

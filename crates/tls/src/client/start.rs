@@ -8,17 +8,17 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use super::{ClientIdentity, ServerTrust};
 
-/// A connection that goes on in TLS.
+/// A connection with TLS.
 pub type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
-/// Why TLS was not begun.
+/// The reason why TLS could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The connection failed.
     #[error("the connection failed: {0}")]
     Connection(#[from] io::Error),
     /// The server does not offer TLS.
-    #[error("the server does not offer TLS at this port: it is no Comity with TLS")]
+    #[error("the server does not offer TLS at this port: it is not a Comity server with TLS")]
     NotOffered,
     /// The handshake failed.
     #[error("the TLS handshake failed: {0}")]
@@ -31,8 +31,8 @@ const SUNRPC: &[u8] = b"sunrpc";
 /// Largest reply to a probe in bytes.
 const REPLY_BYTES_MAX: usize = 1024;
 
-/// Begins TLS on a connection that was just made: probes for it with the procedure NULL of a
-/// program (RFC 9289, section 4.1), and goes through the handshake.
+/// Starts TLS on a new connection: probes for it with the procedure NULL of a program (RFC 9289,
+/// section 4.1), and performs the handshake.
 ///
 /// # Errors
 /// [`StartError`].
@@ -46,7 +46,7 @@ pub fn start(
     handshake(socket, identity, trust)
 }
 
-/// Goes through the handshake with a server that takes TLS at once, without a probe.
+/// Performs the handshake with a server that expects TLS at once, without a probe.
 ///
 /// # Errors
 /// [`StartError`].
@@ -77,7 +77,7 @@ pub fn handshake(
     Ok(stream)
 }
 
-/// The error of TLS behind an error of the connection, if there is one.
+/// The TLS error inside an error of the connection, if there is one.
 fn cause(error: io::Error) -> StartError {
     match error.downcast::<rustls::Error>() {
         Ok(error) => StartError::Handshake(error),
@@ -85,7 +85,7 @@ fn cause(error: io::Error) -> StartError {
     }
 }
 
-/// Calls NULL with the flavor AUTH_TLS and waits for the verifier STARTTLS.
+/// Calls NULL with the flavor AUTH_TLS and checks that the verifier is STARTTLS.
 fn probe(socket: &mut TcpStream, (program, version): (u32, u32)) -> Result<(), StartError> {
     const XID: u32 = 0x434d_5459;
     const AUTH_TLS: u32 = 7;

@@ -6,7 +6,7 @@ use rustls::crypto::{CryptoProvider, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, PeerMisbehaved, SignatureScheme};
 
-/// The server that a client expects. Its key counts, whatever else its certificate says.
+/// The server that a client expects. Only its key matters; the rest of its certificate is ignored.
 #[derive(Debug)]
 pub struct ServerTrust {
     expected: Option<PublicKey>,
@@ -15,8 +15,8 @@ pub struct ServerTrust {
 }
 
 impl ServerTrust {
-    /// Expects a server with this key; any server if there is none, as when a server is met for the
-    /// first time: then the caller has to look at [`ServerTrust::seen`].
+    /// Expects a server with this key. Without one any server is accepted, and the caller must
+    /// check [`ServerTrust::seen`].
     #[must_use]
     pub fn new(expected: Option<PublicKey>) -> Arc<Self> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());

@@ -30,7 +30,7 @@ pub(crate) struct LockArguments {
     pub(crate) owner: u64,
     /// The first byte and the last one.
     pub(crate) bytes: (u64, u64),
-    /// The kind.
+    /// Shared, exclusive, or an unlock.
     pub(crate) lock: RangeLock,
 }
 

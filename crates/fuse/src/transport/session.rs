@@ -1,4 +1,4 @@
-//! A session with the kernel: mounting, threads, messages, unmounting.
+//! A session with the kernel: mounting, threads, invalidations, unmounting.
 
 use std::ffi::OsStr;
 use std::io;
@@ -12,24 +12,24 @@ use super::filesystem::Filesystem;
 use crate::invalidation::Notifier;
 use crate::mounted::Mounted;
 
-/// The choices of a session.
+/// The options of a session.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionOptions {
     /// The source that `mount` and `df` show.
     pub(crate) source: String,
-    /// True if nothing may be changed.
+    /// True for a read-only mount.
     pub(crate) read_only: bool,
-    /// True if other users than the one who mounts may use it.
+    /// True if other users may use the mount, too.
     pub(crate) all_users: bool,
-    /// True if the kernel compares modes and ids itself, before it asks.
+    /// True if the kernel checks modes and ids before each request.
     pub(crate) kernel_judges: bool,
-    /// True if set-id bits of programs in it are heeded.
+    /// True if set-id bits of programs are effective.
     pub(crate) set_ids: bool,
-    /// True if devices in it are devices.
+    /// True if device files are usable.
     pub(crate) devices: bool,
     /// True if programs in it cannot be executed.
     pub(crate) no_execution: bool,
-    /// Threads that answer the kernel.
+    /// Number of threads that answer the kernel.
     pub(crate) threads: usize,
 }
 
@@ -46,7 +46,7 @@ impl SessionOptions {
         config.mount_options = vec![
             MountOption::FSName(self.source.clone()),
             MountOption::Subtype("comity".to_owned()),
-            // The layer below decides about access times.
+            // The layer below updates access times.
             MountOption::NoAtime,
         ];
         let chosen = chosen.into_iter().filter(|(chosen, _)| *chosen);
@@ -58,13 +58,13 @@ impl SessionOptions {
     }
 }
 
-/// A mounted file system whose requests are being answered.
+/// A mounted file system with running threads.
 pub(crate) struct FuseSession(BackgroundSession);
 
-/// Mounts on a directory and answers the kernel from now on.
+/// Mounts on a directory and starts the threads.
 ///
 /// # Errors
-/// The kernel's error, or that of fusermount3 in words.
+/// The kernel's error, or the message of fusermount3.
 pub(crate) fn start(
     mounted: Arc<Mounted>,
     dir: &Path,
@@ -74,12 +74,12 @@ pub(crate) fn start(
 }
 
 impl FuseSession {
-    /// The way to send messages to the kernel.
+    /// Returns the sender of invalidations to the kernel.
     pub(crate) fn notifier(&self) -> Arc<dyn Notifier> {
         Arc::new(self.0.notifier())
     }
 
-    /// Waits until somebody unmounts it.
+    /// Waits until the file system is unmounted.
     ///
     /// # Errors
     /// The reason why the session ended otherwise.
@@ -87,7 +87,7 @@ impl FuseSession {
         self.0.join()
     }
 
-    /// Unmounts it and waits for the end of its requests.
+    /// Unmounts the file system and waits for the end of its requests.
     ///
     /// # Errors
     /// The kernel's error: EBUSY while programs use it.
@@ -98,7 +98,7 @@ impl FuseSession {
 
 impl Notifier for fuser::Notifier {
     fn forget_object(&self, number: u64) -> io::Result<()> {
-        // All pages, from the first to the last.
+        // An offset and length of 0 mean all pages.
         self.inval_inode(INodeNo(number), 0, 0)
     }
 

@@ -1,4 +1,4 @@
-//! MOUNT and NFS version 3 as a client speaks them.
+//! Calls of MOUNT and NFS 3 for programs that measure a server.
 
 mod calls;
 mod listing;

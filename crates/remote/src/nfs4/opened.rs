@@ -20,7 +20,7 @@ pub struct Opening<'a> {
     pub owner: &'a [u8],
     /// The choice to create the file or not.
     pub how: Openflag4<'a>,
-    /// The share access, with the wish for a delegation (RFC 8881, 18.16.3).
+    /// The share access, with the want bits for delegations (RFC 8881, 18.16.3).
     pub access: u32,
 }
 

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_look_within_a_minute_is_worth_a_request() {
+    fn the_second_read_within_a_minute_requests_a_delegation() {
         let looks = DirectoryLooks::new();
         for (at, expected) in [(100, false), (70_000, false), (130_000, true), (130_001, true)] {
             assert_eq!(looks.note(&dir(), at), expected, "at {at}");

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_caller_is_one_and_is_found_by_what_it_used() {
+    fn a_caller_has_one_number_and_is_found_by_the_object_it_used() {
         let callers = Callers::new(b"host");
         let cred = |uid| Cred::new(Uid::new(uid), Gid::new(1));
         let node = |byte| Handle::new(&[byte]).unwrap();

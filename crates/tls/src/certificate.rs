@@ -250,7 +250,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_change_of_a_certificate_makes_it_panic(
+        fn no_change_of_a_certificate_causes_a_panic(
             at in any::<prop::sample::Index>(),
             byte in any::<u8>(),
             cut in any::<prop::sample::Index>(),

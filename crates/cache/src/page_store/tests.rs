@@ -31,7 +31,7 @@ fn read(store: &PageStore, epoch: Epoch, range: Range<usize>) -> Result<Vec<u8>,
 }
 
 #[test]
-fn pages_are_read_as_they_were_filled_also_after_another_start() {
+fn pages_are_read_back_even_after_a_restart() {
     let medium = Arc::new(MemoryMedium::default());
     let data: Vec<u8> = (0..3 * PAGE + 100).map(|at| (at % 251) as u8).collect();
     let first = store(&medium);
@@ -64,7 +64,7 @@ fn pages_of_another_version_are_dropped() {
 }
 
 #[test]
-fn a_damaged_page_is_not_there() {
+fn a_damaged_page_counts_as_missing() {
     let medium = Arc::new(MemoryMedium::default());
     let store = store(&medium);
     let epoch = store.enter(&file(b"a"), version(1, 3 * PAGE));
@@ -77,7 +77,7 @@ fn a_damaged_page_is_not_there() {
 }
 
 #[test]
-fn a_damaged_map_is_a_file_that_is_not_cached() {
+fn a_file_with_a_damaged_map_is_not_cached() {
     let medium = Arc::new(MemoryMedium::default());
     let first = store(&medium);
     let epoch = first.enter(&file(b"a"), version(1, PAGE));
@@ -87,7 +87,7 @@ fn a_damaged_map_is_a_file_that_is_not_cached() {
 }
 
 #[test]
-fn own_changes_carry_the_other_pages_over() {
+fn own_changes_keep_the_other_pages() {
     let medium = Arc::new(MemoryMedium::default());
     let store = store(&medium);
     let epoch = store.enter(&file(b"a"), version(1, 2 * PAGE + 10));
@@ -142,7 +142,7 @@ fn no_page_is_older_than_an_own_change_after_a_crash() {
 }
 
 #[test]
-fn a_page_that_was_written_below_alone_is_not_read_after_a_crash() {
+fn a_page_that_was_written_only_below_is_not_read_after_a_crash() {
     for seed in 0..100 {
         let medium = Arc::new(MemoryMedium::default());
         let first = store(&medium);

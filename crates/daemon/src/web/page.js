@@ -9,7 +9,8 @@ const find = (id) => document.getElementById(id);
 const history_of = new Map();
 let load = null;
 
-// The token comes behind the # of the address, which a browser sends to nobody, or from the form.
+// The token comes from the form or from the fragment of the address (after the #), which browsers
+// never send to a server.
 const given = new URLSearchParams(location.hash.slice(1)).get("token");
 if (given) {
   sessionStorage.setItem("token", given);
@@ -179,8 +180,8 @@ async function showClients() {
   })));
 }
 
-// A server answers with some clients and the number to go on with. Looking ends after so many rows
-// or answers: a table of more rows helps nobody, and the server has other work.
+// The server answers with a page of clients and the number at which the next page begins. Both limits
+// end the search: a longer table is of no use, and each answer costs the server time.
 const CLIENT_ROWS_MAX = 500;
 const CLIENT_ANSWERS_MAX = 40;
 

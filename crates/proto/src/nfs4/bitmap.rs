@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_are_sets() {
+    fn bitmaps_behave_as_sets() {
         let (one, two) = (Bitmap4::of(&[1, 40, 81]), Bitmap4::of(&[40]));
         assert_eq!(one.and(&two), two);
         assert_eq!(one.without(&two), Bitmap4::of(&[1, 81]));

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_worked_is_made_again_at_once_and_others_later_and_later() {
+    fn a_connection_that_worked_is_made_again_at_once_and_others_after_growing_pauses() {
         let mut link = Link::new(3);
         let first = link.poll(seconds(1));
         assert!(matches!(first, Some(LinkAction::Connect(place)) if place.link == 3));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_counts_while_calls_wait_only() {
+    fn silence_counts_only_while_calls_wait() {
         let mut link = Link::new(0);
         link.poll(seconds(0));
         link.connected();

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_a_call_whose_places_are_where_they_say() {
+    fn the_places_of_a_request_are_at_their_offsets() {
         let file = ServerHandle::new(b"file").unwrap();
         let owner = Arc::new(OpenOwner { id: 1, credential: Vec::new() });
         let purpose = StatePurpose::Data;

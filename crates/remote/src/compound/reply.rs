@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_result_of_another_operation_is_no_result() {
+    fn the_result_of_another_operation_is_refused() {
         let mut reply = reply(&[(op::GETFH, Nfsstat4::Ok, 7)]);
         let found = reply.first::<u32>(op::SEQUENCE);
         assert!(matches!(found, Err(OpFailure::Malformed(_))), "{found:?}");

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unlock_that_was_not_answered_in_time_is_made_again() {
+    fn an_unlock_that_timed_out_is_repeated() {
         let undoing = Undoing::default();
         let then = until_answered(calls(&[1]), undoing.begin(KEY()));
         let again = then(Err(CallFailure::TimedOut)).unwrap();

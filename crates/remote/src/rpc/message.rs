@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn each_refusal_is_told_apart() {
+    fn refusals_are_distinguished() {
         let empty = ReplyVerifier::Empty;
         let check = |write: &dyn Fn(&mut Encoder), expected| {
             let mut reply = Encoder::new();

@@ -55,7 +55,7 @@ fn recall(world: &World) {
 }
 
 #[test]
-fn a_directory_is_asked_for_at_the_second_look() {
+fn a_directory_delegation_is_requested_at_the_second_read() {
     let world = delegating();
     find(&world.cache, "x").unwrap_err();
     assert_eq!(world.below.asked_for.load(Ordering::SeqCst), 0);
@@ -92,7 +92,7 @@ fn names_missing_names_listings_and_attributes_cost_no_call_under_a_delegation()
 }
 
 #[test]
-fn a_change_by_others_is_seen_once_the_delegation_was_given_back() {
+fn a_change_by_another_client_is_seen_once_the_delegation_is_returned() {
     let world = usual();
     world.file("old", b"");
     for _ in 0..3 {
@@ -106,7 +106,7 @@ fn a_change_by_others_is_seen_once_the_delegation_was_given_back() {
 }
 
 #[test]
-fn a_name_from_before_a_change_is_not_believed_under_the_next_delegation() {
+fn a_name_from_before_a_change_is_not_used_under_the_next_delegation() {
     let world = usual();
     for _ in 0..3 {
         assert_eq!(find(&world.cache, "new"), Err(Status::NoEnt));
@@ -122,7 +122,7 @@ fn a_name_from_before_a_change_is_not_believed_under_the_next_delegation() {
 }
 
 #[test]
-fn a_delegation_that_is_lost_is_not_believed() {
+fn a_lost_delegation_is_not_used() {
     let world = delegating();
     for _ in 0..3 {
         assert_eq!(find(&world.cache, "new"), Err(Status::NoEnt));
@@ -157,7 +157,7 @@ fn own_changes_are_seen_in_listings_and_names_at_once() {
 }
 
 #[test]
-fn an_own_change_without_an_answer_about_the_directory_is_seen() {
+fn an_own_change_without_attributes_of_the_directory_is_seen() {
     let world = delegating();
     for _ in 0..3 {
         assert_eq!(find(&world.cache, "own"), Err(Status::NoEnt));
@@ -188,7 +188,7 @@ fn a_recall_that_races_with_an_own_create_loses_neither_change() {
 }
 
 #[test]
-fn a_listing_goes_on_behind_each_entry_from_memory_and_after_a_change() {
+fn a_listing_continues_after_each_entry_from_memory_and_after_a_change() {
     let world = usual();
     let files: Vec<String> = (0..10).map(|number| format!("f{number}")).collect();
     for file in &files {

@@ -59,7 +59,7 @@ fn text(text: &str) -> Box<[u8]> {
 }
 
 #[test]
-fn told_changes_are_in_the_listing_and_the_names_without_a_call() {
+fn notified_changes_are_in_the_listing_and_the_names_without_a_call() {
     let world = delegated();
     let before = world.all_calls();
     let handle = world.file("new", b"");
@@ -80,7 +80,7 @@ fn told_changes_are_in_the_listing_and_the_names_without_a_call() {
 }
 
 #[test]
-fn a_told_name_that_was_missing_is_found_at_the_cost_of_its_attributes() {
+fn a_name_added_by_a_notification_costs_only_its_attributes() {
     let world = delegated();
     let handle = world.file("new", b"");
     tell(&world, NameNotice::Added { name: text("new"), object: object(handle) });
@@ -90,7 +90,7 @@ fn a_told_name_that_was_missing_is_found_at_the_cost_of_its_attributes() {
 }
 
 #[test]
-fn an_object_that_was_not_told_is_looked_up() {
+fn an_object_missing_in_a_notification_is_looked_up() {
     let world = delegated();
     let handle = world.file("new", b"");
     let object = NoticedObject::default();
@@ -100,7 +100,7 @@ fn an_object_that_was_not_told_is_looked_up() {
 }
 
 #[test]
-fn a_change_told_before_its_grant_was_noted_makes_all_be_asked_for_again() {
+fn after_a_notification_before_its_grant_everything_is_fetched_again() {
     let world = delegated();
     let handle = world.file("new", b"");
     let next = grant(&world) + 1;
@@ -146,7 +146,7 @@ fn own_changes_of_names_keep_the_listing() {
 }
 
 #[test]
-fn an_own_change_behind_one_of_another_client_makes_the_listing_be_asked_for() {
+fn after_an_unnoticed_change_an_own_change_drops_the_listing() {
     let world = delegated();
     let (fs, listed) = (&world.cache, world.calls(Verb::Readdir));
     world.file("other", b"");

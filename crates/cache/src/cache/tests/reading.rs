@@ -145,7 +145,7 @@ fn own_writes_leave_the_other_pages() {
 }
 
 #[test]
-fn an_own_write_after_anothers_keeps_nothing() {
+fn an_own_write_after_another_clients_keeps_no_pages() {
     let world = World::new(through());
     let file = world.file("file", &data(20_000));
     world.read(&file);
@@ -158,7 +158,7 @@ fn an_own_write_after_anothers_keeps_nothing() {
 }
 
 #[test]
-fn a_page_is_shown_to_whom_it_was_granted_only() {
+fn a_page_is_shown_only_to_callers_with_the_right() {
     let world = World::new(through());
     let file = world.file("file", &data(5_000));
     let set = comity_vfs::SetAttr {
@@ -304,7 +304,7 @@ fn pieces_of(world: &World, file: &comity_vfs::Handle) {
 }
 
 #[test]
-fn the_filler_completes_files_while_the_line_is_quiet() {
+fn the_filler_completes_files_while_no_program_reads() {
     let world = World::new(through());
     let large = world.file("large", &data(3_000_000));
     let small = world.file("small", &data(50_000));
@@ -325,7 +325,7 @@ fn the_filler_completes_files_while_the_line_is_quiet() {
 }
 
 #[test]
-fn a_file_is_filled_on_demand_and_says_how_far_it_is() {
+fn a_file_is_filled_on_demand_with_progress() {
     let world = World::new(through());
     let file = world.file("file", &data(2_500_000));
     let mut heard = Vec::new();
@@ -360,7 +360,7 @@ fn the_filler_leaves_a_file_that_the_cache_disk_does_not_take() {
 }
 
 #[test]
-fn the_status_tells_about_how_much_is_on_the_disk() {
+fn the_status_estimates_the_bytes_on_the_disk() {
     let world = World::new(through());
     let (file, other) = (world.file("file", &data(100_000)), world.file("other", &data(50_000)));
     world.cache.tick();

@@ -81,7 +81,7 @@ fn written_data_is_there_after_the_end_of_the_process() {
 }
 
 #[test]
-fn the_memory_for_data_that_waits_is_bounded() {
+fn the_memory_for_unsent_data_is_bounded() {
     let world = world(WriteMode::Memory);
     let file = world.file("file", b"");
     let piece = vec![1; 1 << 20];
@@ -92,7 +92,7 @@ fn the_memory_for_data_that_waits_is_bounded() {
 }
 
 #[test]
-fn a_failure_to_write_is_told_once_and_the_data_is_kept_beside() {
+fn a_failed_write_is_reported_once_and_kept_as_a_conflict() {
     let world = world(WriteMode::Memory);
     let file = world.file("file", b"old");
     world.write(&file, 0, b"new data");
@@ -104,7 +104,7 @@ fn a_failure_to_write_is_told_once_and_the_data_is_kept_beside() {
 }
 
 #[test]
-fn data_waits_while_the_server_is_away() {
+fn data_stays_unsent_while_the_server_is_unreachable() {
     let world = world(WriteMode::Memory);
     let file = world.file("file", b"old");
     world.write(&file, 0, b"new");
@@ -173,7 +173,7 @@ fn a_delegation_is_returned_after_the_data() {
 }
 
 #[test]
-fn the_journal_brings_back_what_was_written_before_a_kill() {
+fn the_journal_recovers_writes_from_before_a_kill() {
     let world = world(WriteMode::Journal);
     let file = world.file("file", b"old data");
     world.write(&file, 0, b"new");
@@ -223,7 +223,7 @@ fn two_conflicts_of_one_moment_are_both_kept() {
 }
 
 #[test]
-fn data_that_arrived_before_a_kill_are_no_conflict() {
+fn data_that_arrived_before_a_kill_is_not_a_conflict() {
     let world = world(WriteMode::Journal);
     let file = world.file("file", b"old data");
     world.write(&file, 0, b"new");
@@ -248,7 +248,7 @@ fn a_file_that_others_changed_is_not_overwritten_after_a_kill() {
 }
 
 #[test]
-fn under_a_delegation_the_journal_is_stable_enough() {
+fn under_a_delegation_a_commit_needs_only_the_journal() {
     let world = world(WriteMode::Journal);
     let file = world.file("file", b"old data");
     open(&world, &file);
@@ -384,7 +384,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_file_is_what_was_written_to_it(steps in prop::collection::vec(step(), 1..40)) {
+    fn a_file_contains_what_was_written_to_it(steps in prop::collection::vec(step(), 1..40)) {
         for write in [WriteMode::Through, WriteMode::Memory, WriteMode::Journal] {
             run(write, steps.clone());
         }

@@ -83,7 +83,7 @@ fn slot(slotid: u32, sequenceid: u32) -> Callback {
 }
 
 #[test]
-fn a_callback_that_comes_twice_is_done_once_and_answered_twice() {
+fn a_repeated_callback_is_executed_once_and_answered_twice() {
     let mut world = World::new(1, ServerSettings::default());
     world.pass(Duration::from_secs(1));
     let wish = CbRecallSlot4args { target_highest_slotid: 3 };
@@ -126,7 +126,7 @@ fn callbacks_out_of_order_and_of_other_sessions_are_refused() {
 }
 
 #[test]
-fn a_callback_about_a_request_whose_reply_is_on_its_way_is_put_off() {
+fn a_callback_about_an_unanswered_request_is_answered_with_delay() {
     let mut world = World::new(1, ServerSettings::default());
     let top = top(&mut world);
     world.pass(Duration::from_secs(1));
@@ -143,7 +143,7 @@ fn a_callback_about_a_request_whose_reply_is_on_its_way_is_put_off() {
 }
 
 #[test]
-fn each_operation_is_answered_with_what_is_due_to_it() {
+fn each_operation_gets_its_status() {
     let mut world = World::new(1, ServerSettings::default());
     let top = top(&mut world);
     world.pass(Duration::from_secs(1));
@@ -197,7 +197,7 @@ fn most_at_once(world: &mut World, top: &crate::server_handle::ServerHandle) -> 
 }
 
 #[test]
-fn a_server_that_is_short_of_memory_gets_slots_back() {
+fn a_server_with_little_memory_gets_slots_back() {
     // A client may take part of the memory that is left, so three together take more than three
     // quarters.
     let reply_cache_bytes = 130 * 4300;
@@ -262,7 +262,7 @@ fn a_delegated_file_is_opened_and_read_again_without_a_call_to_open_it() {
 }
 
 #[test]
-fn opens_under_a_delegation_are_made_at_the_server_before_it_is_given_back() {
+fn opens_under_a_delegation_are_made_at_the_server_before_its_return() {
     let mut world = World::new(2, delegating());
     let top = top(&mut world);
     let file = file(&mut world, &top, "f");
@@ -278,7 +278,7 @@ fn opens_under_a_delegation_are_made_at_the_server_before_it_is_given_back() {
 }
 
 #[test]
-fn a_recall_is_handed_up_and_the_delegation_goes_when_it_is_said() {
+fn a_recall_is_reported_and_the_delegation_returned_on_request() {
     let mut one = settings(0);
     one.hands_up_recalls = true;
     let mut world = World::with(delegating(), vec![one, settings(1)]);
@@ -299,7 +299,7 @@ fn a_recall_is_handed_up_and_the_delegation_goes_when_it_is_said() {
 }
 
 #[test]
-fn a_recall_that_nobody_heeds_ends_in_time_all_the_same() {
+fn a_recall_that_nobody_handles_still_ends_in_time() {
     let mut one = settings(0);
     one.hands_up_recalls = true;
     let mut world = World::with(delegating(), vec![one, settings(1)]);
@@ -317,7 +317,7 @@ fn a_recall_that_nobody_heeds_ends_in_time_all_the_same() {
 }
 
 #[test]
-fn the_server_is_told_how_long_a_file_is_that_was_not_written_yet() {
+fn the_server_is_told_the_size_of_a_file_with_unsent_data() {
     let mut one = settings(0);
     one.hands_up_recalls = true;
     let mut world = World::with(delegating(), vec![one, settings(1)]);
@@ -334,7 +334,7 @@ fn the_server_is_told_how_long_a_file_is_that_was_not_written_yet() {
 }
 
 #[test]
-fn the_recall_of_a_directory_whose_grant_is_on_its_way_is_put_off() {
+fn the_recall_of_a_directory_with_an_unanswered_grant_is_answered_with_delay() {
     let mut world = World::new(1, delegating());
     let top = top(&mut world);
     world.pass(Duration::from_secs(1));

@@ -43,7 +43,7 @@ fn a_reply_that_comes_twice_answers_once() {
 }
 
 #[test]
-fn with_several_connections_requests_go_on_over_those_that_are_left() {
+fn with_several_connections_requests_continue_over_the_remaining_ones() {
     let mut one = settings(0);
     one.connections = 4;
     let mut world = World::with(ServerSettings::default(), vec![one]);
@@ -56,7 +56,7 @@ fn with_several_connections_requests_go_on_over_those_that_are_left() {
 }
 
 #[test]
-fn while_the_server_is_away_requests_wait_and_the_log_says_so_once() {
+fn while_the_server_is_unreachable_requests_wait_and_the_log_reports_it_once() {
     let mut world = World::new(1, ServerSettings::default());
     let top = top(&mut world);
     world.stop_server();
@@ -70,7 +70,7 @@ fn while_the_server_is_away_requests_wait_and_the_log_says_so_once() {
 }
 
 #[test]
-fn a_soft_request_fails_in_time_and_its_slot_is_used_again_when_the_server_is_back() {
+fn a_soft_request_times_out_and_its_slot_is_used_again_later() {
     let mut one = settings(0);
     one.persistence = Persistence::Soft(Duration::from_secs(30));
     let mut world = World::with(ServerSettings::default(), vec![one]);
@@ -87,7 +87,7 @@ fn a_soft_request_fails_in_time_and_its_slot_is_used_again_when_the_server_is_ba
 }
 
 #[test]
-fn a_request_that_is_forsaken_keeps_its_slot_until_it_is_answered() {
+fn a_request_without_a_caller_keeps_its_slot_until_it_is_answered() {
     let mut world = World::new(1, ServerSettings::default());
     let top = top(&mut world);
     let id = world.submit(0, mkdir(&top, "d"));
@@ -103,7 +103,7 @@ fn a_request_that_is_forsaken_keeps_its_slot_until_it_is_answered() {
 }
 
 #[test]
-fn a_server_that_accepts_and_says_nothing_is_connected_to_again() {
+fn a_server_that_accepts_but_stays_silent_is_connected_to_again() {
     let mut world = World::new(1, ServerSettings::default());
     let top = top(&mut world);
     world.deaf = true;

@@ -45,14 +45,14 @@ fn own_changes_leave_a_directory_delegated() {
 }
 
 #[test]
-fn a_directory_is_not_asked_for_while_it_is_held() {
+fn a_directory_delegation_is_not_requested_while_one_is_held() {
     let (mut world, top, grant) = holding(true);
     assert_eq!(granted(world.perform(0, delegate(&top))), None);
     assert_eq!(held(&world, &top), Some(grant));
 }
 
 #[test]
-fn a_change_by_another_client_waits_until_the_directory_was_given_back() {
+fn a_change_by_another_client_waits_until_the_directory_is_returned() {
     let (mut world, top, grant) = holding(true);
     let change = world.submit(1, mkdir(&top, "other"));
     world.until(|world| !world.clients[0].events.is_empty());
@@ -66,14 +66,14 @@ fn a_change_by_another_client_waits_until_the_directory_was_given_back() {
 }
 
 #[test]
-fn a_directory_is_given_back_at_once_where_nobody_looks_after_it() {
+fn a_directory_is_returned_at_once_if_nobody_handles_recalls() {
     let (mut world, top, _) = holding(false);
     assert_eq!(reply(world.perform(1, mkdir(&top, "other"))).status, Nfsstat4::Ok);
     assert_eq!(held(&world, &top), None);
 }
 
 #[test]
-fn a_directory_is_not_believed_after_the_lease() {
+fn a_directory_delegation_is_not_used_after_the_lease() {
     let (mut world, top, _) = holding(true);
     world.stop_server();
     world.pass(Duration::from_secs(91));
@@ -81,7 +81,7 @@ fn a_directory_is_not_believed_after_the_lease() {
 }
 
 #[test]
-fn a_directory_is_lost_with_the_life_of_the_server() {
+fn a_directory_delegation_is_lost_when_the_server_restarts() {
     let (mut world, top, grant) = holding(true);
     world.restart_server();
     world.pass(Duration::from_secs(60));
@@ -92,7 +92,7 @@ fn a_directory_is_lost_with_the_life_of_the_server() {
 }
 
 #[test]
-fn a_directory_that_was_taken_away_is_not_believed() {
+fn a_revoked_directory_delegation_is_not_used() {
     let (mut world, top, _) = holding(true);
     // The recall is lost, so the server revokes the delegation.
     world.mute = Some(0);

@@ -10,7 +10,7 @@ fn is(outcome: &SessionOutcome, wanted: LockOutcome) -> bool {
 }
 
 #[test]
-fn a_lock_that_was_waited_for_is_had_as_soon_as_it_is_free() {
+fn a_blocked_lock_is_granted_as_soon_as_it_is_free() {
     let mut world = World::new(2, ServerSettings::default());
     let top = top(&mut world);
     let file = file(&mut world, &top, "f");
@@ -28,7 +28,7 @@ fn a_lock_that_was_waited_for_is_had_as_soon_as_it_is_free() {
 }
 
 #[test]
-fn a_wait_that_is_forsaken_leaves_nothing_locked() {
+fn a_caller_that_stops_waiting_leaves_nothing_locked() {
     let mut world = World::new(2, ServerSettings::default());
     let top = top(&mut world);
     let file = file(&mut world, &top, "f");
@@ -44,7 +44,7 @@ fn a_wait_that_is_forsaken_leaves_nothing_locked() {
 }
 
 #[test]
-fn a_lock_that_is_granted_to_one_who_waits_no_more_is_given_back() {
+fn a_lock_granted_after_its_caller_gave_up_is_unlocked() {
     let mut world = World::new(1, ServerSettings::default());
     let top = top(&mut world);
     let file = file(&mut world, &top, "f");
@@ -76,7 +76,7 @@ fn a_closed_file_has_no_locks_of_that_open() {
 }
 
 #[test]
-fn the_lock_that_stands_against_one_is_told() {
+fn a_conflicting_lock_is_reported() {
     let mut world = World::new(2, ServerSettings::default());
     let top = top(&mut world);
     let file = file(&mut world, &top, "f");

@@ -58,7 +58,7 @@ fn delegations_are_reclaimed_with_or_without_an_open() {
 }
 
 #[test]
-fn a_restart_while_the_client_reclaims_begins_it_anew() {
+fn a_restart_during_the_reclaim_starts_it_again() {
     let mut world = World::new(1, ServerSettings::default());
     let top = top(&mut world);
     let files: Vec<_> =
@@ -77,7 +77,7 @@ fn a_restart_while_the_client_reclaims_begins_it_anew() {
 }
 
 #[test]
-fn without_a_grace_period_opens_are_made_anew_but_locks_are_lost() {
+fn without_a_grace_period_opens_are_made_again_but_locks_are_lost() {
     let mut world = World::new(1, ServerSettings::default());
     let top = top(&mut world);
     let (plain, locked) = (file(&mut world, &top, "plain"), file(&mut world, &top, "locked"));
@@ -97,7 +97,7 @@ fn without_a_grace_period_opens_are_made_anew_but_locks_are_lost() {
 }
 
 #[test]
-fn an_idle_client_notices_a_restart_when_it_renews_its_lease_and_is_in_time() {
+fn an_idle_client_notices_a_restart_in_time_by_its_renewal() {
     let mut world = World::new(1, ServerSettings::default());
     let top = top(&mut world);
     let file = file(&mut world, &top, "f");
@@ -111,7 +111,7 @@ fn an_idle_client_notices_a_restart_when_it_renews_its_lease_and_is_in_time() {
 }
 
 #[test]
-fn a_client_that_slept_through_its_lease_gets_on_with_what_is_left() {
+fn a_client_whose_lease_expired_during_sleep_continues_without_its_state() {
     let mut world = World::new(2, ServerSettings::default());
     let top = top(&mut world);
     let file = file(&mut world, &top, "f");

@@ -12,7 +12,7 @@ fn delegating() -> ServerSettings {
 }
 
 #[test]
-fn a_delegation_that_the_server_took_away_is_found_and_freed() {
+fn a_revoked_delegation_is_found_and_freed() {
     let mut one = settings(0);
     one.hands_up_recalls = true;
     let mut world = World::with(delegating(), vec![one, settings(1)]);
@@ -36,7 +36,7 @@ fn a_delegation_that_the_server_took_away_is_found_and_freed() {
 }
 
 #[test]
-fn a_read_under_a_delegation_that_is_gone_is_done_under_an_open() {
+fn a_read_whose_delegation_has_ended_uses_an_open() {
     let mut world = World::new(2, delegating());
     let top = top(&mut world);
     let file = file(&mut world, &top, "f");

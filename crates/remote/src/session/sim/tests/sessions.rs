@@ -9,7 +9,7 @@ use crate::session::sim::world::settings;
 use crate::session::sim::*;
 
 #[test]
-fn a_client_is_introduced_and_speaks_the_highest_version_of_the_server() {
+fn a_client_uses_the_highest_version_of_the_server() {
     for (versions, minor) in [([true, true, true], 2), ([true, true, false], 1)] {
         let server = ServerSettings { versions: Versions(versions), ..ServerSettings::default() };
         let world = World::new(1, server);
@@ -21,7 +21,7 @@ fn a_client_is_introduced_and_speaks_the_highest_version_of_the_server() {
 }
 
 #[test]
-fn a_session_that_the_server_has_dropped_is_made_anew_and_opens_stay() {
+fn a_dropped_session_is_replaced_and_opens_stay() {
     let mut world = World::new(1, ServerSettings::default());
     let top = top(&mut world);
     let file = file(&mut world, &top, "f");
@@ -45,7 +45,7 @@ fn drop_sessions(world: &mut World) {
 }
 
 #[test]
-fn requests_that_were_under_way_when_the_session_ended_are_done_in_the_next() {
+fn requests_of_an_ended_session_are_executed_in_the_next() {
     let mut world = World::new(1, ServerSettings::default());
     let top = top(&mut world);
     let ids: Vec<u64> = (0..100).map(|_| world.submit(0, nothing(&top))).collect();
@@ -57,7 +57,7 @@ fn requests_that_were_under_way_when_the_session_ended_are_done_in_the_next() {
 }
 
 #[test]
-fn many_requests_wait_for_slots_and_all_are_done() {
+fn many_requests_wait_for_slots_and_all_complete() {
     let mut world = World::new(1, ServerSettings::default());
     let top = top(&mut world);
     let ids: Vec<u64> = (0..1000).map(|_| world.submit(0, nothing(&top))).collect();

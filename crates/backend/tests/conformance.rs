@@ -59,8 +59,8 @@ fn passthrough() {
     check("passthrough", &report);
 }
 
-/// Without privilege there are no kernel handles and no other identities: this same program again,
-/// as nobody.
+/// Runs this program again as nobody: without privilege there are no kernel handles, and all
+/// callers have the ids of the server.
 #[test]
 fn passthrough_of_an_ordinary_user() {
     const NOBODY: u32 = 65_534;

@@ -1,5 +1,6 @@
-//! The memory backend against the kernel's own file system: random verbs by random callers, done in
-//! both, end alike in both. Needs root; skipped otherwise, and says so.
+//! The memory backend does what the kernel's own file system does: random operations by random
+//! callers are done in both and have the same outcome. Needs root; without it the test is skipped
+//! with a message.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::ops::ControlFlow;
@@ -13,11 +14,11 @@ use comity_vfs::{
 };
 use proptest::prelude::*;
 
-/// A step; objects are named by their position in the list of all that were ever made.
+/// A step. It names objects by their position in the list of all objects that were made.
 #[derive(Debug, Clone)]
 enum Step {
     Create(usize, usize, How, u32),
-    /// The modes have no set-id bits, which a kernel sets by a second call.
+    /// The modes have no set-id bits, because a kernel sets those by a second call.
     Mkdir(usize, usize, u32),
     Symlink(usize, usize),
     Fifo(usize, usize, u32),
@@ -87,8 +88,8 @@ fn how() -> impl Strategy<Value = How> {
     ]
 }
 
-/// One kind of attribute at a time: a kernel makes a change of several in several calls, of which
-/// the first may have worked.
+/// Sets one kind of attribute at a time: a kernel sets several kinds by several calls, and the
+/// first of them may succeed before another fails.
 fn setattr() -> impl Strategy<Value = SetAttr<Disk>> {
     let id = |ids: [u32; 3]| prop::option::of(prop::sample::select(ids.to_vec()));
     let time = SetTime::To(Time { seconds: 5, nanoseconds: 6 });
@@ -115,7 +116,7 @@ fn caller() -> impl Strategy<Value = Cred<Disk>> {
     )
 }
 
-/// A file system, and its name for every object that was made.
+/// A file system, and its handle of each object that was made.
 struct World<'a> {
     fs: &'a dyn Fs,
     nodes: Vec<Handle>,
@@ -133,8 +134,8 @@ fn mode(bits: u32) -> SetAttr<Disk> {
     SetAttr { mode: Some(Mode::new(bits)), ..SetAttr::default() }
 }
 
-/// Returns the attributes that two file systems must agree on: not numbers, times and the size of a
-/// directory.
+/// Returns the attributes that two file systems must agree on. Fileids, times and the size of a
+/// directory differ.
 fn seen(attr: &Attr<Disk>) -> String {
     let Attr { file_type, mode, links, uid, gid, size, .. } = attr;
     let size = if *file_type == FileType::Directory { 0 } else { *size };
@@ -168,8 +169,7 @@ impl World<'_> {
         let made = match *step {
             Step::Create(dir, at, how, bits) => {
                 let how = match how {
-                    // A kernel sets the size of a new file by a write, which takes set-id bits
-                    // away.
+                    // A kernel sets the size of a new file by a write, which clears set-id bits.
                     How::Unchecked(size) => {
                         Create::Unchecked(SetAttr { size, ..mode(bits & 0o1777) })
                     }
@@ -200,14 +200,15 @@ impl World<'_> {
                 fs.rename(cred, from, to).map(|_| nothing)
             }
             Step::Link(node, dir, at) => {
-                // By root: `fs.protected_hardlinks` forbids more than the mode does.
+                // The link is made by root, because `fs.protected_hardlinks` forbids more than the
+                // mode does.
                 let linked = fs.link(&root(), self.node(node), self.node(dir), name(at));
                 linked.map(|linked| vec![seen(&linked.value)])
             }
             Step::Setattr(node, set) => {
                 fs.setattr(cred, self.node(node), &set, None).map(|_| nothing)
             }
-            // Pipes have ACLs in memory and on most disks; the passthrough does not offer them.
+            // Memory and most disks keep ACLs for pipes; the passthrough does not offer them.
             Step::Setacl(node, ..) if self.is_pipe(node) => Ok(nothing),
             Step::Setacl(node, kind, digits) => {
                 fs.setacl(cred, self.node(node), kind, Some(&acl(digits))).map(|_| nothing)
@@ -252,7 +253,7 @@ impl World<'_> {
         Ok(names)
     }
 
-    /// Everything that can be said about every object.
+    /// The visible state of every object.
     fn whole(&self) -> Vec<Seen> {
         let mut all = Vec::new();
         for node in &self.nodes {
@@ -279,7 +280,7 @@ fn acl([owner, user, group_obj, group, mask, other]: [u8; 6]) -> Acl<Disk> {
     Acl { entries: entries.into_iter().map(entry).collect() }
 }
 
-/// Does all steps in both worlds; the first that ends differently is the failure.
+/// Does all steps in both file systems; fails at the first step that they do differently.
 fn compare(dir: &Path, steps: &[(Cred<Disk>, Step)]) -> std::result::Result<(), TestCaseError> {
     let kernel = Passthrough::open(dir, PassthroughOptions::default()).unwrap();
     let memory = Memory::new(MemoryOptions::default()).unwrap();
@@ -311,7 +312,7 @@ fn memory_does_what_the_kernel_does() {
     };
     proptest!(config, |(steps in prop::collection::vec((caller(), step()), 1..40))| {
         let dir = tempfile::tempdir().unwrap();
-        // A thread of its own: it takes on the callers' ids.
+        // The steps run in a separate thread, because the thread takes on the callers' ids.
         thread::scope(|scope| scope.spawn(|| compare(dir.path(), &steps)).join().unwrap())?;
     });
 }

@@ -51,7 +51,7 @@ fn a_case_fails_where_the_file_system_does() {
 }
 
 #[test]
-fn read_only_changes_nothing_and_says_so() {
+fn read_only_refuses_each_change_with_its_own_status() {
     let below = memory();
     let file = create(&*below, "a").unwrap();
     write(&*below, &file, b"data").unwrap();
@@ -72,7 +72,7 @@ fn read_only_changes_nothing_and_says_so() {
 }
 
 #[test]
-fn faults_strike_when_they_should() {
+fn faults_come_at_the_calls_that_were_chosen() {
     let faults = Faults::new(0).fail(Verb::Create, Status::NoSpc, When::Once(2)).fail(
         Verb::Commit,
         Status::Io,
@@ -90,7 +90,7 @@ fn faults_strike_when_they_should() {
 }
 
 #[test]
-fn short_writes_take_a_part() {
+fn a_short_write_writes_only_a_part_of_its_data() {
     let outcome = |seed| {
         let fs = Layer::new(memory(), Faults::new(seed).short_writes(500));
         let file = create(&fs, "a").unwrap();
@@ -105,7 +105,7 @@ fn short_writes_take_a_part() {
 }
 
 #[test]
-fn the_recorder_tells_the_order() {
+fn the_recorder_has_the_calls_in_their_order() {
     let recorder = Arc::new(Recorder::default());
     let fs = Layer::new(memory(), Arc::clone(&recorder));
     let file = create(&fs, "a").unwrap();

@@ -1,4 +1,4 @@
-//! Objects outside a served folder stay out of reach, and a process at its limits goes on.
+//! Objects outside a served folder cannot be reached, and a process at its limits keeps working.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -134,7 +134,7 @@ fn sharing(served: &common::Served, descriptors: &Descriptors) -> Passthrough {
     Passthrough::open(served.folder.path(), options).unwrap()
 }
 
-/// Makes so many files, each of which holds its number.
+/// Makes `count` files; each holds its number.
 fn write_many(fs: &Passthrough, kind: &str, count: u32) -> Vec<Handle> {
     (0..count)
         .map(|number| {
@@ -148,7 +148,7 @@ fn write_many(fs: &Passthrough, kind: &str, count: u32) -> Vec<Handle> {
         .collect()
 }
 
-/// Descriptors open of such files.
+/// The number of descriptors of this process that are open on files of one kind.
 fn open_files(kind: &str) -> usize {
     let name = format!("/{kind}-");
     std::fs::read_dir("/proc/self/fd")
@@ -158,7 +158,7 @@ fn open_files(kind: &str) -> usize {
         .count()
 }
 
-/// The test runs in a process of its own, since the limit is the process's.
+/// Runs in a process of its own, because the limit holds for a whole process.
 #[test]
 fn a_process_without_descriptors_goes_on() {
     const CHILD: &str = "COMITY_TEST_FEW_DESCRIPTORS";
@@ -186,7 +186,8 @@ fn a_process_without_descriptors_goes_on() {
         let found = read(&served.fs, &root(), handle, 0, 9);
         assert!(matches!(&found, Ok((bytes, _)) if bytes == b"data"), "{found:?}");
     }
-    // Others take all there are: it says so, and goes on when some are given back.
+    // With no descriptor left, calls are answered with `Delay`; they succeed again after some are
+    // closed.
     let mut taken = Vec::new();
     while let Ok(file) = std::fs::File::open("/dev/null") {
         taken.push(file);
@@ -201,7 +202,7 @@ fn open_all(fs: &Passthrough, handles: &[Handle]) -> Vec<Result<(), Status>> {
     handles.iter().map(|handle| read(fs, &root(), handle, 0, 1).map(drop)).collect()
 }
 
-/// The test runs in a mount namespace of its own.
+/// Runs `work` in a mount namespace of its own.
 fn with_mounts(work: impl FnOnce(&Path) + Send) {
     use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
     if !is_root() {

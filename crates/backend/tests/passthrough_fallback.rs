@@ -1,5 +1,5 @@
-//! A folder served without privilege: this same program again, as nobody, since a process that has
-//! been root keeps traces of it.
+//! A folder that is served without privilege. Each test runs this program again as nobody, because
+//! a process that has been root keeps some of its rights.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -21,12 +21,12 @@ fn as_nobody(test: &str, work: fn()) {
     if std::env::var_os(CHILD).is_some() || !rustix::process::geteuid().is_root() {
         return work();
     }
-    // The build's folder need not be open to others.
+    // Other users may have no access to the build folder.
     let folder = tempfile::tempdir().unwrap();
     set_mode(folder.path(), 0o777);
     let program = folder.path().join("test");
-    // Copied here, a child that another test starts just then would hold it open for writing, and
-    // what is held so cannot be run.
+    // Another program makes the copy. If this process wrote it, a child that another test starts
+    // meanwhile would inherit the descriptor, and a file that is open for writing cannot be run.
     let here = std::env::current_exe().unwrap();
     assert!(Command::new("cp").args([&here, &program]).status().unwrap().success());
     set_mode(&program, 0o755);
@@ -43,7 +43,7 @@ fn as_nobody(test: &str, work: fn()) {
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
 
-/// Tries again as long as it has to: the tree is not searched all the time.
+/// Repeats a call while it is answered with `Delay`: searches of the tree are limited in rate.
 fn patiently<T>(verb: impl Fn() -> Result<T>) -> Result<T> {
     loop {
         match verb() {
@@ -125,8 +125,8 @@ fn all_callers_have_the_servers_rights() {
 }
 
 #[test]
-fn only_its_own_files_are_held_against_programs() {
-    as_nobody("only_its_own_files_are_held_against_programs", || {
+fn only_files_of_the_server_user_are_leased() {
+    as_nobody("only_files_of_the_server_user_are_leased", || {
         let watch = Arc::<LeaseWatch>::default();
         let _listener = watch.listen().unwrap();
         let open = |path: &Path| {
@@ -148,7 +148,7 @@ fn only_its_own_files_are_held_against_programs() {
     });
 }
 
-/// The kernel lets an ordinary user mark files, too; it does not say then which process it was.
+/// An ordinary user can mark files, too, but is not told which process changed a file.
 #[test]
 fn programs_that_change_its_own_files_are_told_of() {
     as_nobody("programs_that_change_its_own_files_are_told_of", || {

@@ -1,5 +1,5 @@
-//! A directory that is remembered is shown as it is now, and descriptors are closed when there are
-//! more than may be open.
+//! A remembered listing shows the directory as it is now, and descriptors are closed when more than
+//! the limit would be open.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -14,10 +14,10 @@ use comity_vfs::{Fs, Handle, Listed, Status};
 
 use common::{Entry, Served, list, root, serve, set_mode};
 
-/// Longer than a directory must have been at rest to be remembered.
+/// Longer than the time for which a directory must be unchanged before its listing is remembered.
 const REST: Duration = Duration::from_millis(100);
 
-/// A folder with so many files of that kind in it, made by another program.
+/// A folder with `count` files of one kind in it, made by another program.
 fn folder_of(kind: &str, count: usize) -> Served {
     let served = serve();
     (0..count).for_each(|number| fs::write(path(&served, kind, number), b"old").unwrap());
@@ -28,7 +28,7 @@ fn path(served: &Served, kind: &str, number: usize) -> PathBuf {
     served.folder.path().join(format!("{kind}-{number}"))
 }
 
-/// The folder's entries, after it was listed so often that its objects are in use.
+/// The folder's entries, after it was listed often enough that its objects are in use.
 fn listed_often(served: &Served) -> Vec<Entry> {
     std::thread::sleep(REST);
     (0..4)
@@ -41,7 +41,7 @@ fn entry<'a>(entries: &'a [Entry], name: &str) -> &'a Entry {
     entries.iter().find(|entry| entry.0 == name.as_bytes()).unwrap()
 }
 
-/// Descriptors open of files of that kind, removed ones among them.
+/// The number of descriptors that are open on files of one kind, removed files included.
 fn open_files(kind: &str) -> usize {
     let name = format!("/{kind}-");
     let links = fs::read_dir("/proc/self/fd").unwrap();
@@ -59,7 +59,7 @@ fn a_remembered_listing_tells_attributes_as_they_are_now() {
     assert!(open_files("now") >= 60, "the objects are in use");
     set_mode(&path(&served, "now", 1), 0o600);
     fs::write(path(&served, "now", 2), b"of another length").unwrap();
-    // Nothing tells the directory of these two.
+    // These two changes do not change the directory itself.
     fs::write(&link, b"by another name").unwrap();
     let ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
     fs::File::options()
@@ -81,7 +81,7 @@ fn a_remembered_listing_tells_attributes_as_they_are_now() {
 }
 
 #[test]
-fn a_name_that_has_another_object_is_shown_with_that() {
+fn a_name_that_is_given_to_another_object_is_listed_with_that_object() {
     let served = folder_of("name", 40);
     let before = listed_often(&served);
     fs::rename(path(&served, "name", 5), path(&served, "name", 6)).unwrap();
@@ -100,12 +100,12 @@ fn a_name_that_has_another_object_is_shown_with_that() {
             assert_eq!(served.fs.getattr(&node.handle).unwrap(), node.attr);
         }
     }
-    assert_eq!(open_files("name"), 39, "what was removed is not kept open");
+    assert_eq!(open_files("name"), 39, "a removed file is still open");
 }
 
 #[test]
-fn handle_and_attributes_are_of_one_object_while_names_change_hands() {
-    // With few descriptors most objects are found by their names, else by descriptors.
+fn a_listed_handle_and_its_attributes_are_of_one_object_while_names_are_moved() {
+    // With few descriptors most objects are looked up by name, otherwise by an open descriptor.
     for descriptors in [64, 1_000] {
         let served = folder_of("hands", 100);
         let fs = with_descriptors(&served, descriptors);
@@ -137,7 +137,7 @@ fn change_hands(served: &Served, number: usize) {
     fs::rename(new, name).unwrap();
 }
 
-/// A folder served with so many descriptors.
+/// Serves the folder with at most `most` descriptors.
 fn with_descriptors(served: &Served, most: usize) -> Passthrough {
     let descriptors = Some(Descriptors::at_most(most));
     let options = PassthroughOptions { descriptors, ..Default::default() };
@@ -173,7 +173,7 @@ fn a_walk_through_more_files_than_can_be_open_leaves_those_in_use() {
     for _ in 0..3 {
         walked.iter().for_each(ask);
     }
-    // Chance lets one of hundreds in.
+    // By chance, one in some hundreds of the new objects replaces one in use.
     assert!(open_files("busy") >= 15, "{}", open_files("busy"));
     assert!(open_files("walked") <= 130, "{}", open_files("walked"));
     // An object that is asked for twice counts as in use: others are evicted first.

@@ -1,4 +1,4 @@
-//! Objects of a served folder: making, finding, reading, writing and removing them.
+//! Objects of a served folder are made, found, read, written and removed.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -100,7 +100,7 @@ fn a_removed_file_is_stale_and_gives_its_space_back() {
     for gone in [&file, &over] {
         assert_eq!(served.fs.getattr(&gone.handle), Err(Status::Stale));
     }
-    // Removed by another program: the space is back when somebody asks for the file.
+    // If another program removes the file, its space is freed when a client next asks for it.
     std::fs::remove_file(served.folder.path().join(&file_name).join("over")).unwrap();
     assert_eq!(held_back(&served).len(), 2, "the object and its data");
     assert_eq!(served.fs.getattr(&other.handle), Err(Status::Stale));
@@ -327,8 +327,8 @@ fn ranges_are_copied() {
     assert_eq!(bytes, b"\0\0\0\x0023456789");
 }
 
-/// If files cannot share blocks the status says so and nothing is changed: clients then copy, and
-/// do not ask again. Where they can, `conformance` tests it.
+/// If files cannot share blocks, the status tells clients to copy and not to ask again, and nothing
+/// is changed. `conformance` tests file systems whose files can share blocks.
 #[test]
 fn a_file_system_without_shared_blocks_says_so() {
     let served = serve();

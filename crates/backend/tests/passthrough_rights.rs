@@ -1,5 +1,5 @@
-//! Rights in a served folder are the kernel's own verdict. All of it needs root, who alone can
-//! speak for several callers.
+//! Rights in a served folder are those that the kernel itself gives. All tests need root, which
+//! alone can act for several callers.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -124,7 +124,7 @@ proptest! {
         for (step, outside, pause) in steps {
             apply(&served, &file.handle, &path, &step, outside);
             if pause {
-                // Long enough for verdicts to be remembered.
+                // Verdicts are remembered only for files that have been unchanged for a while.
                 std::thread::sleep(Duration::from_millis(60));
             }
             for cred in callers().iter().chain(&callers()) {
@@ -176,7 +176,8 @@ fn callers_act_under_their_own_ids() {
     assert_eq!(served.fs.write(&bob, &file.handle, 0, b"x").unwrap_err(), Status::Acces);
     assert_eq!(served.fs.setattr(&bob, &file.handle, &mode(0o666), None), Err(Status::Perm));
     assert_eq!(read(&served.fs, &alice, &file.handle, 0, 9).unwrap().0, b"mine");
-    // A caller's file is opened by handle again after a restart, whoever asks first.
+    // After a restart a caller's file is opened by its handle again, even if another caller asks
+    // first.
     let again = open(served.folder.path());
     assert_eq!(read(&again, &bob, &file.handle, 0, 9), Err(Status::Acces));
     assert_eq!(read(&again, &alice, &file.handle, 0, 9).unwrap().0, b"mine");
@@ -202,7 +203,7 @@ fn the_owner_reads_and_writes_whatever_the_mode() {
 }
 
 #[test]
-fn a_writes_clears_set_id_bits_of_others_files() {
+fn a_write_clears_set_id_bits_of_others_files() {
     if !is_root() {
         return;
     }
@@ -262,7 +263,7 @@ fn a_default_acl_is_inherited() {
     let inherited = served.fs.getacl(&file.handle, AclKind::Access).unwrap().unwrap();
     let named = inherited.entries.iter().find(|entry| entry.tag == AclTag::User(Uid::new(BOB)));
     assert_eq!(named.map(|entry| entry.permissions), Some(6));
-    // The mode asked for became the mask: BOB may read, not write.
+    // The requested mode became the mask: BOB may read, not write.
     assert!(read(&served.fs, &caller(BOB, GUESTS), &file.handle, 0, 1).is_ok());
     let refused = served.fs.write(&caller(BOB, GUESTS), &file.handle, 0, b"x");
     assert_eq!(refused.unwrap_err(), Status::Acces);
@@ -347,7 +348,7 @@ fn ids_and_times_that_mean_something_else_to_the_kernel_are_refused() {
 }
 
 #[test]
-fn a_new_thread_does_not_pass_its_makers_ids_for_the_servers() {
+fn a_new_thread_does_not_take_the_ids_of_its_parent_for_those_of_the_server() {
     if !is_root() {
         return;
     }
@@ -358,14 +359,14 @@ fn a_new_thread_does_not_pass_its_makers_ids_for_the_servers() {
     assert_eq!(cold.capabilities(), served.fs.capabilities());
     served.lookup(&alice, "file").unwrap();
     std::thread::scope(|scope| {
-        // To open a handle takes the server's own rights.
+        // Opening a file by its handle needs the server's own rights.
         let other = scope.spawn(|| cold.getattr(&file.handle));
         assert_eq!(other.join().unwrap().map(|attr| attr.fileid), Ok(file.attr.fileid));
     });
 }
 
-/// In a process of its own, in a user namespace that knows fewer groups than users, as that of a
-/// container may.
+/// Runs in a process of its own, in a user namespace that maps fewer groups than users, as that of
+/// a container may.
 #[test]
 fn a_group_that_the_kernel_does_not_know_is_refused() {
     const CHILD: &str = "COMITY_TEST_FEW_GROUPS";

@@ -21,10 +21,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Waits until a change is older than the resolution of a ctime.
 const SETTLED: Duration = Duration::from_millis(100);
 
-/// Room for a btrfs.
+/// Bytes of the image of a btrfs.
 const IMAGE_BYTES: u64 = 200 << 20;
 
-/// Returns whether the kernel tells of subvolumes: from Linux 6.8 on.
+/// Returns whether the kernel reports changes on subvolumes: from Linux 6.8 on.
 fn can_be_told() -> bool {
     let name = rustix::system::uname();
     let mut numbers = name.release().to_str().unwrap().split('.').map(|number| number.parse());
@@ -41,7 +41,7 @@ fn run(program: &str, arguments: &[&str]) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-/// Mounts a fresh btrfs; whether there can be one here.
+/// Mounts a fresh btrfs; returns whether this machine can do so.
 fn mount_btrfs(image: &str, at: &str) -> bool {
     File::create(image).unwrap().set_len(IMAGE_BYTES).unwrap();
     let made = run("mkfs.btrfs", &["-q", image]) && run("mount", &["-o", "loop", image, at]);
@@ -75,7 +75,7 @@ fn with_subvolumes(work: impl FnOnce(Vec<PathBuf>) + Send) {
     std::thread::scope(|scope| scope.spawn(go).join()).unwrap();
 }
 
-/// A file that is held.
+/// A file under a shared lease.
 struct DelegatedFile {
     path: PathBuf,
     fs: Passthrough,
@@ -94,7 +94,7 @@ impl DelegatedFile {
         Self { path, fs, file }
     }
 
-    /// Returns whether it is told that it was changed, and of nothing else.
+    /// Returns whether a change of this file was reported; panics if anything else was.
     fn is_changed(&self) -> bool {
         let wanted = self.fs.poll_wanted();
         assert!(wanted.is_none_or(|wanted| wanted == (self.file, LocalUse::Change)));
@@ -119,7 +119,7 @@ fn changes_of_files_on_subvolumes_and_elsewhere_are_reported() {
         let listener = watch.listen().unwrap();
         let held: Vec<_> =
             folders.iter().map(|folder| DelegatedFile::new(folder, &watch)).collect();
-        // They are marked now.
+        // The files have fanotify marks now.
         assert!(!held.iter().any(DelegatedFile::is_changed));
         let ended = timer();
         for one in &held {

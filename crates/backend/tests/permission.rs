@@ -19,7 +19,7 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 type Verdict = Result<(), Status>;
 
-/// Few ids, so that they meet. Root is among the users.
+/// Few ids, so that callers and owners often match. Root is among the users.
 const UIDS: [u32; 4] = [0, 61_001, 61_002, 61_003];
 const GIDS: [u32; 4] = [0, 62_001, 62_002, 62_003];
 
@@ -65,14 +65,14 @@ fn scene(directory: impl Strategy<Value = bool>) -> impl Strategy<Value = Scene>
         .prop_map(|(directory, mode, uid, gid, acl)| Scene { directory, mode, uid, gid, acl })
 }
 
-/// A directory that everybody may enter, with a place in it for each scene.
+/// A directory that everybody may enter, in which the object of each scene is made.
 struct Stage {
     dir: tempfile::TempDir,
     fd: OwnedFd,
 }
 
 impl Stage {
-    /// `None`, with a reason printed, where nothing can be shown.
+    /// Returns `None` and prints a reason if this process cannot act under other ids.
     fn new() -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             println!("skipped: needs root to act under other ids");
@@ -86,7 +86,7 @@ impl Stage {
         Some(Self { dir, fd })
     }
 
-    /// Makes an object; tells what user space knows about it.
+    /// Makes an object; returns its attributes and its ACL as user space knows them.
     fn make(&self, name: &str, scene: &Scene) -> (Attr<Disk>, Option<Acl<Disk>>) {
         let path = self.dir.path().join(name);
         let _ = std::fs::remove_dir_all(&path);
@@ -100,7 +100,7 @@ impl Stage {
         if let Some(acl) = &scene.acl {
             set_acl(&path, "system.posix_acl_access", acl);
         }
-        // After the ACL, whose mask follows.
+        // After the ACL: chmod sets the mask of the ACL.
         kernel::chmod(&path, kernel::Mode::from(scene.mode)).unwrap();
         let mode = Mode::new(scene.mode);
         (self.attr(name), scene.acl.clone().map(|acl| acl.with_mode(mode)))
@@ -136,7 +136,7 @@ fn set_acl(path: &std::path::Path, attribute: &str, acl: &Acl<Disk>) {
     kernel::setxattr(path, attribute, &bytes, kernel::XattrFlags::empty()).unwrap();
 }
 
-/// As in `linux/posix_acl_xattr.h`.
+/// Encodes an ACL as `linux/posix_acl_xattr.h` describes it.
 fn encode(acl: &Acl<Disk>) -> Vec<u8> {
     let mut bytes = 2_u32.to_le_bytes().to_vec();
     for entry in &acl.entries {
@@ -155,7 +155,7 @@ fn encode(acl: &Acl<Disk>) -> Vec<u8> {
     bytes
 }
 
-/// Does `work` on this thread under the caller's ids, and comes back.
+/// Does `work` on this thread under the caller's ids, then returns to root.
 fn under<T>(cred: &Cred<Disk>, work: impl FnOnce() -> T) -> T {
     let root = (rustix::process::Uid::ROOT, rustix::process::Gid::ROOT);
     let uid = rustix::process::Uid::from_raw(cred.uid.number());
@@ -350,7 +350,7 @@ fn a_new_object_inherits_from_its_directory() {
     });
 }
 
-/// Checks whether the kernel handed down this ACL.
+/// Checks that the kernel gave the new object this ACL.
 fn check_acl(stage: &Stage, wanted: Option<Acl<Disk>>) -> Result<(), TestCaseError> {
     let mut bytes = vec![0; 4096];
     let path = stage.dir.path().join("d/e");

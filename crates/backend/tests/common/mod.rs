@@ -11,7 +11,7 @@ use comity_vfs::{
 };
 use tempfile::TempDir;
 
-/// A folder on a real file system, and what serves it.
+/// A folder on a real file system, and the file system that serves it.
 pub struct Served {
     /// The folder.
     pub folder: TempDir,
@@ -20,7 +20,7 @@ pub struct Served {
 }
 
 impl Drop for Served {
-    /// The folder is removed under the server's own ids.
+    /// Returns this thread to the server's own ids, so that the folder can be removed.
     fn drop(&mut self) {
         self.fs.release_identity().unwrap();
     }
@@ -28,7 +28,7 @@ impl Drop for Served {
 
 /// Serves a fresh folder that everybody may use.
 pub fn serve() -> Served {
-    // Tests that run as another user name a folder of theirs.
+    // Tests that run as another user name a folder that this user may write to.
     let place = std::env::var_os("COMITY_TEST_AS_NOBODY");
     let place = place.unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into());
     let folder = tempfile::tempdir_in(place).unwrap();
@@ -37,7 +37,7 @@ pub fn serve() -> Served {
     Served { folder, fs }
 }
 
-/// Serves a folder that is there already.
+/// Serves a folder that exists.
 pub fn open(folder: &Path) -> Passthrough {
     Passthrough::open(folder, PassthroughOptions::default()).unwrap()
 }
@@ -51,7 +51,7 @@ pub fn is_root() -> bool {
     root
 }
 
-/// Sets the mode of a path from outside.
+/// Sets the mode of a path as another program would.
 pub fn set_mode(path: &Path, mode: u32) {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -67,7 +67,6 @@ pub fn root() -> Cred<Disk> {
     caller(0, 0)
 }
 
-/// A name.
 pub fn name(bytes: &[u8]) -> Name<'_> {
     Name::new(bytes).unwrap()
 }

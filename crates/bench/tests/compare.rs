@@ -27,7 +27,7 @@ fn sample(metric: &str, value: f64, unit: Unit) -> Sample {
     Sample { metric: metric.to_owned(), at: BTreeMap::new(), value, unit }
 }
 
-/// A result of four rounds around a rate and a time, which swing by a part.
+/// A result of four rounds; their rates and times vary around these values by the fraction `swing`.
 fn outcome(target: &str, rate: f64, seconds: f64, swing: f64) -> Outcome {
     let rounds = [-1.0, -0.3, 0.4, 0.9].iter().enumerate().map(|(number, side)| {
         let near = 1.0 + swing * side;
@@ -72,7 +72,7 @@ fn outcome(target: &str, rate: f64, seconds: f64, swing: f64) -> Outcome {
 #[test]
 fn a_slower_result_is_worse_whether_rates_or_times_were_measured() {
     let found = compare(&outcome("a", 100.0, 2.0, 0.01), &outcome("b", 80.0, 2.5, 0.01)).unwrap();
-    assert_eq!(found.rows.len(), 2, "counts are told, not judged");
+    assert_eq!(found.rows.len(), 2, "counts are reported, not judged");
     for row in &found.rows {
         assert!((row.gain.interval.center - 0.8).abs() < 1e-9, "{}", row.name());
         assert!(row.is_worse_by(0.05) && !row.is_worse_by(0.25), "{}", row.name());
@@ -97,7 +97,7 @@ fn other_parameters_are_not_compared() {
 }
 
 #[test]
-fn of_several_targets_those_of_one_name_belong_together() {
+fn targets_of_the_same_name_are_compared_with_each_other() {
     let two = |first: &str, second: &str| {
         let mut all = outcome(first, 100.0, 2.0, 0.01);
         let more = outcome(second, 50.0, 4.0, 0.01);

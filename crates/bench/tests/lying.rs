@@ -1,5 +1,5 @@
-//! Targets that lie, fill up or go away are found out: a clear error, and what was measured before
-//! is kept.
+//! A target that returns wrong data, fills up or goes away ends the run with a clear error, and the
+//! earlier results are kept.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
@@ -12,7 +12,7 @@ use common::watched::{Lie, Watched};
 use common::{chosen, names, plan, run};
 use tempfile::TempDir;
 
-/// Runs two workloads on a target that lies. The first ends before the lie.
+/// Runs two workloads on a target that misbehaves. The first workload ends before it does.
 fn caught(lie: Lie, second: &str) -> (String, Outcome, TempDir) {
     let (place, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let target = Watched::new(place.path(), lie);
@@ -48,7 +48,7 @@ fn short_reads_fail_the_run() {
 }
 
 #[test]
-fn a_full_target_is_told_with_what_was_asked_of_it() {
+fn the_error_of_a_full_target_names_the_failed_operation() {
     let (error, outcome, place) = caught(Lie::Full(60), "postmark");
     assert!(error.contains("WRITE of") && error.contains("No space left"), "{error}");
     is_kept(&outcome, "postmark", "No space left");
@@ -68,7 +68,7 @@ fn a_sync_that_keeps_nothing_is_found_before_anything_is_measured() {
 }
 
 #[test]
-fn an_interrupted_run_is_kept_and_goes_on_where_it_was() {
+fn an_interrupted_run_is_kept_and_can_be_continued() {
     let (place, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut plan = plan(vec![chosen("lsr", &[]), chosen("postmark", &[])], output.path());
     let target = Watched::new(place.path(), Lie::Interrupted(1000));
@@ -86,7 +86,7 @@ fn an_interrupted_run_is_kept_and_goes_on_where_it_was() {
     let (ran, after) = run(&plan, Box::new(Watched::new(place.path(), Lie::None)));
     ran.unwrap();
     assert!(after.complete && after.failure.is_none());
-    assert_eq!(after.workloads[0], before.workloads[0], "what was there was measured again");
+    assert_eq!(after.workloads[0], before.workloads[0], "a finished workload was measured again");
     assert!(after.workloads[1].rounds[0].complete);
     plan.seed = 2;
     let (ran, _) = run(&plan, Box::new(Watched::new(place.path(), Lie::None)));
@@ -106,7 +106,7 @@ fn a_full_disk_fails_the_run() {
 }
 
 #[test]
-fn a_target_that_is_unmounted_in_the_middle_is_missed() {
+fn a_target_that_is_unmounted_during_a_run_is_noticed() {
     let Some(place) = Tmpfs::mount("size=16m") else { return };
     let output = tempfile::tempdir().unwrap();
     let target = Watched::new(place.path(), Lie::Unmounted(1000));
@@ -121,7 +121,7 @@ fn a_target_that_is_unmounted_in_the_middle_is_missed() {
     is_kept(&outcome, "postmark", "was it unmounted?");
 }
 
-/// A file system in memory, gone when this is.
+/// A file system in memory, unmounted when this is dropped.
 struct Tmpfs(TempDir);
 
 impl Tmpfs {

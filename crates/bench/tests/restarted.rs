@@ -1,5 +1,5 @@
-//! A server that says that data are on stable storage after it has lost them is found out by its
-//! write verifier (RFC 1813, 3.3.7; RFC 8881, 18.3.3).
+//! A server that lost data in a restart, although it had acknowledged them, is noticed by its
+//! changed write verifier (RFC 1813, 3.3.7; RFC 8881, 18.3.3).
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
@@ -10,11 +10,11 @@ use comity_bench::targets::NfsTarget;
 use common::{chosen, plan, run};
 use served::{Served, forgetting};
 
-/// COMMITs after which it forgets: more than are made before anything is measured.
+/// The server loses data after this number of COMMITs: more than are made before the measurement.
 const KEPT: usize = 30;
 
-/// Returns whether a call is a COMMIT: of version 3 by its procedure, of 4.1 by the operation at
-/// the end, of all bytes of a file.
+/// Returns whether a call is a COMMIT: in version 3 by its procedure number, in 4.1 by the
+/// operation at its end, which commits all bytes of a file.
 fn is_commit(call: &[u8]) -> bool {
     let word = |at: usize| call.get(at..at + 4).map(|word| word.to_vec()).unwrap_or_default();
     let commit_of_all = [&[0, 0, 0, 5][..], &[0; 12]].concat();

@@ -49,12 +49,13 @@ fn level(bytes: f64) -> f64 {
     }
 }
 
-/// Fixed time for a request and time for a byte, relative to an infinite request.
+/// Throughput of requests of one size, as a fraction of that of infinitely long requests: each
+/// takes a fixed time and a time for each byte.
 fn size_shape(size: f64) -> f64 {
     size / (size + 8192.0)
 }
 
-/// A mix of reads with writes half as fast.
+/// Throughput of a mix of reads and writes where writes are half as fast.
 fn mix_shape(reads: f64) -> f64 {
     1.0 / (reads + (1.0 - reads) * 2.0)
 }
@@ -67,7 +68,7 @@ fn process_shape(processes: f64) -> f64 {
     processes.powf(0.3)
 }
 
-/// Every parameter has its factor: the model holds by construction.
+/// Each parameter contributes a factor of its own, so that the model is exact.
 fn independent(at: &Point) -> f64 {
     level(at.get(Axis::UniqueBytes))
         * size_shape(at.get(Axis::SizeMean))
@@ -76,8 +77,8 @@ fn independent(at: &Point) -> f64 {
         * process_shape(at.get(Axis::ProcessNum))
 }
 
-/// Small writes cost a disk access each while reads come from memory: what a size is worth depends
-/// on how much is read.
+/// A small write costs a disk access while reads come from memory, so that the effect of the size
+/// depends on the fraction of reads.
 fn dependent(at: &Point) -> f64 {
     let (size, reads) = (at.get(Axis::SizeMean), at.get(Axis::ReadFrac));
     let seconds = reads * size / 1e9 + (1.0 - reads) * (5e-3 + size / 1e9);
@@ -104,7 +105,7 @@ fn focal_values_are_those_of_the_formula() {
 }
 
 #[test]
-fn all_plateaus_are_found_with_their_ends_and_levels() {
+fn each_plateau_is_found_with_its_ends_and_its_level() {
     let found = found(independent, 0.02, 0);
     let families = found.model.families();
     assert_eq!(families.len(), 3);
@@ -122,7 +123,7 @@ fn all_plateaus_are_found_with_their_ends_and_levels() {
 }
 
 #[test]
-fn where_the_model_holds_predictions_miss_by_less_than_five_percent() {
+fn predictions_are_within_five_percent_if_parameters_are_independent() {
     let found = found(independent, 0.02, 60);
     let check = found.check.unwrap();
     let on_plateaus = check.checks.iter().filter(|check| !check.prediction.is_between);
@@ -133,7 +134,7 @@ fn where_the_model_holds_predictions_miss_by_less_than_five_percent() {
 }
 
 #[test]
-fn where_shapes_depend_on_each_other_there_is_a_warning_that_names_the_pair() {
+fn parameters_that_depend_on_each_other_are_named_in_a_warning() {
     let found = found(dependent, 0.01, 40);
     let check = found.check.unwrap();
     assert!(check.error_median > 0.15, "{}", check.error_median);
@@ -143,7 +144,7 @@ fn where_shapes_depend_on_each_other_there_is_a_warning_that_names_the_pair() {
 }
 
 #[test]
-fn noise_is_called_noise_and_makes_no_plateaus() {
+fn noise_is_reported_and_makes_no_plateaus() {
     let patience = Patience { batches_max: 8, ..PATIENCE };
     let mut wild = Synthetic::new(|_| 5e6, 0.4);
     let found = run(&mut wild, &space(), patience, (20, 77)).unwrap();
@@ -156,7 +157,7 @@ fn noise_is_called_noise_and_makes_no_plateaus() {
 }
 
 #[test]
-fn a_target_without_any_shape_gets_the_fallbacks() {
+fn a_target_of_constant_throughput_gets_the_default_focal_values() {
     let found = found(|_| 5e6, 0.01, 5);
     let focal = found.exploration.focal;
     assert_eq!((focal.get(Axis::ReadFrac), focal.get(Axis::SeqFrac)), (0.5, 0.5));
@@ -166,8 +167,9 @@ fn a_target_without_any_shape_gets_the_fallbacks() {
 }
 
 #[test]
-fn an_exploration_that_turns_in_circles_ends_and_says_so() {
-    // From each of four corners the focal value of one of the two leads to the next.
+fn a_search_whose_focal_values_repeat_ends_with_a_warning() {
+    // From each of the four corners, the focal value of one of the two axes leads to the next
+    // corner.
     let circling = |at: &Point| match (at.get(Axis::ReadFrac), at.get(Axis::SeqFrac)) {
         (0.0 | 1.0, 0.0) => 40e6,
         (0.5, 1.0) => 10e6,
@@ -180,7 +182,7 @@ fn an_exploration_that_turns_in_circles_ends_and_says_so() {
 }
 
 #[test]
-fn beyond_what_was_measured_a_prediction_says_so() {
+fn a_prediction_outside_the_measured_range_is_marked() {
     let model = found(independent, 0.0, 0).model;
     let focal = model.families()[0].focal;
     assert!(model.predict(&focal).beyond.is_empty());
@@ -190,7 +192,7 @@ fn beyond_what_was_measured_a_prediction_says_so() {
     assert!(model.predict(&between).is_between);
 }
 
-/// A subject that keeps samples, as the engine on files does.
+/// A subject that keeps its samples, as the engine does for real files.
 struct RecordingSubject<S> {
     subject: S,
     samples: Vec<Sample>,
@@ -223,7 +225,7 @@ fn a_result_gives_the_same_model_and_check_as_the_run() {
     let model = recorded.model().unwrap();
     assert_eq!(model, found.model);
     assert_eq!(recorded.check(&model), found.check);
-    // Written down, throughput may lose its last digit, but no coordinate may.
+    // Throughput may lose its last digit in the file, but coordinates may not.
     let text = serde_json::to_string(&kept.samples).unwrap();
     let read = Recorded::of(&serde_json::from_str::<Vec<Sample>>(&text).unwrap()).unwrap();
     let read = read.model().unwrap();

@@ -1,5 +1,5 @@
-//! The self-scaling benchmark on real files: the requests it makes, and what it does to a target
-//! that lies.
+//! The self-scaling benchmark on real files: the requests that it makes, and its run on a target
+//! that returns wrong data.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
@@ -10,7 +10,7 @@ use comity_bench::targets::DirectoryTarget;
 use common::watched::{Lie, Watched};
 use common::{chosen, names, plan, run};
 
-/// Few workloads, none of which takes longer than an instant.
+/// The benchmark with few working sets; each takes milliseconds.
 fn small() -> Chosen {
     let parameters = [
         ("bytes-least", "64K"),
@@ -45,7 +45,7 @@ fn a_directory_gets_a_model_that_predicts_and_is_left_empty() {
 }
 
 #[test]
-fn wrong_data_ends_it_and_what_was_measured_is_kept() {
+fn wrong_data_ends_the_run_and_the_samples_are_kept() {
     let (place, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let target = Watched::new(place.path(), Lie::WrongData(12_000));
     let (ran, outcome) = run(&plan(vec![small()], output.path()), Box::new(target));

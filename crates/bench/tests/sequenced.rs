@@ -1,5 +1,5 @@
-//! The calls of NFS version 4.1 that are measured: what they say, and that they can be made again
-//! and again in slots.
+//! The calls of NFS version 4.1 that are measured: what they contain, and that they can be repeated
+//! in slots.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod served;
@@ -17,12 +17,12 @@ use comity_remote::nfs4::{Backchannel, Session};
 use comity_xdr::{Decode, Decoder};
 use served::Served;
 
-/// Slots that take turns.
+/// The number of slots, which are used in turn.
 const SLOTS: u32 = 32;
 /// The byte that is locked.
 const LOCKED: u64 = 77;
 
-/// The calls of an operation, made twelve times from each slot beforehand.
+/// The call templates of an operation; each slot has made its call twelve times.
 fn made(operation: InSession) -> CallTemplates {
     let folder = tempfile::tempdir().unwrap();
     let layout = FixtureTree::build(folder.path()).unwrap();
@@ -50,7 +50,7 @@ fn made(operation: InSession) -> CallTemplates {
     script
 }
 
-/// The arguments of SEQUENCE in a call, and what comes behind PUTFH.
+/// The arguments of SEQUENCE in a call, and a decoder of what follows PUTFH.
 fn call(script: &CallTemplates, number: usize) -> (Sequence4args, Decoder<'_>) {
     let bytes = &script.templates[number].bytes;
     let mut call = Decoder::new(&bytes[script.sequence_at.unwrap()..]);
@@ -60,7 +60,7 @@ fn call(script: &CallTemplates, number: usize) -> (Sequence4args, Decoder<'_>) {
     (sequence, call)
 }
 
-/// An operation and its arguments, of which nothing is behind the last.
+/// Reads the number of an operation, which must be this one, and its arguments.
 fn next<'a, T: Decode<'a>>(call: &mut Decoder<'a>, operation: u32) -> T {
     assert_eq!(call.value::<u32>().unwrap(), operation);
     call.value().unwrap()
@@ -73,14 +73,14 @@ fn getattr_asks_for_what_linux_asks_for() {
     let (sequence, mut rest) = call(&script, 7);
     assert!(!sequence.cachethis);
     assert_eq!(rest.value::<u32>().unwrap(), op::GETATTR);
-    // The two words that Linux sends, as anybody can see who listens to it.
+    // The attribute words that the Linux client sends, as seen on the wire.
     let words: Vec<u32> =
         rest.rest().chunks(4).map(|w| u32::from_be_bytes(w.try_into().unwrap())).collect();
     assert_eq!(words, [2, 0x0010_011a, 0x00b0_a23a]);
 }
 
 #[test]
-fn read_names_the_newest_of_an_open() {
+fn read_has_seqid_zero_for_the_newest_state_of_an_open() {
     let script = made(InSession::Read(4096));
     let (sequence, mut rest) = call(&script, 3);
     assert!(!sequence.cachethis);
@@ -90,7 +90,7 @@ fn read_names_the_newest_of_an_open() {
 }
 
 #[test]
-fn every_place_opens_and_closes_a_file_of_its_own_and_replies_are_kept() {
+fn each_slot_opens_and_closes_a_file_of_its_own_and_asks_for_cached_replies() {
     let script = made(InSession::OpenClose);
     assert_eq!(script.templates.len(), 64);
     let (sequence, mut rest) = call(&script, 10);
@@ -98,7 +98,7 @@ fn every_place_opens_and_closes_a_file_of_its_own_and_replies_are_kept() {
     let open: Open4args<'_> = next(&mut rest, op::OPEN);
     next::<()>(&mut rest, op::GETFH);
     assert!(rest.rest().is_empty());
-    // Both, and no delegation is wanted.
+    // Access is read and write, and no delegation is wanted.
     assert_eq!((open.share_access, open.share_deny), (0x403, 0));
     assert_eq!(open.owner.owner.0, b"process 5");
     assert!(matches!(open.claim, OpenClaim4::Null(name) if name.0 == b"f000005"));
@@ -109,7 +109,7 @@ fn every_place_opens_and_closes_a_file_of_its_own_and_replies_are_kept() {
 }
 
 #[test]
-fn every_place_locks_and_unlocks_a_byte_and_replies_are_kept() {
+fn each_slot_locks_and_unlocks_a_byte_and_asks_for_cached_replies() {
     let script = made(InSession::LockUnlock);
     assert_eq!(script.templates.len(), 64);
     let (sequence, mut rest) = call(&script, 10);

@@ -1,5 +1,5 @@
-//! The workloads on real files: they run, leave nothing behind, and do the same again with the same
-//! seed.
+//! The workloads on real files: they run, leave nothing behind, and repeat the same operations with
+//! the same seed.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
@@ -102,7 +102,7 @@ fn nfsstone_does_its_mix_exactly() {
     ];
     for (kind, wanted, percent, digit) in shares {
         assert_eq!(count(kind), wanted, "{kind}");
-        // The figures have the digits that the original gives.
+        // The original has its figures with this many digits.
         let found = wanted as f64 / 455.22;
         assert!((found - percent).abs() <= digit / 2.0, "{kind}: {found} %, not {percent}");
     }
@@ -125,7 +125,7 @@ fn nfsstone_has_no_more_files_open_than_a_program_may() {
 }
 
 #[test]
-fn the_idle_target_takes_every_workload_on_files() {
+fn every_workload_on_files_runs_on_the_idle_target() {
     let output = tempfile::tempdir().unwrap();
     let names = ["nfsstone", "lsr", "postmark", "bonnie"];
     let all = names.iter().map(|name| chosen(name, &[])).collect();
@@ -159,7 +159,7 @@ fn targets_take_turns_and_a_hook_runs_before_each_round() {
 }
 
 #[test]
-fn every_preset_is_legible_and_every_flag_has_a_help() {
+fn every_preset_can_be_read_and_every_flag_has_a_help_text() {
     for workload in comity_bench::workload::all() {
         for each in workload.parameters() {
             for text in [each.paper, each.quick, each.modern] {
@@ -189,7 +189,7 @@ fn a_run_whose_time_is_used_up_measures_everything_once() {
     }
 }
 
-/// A workload whose figure is no number.
+/// A workload whose figure is not a number.
 struct Nought;
 
 impl Workload for Nought {
@@ -217,7 +217,7 @@ impl Workload for Nought {
 }
 
 #[test]
-fn a_figure_that_is_no_number_is_a_note_and_the_result_can_be_read() {
+fn a_figure_that_is_not_a_number_becomes_a_note() {
     let (place, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let workload = Chosen { workload: Arc::new(Nought), parameters: Parameters::default() };
     let target = DirectoryTarget::open(place.path()).unwrap();
@@ -229,7 +229,7 @@ fn a_figure_that_is_no_number_is_a_note_and_the_result_can_be_read() {
 }
 
 #[test]
-fn a_word_that_stands_in_every_source_is_searched_for_too() {
+fn a_word_that_is_in_every_source_can_be_searched_for() {
     let (place, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let target = DirectoryTarget::open(place.path()).unwrap();
     let chosen = chosen("grep", &[("pattern", "Source")]);

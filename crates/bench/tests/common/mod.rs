@@ -1,4 +1,4 @@
-//! Plans for tests, and a target that can lie.
+//! Plans for tests, and a target that can return wrong results.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 pub(crate) mod watched;
@@ -37,7 +37,7 @@ pub(crate) const SMALL: &[(&str, &[(&str, &str)])] = &[
     ("locks", &[("files", "1,10"), ("ranges", "3,30"), ("waiters", "1,20")]),
 ];
 
-/// A workload with small parameters and these.
+/// A workload with small parameters, except for those that are given.
 pub(crate) fn chosen(name: &str, given: &[(&str, &str)]) -> Chosen {
     let mut all = comity_bench::workload::all().into_iter();
     let workload = all.find(|workload| workload.name() == name).unwrap();
@@ -50,7 +50,7 @@ pub(crate) fn chosen(name: &str, given: &[(&str, &str)]) -> Chosen {
     Chosen { workload, parameters }
 }
 
-/// A plan that runs workloads once, with its result in a directory.
+/// A plan that runs workloads once and writes its result to a directory.
 pub(crate) fn plan(chosen: Vec<Chosen>, output: &Path) -> Plan {
     Plan {
         chosen,
@@ -70,7 +70,7 @@ pub(crate) fn plan(chosen: Vec<Chosen>, output: &Path) -> Plan {
     }
 }
 
-/// Runs a plan on a target; what it came to, and the result that it left.
+/// Runs a plan on a target; returns how the run ended, and the result that it wrote.
 pub(crate) fn run(plan: &Plan, target: Box<dyn Target>) -> (Result<(), String>, Outcome) {
     let content = Arc::new(Content::new(plan.seed));
     let ran = run_on(plan, vec![target], content, &Interrupt::default());
@@ -78,7 +78,7 @@ pub(crate) fn run(plan: &Plan, target: Box<dyn Target>) -> (Result<(), String>, 
     (ran, Store::read(&plan.output).unwrap())
 }
 
-/// Names in a directory.
+/// The names in a directory.
 pub(crate) fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()

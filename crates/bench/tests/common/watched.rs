@@ -1,4 +1,4 @@
-//! A directory seen through somebody who writes down what is done, and may lie.
+//! A directory as a target that logs each operation and can return wrong results.
 
 use std::collections::BTreeMap;
 use std::io::Result as IoResult;
@@ -12,18 +12,18 @@ use comity_bench::suite::{
 use comity_bench::targets::DirectoryTarget;
 use rustix::io::Errno;
 
-/// The way in which a target lies.
+/// The way in which a target misbehaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lie {
     /// The target never fails.
     None,
-    /// One byte is another from the n-th read on.
+    /// From the n-th read on, one byte is wrong.
     WrongData(u64),
     /// Reads return fewer bytes from the n-th read on.
     ShortReads(u64),
     /// Writes fail for lack of space from the n-th write on.
     Full(u64),
-    /// Forgets written data when the worker goes, synced or not.
+    /// Written data is lost when the worker ends, synced or not.
     Forgets,
     /// Files are not given to other users.
     OwnersStay,
@@ -37,7 +37,7 @@ pub(crate) enum Lie {
 pub(crate) struct Watched {
     inner: DirectoryTarget,
     lie: Lie,
-    /// True if programs of this machine may work in it.
+    /// True if programs of this machine may be run in the directory.
     is_local: bool,
     shared: Arc<Shared>,
 }
@@ -49,9 +49,9 @@ pub(crate) struct Shared {
     reads: AtomicU64,
     writes: AtomicU64,
     open: AtomicU64,
-    /// The most that were open at a time.
+    /// The highest number of files that were open at a time.
     pub(crate) open_most: AtomicU64,
-    /// Run once when an operation is the one that a lie names.
+    /// Run once, at the operation that `Lie::Unmounted` or `Lie::Interrupted` names.
     pub(crate) event: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
@@ -68,7 +68,8 @@ impl Watched {
         Self { inner, lie, is_local: true, shared: Arc::default() }
     }
 
-    /// One in which nothing is compiled: workloads leave that phase out.
+    /// The target, but programs cannot be run in it, so that workloads leave out the phase that
+    /// compiles.
     pub(crate) fn without_programs(self) -> Self {
         Self { is_local: false, ..self }
     }
@@ -113,7 +114,7 @@ struct WatchedFiles {
     inner: Box<dyn Files>,
     lie: Lie,
     shared: Arc<Shared>,
-    /// Open files and what a forgetful target keeps in memory: path, bytes.
+    /// The paths of files that were opened for writing, whose data `Lie::Forgets` loses.
     written: BTreeMap<FileId, String>,
 }
 

@@ -1,4 +1,4 @@
-//! Headless Chromium looking at a page.
+//! Loads a page in headless Chromium and reads what it shows.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,16 +8,17 @@ use std::process::{Command, Stdio};
 /// Names under which Chromium is installed.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/// Longest a look may take, in seconds.
+/// The longest time that the browser may take, in seconds.
 const SECONDS_MAX: &str = "120";
 
-/// Run before anything else in the page: keeps errors that nobody catches.
+/// Runs before anything else in the page and collects uncaught errors.
 const WATCH: &str = r#"
 window.errors = [];
 addEventListener("error", (event) => errors.push(event.message));
 "#;
 
-/// Run in the page: sorts every table both ways by every column, points at a mark, counts.
+/// Runs in the page: sorts every table both ways by every column, points at a mark of a plot, and
+/// counts elements.
 const PROBE: &str = include_str!("probe.js");
 
 /// The page as the browser saw it.
@@ -42,7 +43,7 @@ pub(crate) fn find() -> Option<PathBuf> {
     places.into_iter().find(|place| place.is_file())
 }
 
-/// Opens a copy of the page that looks at itself.
+/// Opens a copy of the page with these two scripts added.
 pub(crate) fn look(browser: &Path, directory: &Path, page: &str) -> Seen {
     let watched = page.replacen("<head>", &format!("<head><script>{WATCH}</script>"), 1).replacen(
         "</body>",
@@ -55,7 +56,7 @@ pub(crate) fn look(browser: &Path, directory: &Path, page: &str) -> Seen {
     let done = Command::new("timeout")
         .arg(SECONDS_MAX)
         .arg(browser)
-        // Its sandbox needs rights that a container may not give; the page is our own.
+        // The sandbox needs rights that a container may not give; the page is our own.
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
         .args(["--enable-logging=stderr", "--dump-dom", "--window-size=1280,900"])
         .args(["--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND"])
@@ -68,7 +69,7 @@ pub(crate) fn look(browser: &Path, directory: &Path, page: &str) -> Seen {
     let log = String::from_utf8_lossy(&done.stderr);
     let verdict =
         text.split("<pre id=\"verdict\">").nth(1).and_then(|rest| rest.split("</pre>").next());
-    let verdict = verdict.unwrap_or_else(|| panic!("the page said nothing; {log}"));
+    let verdict = verdict.unwrap_or_else(|| panic!("the page printed no result; {log}"));
     let mut complaints: Vec<String> =
         log.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned).collect();
     let mut counts = BTreeMap::new();

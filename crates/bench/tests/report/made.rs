@@ -1,4 +1,4 @@
-//! A result that was not measured but made, with everything a report can show.
+//! A result that was not measured but written by hand, with everything that a report can show.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use comity_bench::suite::{
     SCHEMA, Sample, TargetKind, TargetRecord, Unit, Workload, WorkloadRecord,
 };
 
-/// Names that would break out of markup if they could.
+/// Names that would break out of markup if they were not escaped.
 pub(crate) const TARGETS: [&str; 2] = ["peer:ganesha", "nfs://[::1]:2049/<b>&\"x\""];
 
 /// Rounds of each workload.
@@ -199,7 +199,7 @@ pub(crate) fn outcome() -> Outcome {
     }
 }
 
-/// The same with three targets; the last does what the second does.
+/// A result like [`outcome`] with a third target, whose figures are those of the second.
 pub(crate) fn outcome_of_three() -> Outcome {
     let mut outcome = outcome();
     let second = outcome.targets[1].clone();

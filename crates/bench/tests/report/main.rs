@@ -1,4 +1,4 @@
-//! The report of a made result: what is in the files, and what a browser makes of them.
+//! The report of a result that was written by hand: its files, and how a browser shows it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
@@ -11,7 +11,7 @@ use std::path::Path;
 use comity_bench::report;
 use comity_bench::suite::Store;
 
-/// Makes the result and its report in a folder; gives the page.
+/// Writes the result and its report to a folder; returns the page.
 fn written(directory: &Path) -> String {
     Store::create(directory).unwrap().write(&made::outcome()).unwrap();
     let page = report::write(directory, &made::workloads()).unwrap();
@@ -19,7 +19,7 @@ fn written(directory: &Path) -> String {
 }
 
 #[test]
-fn the_page_says_what_was_found_what_is_noisy_and_what_history_says() {
+fn the_page_shows_findings_noise_and_published_figures() {
     let directory = tempfile::tempdir().unwrap();
     let page = written(directory.path());
     assert!(page.contains("times better than peer:ganesha (95 %:"), "no finding");
@@ -34,20 +34,20 @@ fn the_page_says_what_was_found_what_is_noisy_and_what_history_says() {
 }
 
 #[test]
-fn of_two_rounds_nobody_can_say_whether_they_are_noisy() {
+fn two_rounds_are_too_few_to_call_a_figure_noisy() {
     let directory = tempfile::tempdir().unwrap();
-    assert!(written(directory.path()).contains(">1 of 9<"), "of five rounds one can");
+    assert!(written(directory.path()).contains(">1 of 9<"), "five rounds are enough");
     let mut outcome = made::outcome();
     outcome.workloads[0].rounds.retain(|round| round.round < 2);
     Store::create(&directory.path().join("two")).unwrap().write(&outcome).unwrap();
     let page = report::write(&directory.path().join("two"), &made::workloads()).unwrap();
     let page = fs::read_to_string(page).unwrap();
-    assert!(page.contains("too few rounds to say"), "nothing is said of it");
+    assert!(page.contains("too few rounds to say"), "the page does not say so");
     assert!(!page.contains("0 of 9"), "none is called noisy");
 }
 
 #[test]
-fn nothing_a_result_says_becomes_markup() {
+fn text_of_a_result_is_escaped() {
     let directory = tempfile::tempdir().unwrap();
     let page = written(directory.path());
     assert!(!page.contains("<b>&"), "a target's name is markup");
@@ -68,12 +68,12 @@ fn every_plot_is_a_file_too() {
     for file in files {
         let text = fs::read_to_string(file.unwrap().path()).unwrap();
         assert!(text.starts_with("<svg xmlns=") && text.contains("prefers-color-scheme"));
-        assert!(!text.contains("NaN") && !text.contains("inf"), "a place is no number");
+        assert!(!text.contains("NaN") && !text.contains("inf"), "a coordinate is not a number");
     }
 }
 
 #[test]
-fn a_result_without_anything_has_a_page() {
+fn an_empty_result_has_a_page() {
     let directory = tempfile::tempdir().unwrap();
     let mut outcome = made::outcome();
     outcome.workloads.clear();
@@ -85,7 +85,7 @@ fn a_result_without_anything_has_a_page() {
 }
 
 #[test]
-fn a_browser_shows_it_sorts_its_tables_and_has_nothing_to_complain_about() {
+fn a_browser_shows_the_page_and_sorts_its_tables_without_errors() {
     let Some(browser) = browser::find() else {
         println!("skipped: no Chromium here (Debian package `chromium`)");
         return;

@@ -1,4 +1,4 @@
-//! A server in this process, for tests that look at calls or change what is answered.
+//! A server in this process, for tests that look at calls or change replies.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 mod setting;
@@ -31,7 +31,7 @@ impl Served {
         Self { exports: setting::exports(root).unwrap(), memory: setting::memory() }
     }
 
-    /// A connection to it while it has this write verifier.
+    /// A connection to the server while it has this write verifier.
     pub(crate) fn line(&self, verifier: [u8; 8]) -> Line {
         let exports = || Arc::clone(&self.exports);
         let four = Nfs4::new(exports(), verifier, Versions::ALL, self.memory.clone());
@@ -54,7 +54,7 @@ pub(crate) struct Line {
 const LIMITS: RecordLimits = RecordLimits { bytes_max: 1 << 21 };
 
 impl Line {
-    /// Answers a call; gives the reply's record with its mark.
+    /// Answers a call; returns the record of the reply with its record mark.
     pub(crate) fn answer(&self, call: &[u8]) -> Result<Vec<u8>> {
         let mut call = call.to_vec();
         let Ok(Scan::Record { body, .. }) = next_record(&mut call, &LIMITS) else {
@@ -71,7 +71,7 @@ impl Line {
     }
 }
 
-/// A reply as it is sent, with what a server sends from where it lies.
+/// A reply as it is sent: a server sends some data directly from files.
 fn sent(reply: &Encoder) -> Vec<u8> {
     let (mut sent, mut from) = (Vec::new(), 0);
     for segment in reply.files() {
@@ -91,8 +91,8 @@ impl Wire for Line {
     }
 }
 
-/// Serves connections; from the n-th call on that `counts` the server is another than before: what
-/// was not on stable storage is lost.
+/// Serves connections. From the n-th call on that `counts`, replies are those of another server,
+/// which has lost the data that were not on stable storage.
 pub(crate) fn forgetting(served: &Served, at: usize, counts: fn(&[u8]) -> bool) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -112,7 +112,7 @@ pub(crate) fn forgetting(served: &Served, at: usize, counts: fn(&[u8]) -> bool) 
     address
 }
 
-/// Serves a connection; the request's line decides which reply it gets.
+/// Serves a connection. `choose` decides which of two servers answers a call.
 fn serve(mut stream: TcpStream, lines: &[Line; 2], choose: impl Fn(&[u8]) -> usize) {
     loop {
         let mut call = vec![0; 4];

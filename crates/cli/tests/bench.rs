@@ -1,4 +1,5 @@
-//! `comity bench` as users run it: on a directory, on a server it starts, interrupted, and wrongly.
+//! `comity bench` as users run it: on a directory, on a server that it starts, interrupted, and
+//! with wrong arguments.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
@@ -51,7 +52,7 @@ fn mistyped_arguments_are_a_usage_error() {
 }
 
 #[test]
-fn each_consumer_uses_its_resource_for_its_time() {
+fn each_consumer_uses_its_resource_for_the_given_time() {
     let place = Place::new();
     let server = Running::start(&mut place.serve_data());
     let (data, address) = (place.data(), format!("127.0.0.1:{}", server.port));
@@ -119,7 +120,7 @@ fn parameters_that_make_no_sense_are_a_usage_error_before_anything_is_made() {
 }
 
 #[test]
-fn a_run_that_is_impossible_ends_with_a_line_that_says_what_to_do() {
+fn a_run_that_cannot_start_ends_with_a_line_that_says_what_to_do() {
     let place = Place::new();
     let output = place.path("result");
     let failed = |arguments: &[&str], names: &[&str]| {
@@ -183,7 +184,7 @@ fn a_directory_and_a_server_that_is_started_take_turns() {
     assert_eq!(result["schema"], 1);
     let postmark = &result["workloads"][0]["rounds"];
     assert_eq!(postmark[0]["calls"], Value::Null, "a local directory is sent no RPCs");
-    // The pool is 500 files, each written and removed; the server has counted the calls.
+    // Each of the pool's 500 files is written and removed; these are the counts of the server.
     let calls = &postmark[1]["calls"];
     for kind in ["CREATE", "WRITE", "COMMIT", "REMOVE"] {
         assert!(calls[kind].as_u64() >= Some(500), "{kind}: {calls}");
@@ -256,7 +257,7 @@ fn work_by_grants_needs_a_server_that_knows_keys() {
     assert!(said.err.contains("discfs needs a server") && said.err.contains("peer:keys"));
 }
 
-/// Small sizes of workloads.
+/// Parameters that make the workloads small.
 const SMALL: &[(&str, &[&str])] = &[
     ("nfsstone", &["--operations", "1000", "--directories", "3", "--files", "5"]),
     ("lsr", &["--files", "50", "--users", "1,10"]),
@@ -286,7 +287,7 @@ fn a_server_is_measured_in_version_4_1_as_in_version_3() {
         let settings = &result["targets"][0]["settings"];
         assert_eq!(settings["protocol"], "NFSv4.1 over TCP");
         let samples = result["workloads"][0]["rounds"][0]["samples"].as_array().unwrap().len();
-        // Ten operations, one of which is two, over one and three connections.
+        // Ten operations, of which one has two samples, over one connection and over three.
         assert!(if *workload == "rpc" { samples == 22 } else { samples > 0 }, "{workload}");
     }
     assert_eq!(fs::read_dir(place.data()).unwrap().count(), 0, "the folder's files are used");
@@ -312,7 +313,7 @@ fn peers_take_turns_in_different_versions_and_count_operations() {
 }
 
 #[test]
-fn an_open_loop_counts_from_when_calls_are_due() {
+fn an_open_loop_measures_latency_from_the_time_at_which_a_call_is_due() {
     let place = Place::new();
     let output = place.path("result");
     let mut command = comity();
@@ -326,7 +327,7 @@ fn an_open_loop_counts_from_when_calls_are_due() {
         assert_eq!(latency["from_due_time"], true);
         let buckets = latency["buckets"].as_array().unwrap();
         let calls: u64 = buckets.iter().map(|bucket| bucket[1].as_u64().unwrap()).sum();
-        // 1,000 are due; their gaps are random.
+        // 1,000 calls are due on average; the gaps between them are random.
         assert!((800..1200).contains(&calls), "{calls} calls");
     }
 }
@@ -336,13 +337,14 @@ fn an_interrupted_run_leaves_a_valid_result_and_nothing_else() {
     interrupted(&[Signal::INT]);
 }
 
-/// As `timeout` does: the program is sent the signal, and its group, too.
+/// timeout(1) sends the signal to the program and then to its process group.
 #[test]
-fn a_signal_that_comes_twice_at_once_is_one() {
+fn two_signals_at_once_count_as_one() {
     interrupted(&[Signal::TERM, Signal::TERM]);
 }
 
-/// Interrupts the programs that the run has started together with it, as a terminal does.
+/// The program that the run has started interrupts the run and fails itself, as after ctrl-C in a
+/// terminal.
 #[test]
 fn a_workload_that_ends_because_the_user_ends_the_run_has_not_failed() {
     let place = Place::new();
@@ -381,7 +383,7 @@ fn interrupted(signals: &[Signal]) {
 }
 
 #[test]
-fn a_server_that_goes_away_is_missed_and_what_was_measured_is_kept() {
+fn the_rounds_before_a_server_goes_away_are_kept() {
     for version in ["3", "4.1"] {
         let place = Place::new();
         let output = place.path("result");
@@ -411,7 +413,7 @@ fn a_server_that_goes_away_is_missed_and_what_was_measured_is_kept() {
 }
 
 #[test]
-fn a_server_that_lets_nobody_in_is_told_with_what_to_do() {
+fn the_error_about_a_server_that_refuses_access_says_what_to_do() {
     let place = Place::new();
     let line = format!("{} 127.0.0.1(ro,insecure)\n", place.data().display());
     let exports = place.write("exports", &line).display().to_string();
@@ -441,7 +443,8 @@ fn await_round(output: &Path) {
     }
 }
 
-/// A result whose listings all took `about` so many seconds, and little more from round to round.
+/// Writes a result whose listings all took about `about` seconds, with little variation between
+/// rounds.
 fn doctored(from: &Path, to: &Path, about: f64) {
     let mut result = result(from);
     for round in result["workloads"][0]["rounds"].as_array_mut().unwrap() {
@@ -483,7 +486,7 @@ fn results_are_compared_and_the_exit_code_says_whether_one_is_worse() {
 }
 
 #[test]
-fn a_run_goes_on_where_it_ended_and_files_are_kept_if_asked() {
+fn a_run_is_continued_where_it_ended_and_files_are_kept_if_asked() {
     let place = Place::new();
     let output = place.path("result");
     let go = |more: &[&str]| {
@@ -495,7 +498,7 @@ fn a_run_goes_on_where_it_ended_and_files_are_kept_if_asked() {
     let again = go(&[]);
     assert_eq!(again.code, Some(1));
     assert!(again.err.contains("--resume") && again.err.contains("--output"), "{}", again.err);
-    // The second round is lost.
+    // The second round is removed from the result.
     let mut cut = result(&output);
     cut["workloads"][0]["rounds"].as_array_mut().unwrap().pop();
     cut["complete"] = false.into();

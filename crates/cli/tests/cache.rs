@@ -1,4 +1,4 @@
-//! `comity cache` and the end of a mount, by the programs that users run.
+//! `comity cache` and the end of a mount, with the programs that users run.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -28,7 +28,7 @@ fn comity_of(world: &World, command: &[&str], arguments: &[&str]) -> Said {
     run(comity().args(command).arg("--state-dir").arg(folder).args(arguments))
 }
 
-/// A file of the mount, as a user names it.
+/// The path of a file in the mount.
 fn shown(world: &World, name: &str) -> String {
     world.dir.join(name).display().to_string()
 }
@@ -46,7 +46,7 @@ fn process(world: &World) -> Pid {
     Pid::from_raw(status(world)["process"].as_i64().unwrap() as i32).unwrap()
 }
 
-/// Returns what a command that failed has said.
+/// Returns the error of a command that failed.
 fn failed(said: &Said) -> &str {
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     &said.err
@@ -138,7 +138,7 @@ fn pinned_files_outlive_the_cleaner_and_damage_is_found() {
     assert!(succeeded(&said).contains("24 pages"), "{}", said.out);
 }
 
-/// The pages of the only file in a cache folder.
+/// The file in a cache folder with the pages of the only cached file.
 fn data_file(folder: &Path) -> Option<PathBuf> {
     fs::read_dir(folder).unwrap().flatten().find_map(|entry| match entry.path() {
         path if path.is_dir() => data_file(&path),

@@ -1,4 +1,4 @@
-//! `comity check` and `comity exports`: what is wrong where, and what a client would see.
+//! `comity check` and `comity exports`: diagnostics with their place, and the exports of a client.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
@@ -30,7 +30,7 @@ fn a_mistake_has_file_line_and_column() {
 }
 
 #[test]
-fn findings_are_there_for_programs() {
+fn findings_can_be_printed_as_json() {
     let place = Place::new();
     let text = format!("{} *(rw,async)\n/nowhere/at/all *(ro)\n", place.data().display());
     let exports = place.write("my.exports", &text);
@@ -95,7 +95,7 @@ fn serve_with_check_only_checks() {
 }
 
 #[test]
-fn a_client_sees_its_exports_and_the_most_specific_rules() {
+fn the_exports_of_a_client_are_shown_with_its_most_specific_rules() {
     let place = Place::new();
     let data = place.data();
     let text = format!("{} 192.0.2.0/24(rw) 192.0.2.7(ro,all_squash)\n", data.display());
@@ -118,9 +118,10 @@ fn a_client_sees_its_exports_and_the_most_specific_rules() {
     assert_eq!(json["exports"][0]["path"], path.to_string());
 }
 
-/// Files that clients make then belong to the server's own user, and would be hidden from them.
+/// Files that clients make belong to the server's own user then, and would be hidden from the
+/// clients.
 #[test]
-fn an_ordinary_users_server_does_not_hide_what_its_clients_make() {
+fn check_refuses_a_cloak_that_hides_files_from_the_clients_that_make_them() {
     if !is_root() {
         return;
     }
@@ -140,7 +141,7 @@ fn an_ordinary_users_server_does_not_hide_what_its_clients_make() {
         assert!(said.out.contains("run it as root, leave these ids out"), "{}", said.out);
         assert_eq!(check(&format!("ro,{cloak}")).code, Some(0), "nothing is made there");
         let own = format!("rw,all_squash,anonuid=65534,{cloak}");
-        assert_eq!(check(&own).code, Some(0), "everybody is its user there");
+        assert_eq!(check(&own).code, Some(0), "all callers act as the server's user there");
     }
     assert_eq!(check("rw,cloak_uid=0-65533:+000").code, Some(0), "they are not covered");
 }

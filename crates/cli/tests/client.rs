@@ -1,4 +1,4 @@
-//! An independent client, the crate nfs-rs, against a running server.
+//! The independent client nfs-rs against a running server.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
@@ -12,13 +12,13 @@ use common::raw::Raw;
 use common::{NOBODY, Place, Running};
 use nfs_rs::Mount;
 
-/// Runs a client to its end, within bounds.
+/// Runs a client to its end, within [`common::PATIENCE`].
 fn block_on<T>(client: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(common::PATIENCE, client).await.unwrap() })
 }
 
-/// Versions that the client speaks, too.
+/// The versions of NFS that the client supports.
 const VERSIONS: [&str; 4] = ["3", "4.0", "4.1", "4.2"];
 
 async fn mount(server: &Running, path: &Path) -> Box<dyn Mount> {
@@ -35,7 +35,7 @@ async fn mount_over(server: &Running, path: &Path, version: &str) -> Box<dyn Mou
     nfs_rs::parse_url_and_mount(&url).await.unwrap()
 }
 
-/// A place whose data everybody may change.
+/// A server folder whose data everybody may change.
 fn place() -> Place {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
@@ -93,7 +93,7 @@ fn names_change_over(version: &str) {
 }
 
 #[test]
-fn a_big_file_comes_back_as_it_was_written() {
+fn a_big_file_is_read_as_it_was_written() {
     VERSIONS.iter().for_each(|version| a_big_file_over(version));
 }
 
@@ -118,7 +118,7 @@ fn a_big_file_over(version: &str) {
     assert!(fs::read(place.data().join("big")).unwrap() == data);
 }
 
-/// The server of a place once more, at the same port.
+/// Starts the server of a place again at the same port.
 fn again(place: &Place, port: u16) -> Running {
     let mut command = common::comity();
     command.args(["serve", "--json", "--listen", "127.0.0.1", "--no-register", "--state-dir"]);
@@ -127,7 +127,7 @@ fn again(place: &Place, port: u16) -> Running {
 }
 
 #[test]
-fn a_crash_of_the_server_loses_nothing_that_was_answered() {
+fn a_crash_of_the_server_loses_no_acknowledged_change() {
     let place = place();
     let server = Running::start(&mut place.serve_data());
     let port = server.port;
@@ -138,7 +138,7 @@ fn a_crash_of_the_server_loses_nothing_that_was_answered() {
         server.kill();
         let server = again(&place, port);
         let read = mount.read(made.fh.clone(), 0, 100).await.unwrap();
-        assert_eq!(&read[..], b"before", "the handle and the data are good");
+        assert_eq!(&read[..], b"before", "the handle and the data outlive the crash");
         nfs_rs::write_all(&*mount, made.fh.clone(), 6, b" after".to_vec().into()).await.unwrap();
         mount.rename_path("file", "moved").await.unwrap();
         server.kill();
@@ -151,7 +151,7 @@ fn a_crash_of_the_server_loses_nothing_that_was_answered() {
 }
 
 #[test]
-fn the_write_verifier_changes_with_every_life_of_the_server_and_only_then() {
+fn the_write_verifier_changes_at_every_restart_of_the_server_and_only_then() {
     let place = place();
     let server = Running::start(&mut place.serve_data());
     let port = server.port;

@@ -1,4 +1,4 @@
-//! The clients of a running server and what they hold: `comity clients`, `comity evict`, and the
+//! The clients of a running server and their state: `comity clients`, `comity evict`, and the
 //! metrics.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
@@ -23,7 +23,7 @@ fn json(place: &Place, words: &[&str]) -> Value {
     serde_json::from_str(&said.out).unwrap()
 }
 
-/// A place whose data everybody may change.
+/// A server folder whose data everybody may change.
 fn place() -> Place {
     let place = Place::new();
     fs::set_permissions(place.data(), Permissions::from_mode(0o777)).unwrap();
@@ -35,7 +35,7 @@ fn id(client: &Four) -> String {
 }
 
 #[test]
-fn clients_are_shown_with_what_they_hold_and_for_whom_they_wait() {
+fn clients_are_shown_with_their_state_and_the_clients_they_wait_for() {
     let place = place();
     let server = Running::start(&mut place.serve_data());
     assert_eq!(json(&place, &["clients"]), Value::Array(Vec::new()));
@@ -80,7 +80,7 @@ fn clients_are_shown_with_what_they_hold_and_for_whom_they_wait() {
 }
 
 #[test]
-fn a_client_is_sent_away_and_learns_it_by_badsession() {
+fn an_evicted_client_gets_badsession() {
     let place = place();
     let server = Running::start(&mut place.serve_data());
     let mut one = Four::connect(server.port, NOBODY, "one");
@@ -108,7 +108,7 @@ fn a_client_is_sent_away_and_learns_it_by_badsession() {
 }
 
 #[test]
-fn a_delegation_is_recalled_and_all_of_it_is_counted() {
+fn a_recall_of_a_delegation_is_counted() {
     let place = place();
     let server = Running::start(place.serve_data().args(["--metrics", "127.0.0.1:0"]));
     let mut one = Four::connect(server.port, NOBODY, "one");
@@ -143,7 +143,7 @@ fn a_delegation_is_recalled_and_all_of_it_is_counted() {
 }
 
 #[test]
-fn no_more_is_delegated_than_is_allowed_and_some_is_asked_back_before() {
+fn delegations_stay_below_their_limit_and_some_are_recalled_before() {
     let place = place();
     let delegations_max = |max: &str| {
         let mut command = place.serve_data();
@@ -166,19 +166,23 @@ fn no_more_is_delegated_than_is_allowed_and_some_is_asked_back_before() {
 }
 
 #[test]
-fn no_more_memory_is_set_aside_for_replies_than_is_allowed() {
+fn sessions_reserve_no_more_reply_cache_than_the_limit() {
     let place = place();
     let mut command = place.serve_data();
-    // Four slots of four kilobytes, a session here, take a little more than a quarter of it.
+    // A session with four slots of four kilobytes takes a little more than a quarter of the limit.
     command.args(["--reply-cache-bytes-max", "65536", "--metrics", "127.0.0.1:0"]);
     let server = Running::start(&mut command);
-    // The clients of one address have one share of it.
+    // The clients of one address share one quota.
     let connect = |last| {
         let stream = stream_from([127, 0, 0, last], server.port);
         Four::try_on(stream, NOBODY, &last.to_string()).unwrap()
     };
     let mut sessions = [1, 2, 3, 4, 5].map(connect);
-    assert_eq!(sessions[0].introduce("six"), Err(Nfsstat4::Delay), "the last two have a slot each");
+    assert_eq!(
+        sessions[0].introduce("six"),
+        Err(Nfsstat4::Delay),
+        "the last two sessions have one slot each"
+    );
     let page = metrics(&server);
     let reserved = page.lines().find_map(|line| line.strip_prefix("comity_reply_cache_bytes "));
     let reserved: u32 = reserved.unwrap().parse().unwrap();
@@ -188,7 +192,7 @@ fn no_more_memory_is_set_aside_for_replies_than_is_allowed() {
     assert!(said.err.contains("at least 65536"), "{}", said.err);
 }
 
-/// The file takes more than one reply.
+/// The list of clients needs more than one reply.
 #[test]
 fn many_clients_are_shown_page_by_page() {
     let place = place();

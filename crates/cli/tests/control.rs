@@ -23,7 +23,7 @@ fn json(said: &Said) -> Value {
 }
 
 #[test]
-fn without_a_server_there_is_nobody_to_ask() {
+fn commands_fail_without_a_running_server() {
     let place = Place::new();
     for words in [
         &["reload"][..],
@@ -90,7 +90,7 @@ fn reload_says_what_is_wrong_and_fails() {
 }
 
 #[test]
-fn status_tells_what_is_served_and_done() {
+fn status_shows_the_exports_and_the_count_of_calls() {
     let place = Place::new();
     let server = Running::start(&mut place.serve_data());
     let mut client = Raw::connect(server.port, NOBODY);
@@ -123,7 +123,7 @@ fn the_log_level_changes_while_the_server_runs() {
 }
 
 #[test]
-fn a_running_server_tells_what_it_offers() {
+fn a_running_server_lists_its_exports() {
     let place = Place::new();
     let _server = Running::start(&mut place.serve_data());
     let answer = json(&ask(&place, &["exports", "--client", "127.0.0.7", "--json"]));
@@ -133,7 +133,7 @@ fn a_running_server_tells_what_it_offers() {
 }
 
 #[test]
-fn the_service_manager_is_told() {
+fn the_service_manager_is_notified() {
     let place = Place::new();
     let path = place.path("notify");
     let manager = UnixDatagram::bind(&path).unwrap();
@@ -179,7 +179,7 @@ fn metrics_count_calls_by_operation_status_and_export() {
 }
 
 #[test]
-fn a_command_gives_a_stopped_server_up_and_says_what_to_do() {
+fn a_command_to_a_stopped_server_gives_up_and_says_what_to_do() {
     let place = Place::new();
     let server = Running::start(&mut place.serve_data());
     server.signal(Signal::STOP);

@@ -1,5 +1,5 @@
-//! Domains as their clients meet them, at a running server: what is counted of them, and what each
-//! is told.
+//! Domains at a running server: the metrics of each domain, and what its clients and the log
+//! reveal.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
@@ -24,8 +24,8 @@ const MNT: u32 = 1;
 const DUMP: u32 = 2;
 const EXPORT: u32 = 5;
 
-/// Two sites; the first is denied what is in no range, the second squashed. A file is hidden from
-/// both, and a second export is the second site's alone.
+/// Two sites. Ids in no range are denied for the first and squashed for the second. A file is
+/// hidden from both, and a second export is offered to the second site only.
 fn configured(place: &Place) -> String {
     fs::write(place.data().join("secret"), "").unwrap();
     chown(place.data().join("secret"), Some(51_500), Some(51_500)).unwrap();
@@ -54,8 +54,7 @@ fn serving(place: &Place) -> Running {
     Running::start(place.serve(&["--metrics", "127.0.0.1:0", "--config"]).arg(config))
 }
 
-/// Returns the nonzero counts of the metrics page: the number of a family for a domain at an
-/// export.
+/// Returns the nonzero counts on the metrics page: metric, domain and value for the data export.
 fn counted(server: &Running, place: &Place) -> Vec<(String, String, u64)> {
     let page = page(server);
     let export = format!("_total{{export=\"{}\",domain=\"", place.data().display());
@@ -116,7 +115,7 @@ fn refused_squashed_and_hidden_calls_are_counted_by_export_and_domain() {
 }
 
 #[test]
-fn showmount_tells_each_site_of_its_own_only() {
+fn showmount_shows_each_site_its_own_mounts_and_exports_only() {
     if !is_root() {
         return;
     }
@@ -141,14 +140,14 @@ fn showmount_tells_each_site_of_its_own_only() {
     b.mount(&b_only).unwrap();
     let mut owner = connect(SITE_B, 1500);
     owner.mount(&data.join("vault")).unwrap();
-    assert_eq!(b.mount(&data.join("vault")), Err(NOENT), "hidden from everybody else");
+    assert_eq!(b.mount(&data.join("vault")), Err(NOENT), "the directory is hidden");
     assert_eq!(a.pairs(DUMP), [pair("127.0.0.2", &shown(&data))]);
     assert_eq!(connect(STRANGER, 1000).denied(MOUNT, DUMP), AUTH_BADCRED);
     let own = [pair("127.0.0.3", &shown(&b_only)), pair("127.0.0.3", &shown(&data.join("vault")))];
     assert_eq!(b.pairs(DUMP), own);
 }
 
-/// A part of every hidden name that stays the same however the name is escaped.
+/// A part of every hidden name. It stays the same however the name is escaped.
 const MARK: &str = "zebra7";
 
 #[test]
@@ -182,7 +181,7 @@ fn logs_at_info_hold_no_hidden_name() {
     assert!(!log.contains(MARK) && !log.to_lowercase().contains(&in_hex), "{log}");
 }
 
-/// Every procedure, by the name and by the handle of an object.
+/// Calls every procedure with the name and the handle of an object.
 fn everything(caller: &mut Raw, dir: &[u8], handle: &[u8], name: &[u8]) {
     let arguments = |parts: &[&[u8]], words: usize| {
         let mut arguments = Vec::new();
@@ -208,7 +207,7 @@ fn everything(caller: &mut Raw, dir: &[u8], handle: &[u8], name: &[u8]) {
     ] {
         caller.call(NFS, procedure, &arguments(&[handle], words));
     }
-    // LOOKUP, CREATE, MKDIR, REMOVE of what is no directory's, and RMDIR.
+    // LOOKUP, CREATE and MKDIR of a name that exists, and RMDIR of one that is no directory.
     for (procedure, words) in [(3, 0), (8, 7), (9, 6), (13, 0)] {
         caller.call(NFS, procedure, &arguments(&[dir, name], words));
     }

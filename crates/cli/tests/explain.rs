@@ -1,4 +1,5 @@
-//! `comity explain`: what a foreign site gets and by which line, from a file and from a server.
+//! `comity explain`: the answer to a client of another site with the line that decides, from a file
+//! and from a server.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
@@ -10,7 +11,7 @@ use std::path::Path;
 use common::{Place, Running, Said, comity, is_root, run};
 use serde_json::Value;
 
-/// An export with a map and a cloak, for loopback.
+/// An export with an id map and a cloak, for loopback.
 fn configured(place: &Place) -> String {
     format!(
         "[[domain]]\nname = \"north\"\nclients = [\"127.0.0.1\"]\n\
@@ -35,7 +36,7 @@ fn owned(path: &Path, uid: u32) {
 }
 
 #[test]
-fn the_chain_names_every_line() {
+fn each_decision_is_explained_with_its_line() {
     if !is_root() {
         eprintln!("skipped: it needs root to give files away");
         return;
@@ -88,7 +89,7 @@ fn a_running_server_explains_the_plan_that_is_in_force() {
 }
 
 #[test]
-fn an_operation_there_is_not_is_a_usage_error() {
+fn an_unknown_operation_is_a_usage_error() {
     let said = explain(&Place::new(), "x", "1", &["--op", "chew"]);
     assert_eq!(said.code, Some(2));
     assert!(said.err.contains("is none of stat, read, write, execute, list"), "{}", said.err);

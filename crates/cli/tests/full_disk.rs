@@ -12,7 +12,7 @@ use std::process::Command;
 use common::four::Four;
 use common::{NOBODY, Place, Running, metrics, wait_until};
 
-/// A file system in memory, gone when this is.
+/// A file system in memory, unmounted when this is dropped.
 struct Tmpfs(PathBuf);
 
 impl Tmpfs {

@@ -1,4 +1,4 @@
-//! A folder is shared with a key that has no account, by the program's own commands.
+//! A folder is shared with a key that has no account, by commands of the program.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -12,7 +12,7 @@ use common::line::{Identity, Line};
 use common::raw::Raw;
 use common::{Place, Running, comity, metrics};
 
-/// A server with an export for keys, and the folders of people.
+/// A server with an export for keys, and the folders of the people.
 struct Site {
     place: Place,
     server: Running,
@@ -28,7 +28,8 @@ impl Site {
         Self::with_options("rw,sec=key,xprtsec=mtls")
     }
 
-    /// A site whose export has these options; `POLICY` in them is a policy that lets in nobody.
+    /// A site whose export has these options; `POLICY` in them stands for a policy file that gives
+    /// no rights.
     fn with_options(options: &str) -> Self {
         let place = Place::new();
         for folder in ["data/p/report", "data/p/private", "alice/comity", "bob/comity", "carol"] {
@@ -59,7 +60,7 @@ impl Site {
         Raw::on(Line::secure(plain, &self.place.state().join("tls.crt"), Some(identity)), 0)
     }
 
-    /// A person's key, which is also that of a client.
+    /// A TLS identity with the key of a person.
     fn identity(&self, who: &str) -> Identity {
         let key = rcgen::KeyPair::generate().unwrap();
         let params = rcgen::CertificateParams::new(Vec::new()).unwrap();
@@ -85,21 +86,21 @@ impl Site {
         command.current_dir(self.path("")).output().unwrap()
     }
 
-    /// The same, which must succeed; returns what it prints.
+    /// Runs a command that must succeed; returns its output.
     fn does(&self, who: &str, arguments: &[&str]) -> String {
         let done = self.run(who, arguments);
         assert!(done.status.success(), "{arguments:?}: {}", text(&done.stderr));
         text(&done.stdout)
     }
 
-    /// The same, which must fail; returns the error.
+    /// Runs a command that must fail; returns the error.
     fn fails(&self, who: &str, arguments: &[&str]) -> String {
         let done = self.run(who, arguments);
         assert!(!done.status.success(), "{arguments:?}: {}", text(&done.stdout));
         text(&done.stderr) + &text(&done.stdout)
     }
 
-    /// Makes a person's key; its public part is in a file.
+    /// Makes the key of a person; writes its public part to a file.
     fn key(&self, who: &str) -> String {
         let key = self.does(who, &["key", "new"]);
         fs::write(self.path(&format!("{who}.pub")), &key).unwrap();
@@ -111,7 +112,7 @@ impl Site {
     }
 }
 
-/// The user who runs the tests: the only one that is sure to exist.
+/// The user who runs the tests: no other is sure to exist.
 fn user() -> String {
     text(&Command::new("id").arg("-un").output().unwrap().stdout).trim().to_owned()
 }
@@ -140,7 +141,8 @@ fn a_folder_is_granted_handed_on_and_revoked() {
     assert!(site.fails("bob", &["why", &file]).contains("cannot be reached"));
     assert!(site.does("bob", &["submit", "to-bob"]).contains("held"));
     assert!(site.does("bob", &["why", &file, "--op", "write"]).contains(": allowed, as user"));
-    // The second link alone leads nowhere; with the first it gives what both give.
+    // The second credential alone gives nothing; together with the first it gives the rights that
+    // both give.
     assert!(site.fails("carol", &["submit", "to-carol"]).contains("gives nothing"));
     site.does("carol", &["submit", "to-bob", "to-carol"]);
     assert!(site.does("carol", &["why", &file, "--op", "read"]).contains(": allowed"));
@@ -150,7 +152,7 @@ fn a_folder_is_granted_handed_on_and_revoked() {
     assert!(given.contains(&carol) && !given.contains("\"revoked\":true"), "{given}");
     assert!(site.does("bob", &["grants"]).contains("rwx"), "listed with its rights");
 
-    // Carol stands above nothing; Alice stands above everything.
+    // Carol is in no chain above the credential; Alice is above it.
     assert!(site.fails("carol", &["revoke", "to-bob"]).contains("no chain above"));
     assert!(site.does("alice", &["revoke", "to-bob"]).contains("revoked: 1"));
     for who in ["bob", "carol"] {
@@ -199,7 +201,7 @@ fn a_creator_fetches_the_credential_of_its_file_and_hands_it_on() {
     }
     let made = client.create(&dir, "made", [1; 8]).unwrap();
     let other = client.lookup(&dir, b"text").unwrap();
-    // He reads what he has made, and nothing else.
+    // Bob can read the file that he has made, and no other.
     assert_eq!(client.read(&made).as_deref(), Ok(&b""[..]));
     assert_eq!(client.read(&other), Err(13));
     let file = report.join("made").display().to_string();
@@ -217,7 +219,8 @@ fn a_creator_fetches_the_credential_of_its_file_and_hands_it_on() {
     assert!(site.does("carol", &["why", &file, "--op", "read"]).contains(": allowed"));
     assert!(site.fails("carol", &["fetch", &file]).contains("did not make"));
 
-    // Alice ends what rests on her grant, though she has signed nothing about the file.
+    // Alice revokes the grant on which the others rest, although she has signed nothing about the
+    // file.
     site.does("alice", &["revoke", "to-bob"]);
     assert_eq!(client.read(&made), Err(70), "STALE");
     assert!(site.fails("carol", &["why", &file]).contains("cannot be reached"));
@@ -225,7 +228,7 @@ fn a_creator_fetches_the_credential_of_its_file_and_hands_it_on() {
 }
 
 #[test]
-fn a_policy_of_the_administrator_gives_rights_until_a_reload_takes_them() {
+fn a_policy_gives_rights_until_a_reload_removes_them() {
     let uid = text(&Command::new("id").arg("-u").output().unwrap().stdout).trim().to_owned();
     let ids = format!("anonuid={uid},anongid={uid}");
     let site = Site::with_options(&format!("ro,sec=key,xprtsec=mtls,{ids},policy=POLICY"));
@@ -253,7 +256,7 @@ fn a_policy_of_the_administrator_gives_rights_until_a_reload_takes_them() {
         "{why}"
     );
 
-    // A fault is reported with its place, and the policy before it stays in force.
+    // A mistake is reported with its place, and the earlier policy stays in force.
     write("app_domain == -> \"rx\"");
     let place = format!("{}:3:27: the policy: expected", policy.display());
     for command in [&reload[..], &["check", "--exports", "exports", "--state-dir", &state]] {
@@ -267,7 +270,7 @@ fn a_policy_of_the_administrator_gives_rights_until_a_reload_takes_them() {
 }
 
 #[test]
-fn those_above_a_key_and_the_administrator_may_ask_for_its_reasons() {
+fn authorizers_of_a_key_and_the_administrator_may_ask_why_it_has_rights() {
     let site = Site::new();
     let [_, carol] = ["bob", "carol"].map(|who| site.key(who));
     site.bind_alice();
@@ -331,7 +334,7 @@ fn grants_are_counted_and_check_names_those_that_expire_soon() {
     }
     let status = site.does("alice", &["status", "--state-dir", &state]);
     assert!(status.contains("grants_credentials: 2\n"), "{status}");
-    // The running server is asked; a stopped one has left its file.
+    // `check` asks a running server, and reads the file of a stopped one.
     let check = ["check", "--exports", "exports", "--state-dir", &state];
     let tells_one = || {
         let said = site.does("alice", &check);

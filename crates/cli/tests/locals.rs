@@ -1,4 +1,4 @@
-//! Programs on the server and clients see what the others lock and open.
+//! Programs on the server and clients see each other's locks and opens.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
@@ -17,7 +17,7 @@ use common::{NOBODY, PATIENCE, Place, Running, comity, run, wait_until};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::io::Errno;
 
-/// A place whose data everybody may change, and a file in it.
+/// A server folder whose data everybody may change, and a file in it.
 fn place() -> (Place, PathBuf) {
     let place = Place::new();
     fs::set_permissions(place.data(), Permissions::from_mode(0o777)).unwrap();
@@ -27,7 +27,7 @@ fn place() -> (Place, PathBuf) {
     (place, path)
 }
 
-/// A program's own open of the file.
+/// An open of the file by a program on the server.
 fn program(path: &Path) -> File {
     OpenOptions::new().read(true).write(true).open(path).unwrap()
 }
@@ -70,19 +70,19 @@ fn a_program_is_denied_what_a_client_has_locked() {
     fcntl_lock(&program, SHARED).unwrap();
     fcntl_lock(&program, FREE).unwrap();
     one.unlock(&file, first, (0, 10)).unwrap();
-    assert_eq!(fcntl_lock(&program, EXCLUSIVE), Err(Errno::AGAIN), "the other still reads");
+    assert_eq!(fcntl_lock(&program, EXCLUSIVE), Err(Errno::AGAIN), "the other client still reads");
     two.unlock(&same, second, (0, 10)).unwrap();
     assert_eq!(fcntl_lock(&program, EXCLUSIVE), Err(Errno::AGAIN), "five bytes are left");
     two.unlock(&same, second_of(second), (10, 5)).unwrap();
     fcntl_lock(&program, EXCLUSIVE).unwrap();
 }
 
-/// The same stateid, whichever change it is at.
+/// The stateid with seqid 0, which stands for its newest version.
 fn second_of(stateid: comity_proto::nfs4::Stateid4) -> comity_proto::nfs4::Stateid4 {
     comity_proto::nfs4::Stateid4 { seqid: 0, ..stateid }
 }
 
-/// A lock that another client stands against is no lock against programs either.
+/// A lock that is denied because of another client must not stay locked against programs.
 #[test]
 fn a_denied_lock_holds_no_more_than_before() {
     let (place, path) = place();
@@ -110,7 +110,7 @@ fn a_client_that_wrote_and_now_reads_lets_programs_read() {
 }
 
 #[test]
-fn files_that_a_client_leaves_are_free_for_programs() {
+fn programs_can_lock_files_that_a_client_has_closed() {
     let (place, path) = place();
     let server = Running::start(&mut place.serve_data());
     let (mut one, file) = client(&server, &path, "one");
@@ -123,9 +123,10 @@ fn files_that_a_client_leaves_are_free_for_programs() {
     wait_until("the lock is free", || fcntl_lock(&program, SHARED).is_ok());
 }
 
-/// The kernel looks at one lock after the other: there are not to be tens of thousands.
+/// The kernel compares a lock with each other lock in turn, so the server must not hold tens of
+/// thousands.
 #[test]
-fn beyond_many_ranges_the_whole_file_is_held() {
+fn above_a_number_of_ranges_the_whole_file_is_locked() {
     let (place, path) = place();
     let server = Running::start(&mut place.serve_data());
     let (mut one, file) = client(&server, &path, "one");
@@ -146,7 +147,7 @@ fn beyond_many_ranges_the_whole_file_is_held() {
 }
 
 #[test]
-fn they_are_kept_apart_if_that_is_wanted() {
+fn an_option_keeps_locks_of_programs_and_clients_apart() {
     let (place, path) = place();
     let server = Running::start(place.serve_data().arg("--no-local-locks"));
     let (mut one, file) = client(&server, &path, "one");
@@ -157,14 +158,14 @@ fn they_are_kept_apart_if_that_is_wanted() {
     fcntl_lock(&program, EXCLUSIVE).unwrap();
 }
 
-/// A program that opens the file for reading, or waits for it.
+/// Opens the file for reading in a thread, which waits until it can.
 fn reader(path: &Path) -> Receiver<File> {
     let (path, (say, opened)) = (path.to_owned(), channel());
     std::thread::spawn(move || say.send(File::open(path).unwrap()));
     opened
 }
 
-/// Opens the file as a client that gets a delegation of it if possible.
+/// Opens the file as a client that gets a delegation if possible.
 fn delegated(server: &Running, path: &Path, name: &str) -> (Four, Opened) {
     let mut client = Four::connect(server.port, NOBODY, name);
     let file = client.open(path, share::BOTH | share::WANT_WRITE_DELEG).unwrap();
@@ -172,7 +173,7 @@ fn delegated(server: &Running, path: &Path, name: &str) -> (Four, Opened) {
 }
 
 #[test]
-fn a_program_waits_for_a_file_until_a_client_has_given_it_back() {
+fn a_program_waits_until_a_client_has_returned_its_delegation() {
     let (place, path) = place();
     let server = Running::start(&mut place.serve_data());
     let (mut client, file) = delegated(&server, &path, "one");
@@ -186,7 +187,7 @@ fn a_program_waits_for_a_file_until_a_client_has_given_it_back() {
 }
 
 #[test]
-fn a_program_gets_what_was_delegated_to_a_client_that_is_sent_away() {
+fn a_program_can_open_a_file_when_the_holder_of_its_delegation_is_evicted() {
     let (place, path) = place();
     let server = Running::start(&mut place.serve_data());
     let (client, file) = delegated(&server, &path, "one");
@@ -213,7 +214,7 @@ fn a_file_that_a_program_has_open_is_not_delegated() {
 }
 
 #[test]
-fn programs_do_not_wait_if_that_is_not_wanted() {
+fn an_option_lets_programs_open_delegated_files_at_once() {
     let (place, path) = place();
     let server = Running::start(place.serve_data().arg("--no-local-locks"));
     let _program = program(&path);
@@ -274,7 +275,7 @@ fn a_program_that_changes_a_file_has_it_recalled_and_does_not_wait() {
         for ((name, change), path) in CHANGES.iter().zip(&files) {
             let file = client.open(path, want).unwrap();
             delegations.push(file.delegation.unwrap());
-            // By then the server knows for sure which client has the delegation.
+            // After this time the server knows that the client has received the delegation.
             std::thread::sleep(Duration::from_millis(100));
             change(path);
             assert!(are_recalled(&mut client, &delegations), "{name}");
@@ -315,7 +316,7 @@ fn changes_by_the_holder_itself_recall_nothing() {
 }
 
 #[test]
-fn programs_change_files_unseen_if_that_is_wanted() {
+fn an_option_turns_off_recalls_after_changes_by_programs() {
     let (place, path) = place();
     let server = Running::start(place.serve_data().arg("--no-local-locks"));
     let (mut client, file) = delegated(&server, &path, "one");
@@ -324,19 +325,19 @@ fn programs_change_files_unseen_if_that_is_wanted() {
     assert!(!client.listen(Duration::from_millis(100), |client| !client.recalled.is_empty()));
 }
 
-/// An open descriptor would keep the space of a file that nobody can reach any more.
+/// An open descriptor would keep the space of a file that has no name any more.
 #[test]
-fn a_file_that_a_program_removes_is_let_go() {
+fn a_file_that_a_program_removes_is_closed() {
     let (place, path) = place();
     let server = Running::start(&mut place.serve_data());
     let _client = client(&server, &path, "one");
     let is_open = || {
         let descriptors = fs::read_dir(format!("/proc/{}/fd", server.process())).unwrap();
         let mut links = descriptors.flatten().filter_map(|it| fs::read_link(it.path()).ok());
-        // The server has a mount of its own, in which the file is at the top.
+        // The server uses a mount of its own, in which the file is in the root directory.
         links.any(|link| link.display().to_string().starts_with("/file"))
     };
-    assert!(is_open(), "it is kept for the next call");
+    assert!(is_open(), "the descriptor is kept for the next call");
     fs::remove_file(&path).unwrap();
-    wait_until("the file is let go", || !is_open());
+    wait_until("the file is closed", || !is_open());
 }

@@ -1,4 +1,4 @@
-//! Manual pages, completions and the unit: that they are there, current and well formed.
+//! Manual pages, completions and the systemd unit exist, are current and well formed.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
@@ -69,7 +69,7 @@ fn there_are_completions_for_every_shell() {
 }
 
 #[test]
-fn the_unit_is_one_that_systemd_takes() {
+fn systemd_accepts_the_unit() {
     if Command::new("systemd-analyze").arg("--version").output().is_err() {
         eprintln!("skipped: systemd-analyze is not installed");
         return;
@@ -85,7 +85,7 @@ fn the_unit_is_one_that_systemd_takes() {
 }
 
 #[test]
-fn the_dashboard_asks_for_metrics_that_there_are() {
+fn the_dashboard_uses_metrics_that_exist() {
     let text = fs::read_to_string(checkout().join("packaging/grafana.json")).unwrap();
     let dashboard: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(dashboard["title"], "Comity");
@@ -102,7 +102,7 @@ fn the_dashboard_asks_for_metrics_that_there_are() {
 }
 
 #[test]
-fn the_examples_of_the_pages_are_good_but_for_their_folders() {
+fn the_examples_of_the_pages_are_valid_except_for_missing_folders() {
     let place = Place::new();
     for (page, flag) in [("comity-exports.5", "--exports"), ("comity.toml.5", "--config")] {
         let text = fs::read_to_string(checkout().join("docs/man").join(page)).unwrap();
@@ -113,7 +113,7 @@ fn the_examples_of_the_pages_are_good_but_for_their_folders() {
     }
 }
 
-/// Nothing is wrong with it, except that this machine has no such folders and hosts.
+/// Asserts that all errors are about folders and hosts that this machine does not have.
 fn good_but_for_folders(flag: &str, file: &Path) {
     let said = run(comity().arg("check").arg(flag).arg(file));
     let about_it = |line: &&str| line.starts_with(file.to_str().unwrap());
@@ -125,7 +125,7 @@ fn good_but_for_folders(flag: &str, file: &Path) {
 }
 
 #[test]
-fn the_examples_are_good_but_for_their_folders() {
+fn the_example_files_are_valid_except_for_missing_folders() {
     for (flag, name) in [("--exports", "exports"), ("--config", "comity.toml")] {
         let file = checkout().join("packaging/examples").join(name);
         good_but_for_folders(flag, &file);

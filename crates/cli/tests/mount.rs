@@ -1,4 +1,4 @@
-//! `comity mount` and `comity umount`, as a user types them and as mount(8) does.
+//! `comity mount` and `comity umount`, called as a user and as mount(8) call them.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -57,7 +57,7 @@ fn succeeded(output: &Output) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Returns what a command that failed with this exit code said.
+/// Returns the error of a command, which must fail with this exit code.
 fn failed(output: &Output, code: i32) -> String {
     assert_eq!(output.status.code(), Some(code), "{output:?}");
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -116,7 +116,7 @@ fn a_mount_in_use_is_not_unmounted_unless_detached() {
     let said = failed(&place.comity(&["umount"]), 1);
     assert!(said.contains("in use") && said.contains("--lazy"), "{said}");
     succeeded(&place.comity(&["umount", "--lazy"]));
-    assert_eq!(std::io::read_to_string(&file).unwrap(), "data", "an open file goes on");
+    assert_eq!(std::io::read_to_string(&file).unwrap(), "data", "an open file can still be read");
     let said = failed(&place.comity(&["umount"]), 1);
     assert!(said.contains("not a mount point"), "{said}");
 }
@@ -191,7 +191,8 @@ fn an_ordinary_user_without_the_helper_is_told_to_install_it() {
     let Some(place) = place() else { return };
     const NOBODY: u32 = 65_534;
     let program = place.folder.path().join("comity");
-    // Not copied by this process: a child that another test forks meanwhile would hold it open.
+    // Another program makes the copy: a child that another test starts meanwhile would inherit the
+    // descriptor of this process, and a file that is open for writing cannot be run.
     assert!(Command::new("cp").arg(PROGRAM).arg(&program).status().unwrap().success());
     let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
     [place.folder.path(), &place.dir, &program].into_iter().for_each(open);
@@ -206,6 +207,6 @@ fn an_ordinary_user_without_the_helper_is_told_to_install_it() {
         .output()
         .unwrap();
     let said = failed(&output, 1);
-    // The device comes first: if nobody may open it, the user hears of that.
+    // The device is checked first: if the user may not open it, the error is about that.
     assert!(said.contains("apt install fuse3") || said.contains("/dev/fuse"), "{said}");
 }

@@ -13,13 +13,13 @@ use std::thread;
 use common::wait_until;
 use common::world::World;
 
-/// Connections of the mount.
+/// The number of connections of the mount.
 const CONNECTIONS: usize = 4;
 
 /// Bytes of each file that is written.
 const FILE_BYTES: usize = 4 << 20;
 
-/// Passes connections on to a server, counts their bytes, and can end one of them.
+/// Forwards connections to a server, counts their bytes, and can close one of them.
 #[derive(Clone, Default)]
 struct Proxy(Arc<Mutex<Vec<Passed>>>);
 
@@ -30,7 +30,7 @@ struct Passed {
 }
 
 impl Proxy {
-    /// Begins; returns the port.
+    /// Starts the proxy; returns its port.
     fn start(&self, server: u16) -> u16 {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (port, passed) = (listener.local_addr().unwrap().port(), Arc::clone(&self.0));
@@ -76,7 +76,7 @@ fn copy(from: &TcpStream, to: &TcpStream, count: &Arc<AtomicU64>, is_open: &Arc<
     });
 }
 
-/// A mounted server, and the proxy between.
+/// A mounted server, and a proxy in front of it.
 struct Proxied {
     world: World,
     proxy: Proxy,
@@ -94,7 +94,7 @@ impl Proxied {
         Some(Self { world, proxy })
     }
 
-    /// Writes files side by side; every call must succeed.
+    /// Writes files at the same time; every call must succeed.
     fn write_files(&self, round: u8) {
         let write = |number: u8| {
             let mut file = File::create(self.world.dir.join(number.to_string())).unwrap();
@@ -111,7 +111,7 @@ impl Proxied {
     }
 }
 
-fn calls_are_spread_and_a_lost_connection_fails_none(options: &str) {
+fn calls_are_spread_and_none_fails_with_a_lost_connection(options: &str) {
     let Some(world) = Proxied::mounted(options) else { return };
     wait_until("all connections are there", || world.proxy.sent().len() == CONNECTIONS);
     world.write_files(0);
@@ -123,15 +123,15 @@ fn calls_are_spread_and_a_lost_connection_fails_none(options: &str) {
         world.proxy.end_one();
         writing.join().unwrap();
     });
-    wait_until("the lost one is replaced", || world.proxy.sent().len() == CONNECTIONS);
+    wait_until("the lost connection is replaced", || world.proxy.sent().len() == CONNECTIONS);
 }
 
 #[test]
-fn calls_are_spread_over_plain_connections_and_a_lost_one_fails_none() {
-    calls_are_spread_and_a_lost_connection_fails_none("");
+fn calls_are_spread_over_plain_connections_and_none_fails_with_a_lost_one() {
+    calls_are_spread_and_none_fails_with_a_lost_connection("");
 }
 
 #[test]
-fn calls_are_spread_over_tls_connections_and_a_lost_one_fails_none() {
-    calls_are_spread_and_a_lost_connection_fails_none(",xprtsec=tls");
+fn calls_are_spread_over_tls_connections_and_none_fails_with_a_lost_one() {
+    calls_are_spread_and_none_fails_with_a_lost_connection(",xprtsec=tls");
 }

@@ -1,5 +1,5 @@
-//! Faults that programs on a mount live through: servers that stop, restart or forget this client,
-//! and the end of the program of the mount.
+//! Faults that programs on a mount survive: servers that stop, restart or lose this client's state,
+//! and a crash of the mount's own program.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -18,16 +18,16 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Seconds that leases of the server last.
+/// The lease time of the server, in seconds.
 const LEASE_SECONDS: u64 = 10;
 
-/// A server, and mounts of it.
+/// A server that tests mount.
 struct World {
     place: Place,
     server: Running,
 }
 
-/// A mount, which ends with this value.
+/// A mount, unmounted when this is dropped.
 struct Mount {
     dir: PathBuf,
     state: PathBuf,
@@ -37,7 +37,7 @@ impl Drop for Mount {
     fn drop(&mut self) {
         let process = self.find_process();
         run(comity().args(["umount", "--lazy"]).arg(&self.dir));
-        // A program with data for a server that has ended would try for ever to send it.
+        // The mount's program would try for ever to send its data to a server that has ended.
         if let Some(process) = process {
             let _ = kill_process(process, Signal::KILL);
         }
@@ -64,7 +64,7 @@ impl World {
         Some(Self { place, server })
     }
 
-    /// Ends the server at once, and starts it again at the same port.
+    /// Kills the server, and starts it again at the same port.
     fn restart_server(&mut self) {
         self.server.signal(Signal::KILL);
         let port = self.server.port;
@@ -85,7 +85,7 @@ impl World {
         Mount { dir, state }
     }
 
-    /// An option for a cache of this name.
+    /// The option for a cache of this name.
     fn cache(&self, name: &str) -> String {
         format!("dc_root={},dc_min_free=0", self.place.path(name).display())
     }
@@ -96,7 +96,7 @@ impl World {
 }
 
 impl Mount {
-    /// The program of the mount.
+    /// The process of the mount's program.
     fn process(&self) -> Pid {
         self.find_process().unwrap()
     }
@@ -114,7 +114,7 @@ impl Mount {
     }
 }
 
-/// The memory that a process uses, in KiB.
+/// The memory that is resident for a process, in KiB.
 fn resident_kib(process: Pid) -> u64 {
     let path = format!("/proc/{}/status", process.as_raw_nonzero());
     let status = fs::read_to_string(path).unwrap();
@@ -148,12 +148,12 @@ fn locks_that_were_lost_with_the_lease_fail_their_descriptors_and_no_others() {
     let is_lost = |file: &mut File| text(file).is_err_and(|error| is_io(&error));
     wait_until("the loss is noticed", || is_lost(&mut locked));
     assert!(is_io(&locked.write_all(b"over the other's data").unwrap_err()));
-    assert_eq!(text(&mut read).unwrap(), "read", "a file without locks is read on");
+    assert_eq!(text(&mut read).unwrap(), "read", "a file without locks can still be read");
     assert_eq!(fs::read_to_string(world.at_server("locked")).unwrap(), "locked");
-    assert!(is_lost(&mut locked), "for as long as it is open");
+    assert!(is_lost(&mut locked), "the descriptor fails until it is closed");
     drop(locked);
-    // The kernel tells the program of the close some time after it, and a descriptor that was
-    // opened before that is lost, too.
+    // The kernel forwards the close to the program some time later, and a descriptor that is opened
+    // before then fails, too.
     let mut again = sleeper.open("locked");
     wait_until("a new descriptor is good", || {
         again = sleeper.open("locked");
@@ -194,7 +194,7 @@ fn write_much(path: &Path) {
 }
 
 #[test]
-fn a_server_that_does_not_answer_takes_bounded_memory_and_stops_nobody_elsewhere() {
+fn a_server_that_does_not_answer_costs_bounded_memory_and_blocks_no_other_files() {
     let Some(world) = World::new() else { return };
     let mount = world.mount("mount", &format!("{},timeo=10", world.cache("cache")));
     let paths: Vec<PathBuf> =
@@ -241,7 +241,8 @@ fn append_until_it_fails(path: &Path, acknowledged: &AtomicUsize) {
     }
 }
 
-/// Kills the program of a mount while a program appends; what fsync acknowledged is there.
+/// Kills the program of a mount while a program appends. All lines that fsync acknowledged must be
+/// there after a new mount.
 fn kill_round(world: &World, round: u64, write: &str) {
     let options = format!("{},dc_write={write}", world.cache(&format!("cache-{write}")));
     let mount = world.mount("mount", &options);
@@ -250,7 +251,7 @@ fn kill_round(world: &World, round: u64, write: &str) {
     let process = mount.process();
     thread::scope(|scope| {
         scope.spawn(|| append_until_it_fails(&path, &acknowledged));
-        // Another moment in each round.
+        // The moment of the kill differs between rounds.
         thread::sleep(Duration::from_millis(100 + round * 7919 % 400));
         kill_process(process, Signal::KILL).unwrap();
     });
@@ -268,7 +269,7 @@ fn kill_round(world: &World, round: u64, write: &str) {
 #[test]
 fn nothing_that_fsync_acknowledged_is_lost_when_the_program_of_a_mount_is_killed() {
     let Some(world) = World::new() else { return };
-    // `cargo xtask soak` asks for more.
+    // `cargo xtask soak` sets a higher number.
     let rounds = std::env::var("COMITY_KILL_ROUNDS").ok().and_then(|text| text.parse().ok());
     for round in 0..rounds.unwrap_or(3) {
         for write in ["memory", "journal"] {

@@ -1,4 +1,4 @@
-//! A server mounted over TLS, under a user's key, by this program.
+//! A mount of a server over TLS under the key of a user.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -10,7 +10,7 @@ use std::process::Command;
 use common::world::{MountPoint, World};
 use common::{Said, comity, metrics, run, wait_until};
 
-/// A server with an export for keys, people with keys, and a directory to mount on.
+/// A server with an export for keys, people with keys, and a directory to mount the export on.
 struct Keys(World);
 
 impl Deref for Keys {
@@ -22,7 +22,7 @@ impl Deref for Keys {
 }
 
 impl Keys {
-    /// A server of an export with these options.
+    /// Starts a server of an export with these options.
     fn new(options: &str) -> Option<Self> {
         let world = World::exporting(options, &[])?;
         for folder in ["report", "private"] {
@@ -32,7 +32,7 @@ impl Keys {
         Some(Self(world))
     }
 
-    /// The program, as a person runs it.
+    /// The program with the configuration folder of a person.
     fn by(&self, who: &str) -> Command {
         let mut command = comity();
         command.env("XDG_CONFIG_HOME", self.place.path(who)).env_remove("COMITY_KEY");
@@ -66,7 +66,7 @@ impl Keys {
         said.err
     }
 
-    /// Makes keys, and has the folder `report` granted by Alice to Bob.
+    /// Makes the keys; Alice grants the folder `report` to Bob.
     fn grant(&self) {
         for who in ["alice", "bob", "carol"] {
             let key = self.does(who, &["key", "new"]);
@@ -81,7 +81,7 @@ impl Keys {
     }
 }
 
-/// The options of a mount under a key whose file stands in the folder of a person.
+/// The options of a mount under the key of a person.
 fn under_key(who: &str) -> String {
     format!("nodc_enable,vers=4.2,xprtsec=mtls,key={who}/comity/key.pem")
 }
@@ -100,7 +100,7 @@ fn a_granted_folder_is_read_and_written_under_the_users_key() {
     assert_eq!(fs::read_to_string(of_server.join("text")).unwrap(), "Bob's text");
     assert!(fs::read(of_server.join("new/file")).unwrap() == vec![7; 3_000_000]);
     let names: Vec<_> = fs::read_dir(&world.dir).unwrap().map(|e| e.unwrap().file_name()).collect();
-    assert_eq!(names, ["report"], "what is not granted is not there");
+    assert_eq!(names, ["report"], "a folder that was not granted is listed");
     world.does("alice", &["revoke", "to-bob"]);
     assert!(fs::write(report.join("more"), "").is_err(), "a revoked right ends");
     world.umount();
@@ -111,7 +111,7 @@ fn a_key_without_a_grant_gets_nothing_through_a_mount() {
     let Some(world) = Keys::new("rw,sec=key,xprtsec=mtls") else { return };
     world.grant();
     world.mount("carol", &under_key("carol"));
-    assert_eq!(fs::read_dir(&world.dir).unwrap().count(), 0, "the top is empty");
+    assert_eq!(fs::read_dir(&world.dir).unwrap().count(), 0, "the root is empty");
     assert!(fs::read(world.dir.join("report/text")).is_err());
     assert!(fs::write(world.dir.join("new"), "").is_err());
     world.umount();
@@ -136,7 +136,7 @@ fn data_cached_for_one_key_is_not_shown_to_another() {
 }
 
 #[test]
-fn a_server_is_remembered_by_its_key_and_an_impostor_is_refused() {
+fn a_server_is_remembered_by_its_key_and_one_with_another_key_is_refused() {
     let Some(mut world) = Keys::new("rw,insecure,no_root_squash,xprtsec=tls") else { return };
     let first = world.mount("bob", "nodc_enable,xprtsec=tls");
     assert!(first.err.contains("first time"), "{}", first.err);

@@ -1,4 +1,4 @@
-//! A server of this program mounted by this program, with and without its disk cache.
+//! A server of this program, mounted by this program with and without the disk cache.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -20,12 +20,12 @@ fn world() -> Option<World> {
     exporting("")
 }
 
-/// A server whose export has more options.
+/// Starts a server whose export has more options.
 fn exporting(more: &str) -> Option<World> {
     World::exporting(&format!("{OPTIONS}{more}"), &[])
 }
 
-/// The calls of an operation that the server has answered.
+/// The number of calls of an operation that the server has answered.
 fn calls(world: &World, operation: &str) -> u64 {
     world.counted(&["operations_total", &format!("operation=\"{operation}\"")])
 }
@@ -103,7 +103,7 @@ fn the_holder_of_a_lock_reads_what_another_client_wrote_before() {
 }
 
 #[test]
-fn another_client_sees_length_and_times_of_a_closed_file_that_its_writer_has_delegated() {
+fn other_clients_see_length_and_times_of_a_closed_file_that_is_delegated_to_its_writer() {
     use std::os::unix::fs::MetadataExt;
     let Some(world) = world() else { return };
     world.mount(&world.cached(""));
@@ -128,7 +128,7 @@ fn a_user_gets_no_rights_that_the_mode_of_a_file_denies() {
     let made = world.dir.join("file");
     fs::write(&made, "secret").unwrap();
     fs::set_permissions(world.place.data(), fs::Permissions::from_mode(0o755)).unwrap();
-    // The top of a temporary folder is for its owner only.
+    // Only its owner may enter a temporary folder.
     let top = world.dir.parent().unwrap();
     fs::set_permissions(top, fs::Permissions::from_mode(0o755)).unwrap();
     std::os::unix::fs::chown(&made, Some(1), Some(1)).unwrap();
@@ -146,7 +146,7 @@ fn a_user_gets_no_rights_that_the_mode_of_a_file_denies() {
 }
 
 #[test]
-fn a_removed_or_replaced_file_is_there_until_its_last_close() {
+fn a_removed_or_replaced_file_can_be_used_until_its_last_close() {
     use std::os::unix::fs::{FileExt, MetadataExt};
     let Some(world) = world() else { return };
     world.mount(&world.cached(""));
@@ -194,7 +194,8 @@ fn names(dir: &Path) -> BTreeSet<String> {
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// `ls`, three times `ls -l`, and three times twenty names that are not there.
+/// Lists the directory; then lists it with attributes and looks up twenty missing names, three
+/// times.
 fn look_around(dir: &Path, files: usize) {
     assert_eq!(names(dir).len(), files);
     for _ in 0..3 {
@@ -210,7 +211,7 @@ fn look_around(dir: &Path, files: usize) {
 }
 
 #[test]
-fn repeated_looks_into_a_delegated_directory_cost_no_call() {
+fn repeated_listings_of_a_delegated_directory_need_no_call() {
     let Some(world) = exporting(",dir_delegations=sole-writer") else {
         return;
     };
@@ -224,7 +225,7 @@ fn repeated_looks_into_a_delegated_directory_cost_no_call() {
         operations.map(|operation| calls(&world, operation))
     };
     look_around(&world.dir.join("dir"), 50);
-    // The server counts looks within a tenth of a second as one.
+    // The server counts requests within a tenth of a second as one.
     std::thread::sleep(Duration::from_millis(400));
     look_around(&world.dir.join("dir"), 50);
     let first = calls();
@@ -266,7 +267,7 @@ fn a_directory_that_is_delegated_anew_costs_few_calls_once() {
     println!("GET_DIR_DELEGATION, GETATTR, LOOKUP, READDIR: {spent:?}");
     let directories = spent[0];
     assert!((1..=2).contains(&directories), "the root of the mount is one, too: {spent:?}");
-    // Each other operation has a GETATTR or two behind it.
+    // Each other operation is followed by one or two GETATTRs.
     assert!(spent[1] <= 4 * directories && spent[2] <= 1 && spent[3] <= 1, "{spent:?}");
     world.umount();
 }
@@ -279,7 +280,7 @@ fn metric(world: &World, name: &str) -> u64 {
     values.filter_map(|value| value.parse::<f64>().ok()).sum::<f64>() as u64
 }
 
-/// A client of this version of NFS that mounts nothing.
+/// A client of this version of NFS; it is a library and mounts nothing.
 fn stranger(world: &World, runtime: &tokio::runtime::Runtime, version: &str) -> Stranger {
     let (port, data) = (world.port, world.place.data());
     let address = format!("nfs://127.0.0.1{}?version={version}", data.display());
@@ -290,7 +291,7 @@ fn stranger(world: &World, runtime: &tokio::runtime::Runtime, version: &str) -> 
 type Stranger = Box<dyn nfs_rs::Mount>;
 
 #[test]
-fn a_delegated_listing_stays_known_when_others_change_the_directory() {
+fn a_delegated_listing_is_kept_up_to_date_when_others_change_the_directory() {
     let Some(world) = exporting(",dir_delegations=sole-writer:always") else { return };
     fs::write(world.place.data().join("first"), "").unwrap();
     world.mount(&world.cached(",acdirmin=0,acdirmax=0"));
@@ -322,14 +323,14 @@ fn a_delegated_listing_stays_known_when_others_change_the_directory() {
     world.umount();
 }
 
-/// A random number below `bound`, of a sequence that is the same in each run.
+/// A pseudorandom number below `bound`; each run has the same sequence.
 fn roll(seed: &mut u64, bound: u64) -> u64 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 33) % bound
 }
 
-/// A change of the names in the directory by another client, which is made again while the
-/// directory is being recalled.
+/// Changes a name in the directory as another client; repeats the change while it is refused
+/// because the directory is being recalled.
 async fn change(client: &dyn nfs_rs::Mount, seed: &mut u64, there: &mut BTreeSet<String>) {
     let (name, other) = (format!("n{}", roll(seed, 8)), format!("n{}", roll(seed, 8)));
     let (is_there, removes) = (there.contains(&name), roll(seed, 2) == 0);
@@ -348,11 +349,11 @@ async fn change(client: &dyn nfs_rs::Mount, seed: &mut u64, there: &mut BTreeSet
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("the change of {name} was refused all the time");
+    panic!("the change of {name} was always refused");
 }
 
 #[test]
-fn no_answer_is_older_than_an_acknowledged_change_where_each_change_recalls() {
+fn listings_are_never_older_than_an_acknowledged_change_if_changes_recall_the_delegation() {
     let options = ",dir_delegations=sole-writer:always:recall-only";
     let Some((world, granted)) = hunt(options) else { return };
     assert!(granted > 50, "it was delegated again and again");
@@ -361,15 +362,15 @@ fn no_answer_is_older_than_an_acknowledged_change_where_each_change_recalls() {
 }
 
 #[test]
-fn no_answer_is_older_than_an_acknowledged_change_that_was_notified() {
+fn listings_are_never_older_than_an_acknowledged_change_if_changes_are_notified() {
     let Some((world, granted)) = hunt(",dir_delegations=sole-writer:always") else { return };
     assert!(granted < 20, "the delegation is kept: {granted}");
     assert!(metric(&world, "comity_directory_notifications_total") > 100);
     world.umount();
 }
 
-/// Clients of all versions change a directory by chance while a mount lists it under a delegation;
-/// returns how often it was delegated.
+/// Clients of all versions make random changes in a directory while a mount lists it under a
+/// delegation. Returns the number of delegations that were granted.
 fn hunt(options: &str) -> Option<(World, u64)> {
     let world = exporting(options)?;
     world.mount(&world.cached(",acdirmin=0,acdirmax=0"));

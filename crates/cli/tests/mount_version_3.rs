@@ -1,4 +1,4 @@
-//! A server of this program mounted by this program over NFS 3, with and without its disk cache.
+//! A server of this program, mounted by this program over NFS 3 with and without the disk cache.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -26,7 +26,7 @@ fn mount(world: &World, options: &str) {
     world.mount(&format!("vers=3,{options}"));
 }
 
-/// The calls of a procedure that the server has answered.
+/// The number of calls of a procedure that the server has answered.
 fn calls(world: &World, procedure: &str) -> u64 {
     world.counted(&["_total", &format!("\"{procedure}\"")])
 }
@@ -46,7 +46,7 @@ fn files_are_read_and_written_over_version_3() {
     assert_eq!(fs::read_to_string(world.dir.join("link")).unwrap(), "from the server");
     let names: Vec<_> = fs::read_dir(&world.dir).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names.len(), 3);
-    assert!(calls(&world, "READDIRPLUS") > 0, "it was asked by version 3");
+    assert!(calls(&world, "READDIRPLUS") > 0, "the mount used another version");
     world.umount();
 }
 
@@ -116,7 +116,7 @@ fn locks_are_held_at_the_server_and_survive_its_restart() {
     world.umount();
 }
 
-/// Runs flock(1) on an open file, and kills it while it waits for a server that does not answer.
+/// Runs flock(1) on an open file, and kills it while it waits for a stopped server.
 fn flock_that_is_killed(world: &World, file: &File) {
     world.server().signal(Signal::STOP);
     let mut command = Command::new("flock");
@@ -131,7 +131,7 @@ fn flock_that_is_killed(world: &World, file: &File) {
 }
 
 #[test]
-fn a_lock_whose_caller_was_killed_is_given_back() {
+fn a_lock_whose_caller_was_killed_is_released() {
     let Some(world) = world() else { return };
     fs::write(world.at_server("file"), "data").unwrap();
     mount(&world, "nodc_enable");
@@ -145,7 +145,7 @@ fn a_lock_whose_caller_was_killed_is_given_back() {
 }
 
 #[test]
-fn a_user_locks_a_file_that_the_owner_of_the_mount_may_not_open() {
+fn a_user_can_lock_a_file_that_the_owner_of_the_mount_may_not_open() {
     let Some(world) = World::exporting("rw,insecure", SERVE) else { return };
     let top = world.dir.parent().unwrap();
     for open in [top, &world.place.data()] {

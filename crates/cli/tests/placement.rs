@@ -1,5 +1,5 @@
-//! Files in stripes on two data servers, with a metadata server before them: `[[placement]]` and
-//! `comity serve --data-server`.
+//! Files in stripes on two data servers behind a metadata server: `[[placement]]` and `comity serve
+//! --data-server`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -61,7 +61,7 @@ impl World {
         self.place.data().join(name)
     }
 
-    /// The bytes of the only file on each data server.
+    /// The content of the only file on each data server.
     fn stored(&self) -> [Vec<u8>; 2] {
         ["a", "b"].map(|name| {
             let mut files = fs::read_dir(self.place.path(name)).unwrap();
@@ -163,12 +163,12 @@ fn commit(client: &mut Four, file: &Opened, layout: &Layout, end: u64) -> Option
     result::<Layoutcommit4resok>(&mut results).newsize
 }
 
-/// Bytes of which no two stripe units are alike.
+/// Bytes of which no two stripe units are the same.
 fn text(length: u64) -> Vec<u8> {
     (0..length).map(|at| (at / 7 + at / UNIT * 31) as u8).collect()
 }
 
-/// The bytes that lie on one of two data servers, with zeros where it has none.
+/// The bytes of a file that one of two data servers has, with zeros in the other's stripe units.
 fn half(whole: &[u8], server: usize) -> Vec<u8> {
     let units = whole.chunks(UNIT as usize).enumerate();
     let last = units.clone().filter(|(at, _)| at % 2 == server).map(|(at, _)| at).max().unwrap();
@@ -193,7 +193,11 @@ fn a_client_writes_by_a_layout_and_others_read_the_same_bytes_through_the_metada
     }
     let size = whole.len() as u64;
     assert_eq!(commit(&mut client, &file, &layout, size), Some(size));
-    assert_eq!(commit(&mut client, &file, &layout, size / 2), None, "a file does not shrink by it");
+    assert_eq!(
+        commit(&mut client, &file, &layout, size / 2),
+        None,
+        "LAYOUTCOMMIT does not shrink a file"
+    );
     assert!(world.stored() == [half(&whole, 0), half(&whole, 1)]);
     let own = fs::read(world.file("f")).unwrap();
     assert!(own == vec![0; whole.len()], "the metadata server has the size and no bytes");
@@ -231,7 +235,7 @@ fn remove(client: &mut Four, world: &World) {
 }
 
 #[test]
-fn bytes_that_go_through_the_metadata_server_lie_on_the_data_servers() {
+fn bytes_written_through_the_metadata_server_are_on_the_data_servers() {
     let world = World::new();
     let mut client = world.client();
     let file = client.open(&world.file("f"), share::READ | share::WRITE).unwrap();
@@ -266,7 +270,11 @@ fn a_data_server_takes_no_more_than_the_layout_allows() {
     let remove = operation(op::REMOVE, &Opaque::<255>(b"f"));
     assert_eq!(store.perform(on(&writing.handles[0], remove)), Err(Nfsstat4::Access));
     let mut third = Raw::connect(world.mds.port, 0);
-    assert_eq!(third.read(&writing.handles[0]), Err(10_001), "the metadata server takes none");
+    assert_eq!(
+        third.read(&writing.handles[0]),
+        Err(10_001),
+        "the metadata server accepts no handle of a data server"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A caching proxy, `comity serve --from`, between a server and a client of this program.
+//! A caching proxy, `comity serve --from`, between a server and a mount of this program.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -15,7 +15,7 @@ use common::world::World;
 use common::{Running, comity, metrics, run, wait_until};
 use rustix::process::Signal;
 
-/// A server, a proxy before it, and a directory to mount the proxy on.
+/// A server, a proxy in front of it, and a directory to mount the proxy on.
 struct Proxied {
     far: World,
     proxy: Option<Running>,
@@ -59,7 +59,7 @@ impl Proxied {
         self.mount_at(port, &format!("nodc_enable,{options}"));
     }
 
-    /// The operations that the far server has done, but for those by which a lease is kept.
+    /// The number of operations that the far server has done, except those that only renew a lease.
     fn operations(&self) -> u64 {
         let page = metrics(self.server());
         let counts = page.lines().filter(|line| {
@@ -70,7 +70,8 @@ impl Proxied {
         counts.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum::<f64>() as u64
     }
 
-    /// Stops the far server, as if it were away, and waits until all of its threads stand still.
+    /// Stops the far server as if it could not be reached; waits until all of its threads have
+    /// stopped.
     fn stop_far(&self) {
         self.server().signal(Signal::STOP);
         let tasks = format!("/proc/{}/task", self.server().process());
@@ -139,7 +140,7 @@ fn a_proxy_calls_with_the_ids_of_its_callers_after_they_are_squashed() {
 }
 
 #[test]
-fn a_server_that_is_away_is_waited_for_and_nothing_seems_to_be_gone() {
+fn calls_wait_for_a_server_that_is_away_and_no_file_seems_to_be_missing() {
     let Some(world) = Proxied::new() else { return };
     fs::write(world.far_file("known"), "known").unwrap();
     fs::write(world.far_file("unknown"), "unknown").unwrap();
@@ -173,7 +174,7 @@ fn handles_of_a_proxy_outlive_its_restart() {
 }
 
 #[test]
-fn a_proxy_that_cannot_begin_says_why() {
+fn a_proxy_that_cannot_start_says_why() {
     let Some(world) = Proxied::new() else { return };
     let said = run(world.proxy_command(1).arg("--check"));
     assert!(said.code == Some(1) && said.err.contains("cannot connect"), "{}", said.err);
@@ -183,7 +184,7 @@ fn a_proxy_that_cannot_begin_says_why() {
     assert!(said.code == Some(1) && said.err.contains("nfs://HOST"), "{}", said.err);
     let mut command = world.proxy_command(world.far.port);
     command.arg("--check");
-    // Its folder is in use.
+    // `--check` succeeds although the cache folder is in use.
     let said = run(&mut command);
     assert!(said.code == Some(0) && said.out.contains("1 export"), "{} {}", said.out, said.err);
 }

@@ -1,4 +1,4 @@
-//! A right that ends takes with it what its key has open and locked, and others go on at once.
+//! When a right ends, the opens and locks of its key end, and other clients can lock at once.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
@@ -13,7 +13,7 @@ use common::line::{Identity, Line};
 use common::{PATIENCE, Place, Running, comity, run, wait_until};
 use rcgen::{CertificateParams, KeyPair};
 
-/// A server with an export for keys, and two people with a key each.
+/// A server with an export for keys, and two people with one key each.
 struct Site {
     place: Place,
     server: Running,
@@ -39,7 +39,7 @@ impl Site {
         site
     }
 
-    /// Runs a command as a person; it must succeed.
+    /// Runs a command as a person. It must succeed.
     fn does(&self, person: &str, arguments: &[&str]) -> String {
         let mut command = comity();
         command.args(arguments).current_dir(self.place.path("."));
@@ -71,7 +71,7 @@ impl Site {
     }
 }
 
-/// Makes a person's key; its public part is in a file.
+/// Makes the key of a person; writes its public part to a file.
 fn identity(place: &Place, person: &str) -> Identity {
     let private = place.path(&format!("{person}.pem"));
     let made = run(comity().args(["key", "new"]).arg(&private));
@@ -81,7 +81,7 @@ fn identity(place: &Place, person: &str) -> Identity {
     Identity::new(params.self_signed(&key).unwrap().der().clone(), &key)
 }
 
-/// Opens the file and keeps no delegation of it.
+/// Opens the file, and gives a delegation of it back to the server.
 fn opened(client: &mut Four, site: &Site, access: u32) -> Opened {
     let opened = client.open(&site.text(), access).unwrap();
     if let Some(delegation) = opened.delegation {
@@ -101,7 +101,7 @@ fn is_revoked(client: &mut Four, stateid: &Stateid4) -> bool {
     tested(client, stateid) == Nfsstat4::AdminRevoked as u32
 }
 
-/// Bob has the file open and locked, and Alice wants to lock it.
+/// Bob has the file open and locked, and Alice waits for a lock on it. `ends` ends Bob's right.
 fn ends_when(rights: &str, expires: &str, ends: impl FnOnce(&Site)) {
     let site = Site::new();
     site.grant(rights, expires);
@@ -117,7 +117,7 @@ fn ends_when(rights: &str, expires: &str, ends: impl FnOnce(&Site)) {
     wait_until("the open ends", || is_revoked(&mut bob, &held.stateid));
     assert!(is_revoked(&mut bob, &lock));
     wanted(&mut alice).unwrap();
-    // The client frees what it was told of, and nothing of it is left.
+    // The client frees its revoked stateids; the server then has no more state of it.
     for stateid in [lock, held.stateid] {
         bob.perform(vec![operation(op::FREE_STATEID, &stateid)]).unwrap();
         assert_eq!(tested(&mut bob, &stateid), Nfsstat4::BadStateid as u32);
@@ -154,7 +154,7 @@ fn the_end_of_the_grantors_account_ends_opens_and_locks() {
 }
 
 #[test]
-fn the_end_of_an_account_ends_what_its_own_key_holds() {
+fn the_end_of_an_account_ends_opens_and_locks_of_its_own_key() {
     let site = Site::new();
     let mut alice = site.client(&site.alice, "alice");
     let reading = alice.open(&site.text(), share::READ).unwrap();
@@ -177,7 +177,7 @@ fn the_end_of_an_account_ends_what_its_own_key_holds() {
 }
 
 #[test]
-fn another_user_for_a_key_ends_what_it_held_as_the_one_before() {
+fn binding_a_key_to_another_user_ends_its_opens_and_locks() {
     let site = Site::new();
     let mut alice = site.client(&site.alice, "alice");
     let held = opened(&mut alice, &site, share::READ);
@@ -188,7 +188,7 @@ fn another_user_for_a_key_ends_what_it_held_as_the_one_before() {
 }
 
 #[test]
-fn an_account_that_stays_keeps_what_its_key_holds() {
+fn a_key_whose_account_stays_keeps_its_opens() {
     let site = Site::new();
     let mut alice = site.client(&site.alice, "alice");
     let held = opened(&mut alice, &site, share::READ);
@@ -217,7 +217,7 @@ fn a_delegation_is_recalled_when_its_right_ends() {
 }
 
 #[test]
-fn a_right_that_goes_on_by_another_credential_keeps_opens() {
+fn opens_are_kept_if_another_credential_gives_the_same_right() {
     let site = Site::new();
     site.grant("rwx", "10s");
     site.grant("rx", "30d");

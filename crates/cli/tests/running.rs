@@ -1,4 +1,4 @@
-//! Servers that start, do not start, reload and end.
+//! Servers start, fail to start, reload and end.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
@@ -12,7 +12,7 @@ use common::raw::Raw;
 use common::{NOBODY, Place, Running, is_root, run, wait_until};
 use rustix::process::Signal;
 
-/// Asserts that a server does not start, and that one line says why and what to do.
+/// Asserts that a server does not start, and that one line says why and what to do about it.
 fn refused(command: &mut std::process::Command, why: &str, remedy: &str) {
     let said = run(command);
     assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{}", said.err);
@@ -71,7 +71,7 @@ fn a_folder_named_twice_is_one_export() {
 }
 
 #[test]
-fn without_listen_only_loopback_is_listened_at_unless_somebody_is_allowed() {
+fn without_listen_the_server_is_on_loopback_only_unless_others_are_allowed() {
     let place = Place::new();
     let addresses = |allow: &[&str]| {
         let mut command = common::comity();
@@ -89,7 +89,7 @@ fn without_listen_only_loopback_is_listened_at_unless_somebody_is_allowed() {
 }
 
 #[test]
-fn people_are_told_how_to_mount_it() {
+fn the_start_prints_the_command_that_mounts_the_export() {
     let place = Place::new();
     let mut command = common::comity();
     command.args(["serve", "--port", "0", "--no-register", "--state-dir"]).arg(place.state());
@@ -118,7 +118,7 @@ fn people_are_told_how_to_mount_it() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_or_is_none() {
+fn a_missing_folder_and_a_file_are_refused() {
     let place = Place::new();
     let file = place.write("file", "");
     refused(
@@ -141,7 +141,7 @@ fn a_port_in_use() {
 }
 
 #[test]
-fn a_port_in_use_for_a_page_or_the_portmapper() {
+fn a_port_in_use_for_metrics_web_or_the_portmapper() {
     let place = Place::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -176,7 +176,7 @@ fn a_port_that_an_ordinary_user_may_not_take() {
 }
 
 #[test]
-fn an_address_that_nobody_has_here() {
+fn an_address_that_this_machine_does_not_have() {
     let place = Place::new();
     let mut command = place.serve_data();
     refused(command.args(["--listen", "192.0.2.1"]), "192.0.2.1", "no interface");
@@ -234,7 +234,7 @@ fn an_ordinary_user_serves_with_its_own_rights() {
 }
 
 #[test]
-fn root_that_may_not_act_as_its_callers_is_told_so() {
+fn root_without_the_capability_to_act_as_its_callers_is_refused() {
     let place = Place::new();
     let without = |mut command: std::process::Command| {
         let mut limited = std::process::Command::new("setpriv");
@@ -254,7 +254,7 @@ fn root_that_may_not_act_as_its_callers_is_told_so() {
 }
 
 #[test]
-fn an_export_that_vanishes_is_told_and_the_server_lives() {
+fn a_missing_export_folder_is_logged_and_the_server_keeps_running() {
     const STALE: u32 = 70;
     let place = Place::new();
     let other = place.path("other");
@@ -297,7 +297,7 @@ fn a_key_that_others_may_know_is_refused() {
 }
 
 #[test]
-fn told_to_end_it_ends_well_even_with_clients_connected() {
+fn a_server_with_connected_clients_ends_with_success_on_sigterm() {
     for signal in [Signal::TERM, Signal::INT] {
         let place = Place::new();
         let server = Running::start(&mut place.serve_data());

@@ -1,4 +1,4 @@
-//! RPC-with-TLS from the command line to the file.
+//! RPC-with-TLS, from the options of the command line to reads of a file.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
@@ -19,13 +19,13 @@ use common::{Place, Running, comity, metrics, run, wait_until};
 const TOO_WEAK: u32 = 5;
 const ACCES: u32 = 13;
 
-/// A connection with TLS to the server at this place, which made its key itself.
+/// A TLS connection to the server of this place, which made its own certificate.
 fn secure(place: &Place, server: &Running, identity: Option<&Identity>) -> Line {
     let plain = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     Line::secure(plain, &place.state().join("tls.crt"), identity)
 }
 
-/// A server of an exports file with this text; `DATA` in it is the folder.
+/// Serves an exports file with this text, in which `DATA` stands for the data folder.
 fn serve(place: &Place, exports: &str) -> Running {
     let exports = exports.replace("DATA", place.data().to_str().unwrap());
     let exports = place.write("exports", &exports);
@@ -64,14 +64,15 @@ fn a_client_mounts_and_reads_over_tls() {
 }
 
 #[test]
-fn striptls_gains_nothing_from_an_export_that_demands_tls() {
+fn a_client_without_tls_cannot_read_an_export_that_demands_tls() {
     let place = Place::new();
     file(&place, "file");
     let server = serve(&place, "DATA *(rw,insecure,no_root_squash,xprtsec=tls:mtls)");
     let mut client = Raw::on(secure(&place, &server, None), 0);
     let root = client.mount(&place.data()).unwrap();
     let secret = client.lookup(&root, b"file").unwrap();
-    // Linux mounts in clear; beyond the export itself nothing is told.
+    // The MOUNT call of Linux is in clear, so the root of the export is answered, but nothing below
+    // it.
     let mut stripped = Raw::connect(server.port, 0);
     assert_eq!(stripped.mount(&place.data()).as_ref(), Ok(&root));
     assert_eq!(stripped.mount(&place.data().join("file")), Err(ACCES));
@@ -79,7 +80,7 @@ fn striptls_gains_nothing_from_an_export_that_demands_tls() {
         assert_eq!(stripped.denied_with(NFS, 1, &of_handle(handle)), TOO_WEAK);
     }
     assert_eq!(client.read(&secret).unwrap(), b"file");
-    // Nor is a client of version 4 made.
+    // A client of version 4 is refused, too.
     let mut four = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     four.write_all(&exchange_id()).unwrap();
     let mut reply = [0; 24];
@@ -88,14 +89,14 @@ fn striptls_gains_nothing_from_an_export_that_demands_tls() {
     assert!(metrics(&server).contains("comity_clients 0\n"));
 }
 
-/// The beginning of a COMPOUND of version 4.1; the gate looks at the header only.
+/// The beginning of a COMPOUND of version 4.1; the gate reads only its header.
 fn exchange_id() -> Vec<u8> {
     let fields = [0x8000_0000 | 40, 9, 0, 2, NFS, 4, 1, 0, 0, 0, 0];
     fields.map(u32::to_be_bytes).concat()
 }
 
 #[test]
-fn an_export_that_demands_tls_is_closed_to_plain_calls_beside_an_open_one() {
+fn plain_calls_cannot_use_an_export_that_demands_tls_next_to_one_that_does_not() {
     let place = Place::new();
     fs::create_dir(place.path("open")).unwrap();
     file(&place, "file");
@@ -103,7 +104,7 @@ fn an_export_that_demands_tls_is_closed_to_plain_calls_beside_an_open_one() {
     let server = serve(&place, &format!("DATA *(rw,insecure,xprtsec=tls)\n{open} *(rw,insecure)"));
     let mut plain = Raw::connect(server.port, 0);
     let root = plain.mount(&place.data()).unwrap();
-    // A caller that was let in to mount is not let in to read: neither before nor after.
+    // MNT is allowed in clear, but reading is denied before and after it.
     assert_eq!(plain.denied_with(NFS, 1, &of_handle(&root)), TOO_WEAK);
     assert!(plain.mount(&place.data()).is_ok());
     assert_eq!(plain.denied_with(NFS, 1, &of_handle(&root)), TOO_WEAK);
@@ -111,7 +112,7 @@ fn an_export_that_demands_tls_is_closed_to_plain_calls_beside_an_open_one() {
     assert_eq!(plain.getattr(&open), Ok(()));
     let mut four = Four::connect(server.port, 0, "plain");
     assert_eq!(four.perform(walk(&place.data())), Err(Nfsstat4::WrongSec));
-    // No flavor would help, and each would with TLS.
+    // Without TLS the server offers no flavor for the export; with TLS it offers one.
     let mut question = walk(place.data().parent().unwrap());
     question.push(operation(op::SECINFO, &Opaque::<64>(b"data")));
     let flavors = |mut four: Four| four.perform(question.clone()).unwrap();
@@ -122,7 +123,7 @@ fn an_export_that_demands_tls_is_closed_to_plain_calls_beside_an_open_one() {
 }
 
 #[test]
-fn mtls_takes_a_proof_of_a_key_and_a_key_has_rules_of_its_own() {
+fn mtls_needs_a_proved_key_and_an_entry_can_name_a_key() {
     let place = Place::new();
     file(&place, "file");
     let [known, other] = [(); 2].map(|()| Identity::self_signed());
@@ -131,7 +132,7 @@ fn mtls_takes_a_proof_of_a_key_and_a_key_has_rules_of_its_own() {
     let mut anonymous = Raw::on(secure(&place, &server, None), 0);
     let root = anonymous.mount(&place.data()).unwrap();
     assert_eq!(anonymous.denied_with(NFS, 1, &of_handle(&root)), TOO_WEAK);
-    // The entry of the key asks for no port, and its rules hold.
+    // The entry of the key accepts any port, and its own rules apply.
     let mut client = Raw::on(secure(&place, &server, Some(&known)), 0);
     fs::set_permissions(place.data(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     let made = client.create(&root, "made", [1; 8]).unwrap();
@@ -164,14 +165,14 @@ fn names_and_users_of_a_certificate_count_below_an_authority() {
     let config = place.write("comity.toml", &config);
     let server = Running::start(place.serve(&[]).arg("--config").arg(config));
     fs::set_permissions(place.data(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
-    // uid 1234, gids 100 and 20.
+    // An RPCAuthSys of uid 1234 with the gids 100 and 20.
     let user: &[u8] = &[0x30, 12, 2, 2, 4, 0xd2, 0x30, 6, 2, 1, 100, 2, 1, 20];
     let named = Identity::signed(&trusted, "a.north.example", &[]);
     let mut client = Raw::on(secure(&place, &server, Some(&named)), 55);
     let root = client.mount(&place.data()).unwrap();
     let made = client.create(&root, "own", [1; 8]).unwrap();
     assert_eq!(client.owner(&made), 55);
-    // This one is the user of its certificate, whatever it claims to be.
+    // This caller is the user of its certificate, whatever ids it claims.
     let squashed = Identity::signed(&trusted, "b.north.example", &[user]);
     let mut client = Raw::on(secure(&place, &server, Some(&squashed)), 0);
     let made = client.create(&root, "squashed", [1; 8]).unwrap();
@@ -184,7 +185,7 @@ fn names_and_users_of_a_certificate_count_below_an_authority() {
         let mut client = Raw::on(secure(&place, &server, Some(&identity)), 0);
         assert_eq!(client.denied_with(NFS, 1, &of_handle(&root)), 1, "BADCRED: nothing is offered");
     }
-    // Two users are none.
+    // A certificate with two users is refused.
     let twice = Identity::signed(&trusted, "a.north.example", &[user, user]);
     let plain = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     let line = Line::try_secure(plain, &place.state().join("tls.crt"), Some(&twice));
@@ -204,16 +205,17 @@ fn state_of_a_client_belongs_to_its_key() {
     let mut client = Four::try_on(secure(&place, &server, Some(&owner)), 0, "host").unwrap();
     let path = place.data().join("file");
     let opened = client.open(&path, share::READ).unwrap();
-    // The back channel is the connection itself, so the file was delegated.
+    // Callbacks use the same connection, so the file was delegated.
     assert!(opened.delegation.is_some());
-    // The same name by another channel is another client, and takes nothing over.
+    // A client of the same name on another channel is another client and gets none of this one's
+    // state.
     let plain = Four::connect(server.port, 0, "host");
     let keyless = Four::try_on(secure(&place, &server, None), 0, "host").unwrap();
     let other = Four::try_on(secure(&place, &server, Some(&thief)), 0, "host").unwrap();
     let ids = [client.clientid, plain.clientid, keyless.clientid, other.clientid];
     assert!((1..4).all(|at| !ids[..at].contains(&ids[at])), "{ids:x?}");
     assert!(client.perform(walk(&place.data())).is_ok(), "its session is still there");
-    // No other client can use its session, on any connection.
+    // No other client can use the session, on any connection.
     for line in [
         Line::from(TcpStream::connect(("127.0.0.1", server.port)).unwrap()),
         secure(&place, &server, None),
@@ -279,7 +281,7 @@ fn a_reload_renews_the_key_and_drops_no_connection() {
     assert_eq!(reload().code, Some(0));
     assert_eq!(connect().server_key().unwrap(), second);
     assert_eq!(old.getattr(&root), Ok(()));
-    // A key that does not fit changes nothing.
+    // A key that does not belong to the certificate changes nothing.
     let other = comity_tls::self_made(&[], None).unwrap();
     fs::write(&key, other.key).unwrap();
     let refused = reload();
@@ -299,7 +301,7 @@ fn a_server_without_tls_refuses_the_probe() {
     let mut reply = [0; 24];
     plain.read_exact(&mut reply).unwrap();
     assert_eq!(reply[8..24], [1, 1, 1, 1].map(u32::to_be_bytes).concat(), "BADCRED");
-    // Calls go on.
+    // Further calls on the connection are answered.
     assert!(Raw::on(plain, 0).mount(&place.data()).is_ok());
     assert!(!place.state().join("tls.key").exists());
 }
@@ -335,7 +337,7 @@ fn check_names_certificates_that_end_soon_or_cannot_be_used() {
 }
 
 #[test]
-fn the_log_names_the_wrong_channel_and_certificates_that_cannot_be_used() {
+fn the_log_names_a_wrong_channel_and_a_certificate_that_cannot_be_used() {
     let place = Place::new();
     file(&place, "file");
     let exports = format!("{} *(rw,insecure,xprtsec=mtls)", place.data().display());
@@ -355,7 +357,8 @@ fn the_log_names_the_wrong_channel_and_certificates_that_cannot_be_used() {
     params.not_after = rcgen::date_time_ymd(2020, 1, 1);
     let expired = Identity::new(params.self_signed(&key).unwrap().der().clone(), &key);
     let plain = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
-    // With TLS 1.3 a client has finished before the server looks at its certificate.
+    // In TLS 1.3 the client's handshake ends before the server has checked the client's
+    // certificate.
     let _ = Line::try_secure(plain, &place.state().join("tls.crt"), Some(&expired));
     let advice = "the peer's certificate has expired: renew it on the client";
     wait_until("the certificate is named", || says(advice));

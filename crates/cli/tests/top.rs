@@ -1,4 +1,4 @@
-//! The load of a server: `comity top`, and its part of the metrics page.
+//! The load of a server: `comity top`, and the load on the metrics page.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
@@ -24,7 +24,7 @@ fn found<'a>(rows: &'a Value, name: &str, value: &str) -> Option<&'a Value> {
 }
 
 #[test]
-fn the_client_that_works_and_its_operation_come_first() {
+fn the_busiest_client_and_its_operation_are_listed_first() {
     let place = Place::new();
     let server = Running::start(place.serve_data().args(["--metrics", "127.0.0.1:0"]));
     let mut idle = Raw::connect(server.port, 0);
@@ -43,7 +43,7 @@ fn the_client_that_works_and_its_operation_come_first() {
     assert_eq!(seen["clients"][0]["client"], "127.0.0.2", "{seen}");
     assert_eq!(seen["clients_count"], 2);
     assert_eq!(seen["clients"][0]["connections"], 1);
-    // No more calls a second than there were calls in all.
+    // The rate must not be higher than the number of all calls.
     let rate = seen["clients"][0]["now"]["calls_per_second"].as_f64().unwrap();
     assert!(rate <= (calls + 1) as f64 && begun.elapsed() > Duration::from_secs(1), "{rate}");
     let getattr = found(&seen["operations"], "operation", "GETATTR").unwrap();

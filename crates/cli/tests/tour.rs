@@ -1,4 +1,4 @@
-//! docs/tour-two-sites.md and docs/tour-grants.md show what the program prints, to the letter.
+//! docs/tour-two-sites.md and docs/tour-grants.md show exactly what the program prints.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
@@ -7,8 +7,8 @@ use std::process::Command;
 
 use common::{Place, Said, is_root, run};
 
-/// The folders of the page, in a place of our own under the name they have there, and the two files
-/// that it tells of.
+/// Makes the folders of the page in a mount namespace, under their names on the page, and the two
+/// files that it mentions.
 const FURNISHED: &str = "set -e
     mount -t tmpfs tmpfs /srv
     sed -n 's/^path = \"\\(.*\\)\"/\\1/p' comity.toml | xargs mkdir -p
@@ -20,8 +20,9 @@ const FURNISHED: &str = "set -e
     set +e
 ";
 
-/// The site of the page about grants: a network of its own with a host `server`, the user alice,
-/// her folders, the running server, and the keys of all people. `as` goes on as another person.
+/// Makes the site of the page about grants: a network namespace with a host `server`, the user
+/// alice, her folders, the running server, and the keys of all people. `as` continues the script as
+/// another person.
 const SITE_OF_GRANTS: &str = "set -e
     ip link set lo up
     mount -t tmpfs tmpfs /srv
@@ -45,15 +46,15 @@ const SITE_OF_GRANTS: &str = "set -e
     done
 ";
 
-/// The people of that page, whose names stand in front of their commands.
+/// The people of that page. A prompt in it begins with one of these names.
 const PEOPLE: [&str; 5] = ["admin", "alice", "bob", "carol", "dave"];
 
-/// Lines of code of a page that stand in blocks without a language.
+/// The lines of the code blocks of a page that have no language.
 fn blocks(page: &str) -> Vec<&str> {
     page.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix('\n')).collect()
 }
 
-/// Runs a script in namespaces of its own, with the program in its path.
+/// Runs a script in namespaces of its own, with the program in its search path.
 fn in_namespaces(place: &Place, namespaces: &str, script: &str) -> Said {
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_comity")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
@@ -113,14 +114,14 @@ fn the_tour_of_grants_shows_what_the_program_prints() {
     assert_eq!(leveled(&said.out), leveled(&shown), "{}", said.err);
 }
 
-/// The person and the command, if a line begins with a prompt.
+/// Returns the person and the command if a line begins with a prompt.
 fn command_of(line: &str) -> Option<(&str, &str)> {
     let (who, command) = line.split_once("$ ")?;
     PEOPLE.contains(&who).then_some((who, command))
 }
 
-/// A text in which keys, ids, digests and times are replaced by their kinds and by numbers, in the
-/// order in which they come: so those of two runs are compared, too.
+/// Replaces keys, ids, digests and times by their kinds and by numbers in the order in which they
+/// first appear, so that the outputs of two runs can be compared.
 fn leveled(text: &str) -> String {
     let mut met: Vec<&str> = Vec::new();
     let level = |piece| {

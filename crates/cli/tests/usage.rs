@@ -21,7 +21,7 @@ fn a_command_is_needed_and_must_be_one() {
 }
 
 #[test]
-fn serve_names_what_it_does_not_take() {
+fn serve_names_arguments_that_it_does_not_know() {
     refused(&["serve"], "DIR");
     refused(&["serve", "/tmp", "--prot", "3"], "did you mean --port?");
     refused(&["serve", "/tmp", "--port"], "--port");
@@ -43,7 +43,7 @@ fn serve_names_what_it_does_not_take() {
 }
 
 #[test]
-fn serve_names_what_does_not_go_together() {
+fn serve_names_arguments_that_exclude_each_other() {
     refused(&["serve", "/tmp", "--exports", "f"], "--exports");
     refused(&["serve", "/tmp", "--config", "f"], "--config");
     refused(&["serve", "--exports", "f", "--allow", "*"], "--allow");
@@ -51,7 +51,7 @@ fn serve_names_what_does_not_go_together() {
 }
 
 #[test]
-fn the_other_commands_name_it_too() {
+fn the_other_commands_name_wrong_arguments_too() {
     refused(&["check"], "--exports");
     refused(&["check", "--exprots", "f"], "did you mean --exports?");
     refused(&["exports", "--exports", "f"], "--client");

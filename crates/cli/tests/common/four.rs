@@ -1,4 +1,5 @@
-//! A client of NFSv4.1 built by hand: what it holds and what it is told is in the test's hands.
+//! A client of NFSv4.1 built by hand, so that a test decides about each of its operations and sees
+//! each callback.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -26,7 +27,7 @@ use super::raw::{number, opaque};
 
 const CALLBACKS: u32 = 0x4000_0000;
 
-/// A client with one session over one connection, callbacks too.
+/// A client with one session over one connection, which carries callbacks, too.
 pub struct Four {
     stream: Line,
     uid: u32,
@@ -34,7 +35,7 @@ pub struct Four {
     pub clientid: u64,
     session: Sessionid4,
     seqid: u32,
-    /// Delegations that the server has asked back.
+    /// Delegations that the server has recalled.
     pub recalled: Vec<Stateid4>,
     probed: bool,
 }
@@ -60,7 +61,7 @@ pub fn bare(number: u32) -> Operation {
     (number, Vec::new())
 }
 
-/// The operations that go to a path.
+/// The operations that look up a path from the root.
 pub fn walk(path: &Path) -> Vec<Operation> {
     let names = path.iter().filter(|name| *name != "/");
     let lookups = names.map(|name| operation(op::LOOKUP, &Opaque::<4096>(name.as_bytes())));
@@ -68,18 +69,18 @@ pub fn walk(path: &Path) -> Vec<Operation> {
 }
 
 impl Four {
-    /// A client that is ready to be given delegations.
+    /// Connects a client that can be given delegations.
     pub fn connect(port: u16, uid: u32, name: &str) -> Self {
         Self::try_connect(port, uid, name).unwrap()
     }
 
-    /// The same where the server may refuse it.
+    /// Like [`Self::connect`]; returns the error if the server refuses the client.
     pub fn try_connect(port: u16, uid: u32, name: &str) -> Result<Self, Nfsstat4> {
         let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         Self::try_on(stream, uid, name)
     }
 
-    /// The same on an open connection.
+    /// Like [`Self::try_connect`], on an open connection.
     pub fn try_on(stream: impl Into<Line>, uid: u32, name: &str) -> Result<Self, Nfsstat4> {
         let stream = stream.into();
         let (recalled, probed, session) = (Vec::new(), false, Sessionid4::default());
@@ -91,7 +92,7 @@ impl Four {
         Ok(client)
     }
 
-    /// EXCHANGE_ID and CREATE_SESSION.
+    /// Sends EXCHANGE_ID and CREATE_SESSION.
     pub fn introduce(&mut self, name: &str) -> Result<(), Nfsstat4> {
         let clientowner = ClientOwner4 { verifier: *b"thislife", id: Opaque(name.as_bytes()) };
         let (flags, state_protect) = (0, StateProtect4a::None);
@@ -123,7 +124,7 @@ impl Four {
         Ok(())
     }
 
-    /// A caller that has learned the session, on another connection.
+    /// Another client that uses this client's session on another connection.
     pub fn with_session_on(&self, stream: impl Into<Line>) -> Self {
         Self {
             stream: stream.into(),
@@ -137,14 +138,14 @@ impl Four {
         }
     }
 
-    /// BIND_CONN_TO_SESSION of this connection, in both directions.
+    /// Sends BIND_CONN_TO_SESSION for this connection, in both directions.
     pub fn bind(&mut self) -> Result<(), Nfsstat4> {
         const BOTH_OR_FORE: u32 = 3;
         let args = [&self.session[..], &BOTH_OR_FORE.to_be_bytes(), &[0; 4]].concat();
         self.compound(&[(op::BIND_CONN_TO_SESSION, args)]).map(|_| ())
     }
 
-    /// Opens a file by its path for `access`; makes it if it is not there.
+    /// Opens a file by its path for `access`; creates it if it does not exist.
     pub fn open(&mut self, path: &Path, access: u32) -> Result<Opened, Nfsstat4> {
         let mut operations = walk(path.parent().unwrap());
         let steps = operations.len();
@@ -195,7 +196,7 @@ impl Four {
         self.on(&file.handle, operation(op::LOCK, &args))
     }
 
-    /// Unlocks bytes.
+    /// Unlocks bytes of a file.
     pub fn unlock(
         &mut self,
         file: &Opened,
@@ -207,7 +208,7 @@ impl Four {
         self.on(&file.handle, operation(op::LOCKU, &args))
     }
 
-    /// WRITE of a few bytes and SETATTR of the mode, by a stateid that lets it.
+    /// Sends a WRITE of a few bytes and a SETATTR of the mode, both with this stateid.
     pub fn change(&mut self, file: &Opened, stateid: Stateid4) -> Result<(), Nfsstat4> {
         let (stable, data) = (StableHow4::FileSync, Opaque(&b"more"[..]));
         let write = Write4args { stateid, offset: 0, stable, data };
@@ -219,7 +220,7 @@ impl Four {
         self.perform(vec![handle, operation(op::WRITE, &write), setattr]).map(|_| ())
     }
 
-    /// DELEGRETURN.
+    /// Sends DELEGRETURN.
     pub fn give_back(&mut self, file: &Opened, delegation: Stateid4) -> Result<(), Nfsstat4> {
         let handle = operation(op::PUTFH, &Opaque::<128>(&file.handle));
         let returned = operation(op::DELEGRETURN, &delegation);
@@ -233,7 +234,7 @@ impl Four {
         Ok(result(&mut results))
     }
 
-    /// Does operations in the session; gives their results.
+    /// Does operations in the session; returns their results.
     pub fn perform(&mut self, mut operations: Vec<Operation>) -> Result<Vec<u8>, Nfsstat4> {
         self.seqid += 1;
         let args = Sequence4args {
@@ -287,7 +288,8 @@ impl Four {
         }
     }
 
-    /// Takes what the server says by itself, until `enough` or for so long.
+    /// Answers calls of the server until `enough` is true or `patience` has passed; returns whether
+    /// it is true.
     pub fn listen(&mut self, patience: Duration, enough: impl Fn(&Self) -> bool) -> bool {
         let until = Instant::now() + patience;
         while !enough(self) {
@@ -302,7 +304,7 @@ impl Four {
         true
     }
 
-    /// A call of the server: it is answered, and noted if it asks for a delegation.
+    /// Answers a call of the server; notes the stateid of a recall.
     fn heard(&mut self, record: &[u8]) {
         let mut call = Decoder::new(record);
         let xid: u32 = call.value().unwrap();
@@ -358,7 +360,7 @@ impl Four {
         self.stream.write_all(&[&mark.to_be_bytes()[..], record].concat()).unwrap();
     }
 
-    /// The next record, if one begins in time.
+    /// Returns the next record, or `None` if none begins in time.
     fn record(&mut self, patience: Duration) -> Option<Vec<u8>> {
         let mut mark = [0; 4];
         self.stream.set_read_timeout(patience);
@@ -376,13 +378,13 @@ impl Four {
     }
 }
 
-/// The result of an operation that succeeded.
+/// Reads the result of an operation that succeeded.
 pub fn result<'r, T: Decode<'r>>(results: &mut Decoder<'r>) -> T {
     skip(results);
     results.value().unwrap()
 }
 
-/// An operation's number and status.
+/// Skips the number and the status of an operation.
 pub fn skip(results: &mut Decoder<'_>) {
     let _: [u32; 2] = [results.value().unwrap(), results.value().unwrap()];
 }

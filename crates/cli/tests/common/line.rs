@@ -16,7 +16,6 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use super::PATIENCE;
 use super::raw::{NFS, number};
 
-/// A connection.
 pub enum Line {
     Plain(TcpStream),
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
@@ -31,7 +30,7 @@ pub struct Identity {
 /// A certificate authority.
 pub type Authority = CertifiedIssuer<'static, KeyPair>;
 
-/// 1.3.6.1.4.1.99999.1 in DER.
+/// The OID 1.3.6.1.4.1.99999.1 in DER.
 const USER: &[u8] = &[0x2b, 6, 1, 4, 1, 0x86, 0x8d, 0x1f, 1];
 
 /// A new certificate authority.
@@ -43,15 +42,15 @@ pub fn authority() -> Authority {
 }
 
 impl Identity {
-    /// A key of its own, and a certificate that it has signed itself.
+    /// Makes a key and a certificate that is signed by that key itself.
     pub fn self_signed() -> Self {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec!["client.example".to_owned()]).unwrap();
         Self::new(params.self_signed(&key).unwrap().der().clone(), &key)
     }
 
-    /// A key whose certificate `authority` has signed, for a host with this name. The certificate
-    /// names the users (each an RPCAuthSys in DER) in otherName entries of [`USER`].
+    /// Makes a key and a certificate for a host of this name, signed by `authority`. The
+    /// certificate names the users (each an RPCAuthSys in DER) in otherName entries of [`USER`].
     pub fn signed(authority: &Authority, name: &str, users: &[&[u8]]) -> Self {
         let wrap = |tag: u8, content: &[u8]| [&[tag, content.len() as u8], content].concat();
         let user = |user: &&[u8]| wrap(0xa0, &[&wrap(6, USER), &*wrap(0xa0, user)].concat());
@@ -69,19 +68,19 @@ impl Identity {
         Self { chain: vec![certificate], key }
     }
 
-    /// The text of its public key, as the server writes it.
+    /// The text of the public key, as the server writes it.
     pub fn public(&self) -> String {
         comity_tls::Certificate::read(&self.chain[0]).unwrap().key().to_string()
     }
 }
 
 impl Line {
-    /// Asks for TLS on a connection; trusts the certificate in this file, and nothing else.
+    /// Begins TLS on a connection; trusts the certificate in this file and nothing else.
     pub fn secure(plain: TcpStream, trusted: &Path, identity: Option<&Identity>) -> Self {
         Self::try_secure(plain, trusted, identity).unwrap()
     }
 
-    /// The same where the handshake may fail.
+    /// Like [`Self::secure`]; returns the error if the handshake fails.
     pub fn try_secure(
         mut plain: TcpStream,
         trusted: &Path,
@@ -161,7 +160,7 @@ impl Write for Line {
     }
 }
 
-/// The record of a probe for TLS: NULL of NFS, with flavor 7.
+/// The record of a probe for TLS: a NULL call of NFS with flavor 7.
 pub fn probe() -> Vec<u8> {
     let mut call = Vec::new();
     for field in [0x8000_0000 | 40, 1, 0, 2, NFS, 3, 0, 7, 0, 0, 0] {

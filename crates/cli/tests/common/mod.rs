@@ -1,4 +1,4 @@
-//! A running `comity serve`, and small things that several tests need.
+//! A running `comity serve`, and helpers for several tests.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 #![allow(
     clippy::unwrap_used,
@@ -24,13 +24,13 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// Longest time that anything here may take.
+/// Longest time that a test waits for anything.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Numbers of a user without rights; on most systems called nobody.
+/// The uid and gid of a user without rights, called nobody on most systems.
 pub const NOBODY: u32 = 65_534;
 
-/// The program, with nothing of this process's surroundings that it looks at.
+/// The program, without the environment variables of this process that it would read.
 pub fn comity() -> Command {
     command(Path::new(env!("CARGO_BIN_EXE_comity")))
 }
@@ -61,7 +61,7 @@ pub fn run(command: &mut Command) -> Said {
     }
 }
 
-/// A folder for one test: what is exported, and the server's state.
+/// A folder for one test, with the exported data and the state of the server.
 pub struct Place {
     folder: tempfile::TempDir,
 }
@@ -91,7 +91,7 @@ impl Place {
         path
     }
 
-    /// `comity serve`, to be completed; talks JSON, takes any free port.
+    /// `comity serve` with arguments; it prints JSON and takes any free port.
     pub fn serve(&self, what: &[&str]) -> Command {
         let mut command = comity();
         command.args(["serve", "--json", "--port", "0", "--listen", "127.0.0.1", "--no-register"]);
@@ -99,14 +99,15 @@ impl Place {
         command
     }
 
-    /// `comity serve` of the folder with the data.
+    /// `comity serve` of the data folder.
     pub fn serve_data(&self) -> Command {
         let mut command = self.serve(&[]);
         command.arg(self.data());
         command
     }
 
-    /// A copy of the program in a place that every user can reach, and everything here theirs.
+    /// The program as the user nobody: a copy that every user can run, with all files here given to
+    /// nobody.
     pub fn as_nobody(&self, arguments: &[&str]) -> Command {
         use std::os::unix::fs::{PermissionsExt, chown};
         let program = self.path("comity");
@@ -122,7 +123,7 @@ impl Place {
     }
 }
 
-/// Returns whether this test may become another user; prints why not.
+/// Returns whether this test may become another user; prints why if it may not.
 pub fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
@@ -131,7 +132,7 @@ pub fn is_root() -> bool {
     root
 }
 
-/// Returns whether this test may mount by FUSE; prints why not.
+/// Returns whether this test may mount by FUSE; prints why if it may not.
 pub fn can_mount() -> bool {
     let can = rustix::process::geteuid().is_root() && Path::new("/dev/fuse").exists();
     if !can {
@@ -149,12 +150,12 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts it and waits until it serves.
+    /// Starts a server and waits until it serves.
     pub fn start(command: &mut Command) -> Self {
         Self::start_with_log(command, tempfile::tempfile().unwrap())
     }
 
-    /// Starts it, logging to a file, and waits until it serves.
+    /// Starts a server that logs to a file, and waits until it serves.
     pub fn start_with_log(command: &mut Command, log: fs::File) -> Self {
         let errors = Stdio::from(log.try_clone().unwrap());
         let mut child = command.stdout(Stdio::piped()).stderr(errors).spawn().unwrap();
@@ -183,13 +184,13 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Kills it as a crash would.
+    /// Kills the server, as a crash would.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Tells it to end, and waits for that.
+    /// Ends the server by a signal and waits until it has ended.
     pub fn stop(mut self) -> ExitStatus {
         self.signal(Signal::TERM);
         let until = Instant::now() + PATIENCE;
@@ -210,7 +211,7 @@ impl Drop for Running {
     }
 }
 
-/// The page with the numbers of a server that was told to have one.
+/// The metrics page of a server that has one.
 pub fn metrics(server: &Running) -> String {
     let url = server.said["metrics"].as_str().unwrap();
     let address = url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap();
@@ -221,7 +222,7 @@ pub fn metrics(server: &Running) -> String {
     page
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds; panics after [`PATIENCE`].
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !holds() {

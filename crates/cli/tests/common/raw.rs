@@ -1,4 +1,4 @@
-//! NFS calls built by hand, for what the client library cannot ask.
+//! NFS calls built by hand, which the client library cannot make.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,7 +13,7 @@ use super::line::Line;
 pub const MOUNT: u32 = 100_005;
 pub const NFS: u32 = 100_003;
 
-/// A connection.
+/// A connection with a client that makes one call at a time.
 pub struct Raw {
     stream: Line,
     xid: u32,
@@ -38,14 +38,14 @@ impl Raw {
         Self::on(stream_from(source, port), uid)
     }
 
-    /// A client on a connection that is there.
+    /// A client on an open connection.
     pub fn on(stream: impl Into<Line>, uid: u32) -> Self {
         let stream = stream.into();
         stream.set_read_timeout(PATIENCE);
         Self { stream, xid: 7, uid }
     }
 
-    /// READ of the beginning of a file.
+    /// READ of the beginning of a file; returns the data, or the status of the refusal.
     pub fn read(&mut self, handle: &[u8]) -> Result<Vec<u8>, u32> {
         let mut arguments = Vec::new();
         opaque(&mut arguments, handle);
@@ -53,12 +53,12 @@ impl Raw {
         number(&mut arguments, 1 << 20);
         let results = self.call(NFS, 6, &arguments);
         status(&results)?;
-        // The words behind the status: attributes, count, end of file.
+        // The status is followed by attributes, the count and the end-of-file flag.
         let attributes = if results[4..8] == [0, 0, 0, 1] { 84 } else { 0 };
         Ok(taken(&results[8 + attributes + 8..]).to_vec())
     }
 
-    /// MNT: the handle of a path, or the status that refuses it.
+    /// MNT of a path; returns the handle, or the status of the refusal.
     pub fn mount(&mut self, path: &Path) -> Result<Vec<u8>, u32> {
         let mut arguments = Vec::new();
         opaque(&mut arguments, path.as_os_str().as_bytes());
@@ -66,14 +66,14 @@ impl Raw {
         status(&results).map(|()| taken(&results[4..]).to_vec())
     }
 
-    /// EXPORT or DUMP: pairs of a path and its clients, or of a host and a path.
+    /// EXPORT or DUMP; returns pairs of a path and its clients, or of a host and a path.
     pub fn pairs(&mut self, procedure: u32) -> Vec<(String, String)> {
         let results = self.call(MOUNT, procedure, &[]);
         let (mut rest, mut pairs) = (&results[..], Vec::new());
         while next(&mut rest) == 1 {
             let first = text(&mut rest);
             let is_exports = procedure == 5;
-            // A list of groups, or one name.
+            // Either a list of groups or one name.
             let second = match is_exports {
                 true => std::iter::from_fn(|| (next(&mut rest) == 1).then(|| text(&mut rest)))
                     .collect::<Vec<_>>()
@@ -86,7 +86,7 @@ impl Raw {
         pairs
     }
 
-    /// LOOKUP: the handle, or the status that refuses it.
+    /// LOOKUP; returns the handle, or the status of the refusal.
     pub fn lookup(&mut self, dir: &[u8], name: &[u8]) -> Result<Vec<u8>, u32> {
         let mut arguments = Vec::new();
         opaque(&mut arguments, dir);
@@ -95,7 +95,7 @@ impl Raw {
         status(&results).map(|()| taken(&results[4..]).to_vec())
     }
 
-    /// READDIR of a whole small directory: whether it was told.
+    /// READDIR of a whole small directory; returns whether it was allowed.
     pub fn readdir(&mut self, dir: &[u8]) -> Result<(), u32> {
         let mut arguments = Vec::new();
         opaque(&mut arguments, dir);
@@ -104,7 +104,7 @@ impl Raw {
         status(&self.call(NFS, 16, &arguments))
     }
 
-    /// CREATE in exclusive mode: the handle, or the status that refuses it.
+    /// CREATE in exclusive mode; returns the handle, or the status of the refusal.
     pub fn create(&mut self, dir: &[u8], name: &str, verifier: [u8; 8]) -> Result<Vec<u8>, u32> {
         const EXCLUSIVE: u32 = 2;
         let mut arguments = Vec::new();
@@ -118,14 +118,14 @@ impl Raw {
         Ok(taken(&results[8..]).to_vec())
     }
 
-    /// GETATTR: whether the handle is good.
+    /// GETATTR; returns whether the handle is valid.
     pub fn getattr(&mut self, handle: &[u8]) -> Result<(), u32> {
         let mut arguments = Vec::new();
         opaque(&mut arguments, handle);
         status(&self.call(NFS, 1, &arguments))
     }
 
-    /// The owner of an object, as GETATTR tells it.
+    /// The owner of an object by GETATTR.
     pub fn owner(&mut self, handle: &[u8]) -> u32 {
         let mut arguments = Vec::new();
         opaque(&mut arguments, handle);
@@ -134,7 +134,7 @@ impl Raw {
         u32::from_be_bytes(results[16..20].try_into().unwrap())
     }
 
-    /// COMMIT of a file: the write verifier.
+    /// COMMIT of a file; returns the write verifier.
     pub fn commit(&mut self, handle: &[u8]) -> [u8; 8] {
         let mut arguments = Vec::new();
         opaque(&mut arguments, handle);
@@ -144,7 +144,7 @@ impl Raw {
         results[results.len() - 8..].try_into().unwrap()
     }
 
-    /// The results of a call that was accepted and done.
+    /// Makes a call; returns its results. Panics if the call is not accepted and done.
     pub fn call(&mut self, program: u32, procedure: u32, arguments: &[u8]) -> Vec<u8> {
         let reply = self.ask(program, procedure, arguments);
         let done = [1, 0, 0, 0, 0].map(u32::to_be_bytes).concat();
@@ -152,12 +152,12 @@ impl Raw {
         reply[24..].to_vec()
     }
 
-    /// The auth_stat of a call that is denied by an AUTH_ERROR.
+    /// Makes a call that is denied by an AUTH_ERROR; returns the auth_stat.
     pub fn denied(&mut self, program: u32, procedure: u32) -> u32 {
         self.denied_with(program, procedure, &[])
     }
 
-    /// The same for a call with arguments.
+    /// Like [`Self::denied`], with arguments.
     pub fn denied_with(&mut self, program: u32, procedure: u32, arguments: &[u8]) -> u32 {
         let reply = self.ask(program, procedure, arguments);
         assert_eq!(reply[4..16], [1, 1, 1].map(u32::to_be_bytes).concat(), "reply, denied");

@@ -58,8 +58,8 @@ pub struct World {
 }
 
 impl World {
-    /// Starts a server of an export for this host with these options, with more arguments for the
-    /// server; returns none where this test may not mount.
+    /// Starts a server of an export for this host with these options, and with more arguments for
+    /// the server. Returns `None` if this test may not mount.
     pub fn exporting(options: &str, more: &[&str]) -> Option<Self> {
         if !can_mount() {
             return None;
@@ -72,7 +72,7 @@ impl World {
         Some(world)
     }
 
-    /// Starts the server, again at the port that it had.
+    /// Starts the server, at its earlier port if it had one.
     pub fn start(&mut self, more: &[&str]) {
         let mut command = comity();
         command.args(["serve", "--json", "--listen", "127.0.0.1", "--no-register"]);
@@ -92,7 +92,7 @@ impl World {
         self.server = None;
     }
 
-    /// Tells the server to end, and waits for that.
+    /// Ends the server by a signal and waits until it has ended.
     pub fn stop_server(&mut self) {
         assert!(self.server.take().unwrap().stop().success());
     }
@@ -101,12 +101,12 @@ impl World {
         self.server.as_ref().unwrap()
     }
 
-    /// The export, as a client names it who reaches the server at this port.
+    /// The source of a mount for a client that reaches the server at this port.
     pub fn source_at(&self, port: u16) -> String {
         format!("nfs://127.0.0.1:{port}{}", self.place.data().display())
     }
 
-    /// A file of the export, at the server.
+    /// The path of a file of the export on the server.
     pub fn at_server(&self, name: &str) -> PathBuf {
         self.place.data().join(name)
     }
@@ -123,13 +123,13 @@ impl World {
         self.mount_at(self.port, options);
     }
 
-    /// Mounts the export as it is reached at this port.
+    /// Mounts the export through this port.
     pub fn mount_at(&self, port: u16, options: &str) {
         let said = self.mount_by(self.comity("mount"), port, options);
         assert_eq!(said.code, Some(0), "{}", said.err);
     }
 
-    /// Mounts by a command that lacks options, source and directory.
+    /// Mounts by a command to which options, source and directory are added here.
     pub fn mount_by(&self, mut mount: Command, port: u16, options: &str) -> Said {
         let options = format!("log_file={},{options}", self.place.path("mount.log").display());
         run(mount.args(["-o", &options, &self.source_at(port)]).arg(&self.dir))
@@ -149,7 +149,7 @@ impl World {
         self.umount_by(|| self.comity("umount"));
     }
 
-    /// Unmounts by a command that lacks the directory.
+    /// Unmounts by a command to which the directory is added here.
     pub fn umount_by(&self, umount: impl Fn() -> Command) {
         // The kernel may still be closing files.
         wait_until("it is not used", || {
@@ -166,7 +166,8 @@ impl World {
         format!("dc_root={}{more}", self.place.path("cache").display())
     }
 
-    /// The sum of the server's counts in whose lines of the page all of these texts stand.
+    /// The sum of the server's counts in those lines of the metrics page that contain all of these
+    /// texts.
     pub fn counted(&self, texts: &[&str]) -> u64 {
         let page = metrics(self.server());
         let is_meant = |line: &&str| {

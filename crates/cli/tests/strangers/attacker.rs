@@ -1,4 +1,4 @@
-//! The attackers, and the sessions that they have of their own.
+//! The attackers and their own sessions.
 
 use std::sync::Arc;
 
@@ -14,8 +14,7 @@ use crate::keys::{HOME, KEYED, Keys};
 use crate::victim::{HOST, Known, OWNERS, USER, nobody, sequence, session_of};
 use crate::wire::{Call, Source, Tls, Wire, bytes, compound, operation};
 
-/// Bytes of a reply before the results of a call, and before the number of the first result of a
-/// COMPOUND.
+/// Offsets in a reply of the results of a call, and of the first result's number in a COMPOUND.
 const RESULTS_AT: usize = 24;
 const OPERATIONS_AT: usize = RESULTS_AT + 12;
 
@@ -24,12 +23,12 @@ pub(crate) struct Attacker {
     source: Source,
     tls: Option<Arc<Tls>>,
     standing: Standing,
-    /// It makes each call whose number in a round is a multiple of this.
+    /// The attacker makes each call whose number in a round is a multiple of this.
     stride: usize,
     wire: Wire,
-    /// A session of its own and the number of its last request, if the server lets it have one.
+    /// The attacker's own session and the number of its last request, if the server admits it.
     own: Option<([u8; 16], u32)>,
-    /// The handle of the directory that was granted to its key.
+    /// The handle of the directory that was granted to the attacker's key.
     home: Option<Vec<u8>>,
 }
 
@@ -39,12 +38,13 @@ const DENIED: [u8; 4] = [0, 0, 0, 1];
 /// A host that no export is offered to.
 const UNLISTED: [u8; 4] = [127, 0, 0, 2];
 
-/// The calls that an attacker makes: each one, or each seventh, which are of all minor versions.
+/// Values of the stride: all calls, or each seventh, among which are calls of all minor versions.
 const ALL: usize = 1;
 const SOME: usize = 7;
 
 impl Attacker {
-    /// One of each kind. Those that differ little from another one make a part of the calls.
+    /// One attacker of each kind. Kinds that differ little from another one make only a part of the
+    /// calls.
     pub(crate) fn all(port: u16, keys: &Keys) -> Vec<Self> {
         use Standing::{Granted, Listed, Refused};
         let source = |address, low_port, uid| Source { address, low_port, uid };
@@ -71,11 +71,11 @@ impl Attacker {
         let (tls, own, home) = (tls.cloned(), None, None);
         let mut attacker = Self { port, source, tls, standing, stride: ALL, wire, own, home };
         attacker.own = attacker.introduce(b"attacker").map(|session| (session, 0));
-        assert_eq!(attacker.own.is_some(), standing != Standing::Refused, "whether it is let in");
+        assert_eq!(attacker.own.is_some(), standing != Standing::Refused, "whether it is admitted");
         attacker
     }
 
-    /// Asks everything.
+    /// Makes all attacks.
     pub(crate) fn attack(&mut self, known: &Known) {
         self.usurp(known);
         self.go_home(known);
@@ -94,7 +94,7 @@ impl Attacker {
         }
     }
 
-    /// Finds the directory that was granted to its key.
+    /// Looks up the directory that was granted to the attacker's key.
     fn go_home(&mut self, known: &Known) {
         let [root, ..] = known.directories.as_slice() else { return };
         if self.home.is_none() && self.standing == Standing::Granted {
@@ -107,13 +107,14 @@ impl Attacker {
         }
     }
 
-    /// Returns whether its key was granted a directory and it has found that.
+    /// Returns whether the attacker has found the directory that was granted to its key.
     pub(crate) const fn is_at_home(&self) -> bool {
         self.home.is_some()
     }
 
-    /// Makes a call; connects anew if the server has hung up, and for each call from the unlisted
-    /// host, which is answered one call a second on a connection.
+    /// Makes a call. Connects again if the server has closed the connection. From the unlisted host
+    /// each call has a new connection, because the server answers such a host one call a second on
+    /// a connection.
     fn ask(&mut self, call: &Call) -> Option<Vec<u8>> {
         if self.source.address == UNLISTED {
             self.connect();
@@ -129,8 +130,9 @@ impl Attacker {
         reply
     }
 
-    /// Returns whether the server denies a call before any program sees it. NULL is for all. The
-    /// programs that come before a mount are for listed hosts whatever their port and channel.
+    /// Returns whether the server denies a call before it reaches a program. NULL is allowed for
+    /// all hosts. The programs that a mount needs first are allowed for listed hosts, whatever
+    /// their port and channel.
     fn is_refused(&self, ((program, _, procedure), _): &Call) -> bool {
         let comes_before = [mount::PROGRAM, portmap::PROGRAM].contains(program);
         let is_listed = self.source.address != UNLISTED;
@@ -141,9 +143,9 @@ impl Attacker {
         self.wire = Wire::connect_by(self.port, self.source, self.tls.as_ref());
     }
 
-    /// Goes by the victim's owner strings as far as the server lets it. The name of a client
-    /// that holds nothing is free for another principal (RFC 7530, 9.1.1; RFC 8881, 18.35.4), so
-    /// that is left out. By TLS the same name is another client.
+    /// Uses the victim's owner strings as far as the server allows it. The name of a client without
+    /// state may be taken by another principal (RFC 7530, 9.1.1; RFC 8881, 18.35.4), so that case
+    /// is left out. Over TLS the same name is another client.
     fn usurp(&mut self, known: &Known) {
         let is_another = self.standing == Standing::Granted;
         if known.holds[0] {
@@ -156,7 +158,7 @@ impl Attacker {
         }
     }
 
-    /// SETCLIENTID and SETCLIENTID_CONFIRM: whether the client is confirmed.
+    /// Sends SETCLIENTID and SETCLIENTID_CONFIRM; returns whether the client is confirmed.
     fn announce(&mut self, owner: &[u8]) -> bool {
         let client = ClientOwner4 { verifier: *b"attacker", id: Opaque(owner) };
         let args = Setclientid4args { client, callback: nobody(), callback_ident: 1 };
@@ -166,7 +168,7 @@ impl Attacker {
         body::<()>(reply.as_deref()).is_some()
     }
 
-    /// EXCHANGE_ID and CREATE_SESSION: the session, if there is one.
+    /// Sends EXCHANGE_ID and CREATE_SESSION; returns the session if there is one.
     fn introduce(&mut self, owner: &[u8]) -> Option<[u8; 16]> {
         let clientowner = ClientOwner4 { verifier: *b"attacker", id: Opaque(owner) };
         let (flags, state_protect) = (0, StateProtect4a::None);
@@ -179,7 +181,7 @@ impl Attacker {
     }
 }
 
-/// The body of the first result, if that is OK.
+/// The body of the first result, if its status is OK.
 fn body<'r, T: Decode<'r>>(reply: Option<&'r [u8]>) -> Option<T> {
     let mut results = Decoder::new(reply?.get(OPERATIONS_AT..)?);
     let _: u32 = results.value().ok()?;

@@ -1,4 +1,4 @@
-//! All that attackers ask with what they know of the victim.
+//! All calls of attackers that use their knowledge of the victim.
 
 use comity_proto::nfs4::{
     BackchannelCtl4args, BindConnToSession4, ClientOwner4, Close4args, ExchangeId4args,
@@ -22,18 +22,20 @@ use crate::victim::{
 };
 use crate::wire::{Call, Operation, bytes, compound, operation, putfh};
 
-/// Operations that a listed caller does not send for a file that is delegated for writing. Anybody
-/// may ask for the attributes of a file by its handle, and the server asks the holder (CB_GETATTR).
+/// Operations that a listed caller does not send for a file that is delegated for writing. Any
+/// caller may ask for the attributes of a file by its handle, and the server then asks the holder
+/// (CB_GETATTR).
 const CONFLICTS: [u32; 3] = [op::GETATTR, op::NVERIFY, op::VERIFY];
 
-/// The part that the server lets an attacker have.
+/// The rights that the server gives to an attacker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Nothing. It asks for operations of 4.1 and 4.2 behind a SEQUENCE of the victim's session.
+    /// No rights. The attacker sends operations of 4.1 and 4.2 behind a SEQUENCE of the victim's
+    /// session.
     Refused,
-    /// It may see the victim's directory, and has a session of its own.
+    /// The attacker may see the victim's directory, and has a session of its own.
     Listed,
-    /// It may see what was granted to its key, and has a session of its own.
+    /// The attacker may see what was granted to its key, and has a session of its own.
     Granted,
 }
 
@@ -70,14 +72,15 @@ pub(crate) fn all(known: &Known, standing: Standing, home: Option<&[u8]>) -> Vec
     attacks
 }
 
-/// Behind a SEQUENCE of the victim's session, `ahead` requests after its last one.
+/// A COMPOUND that begins with a SEQUENCE of the victim's session, `ahead` requests after its last
+/// one.
 fn behind(known: &Known, minor: u32, ahead: u32, operations: &[Operation]) -> Attack {
     let session = known.session.unwrap_or([7; 16]);
     let first = sequence(session, known.sequenceid.wrapping_add(ahead));
     Attack::Call(compound(minor, &[&[first], operations].concat()))
 }
 
-/// The newest stateids, and what can be guessed from them.
+/// The victim's newest stateids, and guesses made from them.
 fn stateids(known: &Known) -> Vec<Stateid4> {
     let newest = known.stateids.iter().rev().take(3);
     let guesses = newest.flat_map(|real| {
@@ -105,12 +108,13 @@ fn of_files(known: &Known, standing: Standing) -> Vec<Vec<Operation>> {
     compounds
 }
 
-/// Returns whether a listed attacker spares a file, see [`CONFLICTS`].
+/// Returns whether an attacker leaves out a file; see [`CONFLICTS`].
 fn is_left(known: &Known, standing: Standing, file: &[u8]) -> bool {
     standing == Standing::Listed && known.delegated.as_deref() == Some(file)
 }
 
-/// An operation with a stateid of the victim in front of zeros, which many take for arguments.
+/// An operation whose arguments are a stateid of the victim and zeros, which many operations can
+/// decode.
 fn any(known: &Known, number: u32) -> Operation {
     let stateid = known.stateids.last().copied().unwrap_or_default();
     (number, [bytes(&stateid), vec![0; 48]].concat())
@@ -165,7 +169,7 @@ const fn lockt(owner: StateOwner4<'_>) -> Lockt4args<'_> {
     Lockt4args { locktype: NfsLockType4::Write, offset: 0, length: u64::MAX, owner }
 }
 
-/// SETATTR of the size, to nothing.
+/// The arguments of SETATTR that set the size to 0.
 fn truncation(stateid: Stateid4) -> Vec<u8> {
     let words = [1_u32, 1 << comity_proto::nfs4::attribute::SIZE, 8, 0, 0];
     let mut arguments = bytes(&stateid);
@@ -173,8 +177,9 @@ fn truncation(stateid: Stateid4) -> Vec<u8> {
     arguments
 }
 
-/// COMPOUNDs about the victim's clients and its session, without a SEQUENCE of one's own. A listed
-/// attacker leaves the name of a client alone that holds nothing, which is free for all.
+/// COMPOUNDs about the victim's clients and its session, without a SEQUENCE of the attacker's own.
+/// A listed attacker does not use the name of a client without state, because any caller may take
+/// it.
 fn of_clients(known: &Known, standing: Standing) -> Vec<Call> {
     let clientids = known.clientids.iter().flat_map(|id| [*id, id ^ 1, id + 1]);
     let mut calls: Vec<Call> = clientids.flat_map(|id| of_client(known, id)).collect();
@@ -185,7 +190,7 @@ fn of_clients(known: &Known, standing: Standing) -> Vec<Call> {
     for minor in [1, 2] {
         calls.push(compound(minor, &[operation(op::DESTROY_SESSION, &session)]));
         calls.push(compound(minor, &[operation(op::BIND_CONN_TO_SESSION, &bind)]));
-        // The request that the victim has made last, and those that it may make next.
+        // The last request of the victim, and those that it may make next.
         for ahead in 0..3 {
             for asked in [
                 operation(op::BACKCHANNEL_CTL, &control),
@@ -226,7 +231,7 @@ fn of_client(known: &Known, clientid: u64) -> Vec<Call> {
     calls
 }
 
-/// The victim's owner string, as another instance and as the same one.
+/// Calls with the victim's owner string, as another instance and as the same one.
 fn introductions(owner: &[u8]) -> Vec<Call> {
     let mut calls = Vec::new();
     for verifier in [VERIFIER, *b"another!"] {
@@ -293,7 +298,7 @@ fn of_mount() -> Vec<Call> {
     all.map(|procedure| ((mount::PROGRAM, 3, procedure), path.bytes().to_vec())).collect()
 }
 
-/// All procedures of NLM on the victim's file, in the names that the victim goes by.
+/// All procedures of NLM on the victim's file, with the caller names that the victim uses.
 fn of_locks(known: &Known) -> Vec<Call> {
     let Some(file) = known.files.first() else { return Vec::new() };
     let mut calls = Vec::new();
@@ -327,10 +332,10 @@ fn of_locks(known: &Known) -> Vec<Call> {
     calls
 }
 
-/// The names that the victim's host may have.
+/// Names that the victim's host may have.
 const HOST_NAMES: [&[u8]; 2] = [b"victim", b"127.0.0.1"];
 
-/// The status monitor, and the portmapper's program at the server's port.
+/// Calls of the status monitor, and of the portmapper program at the server's port.
 fn of_others() -> Vec<Call> {
     let monitor =
         |procedure, arguments: Vec<u8>| ((nsm::PROGRAM, nsm::VERSION, procedure), arguments);
@@ -346,7 +351,7 @@ fn of_others() -> Vec<Call> {
     calls
 }
 
-/// All procedures of the grant program, about nothing and about the export.
+/// All procedures of the grant program, without arguments and about the export.
 fn of_grants() -> Vec<Call> {
     let text = bytes(&Opaque::<64>(b"/"));
     let all = grants::procedure::NULL..=grants::procedure::FETCH;

@@ -1,4 +1,4 @@
-//! Keys of attackers. One of them was granted a directory beside the victim's.
+//! The keys of attackers. One of them was granted a directory next to the victim's.
 
 use std::fs;
 use std::process::Command;
@@ -13,19 +13,19 @@ use crate::common::{Place, Running, comity, run};
 use crate::victim::USER;
 use crate::wire::{Source, Tls, Wire, bytes};
 
-/// The name of the directory that was granted.
+/// The name of the granted directory.
 pub(crate) const HOME: &str = "granted";
 
-/// A host of which the export takes keys only.
+/// A host that the export admits by keys only.
 pub(crate) const KEYED: [u8; 4] = [127, 0, 0, 4];
 
-/// The ways of attackers by TLS.
+/// The TLS identities of attackers.
 pub(crate) struct Keys {
-    /// With a key that has all rights to [`HOME`].
+    /// Has a key with all rights to [`HOME`].
     pub(crate) granted: Arc<Tls>,
-    /// With a key that has no rights.
+    /// Has a key without rights.
     pub(crate) unknown: Arc<Tls>,
-    /// Without a key.
+    /// Has no key.
     pub(crate) none: Arc<Tls>,
 }
 
@@ -50,13 +50,14 @@ impl Keys {
     }
 }
 
-/// Submits a credential as the key that it is for.
+/// Submits a credential under the key that it licenses.
 fn submit(port: u16, tls: &Arc<Tls>, credential: &str) {
     let source = Source { address: KEYED, low_port: false, uid: USER };
     let arguments = bytes(&Opaque::<{ grants::SUBMISSION_BYTES_MAX }>(credential.as_bytes()));
     let submit = (grants::PROGRAM, grants::VERSION, grants::procedure::SUBMIT);
     let reply = Wire::connect_by(port, source, Some(tls)).ask(&(submit, arguments)).unwrap();
-    // RPC success, OK, and at last the outcome of the only credential: it is held.
+    // The reply has RPC success and status OK, and ends with outcome 0 for the only credential: it
+    // is held.
     let told = [&reply[20..28], &reply[reply.len() - 4..]].concat();
     assert_eq!(told, [0; 12], "the credential is held");
 }
@@ -73,7 +74,7 @@ fn does((place, server): (&Place, &Running), who: &str, arguments: &[&str]) -> S
     done.out
 }
 
-/// Makes a key; its public part is in a file.
+/// Makes a key; writes its public part to a file.
 fn identity(place: &Place, who: &str) -> Identity {
     let private = place.path(&format!("{who}.pem"));
     let made = run(comity().args(["key", "new"]).arg(&private));

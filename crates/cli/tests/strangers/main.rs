@@ -1,22 +1,22 @@
-//! The hunt of strangers: a victim works by all protocols, and between its steps attackers ask
-//! everything of every program with the victim's handles, ids, stateids and owner strings, as they
-//! are and altered. The victim's replies and all counts must be those of an undisturbed run.
+//! A victim uses all protocols, and between its steps attackers call every procedure of every
+//! program with the victim's handles, ids, stateids and owner strings, both exact and altered. The
+//! victim's replies and all counts must be those of an undisturbed run.
 //!
-//! The attackers are a host that no export is offered to, a user of the victim's own host (the
-//! export takes low ports only there), another user of another listed host, and callers from a host
-//! of which the export takes keys only: in clear, by TLS without a key, with a key without rights,
-//! and with a key to which root has granted a directory beside the victim's. A call of those that
-//! are let in nowhere is denied before any program sees it. Left out is what the user of the listed
-//! host may do in its own right:
+//! The attackers are a host that no export is offered to, a user of the victim's own host (where
+//! the export takes calls from low ports only), another user of another listed host, and callers
+//! from a host that the export admits by keys only: in clear, by TLS without a key, with a key
+//! without rights, and with a key to which root has granted a directory next to the victim's. Calls
+//! of attackers that are admitted nowhere are denied before they reach a program. The user of the
+//! listed host leaves out the calls that it has a right to make:
 //!
-//! - It does not read, change or ask the attributes of a file while that is delegated for writing:
-//!   each of these makes the server call the victim back.
-//! - It does not take the name of a client that holds nothing, nor a name before its owner comes:
-//!   the RFCs leave such a name to whoever asks for it.
+//! It does not read, change or ask the attributes of a file that is delegated for writing: each of
+//! these makes the server call the victim back.
+//! It does not take the name of a client without state, nor a name that its owner has not used yet:
+//! the RFCs give such a name to any client that asks for it.
 //!
-//! Two kinds of callers are not attackers here, because AUTH_SYS cannot tell them from the victim:
-//! the victim's uid at another listed host, which may be the victim that has moved, and other users
-//! behind the victim's own client.
+//! Two kinds of callers are not attackers here, because AUTH_SYS cannot distinguish them from the
+//! victim: the victim's uid at another listed host, which may be the victim after a move, and other
+//! users on the victim's own client.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -44,8 +44,8 @@ use keys::{HOME, Keys};
 use serde_json::Value;
 use victim::{Known, STEPS, USER, Victim};
 
-/// The counts of all clients. Attackers may have clients and sessions of their own, and nothing
-/// else.
+/// The counts of all clients. Attackers may have clients and sessions of their own, but no other
+/// state.
 const COUNTS: [&str; 8] = [
     "opens",
     "locks",
@@ -57,7 +57,7 @@ const COUNTS: [&str; 8] = [
     "lock_waits_total",
 ];
 
-/// The facts about each of the victim's clients, by its number among them.
+/// The facts that are compared for each of the victim's clients.
 const TOLD: [&str; 9] = [
     "spoken",
     "address",
@@ -70,10 +70,10 @@ const TOLD: [&str; 9] = [
     "waits",
 ];
 
-/// The known state after a step: the counts, and the facts about the victim's clients.
+/// The state after a step: the counts, and the facts about the victim's clients.
 type Counts = (BTreeMap<&'static str, u64>, Vec<Vec<Value>>);
 
-/// A lease is longer than all attacks between two calls of the victim's client of 4.0.
+/// Longer than all attacks between two calls of the victim's 4.0 client take.
 const LEASE_SECONDS: &str = "600";
 
 /// A run of the victim.
@@ -88,11 +88,11 @@ fn a_victim_among_strangers_is_answered_as_if_it_were_alone() {
     if !is_root() {
         return;
     }
-    // All folders are kept to the end, so that no two runs have the same fileids.
+    // All folders are kept until the end, so that no two runs have the same fileids.
     let mut alone = vec![go(false)];
-    // The upper half of a change attribute, which counts nanoseconds, changes every 4.3 seconds.
+    // The upper half of a change attribute counts nanoseconds and changes every 4.3 seconds.
     std::thread::sleep(Duration::from_millis(4500));
-    // More than two, because a byte made by chance is the same in two of them now and then.
+    // More than two runs, because a random byte is sometimes the same in two of them.
     alone.extend((0..3).map(|_| go(false)));
     let (_, among) = go(true);
     let alone: Vec<&Run> = alone.iter().map(|(_, run)| run).collect();
@@ -118,7 +118,7 @@ fn place() -> Place {
     chown(&private, Some(USER), Some(USER)).unwrap();
     fs::create_dir(place.data().join(HOME)).unwrap();
     fs::write(place.data().join(HOME).join("own"), "").unwrap();
-    // All runs have one key, from which the server makes its name.
+    // All runs have one key, because the server derives its name from it.
     fs::create_dir(place.state()).unwrap();
     fs::set_permissions(place.state(), Permissions::from_mode(0o700)).unwrap();
     fs::set_permissions(place.write("state/handle.key", "sixteen bytes..."), private_file())
@@ -130,7 +130,7 @@ fn private_file() -> Permissions {
     Permissions::from_mode(0o600)
 }
 
-/// The victim's work from beginning to end, in a new folder.
+/// Runs the victim's work from beginning to end in a new folder.
 fn go(is_disturbed: bool) -> (Place, Run) {
     let place = place();
     let data = place.data();
@@ -164,7 +164,7 @@ fn go(is_disturbed: bool) -> (Place, Run) {
     (place, Run { heard: victim.heard, counts, callbacks })
 }
 
-/// Lets all attackers attack at once.
+/// Lets all attackers attack at the same time.
 fn attack(attackers: &mut [Attacker], known: &Known) {
     std::thread::scope(|scope| {
         for attacker in attackers {
@@ -190,8 +190,8 @@ fn count(place: &Place, server: &Running, victim: &Victim) -> Counts {
     (all, victim.known.clientids.iter().map(of_client).collect())
 }
 
-/// Compares a reply with those of undisturbed runs, but for the words in which these differ: times,
-/// fileids, and what is made by chance.
+/// Compares a reply with those of undisturbed runs, except in the words in which these differ:
+/// times, fileids, and random values.
 fn assert_alike(number: usize, heard: &[u8], alone: &[&[u8]]) {
     let lengths = alone.iter().map(|reply| reply.len());
     assert!(lengths.clone().all(|length| length == heard.len()), "reply {number}: {heard:02x?}");

@@ -1,4 +1,4 @@
-//! Attempts to bring the victim's files where an attacker has rights, and to replace them.
+//! Attempts to move the victim's files to where an attacker has rights, and to replace them.
 
 use comity_proto::nfs3;
 use comity_proto::nfs4::operation as op;
@@ -9,11 +9,11 @@ use crate::wire::{Call, Operation, bytes, putfh};
 
 /// The names of the victim's files.
 const NAMES: [&[u8]; 4] = [b"three", b"zero", b"one", b"two"];
-/// The name that an attacker gives to what it takes.
+/// The name that an attacker gives to a file that it moves or links.
 pub(crate) const TAKEN: &[u8] = b"taken";
 
-/// Calls of NFSv3 and COMPOUNDs between the victim's directory and that of an attacker, if it has
-/// one, or the root of the export.
+/// Calls of NFSv3 and COMPOUNDs between the victim's directory and the attacker's own one; an
+/// attacker without a directory uses the root of the export.
 pub(crate) fn all(known: &Known, home: Option<&[u8]>) -> (Vec<Call>, Vec<Vec<Operation>>) {
     let [root, private] = known.directories.as_slice() else { return Default::default() };
     let home = home.unwrap_or(root);
@@ -42,7 +42,7 @@ fn handle(handle: &[u8]) -> Vec<u8> {
     bytes(&Opaque::<64>(handle))
 }
 
-/// An operation with a saved and a current filehandle.
+/// An operation that has a saved and a current filehandle.
 fn at(saved: &[u8], current: &[u8], operation: Operation) -> Vec<Operation> {
     vec![putfh(saved), (op::SAVEFH, Vec::new()), putfh(current), operation]
 }

@@ -1,4 +1,4 @@
-//! The victim: a host with an ordinary user that works by NFSv3 with NLM, by 4.0 and by 4.1.
+//! The victim: an ordinary user of a host that uses NFSv3 with NLM, 4.0 and 4.1.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -17,23 +17,23 @@ use comity_xdr::{Counted, Decode, Decoder, Encode, Opaque};
 
 use crate::wire::{Call, Operation, Source, Wire, bytes, compound, operation, putfh};
 
-/// The victim's user; the directory of its files is closed to others.
+/// The victim's user. Others may not enter the directory of its files.
 pub(crate) const USER: u32 = 2000;
-/// Its host.
+/// The victim's host.
 pub(crate) const HOST: [u8; 4] = [127, 0, 0, 1];
 
-/// The owner strings of its two clients of NFSv4.
+/// The owner strings of the victim's two NFSv4 clients.
 pub(crate) const OWNERS: [&[u8]; 2] = [b"victim of 4.0", b"victim of 4.1"];
-/// The name of all its owners of opens and locks.
+/// The name of all the victim's owners of opens and locks.
 pub(crate) const OWNER: &[u8] = b"owner";
-/// The instance of its clients.
+/// The verifier of the victim's clients.
 pub(crate) const VERIFIER: [u8; 8] = *b"thislife";
 
-/// Bytes of a reply before the results of a call that was done, and before those of a COMPOUND.
+/// Offsets in a reply of the results of a call, and of the results in a COMPOUND.
 const RESULTS_AT: usize = 24;
 const OPERATIONS_AT: usize = RESULTS_AT + 12;
 
-/// All that attackers may know of the victim.
+/// All facts that attackers may know about the victim.
 #[derive(Default)]
 pub(crate) struct Known {
     /// The root of the export and the directory of the victim's files.
@@ -47,7 +47,7 @@ pub(crate) struct Known {
     pub(crate) session: Option<[u8; 16]>,
     /// The seqid of the session's only slot.
     pub(crate) sequenceid: u32,
-    /// True for each client of [`OWNERS`] that holds anything.
+    /// True for each client of [`OWNERS`] that has state.
     pub(crate) holds: [bool; 2],
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Victim {
 /// A step of the victim and its name.
 type Step = (&'static str, fn(&mut Victim));
 
-/// The victim's calls, one after the other.
+/// The victim's calls, in their order.
 pub(crate) const STEPS: &[Step] = &[
     ("MNT", Victim::mount),
     ("CREATE", Victim::create_three),
@@ -127,7 +127,7 @@ impl Victim {
         }
     }
 
-    /// Callbacks that came by themselves.
+    /// The number of callbacks other than NULL that have arrived so far.
     pub(crate) fn callbacks(&mut self) -> usize {
         self.one.listen();
         self.one.callbacks.len()
@@ -148,12 +148,12 @@ impl Victim {
     fn create_three(&mut self) {
         let mut arguments = bytes(&Opaque::<64>(&self.known.directories[1]));
         arguments.extend(bytes(&Opaque::<255>(b"three")));
-        // Unchecked, mode 0600 and nothing else.
+        // The mode UNCHECKED, with the file mode 0600 and no other attributes.
         [0_u32, 1, 0o600, 0, 0, 0, 0, 0].iter().for_each(|word| arguments.extend(bytes(word)));
         let reply = self.v3_raw((nfs3::PROGRAM, 3, nfs3::procedure::CREATE), arguments);
         let file = Decoder::new(&reply[RESULTS_AT + 8..]).opaque(64).unwrap().to_vec();
         let mut arguments = bytes(&Opaque::<64>(&file));
-        // Offset, count, FILE_SYNC, data.
+        // The offset, the count, FILE_SYNC and the length of the data.
         [0_u32, 0, 4, 2].iter().for_each(|word| arguments.extend(bytes(word)));
         arguments.extend(bytes(&Opaque::<64>(b"data")));
         self.v3_raw((nfs3::PROGRAM, 3, nfs3::procedure::WRITE), arguments);
@@ -288,7 +288,7 @@ impl Victim {
         let made: CreateSession4resok = result(&mut Decoder::new(&reply[OPERATIONS_AT..]));
         self.known.session = Some(made.sessionid);
         self.known.holds[1] = true;
-        // The server waits a few seconds for the answer, and attacks may take longer.
+        // The server waits a few seconds for the answer to its probe, and attacks may take longer.
         self.one.await_probe();
     }
 
@@ -369,7 +369,7 @@ impl Victim {
         self.say_one(&compound(1, &[operation(op::DESTROY_CLIENTID, &clientid)]));
     }
 
-    /// OPEN that makes a file which only its owner may use.
+    /// An OPEN that creates a file for its owner only.
     fn opening(&self, client: usize, seqid: u32, how: (&[u8], u32, u32)) -> Operation {
         let (name, share_access, share_deny) = how;
         let mode = 0o600_u32.to_be_bytes();
@@ -396,7 +396,7 @@ impl Victim {
         (stateid, delegation)
     }
 
-    /// Takes the handle that GETFH shows.
+    /// Keeps the handle that GETFH returned.
     fn learn(&mut self, results: &mut Decoder<'_>) {
         skip(results);
         self.known.files.push(results.opaque(128).unwrap().to_vec());
@@ -430,7 +430,8 @@ impl Victim {
         reply
     }
 
-    /// The body of the last result, which is the second one if there are two.
+    /// Does operations; returns the body of the last result, which is the second one if there are
+    /// two.
     fn v40<T: for<'r> Decode<'r>>(&mut self, operations: Vec<Operation>) -> T {
         let reply = self.say_v40(&operations);
         let mut results = Decoder::new(&reply[OPERATIONS_AT..]);
@@ -451,7 +452,7 @@ impl Victim {
         self.say_one(&compound(1, &operations))
     }
 
-    /// The body of the last result, which stands behind SEQUENCE and PUTFH if there is one.
+    /// Does operations in the session; returns the body of the last result.
     fn v41<T: for<'r> Decode<'r>>(&mut self, operations: Vec<Operation>) -> T {
         let reply = self.say_v41(operations.clone());
         let mut results = Decoder::new(&reply[OPERATIONS_AT..]);
@@ -467,7 +468,7 @@ pub(crate) fn sequence(sessionid: [u8; 16], sequenceid: u32) -> Operation {
     operation(op::SEQUENCE, &args)
 }
 
-/// CREATE_SESSION with one slot and a way back.
+/// CREATE_SESSION with one slot and a back channel.
 pub(crate) fn session_of(clientid: u64, sequence: u32) -> CreateSession4args<'static> {
     let channel = ChannelAttrs4 {
         headerpadsize: 0,
@@ -483,13 +484,13 @@ pub(crate) fn session_of(clientid: u64, sequence: u32) -> CreateSession4args<'st
     CreateSession4args { clientid, sequence, flags: 2, fore_chan, back_chan, cb_program, sec_parms }
 }
 
-/// An address at which nobody is called back.
+/// A callback address that no program listens at.
 pub(crate) fn nobody() -> CbClient4<'static> {
     let cb_location = Netaddr4 { netid: Opaque(b"tcp"), addr: Opaque(b"127.0.0.1.0.1") };
     CbClient4 { cb_program: 0x4000_0000, cb_location }
 }
 
-/// The bytes that the victim has locked by NLM.
+/// The lock that the victim has by NLM.
 pub(crate) fn nlm_range(file: &[u8]) -> Nlm4Lock<'_> {
     let (caller_name, oh) = (Opaque(&b"victim"[..]), Opaque(OWNER));
     Nlm4Lock { caller_name, fh: Opaque(file), oh, svid: 3, l_offset: 0, l_len: 10 }
@@ -509,13 +510,13 @@ pub(crate) fn writing(stateid: Stateid4) -> Operation {
     operation(op::WRITE, &Write4args { stateid, offset: 0, stable, data })
 }
 
-/// The body of a result that is OK.
+/// Reads the body of a result, whose status must be OK.
 fn result<'r, T: Decode<'r>>(results: &mut Decoder<'r>) -> T {
     skip(results);
     results.value().unwrap()
 }
 
-/// An operation's number and status, which is OK.
+/// Skips the number and the status of an operation; the status must be OK.
 fn skip(results: &mut Decoder<'_>) {
     let number: u32 = results.value().unwrap();
     assert_eq!(results.value::<u32>(), Ok(0), "the victim is refused operation {number}");

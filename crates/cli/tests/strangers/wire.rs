@@ -1,4 +1,4 @@
-//! One connection from an address and port of choice, and COMPOUNDs built by hand.
+//! A connection from a chosen address and port, and COMPOUNDs built by hand.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -20,7 +20,7 @@ pub(crate) type Call = ((u32, u32, u32), Vec<u8>);
 /// An operation of NFSv4: its number and its arguments.
 pub(crate) type Operation = (u32, Vec<u8>);
 
-/// The origin of a connection.
+/// The address, port and uid of a caller.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source {
     pub(crate) address: [u8; 4],
@@ -29,7 +29,7 @@ pub(crate) struct Source {
     pub(crate) uid: u32,
 }
 
-/// The means of TLS of a caller.
+/// The TLS settings of a caller.
 pub(crate) struct Tls {
     /// The file with the certificate of the server.
     pub(crate) trusted: PathBuf,
@@ -42,7 +42,7 @@ pub(crate) struct Wire {
     stream: Line,
     uid: u32,
     xid: u32,
-    /// The server has called NULL, to see whether callbacks arrive.
+    /// True once the server has called NULL, by which it tests the back channel.
     pub(crate) is_probed: bool,
     /// Callbacks other than NULL.
     pub(crate) callbacks: Vec<Vec<u8>>,
@@ -80,10 +80,10 @@ impl Wire {
         Self::connect_by(port, source, None)
     }
 
-    /// Connects by TLS if the caller has means of it.
+    /// Connects by TLS if settings are given, otherwise in clear.
     pub(crate) fn connect_by(port: u16, source: Source, tls: Option<&Arc<Tls>>) -> Self {
         let server = SocketAddr::from(([127, 0, 0, 1], port));
-        // A port that was just left may be refused once more: another one is tried.
+        // A port that was closed a moment ago may still be refused; then the next one is tried.
         let ports = if source.low_port { 600..=1023 } else { 1..=9 };
         let own = |port| SocketAddr::from((source.address, if source.low_port { port } else { 0 }));
         let mut streams = ports.filter_map(|port| from(own(port), server));
@@ -97,7 +97,7 @@ impl Wire {
         Self { stream, uid, xid: 0, is_probed: false, callbacks }
     }
 
-    /// Makes a call; gives the whole reply, or nothing if the server hung up.
+    /// Makes a call; returns the whole reply, or `None` if the server closed the connection.
     pub(crate) fn ask(&mut self, (program, arguments): &Call) -> Option<Vec<u8>> {
         self.xid += 1;
         let credential = self.credential();
@@ -117,7 +117,7 @@ impl Wire {
         }
     }
 
-    /// Takes what the server says by itself until it has probed the way back.
+    /// Answers calls of the server until it has probed the back channel.
     pub(crate) fn await_probe(&mut self) {
         while !self.is_probed {
             let record = self.record(PATIENCE).expect("the probe of the way back");
@@ -125,7 +125,7 @@ impl Wire {
         }
     }
 
-    /// Takes what the server has said by itself.
+    /// Answers calls that the server has already sent.
     pub(crate) fn listen(&mut self) {
         while let Some(record) = self.record(Duration::from_millis(50)) {
             self.called(&record);
@@ -159,7 +159,7 @@ impl Wire {
         self.stream.write_all(&[&mark.to_be_bytes()[..], record].concat()).ok()
     }
 
-    /// The next record, if one begins in time and the server has not hung up.
+    /// Returns the next record; `None` if none begins in time or the server closed the connection.
     fn record(&mut self, patience: Duration) -> Option<Vec<u8>> {
         let mut mark = [0; 4];
         self.stream.set_read_timeout(patience);
@@ -181,7 +181,7 @@ impl Wire {
 
 fn from(own: SocketAddr, server: SocketAddr) -> Option<TcpStream> {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-    // The port is free again as soon as the connection is closed.
+    // The port can be used again as soon as the connection is closed.
     set_socket_linger(&socket, Some(Duration::ZERO)).unwrap();
     bind(&socket, &own).ok()?;
     connect(&socket, &server).ok()?;

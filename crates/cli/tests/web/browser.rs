@@ -1,4 +1,4 @@
-//! A headless Chromium that is told what to do by its debugging protocol, over pipes.
+//! A headless Chromium, controlled through pipes by its debugging protocol.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Longest wait for an answer of the browser, or for what a page is to show.
+/// Longest wait for an answer of the browser, or for a condition in the page.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A browser with one page.
@@ -19,22 +19,22 @@ pub(crate) struct Browser {
     heard: Receiver<Value>,
     session: Value,
     last: u64,
-    /// Errors and warnings that the page logged, and its exceptions.
+    /// Errors and warnings that the page logged, and uncaught exceptions.
     pub(crate) complaints: Vec<String>,
-    /// The addresses of all that the page asked for.
+    /// The addresses of all requests of the page.
     pub(crate) requests: Vec<String>,
     _profile: TempDir,
 }
 
 impl Browser {
-    /// Starts a browser; `None` if there is none on this machine, and prints so.
+    /// Starts a browser; returns `None` and prints a message if this machine has none.
     pub(crate) fn start() -> Option<Self> {
         if Command::new("chromium").arg("--version").output().is_err() {
             println!("skipped: needs chromium");
             return None;
         }
         let profile = tempfile::tempdir().unwrap();
-        // The protocol goes by the descriptors 3 and 4.
+        // The protocol uses the descriptors 3 and 4.
         let script = format!(
             "exec chromium --headless=new --no-sandbox --disable-gpu --remote-debugging-pipe \
              --user-data-dir={} 3<&0 4>&1 </dev/null >/dev/null 2>/dev/null",
@@ -63,7 +63,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// Sends an order and returns its result.
+    /// Sends a command and returns its result.
     pub(crate) fn order(&mut self, method: &str, parameters: Value) -> Value {
         self.last += 1;
         let mut order = json!({ "id": self.last, "method": method, "params": parameters });
@@ -81,7 +81,7 @@ impl Browser {
         }
     }
 
-    /// Goes to an address.
+    /// Opens an address.
     pub(crate) fn open(&mut self, address: &str) {
         self.order("Page.navigate", json!({ "url": address }));
         self.wait_for(&format!(
@@ -110,7 +110,7 @@ impl Browser {
         }
     }
 
-    /// Presses a key, as a user does.
+    /// Presses and releases a key.
     pub(crate) fn press(&mut self, key: &str, code: u32) {
         for kind in ["keyDown", "keyUp"] {
             let text = if key == "Enter" && kind == "keyDown" { "\r" } else { "" };

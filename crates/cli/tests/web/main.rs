@@ -1,4 +1,4 @@
-//! The web page of a server: who may ask, and what a browser shows.
+//! The web page of a server: access to it, and its look in a browser.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod browser;
@@ -17,7 +17,7 @@ use serde_json::json;
 
 const HOSTILE: &str = "<img src=x onerror=alert(1)>";
 
-/// A server whose export has a hostile name, and its page.
+/// A server whose export has a hostile name, and the address of its web page.
 struct Site {
     place: Place,
     server: Running,
@@ -38,7 +38,7 @@ impl Site {
         Self { place, server, address, token: token.trim().to_owned() }
     }
 
-    /// Sends a request and returns the answer with its head.
+    /// Sends a request and returns the whole answer, headers included.
     fn ask(&self, first: &str, headers: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let length = body.len();
@@ -58,7 +58,7 @@ impl Site {
 }
 
 #[test]
-fn data_are_told_to_nobody_without_the_token() {
+fn requests_without_the_token_get_no_data() {
     let site = Site::start();
     let status = json!({ "command": "status" }).to_string();
     let answer = site.ask_with(&site.token, &status);
@@ -107,7 +107,7 @@ fn the_page_cannot_change_the_configuration_and_other_sites_cannot_use_it() {
 }
 
 #[test]
-fn the_page_is_for_this_machine_alone() {
+fn the_page_is_served_to_this_machine_only() {
     let place = Place::new();
     let said = run(place.serve_data().args(["--web", "0.0.0.0:0"]));
     assert_eq!(said.code, Some(1), "{}", said.out);
@@ -115,7 +115,7 @@ fn the_page_is_for_this_machine_alone() {
 }
 
 #[test]
-fn a_browser_shows_every_page_live_and_obeys_its_forms() {
+fn a_browser_shows_every_page_with_live_data_and_its_forms_work() {
     let site = Site::start();
     let Some(mut browser) = Browser::start() else { return };
     browser.open(&format!("http://{}/", site.address));
@@ -123,7 +123,7 @@ fn a_browser_shows_every_page_live_and_obeys_its_forms() {
     let mut client = Raw::connect(site.server.port, 0);
     let root = client.mount(&site.place.path(HOSTILE)).unwrap();
     browser.wait_for("document.querySelectorAll('#resources tbody tr').length > 5");
-    // A plot grows with each event.
+    // A plot gets a point with each event.
     let points = "document.querySelector('svg.plot path').getAttribute('d').split('L').length";
     browser.wait_for(&format!("{points} > 1"));
     every_page(&mut browser);
@@ -146,8 +146,8 @@ fn a_browser_shows_every_page_live_and_obeys_its_forms() {
     assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
 }
 
-/// A wrong token is refused by the form, and the right one taken, by the keyboard alone. A browser
-/// logs that a request was refused.
+/// Signs in by the keyboard alone: the form refuses a wrong token and accepts the right one. A
+/// browser logs that a request was refused.
 fn sign_in(browser: &mut Browser, site: &Site) {
     browser.wait_for("!document.querySelector('#sign-in').hidden");
     browser.value("document.querySelector('#token').focus()");
@@ -164,7 +164,7 @@ fn sign_in(browser: &mut Browser, site: &Site) {
     browser.complaints.clear();
 }
 
-/// Each page is reached by the keyboard, and fits on a phone in light and dark.
+/// Opens each page by the keyboard; each fits on the screen of a phone, in light and dark colors.
 fn every_page(browser: &mut Browser) {
     let narrow = json!({ "width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": true });
     browser.order("Emulation.setDeviceMetricsOverride", narrow);
@@ -184,7 +184,7 @@ fn every_page(browser: &mut Browser) {
     assert_eq!(ground("dark"), "rgb(20, 24, 28)");
 }
 
-/// The server answers with 256 clients at a time; the page shows all that match its filter.
+/// The server returns 256 clients in one answer; the page shows all that match its filter.
 fn more_clients_than_one_answer_has(browser: &mut Browser, site: &Site) {
     let kept: Vec<_> =
         (0..300).map(|n| Four::connect(site.server.port, 0, &format!("client-{n:03}"))).collect();

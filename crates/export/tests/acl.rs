@@ -1,4 +1,4 @@
-//! Ids in ACLs cross the border by the same maps as owners.
+//! Ids in ACLs are mapped by the same maps as owners.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod site;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use site::Site;
 
-/// Nobody holds anything in these tests.
+/// No client holds state in these tests.
 const CLEAR: comity_export::Clearance = comity_export::Clearance::given();
 
 const MAPS: &str =
@@ -42,7 +42,7 @@ fn shown(view: &View<'_>, node: &Node) -> (Vec<u32>, Vec<u32>) {
 }
 
 #[test]
-fn users_and_groups_in_an_acl_are_each_sides_own() {
+fn users_and_groups_in_an_acl_are_mapped_in_both_directions() {
     let site = Site::new(MAPS);
     let file = site.file(b"f", (51_005, 52_105), 0o640);
     let (view, _) = site.guest(1005, 105, &[]);
@@ -78,10 +78,18 @@ fn an_id_in_no_range_cannot_be_named_and_is_shown_as_anonymous() {
     }
     let (admin, _) = site.admin();
     admin.setacl(CLEAR, &file, AclKind::Access, Some(&naming(&[7], &[51_006]))).unwrap();
-    assert_eq!(shown(&view, &file), (vec![65_534], vec![65_534]), "never by the server's number");
+    assert_eq!(
+        shown(&view, &file),
+        (vec![65_534], vec![65_534]),
+        "the server's number is not shown"
+    );
     let acl = view.getacl(&file, AclKind::Access).unwrap().unwrap();
     let set = view.setacl(CLEAR, &file, AclKind::Access, Some(&acl)).map(drop);
-    assert_eq!(set, Err(Status::BadOwner), "nor does it become the anonymous one when set again");
+    assert_eq!(
+        set,
+        Err(Status::BadOwner),
+        "setting it again does not give it to the anonymous user"
+    );
 }
 
 #[test]
@@ -96,7 +104,7 @@ fn an_acl_cannot_be_set_where_nothing_may_be_changed() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A client of a one-to-one range is shown the ids that it sets; the disk has the others.
+    /// A client of a one-to-one range sees the ids that it set; the disk has the mapped ones.
     #[test]
     fn an_acl_that_is_set_is_shown_again(
         users in proptest::collection::btree_set(1000..2000_u32, 1..6),

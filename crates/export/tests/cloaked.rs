@@ -1,4 +1,4 @@
-//! A hidden object does not exist, for every verb; cases that cannot be hidden are answered as
+//! A hidden object does not exist for any verb; cases that cannot be hidden are answered as
 //! docs/semantics.md says.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -12,7 +12,7 @@ use comity_vfs::{Access, Create, Listed, SetAttr, Special, Status, Time};
 
 use site::{Site, names, owned};
 
-/// Nobody holds anything in these tests.
+/// No client holds state in these tests.
 const CLEAR: comity_export::Clearance = comity_export::Clearance::given();
 const NAMES: comity_export::DirectoryClearance<'static> =
     comity_export::DirectoryClearance::given();
@@ -48,7 +48,11 @@ fn names_of_hidden_objects_are_not_found_and_not_listed() {
         assert_eq!(renamed.map(drop), Err(Status::NoEnt));
     }
     let (owner, root) = site.guest(500, 7, &[]);
-    assert_eq!(names(&owner, &root), ["plain", "secret", "vault"], "its own it sees");
+    assert_eq!(
+        names(&owner, &root),
+        ["plain", "secret", "vault"],
+        "the owner does not see its own object"
+    );
     let (admin, root) = site.admin();
     assert_eq!(names(&admin, &root), ["plain", "secret", "vault"], "nothing was removed");
 }
@@ -152,7 +156,7 @@ fn mounting_below_an_export_takes_the_right_to_search_on_the_way() {
 }
 
 #[test]
-fn cookies_stay_good_with_entries_left_out() {
+fn a_listing_continues_at_each_cookie_when_entries_are_hidden() {
     let site = Site::new(CLOAK);
     for number in 0..40 {
         let owner = if number % 3 == 0 { 7 } else { 500 };
@@ -217,8 +221,8 @@ fn cloaks_are_judged_by_server_ids() {
         let (view, root) = site.guest(uid, 7, &[]);
         names(&view, &root)
     };
-    assert_eq!(list(1000), ["f"], "its owner, by another number");
-    assert_eq!(list(500), [""; 0], "not its owner, whatever it calls itself");
+    assert_eq!(list(1000), ["f"], "its owner, whose id is mapped");
+    assert_eq!(list(500), [""; 0], "another user, who claims the owner's id");
 }
 
 fn times(view: &View<'_>, node: &Node) -> (u32, u32) {
@@ -257,7 +261,7 @@ fn without_client_caches_a_directory_looks_changed_in_every_reply() {
     assert!(made.change.before.is_some());
 }
 
-/// Exception `onto-hidden`, where it need not be one.
+/// The exception `onto-hidden` of docs/semantics.md does not apply here.
 #[test]
 fn a_caller_that_may_not_add_names_is_not_told_of_a_hidden_one() {
     let site = Site::new(CLOAK);
@@ -282,7 +286,7 @@ fn a_caller_that_may_not_add_names_is_not_told_of_a_hidden_one() {
 }
 
 #[test]
-fn a_hidden_source_does_not_say_more_of_the_target_than_a_missing_one() {
+fn a_rename_of_a_hidden_source_fails_like_that_of_a_missing_one() {
     let site = site();
     let dir = site.dir(b"dark", (8, 8), 0o600);
     let (view, root) = site.guest(7, 7, &[]);
@@ -292,7 +296,7 @@ fn a_hidden_source_does_not_say_more_of_the_target_than_a_missing_one() {
     }
 }
 
-/// Exception `counts`.
+/// The exception `counts` of docs/semantics.md.
 #[test]
 fn link_counts_sizes_and_times_of_a_directory_are_those_on_disk() {
     let site = Site::new(CLOAK);
@@ -308,7 +312,7 @@ fn link_counts_sizes_and_times_of_a_directory_are_those_on_disk() {
     assert!(after.size > before.size && after.ctime > before.ctime && after.mtime > before.mtime);
 }
 
-/// Exception `space`.
+/// The exception `space` of docs/semantics.md.
 #[test]
 fn the_space_that_is_left_is_that_on_disk() {
     let site = Site::new(CLOAK);
@@ -319,9 +323,9 @@ fn the_space_that_is_left_is_that_on_disk() {
     assert_eq!(free(&view), before - 1);
 }
 
-/// Exception `other-names`.
+/// The exception `other-names` of docs/semantics.md.
 #[test]
-fn a_file_that_a_hidden_directory_holds_too_outlives_its_visible_name() {
+fn a_file_with_a_name_in_a_hidden_directory_outlives_its_visible_name() {
     let site = site();
     let (admin, root) = site.admin();
     let vault = admin.lookup(&root, b"vault").unwrap().0.node;
@@ -334,7 +338,7 @@ fn a_file_that_a_hidden_directory_holds_too_outlives_its_visible_name() {
     assert!(site.through(7, 7, &[], Door::Handle(sealed.bytes())).is_ok());
 }
 
-/// Exception `below-hidden`.
+/// The exception `below-hidden` of docs/semantics.md.
 #[test]
 fn objects_below_a_hidden_directory_are_found_by_handle_only() {
     let site = site();
@@ -375,7 +379,7 @@ fn a_listing_of_thousands_of_hidden_entries_is_cut_and_goes_on() {
     assert_eq!(list(0, &admin, &root), (LISTING_ENTRIES_MAX + 11, None), "nothing is hidden");
 }
 
-/// Exception `gaps`.
+/// The exception `gaps` of docs/semantics.md.
 #[test]
 fn cookies_in_order_tell_how_many_hidden_entries_stand_between_two_visible_ones() {
     let site = Site::new(CLOAK);
@@ -392,12 +396,12 @@ fn cookies_in_order_tell_how_many_hidden_entries_stand_between_two_visible_ones(
     });
     listed.unwrap();
     assert_eq!(cookies.len(), 2);
-    assert_eq!(cookies[1] - cookies[0], 6, "the file system in memory counts");
+    assert_eq!(cookies[1] - cookies[0], 6, "the memory backend counts entries in its cookies");
 }
 
-/// Exception `guard`.
+/// The exception `guard` of docs/semantics.md.
 #[test]
-fn without_client_caches_a_guard_is_held_against_the_seconds_of_a_directory() {
+fn without_client_caches_a_guard_is_compared_with_the_seconds_of_a_directory() {
     let site = Site::new(&format!("{CLOAK},no_client_cache"));
     let dir = site.dir(b"dir", (7, 7), 0o777);
     let file = site.file(b"f", (7, 7), 0o666);
@@ -411,5 +415,9 @@ fn without_client_caches_a_guard_is_held_against_the_seconds_of_a_directory() {
     assert_eq!(guarded(&dir, (0, 0)), Ok(()), "what was shown is good");
     assert_eq!(guarded(&dir, (1, 0)), Err(Status::NotSync));
     assert_eq!(guarded(&file, (0, 0)), Ok(()));
-    assert_eq!(guarded(&file, (0, 1)), Err(Status::NotSync), "a file's guard is held whole");
+    assert_eq!(
+        guarded(&file, (0, 1)),
+        Err(Status::NotSync),
+        "a file's guard is compared with the nanoseconds, too"
+    );
 }

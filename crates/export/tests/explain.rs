@@ -1,4 +1,4 @@
-//! An explanation agrees with the server, rule by rule.
+//! An explanation has the same decisions as the server.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod site;
@@ -29,7 +29,7 @@ fn shown(decision: &Decision) -> String {
 }
 
 #[test]
-fn every_decision_is_told_with_its_rule() {
+fn every_decision_is_explained_with_its_rule() {
     let site = Site::new(OPTIONS);
     site.file(b"secret", (51_006, 7), 0o604);
     let found = asked(&site, "10.0.0.2", (1005, 105), "secret", Operation::Read);
@@ -52,7 +52,7 @@ fn every_decision_is_told_with_its_rule() {
 }
 
 #[test]
-fn the_end_is_what_the_server_would_say() {
+fn an_explanation_ends_with_the_answer_of_the_server() {
     let site = Site::new(OPTIONS);
     site.file(b"open", (7, 7), 0o604);
     site.file(b"closed", (7, 7), 0o600);
@@ -74,7 +74,7 @@ fn the_end_is_what_the_server_would_say() {
 }
 
 #[test]
-fn a_refused_client_is_told_the_rule_that_refuses_it() {
+fn the_rule_that_refuses_a_client_is_named() {
     let site = Site::new(&OPTIONS.replace("rw,insecure", "ro,map_default=deny"));
     let ask = |from, who, operation| asked(&site, from, who, "", operation);
     let last = |found: &Explanation| found.decisions.last().map(shown).unwrap();

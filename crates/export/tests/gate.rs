@@ -1,4 +1,4 @@
-//! Only admitted peers may call more than NULL.
+//! Peers that are not admitted may call NULL only.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::net::{IpAddr, SocketAddr};
@@ -100,10 +100,10 @@ fn a_verdict_is_kept_until_the_plan_changes_and_no_longer() {
     assert_eq!(exports.admits(&outside), Admission::Admitted);
 }
 
-/// Time that the name server takes before it gives up.
+/// The time after which the name server gives up.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// Knows one host, and gets no answer about 203.0.113.0/24.
+/// Knows one host, and waits in vain for an answer about 203.0.113.0/24.
 struct Slow;
 
 impl Resolver for Slow {
@@ -126,7 +126,7 @@ impl Resolver for Slow {
     }
 }
 
-/// The exports of this text, where [`Slow`] is asked for names.
+/// The exports of this text; [`Slow`] resolves their names.
 fn named(text: &str) -> Exports {
     let text = Source::Text { name: "e".into(), text: text.into() };
     let sources = Sources { resolver: Arc::new(Slow), ..Sources::new(vec![text]) };
@@ -139,7 +139,7 @@ fn named(text: &str) -> Exports {
 }
 
 #[test]
-fn strangers_whose_names_are_never_told_hold_nobody_up() {
+fn peers_whose_names_cannot_be_resolved_do_not_delay_others() {
     let exports = named("/srv 10.0.0.1(rw,insecure) *.example.org(rw,insecure)\n");
     let (listed, good) = (visitor("10.0.0.1:700"), visitor("192.0.2.5:700"));
     assert_eq!(exports.admits(&listed), Admission::Admitted);
@@ -160,7 +160,7 @@ fn strangers_whose_names_are_never_told_hold_nobody_up() {
 }
 
 #[test]
-fn a_wider_entry_does_not_decide_while_the_name_may() {
+fn a_wider_entry_does_not_decide_before_the_name_is_resolved() {
     let exports = named("/srv *.example.org(rw) *(ro,insecure)\n");
     let silent = visitor("203.0.113.9:700");
     for _ in 0..3 {
@@ -180,9 +180,9 @@ fn a_peer_without_a_name_is_refused_until_it_has_one() {
     assert_eq!(exports.admits(&nameless), UNLISTED);
 }
 
-/// To judge a peer costs a look at all exports.
+/// Judging a peer means to look at all exports.
 #[test]
-fn a_stranger_that_calls_on_is_not_judged_each_time() {
+fn a_peer_that_calls_again_is_not_judged_again() {
     let lines: String =
         (0..2000).map(|n| format!("/srv/{n} 10.0.0.1(rw,fsid={})\n", n + 1)).collect();
     let exports = named(&format!("{lines}/srv *.example.org(rw)\n"));

@@ -54,14 +54,14 @@ struct Site {
 }
 
 impl Drop for Site {
-    /// The thread is the server again, and the folder is removed under its own ids.
+    /// Returns this thread to the server's own ids, so that the folder can be removed.
     fn drop(&mut self) {
         self.fs.release_identity().unwrap();
     }
 }
 
 impl Site {
-    /// The site, if the test may act for users.
+    /// Returns the site if the test may act as other users.
     fn new() -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             eprintln!("skipped: needs root");
@@ -91,7 +91,8 @@ impl Site {
         Some(Self { plan, fs, grants, milliseconds, alice, bob, folder })
     }
 
-    /// A path in the folder; this thread acts as the server there.
+    /// Returns a path in the folder, which this thread may use under the server's own ids from now
+    /// on.
     fn path(&self, path: &str) -> PathBuf {
         self.fs.release_identity().unwrap();
         self.folder.path().join(path)
@@ -107,7 +108,7 @@ impl Site {
         self.owned(path)
     }
 
-    /// Alice owns the object.
+    /// Gives an object to Alice; returns its handle.
     fn owned(&self, path: &str) -> Handle {
         chown(self.path(path), Some(ALICE), Some(ALICE)).unwrap();
         comity_backend::handle_of(&self.path(path)).unwrap()
@@ -130,7 +131,7 @@ impl Site {
         assert!(submitted[0].outcome.is_held());
     }
 
-    /// Bob comes by a path, or by a handle through one of the exports.
+    /// Bob enters by a path, or by a handle of one of the exports.
     fn bob(&self, door: Door<'_>) -> Result<(View<'_>, Node), Refusal> {
         let identity = PeerIdentity {
             key: PeerKey::new(&self.bob.public_key().to_spki(), KeyId([0; 32])),
@@ -166,7 +167,8 @@ fn read(view: &View<'_>, node: &Node) -> Result<(), Status> {
     view.read(node, 0, 1, &mut ReadInto::new(&mut Vec::new())).map(drop)
 }
 
-/// `full`, where Bob may do everything, and `poor`, where he may find and remove files.
+/// Makes `full`, where Bob may do everything, and `poor`, where he may only look up and remove
+/// files.
 fn two_directories() -> Option<Site> {
     let site = Site::new()?;
     let (full, poor) = (site.mkdir("full"), site.mkdir("poor"));
@@ -182,7 +184,7 @@ fn no_right_is_gained_by_a_hard_link() {
     let ((view, full), (_, file)) = (site.at("/srv/full"), site.at("/srv/poor/file"));
     assert_eq!(view.link(NAMES, &file, &full, b"mine").unwrap_err(), Status::Acces);
     assert!(!site.path("full/mine").exists());
-    // A link that Alice makes counts while it is there.
+    // A link that Alice made gives Bob its rights while it exists.
     let handle = *file.handle();
     fs::hard_link(site.path("poor/file"), site.path("full/link")).unwrap();
     let (view, link) = site.at("/srv/full/link");
@@ -213,7 +215,7 @@ fn an_old_handle_gives_no_right_to_a_file_that_got_the_inode() {
     assert_eq!(site.reads(1, &old), Ok(()));
     let inode = fs::metadata(site.path("shared/file")).unwrap().ino();
     fs::remove_file(site.path("shared/file")).unwrap();
-    // The server lets go of the removed file, as it does each second.
+    // The server closes removed files once a second.
     site.fs.release_removed();
     for number in 0..TRIES {
         let path = format!("private/{number}");
@@ -225,7 +227,7 @@ fn an_old_handle_gives_no_right_to_a_file_that_got_the_inode() {
             return;
         }
     }
-    eprintln!("skipped: the file system uses no inode again");
+    eprintln!("skipped: the file system did not use an inode again");
 }
 
 #[test]
@@ -248,7 +250,7 @@ fn a_cached_pass_ends_with_its_grant() {
     site.grant(&shared, "rx");
     let (view, file) = site.at("/srv/shared/file");
     site.pass((END - BEGUN) * 1000 - 1);
-    // The second time the decision is known. It would be kept for a second.
+    // The second read uses the cached decision, which would be kept for a second.
     assert_eq!((read(&view, &file), read(&view, &file)), (Ok(()), Ok(())));
     site.pass(1);
     assert_eq!(read(&view, &file), Err(Status::Stale));

@@ -1,4 +1,4 @@
-//! Callers who proved a key: what they may do, and under whose ids it is done.
+//! Callers who have proved a key: their rights, and the ids under which they act.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -133,7 +133,7 @@ impl Site {
         self.enter(Some(self.bob.public_key()), path)
     }
 
-    /// A view of Bob's and an object of whose handle he has got hold.
+    /// Bob's view, and an object whose handle he has learned.
     fn bob_at(&self, object: &Handle) -> Result<(View<'_>, Node), Refusal> {
         let sealed = self.plan.seal(ExportId(1), object);
         let peer = Self::peer(Some(self.bob.public_key()));
@@ -153,7 +153,7 @@ fn names(view: &View<'_>, dir: &Node) -> Vec<String> {
 }
 
 #[test]
-fn kept_answers_are_told_apart_by_key() {
+fn cached_identities_differ_by_key() {
     let exports = Exports::new(Plan::new(HandleKey::new([0; 16]), Vec::new()));
     let proof_of = |key| Gate::proof_of(&exports, &Site::peer(key));
     let [one, two] = [1, 2].map(|_| PrivateKey::generate(Algorithm::Ed25519).unwrap());
@@ -163,7 +163,7 @@ fn kept_answers_are_told_apart_by_key() {
 }
 
 #[test]
-fn a_bound_key_is_its_user_whatever_it_says() {
+fn a_bound_key_acts_as_its_user_whatever_ids_it_claims() {
     let site = Site::new(KeyUse::Preferred);
     let top = site.fs.root();
     let dir = site.mkdir(&top, "shared");
@@ -171,10 +171,10 @@ fn a_bound_key_is_its_user_whatever_it_says() {
     let made = view.create(NAMES, &shared, b"file", &Create::Guarded(SetAttr::default())).unwrap();
     let on_disk = site.fs.getattr(made.value.node.handle()).unwrap();
     assert_eq!((on_disk.uid.number(), on_disk.gid.number()), (ALICE, ALICE));
-    // The client sees as its own what its user owns.
+    // The client sees objects of its user under the ids that it claims.
     assert_eq!(made.value.attr.uid.number(), 65_534);
     assert_eq!(site.fs.getattr(&dir).unwrap().uid.number(), ALICE);
-    // Without a key, and with one that is not bound, the caller is who it says.
+    // A caller without a key, or with one that is not bound, has the ids that it claims.
     for key in [None, Some(site.bob.public_key())] {
         let (view, shared) = site.enter(key, "/srv/shared").unwrap();
         let made = view.create(NAMES, &shared, b"other", &Create::Guarded(SetAttr::default()));
@@ -199,7 +199,7 @@ fn a_connection_loses_a_user_with_the_account_of_its_key() {
 }
 
 #[test]
-fn where_only_keys_count_a_caller_without_one_stays_outside() {
+fn an_export_for_keys_only_refuses_a_caller_without_one() {
     let site = Site::new(KeyUse::Only);
     assert!(matches!(site.enter(None, "/srv"), Err(Refusal::Denied(_)) | Err(Refusal::Status(_))));
     let (view, root) = site.bob("/srv").unwrap();
@@ -209,7 +209,7 @@ fn where_only_keys_count_a_caller_without_one_stays_outside() {
 }
 
 #[test]
-fn a_key_sees_the_way_to_what_it_was_granted_and_nothing_beside() {
+fn a_key_sees_only_granted_objects_and_the_directories_above_them() {
     let site = Site::new(KeyUse::Only);
     let top = site.fs.root();
     let (p, secret) = (site.mkdir(&top, "p"), site.mkdir(&top, "secret"));
@@ -224,7 +224,7 @@ fn a_key_sees_the_way_to_what_it_was_granted_and_nothing_beside() {
     let (view, report) = site.bob("/srv/p/report").unwrap();
     assert_eq!(names(&view, &report), ["text"]);
     assert_eq!(view.lookup(&p, b"private").unwrap_err(), Status::NoEnt);
-    // An old handle, or one that somebody else has told, is stale.
+    // An old handle is stale, and so is one that Bob has learned from somebody else.
     for object in [&secret, &private, &hidden] {
         assert!(matches!(site.bob_at(object), Err(Refusal::Status(Status::Stale))));
     }
@@ -232,8 +232,8 @@ fn a_key_sees_the_way_to_what_it_was_granted_and_nothing_beside() {
 
 type Verb = (&'static str, &'static str, fn(&View<'_>, &Node, &Node) -> Result<(), Status>);
 
-/// Each verb of a view that needs one right, the right, and a call of it on a directory and a file
-/// in it.
+/// Each verb of a view that needs one right, with that right and a call of the verb on a directory
+/// and a file in it.
 const VERBS: [Verb; 27] = [
     ("getattr", "any", |view, _, file| view.getattr(file).map(drop)),
     ("properties", "any", |view, _, file| view.properties(file).map(drop)),
@@ -349,14 +349,14 @@ fn no_right_is_gained_by_a_link_or_a_move() {
     assert_eq!(linked.unwrap_err(), Status::Acces);
     let moved = view.rename(NAMES, (&at_poor, b"file"), (&at_full, b"mine"));
     assert_eq!(moved.unwrap_err(), Status::Acces);
-    // The other way no right is gained.
+    // In the other direction no right is gained.
     view.create(NAMES, &at_full, b"own", &Create::Guarded(SetAttr::default())).unwrap();
     site.grant(&poor, "c");
     view.rename(NAMES, (&at_full, b"own"), (&at_poor, b"given")).unwrap();
 }
 
 #[test]
-fn a_right_ends_when_the_file_is_moved_out_also_for_a_handle_that_is_held() {
+fn a_right_ends_when_the_file_is_moved_out_even_for_an_open_node() {
     let site = Site::new(KeyUse::Only);
     let top = site.fs.root();
     let (shared, private) = (site.mkdir(&top, "shared"), site.mkdir(&top, "private"));
@@ -415,7 +415,7 @@ fn credentials_are_submitted_and_explained_by_extended_attributes() {
 }
 
 impl Site {
-    /// Alice grants Bob rights to an object alone, not to what is below it.
+    /// Alice grants Bob rights to an object alone, not to the objects below it.
     fn grant_alone(&self, object: &Handle, rights: &str) {
         let id = ObjectId(*object);
         let text = format!(
@@ -471,7 +471,7 @@ fn a_name_whose_object_was_not_granted_cannot_be_removed_replaced_or_emptied() {
     let empty = SetAttr { size: Some(0), ..SetAttr::default() };
     let made = view.create(NAMES, dir_of_bob, b"file", &Create::Unchecked(empty));
     assert_eq!(made.unwrap_err(), Status::Acces);
-    // The key would not know of what it makes here.
+    // The key could not find the object that it makes.
     let made = view.create(NAMES, dir_of_bob, b"new", &Create::Guarded(SetAttr::default()));
     assert_eq!(made.unwrap_err(), Status::Acces);
     assert!(!site.is_there(&dir, "new"));
@@ -481,7 +481,7 @@ fn a_name_whose_object_was_not_granted_cannot_be_removed_replaced_or_emptied() {
 }
 
 #[test]
-fn a_directory_cannot_be_moved_to_where_a_key_gets_rights_to_what_is_in_it() {
+fn a_directory_cannot_be_moved_to_a_place_where_a_key_gains_rights_to_its_entries() {
     let site = Site::new(KeyUse::Only);
     let top = site.fs.root();
     let (full, poor) = (site.mkdir(&top, "full"), site.mkdir(&top, "poor"));

@@ -1,4 +1,4 @@
-//! Refusals of the kernel tell no more of hidden names than the cloak does.
+//! Errors of the kernel reveal no hidden names that the cloak hides.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod site;
@@ -13,7 +13,7 @@ use comity_vfs::Status;
 
 use site::Site;
 
-/// Nobody holds anything in these tests.
+/// No client holds state in these tests.
 const NAMES: comity_export::DirectoryClearance<'static> =
     comity_export::DirectoryClearance::given();
 
@@ -25,7 +25,7 @@ fn owned(path: &Path, owner: u32, mode: u32) {
 /// `fs.protected_hardlinks` forbids links to files that the caller may not read and write, but only
 /// once the name is known to be free.
 #[test]
-fn a_file_that_must_not_be_linked_to_does_not_tell_whether_a_name_is_free() {
+fn a_refused_link_does_not_reveal_whether_a_name_is_free() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: takes root, to act as others");
         return;

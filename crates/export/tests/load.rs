@@ -1,4 +1,4 @@
-//! From files to a plan: what is found, what is refused, what lives on over a reload.
+//! Loading of configurations: diagnostics, refusals, and what is kept over a reload.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::cell::RefCell;
@@ -16,7 +16,7 @@ use comity_export::{
 };
 use comity_vfs::{Cred, Fs, Gid, Name, Status, Uid};
 
-/// Hosts of a test.
+/// The name server of these tests.
 struct Book;
 
 impl Resolver for Book {
@@ -114,17 +114,21 @@ fn the_most_specific_client_decides() {
 }
 
 #[test]
-fn names_count_only_if_they_are_proven() {
+fn a_host_name_counts_only_if_it_resolves_back_to_the_address() {
     let plan = fine("/a lab*.example.org(ro)");
     assert_eq!(client(&plan, "192.0.2.11"), "lab*.example.org");
     assert_eq!(client(&plan, "192.0.2.66"), "-", "claims the name of another host");
     let plan = fine("/a lab*.example.org(ro) *(ro)");
     assert_eq!(client(&plan, "192.0.2.66"), "*");
-    assert_eq!(client(&plan, "192.0.2.99"), "-", "a look-up that fails opens no wider door");
+    assert_eq!(
+        client(&plan, "192.0.2.99"),
+        "-",
+        "after a failed look-up the wider entry does not apply"
+    );
 }
 
 #[test]
-fn a_dead_name_server_is_not_asked_for_ever() {
+fn a_name_server_that_is_down_is_asked_a_bounded_number_of_times() {
     struct Dead(AtomicUsize);
     impl Resolver for Dead {
         fn addresses(&self, _: &str) -> Result<Vec<IpAddr>, Unresolved> {
@@ -144,7 +148,7 @@ fn a_dead_name_server_is_not_asked_for_ever() {
 }
 
 #[test]
-fn the_view_of_a_client_is_spelled_out() {
+fn the_exports_of_a_client_are_listed_with_all_options() {
     let plan = fine(
         "/a\\040b 192.0.2.0/24(rw,fsid=7) *(ro,all_squash,anonuid=9)\n/b \
          192.0.2.1(rw,async,nordirplus)",
@@ -195,7 +199,7 @@ fn unwise_exports_are_a_warning() {
     assert_eq!(found("/a *(ro)\n/a/b *(ro)\n/c 10.0.0.1(rw)"), (true, vec![]));
 }
 
-/// Each path of a configuration leads to a directory of one file system.
+/// Serves a directory of one folder for each path of the configuration.
 fn on_one_volume(folder: &Path, request: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {
     let below = match request.path.to_str() {
         Some("/a/b") => "b",
@@ -207,7 +211,7 @@ fn on_one_volume(folder: &Path, request: &ExportRequest<'_>) -> Result<Arc<dyn F
 }
 
 #[test]
-fn exports_that_show_the_same_files_are_told() {
+fn exports_of_the_same_files_are_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     ["b", "d"].iter().for_each(|name| std::fs::create_dir(folder.path().join(name)).unwrap());
     let open = |request: &ExportRequest<'_>| on_one_volume(folder.path(), request);
@@ -224,7 +228,7 @@ fn exports_that_show_the_same_files_are_told() {
     );
 }
 
-/// A client that still holds something there must be able to let go of it.
+/// A client that still holds state on such a file must be able to release it.
 #[test]
 fn the_files_of_an_export_that_is_gone_are_known_as_before() {
     let plan = loaded(&sources("/a *\n/b *"), None).unwrap().0;
@@ -238,9 +242,9 @@ fn the_files_of_an_export_that_is_gone_are_known_as_before() {
     }
 }
 
-/// A pipe would be empty when it is read again, and a device has no end.
+/// A pipe has no content when it is read again, and a device has no end.
 #[test]
-fn only_a_file_is_read() {
+fn a_configuration_that_is_not_a_regular_file_is_refused() {
     for source in [Source::Exports("/dev/null".into()), Source::Config("/dev/null".into())] {
         let found = Sources::new(vec![source]).read().unwrap_err();
         let shown: Vec<String> = found.iter().map(ToString::to_string).collect();
@@ -289,11 +293,11 @@ fn a_backend_that_does_not_open_is_an_error_with_its_place() {
     assert_eq!(findings[0].severity, Severity::Error);
     let refused = load(&sources("/a *\n/b *(x)"), &open, HandleKey::new([1; 16]), None);
     let findings: Vec<_> = refused.map(drop).unwrap_err().iter().map(|f| f.place.line).collect();
-    assert_eq!(findings, [1, 2, 2], "what is wrong elsewhere does not hide it");
+    assert_eq!(findings, [1, 2, 2], "errors elsewhere do not hide it");
 }
 
 #[test]
-fn only_what_is_mounted_is_offered() {
+fn an_export_with_mountpoint_is_offered_only_if_something_is_mounted() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().display();
     let plan = fine(&format!("{path} *(mountpoint)\n/proc *(mp)\n{path}/x *(mp=/)"));
@@ -302,9 +306,9 @@ fn only_what_is_mounted_is_offered() {
     assert_eq!(paths, [Path::new("/proc"), &dir.path().join("x")]);
 }
 
-/// `/proc` is mounted, and a link to it lies where the last caller may not look.
+/// `/proc` is mounted, and a link to it is in a directory that the last caller may not search.
 #[test]
-fn mount_points_are_looked_at_as_the_server_whoever_called_last() {
+fn mount_points_are_looked_up_under_the_ids_of_the_server() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: only root may act as others");
     }
@@ -362,7 +366,7 @@ fn all_files_count_in_their_order() {
 }
 
 #[test]
-fn backends_live_on_over_a_reload() {
+fn backends_are_kept_over_a_reload() {
     let dir = tempfile::tempdir().unwrap();
     let (a, b) = (dir.path().join("a"), dir.path().join("b"));
     std::fs::create_dir(&a).unwrap();
@@ -390,7 +394,7 @@ fn backends_live_on_over_a_reload() {
 }
 
 #[test]
-fn numbers_are_the_same_over_restarts() {
+fn export_numbers_are_the_same_after_a_restart() {
     let ids = |text| fine(text).exports().iter().map(|export| export.id().0).collect::<Vec<_>>();
     assert_eq!(ids("/srv/data *"), ids("/other *\n/srv/data/ *")[1..]);
     assert_eq!(ids("/a *(fsid=root)\n/b *(fsid=77)"), [0, 77]);
@@ -398,14 +402,14 @@ fn numbers_are_the_same_over_restarts() {
         ids("/a *(fsid=00112233-4455-6677-8899-aabbccddeeff)"),
         ids("/b *(fsid=00112233445566778899AABBCCDDEEFF)")
     );
-    // Written down: another hash would make the handles of all clients stale.
+    // The number is written down here: another hash would make the handles of all clients stale.
     assert_eq!(ids("/srv/data *"), [NUMBER_OF_SRV_DATA]);
 }
 
 const NUMBER_OF_SRV_DATA: u32 = 842_959_608;
 
 #[test]
-fn maps_and_cloaks_that_are_unwise_are_told() {
+fn unwise_maps_and_cloaks_are_a_warning() {
     let map = "range_map_uid=1000-1999:51000-51999,range_map_gid=1000-1999:51000-51999";
     for (options, expected) in [
         ("range_map_uid=1:2", "e:1:6: warning: uids are mapped but gids are not"),
@@ -445,7 +449,7 @@ fn maps_and_cloaks_that_are_unwise_are_told() {
 }
 
 #[test]
-fn two_sites_that_meet_in_one_server_id_are_told() {
+fn two_sites_that_share_a_server_id_are_a_warning() {
     let site = |first: u32| {
         let last = first + 99;
         format!(

@@ -1,4 +1,5 @@
-//! A hundred thousand ranges: read, checked and put into a plan in bounded time.
+//! A configuration of a hundred thousand ranges is read, checked and put into a plan in bounded
+//! time.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fmt::Write;
@@ -11,11 +12,11 @@ use comity_vfs::Fs;
 
 const ENTRIES: u32 = 100_000;
 
-/// As many as take minutes where time grows with the square of their count.
+/// With this count, code whose time grows with the square would take minutes.
 const MISTAKES: u32 = 20_000;
 
-/// Time allowed without optimisation on a slow and busy machine; optimised and alone it takes a
-/// fraction of a second.
+/// Longest time allowed on a slow and busy machine without optimization. Optimized code takes a
+/// fraction of a second on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 type Loaded = Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>>;
@@ -50,7 +51,7 @@ fn lines(count: u32, line: impl Fn(u32) -> String) -> String {
 
 #[test]
 fn a_file_of_a_hundred_thousand_ranges_is_loaded_in_bounded_time() {
-    // Every other id, so that no two ranges could be one.
+    // Every other id, so that no two ranges can be merged.
     let ranges = lines(ENTRIES, |n| format!("{}:{}", 2 * n + 1000, 4_000_000 - 2 * n));
     let (plan, _) = loaded("ranges", &ranges, "").unwrap_or_else(|found| panic!("{:?}", found[0]));
     let (_, rules) = &plan.exports()[0].clients()[0];
@@ -58,7 +59,7 @@ fn a_file_of_a_hundred_thousand_ranges_is_loaded_in_bounded_time() {
 }
 
 #[test]
-fn ranges_that_are_never_met_are_found_in_bounded_time() {
+fn ranges_that_never_apply_are_found_in_bounded_time() {
     let same = lines(MISTAKES, |_| "1000-2000:5000-6000".into());
     let (_, found) = loaded("the same range", &same, "").unwrap();
     assert!(found.len() >= 1000, "{} findings", found.len());
@@ -75,7 +76,7 @@ fn ranges_that_cannot_be_told_apart_are_found_in_bounded_time() {
 }
 
 #[test]
-fn cloaks_that_are_never_met_are_found_in_bounded_time() {
+fn cloaks_that_never_apply_are_found_in_bounded_time() {
     let cloaks = lines(MISTAKES, |n| format!("uid={}:+000", 2 * (n % (MISTAKES / 2))));
     let (_, found) = loaded("cloaks", "", &cloaks).unwrap();
     assert!(found.len() >= 1000, "{} findings", found.len());

@@ -1,4 +1,4 @@
-//! Names of owners from a TOML file to a caller's view.
+//! Names of owners, from a TOML file to the view of a caller.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod site;

@@ -1,4 +1,4 @@
-//! Handles of the directories above the exports, as they come back off the wire.
+//! Handles of the directories above the exports, as clients send them back.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn a_handle_of_a_directory_above_the_exports_is_opened() {
 }
 
 #[test]
-fn a_handle_of_an_export_is_none_of_a_directory_above() {
+fn a_handle_of_an_export_names_no_directory_above_the_exports() {
     let (plan, visitor) = (plan("/srv/data", 1), visitor("10.1.1.1:700"));
     let pseudo = plan.pseudo(&visitor);
     let sealed = HandleKey::new([1; 16]).seal(ExportId(1), &Handle::new(&[7; 8]).unwrap());

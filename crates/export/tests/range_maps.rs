@@ -1,4 +1,4 @@
-//! Maps of ids and cloaks as a site behind them meets them, from the text of an exports file on.
+//! Maps of ids and cloaks as a site behind them sees them, from the text of an exports file.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod site;
@@ -11,7 +11,7 @@ use comity_vfs::{Access, Create, Fs, Gid, Mode, SetAttr, Status, Uid, Wire};
 
 use site::{Site, chown, names, owned};
 
-/// Nobody holds anything in these tests.
+/// No client holds state in these tests.
 const CLEAR: comity_export::Clearance = comity_export::Clearance::given();
 const NAMES: comity_export::DirectoryClearance<'static> =
     comity_export::DirectoryClearance::given();
@@ -68,7 +68,7 @@ fn supplementary_groups_are_mapped_and_those_in_no_range_are_dropped() {
     };
     assert!(!may_read(b"group", &[]) && may_read(b"group", &[7, 150]));
     assert!(!may_read(b"unmapped", &[300]));
-    assert!(!may_read(b"anonymous", &[300]), "it never becomes the anonymous group");
+    assert!(!may_read(b"anonymous", &[300]), "it does not become the anonymous group");
     let site = Site::new(&format!("{MAPS},map_default=pass"));
     site.file(b"unmapped", (7, 300), 0o040);
     let (view, root) = site.guest(1005, 105, &[300]);
@@ -116,11 +116,11 @@ fn many_become_one_and_each_sees_its_own_number() {
     }
     let (view, root) = site.guest(9, 9, &[]);
     let file = view.lookup(&root, b"f").unwrap().0.node;
-    assert_eq!(owner(&view, &file), (100, 100), "to others it is the lowest");
+    assert_eq!(owner(&view, &file), (100, 100), "other callers see the lowest id of the range");
 }
 
 #[test]
-fn pass_deny_and_squash_say_what_becomes_of_the_rest() {
+fn map_default_decides_about_ids_in_no_range() {
     let acting = |default: &str, uid: u32| {
         let site = Site::new(&format!("{MAPS},map_default={default}"));
         let entered = site.enter(uid, uid, &[]).map(|(view, root)| {
@@ -141,7 +141,7 @@ fn pass_deny_and_squash_say_what_becomes_of_the_rest() {
 
 /// Lustre nodemap: "squash ids outside the range escape it".
 #[test]
-fn lustre_the_squash_id_is_a_server_id_and_escapes_no_range() {
+fn lustre_the_squash_id_is_a_server_id_and_is_not_mapped_again() {
     let site = Site::new(&format!("{MAPS},anonuid=1500,anongid=150"));
     let (view, root) = site.guest(7, 7, &[]);
     view.create(NAMES, &root, b"f", &Create::Guarded(owned(0o600))).unwrap();
@@ -152,28 +152,32 @@ fn lustre_the_squash_id_is_a_server_id_and_escapes_no_range() {
 
 /// Lustre nodemap: "files are not re-owned when an offset changes".
 #[test]
-fn lustre_a_map_that_moves_leaves_the_files_where_they_are() {
+fn lustre_a_changed_map_does_not_change_the_owners_of_files() {
     let site = Site::new(MAPS);
     site.file(b"f", (51_005, 52_105), 0o600);
     let moved = site.again("rw,insecure,range_map_uid=1000-1999:61000-61999");
     let (view, root) = moved.guest(1005, 105, &[]);
     let file = view.lookup(&root, b"f").unwrap().0.node;
-    assert_eq!(view.getattr(&file).unwrap().uid.number(), 65_534, "nobody's here any more");
+    assert_eq!(
+        view.getattr(&file).unwrap().uid.number(),
+        65_534,
+        "it belongs to no client id any more"
+    );
     assert_eq!(view.access(&file, Access::READ).unwrap().0, Access::NONE);
     assert_eq!(owner(&moved.admin().0, &file).0, 51_005);
 }
 
-/// Lustre nodemap: a client in no group is "nobody" rather than refused.
+/// Lustre nodemap: a client of no nodemap acts as nobody. Here it is refused.
 #[test]
-fn lustre_a_client_nobody_meant_is_refused_and_not_squashed() {
+fn lustre_a_client_of_no_entry_is_refused_and_not_squashed() {
     let site = Site::new(MAPS);
     let entered = Site::enter_plan(site.plan(), "10.0.0.3:40000", (1005, 105, &[])).map(drop);
     assert_eq!(entered, Err(Refusal::Status(Status::Acces)));
 }
 
-/// Lustre nodemap: squashing to root is not permitted there; here it is told.
+/// Lustre nodemap does not permit squashing to root. Here it is a warning.
 #[test]
-fn lustre_a_squash_target_that_is_more_than_nobody_is_told() {
+fn lustre_squashing_to_an_id_with_rights_is_a_warning() {
     let fs = |uid: u32| {
         let root_uid = Uid::new(uid);
         Arc::new(Memory::new(MemoryOptions { root_uid, ..MemoryOptions::default() }).unwrap())
@@ -191,11 +195,11 @@ fn lustre_a_squash_target_that_is_more_than_nobody_is_told() {
     assert_eq!(told(&roots, MAPS), "");
     assert!(told(&roots, &format!("{MAPS},anonuid=0")).contains("whoever is squashed has root's"));
     assert!(told(&nobodys, MAPS).contains("the anonymous uid 65534 owns /srv"));
-    assert_eq!(told(&nobodys, "rw,insecure,all_squash"), "", "there it is what is meant");
+    assert_eq!(told(&nobodys, "rw,insecure,all_squash"), "", "all_squash says that it is meant");
 }
 
-/// FreeBSD nfsd, caa309c8811d (2024): `-mapall=user:` means a user without groups, and a credential
-/// without any was handled wrongly.
+/// FreeBSD nfsd, caa309c8811d (2024): `-mapall=user:` names a user without groups, and the server
+/// handled credentials without groups wrongly.
 #[test]
 fn freebsd_everybody_as_one_user_keeps_no_group_of_the_caller() {
     let site = Site::new("rw,insecure,all_squash,anonuid=2002,anongid=2003");
@@ -209,7 +213,7 @@ fn freebsd_everybody_as_one_user_keeps_no_group_of_the_caller() {
     assert!(!may_read(b"f") && may_read(b"g"));
 }
 
-/// FreeBSD `-maproot`: root's own groups go with root.
+/// FreeBSD `-maproot`: the supplementary groups of root are dropped when root is squashed.
 #[test]
 fn freebsd_a_squashed_root_keeps_no_group_of_roots() {
     let site = Site::new("rw,insecure");
@@ -219,7 +223,7 @@ fn freebsd_a_squashed_root_keeps_no_group_of_roots() {
     assert_eq!(view.access(&file, Access::READ).unwrap().0, Access::NONE);
 }
 
-/// illumos share_nfs: one id a rule, or `*` for all of them.
+/// illumos share_nfs: a rule is for one id, or for all of them by `*`.
 #[test]
 fn illumos_single_ids_and_everybody() {
     let site = Site::new("rw,insecure,range_map_uid=501:1001,range_map_uid=0-4294967294:2000");
@@ -251,7 +255,7 @@ fn freebsd_root_alone_or_everybody_as_one_user() {
     }
 }
 
-/// The id that is no user never acts as one, whatever is mapped or passed.
+/// The id -1 names no user. It never acts as one, even where it is mapped or passed.
 #[test]
 fn minus_one_is_nobody() {
     let site = Site::new(&format!("{MAPS},no_root_squash,map_default=pass"));
@@ -262,9 +266,9 @@ fn minus_one_is_nobody() {
     assert_eq!((attr.uid.number(), attr.gid.number()), (65_534, 65_534));
 }
 
-/// uids mapped, gids not: the client's gid 100 is the server's.
+/// uids are mapped and gids are not: the client's gid 100 is that of the server.
 #[test]
-fn a_gap_leaves_groups_as_they_are() {
+fn without_a_map_of_groups_they_keep_their_numbers() {
     let site = Site::new("rw,insecure,range_map_uid=1000-1999:51000-51999");
     site.file(b"f", (7, 100), 0o040);
     let (view, root) = site.guest(1005, 100, &[]);
@@ -274,11 +278,15 @@ fn a_gap_leaves_groups_as_they_are() {
 }
 
 #[test]
-fn a_chmod_needs_no_owner_that_can_be_named() {
+fn a_chmod_works_on_a_file_whose_group_has_no_client_id() {
     let site = Site::new(MAPS);
     let file = site.file(b"f", (51_005, 9), 0o600);
     let (view, _) = site.guest(1005, 105, &[]);
     let set = SetAttr { mode: Some(Mode::new(0o640)), ..SetAttr::default() };
     assert!(view.setattr(CLEAR, &file, &set, None).is_ok());
-    assert_eq!(chown(&view, &file, 1006), Err(Status::Perm), "the file system's own rules hold");
+    assert_eq!(
+        chown(&view, &file, 1006),
+        Err(Status::Perm),
+        "only the superuser may give a file away"
+    );
 }

@@ -1,4 +1,4 @@
-//! The configuration of docs/tour-two-sites.md is one, and says what the page says.
+//! The configuration in docs/tour-two-sites.md can be loaded, and does what the page says.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use comity_export::{ExportRequest, HandleKey, Source, Sources, load};
 use comity_vfs::Fs;
 
 #[test]
-fn the_tour_is_ten_exports_to_ten_sites_with_one_thing_they_share() {
+fn the_tour_has_ten_exports_to_ten_sites_that_share_one_group() {
     let page = include_str!("../../../docs/tour-two-sites.md");
     let text = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
     let dir = tempfile::tempdir().unwrap();

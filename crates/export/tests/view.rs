@@ -17,7 +17,7 @@ use comity_vfs::{
 };
 use comity_xdr::{Counted, Encoder, Opaque};
 
-/// Nobody holds anything in these tests.
+/// No client holds state in these tests.
 const CLEAR: comity_export::Clearance = comity_export::Clearance::given();
 const NAMES: comity_export::DirectoryClearance<'static> =
     comity_export::DirectoryClearance::given();
@@ -51,7 +51,7 @@ fn visitor(peer: &str) -> RpcPeer {
     RpcPeer::new(peer.parse::<SocketAddr>().unwrap())
 }
 
-/// A credential of AUTH_SYS, kept for as long as its bytes are looked at.
+/// A credential of AUTH_SYS; owns the bytes that a reference to it borrows.
 struct Sys(Encoder);
 
 impl Sys {
@@ -92,13 +92,13 @@ fn made_file(view: &View<'_>, dir: &Node, name: &[u8]) -> Node {
     view.create(NAMES, dir, name, &Create::Guarded(set())).unwrap().value.node
 }
 
-/// The refusal of somebody who must not come in.
+/// The refusal of a caller that must not be admitted.
 fn refusal(entered: Result<(View<'_>, Node), Refusal>) -> Refusal {
     entered.map(|_| ()).unwrap_err()
 }
 
 #[test]
-fn read_only_is_read_only_for_every_verb() {
+fn every_verb_that_changes_something_is_refused_on_a_read_only_export() {
     let fs = memory();
     let rules = |client: &str, rules| (Client::parse(client).unwrap(), rules);
     let clients = vec![rules("10.0.0.1", writable()), rules("*", Rules::default())];
@@ -126,8 +126,8 @@ fn read_only_is_read_only_for_every_verb() {
     assert!(writer.write(CLEAR, &file, 0, b"x").is_ok());
 }
 
-/// Two machines that booted at the same moment choose the same verifier (Linux: its clock's ticks
-/// and a process number), and both believed the file to be theirs.
+/// Two Linux clients that booted at the same moment choose the same verifier (clock ticks and a
+/// process number). Then both took the file for theirs.
 #[test]
 fn an_exclusive_create_is_one_clients_own() {
     let plan = everybody(writable());
@@ -141,7 +141,7 @@ fn an_exclusive_create_is_one_clients_own() {
 }
 
 #[test]
-fn the_squashed_act_as_the_anonymous_user() {
+fn squashed_callers_act_as_the_anonymous_user() {
     for (squash, uid, owner) in [
         (Squash::Root, 0, 65_534),
         (Squash::Root, 7, 7),
@@ -162,7 +162,7 @@ fn the_squashed_act_as_the_anonymous_user() {
 }
 
 #[test]
-fn a_port_of_anybody_needs_insecure() {
+fn calls_from_unprivileged_ports_need_insecure() {
     let plan = everybody(Rules::default());
     let entered = |port: u16| enter(&plan, &visitor(&format!("10.0.0.1:{port}")), 5, "/srv");
     assert!(entered(1023).is_ok());
@@ -194,7 +194,7 @@ fn a_credential_must_be_of_a_flavor_the_rules_take() {
 }
 
 #[test]
-fn handles_open_only_what_they_were_made_for() {
+fn a_handle_opens_only_the_object_it_was_made_for() {
     let fs = memory();
     let clients = |client: &str| vec![(Client::parse(client).unwrap(), writable())];
     let both =
@@ -251,7 +251,7 @@ fn nothing_leads_above_the_root() {
 
 /// Names that are malformed or dots get the errors of RFC 1813 (3.2, 3.3.9, 3.3.13, 3.3.14).
 #[test]
-fn names_are_judged_by_the_verb() {
+fn the_status_for_a_bad_name_depends_on_the_verb() {
     let plan = everybody(writable());
     let (view, root) = enter(&plan, &visitor("10.0.0.1:700"), 5, "/srv").unwrap();
     let file = made_file(&view, &root, b"f");
@@ -319,7 +319,7 @@ fn paths_lead_to_the_innermost_export_the_caller_may_use() {
         assert_eq!(
             status(path),
             Refusal::Status(Status::Acces),
-            "{path}: which are there is not told"
+            "{path}: the status must not reveal which names exist"
         );
     }
     assert_eq!(status("/srv/missing"), Refusal::Status(Status::NoEnt));
@@ -328,7 +328,7 @@ fn paths_lead_to_the_innermost_export_the_caller_may_use() {
 }
 
 #[test]
-fn two_exports_of_one_file_system_are_two_to_a_client() {
+fn two_exports_of_one_file_system_have_two_fsids() {
     let fs = memory();
     let both = plan(vec![
         export(7, "/a", &fs, vec![(Client::Everybody, Rules::default())]),
@@ -344,7 +344,7 @@ fn two_exports_of_one_file_system_are_two_to_a_client() {
 }
 
 #[test]
-fn a_pass_is_kept_until_the_plan_changes() {
+fn a_resolved_caller_is_kept_until_the_plan_changes() {
     let fs = memory();
     let plan_of = |rules| plan(vec![export(1, "/srv", &fs, vec![(Client::Everybody, rules)])]);
     let visitor = visitor("10.0.0.1:700");
@@ -370,7 +370,7 @@ fn a_pass_is_kept_until_the_plan_changes() {
 }
 
 #[test]
-fn users_that_take_turns_are_not_mixed_up() {
+fn users_that_call_in_turn_are_not_mixed_up() {
     let plan = everybody(writable());
     let visitor = visitor("10.0.0.1:700");
     for round in 0..3_u32 {

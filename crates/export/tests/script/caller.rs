@@ -24,7 +24,7 @@ impl Caller {
         Self { peer: peer.unwrap(), ids: (!ids.is_empty()).then_some(ids) }
     }
 
-    /// The credential, for a question about what would be decided.
+    /// The credential, for an explanation.
     pub(crate) fn cred(&self) -> Cred<Wire> {
         let ids = self.ids.clone().unwrap();
         let groups = ids[2..].iter().copied().map(Gid::new);

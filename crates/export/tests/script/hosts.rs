@@ -13,10 +13,10 @@ const HOSTS: &[(&str, &str)] = &[
     ("lab2.example.org", "192.0.2.12"),
 ];
 
-/// The address whose name server says that it is lab1, which lab1's own address denies.
+/// The address whose name server claims that it is lab1, although lab1 has another address.
 const LIAR: &str = "192.0.2.66";
 
-/// The address and the name whose server does not answer.
+/// A name and an address whose name servers do not answer.
 const SILENT: (&str, &str) = ("down.example.org", "192.0.2.99");
 
 impl Resolver for Hosts {

@@ -1,6 +1,6 @@
-//! Transcripts of exports: text in, text out. Lines that begin with `|` are a configuration; a line
-//! that begins with `>` is a command, and the lines below it, up to the next, are its results. A
-//! run with `BLESS=1` writes the results again.
+//! Transcripts of exports. Lines that begin with `|` are a configuration. A line that begins with
+//! `>` is a command, and the lines below it, up to the next command, are its results. A run with
+//! `BLESS=1` writes the results again.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod caller;
@@ -16,7 +16,7 @@ use world::World;
 fn replay(text: &str) -> String {
     let (mut world, mut out) = (World::new(), String::new());
     for line in text.lines() {
-        // The results of the last run are written again.
+        // Results of the last run are left out; the commands write new ones.
         if line.starts_with("  ") {
             continue;
         }

@@ -9,7 +9,7 @@ use comity_vfs::{
 
 use crate::caller::Caller;
 
-/// Nobody holds anything in these tests.
+/// No client holds state in these tests.
 const CLEAR: comity_export::Clearance = comity_export::Clearance::given();
 const NAMES: comity_export::DirectoryClearance<'static> =
     comity_export::DirectoryClearance::given();
@@ -50,7 +50,7 @@ pub(crate) fn run(plan: &Plan, caller: &Caller, words: &[&str]) -> Option<Result
     })
 }
 
-/// The directory of a path, as the caller meets it, and the last name.
+/// The directory of a path as the caller sees it, and the last name of the path.
 fn parent<'p, 'n>(
     plan: &'p Plan,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! A server of exports in memory: its configuration, its plan, and the caller of the moment.
+//! A server of exports in memory: its configuration, its plan, and the current caller.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ impl World {
         self.text.push('\n');
     }
 
-    /// Does a command.
+    /// Does a command; returns its results.
     pub(crate) fn run(&mut self, said: &str) -> Vec<String> {
         let words: Vec<&str> = said.split_whitespace().collect();
         match words[0] {
@@ -116,7 +116,7 @@ impl World {
         found
     }
 
-    /// `explain OPERATION EXPORT PATH`, as the caller of the moment.
+    /// `explain OPERATION EXPORT PATH`, for the current caller.
     fn explain(&self, words: &[&str]) -> Vec<String> {
         let operation = words[1].parse::<Operation>().unwrap();
         let (export, path) = (words[2].into(), words.get(3).copied().unwrap_or_default().into());

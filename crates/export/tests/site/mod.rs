@@ -1,5 +1,4 @@
-//! A site behind options, and the server's own administrator beside it, over one file system in
-//! memory.
+//! A site behind options, and the administrator of the server, over one file system in memory.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::net::SocketAddr;
@@ -15,7 +14,7 @@ use comity_rpc::AuthSys;
 use comity_vfs::{Create, Fs, Gid, Listed, Mode, SetAttr, Status, Uid, Wire};
 use comity_xdr::{Counted, Encoder, Opaque};
 
-/// Nobody holds anything in these tests.
+/// No client holds state in these tests.
 const CLEAR: comity_export::Clearance = comity_export::Clearance::given();
 const NAMES: comity_export::DirectoryClearance<'static> =
     comity_export::DirectoryClearance::given();
@@ -26,19 +25,20 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// The site 10.0.0.2 meets `/srv` under these options, the administrator at 10.0.0.1 as root.
+    /// The site at 10.0.0.2 has `/srv` under these options; the administrator at 10.0.0.1 has it as
+    /// root.
     pub(crate) fn new(options: &str) -> Self {
         let root_mode = Mode::new(0o777);
         let fs = Memory::new(MemoryOptions { root_mode, ..MemoryOptions::default() }).unwrap();
         Self::of(Arc::new(fs), options)
     }
 
-    /// The same file system under other options.
+    /// A site over the same file system under other options.
     pub(crate) fn again(&self, options: &str) -> Self {
         Self::of(Arc::clone(&self.fs), options)
     }
 
-    /// The same over another file system.
+    /// A site over another file system.
     pub(crate) fn of(fs: Arc<dyn Fs>, options: &str) -> Self {
         let text = format!("/srv 10.0.0.1(rw,insecure,no_root_squash) 10.0.0.2({options})\n");
         let source = Source::Text { name: "e".into(), text: text.into() };
@@ -99,7 +99,7 @@ impl Site {
         through(plan, peer, caller, Door::Path(b"/srv"))
     }
 
-    /// Makes a file with these server ids at the top.
+    /// Makes a file with these server ids in the root directory.
     pub(crate) fn file(&self, name: &[u8], owner: (u32, u32), mode: u32) -> Node {
         let (admin, root) = self.admin();
         self.file_in(&root, name, owner, mode, &admin)
@@ -119,7 +119,7 @@ impl Site {
         node
     }
 
-    /// Makes a directory with these server ids at the top.
+    /// Makes a directory with these server ids in the root directory.
     pub(crate) fn dir(&self, name: &[u8], owner: (u32, u32), mode: u32) -> Node {
         let (admin, root) = self.admin();
         let node = admin.mkdir(NAMES, &root, name, &owned(mode)).unwrap().value.node;

@@ -1,4 +1,5 @@
-//! Assertions made to get more than was given, or to cost more than they may.
+//! Assertions that try to get more rights than were given, or to cost more work than the limits
+//! allow.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use comity_keynote::{
@@ -27,7 +28,7 @@ fn grant(from: &PrivateKey, to: &PublicKey) -> String {
     grant.sign(from).unwrap()
 }
 
-/// The rights that alice's key gives to a requester by some signed assertions.
+/// The rights that a requester gets from Alice's key by some signed assertions.
 fn given(alice: &PrivateKey, requester: &PublicKey, texts: &[String]) -> Rights {
     let signed: Vec<_> = texts.iter().map(|text| SignedAssertion::parse(text).unwrap()).collect();
     let requesters = [Principal::from(*requester)];
@@ -78,7 +79,7 @@ fn nobody_signs_for_policy_or_for_another_key() {
 }
 
 #[test]
-fn a_circle_of_signed_assertions_gives_nothing() {
+fn a_cycle_of_signed_assertions_gives_nothing() {
     let [alice, bob, eve] = [key(), key(), key()];
     let circle = [grant(&alice, bob.public_key()), grant(&bob, alice.public_key())];
     assert_eq!(given(&alice, eve.public_key(), &circle), Rights::NONE);
@@ -96,7 +97,7 @@ fn ten_megabytes_of_nested_parentheses_are_refused_when_signed_too() {
 }
 
 #[test]
-fn a_hostile_regular_expression_takes_no_more_than_its_share() {
+fn the_work_of_a_hostile_regular_expression_is_bounded() {
     let text = "a".repeat(4096) + "b";
     let attributes = [("text", text.as_str())];
     let policy = |pattern: &str| {
@@ -104,15 +105,15 @@ fn a_hostile_regular_expression_takes_no_more_than_its_share() {
             "Authorizer: \"POLICY\"\nConditions: text ~= \"{pattern}\" -> \"r\"; true -> \"w\";\n"
         )
     };
-    // A backtracking engine takes a time that is exponential in the length of the text.
+    // A backtracking engine would take time that is exponential in the length of the text.
     for pattern in ["^(a*)*$", "^(a|a)*$", "^(a|aa)+$", "(x+x+)+y"] {
         assert_eq!(evaluated(&policy(pattern), &attributes).unwrap().to_string(), "w", "{pattern}");
     }
-    // Programs that would be too large are invalid, so that their test is false.
+    // Expressions that compile to too large a program are invalid, so their test is false.
     for pattern in ["((a{255}){255}){255}", &"(".repeat(3000), &"a?".repeat(3000)] {
         assert_eq!(evaluated(&policy(pattern), &attributes).unwrap().to_string(), "w");
     }
-    // Other programs are charged by the length of the text.
+    // The work of an expression is counted by its size times the length of the text.
     let heavy = policy(&format!("^{}$", "a?".repeat(250)));
     assert_eq!(evaluated(&heavy, &attributes), Err(Exhausted));
     let short = [("text", "aaa")];
@@ -120,7 +121,7 @@ fn a_hostile_regular_expression_takes_no_more_than_its_share() {
 }
 
 #[test]
-fn many_regular_expressions_that_have_to_be_read_take_no_more_than_their_share() {
+fn the_work_of_many_computed_regular_expressions_is_bounded() {
     let tests: String = (0..500).map(|at| format!("a ~= b . \"(x{at})\"; ")).collect();
     let text = format!("Authorizer: \"POLICY\"\nConditions: {tests}\n");
     assert_eq!(evaluated(&text, &[]), Err(Exhausted));
@@ -130,7 +131,7 @@ fn many_regular_expressions_that_have_to_be_read_take_no_more_than_their_share()
 }
 
 #[test]
-fn long_constants_that_are_named_often_are_not_copied_often() {
+fn the_work_of_long_constants_that_are_used_often_is_bounded() {
     let long = "x".repeat(30_000);
     let names = vec!["A"; limits::LICENSEES_MAX].join(" || ");
     let sums = vec!["A"; 6000].join(" . ");
@@ -138,7 +139,7 @@ fn long_constants_that_are_named_often_are_not_copied_often() {
         "Authorizer: \"POLICY\"\nLocal-Constants: A = \"{long}\"\nLicensees: {names}\n\
          Conditions: {sums} == \"\"; true -> \"r\";\n"
     );
-    // Each name is evaluated when it is used, so that the work for all of them is charged.
+    // Each use of a name is evaluated, so that its work is counted each time.
     assert_eq!(evaluated(&text, &[]), Err(Exhausted));
     let text = format!(
         "Authorizer: \"POLICY\"\nLocal-Constants: A = \"{long}\"\n\
@@ -148,7 +149,7 @@ fn long_constants_that_are_named_often_are_not_copied_often() {
 }
 
 #[test]
-fn groups_of_long_matches_are_not_copied_for_each_clause() {
+fn the_work_of_long_matched_groups_is_bounded() {
     let long = "x".repeat(60_000);
     let clauses = "true -> \"\"; ".repeat(4000);
     let groups = "(x*)".repeat(10);
@@ -171,7 +172,7 @@ fn reserved_attributes_come_from_the_query_only() {
 }
 
 #[test]
-fn a_crowd_of_licensees_that_rise_one_after_the_other_ends() {
+fn an_evaluation_in_which_many_licensees_rise_in_turn_ends() {
     let right = ["r", "w", "x", "c", "d", "a"];
     let rising: String = (0..limits::LICENSEES_MAX)
         .map(|at| {

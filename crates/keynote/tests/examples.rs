@@ -1,13 +1,13 @@
 //! The two examples of RFC 2704, section 6, with the results that it gives.
 //!
-//! The RFC writes one authorizer as `dsa:` that its assertions write as `DSA:`. Both are names of
-//! algorithms that are not supported here, so they are opaque, and opaque names differ by their
-//! case. The tests write it as the assertions do. Credential H has `=` for `==` there.
+//! The RFC writes one authorizer as `dsa:` where its assertions write `DSA:`. Both name algorithms
+//! that are not supported here, so the principals are opaque, and opaque names differ by their
+//! case. The tests write it as the assertions do. Credential H of the RFC has `=` for `==`.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use comity_keynote::{OrderedValues, PolicyAssertion, Principal, Query};
 
-/// The place of the result in the order of the values.
+/// The index of the result in the order of the values.
 fn result(
     assertions: &str,
     values: &[&str],
@@ -56,7 +56,7 @@ Signature: "DSA-SHA1:8912aa"
 "#;
 
 #[test]
-fn the_certificates_of_mail_give_what_the_rfc_says() {
+fn the_certificates_for_mail_give_the_results_of_the_rfc() {
     let mab = "mab@keynote.research.att.com";
     for (requester, address, name, expected) in [
         ("DSA:12340987", mab, None, true),
@@ -124,7 +124,7 @@ Signature: "RSA-SHA1:186123"
 "#;
 
 #[test]
-fn the_spending_policy_gives_what_the_rfc_says() {
+fn the_spending_policy_gives_the_results_of_the_rfc() {
     let values = ["Reject", "ApproveAndLog", "Approve"];
     for (requesters, dollars, expected) in [
         (&["DSA:978add"][..], "45", "Approve"),
@@ -141,7 +141,7 @@ fn the_spending_policy_gives_what_the_rfc_says() {
     }
 }
 
-/// Section 5.3.4.
+/// RFC 2704, section 5.3.4.
 #[test]
 fn the_highest_clause_that_holds_decides() {
     let policy = r#"Authorizer: "POLICY"
@@ -163,7 +163,7 @@ Conditions:
     assert_eq!(value("", "nobody"), "full_access");
 }
 
-/// Section 5.3.4.
+/// RFC 2704, section 5.3.4.
 #[test]
 fn nested_clauses_are_those_whose_outer_test_holds() {
     let nested = "a==\"b\" -> { b==\"c\" -> \"one\"; d==\"e\" -> \"two\"; true -> \"three\"; };";
@@ -184,9 +184,9 @@ fn nested_clauses_are_those_whose_outer_test_holds() {
     }
 }
 
-/// Section 5.3.5.
+/// RFC 2704, section 5.3.5.
 #[test]
-fn licensees_have_the_values_of_the_rfc() {
+fn licensees_have_the_values_that_the_rfc_gives() {
     let values = ["0", "1", "2", "3"];
     let of = |licensees: &str| {
         let mut text = format!("Authorizer: \"POLICY\"\n{licensees}\n");

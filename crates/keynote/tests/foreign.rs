@@ -1,6 +1,6 @@
-//! The test suite of OpenBSD's libkeynote, if it stands beside the repository: the variable
-//! `COMITY_LIBKEYNOTE_SUITE` names its folder, `lib/libkeynote/testsuite` in the sources of
-//! OpenBSD. Its `regress` makefile expects the result `true` of one query.
+//! The test suite of OpenBSD's libkeynote, if it is on this machine: the variable
+//! `COMITY_LIBKEYNOTE_SUITE` names its folder, which is `lib/libkeynote/testsuite` in the sources
+//! of OpenBSD. Its makefile expects the result `true` in the target `regress`.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
@@ -10,14 +10,14 @@ use comity_keynote::{Assertion, OrderedValues, PolicyAssertion, Principal, Query
 
 const VALUES: &[&str] = &["false", "maybe", "probably", "true"];
 
-/// The assertion of a file. libkeynote leaves out all that stands behind an empty line.
+/// The assertion of a file. libkeynote ignores everything after an empty line.
 fn assertion(folder: &Path, name: &str) -> PolicyAssertion {
     let text = fs::read_to_string(folder.join(name)).unwrap();
     let text = text.split_once("\n\n").map_or(text.as_str(), |(before, _)| before);
     PolicyAssertion::trust(Assertion::parse(text).unwrap())
 }
 
-/// The principal of a file that has one string and comments in it.
+/// The principal of a file that contains one string and comments.
 fn principal(folder: &Path, name: &str) -> Principal {
     let text = fs::read_to_string(folder.join(name)).unwrap();
     let text = format!("Authorizer: {}\n", text.trim_end().replace('\n', "\n\t"));
@@ -55,7 +55,7 @@ fn the_suite_of_libkeynote_gives_true() {
         values.name(query.ordered(&values, used).unwrap().policy())
     };
     assert_eq!(result(None, &requesters), "true");
-    // The path leads over the first, the third and the seventh assertion.
+    // The chain uses the first, the third and the seventh assertion.
     for needed in [0, 2, 6] {
         assert_eq!(result(Some(needed), &requesters), "false", "{needed}");
     }

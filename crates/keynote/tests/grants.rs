@@ -1,4 +1,4 @@
-//! Canonical grants: made, signed, read back, used.
+//! Canonical grants are made, signed, read and used.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use comity_keynote::{
@@ -29,7 +29,8 @@ fn grant(from: &PrivateKey, to: &PrivateKey) -> Grant {
     }
 }
 
-/// Alice, Bob and Carol, what they sign, and what follows if Alice may do everything.
+/// Alice, Bob and Carol, the grants that they sign, and the rights that follow if Alice may do
+/// everything.
 struct Story {
     alice: PrivateKey,
     bob: PrivateKey,
@@ -95,7 +96,7 @@ fn rights_are_handed_on_unless_the_grant_is_final() {
         let [bob, carol] = [*story.bob.public_key(), *story.carol.public_key()];
         assert_eq!(story.rights(&bob, OBJECT, "", BEFORE).to_string(), "rwx");
         assert_eq!(story.rights(&carol, OBJECT, "", BEFORE).to_string(), expected);
-        // The end of the first link is the end of the chain.
+        // The chain ends when its first link expires.
         assert_eq!(story.rights(&carol, OBJECT, "", EXPIRY), Rights::NONE);
     }
 }
@@ -115,7 +116,7 @@ fn the_text_of_a_grant_is_the_documented_one() {
 }
 
 #[test]
-fn the_needs_and_the_end_of_a_grant_are_known_without_evaluating_it() {
+fn required_attributes_and_expiry_of_a_grant_are_known_without_evaluation() {
     let (alice, bob) = (key(), key());
     let signed = SignedAssertion::parse(grant(&alice, &bob).sign(&alice).unwrap()).unwrap();
     let prepared = signed.prepared();
@@ -163,7 +164,7 @@ fn fields_that_cannot_be_written_are_refused() {
 }
 
 #[test]
-fn assertions_that_are_no_canonical_grants_are_not_read_as_ones() {
+fn other_assertions_are_not_read_as_canonical_grants() {
     let (alice, bob) = (key(), key());
     let text = Grant { is_final: true, ..grant(&alice, &bob) }.text().unwrap();
     let read = |text: &str| Grant::read(&Assertion::parse(text).unwrap());

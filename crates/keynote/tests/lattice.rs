@@ -1,4 +1,4 @@
-//! The evaluators on graphs of assertions, against brute force.
+//! The evaluators on graphs of assertions, compared with a brute-force search.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// The principals of a graph; the first is the one that is asked for.
+/// The principals of a graph. The rights of the first one are asked for.
 const NAMES: [&str; 6] = ["POLICY", "a", "b", "c", "d", "e"];
 
 #[derive(Debug, Clone)]
@@ -78,8 +78,8 @@ fn rights(links: &[Link], requesters: &BTreeSet<usize>) -> Rights {
     query.rights(policies.iter().map(PolicyAssertion::prepared)).unwrap().policy()
 }
 
-/// Returns whether some tree of assertions, without a principal twice on a branch, proves one
-/// right: all such trees are tried.
+/// Returns whether some tree of assertions proves one right. Tries all trees that have no principal
+/// twice on a branch.
 fn is_proved(
     links: &[Link],
     requesters: &BTreeSet<usize>,
@@ -136,7 +136,7 @@ fn requesters() -> impl Strategy<Value = BTreeSet<usize>> {
     proptest::collection::btree_set(1..NAMES.len(), 1..3)
 }
 
-/// Values of which each contains the one before it.
+/// Values, each of which contains the earlier ones.
 const CHAIN: [&str; 4] = ["none", "r", "rw", "rwxcda"];
 
 proptest! {
@@ -166,7 +166,7 @@ proptest! {
 
     /// RFC 2704, section 2.
     #[test]
-    fn a_further_assertion_never_takes_anything_away(
+    fn a_further_assertion_never_removes_a_right(
         links in links((0..64_u8).prop_map(Rights::from_bits)),
         requesters in requesters(),
     ) {
@@ -189,7 +189,7 @@ proptest! {
 }
 
 #[test]
-fn circles_of_assertions_end_and_give_nothing_by_themselves() {
+fn cycles_of_assertions_end_and_give_nothing_by_themselves() {
     let link = |authorizer, licensee, value: &str| Link {
         authorizer,
         licensees: Licensees::One(licensee),
@@ -203,7 +203,7 @@ fn circles_of_assertions_end_and_give_nothing_by_themselves() {
 }
 
 #[test]
-fn every_principal_on_the_way_has_its_value() {
+fn every_principal_of_a_chain_has_its_value() {
     let text = "Authorizer: \"POLICY\"\nLicensees: \"alice\"\nConditions: true -> \"rw\";\n\n\
                 Authorizer: \"alice\"\nLicensees: \"bob\"\nConditions: true -> \"rx\";\n";
     let policies = PolicyAssertion::parse_all(text).unwrap();
@@ -220,8 +220,8 @@ fn every_principal_on_the_way_has_its_value() {
 }
 
 #[test]
-fn long_chains_and_crowds_are_evaluated_within_the_limit() {
-    // The assertions come in the worst order.
+fn long_chains_and_many_licensees_are_evaluated_within_the_limit() {
+    // The assertions are in the worst order.
     let chain: String = (0..5000)
         .map(|at| {
             format!(

@@ -1,4 +1,5 @@
-//! Facts about an assertion that is not evaluated, and about a result at later times.
+//! Facts that are known of an assertion without evaluating it, and the time for which a result
+//! holds.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod conditions;
@@ -28,7 +29,7 @@ fn is_met(need: &Need<'_>, attributes: &dyn Attributes) -> bool {
     }
 }
 
-/// The attributes with another time.
+/// The attributes with another value of `now`.
 fn at<'a>(now: &'a str, attributes: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     let others = attributes.iter().copied().filter(|(name, _)| *name != "now");
     others.chain([("now", now)]).collect()
@@ -53,7 +54,7 @@ proptest! {
     }
 
     #[test]
-    fn an_assertion_gives_nothing_behind_its_last_moment(
+    fn an_assertion_gives_nothing_after_its_last_moment(
         policy in conditions::policy(),
         attributes in conditions::attributes(),
         now in prop::sample::select(conditions::VALUES.to_vec()),
@@ -64,7 +65,7 @@ proptest! {
     }
 
     #[test]
-    fn a_result_holds_as_long_as_it_says(
+    fn a_result_does_not_change_within_its_validity(
         policy in conditions::policy(),
         attributes in conditions::attributes(),
         now in prop::sample::select(conditions::VALUES.to_vec()),
@@ -85,7 +86,7 @@ proptest! {
 }
 
 #[test]
-fn needs_are_found_where_they_are_written() {
+fn required_values_are_found_in_conditions() {
     let whole = |attribute, value| Need { attribute, value: NeededValue::Whole(value) };
     let part = |attribute, value| Need { attribute, value: NeededValue::Part(value) };
     for (conditions, expected) in [
@@ -127,7 +128,7 @@ fn needs_are_found_where_they_are_written() {
 }
 
 #[test]
-fn the_last_moment_is_found_where_it_is_written() {
+fn the_last_moment_is_found_in_conditions() {
     for (conditions, expected) in [
         ("", None),
         ("Conditions:", Some("")),
@@ -165,7 +166,7 @@ fn the_validity_is_the_earliest_time_that_was_compared() {
     assert_eq!(validity("now < \"2027\";"), until("2027"));
     assert_eq!(validity("\"2028\" > now && now < \"2027\";"), until("2027"));
     assert_eq!(validity("now < \"2025\" || now >= \"2024\";"), unlimited);
-    // A test that was not evaluated does not count.
+    // A test that was not evaluated has no effect on the validity.
     assert_eq!(validity("x == \"2\" && now < \"2027\";"), (false, Validity::Unlimited));
     assert_eq!(validity("now < \"2026-06-01T12:00:00Z\";"), unlimited);
     assert_eq!(validity("now >= \"2026-06-01T12:00:00Z\";"), unlimited);
@@ -183,7 +184,7 @@ fn the_validity_is_the_earliest_time_that_was_compared() {
     assert_eq!((evaluation.policy(), evaluation.reads_now()), (Rights::ALL, false));
 }
 
-/// Attributes that note their names when they are asked for.
+/// Attributes that record the names that are asked for.
 struct Noting(RefCell<Vec<String>>);
 
 impl Attributes for Noting {

@@ -1,4 +1,4 @@
-//! Many assertions held for one key, found by the object they are about.
+//! One key has many assertions; they are found by the object that they are about.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +30,7 @@ fn grant(from: PublicKey, to: PublicKey, object: usize, rights: Rights) -> Polic
     PolicyAssertion::trust(Assertion::parse(grant.text().unwrap()).unwrap())
 }
 
-/// Assertions by the ids that they need, as a server keeps them.
+/// Assertions by the ids of objects that they require, as a server keeps them.
 #[derive(Default)]
 struct Index {
     by_id: BTreeMap<String, Vec<usize>>,
@@ -54,7 +54,7 @@ impl Index {
         index
     }
 
-    /// The assertions that may give something for an object.
+    /// The assertions that may give rights to an object.
     fn find(&self, object: &str, within: &[String]) -> BTreeSet<usize> {
         let ids = within.iter().map(String::as_str).chain([object]);
         let found = ids.filter_map(|id| self.by_id.get(id)).flatten();
@@ -91,7 +91,7 @@ fn ten_thousand_grants_to_one_key_are_found_by_their_object() {
     assert_eq!(found, BTreeSet::from([1, 2, 7777, 10_000]));
     let found = found.iter().map(|place| &assertions[*place]);
     assert_eq!(rights(found, (alice, carol), (&id(7777), &within)), read);
-    // All of them together are within the limit, too.
+    // The work for all of them together is within the limit, too.
     assert_eq!(rights(&assertions, (alice, carol), (&id(7777), &within)), read);
     assert_eq!(rights(&assertions, (alice, carol), (&id(5), &within)), Rights::NONE);
 }

@@ -1,4 +1,4 @@
-//! Canonical grants among a few people against a model of what they mean.
+//! Canonical grants among a few people, compared with a model of their meaning.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::LazyLock;
@@ -8,13 +8,13 @@ use comity_keys::{Algorithm, PrivateKey, Signer};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// People; the first has the account whose rights are handed on.
+/// The people. The first has the account whose rights are handed on.
 static PEOPLE: LazyLock<Vec<PrivateKey>> = LazyLock::new(|| {
     let algorithms = Algorithm::ALL.into_iter().cycle();
     algorithms.take(5).map(|algorithm| PrivateKey::generate(algorithm).unwrap()).collect()
 });
 
-/// The folder above each object; the first is above all and above itself.
+/// The parent folder of each object. The first object is the root and its own parent.
 const ABOVE: [usize; 6] = [0, 0, 0, 1, 1, 4];
 
 const EXPORTS: [&str; 2] = ["/srv/p", "/srv/p q"];
@@ -26,7 +26,7 @@ const TIMES: [&str; 4] = [
     "2027-01-01T00:00:00Z",
 ];
 
-/// A grant by numbers.
+/// A grant, as indexes into the tables above.
 #[derive(Debug, Clone)]
 struct Given {
     from: usize,
@@ -38,7 +38,7 @@ struct Given {
     is_final: bool,
 }
 
-/// A request by numbers.
+/// A request, as indexes into the tables above.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     by: usize,
@@ -51,7 +51,7 @@ fn id(object: usize) -> String {
     format!("x{object:032x}z")
 }
 
-/// The folders above an object, from the nearest.
+/// The folders above an object, beginning with its parent.
 fn folders(object: usize) -> Vec<usize> {
     let mut folders = Vec::new();
     let mut at = object;
@@ -78,7 +78,8 @@ impl Given {
         SignedAssertion::parse(grant.sign(&PEOPLE[self.from]).unwrap()).unwrap()
     }
 
-    /// Returns whether the grant is about a request, whoever makes it.
+    /// Returns whether the grant is about the object, export and time of a request, whoever makes
+    /// it.
     fn covers(&self, asked: Asked) -> bool {
         let is_below = folders(asked.object).contains(&self.object);
         self.export == asked.export
@@ -88,7 +89,7 @@ impl Given {
     }
 }
 
-/// Returns whether somebody gives one right to the one who asks, directly or through others.
+/// Returns whether `who` gives one right to the requester, directly or through others.
 fn gives(given: &[Given], asked: Asked, right: Rights, (who, seen): (usize, &[usize])) -> bool {
     if who == asked.by {
         return true;
@@ -109,7 +110,7 @@ fn expected(given: &[Given], asked: Asked) -> Rights {
     held.fold(Rights::NONE, Rights::union)
 }
 
-/// The rights that the first one gives, and the time for which they hold.
+/// The rights that the first person's key gives, and the time for which they hold.
 fn evaluated(signed: &[SignedAssertion], asked: Asked) -> (Rights, Validity) {
     let within: Vec<String> = folders(asked.object).into_iter().map(id).collect();
     let (within, object) = (within.join(" "), id(asked.object));
@@ -156,12 +157,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn signed_grants_give_what_they_mean(given in vec(given(), 0..12), asked in vec(asked(), 8)) {
+    fn signed_grants_give_the_rights_of_the_model(given in vec(given(), 0..12), asked in vec(asked(), 8)) {
         let signed: Vec<SignedAssertion> = given.iter().map(Given::sign).collect();
         for asked in asked {
             let (rights, validity) = evaluated(&signed, asked);
             prop_assert_eq!(rights, expected(&given, asked), "{:?}", asked);
-            // Up to the end of its validity a result is the one that the model gives later.
+            // Until the end of its validity, a result is the one that the model gives for later
+            // times.
             for (now, time) in TIMES.iter().enumerate().skip(asked.now) {
                 let holds = match &validity {
                     Validity::Unlimited => true,
@@ -175,7 +177,7 @@ proptest! {
     }
 
     #[test]
-    fn a_revoked_grant_ends_what_rested_on_it(
+    fn a_revoked_grant_ends_the_rights_that_rest_on_it(
         given in vec(given(), 1..10),
         revoked in any::<prop::sample::Index>(),
         asked in vec(asked(), 4),
@@ -183,7 +185,7 @@ proptest! {
         let mut given = given;
         let mut signed: Vec<SignedAssertion> = given.iter().map(Given::sign).collect();
         let digest = *signed[revoked.index(signed.len())].digest();
-        // Equal grants have one digest, so that they end together.
+        // Equal grants have the same digest, so they are revoked together.
         let keeps: Vec<bool> = signed.iter().map(|one| *one.digest() != digest).collect();
         let mut keep = keeps.iter();
         given.retain(|_| *keep.next().unwrap());
@@ -196,11 +198,11 @@ proptest! {
 }
 
 #[test]
-fn a_chain_of_sixteen_links_gives_what_all_of_them_give() {
+fn a_chain_of_sixteen_links_gives_the_rights_that_every_link_gives() {
     let keys: Vec<PrivateKey> =
         (0..17).map(|_| PrivateKey::generate(Algorithm::Ed25519).unwrap()).collect();
     let link = |at: usize| {
-        // The eighth link gives no more than "rx".
+        // The eighth link gives "rx" only.
         let rights = if at == 7 { "rx" } else { "rwxcda" };
         let [authorizer, licensee] = [at, at + 1].map(|at| *keys[at].public_key());
         let grant = Grant {

@@ -1,4 +1,4 @@
-//! Expressions of numbers against arithmetic without bounds.
+//! Numeric expressions, compared with arithmetic that does not overflow.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use comity_keynote::tree::{Arithmetic, Operator, StringExpr};
@@ -6,7 +6,7 @@ use comity_keynote::{PolicyAssertion, Query};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// The value of an expression; `None` if a part of it is no integer of 32 bits.
+/// The value of an expression; `None` if a part of it does not fit in 32 bits.
 fn reference(expression: &Arithmetic<i32>, number: i128) -> Option<i128> {
     let in_range = |value: i128| i32::try_from(value).ok().map(i128::from);
     match expression {
@@ -36,7 +36,7 @@ fn combined(left: i128, operator: Operator, right: i128) -> Option<i128> {
             -1 => Some(if right % 2 == 0 { 1 } else { -1 }),
             _ => Some(0),
         },
-        // Each factor but those that change nothing doubles the value at least.
+        // Each multiplication by a factor other than 0, 1 and -1 at least doubles the value.
         Operator::Power if left.abs() > 1 && right > 32 => None,
         Operator::Power if left.abs() > 1 => {
             (0..right).try_fold(1_i128, |power, _| power.checked_mul(left))
@@ -80,14 +80,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn integers_are_calculated_as_without_bounds_or_not_at_all(
+    fn integer_results_are_exact_or_an_error(
         expression in expressions(),
         number in prop_oneof![-3..4_i32, any::<i32>()],
     ) {
         let n = number.to_string();
         match reference(&expression, i128::from(number)) {
             Some(value) => {
-                // The lowest number has no literal.
+                // The lowest number cannot be written as a literal.
                 let text = format!("({expression}) + 0 == {} - 1", value + 1);
                 if value < i128::from(i32::MAX) {
                     prop_assert!(holds(&text.replace("== -", "== 0 - "), &n), "{}", text);
@@ -103,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn comparisons_of_numbers_are_those_of_their_order(one in -9..9_i32, other in -9..9_i32) {
+    fn numbers_are_compared_by_their_values(one in -9..9_i32, other in -9..9_i32) {
         for (symbol, expected) in [
             ("==", one == other), ("!=", one != other), ("<", one < other),
             (">", one > other), ("<=", one <= other), (">=", one >= other),

@@ -1,4 +1,4 @@
-//! Regular expressions of POSIX against a matcher that tries everything.
+//! Regular expressions of POSIX, compared with a matcher that tries all ways to match.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// An expression; the characters of texts are a, b, a dash and a line break.
+/// An expression over the characters of the texts: a, b, a dash and a line break.
 #[derive(Debug, Clone)]
 enum Expression {
     Character(char),
@@ -17,7 +17,7 @@ enum Expression {
     Set(bool, Vec<char>),
     Sequence(Vec<Expression>),
     Alternatives(Vec<Expression>),
-    /// From one number to another, or to no end.
+    /// A number of repetitions between a minimum and a maximum, if there is one.
     Repeated(Box<Expression>, usize, Option<usize>),
     Begin,
     End,
@@ -28,13 +28,13 @@ use Expression::{Alternatives, Any, Begin, Character, End, Repeated, Sequence, S
 const CHARACTERS: [char; 4] = ['a', 'b', '-', '\n'];
 
 impl Expression {
-    /// The expression as POSIX writes it; whole ones in parentheses.
+    /// The expression in POSIX syntax; single characters are in parentheses.
     fn text(&self) -> String {
         match self {
             Character(char) => format!("({char})"),
             Any => "(.)".into(),
             Set(is_negated, chars) => {
-                // A dash stands for itself at the end.
+                // A dash at the end stands for itself.
                 let mut chars = chars.clone();
                 chars.sort_by_key(|char| *char == '-');
                 let sign = if *is_negated { "^" } else { "" };
@@ -59,7 +59,7 @@ impl Expression {
         }
     }
 
-    /// The places of a text at which a match that begins at `from` can end.
+    /// The positions of a text at which a match that begins at `from` can end.
     fn ends(&self, text: &[char], from: usize) -> BTreeSet<usize> {
         let one =
             |matches: bool| if matches { BTreeSet::from([from + 1]) } else { BTreeSet::new() };
@@ -77,7 +77,7 @@ impl Expression {
             Repeated(part, least, most) => {
                 let mut all = BTreeSet::new();
                 let mut places = BTreeSet::from([from]);
-                // More repetitions than characters match nothing else.
+                // More repetitions than there are characters match nothing new.
                 for count in 0..=most.unwrap_or(least + text.len()) {
                     if count >= *least {
                         all.extend(&places);
@@ -118,7 +118,8 @@ fn expressions() -> impl Strategy<Value = Expression> {
     })
 }
 
-/// Returns whether a text matches; the pattern is an attribute, so that it needs no escapes.
+/// Returns whether a text matches. The pattern is the value of an attribute, so that it needs no
+/// escapes.
 fn is_match(pattern: &str, text: &str) -> bool {
     let policy = "Authorizer: \"POLICY\"\nConditions: text ~= pattern -> \"r\";\n";
     let policies = PolicyAssertion::parse_all(policy).unwrap();
@@ -161,7 +162,7 @@ proptest! {
     }
 
     #[test]
-    fn patterns_by_chance_are_read_or_refused_without_a_panic(
+    fn random_patterns_are_read_or_refused_without_a_panic(
         pattern in "[a(|)*+?{}0-9,.\\[\\]^$:=\\\\-]{0,12}",
         text in "[a0-9]{0,8}",
     ) {
@@ -175,7 +176,7 @@ fn each_limit_of_a_pattern_is_reached() {
     assert!(is_match(&groups(limits::REGEX_GROUPS_MAX), ""));
     assert!(!is_match(&groups(limits::REGEX_GROUPS_MAX + 1), ""));
     let characters = |count: usize| format!("^{}", "a?".repeat(count));
-    // Intervals count as if they were written out.
+    // Repetitions count as often as they are allowed.
     let intervals = |inner, outer| format!("^(a{{0,{inner}}}){{{outer}}}");
     assert!(is_match(&intervals(16, limits::REGEX_WEIGHT_MAX / 16), ""));
     assert!(!is_match(&intervals(16, limits::REGEX_WEIGHT_MAX / 16 + 1), ""));

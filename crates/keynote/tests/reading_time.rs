@@ -1,4 +1,5 @@
-//! The time that it takes to read an assertion, for texts that a stranger makes as bad as he can.
+//! The time that it takes to read an assertion, for texts that are as bad as an attacker can make
+//! them.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -6,7 +7,7 @@ use std::time::Duration;
 use comity_keynote::Assertion;
 use rustix::time::{ClockId, clock_gettime};
 
-/// The fields that an assertion needs, around those of a test.
+/// An assertion with the required fields and these parts.
 fn assertion(local: &str, licensees: &str, conditions: &str) -> String {
     format!(
         "KeyNote-Version: 2\nLocal-Constants: {local}\nAuthorizer: \"a\"\n\
@@ -14,7 +15,8 @@ fn assertion(local: &str, licensees: &str, conditions: &str) -> String {
     )
 }
 
-/// A text made of about so many bytes of one hostile thing.
+/// A name, and a function that makes a text of about this number of bytes out of one hostile
+/// construct.
 type Shape = (&'static str, fn(usize) -> String);
 
 fn times(part: &str, bytes: usize) -> String {
@@ -50,7 +52,8 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// The shortest processor time of some tries: other work on the machine only makes it longer.
+/// The shortest processor time of some tries, because other work on the machine only makes it
+/// longer.
 fn shortest(work: impl Fn()) -> Duration {
     let time = |()| {
         let began = processor_time();
@@ -71,7 +74,7 @@ fn reading_and_printing_take_time_in_proportion_to_the_bytes() {
                 }
             })
         };
-        // The same limits hold for both: neither has more tokens than an assertion may have.
+        // Both have fewer tokens than the limit, so the same limits apply to both.
         let (short, long) = (time(3 << 10), time(24 << 10));
         let floor = Duration::from_micros(200);
         assert!(long < short.max(floor) * 24, "{name}: {short:?} and {long:?} for 8 times as much");

@@ -1,4 +1,4 @@
-//! Why a chain gives what it gives.
+//! The reasons for the rights that a chain gives.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod conditions;
@@ -33,7 +33,7 @@ fn reports(attributes: &[(&str, &str)]) -> (String, Vec<LinkReport>) {
     (evaluation.policy().to_string(), reports)
 }
 
-/// The lines of a report and what they give or why not.
+/// The lines of a report, each with the rights that it gives or the reason why it gives none.
 fn lines(report: &LinkReport) -> Vec<String> {
     let line = |(line, verdict): (u32, String)| format!("{line}: {verdict}");
     let clauses = report.clauses.iter().map(|clause| match &clause.verdict {
@@ -74,7 +74,7 @@ fn the_test_that_is_false_is_named() {
     let (_, other) = reports(&attributes("3", "2027"));
     assert_eq!(lines(&other[1])[0], "7: `object == \"1\" || object == \"2\"` is false");
     assert_eq!(lines(&other[1])[3], "11: `_1 == \"1\"` is false");
-    // A link gives nothing because the one below it gives nothing.
+    // The first link gives nothing because the second one gives nothing.
     assert_eq!(lines(&other[0]), ["3: rwx"]);
     assert_eq!(other[0].licensees.to_string(), "none");
     let (_, nothing) = reports(&[]);
@@ -82,7 +82,7 @@ fn the_test_that_is_false_is_named() {
 }
 
 #[test]
-fn groups_of_a_match_end_with_their_clause_here_too() {
+fn groups_of_a_match_end_with_their_clause_in_a_report_too() {
     let text = "Authorizer: \"POLICY\"\nConditions: a ~= \"(x)\" -> \"r\"; _1 == \"\" -> \"w\";\n";
     let policies = PolicyAssertion::parse_all(text).unwrap();
     let query = Query { requesters: &[], attributes: &[("a", "x")] };
@@ -104,8 +104,8 @@ fn a_long_test_is_cut() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// The rights of the clauses together are those of the assertion, and the same as without the
-    /// reasons.
+    /// The rights of all clauses in a report are those of the assertion, and the same as without
+    /// the report.
     #[test]
     fn reasons_add_up_to_the_result(
         policy in conditions::policy(),

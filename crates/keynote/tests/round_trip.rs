@@ -23,7 +23,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn assertions_behind_each_other_are_read_one_by_one(
+    fn several_assertions_in_one_text_are_read_one_by_one(
         bodies in proptest::collection::vec(trees::body(), 0..4),
         between in "\n([ \t]{0,2}\n|# x\n\n){0,3}",
     ) {

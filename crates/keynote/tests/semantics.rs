@@ -1,4 +1,4 @@
-//! Conditions and principals (RFC 2704, sections 4 and 5), and vectors in the shapes of the suite
+//! Conditions and principals (RFC 2704, sections 4 and 5), and cases like those of the test suite
 //! of libkeynote.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -143,8 +143,8 @@ fn keys_in_hexadecimal_and_in_base64_are_one_principal() {
     assert_eq!(value(&text.replace("BwcH", "Bwc"), &[&hex], &[]), "false");
 }
 
-/// Seven assertions that reach `true` by one path only: others fail by their conditions or by
-/// their licensees.
+/// Seven assertions with only one chain that gives `true`: other chains fail by their conditions or
+/// licensees.
 const SUITE: &str = "keynote-version: 2 # a comment
 comment: of the first one
 \tin two lines
@@ -204,7 +204,7 @@ conditions: _ACTION_AUTHORIZERS ~= \"(.*,)KeyE,.*\" && kind == \"yes\" -> \"true
 ";
 
 #[test]
-fn a_suite_in_the_shape_of_libkeynote_gives_true() {
+fn assertions_like_the_suite_of_libkeynote_give_true() {
     let mut attributes = ATTRIBUTES.to_vec();
     attributes.extend([("request", "test"), ("kind", "yes")]);
     let requesters = ["KeyC", "KeyE", "Key12"];
@@ -225,7 +225,7 @@ fn rights(text: &str, requester: &str) -> Rights {
 }
 
 #[test]
-fn sets_of_rights_go_down_a_chain_by_intersection_and_meet_by_union() {
+fn rights_are_intersected_along_a_chain_and_united_over_chains() {
     let chain = |first: &str, second: &str| {
         format!(
             "Authorizer: \"POLICY\"\nLicensees: \"alice\"\nConditions: true -> \"{first}\";\n\n\
@@ -233,7 +233,7 @@ fn sets_of_rights_go_down_a_chain_by_intersection_and_meet_by_union() {
         )
     };
     let of = |text: &str| rights(text, "bob").to_string();
-    // In one order of all sets, "w" would be the lesser of "r" and "w", and be given.
+    // If all sets of rights were in one order, "w" would be less than "r" and be given here.
     assert_eq!(of(&chain("r", "w")), "none");
     assert_eq!(of(&chain("rwx", "xcr")), "rx");
     assert_eq!(of(&chain("none", "rwx")), "none");

@@ -1,4 +1,4 @@
-//! Signed assertions: made, verified, and broken in each of their bytes.
+//! Signed assertions are made and verified, and each of their bytes is changed.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use comity_keynote::{
@@ -27,7 +27,7 @@ fn an_assertion_is_signed_and_verified_with_keys_of_both_algorithms() {
         assert_eq!(signed.text(), text);
         assert_eq!(signed.key(), key.public_key());
         assert!(text.lines().last().unwrap().starts_with(&format!("Signature: \"{name}")));
-        // The bytes that RFC 2792 names, written down once more.
+        // The signed bytes as RFC 2792 defines them, computed here independently.
         let covered = format!("{}{name}", text_of(key));
         assert_eq!(*signed.digest().as_bytes(), sha256(covered.as_bytes()));
         let (_, encoded) = text.trim_end().rsplit_once(':').unwrap();
@@ -37,7 +37,7 @@ fn an_assertion_is_signed_and_verified_with_keys_of_both_algorithms() {
 }
 
 #[test]
-fn a_signature_in_hexadecimal_digits_or_in_upper_case_counts() {
+fn a_signature_in_hexadecimal_digits_or_in_upper_case_is_valid() {
     let [key, _] = keys();
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     for name in ["sig-ed25519-hex:", "SIG-ED25519-HEX:"] {
@@ -50,7 +50,7 @@ fn a_signature_in_hexadecimal_digits_or_in_upper_case_counts() {
 }
 
 #[test]
-fn the_digest_stays_whatever_is_done_to_the_signature() {
+fn the_digest_does_not_depend_on_the_form_of_the_signature() {
     for key in keys() {
         let text = sign(&text_of(&key), &key).unwrap();
         let again = sign(&text_of(&key), &key).unwrap();
@@ -78,7 +78,7 @@ fn texts_that_are_no_digest_are_refused() {
 }
 
 #[test]
-fn signatures_that_do_not_count_are_told_apart() {
+fn invalid_signatures_have_different_reasons() {
     let [key, other] = keys();
     let text = sign(&text_of(&key), &key).unwrap();
     let reason = |text: &str| SignedAssertion::parse(text).unwrap_err();
@@ -108,7 +108,7 @@ fn signatures_that_do_not_count_are_told_apart() {
 }
 
 #[test]
-fn a_signature_of_another_assertion_does_not_fit() {
+fn a_signature_of_another_assertion_is_refused() {
     let [key, _] = keys();
     let one = sign(&text_of(&key), &key).unwrap();
     let other = sign(&text_of(&key).replace("bob", "eve"), &key).unwrap();
@@ -131,7 +131,7 @@ fn texts_that_the_key_may_not_sign_are_refused() {
 }
 
 #[test]
-fn a_signed_assertion_has_a_length_of_its_own() {
+fn the_length_of_a_signed_assertion_is_limited_with_its_signature() {
     let [key, _] = keys();
     let with = |length| format!("{}Comment: {}\n", text_of(&key), "x".repeat(length));
     let overhead = sign(&with(0), &key).unwrap().len();
@@ -148,9 +148,9 @@ fn a_signed_assertion_has_a_length_of_its_own() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Each change either breaks the assertion or leaves the same content signed.
+    /// Each change either breaks the assertion or leaves the signed content the same.
     #[test]
-    fn a_text_with_one_other_byte_is_refused_or_says_the_same(
+    fn a_text_with_one_changed_byte_is_refused_or_has_the_same_content(
         algorithm in 0..2_usize,
         at in any::<prop::sample::Index>(),
         byte in any::<u8>(),

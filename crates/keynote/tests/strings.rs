@@ -1,4 +1,4 @@
-//! Expressions of strings, and texts, by chance.
+//! Random expressions of strings, and random texts.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod conditions;
@@ -62,9 +62,9 @@ proptest! {
         }
     }
 
-    /// An expression of constants is known before the query, and has the same value in it.
+    /// A constant expression is computed before the query, and has the same value as in the query.
     #[test]
-    fn constants_are_as_good_as_attributes(expression in expressions()) {
+    fn constants_have_the_same_values_as_attributes(expression in expressions()) {
         let constants = ATTRIBUTES.map(|(name, value)| format!("{name} = \"{value}\"")).join(" ");
         let value = reference(&expression);
         let text = format!(
@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn a_signed_assertion_is_verified_as_the_same(body in trees::body(), algorithm in 0..2_usize) {
+    fn a_signed_assertion_is_verified_with_the_same_content(body in trees::body(), algorithm in 0..2_usize) {
         let key = PrivateKey::generate(Algorithm::ALL[algorithm]).unwrap();
         let authorizer = StringExpr::Literal(key.public_key().to_keynote());
         let body = Body { authorizer, ..body };
@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn words_of_the_language_in_any_order_are_read_or_refused_where_they_are(
+    fn random_sequences_of_tokens_are_read_or_refused_with_their_place(
         words in prop::collection::vec(select(vec![
             "a", "of", "true", "\"x\"", "1", "2.5", "(", ")", "{", "}", ";", "->", "&&", "||",
             "!", "==", "<=", "~=", "+", "-", "*", "/", "%", "^", ".", "@", "&", "$", ",", "=", "#",

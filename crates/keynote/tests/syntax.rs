@@ -1,4 +1,4 @@
-//! Texts and what is read from them (RFC 2704, section 4).
+//! Texts and the trees that are read from them (RFC 2704, section 4).
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use comity_keynote::{Assertion, ParseError, limits, tree};
@@ -127,7 +127,7 @@ fn missing_and_empty_fields_are_told_apart() {
 }
 
 #[test]
-fn clauses_know_the_lines_they_begin_at() {
+fn each_clause_has_the_number_of_its_first_line() {
     let text = "Authorizer: a\nConditions: true -> {\n\n true;\n };\n true;";
     let error = fault(text);
     assert_eq!((error.line, error.expected.as_str()), (4, "the end of the assertion"));

@@ -1,4 +1,4 @@
-//! Conditions by chance over a few attributes and values, so that many of them hold.
+//! Random conditions over a few attributes and values, so that many of them are true.
 
 use comity_keynote::{Assertion, PolicyAssertion, tree};
 use proptest::collection::vec;
@@ -72,7 +72,7 @@ fn clauses() -> BoxedStrategy<Vec<Clause>> {
     vec((test(), nested).prop_map(clause), 0..4).boxed()
 }
 
-/// An assertion of `POLICY` that licenses everybody under some conditions.
+/// An assertion of `POLICY` that licenses every key under some conditions.
 pub(crate) fn policy() -> impl Strategy<Value = PolicyAssertion> {
     (clauses(), select(VALUES.to_vec())).prop_map(|(clauses, fixed)| {
         let body = Body {

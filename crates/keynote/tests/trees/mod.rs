@@ -1,4 +1,4 @@
-//! Trees by chance.
+//! Random syntax trees.
 
 use comity_keynote::tree::{
     Arithmetic, Body, Clause, Comparison, Consequence, Constant, Licensees, LicenseesField,
@@ -133,7 +133,7 @@ fn constants() -> impl Strategy<Value = Vec<Constant>> {
     names.prop_map(|map| map.into_iter().map(|(name, value)| Constant { name, value }).collect())
 }
 
-/// Any tree that a text can say.
+/// Any tree that has a text.
 pub(crate) fn body() -> impl Strategy<Value = Body> {
     let comment = option::of("[!-~]{1,5}(\n[!-~][ -~]{0,5}[!-~]){0,2}");
     (constants(), string(), licensees(), option::of(clauses()), comment).prop_map(

@@ -1,4 +1,4 @@
-//! Promises are true when they are made: the layer below notes the order of events.
+//! Replies that promise stability come after the barrier: a layer records the order of events.
 
 use comity_proto::nfs3::{
     Commit3args, Create3args, Createhow3, Diropargs3, Link3args, Mkdir3args, Mknod3args,
@@ -11,15 +11,15 @@ use comity_xdr::Opaque;
 
 use crate::world::{Ground, World, encoded};
 
-/// A call that promises something.
+/// A call whose reply promises stability.
 struct Promise {
     name: &'static str,
     procedure: u32,
-    /// The calls of the backend.
+    /// The verb of the backend that the call uses.
     verb: Verb,
-    /// Objects that must be stable.
+    /// The number of objects that must be stable.
     objects: usize,
-    /// Words of a failure's body with nothing in it.
+    /// The length in words of the body of a failure without attributes.
     absent_words: usize,
     arguments: fn(&World) -> Vec<u8>,
 }
@@ -34,7 +34,7 @@ const fn promise(
     Promise { name, procedure, verb, objects, absent_words, arguments }
 }
 
-/// Changes of names and attributes: promised unless the export is `async`.
+/// Changes of names and attributes. They are stable before the reply unless the export is `async`.
 const CHANGES: [Promise; 9] = [
     promise("SETATTR", procedure::SETATTR, Verb::Setattr, (1, 2), |world| {
         let new_attributes = Sattr3 { mode: Some(0o600), ..Sattr3::default() };
@@ -73,7 +73,7 @@ const CHANGES: [Promise; 9] = [
     }),
 ];
 
-/// Promises about data: whatever the export's rules are.
+/// Stable writes and commits. They are stable before the reply even if the export is `async`.
 const DATA: [Promise; 3] = [
     promise("WRITE FILE_SYNC", procedure::WRITE, Verb::Write, (1, 2), |world| {
         write(world, StableHow::FileSync)
@@ -95,7 +95,7 @@ fn write(world: &World, stable: StableHow) -> Vec<u8> {
     encoded(&Write3args { file: Opaque(&file), offset: 0, count: 4, stable, data })
 }
 
-/// A world with a file `a` and a directory `d`, whatever its faults.
+/// A server with a file `a` and a directory `d`, whatever faults its backend has.
 fn furnished(ground: Ground) -> World {
     let world = World::new(ground);
     let how = Createhow3::Unchecked(Sattr3 { mode: Some(0o644), ..Sattr3::default() });
@@ -122,7 +122,7 @@ fn done(world: &World, verb: Verb) -> usize {
 }
 
 #[test]
-fn a_promise_is_said_only_after_its_barrier() {
+fn a_reply_that_promises_stability_comes_after_its_barrier() {
     for promise in CHANGES.iter().chain(&DATA) {
         let world = furnished(Ground::default());
         let mut held_back = false;
@@ -140,11 +140,11 @@ fn a_promise_is_said_only_after_its_barrier() {
 }
 
 #[test]
-fn a_broken_barrier_never_says_ok() {
+fn a_failed_barrier_is_never_answered_ok() {
     let told = [(Status::Io, 5), (Status::NoSpc, 28), (Status::Delay, 5), (Status::Stale, 70)];
     for (failure, number) in told {
         for promise in CHANGES.iter().chain(&DATA) {
-            // The furniture takes four barriers: a file and a directory, each with its parent.
+            // Making the file and the directory takes four barriers: each object and its parent.
             let faults = Faults::new(1).fail(Verb::Commit, failure, When::From(5));
             let world = furnished(Ground { faults, ..Ground::default() });
             let reply = world.send(&record(&world, promise));
@@ -187,7 +187,7 @@ fn an_unstable_write_promises_nothing() {
 }
 
 #[test]
-fn a_change_that_failed_waits_for_nothing() {
+fn a_failed_change_waits_for_no_barrier() {
     let world = furnished(Ground::default());
     let record = world.record(PROGRAM, procedure::REMOVE, &encoded(&place(&world.root, b"none")));
     let reply = world.send(&record);
@@ -195,7 +195,7 @@ fn a_change_that_failed_waits_for_nothing() {
 }
 
 #[test]
-fn a_file_that_is_removed_before_the_barrier_was_made_all_the_same() {
+fn a_create_succeeds_if_the_file_is_removed_before_the_barrier() {
     let world = furnished(Ground::default());
     let below = world.handle("d");
     let how = Createhow3::Guarded(Sattr3::default());

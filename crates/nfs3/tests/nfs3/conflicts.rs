@@ -1,4 +1,5 @@
-//! Calls of NFSv3 beside what clients of NFSv4 and hosts of NLM hold, or may still reclaim.
+//! Calls of NFSv3 that conflict with state of NFSv4 clients and NLM hosts, or with state that they
+//! may reclaim.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +20,7 @@ use crate::world::{Ground, PEER, World};
 
 const ACCES: u32 = 13;
 
-/// A server of NFSv3 beside an engine, and a file and a directory on it.
+/// A server of NFSv3 with an engine, and a file and a directory on it.
 struct Site {
     engine: Arc<Engine>,
     world: World,
@@ -124,7 +125,7 @@ impl Site {
         self.engine.close((sender, &self.key()), stateid).unwrap();
     }
 
-    /// A client of NFSv4 that has the file open and denies this.
+    /// A client of NFSv4 that has the file open with this deny mode.
     fn denied(&self, deny: u32) -> (Arc<Client>, Stateid) {
         let client = client(&self.engine);
         let share = Share { access: Share::READ, deny };
@@ -148,7 +149,7 @@ fn changes_wait_in_grace_while_a_client_of_nfsv4_may_reclaim() {
 }
 
 #[test]
-fn a_client_that_reclaims_a_write_delegation_in_grace_writes_over_nothing() {
+fn no_write_precedes_the_reclaim_of_a_write_delegation_in_grace() {
     let site = restarted(|engine| drop(client(engine)));
     assert_eq!(site.write(), JUKEBOX);
     let client = introduced(&site.engine);
@@ -165,7 +166,7 @@ fn a_client_that_reclaims_a_write_delegation_in_grace_writes_over_nothing() {
 }
 
 #[test]
-fn grace_stops_no_read_and_no_change_of_what_nobody_can_have_open() {
+fn grace_does_not_delay_reads_or_changes_of_objects_that_cannot_be_open() {
     let site = restarted(|engine| drop(client(engine)));
     assert_eq!(site.read(), 0);
     assert_eq!(site.create("new", EMPTY), 0);
@@ -177,7 +178,7 @@ fn grace_stops_no_read_and_no_change_of_what_nobody_can_have_open() {
 }
 
 #[test]
-fn nobody_waits_in_grace_where_only_hosts_of_nlm_may_reclaim() {
+fn grace_delays_no_change_if_only_nlm_hosts_may_reclaim() {
     let site = restarted(|engine| drop(engine.host(NOW, b"192.0.2.1", Origin::default()).unwrap()));
     assert!(site.engine.is_in_grace());
     assert_eq!(site.write(), 0);
@@ -185,7 +186,7 @@ fn nobody_waits_in_grace_where_only_hosts_of_nlm_may_reclaim() {
         drop((client(engine), engine.host(NOW, b"192.0.2.1", Origin::default()).unwrap()));
     });
     assert_eq!(site.write(), JUKEBOX);
-    // The last client of NFSv4 has reclaimed what it wanted; the host has not.
+    // The last NFSv4 client has ended its reclaim; the NLM host has not.
     let back = introduced(&site.engine);
     site.engine.reclaim_complete(NOW, &back, back.caller()).unwrap();
     assert!(site.engine.is_in_grace());
@@ -218,7 +219,7 @@ fn only_what_is_denied_is_refused() {
 }
 
 #[test]
-fn a_deny_mode_of_a_client_whose_lease_is_over_stops_nobody() {
+fn a_deny_mode_of_a_client_whose_lease_has_expired_has_no_effect() {
     let site = fresh();
     let _open = site.denied(Share::BOTH);
     assert_eq!(site.write(), JUKEBOX);
@@ -227,7 +228,7 @@ fn a_deny_mode_of_a_client_whose_lease_is_over_stops_nobody() {
 }
 
 #[test]
-fn a_share_of_nlm_denies_other_hosts_and_not_its_own() {
+fn a_share_of_nlm_denies_other_hosts_only() {
     for (name, write, read) in [("192.0.2.1", JUKEBOX, ACCES), (&*PEER.to_string(), 0, 0)] {
         let site = fresh();
         let host = site.engine.host(NOW, name.as_bytes(), Origin::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Calls of NFSv3 that change a directory wait until clients of NFSv4 have given it back.
+//! Calls of NFSv3 that change a directory wait until NFSv4 clients have returned its delegation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,7 +18,7 @@ use comity_xdr::Opaque;
 use crate::recalls::{JUKEBOX, NOW, client, create, place};
 use crate::world::{Ground, World, encoded};
 
-/// A server of NFSv3, and a client of NFSv4 that asks for directories.
+/// A server of NFSv3, and a client of NFSv4 that asks for delegations of directories.
 struct Site {
     engine: Arc<Engine>,
     client: Arc<Client>,
@@ -64,7 +64,8 @@ impl Site {
         u32::from_be_bytes(body[..4].try_into().unwrap())
     }
 
-    /// The call recalls the directory, and is done once the directory was given back.
+    /// Asserts that the call recalls the delegation of the directory and succeeds once it is
+    /// returned.
     fn is_recalled_by(&self, directory: &[u8], (procedure, arguments): (u32, &[u8])) {
         let stateid = self.hold(directory);
         assert_eq!(self.status(procedure, arguments), JUKEBOX, "procedure {procedure}");
@@ -110,7 +111,7 @@ fn every_procedure_that_changes_a_directory_waits_for_the_recall() {
 }
 
 #[test]
-fn a_rename_recalls_the_directory_that_it_leaves_enters_or_moves() {
+fn a_rename_recalls_the_source_the_target_and_a_moved_directory() {
     for held in ["from", "to", "from/moved"] {
         let site = Site::new();
         let world = &site.world;
@@ -155,7 +156,7 @@ fn a_host_without_the_right_to_change_a_directory_recalls_nothing() {
 }
 
 #[test]
-fn a_holder_that_answers_at_once_is_waited_for() {
+fn a_call_waits_for_a_holder_that_answers_at_once() {
     let pauses = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&pauses);
     let site = Site::beside(|engine| {
@@ -174,7 +175,7 @@ fn a_holder_that_answers_at_once_is_waited_for() {
 }
 
 #[test]
-fn a_silent_holder_is_waited_for_a_tenth_of_a_second() {
+fn a_call_waits_a_tenth_of_a_second_for_a_silent_holder() {
     let pauses = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&pauses);
     let site = Site::beside(|engine| {

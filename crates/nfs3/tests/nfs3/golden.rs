@@ -1,4 +1,5 @@
-//! Replies word by word, laid out by hand after RFC 1813; `ANY` stands for what the backend chose.
+//! Replies word by word, written by hand after RFC 1813; `ANY` stands for a word that the backend
+//! chooses.
 
 use comity_proto::nfs3::{
     Create3args, Createhow3, Diropargs3, Read3args, Sattr3, StableHow, Write3args, procedure,
@@ -13,12 +14,12 @@ fn w(word: u32) -> Option<u32> {
     Some(word)
 }
 
-/// A `fattr3` of a file of the superuser's: 21 words.
+/// A `fattr3` of a file of the superuser: 21 words.
 fn fattr3(mode: u32, size: u32) -> Vec<Option<u32>> {
     let mut words = vec![w(1), w(mode), w(1), w(0), w(0), w(0), w(size)];
-    // used, rdev, fsid, fileid
+    // The fields used, rdev, fsid and fileid.
     words.extend([ANY, ANY, w(0), w(0), ANY, ANY, ANY, ANY]);
-    // atime, mtime, ctime: the world's clock says 5 ns always
+    // The fields atime, mtime and ctime; the clock of the tests always has 5 ns.
     words.extend([ANY, w(5), ANY, w(5), ANY, w(5)]);
     words
 }
@@ -44,7 +45,7 @@ fn with_a_file() -> (World, Vec<u8>) {
     (world, file)
 }
 
-/// 3.3.1: status, attributes.
+/// RFC 1813, 3.3.1: status, attributes.
 #[test]
 fn getattr() {
     let (world, file) = with_a_file();
@@ -54,7 +55,7 @@ fn getattr() {
     matches(&world.call(procedure::GETATTR, &Opaque::<64>(&[])), &[w(10_001)]);
 }
 
-/// 3.3.3: status, handle, attributes of the object, attributes of the directory.
+/// RFC 1813, 3.3.3: status, handle, attributes of the object, attributes of the directory.
 #[test]
 fn lookup() {
     let (world, file) = with_a_file();
@@ -71,7 +72,7 @@ fn lookup() {
     assert_eq!(body[8..8 + file.len()], file);
 }
 
-/// 3.3.6: status, attributes, count, eof, data with its own length and padding.
+/// RFC 1813, 3.3.6: status, attributes, count, eof, data with its own length and padding.
 #[test]
 fn read() {
     let (world, file) = with_a_file();
@@ -82,7 +83,7 @@ fn read() {
     matches(&world.call(procedure::READ, &arguments), &expected);
 }
 
-/// 3.3.7: status, size and times before, attributes after, count, how stable, verifier.
+/// RFC 1813, 3.3.7: status, size and times before, attributes after, count, stability, verifier.
 #[test]
 fn write() {
     let (world, file) = with_a_file();
@@ -94,7 +95,7 @@ fn write() {
     matches(&world.call(procedure::WRITE, &arguments), &expected);
 }
 
-/// 3.3.12: status, directory before and after; of a failure only after.
+/// RFC 1813, 3.3.12: status, attributes of the directory before and after; of a failure only after.
 #[test]
 fn remove() {
     let (world, _) = with_a_file();

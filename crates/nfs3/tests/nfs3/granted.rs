@@ -1,5 +1,5 @@
 //! An export whose callers are known by their keys. Alice's key is bound to an account, Bob's is
-//! not: he acts by what she grants to his key.
+//! not: he acts by the rights that she grants to his key.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Medium for Nowhere {
     }
 }
 
-/// The part of a tree that a credential speaks of.
+/// The objects that a credential is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// An object and what is below it.
@@ -50,7 +50,7 @@ pub(crate) struct Granted {
 }
 
 impl Granted {
-    /// Alice acts under these ids, and has granted nothing.
+    /// Alice acts under these ids and has granted nothing yet.
     pub(crate) fn by(alice: Cred<Disk>) -> Self {
         let clock = Box::new(|| NOW);
         let grants = Arc::new(Grants::new(clock, Box::new(Nowhere), Recovered::default()));
@@ -62,7 +62,7 @@ impl Granted {
         site
     }
 
-    /// Alice grants Bob rights.
+    /// Alice grants Bob rights to an object.
     pub(crate) fn grant(&self, object: &Handle, extent: Extent, rights: &str) {
         let id = ObjectId(*object);
         let condition = match extent {
@@ -79,7 +79,7 @@ impl Granted {
         assert!(submitted[0].outcome.is_held());
     }
 
-    /// The server learns that an object of an export has a name in a directory.
+    /// Lets the server learn that an object of an export has a name in a directory.
     pub(crate) fn tell(
         &self,
         plan: &Plan,
@@ -108,10 +108,9 @@ impl Granted {
 pub(crate) enum Needs {
     /// No right: the operation names no object, or one that every key may look at.
     Nothing,
-    /// Some right, whichever it is.
+    /// Any one right.
     Any,
-    /// The operation takes more than any right gives: NLM cannot tell a host that a lock has ended
-    /// with its right.
+    /// More than any right gives: NLM cannot tell a host that a lock has ended with its right.
     #[allow(dead_code, reason = "only NLM has such procedures")]
     Account,
     /// All of these rights.
@@ -123,9 +122,9 @@ pub(crate) enum Needs {
 pub(crate) enum Verdict {
     /// The operation is done.
     Done,
-    /// The object is known to the caller, who may not do this to it.
+    /// The caller can see the object, but may not do the operation.
     Refused,
-    /// The object does not exist for the caller.
+    /// The caller gets the answer of an object that does not exist.
     Gone,
 }
 
@@ -133,7 +132,7 @@ pub(crate) enum Verdict {
 pub(crate) const RIGHTS: &str = "rwxcda";
 
 impl Needs {
-    /// The answer to a key that holds these rights to the objects of the operation.
+    /// The answer to a key with these rights to the objects of the operation.
     pub(crate) fn verdict(self, rights: &str) -> Verdict {
         let holds = |right| rights.contains(right);
         let suffices = match self {
@@ -163,8 +162,8 @@ const ALICE: u32 = 1000;
 /// The number of the export.
 pub(crate) const EXPORT: u32 = 0x5a17;
 
-/// An export `/srv`, where Alice has a directory `dir` with a file in it, and Bob has rights to
-/// that.
+/// An export `/srv` in which Alice has a directory `dir` with a file; Bob has rights to that
+/// directory.
 pub(crate) struct Furnished {
     pub(crate) fs: Arc<dyn Fs>,
     pub(crate) exports: Arc<Exports>,
@@ -178,7 +177,8 @@ pub(crate) struct Furnished {
 }
 
 impl Furnished {
-    /// Bob holds these rights to the directory and what is below it, and all rights to another one.
+    /// Gives Bob these rights to the directory and to the objects below it, and all rights to
+    /// another one.
     pub(crate) fn granting(rights: &str) -> Self {
         let root_mode = Mode::new(0o777);
         let options = MemoryOptions { root_mode, ..MemoryOptions::default() };
@@ -216,7 +216,7 @@ impl Furnished {
         Self { channel: granted.channel(), fs, exports, dir, file, other, link, sub }
     }
 
-    /// The names below the directory and the attributes of their objects, without times of access.
+    /// The names below the directory and the attributes of their objects, without access times.
     pub(crate) fn snapshot(&self) -> Vec<(Vec<u8>, Attr<Disk>)> {
         let mut found = Vec::new();
         let mut visit = |listing: &Listing<'_, Disk>| {
@@ -243,7 +243,7 @@ fn set(mode: u32) -> SetAttr<Disk> {
     SetAttr { mode: Some(Mode::new(mode)), ..SetAttr::default() }
 }
 
-/// A handle as it travels.
+/// A handle as clients see it.
 #[allow(dead_code, reason = "the tests of NFSv4 have one of their own")]
 pub(crate) fn sealed(handle: &Handle) -> Vec<u8> {
     HandleKey::new([7; 16]).seal(ExportId(EXPORT), handle).bytes().to_vec()

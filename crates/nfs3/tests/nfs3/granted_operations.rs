@@ -1,5 +1,5 @@
-//! Every procedure of NFSv3, MOUNT and NLM asks for the rights of a key: a table says which rights
-//! it needs, and each is called by keys that hold one right, no right, or all rights but one.
+//! Every procedure of NFSv3, MOUNT and NLM checks the rights of a key: a table has the rights that
+//! each needs, and each is called by keys with one right, no right, or all rights but one.
 
 use std::collections::BTreeSet;
 
@@ -134,7 +134,7 @@ const ROWS: [Row; 57] = [
         encoded(&Commit3args { file: Opaque(&sealed(&at.file)), offset: 0, count: 0 })
     }),
     mounting(mnt::NULL, Needs::Nothing, |_| Vec::new()),
-    // Every key may look at the root of the export, to show its credentials there.
+    // Every key may see the root of the export, because it shows its credentials there.
     mounting(mnt::MNT, Needs::Nothing, |_| path("/srv")),
     mounting(mnt::MNT, Needs::Any, |_| path("/srv/dir")),
     mounting(mnt::MNT, Needs::All("x"), |_| path("/srv/dir/sub")),
@@ -147,10 +147,10 @@ const ROWS: [Row; 57] = [
     locking(nlm::LOCK, Needs::Account, |at| lock(&at.file, false)),
     locking(nlm::LOCK, Needs::Account, |at| lock(&at.file, true)),
     locking(nlm::NM_LOCK, Needs::Account, |at| lock(&at.file, false)),
-    // A lock can be given up after the right to take it has ended.
+    // A lock can be released after the right to take it has ended.
     locking(nlm::CANCEL, Needs::Any, |at| cancel(&at.file)),
     locking(nlm::UNLOCK, Needs::Any, |at| unlock(&at.file)),
-    // A host that comes by TLS is not called, so these are answered with nothing.
+    // The server does not call a host that comes by TLS, so these get an empty reply.
     locking(nlm::TEST_MSG, Needs::Nothing, |at| test(&at.file)),
     locking(nlm::LOCK_MSG, Needs::Nothing, |at| lock(&at.file, false)),
     locking(nlm::CANCEL_MSG, Needs::Nothing, |at| cancel(&at.file)),
@@ -168,7 +168,7 @@ fn every_procedure_asks_for_the_rights_that_it_needs() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Calls with different rights whose answers, or effects, are not those of the table.
+/// The calls whose answers or effects differ from the table.
 fn faults(row: &Row) -> Vec<String> {
     let fault = |rights: String| {
         let at = Furnished::granting(&rights);
@@ -206,7 +206,7 @@ fn a_lock_asked_for_by_a_message_is_not_granted_to_a_key() {
     }
 }
 
-/// Linux sets mode and times after an exclusive CREATE, by another call.
+/// Linux sets the mode and the times by another call after an exclusive CREATE.
 #[test]
 fn the_attributes_of_a_file_that_was_made_exclusively_need_the_right_to_create_alone() {
     let make = |at: &Furnished| create(&at.dir, b"new", Createhow3::Exclusive([3; 8]));
@@ -250,7 +250,7 @@ fn of_status(status: u32) -> Verdict {
     }
 }
 
-/// The status stands behind the cookie. Calls without a result have no status.
+/// The status follows the cookie. Calls without a result have no status.
 fn of_lock(reply: &[u8]) -> Verdict {
     if reply.is_empty() {
         return Verdict::Done;

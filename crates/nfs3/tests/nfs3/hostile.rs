@@ -1,4 +1,4 @@
-//! Bytes of a peer who means ill: whatever comes, there is an answer or a hang-up, and no panic.
+//! Bytes of a hostile peer: each record gets a reply or ends the connection, without a panic.
 
 use comity_proto::mount;
 use comity_proto::nfs3::PROGRAM;
@@ -7,12 +7,13 @@ use proptest::prelude::*;
 
 use crate::world::{Ground, World, encoded};
 
-/// Arguments that begin with a good handle, so that the verbs are reached, and go on anyhow.
+/// Arguments that begin with a valid handle, so that the verbs are reached, and continue with any
+/// bytes.
 fn after_a_handle(world: &World, rest: &[u8]) -> Vec<u8> {
     [&encoded(&Opaque::<64>(&world.root))[..], rest].concat()
 }
 
-/// Words that mean something to a decoder more often than chance would have it.
+/// Random words, among which small numbers are frequent because decoders give them a meaning.
 fn words() -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![Just(0), Just(1), Just(2), 0..16_u32, Just(u32::MAX), any::<u32>()];
     let words = proptest::collection::vec(word, 0..24);

@@ -1,5 +1,5 @@
-//! READDIR and READDIRPLUS over random directories with random limits: every entry once, and never
-//! a byte above what was asked for.
+//! READDIR and READDIRPLUS of random directories with random limits: every entry is returned once,
+//! and no reply is longer than the count.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,20 +17,20 @@ use proptest::prelude::*;
 use crate::hunt::twins::{EXPORT, plan, planted, sealed};
 use crate::world::{Ground, World};
 
-/// Bytes of a result around its entries: attributes, verifier, "no more", eof.
+/// The bytes of a result other than entries: attributes, verifier, the end of the list, eof.
 const AROUND: usize = 88 + 8 + 4 + 4;
 
 struct Page {
     names: Vec<Vec<u8>>,
     cookie: u64,
     eof: bool,
-    /// Bytes of the result behind the status.
+    /// The bytes of the result after the status.
     bytes: usize,
-    /// Bytes of numbers, names and cookies.
+    /// The bytes of fileids, names and cookies.
     names_bytes: usize,
 }
 
-/// Reads a page; `None` if the limits are too small for one.
+/// Reads a page; returns `None` if the limits are too small for one.
 fn page(body: &[u8], plus: bool) -> Option<Page> {
     let mut decoder = Decoder::new(body);
     if decoder.value::<Nfsstat3>().unwrap() == Nfsstat3::TooSmall {
@@ -84,7 +84,7 @@ fn ask_at(world: &World, dir: &[u8], cookie: u64, limits: Limits) -> Option<Page
     }
 }
 
-/// Lists by READDIRPLUS if there is a `dircount`.
+/// The limits of a call. A `dircount` makes it a READDIRPLUS.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     dircount: Option<u32>,
@@ -113,14 +113,14 @@ proptest! {
         let (mut seen, mut cookie) = (Vec::new(), 0);
         for turn in 0.. {
             prop_assert!(turn < 20_000, "no end");
-            // The last calls have limits that let every entry pass.
+            // The last calls have limits that are large enough for any entry.
             let wide = Limits { dircount: None, count: 400 };
             let limits = *turns.get(turn).unwrap_or(&wide);
             let Some(page) = ask(&world, cookie, limits) else { continue };
             prop_assert!(page.bytes <= limits.count as usize);
             let names_max = limits.dircount.map_or(usize::MAX, |dircount| dircount as usize);
             prop_assert!(page.names_bytes <= names_max || page.names.len() == 1);
-            prop_assert!(page.eof || !page.names.is_empty(), "no page without progress");
+            prop_assert!(page.eof || !page.names.is_empty(), "a page has no entry and is not the last one");
             seen.extend(page.names);
             if page.eof {
                 break;
@@ -165,7 +165,7 @@ fn a_huge_count_is_cut_down() {
     assert!(page.bytes <= max && page.bytes > max - 512 && !page.eof, "{} bytes", page.bytes);
 }
 
-/// A directory of three visible names with thousands of hidden ones between them.
+/// A directory with three visible names and thousands of hidden ones between them.
 fn sparse() -> (World, Vec<u8>) {
     const BETWEEN: usize = LISTING_ENTRIES_MAX + 100;
     let memory = Memory::new(MemoryOptions { root_mode: Mode::new(0o777), ..Default::default() });
@@ -183,14 +183,14 @@ fn sparse() -> (World, Vec<u8>) {
     (world, root)
 }
 
-/// Number of entries that were hidden from anybody up to now.
+/// The number of entries that have been hidden from all callers so far.
 fn hidden(world: &World) -> u64 {
     let plan = world.exports.current();
     plan.exports().iter().flat_map(|one| one.counters()).map(|tally| tally.counts().hidden).sum()
 }
 
 #[test]
-fn a_page_with_entries_ends_after_so_many_that_are_hidden() {
+fn a_page_with_entries_ends_after_a_number_of_hidden_ones() {
     let (world, root) = sparse();
     for limits in
         [Limits { dircount: None, count: 4096 }, Limits { dircount: Some(4096), count: 4096 }]
@@ -200,7 +200,7 @@ fn a_page_with_entries_ends_after_so_many_that_are_hidden() {
             let before = hidden(&world);
             let page = ask_at(&world, &root, cookie, limits).unwrap();
             let looked_at = (hidden(&world) - before) as usize;
-            assert!(page.eof || !page.names.is_empty(), "clients take an empty page for the end");
+            assert!(page.eof || !page.names.is_empty(), "a page that is not the last one is empty");
             assert!(looked_at <= 2 * LISTING_ENTRIES_MAX, "{looked_at} behind {cookie}");
             assert!(cookie != 0 || looked_at <= LISTING_ENTRIES_MAX, "{looked_at} at first");
             names.extend(page.names);

@@ -1,5 +1,5 @@
-//! NFSv3 and MOUNT as a client sees them: whole RPC records go in, whole records come out; below is
-//! the memory backend with layers that note the order of things and fail on purpose.
+//! NFSv3 and MOUNT as a client sees them: whole RPC records go in and come out. The file system is
+//! the memory backend, with layers that record the order of events and inject faults.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
 
 mod barriers;

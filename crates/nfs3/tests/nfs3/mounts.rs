@@ -33,7 +33,7 @@ fn status(world: &World, at: &[u8]) -> Mountstat3 {
 }
 
 #[test]
-fn a_path_is_what_everybody_means_by_it() {
+fn slashes_and_dots_in_a_path_have_their_usual_meaning() {
     let world = world();
     for same in ["/srv/pub", "/srv/pub/", "//srv///pub", "/srv/./pub/."] {
         assert_eq!(world.mount(same), world.root, "{same}");
@@ -70,7 +70,7 @@ fn the_answer_names_the_flavors() {
     decoder.finish().unwrap();
 }
 
-/// An optional-linked list of pairs: who and what, or what and for whom.
+/// A list of pairs, as DUMP and EXPORT return it.
 fn dump(world: &World) -> Vec<(String, String)> {
     let body = world.call_mount(procedure::DUMP, &());
     let mut decoder = Decoder::new(&body);
@@ -102,7 +102,7 @@ fn mounts_are_listed_until_they_are_unmounted() {
 }
 
 #[test]
-fn exports_are_told_to_those_who_may_use_them() {
+fn exports_are_listed_for_clients_that_may_use_them() {
     let body = world().call_mount(procedure::EXPORT, &());
     let mut decoder = Decoder::new(&body);
     let mut lines = Vec::new();
@@ -129,7 +129,7 @@ fn there_are_six_procedures() {
 }
 
 #[test]
-fn a_directory_behind_a_closed_one_is_mounted_by_who_may_search_that() {
+fn a_directory_below_a_closed_one_is_mounted_by_callers_that_may_search_the_closed_one() {
     let world = world();
     for (path, mode) in [("closed", 0o700), ("closed/open", 0o777)] {
         let attributes = Sattr3 { mode: Some(mode), ..Sattr3::default() };

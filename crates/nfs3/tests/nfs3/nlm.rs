@@ -41,7 +41,7 @@ pub(crate) fn site(settles: bool) -> Site {
     site_beside(settles, None)
 }
 
-/// A server on which a program holds all bytes of all files.
+/// A server on which a local program has locked all bytes of all files.
 struct Busy;
 
 impl Locals for Busy {
@@ -70,7 +70,7 @@ impl Locals for Busy {
 }
 
 #[test]
-fn a_lock_of_a_program_is_denied_and_a_waiting_host_asks_again() {
+fn a_range_that_a_program_has_locked_is_denied_to_hosts() {
     let site = site_beside(true, Some(Arc::new(Busy)));
     assert_eq!(site.lock(1, (10, 10), false), Nlm4Stats::Denied);
     assert_eq!(site.lock(1, (10, 10), true), Nlm4Stats::DeniedGracePeriod);
@@ -86,8 +86,8 @@ fn site_beside(settles: bool, locals: Option<Arc<dyn Locals>>) -> Site {
     site_of(settles, |nlm| nlm.beside(locals))
 }
 
-/// A server that answers by calls, up to so many that nobody has sent; it was reached at an address
-/// of its own.
+/// A server that sends replies as calls, at most `messages_max` before they are taken. It was
+/// reached at an address of its own.
 fn site_messaging(messages_max: usize) -> (Site, Receiver<Message>) {
     let (sender, receiver) = sync_channel(messages_max);
     let site = site_of(true, |nlm| nlm.messaging(sender));
@@ -157,7 +157,7 @@ fn a_lock_excludes_others_until_it_is_freed() {
 }
 
 #[test]
-fn a_test_tells_who_holds_what() {
+fn a_test_returns_the_holder_and_its_range() {
     let site = site(true);
     assert_eq!(site.lock(1, (10, 0), false), Nlm4Stats::Granted);
     let args = Nlm4Testargs { cookie: COOKIE, exclusive: false, alock: site.alock(2, 0, 11) };
@@ -175,29 +175,33 @@ fn a_test_tells_who_holds_what() {
 
 #[test]
 fn a_waiting_host_is_given_the_lock_and_may_decline_it() {
-    let (site, grants, grant) = granted_to_who_waited();
+    let (site, grants, grant) = granted_to_a_waiting_host();
     assert_eq!(grant.address.to_string(), "127.0.0.1");
     let args = decoded::<Nlm4Testargs<'_>>(&grant.arguments);
     assert_eq!(args.alock, site.alock(2, 5, 1));
-    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied, "it is held for who was told");
+    assert_eq!(
+        site.lock(3, (5, 1), false),
+        Nlm4Stats::Denied,
+        "it is held for the host that was told"
+    );
     let res = |stat| encoded(&Nlm4Res { cookie: COOKIE, stat });
     grants.answered(NOW, &grant, &res(Nlm4Stats::Denied));
-    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Granted, "what is declined is free");
+    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Granted, "a declined lock is not freed");
 }
 
-/// Its own call came first and was answered: of the grant behind it, it knows nothing.
+/// The host's own call came first and was answered, and it does not know the grant that followed.
 #[test]
-fn a_host_that_asked_again_keeps_the_lock_though_it_declines_the_grant() {
-    let (site, grants, grant) = granted_to_who_waited();
+fn a_host_that_asked_again_keeps_the_lock_although_it_declines_the_grant() {
+    let (site, grants, grant) = granted_to_a_waiting_host();
     assert_eq!(site.lock(2, (5, 1), true), Nlm4Stats::Granted);
     let res = Nlm4Res { cookie: COOKIE, stat: Nlm4Stats::Denied };
     grants.answered(NOW, &grant, &encoded(&res));
     assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied);
 }
 
-/// A host that had the lock and lost it with its lease could reclaim it after a restart.
+/// A host that had the lock and lost it with its lease could otherwise reclaim it after a restart.
 #[test]
-fn a_grant_leaves_when_what_led_to_it_is_stored() {
+fn a_grant_is_sent_once_the_loss_of_the_conflicting_lock_is_stored() {
     for settles in [true, false] {
         let site = site(true);
         assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
@@ -222,18 +226,18 @@ fn a_grant_leaves_when_what_led_to_it_is_stored() {
     }
 }
 
-/// Linux echoes a cookie and leaves its padding as it finds it: what it says must be understood.
+/// Linux returns a cookie without clearing its padding. The server must understand such a reply.
 #[test]
 fn a_grant_has_a_cookie_that_needs_no_padding() {
-    let (_site, _grants, grant) = granted_to_who_waited();
+    let (_site, _grants, grant) = granted_to_a_waiting_host();
     let args = decoded::<Nlm4Testargs<'_>>(&grant.arguments);
     assert!(!args.cookie.0.is_empty() && args.cookie.0.len().is_multiple_of(4));
 }
 
-/// The host may have the lock: if it were freed, two hosts would have it.
+/// The host may have the lock: if it were freed, two hosts could have it.
 #[test]
 fn a_host_that_may_know_of_its_lock_keeps_it_after_an_answer_that_is_not_understood() {
-    let (site, grants, grant) = granted_to_who_waited();
+    let (site, grants, grant) = granted_to_a_waiting_host();
     let unpadded = [0, 0, 0, 2, b'a', b'b', 1, 0, 0, 0, 0, 0];
     for results in [&unpadded[..], &[], &[0; 7], &[0, 0, 0, 0, 0, 0, 0, 99]] {
         grants.answered(NOW, &grant, results);
@@ -245,14 +249,14 @@ fn a_host_that_may_know_of_its_lock_keeps_it_after_an_answer_that_is_not_underst
 
 #[test]
 fn a_host_that_could_not_be_told_of_a_lock_has_none() {
-    let (site, grants, grant) = granted_to_who_waited();
+    let (site, grants, grant) = granted_to_a_waiting_host();
     assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied);
     grants.withdraw(NOW, &grant);
     assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Granted);
 }
 
-/// A site, and a lock that somebody waited for and that has been taken for him.
-fn granted_to_who_waited() -> (Site, Grants, Grant) {
+/// A site, and a lock that a host waited for and that was taken for it.
+fn granted_to_a_waiting_host() -> (Site, Grants, Grant) {
     let site = site(true);
     let grants = Grants::new(Arc::clone(&site.engine), Arc::clone(&site.world.exports));
     assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
@@ -262,7 +266,7 @@ fn granted_to_who_waited() -> (Site, Grants, Grant) {
     (site, grants, grant)
 }
 
-/// A host takes a grant only from the server that it knows.
+/// A host accepts a grant only from the server address that it used.
 #[test]
 fn a_grant_leaves_from_the_address_that_the_host_used_last() {
     let site = site(true);
@@ -285,7 +289,7 @@ fn messages_are_answered_by_calls() {
     let (site, messages) = site_messaging(8);
     let told = |asked, answered, arguments: &[u8]| {
         let reply = site.world.send(&site.world.record(PROGRAM, asked, arguments));
-        assert_eq!((reply.verdict, reply.body.len()), ((0, 0), 0), "nothing is said in the reply");
+        assert_eq!((reply.verdict, reply.body.len()), ((0, 0), 0), "the reply of RPC is empty");
         let message = messages.try_recv().unwrap();
         let about = (message.host, message.source, message.procedure);
         assert_eq!(about, (PEER, Some(SERVER), answered));
@@ -315,11 +319,11 @@ fn messages_are_answered_by_calls() {
     assert_eq!(stat(procedure::CANCEL_MSG, procedure::CANCEL_RES, args), Nlm4Stats::Granted);
     let args = encoded(&Nlm4Unlockargs { cookie, alock: site.alock(1, 0, 0) });
     assert_eq!(stat(procedure::UNLOCK_MSG, procedure::UNLOCK_RES, args), Nlm4Stats::Granted);
-    assert!(site.engine.poll_effect().is_none(), "who cancelled is not told");
+    assert!(site.engine.poll_effect().is_none(), "a host that cancelled is told of its lock");
     assert_eq!(lock(2, false), Nlm4Stats::Granted);
 }
 
-/// The answer, not the reply, is what may be lost.
+/// The answer to a message may be lost, and the client then repeats the message.
 #[test]
 fn a_message_that_comes_again_is_answered_again() {
     let (site, messages) = site_messaging(8);
@@ -340,7 +344,7 @@ fn a_message_that_comes_again_is_answered_again() {
 }
 
 #[test]
-fn answers_for_which_there_is_no_room_are_dropped() {
+fn answers_above_the_limit_are_dropped() {
     let (site, messages) = site_messaging(1);
     let args = Nlm4Testargs { cookie: COOKIE, exclusive: true, alock: site.alock(1, 0, 0) };
     for _ in 0..3 {
@@ -350,7 +354,7 @@ fn answers_for_which_there_is_no_room_are_dropped() {
 }
 
 #[test]
-fn where_nobody_sends_answers_messages_are_not_taken() {
+fn messages_are_refused_by_a_server_that_cannot_send_answers() {
     let site = site(true);
     let args = Nlm4Testargs { cookie: COOKIE, exclusive: true, alock: site.alock(1, 0, 0) };
     let record = site.world.record(PROGRAM, procedure::TEST_MSG, &encoded(&args));
@@ -358,7 +362,7 @@ fn where_nobody_sends_answers_messages_are_not_taken() {
 }
 
 #[test]
-fn a_host_that_cancels_is_not_told() {
+fn a_host_that_cancels_its_wait_gets_no_grant() {
     let site = site(true);
     assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
     assert_eq!(site.lock(2, (5, 1), true), Nlm4Stats::Blocked);
@@ -369,7 +373,7 @@ fn a_host_that_cancels_is_not_told() {
     assert!(site.engine.poll_effect().is_none());
 }
 
-/// Nothing is granted to a host that could not reclaim it after a restart.
+/// Nothing is granted to a host before it is stored that this host may reclaim after a restart.
 #[test]
 fn a_host_is_remembered_before_it_is_granted_anything() {
     let kept = site(true);
@@ -383,7 +387,7 @@ fn a_host_is_remembered_before_it_is_granted_anything() {
     assert!(matches!(&records[..], [Record::Client(host, _)] if &*host.id == b"127.0.0.1"));
 }
 
-/// A share can be reclaimed after a restart as a lock can.
+/// A share can be reclaimed after a restart, like a lock.
 #[test]
 fn a_host_is_remembered_before_it_is_granted_a_share() {
     let ask = |site: &Site, oh| {
@@ -397,10 +401,11 @@ fn a_host_is_remembered_before_it_is_granted_a_share() {
     assert_eq!(kept.settled.load(Ordering::Relaxed), 1);
     let lost = site(false);
     assert_eq!(ask(&lost, b"one"), Nlm4Stats::DeniedNolocks);
-    assert_eq!(lost.engine.census().opens, 0, "what is not granted is not held");
+    assert_eq!(lost.engine.census().opens, 0, "a refused share is held");
 }
 
-/// The disk of the state is full, say: what a host was granted before it believes that it has.
+/// If, for example, the disk of the state is full, the host still believes that it has its earlier
+/// locks.
 #[test]
 fn a_host_that_is_granted_nothing_more_keeps_its_locks() {
     let site = site(false);
@@ -421,21 +426,21 @@ fn a_host_that_is_granted_nothing_more_keeps_its_locks() {
     assert_eq!((census.locks, census.opens), (1, 1));
 }
 
-/// The message that granted the lock was lost, so the host cancels a lock that it has already, and
-/// does not unlock it.
+/// The message that granted the lock was lost, so that the host cancels a lock that it already has,
+/// and does not unlock it.
 #[test]
 fn a_host_that_was_not_told_of_its_lock_and_cancels_has_none() {
-    let (site, _grants, _grant) = granted_to_who_waited();
+    let (site, _grants, _grant) = granted_to_a_waiting_host();
     let (cookie, block, exclusive, alock) = (COOKIE, true, true, site.alock(2, 5, 1));
     let args = Nlm4Cancargs { cookie, block, exclusive, alock };
     assert_eq!(site.stat(procedure::CANCEL, &args), Nlm4Stats::Granted);
     assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Granted);
 }
 
-/// A CANCEL that comes late is about a lock that is not waited for any more.
+/// A CANCEL that is delayed is about a lock that is granted already.
 #[test]
 fn a_host_that_was_told_of_its_lock_keeps_it_whatever_it_cancelled() {
-    let (site, grants, grant) = granted_to_who_waited();
+    let (site, grants, grant) = granted_to_a_waiting_host();
     let res = Nlm4Res { cookie: COOKIE, stat: Nlm4Stats::Granted };
     grants.answered(NOW, &grant, &encoded(&res));
     let (cookie, block, exclusive, alock) = (COOKIE, true, true, site.alock(2, 5, 1));
@@ -444,7 +449,7 @@ fn a_host_that_was_told_of_its_lock_keeps_it_whatever_it_cancelled() {
     assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied);
 }
 
-/// A lock file that nobody may read or write, as it was made and opened by its owner.
+/// A lock file that no user may read or write, as its owner made and opened it.
 #[test]
 fn the_owner_of_a_file_may_lock_it_whatever_its_mode() {
     let site = site(true);
@@ -457,7 +462,7 @@ fn the_owner_of_a_file_may_lock_it_whatever_its_mode() {
     assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Denied);
 }
 
-/// Any sender of datagrams could fill the server with hosts that are never forgotten.
+/// Otherwise any sender of datagrams could fill the server with hosts that are never forgotten.
 #[test]
 fn a_host_that_holds_nothing_is_not_remembered_for_unlocking() {
     let mut site = site(true);
@@ -495,7 +500,7 @@ fn a_range_beyond_the_end_of_all_files_is_none() {
 }
 
 #[test]
-fn shares_deny_what_they_deny() {
+fn shares_conflict_as_their_deny_modes_say() {
     let site = site(true);
     let share = |oh, access, mode| {
         let (caller_name, fh, oh) = (Opaque(&b"client"[..]), Opaque(&site.file[..]), Opaque(oh));
@@ -511,8 +516,8 @@ fn shares_deny_what_they_deny() {
     assert_eq!(ask(procedure::SHARE, share(b"two", 2, 0)), Nlm4Stats::Granted);
 }
 
-/// A host cannot show the handle of what has been hidden from it; what it holds would stand in the
-/// way of others for ever.
+/// A host cannot use the handle of a file that has been hidden from it, so that its locks would
+/// block others for ever.
 #[test]
 fn locks_of_a_hidden_file_are_freed_and_its_handle_is_stale() {
     let owned = |mode| SetAttr { uid: Some(Uid::new(7)), mode, ..SetAttr::default() };

@@ -1,4 +1,4 @@
-//! Hosts of NLM say that they have restarted: FREE_ALL, SM_NOTIFY.
+//! Hosts of NLM notify the server of their restart: FREE_ALL, SM_NOTIFY.
 
 use comity_proto::nlm::{Nlm4Lockargs, Nlm4Notify, Nlm4Stats, procedure};
 use comity_proto::nsm::{self, HostName, Res, SmStatRes, StatChge};
@@ -8,7 +8,7 @@ use comity_xdr::Opaque;
 use crate::nlm::{COOKIE, NOW, Site, site};
 use crate::world::{decoded, encoded};
 
-/// A server that is called by the system of a host, not by one of its users.
+/// A site that is called by the system of a host (from a port below 1024), not by a user.
 fn site_for_system() -> Site {
     let site = site(true);
     Site { world: site.world.calling_from(1023), ..site }
@@ -39,7 +39,7 @@ fn a_host_frees_no_locks_of_another_whatever_name_it_gives() {
 }
 
 #[test]
-fn a_host_that_starts_anew_holds_nothing() {
+fn a_host_that_restarts_loses_its_locks() {
     let site = site_for_system();
     assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
     site.ask(procedure::FREE_ALL, &Nlm4Notify { name: Opaque(b"anybody"), state: 3 });
@@ -47,14 +47,14 @@ fn a_host_that_starts_anew_holds_nothing() {
 }
 
 #[test]
-fn the_status_monitor_hears_of_hosts_that_start_anew() {
+fn a_notice_of_the_status_monitor_frees_the_locks_of_an_earlier_state() {
     let site = site_for_system();
     assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
     let notify = |state| {
         let notice = encoded(&StatChge { mon_name: Opaque(b"anybody"), state });
         site.world.send(&site.world.record(nsm::PROGRAM, nsm::procedure::NOTIFY, &notice)).body
     };
-    // The lock was asked for in state 1.
+    // The lock was taken in state 1 of the host.
     assert!(notify(1).is_empty());
     assert_eq!(site.lock(2, (0, 0), false), Nlm4Stats::Denied);
     assert!(notify(3).is_empty());
@@ -65,9 +65,9 @@ fn the_status_monitor_hears_of_hosts_that_start_anew() {
     assert_eq!(decoded::<SmStatRes>(&said), SmStatRes { res: Res::Fail, state: 11 });
 }
 
-/// A host that is not monitored has no state to tell.
+/// A host that is not monitored reports no state of its own.
 #[test]
-fn a_lock_that_is_not_monitored_says_nothing_about_the_state_of_its_host() {
+fn an_unmonitored_lock_does_not_set_the_state_of_its_host() {
     let site = site_for_system();
     assert_eq!(site.lock(1, (0, 10), false), Nlm4Stats::Granted);
     let (cookie, exclusive, reclaim, alock) = (COOKIE, true, false, site.alock(2, 20, 10));

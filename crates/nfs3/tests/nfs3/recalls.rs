@@ -1,4 +1,4 @@
-//! Calls of NFSv3 break no delegation of a client of NFSv4.
+//! Calls of NFSv3 conflict with no delegation of an NFSv4 client: they recall it first.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +32,8 @@ pub(crate) fn delegate(access: u32) -> (Delegate, Stateid) {
     delegate_beside(access, |engine| Hosts::new(engine, || NOW))
 }
 
-/// A file that a client of NFSv4 was delegated, and a server of NFSv3 that knows of it so.
+/// A file that is delegated to an NFSv4 client, and a server of NFSv3 that knows of the delegation
+/// by `knows`.
 pub(crate) fn delegate_beside(
     access: u32,
     knows: impl FnOnce(Arc<Engine>) -> Hosts,
@@ -72,7 +73,7 @@ pub(crate) fn client(engine: &Engine) -> Arc<Client> {
     client
 }
 
-/// A client that can be called back and may have something to reclaim.
+/// A client that can be called back and may still reclaim state.
 pub(crate) fn introduced(engine: &Engine) -> Arc<Client> {
     let owner = ClientOwner { verifier: Verifier([1; 8]), id: b"c"[..].into() };
     let caller = Caller::default();
@@ -108,7 +109,7 @@ pub(crate) fn place<'a>(world: &'a World, name: &'a str) -> Diropargs3<'a> {
     Diropargs3 { dir: Opaque(&world.root), name: Opaque(name.as_bytes()) }
 }
 
-/// A CREATE that empties a file that is there.
+/// The arguments of a CREATE that truncates an existing file.
 fn emptying<'a>(world: &'a World, name: &'a str) -> Create3args<'a> {
     let attributes = Sattr3 { size: Some(0), ..Sattr3::default() };
     Create3args { place: place(world, name), how: Createhow3::Unchecked(attributes) }
@@ -125,7 +126,7 @@ impl Delegate {
         u32::from_be_bytes(body[..4].try_into().unwrap())
     }
 
-    /// The call recalls, and goes through when the delegation has been given back.
+    /// Asserts that the call recalls the delegation, and succeeds once it is returned.
     fn is_recalled_by(&self, stateid: Stateid, procedure: u32, arguments: &impl Encode) {
         assert_eq!(self.status(procedure, arguments), JUKEBOX, "procedure {procedure}");
         let effect = self.engine.poll_effect();
@@ -151,7 +152,7 @@ fn a_write_recalls_a_read_delegation() {
     delegate.is_recalled_by(stateid, procedure::WRITE, &write(&delegate.file));
 }
 
-/// After a restart it would get the file back, and write what it had kept over what was written.
+/// After a restart it could reclaim the delegation, and its cached writes would replace newer data.
 #[test]
 fn a_client_that_loses_a_delegation_to_a_write_cannot_reclaim_it() {
     for settles in [true, false] {
@@ -166,14 +167,14 @@ fn a_client_that_loses_a_delegation_to_a_write_cannot_reclaim_it() {
             Hosts::new(engine, move || late).settling(Some(Arc::new(settle)))
         });
         let status = delegate.status(procedure::WRITE, &write(&delegate.file));
-        // Nothing is lost of what a client has yet to write: it comes again.
+        // The data that a client has yet to write are not lost: it repeats the call.
         let jukebox = 10_008;
         assert_eq!(status, if settles { 0 } else { jukebox });
         assert!(stored.load(Ordering::Relaxed));
     }
 }
 
-/// The holder has changed no data that could be overwritten, so nothing waits for a disk.
+/// The holder has no changed data, so the reader need not wait for the disk.
 #[test]
 fn a_read_does_not_wait_until_the_loss_of_a_delegation_is_stored() {
     let late = NOW + Duration::from_secs(1000);
@@ -212,7 +213,7 @@ fn changes_of_attributes_and_names_recall() {
     one.is_recalled_by(stateid, procedure::LINK, &Link3args { file, link });
     let (one, stateid) = delegate(Share::READ);
     one.is_recalled_by(stateid, procedure::CREATE, &emptying(&one.world, "a"));
-    // Attributes that a writer knows better are asked back before they are shown.
+    // A client with a write delegation is asked for the attributes before a reply shows them.
     let (one, stateid) = delegate(Share::BOTH);
     one.is_recalled_by(stateid, procedure::CREATE, &create(&one.world, "a"));
 }
@@ -226,7 +227,7 @@ fn a_create_that_changes_nothing_recalls_no_read_delegation() {
 
 /// The delegation of a file that a rename replaces is recalled, too.
 #[test]
-fn the_object_in_whose_place_another_comes_is_recalled() {
+fn a_replaced_file_is_recalled() {
     let (one, stateid) = delegate(Share::READ);
     assert_eq!(one.status(procedure::CREATE, &create(&one.world, "b")), 0);
     let (from, to) = (place(&one.world, "b"), place(&one.world, "a"));

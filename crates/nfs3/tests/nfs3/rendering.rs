@@ -1,4 +1,4 @@
-//! Results as text: a status, and what matters of the body.
+//! Results as text: the status and the essential fields of the body.
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ pub(crate) fn times(body: &[u8]) -> String {
     format!("OK atime={} mtime={}", moment(attr.atime), moment(attr.mtime))
 }
 
-/// SETATTR, REMOVE and RMDIR: wcc data and no more.
+/// SETATTR, REMOVE and RMDIR: wcc data only.
 pub(crate) fn changed(body: &[u8]) -> String {
     match decoded::<Remove3res>(body) {
         Result3::Ok(change) => format!("OK {}", wcc(&change)),
@@ -195,7 +195,7 @@ pub(crate) fn pathconf(body: &[u8]) -> String {
 fn object(attr: &Fattr3) -> String {
     let Fattr3 { ftype, mode, uid, gid, nlink, size, rdev, .. } = attr;
     let kind = format!("{ftype:?}").to_lowercase();
-    // A directory's size is the backend's own business.
+    // The size of a directory depends on the backend.
     let size = if *ftype == Ftype3::Dir { String::new() } else { format!(" size={size}") };
     let device = match ftype {
         Ftype3::Blk | Ftype3::Chr => format!(" {}:{}", rdev.major, rdev.minor),

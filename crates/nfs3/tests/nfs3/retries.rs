@@ -1,4 +1,4 @@
-//! A client sends a call again, or the server has been restarted.
+//! A client repeats a call, or the server has been restarted.
 
 use comity_proto::nfs3::{
     Commit3args, Commit3res, Create3args, Createhow3, Diropargs3, PROGRAM, Rename3args, Result3,
@@ -21,14 +21,15 @@ fn status(body: &[u8]) -> u32 {
     u32::from_be_bytes(body[..4].try_into().unwrap())
 }
 
-/// The same bytes twice get the same answer; the same call under a new number is done again.
+/// Asserts that the same bytes get the same answer, and that the same call under a new xid is done
+/// again.
 fn first_answer_counts(world: &World, procedure: u32, arguments: &[u8], again: u32) {
     let record = world.record(PROGRAM, procedure, arguments);
     let first = world.send(&record).body;
     assert_eq!(status(&first), 0);
     let retried = world.send(&record);
     assert_eq!(retried.body, first, "procedure {procedure}");
-    assert!(!retried.late, "what was promised once needs no second barrier");
+    assert!(!retried.late, "the repeated reply waits for a second barrier");
     let anew = world.send(&world.record(PROGRAM, procedure, arguments)).body;
     assert_eq!(status(&anew), again, "procedure {procedure}");
 }
@@ -57,7 +58,7 @@ fn verifiers(world: &World) -> ([u8; 8], [u8; 8]) {
 }
 
 #[test]
-fn the_write_verifier_is_the_servers_own_and_changes_with_it_only() {
+fn the_write_verifier_changes_only_with_a_restart() {
     let world = World::new(Ground::default());
     world.send(&world.record(PROGRAM, procedure::CREATE, &create(&world, "a")));
     assert_eq!(verifiers(&world), (VERIFIER, VERIFIER));

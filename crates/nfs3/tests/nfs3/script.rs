@@ -1,8 +1,8 @@
-//! The language of the transcripts: a line is a verb and its arguments, as words.
+//! The language of the transcripts: a line has a verb and its arguments, as words.
 //!
-//! Objects are paths of the first export, `@other` the root of the second one, `@empty` and
-//! `@forged` handles of nobody, and whatever `KEEP name path` has kept as `@name`. In names, `\xff`
-//! is a byte and `x*256` a repetition. `AS uid:gid,group...` changes who calls.
+//! An object is a path of the first export, `@other` for the root of the second one, `@empty` or
+//! `@forged` for invalid handles, or `@name` for the handle that `KEEP name path` has kept. In
+//! names, `\xff` is a byte and `x*256` a repetition. `AS uid:gid,group...` changes the caller.
 
 use std::collections::HashMap;
 
@@ -45,7 +45,7 @@ impl<'w> Script<'w> {
         Self { world, kept: HashMap::new() }
     }
 
-    /// Does what a line says; `None` if there is nothing to tell.
+    /// Does the command of a line; returns its result, or `None` if it has none.
     pub(crate) fn line(&mut self, line: &str) -> Option<String> {
         let all: Vec<&str> = line.split_whitespace().collect();
         let mut words = Words(all.into_iter());
@@ -246,7 +246,7 @@ fn stable(word: &str) -> StableHow {
     }
 }
 
-/// The rest of the line: `mode=644 uid=1 gid=2 size=3 atime=now mtime=4.5`.
+/// Reads the rest of a line: `mode=644 uid=1 gid=2 size=3 atime=now mtime=4.5`.
 fn sattr(words: &mut Words<'_>) -> Sattr3 {
     let mut wanted = Sattr3::default();
     for word in words.0.by_ref() {

@@ -1,10 +1,10 @@
-//! A reply as the shell sends it.
+//! The bytes of a reply as the server crate sends them.
 
 use std::os::unix::fs::FileExt;
 
 use comity_xdr::Encoder;
 
-/// The bytes that the shell would send: ranges of files stand where they were put.
+/// The bytes that are sent, with the ranges of files that the reply refers to.
 pub(crate) fn sent(replies: &Encoder) -> Vec<u8> {
     let (mut sent, mut from) = (Vec::new(), 0);
     for segment in replies.files() {

@@ -1,5 +1,5 @@
-//! Text in, text out: each file under `transcripts` is a talk with a fresh server. Lines that begin
-//! with two blanks are its answers; `#` begins a comment.
+//! Transcripts: each file under `transcripts` has commands for a new server. Lines that begin with
+//! two blanks are its answers; `#` begins a comment.
 
 use std::path::Path;
 

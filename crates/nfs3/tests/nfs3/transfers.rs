@@ -1,4 +1,4 @@
-//! Sizes at the edges, and who is not let in at all.
+//! Transfers at the limits of their size, and callers that are refused.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn with_a_file(ground: Ground) -> (World, Vec<u8>) {
 }
 
 #[test]
-fn a_read_is_cut_down_to_what_fsinfo_said() {
+fn a_read_is_cut_down_to_the_limit_of_fsinfo() {
     let (world, file) = with_a_file(Ground::default());
     let megabyte = vec![7; 1 << 20];
     for offset in [0, 1 << 20] {
@@ -56,7 +56,7 @@ fn a_large_read_points_at_the_file_and_looks_the_same() {
 }
 
 #[test]
-fn a_write_above_what_fsinfo_said_is_no_call() {
+fn a_write_above_the_limit_of_fsinfo_is_garbage_args() {
     let (world, file) = with_a_file(Ground::default());
     let data = vec![7; (1 << 20) + 1];
     let count = data.len() as u32;
@@ -71,7 +71,7 @@ fn a_write_above_what_fsinfo_said_is_no_call() {
 }
 
 #[test]
-fn without_a_credential_one_can_mount_and_do_nothing_else() {
+fn a_caller_without_a_credential_can_mount_only() {
     const TOO_WEAK: u32 = 5;
     let (world, file) = with_a_file(Ground::default());
     world.act_as_nobody();

@@ -1,4 +1,5 @@
-//! A server in a process: two exports of memory, a third that is closed to us, and one client.
+//! A server in this process: two exports of memory backends, a third one that refuses the client,
+//! and one client.
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -29,30 +30,30 @@ pub(crate) const VERIFIER: [u8; 8] = *b"verifier";
 /// The time of the lock manager's clock.
 pub(crate) const BEGUN: Duration = Duration::from_secs(1);
 
-/// Room for calls by which the lock manager answers.
+/// The number of calls by which the lock manager may answer before they are taken.
 const MESSAGES_MAX: usize = 8;
 
 thread_local! {
     static NOW: Cell<i64> = const { Cell::new(1_000_000) };
 }
 
-/// Lets it be this many seconds after the start of time for the next who looks.
+/// Sets the clock to this number of seconds.
 pub(crate) fn set_clock(seconds: i64) {
     NOW.with(|now| now.set(seconds));
 }
 
-/// The time, which does not pass.
+/// A clock that stands still.
 pub(crate) fn still_clock() -> Time {
     Time { seconds: NOW.with(Cell::get), nanoseconds: 5 }
 }
 
-/// A second later at every look.
+/// A clock that is a second later each time it is read.
 pub(crate) fn clock() -> Time {
     NOW.with(|now| now.set(now.get() + 1));
     Time { seconds: NOW.with(Cell::get), nanoseconds: 5 }
 }
 
-/// The parts that a world is made of.
+/// The settings of a world.
 pub(crate) struct Ground {
     pub(crate) rules: Rules,
     pub(crate) faults: Faults,
@@ -76,7 +77,7 @@ impl Default for Ground {
     }
 }
 
-/// The server and its client.
+/// A server and its client.
 pub(crate) struct World {
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) exports: Arc<Exports>,
@@ -92,11 +93,11 @@ pub(crate) struct World {
     pub(crate) other: Vec<u8>,
 }
 
-/// The reply.
+/// A reply.
 pub(crate) struct Reply {
-    /// True if it waited for something slow.
+    /// True if the reply waited for a slow operation.
     pub(crate) late: bool,
-    /// Number of ranges of files that were in it.
+    /// The number of ranges of files that the reply refers to.
     pub(crate) by_reference: usize,
     /// `reply_stat` (0 accepted, 1 denied), and accept_stat or auth_stat (0: another RPC version).
     pub(crate) verdict: (u32, u32),
@@ -139,12 +140,12 @@ impl World {
         Self { root, other, ..world }
     }
 
-    /// A server of this plan; nothing is mounted yet.
+    /// A server with this plan; no client has mounted yet.
     pub(crate) fn of(plan: Plan) -> Self {
         Self::at(&Arc::new(Exports::new(plan)))
     }
 
-    /// A server of the plan in force there, for one of several clients.
+    /// A server of these exports, for one of several clients.
     pub(crate) fn at(exports: &Arc<Exports>) -> Self {
         let engine = Arc::new(Engine::new(BEGUN, Settings::new(1, [7; 16]), Recovered::new()));
         let (sender, messages) = sync_channel(MESSAGES_MAX);
@@ -172,13 +173,13 @@ impl World {
         self.speaking(vec![nfs])
     }
 
-    /// The same server with another program.
+    /// The same server with more programs.
     pub(crate) fn with(self, mut programs: Vec<Arc<dyn Program<RpcPeer>>>) -> Self {
         programs.push(Arc::new(Nfs3::new(Arc::clone(&self.exports), VERIFIER)));
         self.speaking(programs)
     }
 
-    /// The same client, who came to this address of the server.
+    /// The same client, connected to this address of the server.
     pub(crate) fn reached_at(self, local: IpAddr) -> Self {
         Self { visitor: self.visitor.at(Some(local)), ..self }
     }
@@ -188,12 +189,12 @@ impl World {
         Self { visitor: RpcPeer::new(SocketAddr::new(PEER, port)), ..self }
     }
 
-    /// The same client, whose connection is of this kind.
+    /// The same client, over a channel of this kind.
     pub(crate) fn by_channel(self, channel: Channel) -> Self {
         Self { visitor: self.visitor.over(channel), ..self }
     }
 
-    /// The same server beside one of NFSv4.
+    /// The same server, which shares these hosts with a server of NFSv4.
     pub(crate) fn recalling(self, delegated: Hosts) -> Self {
         let nfs = Nfs3::new(Arc::clone(&self.exports), VERIFIER).recalling(delegated);
         self.speaking(vec![Arc::new(nfs)])
@@ -211,7 +212,7 @@ impl World {
         self.flavor.set(Flavor::SYS);
     }
 
-    /// The calls by which the lock manager has answered since the last look.
+    /// The calls by which the lock manager has answered since this was last called.
     pub(crate) fn messages(&self) -> Vec<Message> {
         self.messages.try_iter().collect()
     }
@@ -243,7 +244,7 @@ impl World {
         self.send_watching(record, &mut |_| {}).unwrap()
     }
 
-    /// Sends a record; `promised` looks at the world when an answer is held back, before it waits.
+    /// Sends a record. If the answer is held back, `promised` is called before it is waited for.
     pub(crate) fn send_watching(
         &self,
         record: &[u8],
@@ -255,7 +256,7 @@ impl World {
             Answered::Now | Answered::Refused(_) | Answered::StartTls => false,
             Answered::Never | Answered::Undecided => return None,
             Answered::Later(late) => {
-                assert!(replies.bytes().is_empty(), "nothing is said before it is true");
+                assert!(replies.bytes().is_empty(), "a part of the reply is sent too early");
                 promised(self);
                 late.finish(&mut replies);
                 true
@@ -264,12 +265,12 @@ impl World {
         Some(Reply { by_reference: replies.files().len(), ..split(&sent(&replies), late) })
     }
 
-    /// Calls NFS and takes the results.
+    /// Calls NFS; returns the results.
     pub(crate) fn call(&self, procedure: u32, arguments: &impl Encode) -> Vec<u8> {
         self.ask(procedure, &encoded(arguments))
     }
 
-    /// The same with arguments as they travel.
+    /// Calls NFS with encoded arguments.
     pub(crate) fn ask(&self, procedure: u32, arguments: &[u8]) -> Vec<u8> {
         let record = self.record(nfs3::PROGRAM, procedure, arguments);
         let reply = self.send(&record);
@@ -277,7 +278,7 @@ impl World {
         reply.body
     }
 
-    /// Calls MOUNT and takes the results.
+    /// Calls MOUNT; returns the results.
     pub(crate) fn call_mount(&self, procedure: u32, arguments: &impl Encode) -> Vec<u8> {
         let record = self.record(mount::PROGRAM, procedure, &encoded(arguments));
         let reply = self.send(&record);
@@ -293,7 +294,7 @@ impl World {
         decoder.value::<mount::MountOk<'_>>().unwrap().handle.0.to_vec()
     }
 
-    /// The handle at a path of the first export, found by the superuser.
+    /// The handle of a path in the first export, looked up by the superuser.
     pub(crate) fn handle(&self, path: &str) -> Vec<u8> {
         let (credential, flavor) = (self.credential.borrow().clone(), self.flavor.get());
         self.act_as(0, 0, &[]);
@@ -306,7 +307,7 @@ impl World {
         at
     }
 
-    /// The handle of a name in a directory, if the caller finds it.
+    /// The handle of a name in a directory, or `None` if LOOKUP fails.
     pub(crate) fn find(&self, dir: &[u8], name: &str) -> Option<Vec<u8>> {
         let arguments = Diropargs3 { dir: Opaque(dir), name: Opaque(name.as_bytes()) };
         let body = self.call(nfs3::procedure::LOOKUP, &arguments);
@@ -354,7 +355,7 @@ pub(crate) fn encoded(value: &impl Encode) -> Vec<u8> {
     encoder.bytes().to_vec()
 }
 
-/// Decodes all of `body`.
+/// Decodes the whole of `body`.
 pub(crate) fn decoded<'a, T: Decode<'a>>(body: &'a [u8]) -> T {
     Decoder::whole(body).expect("results as the RFC has them")
 }

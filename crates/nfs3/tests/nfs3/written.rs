@@ -1,4 +1,5 @@
-//! A file that a client of NFSv4 may write without asking is as long as that client says.
+//! The length of a file that an NFSv4 client has delegated for writing is the one that this client
+//! reports.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,7 +15,8 @@ use comity_xdr::{Decoder, Opaque};
 
 use crate::recalls::{Delegate, JUKEBOX, NOW, delegate, delegate_beside, place};
 
-/// The file's change attribute when it was delegated, and the answer of its writer.
+/// The file's change attribute when it was delegated, and the size and change attribute that its
+/// writer reports.
 const GIVEN: u64 = 7;
 const WRITTEN: (u64, u64) = (4096, GIVEN + 1);
 
@@ -28,7 +30,7 @@ impl Delegate {
         }
     }
 
-    /// The client that is asked for what it has written.
+    /// The file whose attributes a client is asked for.
     fn asked(&self) -> Option<FileKey> {
         match self.engine.poll_effect()? {
             Effect::GetAttr { client, file } => {
@@ -39,7 +41,7 @@ impl Delegate {
         }
     }
 
-    /// The file's attributes, as LOOKUP, ACCESS and READDIRPLUS say them by the way.
+    /// The file's attributes in the replies of LOOKUP, ACCESS and READDIRPLUS.
     fn by_the_way(&self) -> [PostOpAttr; 3] {
         let looked = self.world.call(procedure::LOOKUP, &place(&self.world, "a"));
         let Ok(Lookup3res::Ok(looked)) = Decoder::whole(&looked) else { panic!("LOOKUP") };
@@ -88,7 +90,7 @@ fn getattr_asks_the_writer() {
 }
 
 #[test]
-fn a_writer_that_answers_at_once_is_waited_for() {
+fn a_call_waits_for_a_writer_that_answers_at_once() {
     let knows = |engine: Arc<Engine>| {
         let knows = Hosts::new(Arc::clone(&engine), || NOW);
         knows.pausing(Box::new(move |moment: Duration| {
@@ -103,12 +105,13 @@ fn a_writer_that_answers_at_once_is_waited_for() {
     writer.engine.delegated_at(&writer.client, &stateid, GIVEN);
     let told = writer.getattr().expect("it was waited for");
     assert_eq!(told.size, WRITTEN.0);
-    // The clock of these tests stands still soon after 1970; now is not then.
+    // The clock of these tests stands still soon after 1970, but the time of the answer is the real
+    // time.
     assert!(told.mtime.seconds > 1 << 30 && told.ctime == told.mtime, "it is seen to have changed");
 }
 
 #[test]
-fn nobody_is_waited_for_longer_than_a_tenth_of_a_second() {
+fn a_call_waits_a_tenth_of_a_second_at_most() {
     let pauses = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&pauses);
     let knows = |engine| {
@@ -123,13 +126,16 @@ fn nobody_is_waited_for_longer_than_a_tenth_of_a_second() {
 }
 
 #[test]
-fn attributes_that_may_be_old_are_not_told_by_the_way() {
+fn other_replies_leave_out_attributes_that_may_be_old() {
     let (writer, stateid) = delegate(Share::BOTH);
     assert_eq!(writer.by_the_way(), [None; 3]);
-    assert!(writer.asked().is_none(), "nor is anybody asked for them");
+    assert!(writer.asked().is_none(), "the writer is asked for them");
     writer.give_back(&stateid);
     assert!(writer.by_the_way().iter().all(Option::is_some));
     let (reader, _) = delegate(Share::READ);
-    assert!(reader.by_the_way().iter().all(Option::is_some), "who reads has written nothing");
+    assert!(
+        reader.by_the_way().iter().all(Option::is_some),
+        "attributes are left out beside a read delegation"
+    );
     assert!(reader.getattr().is_ok());
 }

@@ -1,4 +1,5 @@
-//! A file system with ids of the server everywhere, behind random maps and under guard.
+//! A file system whose objects have ids of the server only, behind random maps and with a layer
+//! that checks ids.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// Nothing, if the maps are such as are refused.
+    /// Returns `None` if the server refuses the maps.
     pub(crate) fn new(rng: &mut Rng) -> Option<Self> {
         let maps = Maps::random(rng);
         let options = MemoryOptions {
@@ -40,7 +41,7 @@ impl Ground {
     }
 }
 
-/// The plan of an exports file, if it is one that is taken.
+/// The plan of an exports file, or `None` if the server refuses it.
 pub(crate) fn planned(fs: Arc<dyn Fs>, text: String) -> Option<Plan> {
     let source = Source::Text { name: "e".into(), text: text.into() };
     let netgroups = "/nonexistent".into();
@@ -53,7 +54,7 @@ pub(crate) fn is_server_id(number: u32) -> bool {
     (SERVER..SERVER + 2 * IDS).contains(&number)
 }
 
-/// Mostly a number of a client, sometimes one that is somebody's on the server.
+/// A random id: usually of a client, sometimes of the server.
 pub(crate) fn number(rng: &mut Rng) -> u32 {
     let base = if rng.one_in(4) { SERVER } else { CLIENT };
     base + rng.below(IDS as usize) as u32

@@ -1,10 +1,10 @@
-//! Random maps, and what docs/exports.md says of them, written down once more and slowly.
+//! Random maps, and a slow second implementation of what docs/exports.md says about them.
 
 use std::fmt;
 
 use crate::hunt::rng::Rng;
 
-/// Client ids and server ids begin here: no other number of a reply is near them.
+/// The first client id and the first server id: no other number in a reply is near them.
 pub(crate) const CLIENT: u32 = 0x00c1_0000;
 pub(crate) const SERVER: u32 = 0x5eaf_0000;
 pub(crate) const IDS: u32 = 24;
@@ -25,7 +25,7 @@ pub(crate) struct Map {
     default: &'static str,
 }
 
-/// First client id, how many, first server id, and whether that is the only one.
+/// The first client id, the number of ids, the first server id, and true if all map to that one.
 #[derive(Debug, Clone)]
 struct Rule(u32, u32, u32, bool);
 
@@ -62,7 +62,7 @@ impl Rule {
         Self(wire, 1 + below(8), disk, below(3) == 0)
     }
 
-    /// The server's id for a client's.
+    /// The server's id of a client's id, or `None` if the rule does not cover it.
     fn to_disk(&self, wire: u32) -> Option<u32> {
         let Self(first, count, disk, single) = *self;
         let offset = wire.checked_sub(first).filter(|offset| *offset < count)?;
@@ -80,17 +80,18 @@ impl Map {
         self.may_own(disk)
     }
 
-    /// Returns whether a client has a name for it, so that it may be made an owner.
+    /// Returns whether a client has an id that maps to this one, so that a file can be given to it.
     pub(crate) fn may_own(&self, disk: u32) -> bool {
         self.is_reached(disk) || self.default == "pass" && self.to_disk(disk).is_none()
     }
 
-    /// Returns whether a reply may hold this id of the server: one in no range is shown as it is.
+    /// Returns whether a reply may contain this id of the server: ids in no range are shown
+    /// unchanged.
     pub(crate) fn may_show(&self, disk: u32) -> bool {
         self.default == "pass" && !self.is_reached(disk)
     }
 
-    /// The first rule that covers a client's id decides.
+    /// The first rule that covers a client's id applies.
     fn to_disk(&self, wire: u32) -> Option<u32> {
         self.rules.iter().find_map(|rule| rule.to_disk(wire))
     }

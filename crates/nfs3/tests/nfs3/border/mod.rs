@@ -1,5 +1,5 @@
-//! No id crosses the border but by a map: between the view and the file system stands one who looks
-//! at every id that comes in, and every reply is searched for ids of the server.
+//! Ids are mapped whenever they pass between clients and the file system: a layer checks each id
+//! that reaches the file system, and each reply is searched for ids of the server.
 
 mod ground;
 mod maps;
@@ -27,11 +27,11 @@ const CALLERS: usize = 4;
 const CHANGES: usize = 60;
 
 #[test]
-fn no_id_of_the_server_is_told_and_none_from_outside_the_maps_comes_in() {
+fn no_reply_contains_a_server_id_and_no_unmapped_id_reaches_the_file_system() {
     let (mut plans, mut told) = (0, 0);
     for seed in 0..SEEDS {
         let mut rng = Rng::new(seed);
-        // Ambiguous maps are refused: there is nothing to try then.
+        // The server refuses ambiguous maps; those are skipped.
         let Some(site) = Site::new(&mut rng) else { continue };
         plans += 1;
         for _ in 0..CALLERS {
@@ -73,7 +73,7 @@ impl Site {
         told
     }
 
-    /// Makes a call and searches the reply; tells how many ids of the client are in it.
+    /// Makes a call and searches the reply; returns the number of the client's ids in it.
     fn call(&self, shot: &Shot, (uid, gid): (u32, u32)) -> u64 {
         let record = self.world.record(shot.program, shot.procedure, &shot.arguments[0]);
         let body = level(shot.procedure, &self.world.send(&record).body, false);
@@ -81,7 +81,7 @@ impl Site {
         let words: Vec<u32> = body.chunks_exact(4).map(word).collect();
         let mut told = 0;
         for (at, &word) in words.iter().enumerate() {
-            // Its own number is nothing new to a caller.
+            // The caller's own number reveals nothing to it.
             if is_server_id(word) && word != uid && word != gid {
                 let may = self.map_at(&words, at).is_some_and(|map| map.may_show(word));
                 assert!(may, "{} holds {word} at {at} under {}", shot.told, self.maps);
@@ -91,8 +91,8 @@ impl Site {
         told
     }
 
-    /// Returns the map that made a word, if the word is the owner or group of a fattr3: those stand
-    /// before the fsid.
+    /// Returns the map of a word if the word is the owner or the group of a fattr3. These are found
+    /// by their distance to the fsid.
     fn map_at(&self, words: &[u32], at: usize) -> Option<&Map> {
         let is_fsid = |ahead: usize| words.get(at + ahead..at + ahead + 2) == Some(&[EXPORT; 2]);
         let group = || is_fsid(7).then_some(&self.maps.groups);
@@ -100,9 +100,9 @@ impl Site {
     }
 }
 
-/// An id that nobody in the domain has cannot be made an owner, however it is tried.
+/// An id without a client id in the domain cannot be made an owner, by any call that sets one.
 #[test]
-fn an_owner_outside_the_domain_is_perm_and_nobody_elses() {
+fn setting_an_owner_outside_the_domain_is_perm_and_changes_nothing() {
     let fs = Arc::new(Memory::new(MemoryOptions::default()).unwrap());
     let set = SetAttr { uid: Some(Uid::new(51_005)), ..SetAttr::default() };
     let (file, root) = (sealed(&planted(&*fs, &fs.root(), "f", 5, &set)), sealed(&fs.root()));

@@ -1,4 +1,4 @@
-//! A guard between the view and a file system: looks at every id that passes.
+//! A layer between the view and a file system that checks every id in a call.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl Fs for Watched {
     }
 
     fn lookup(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Entry<Disk>> {
-        // MOUNT walks as the server itself.
+        // MOUNT looks up paths under the server's own ids.
         if !cred.is_root() {
             self.acts(cred);
         }

@@ -1,5 +1,5 @@
-//! The ways upward from a visible directory below a hidden one, for a caller who has its handle
-//! from former times, and the way down to objects.
+//! The ways upward from a visible directory below a hidden one, for a caller that got its handle
+//! earlier, and the ways down to objects.
 
 use comity_proto::mount::{MountOk, Mountstat3};
 use comity_proto::nfs3::{
@@ -14,12 +14,12 @@ use super::twins::{Buried, Target, sealed};
 use crate::world::encoded;
 
 const DOT_DOT: Opaque<'static, 4096> = Opaque(b"..");
-/// Room for all entries.
+/// A count large enough for all entries.
 const COUNT: u32 = 1 << 15;
 
 impl Hunt {
-    /// Goes upward from every buried directory: nothing hidden is told of, and no path leads there.
-    /// Counts those directly below a hidden one.
+    /// Looks upward from each buried directory: no reply reveals a hidden object, and no path leads
+    /// to one. Returns the number of those directly below a hidden directory.
     pub(super) fn climb(&mut self) -> usize {
         let buried = self.twins.buried.clone();
         for one in &buried {
@@ -34,7 +34,7 @@ impl Hunt {
         buried.iter().filter(|one| one.under_hidden).count()
     }
 
-    /// MNT leads where LOOKUP leads, name by name, and fails as that does.
+    /// MNT of a path finds the object that LOOKUPs find, name by name, or fails as they do.
     pub(super) fn descend(&self) {
         for target in &self.twins.targets {
             let mount = Shot::mount(&target.path);
@@ -44,7 +44,7 @@ impl Hunt {
         }
     }
 
-    /// The handles that LOOKUP finds on the way down to an object.
+    /// The handle of an object by LOOKUPs from the root, or the status of the first that fails.
     fn walked(&self, target: &Target) -> Result<Vec<u8>, u32> {
         let mut at = sealed(&self.twins.targets[0].handles[0]);
         let mut is_directory = true;
@@ -92,7 +92,7 @@ impl Hunt {
         assert!(!(told && one.under_hidden), "seed {}: `..` of {path} is listed", self.seed);
     }
 
-    /// The reply of the first server.
+    /// Makes a call to the first server; its reply must contain no hidden handle.
     fn upward(&self, shot: &Shot) -> Vec<u8> {
         let body = self.first(shot);
         let (seed, told) = (self.seed, &shot.told);
@@ -106,7 +106,7 @@ impl Hunt {
     }
 }
 
-/// The handle that MNT tells, or its status, which are those of NFS.
+/// The handle in a reply of MNT, or its status, whose numbers are those of NFS.
 fn by_mount(body: &[u8]) -> Result<Vec<u8>, u32> {
     let mut decoder = Decoder::new(body);
     match decoder.value().unwrap() {

@@ -1,5 +1,5 @@
-//! Every procedure of NFSv3, MOUNT and NLM is called by the hunt, or stands here with the reason
-//! why not.
+//! Every procedure of NFSv3, MOUNT and NLM is called by the hunt, or is listed here with the reason
+//! why it is not.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -20,7 +20,7 @@ const WITHOUT_A_FILE: [Procedure; 4] = [
     (nlm::PROGRAM, lock::FREE_ALL),
 ];
 
-/// Procedures of hosts that have asked for a lock, and numbers that are none: PROC_UNAVAIL.
+/// Procedures that a host offers to the server, and numbers of no procedure: answered PROC_UNAVAIL.
 const NOT_SERVED: [u32; 11] = [
     lock::GRANTED,
     lock::GRANTED_MSG,
@@ -41,7 +41,7 @@ const ALL: [(u32, RangeInclusive<u32>); 3] = [
     (nlm::PROGRAM, lock::NULL..=lock::FREE_ALL),
 ];
 
-/// Fails if a procedure is neither called nor excused, or is both.
+/// Panics if a procedure is neither called nor listed as left out, or is both.
 pub(super) fn assert_whole(asked: &BTreeSet<Procedure>) {
     let excused: BTreeSet<Procedure> = WITHOUT_A_FILE.into_iter().chain(not_served()).collect();
     let expected: BTreeSet<Procedure> = all().difference(&excused).copied().collect();
@@ -56,7 +56,7 @@ pub(crate) fn all() -> BTreeSet<Procedure> {
     ALL.into_iter().flat_map(numbers).collect()
 }
 
-/// The procedures that are answered PROC_UNAVAIL.
+/// The procedures that are answered with PROC_UNAVAIL.
 pub(crate) fn not_served() -> BTreeSet<Procedure> {
     NOT_SERVED.into_iter().map(|number| (nlm::PROGRAM, number)).collect()
 }

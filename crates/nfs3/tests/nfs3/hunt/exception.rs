@@ -1,23 +1,23 @@
-//! The exceptions of docs/semantics.md: traces that cannot be hidden.
+//! The exceptions of docs/semantics.md: traces of hidden objects that cannot be hidden.
 
 use comity_vfs::{Access, FileType, Name};
 
 use super::twins::{Target, Twins, entries, root};
 
-/// A name in a directory, made or put there by a call.
+/// A directory and a name in it that a call makes or moves.
 pub(crate) type Place = (Target, Vec<u8>);
 
 /// The kinds of traces that a call may meet and that cannot be hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exception {
-    /// A hidden object where something is to come to stand.
+    /// A hidden object has the name that a call would make.
     OntoHidden,
-    /// A directory that is to go and holds only hidden entries.
+    /// A directory that a call would remove has only hidden entries.
     OnlyHidden,
 }
 
 impl Twins {
-    /// The trace that a call meets that would put something `onto` a place, or remove what is
+    /// The trace that a call meets if it would make the name `onto`, or remove the directory
     /// `emptied`.
     pub(crate) fn exception(
         &self,
@@ -43,7 +43,7 @@ impl Twins {
         granted.is_ok_and(|(granted, _)| granted.contains(wanted))
     }
 
-    /// Looks at both, so that both are looked at: it shows in times of access.
+    /// Lists the directory on both servers, because listing changes the access time.
     fn holds_only_hidden(&self, (dir, name): &Place) -> bool {
         let Ok(name) = Name::new(name) else { return false };
         let held = [0, 1].map(|side| {

@@ -1,9 +1,9 @@
-//! The parts by which two real folders can be compared: their numbers, handles and times differ.
+//! The comparable part of replies about two real folders, whose fileids, handles and times differ.
 
 use comity_proto::nfs3::{DirlistHead, Entry3, Entryplus3, Nfsstat3, procedure};
 use comity_xdr::Decoder;
 
-/// The status, and the names of a listing in an order of their own.
+/// The status, and the sorted names of a listing.
 pub(crate) fn gist(called: u32, body: &[u8]) -> Vec<u8> {
     let plus = called == procedure::READDIRPLUS;
     let mut gist = body[..4].to_vec();

@@ -1,4 +1,4 @@
-//! Callers of the hunt who are known by a key: Alice has granted rights to some objects to it.
+//! Callers of the hunt that are known by a key, to which Alice has granted rights to some objects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::twins::{EXPORT, entries, plan, root};
 use crate::granted::{Extent, Granted, RIGHTS};
 use crate::world::World;
 
-/// An object by one of its names, and the directories above it, the root first.
+/// An object by one of its names, and the directories above it, beginning with the root.
 struct Named {
     handles: [Handle; 2],
     fileid: u64,
@@ -18,7 +18,7 @@ struct Named {
     path: String,
 }
 
-/// A grant of Alice's.
+/// A grant by Alice.
 struct Grant {
     handles: [Handle; 2],
     fileid: u64,
@@ -26,8 +26,8 @@ struct Grant {
     rights: String,
 }
 
-/// Two servers of these file systems for a caller with a key, the numbers of the objects that the
-/// key may know of, and what was granted in words.
+/// Two servers of these file systems for a caller with a key, the fileids of the objects that the
+/// key may see, and a description of the grants.
 pub(super) fn by_key(
     rng: &mut Rng,
     filesystems: &[Arc<dyn Fs>; 2],
@@ -54,8 +54,8 @@ pub(super) fn by_key(
     (worlds, known(&filesystems[0], &all, &grants), told.collect())
 }
 
-/// The rule of docs/exports.md, written down from its words: a key knows what was granted to it,
-/// and the directories that lead there.
+/// The rule of docs/exports.md, implemented from its text: a key sees the objects that were granted
+/// to it and the directories above them.
 fn known(fs: &Arc<dyn Fs>, all: &[Named], grants: &[Grant]) -> BTreeSet<u64> {
     let top = fs.getattr(&fs.root()).unwrap().fileid;
     let mut known = BTreeSet::from([top]);
@@ -74,7 +74,7 @@ fn known(fs: &Arc<dyn Fs>, all: &[Named], grants: &[Grant]) -> BTreeSet<u64> {
 }
 
 fn grant(rng: &mut Rng, all: &[Named]) -> Grant {
-    // A directory without what is below it: names of hidden objects can be met in it.
+    // A directory is granted without the objects below it, so that hidden names are met in it.
     let is_parent = |named: &&Named| all.iter().any(|one| one.above.contains(&named.fileid));
     let parents: Vec<&Named> = all.iter().filter(is_parent).collect();
     if rng.one_in(2) && !parents.is_empty() {
@@ -92,7 +92,7 @@ fn grant(rng: &mut Rng, all: &[Named]) -> Grant {
     Grant { handles: *handles, fileid: *fileid, extent, rights }
 }
 
-/// All names in both file systems.
+/// All names in the two file systems.
 fn named(filesystems: &[Arc<dyn Fs>; 2]) -> Vec<Named> {
     let roots = filesystems.each_ref().map(|fs| fs.root());
     let fileid = filesystems[0].getattr(&roots[0]).unwrap().fileid;
@@ -119,7 +119,7 @@ fn below(fs: &dyn Fs, dir: &Handle, name: &[u8]) -> Handle {
     fs.lookup(&root(), dir, Name::new(name).unwrap()).unwrap().node.handle
 }
 
-/// The server has met every object by every name, as if other clients had used it.
+/// Lets the server learn every name of every object, as if other clients had used them.
 fn tell(granted: &Granted, plan: &comity_export::Plan, (fs, dir): (&dyn Fs, &Handle)) {
     for (name, attr) in entries(fs, dir) {
         let object = below(fs, dir, &name);

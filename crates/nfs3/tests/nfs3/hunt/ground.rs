@@ -1,5 +1,5 @@
-//! The file system under the twins: memory, where every byte of a reply can be compared, or a real
-//! file system with its own order of checks.
+//! The file systems of the two servers: memory, where every byte of a reply can be compared, or a
+//! real file system, which checks in its own order.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::world::still_clock;
 
 pub(crate) enum Ground {
     Memory,
-    /// The backend that serves the folders, and the folders, which live as long as it.
+    /// The backends, and the folders that they serve. The folders are kept as long as the backends.
     Disk([Arc<Passthrough>; 2], #[expect(dead_code)] [TempDir; 2]),
 }
 
@@ -25,7 +25,7 @@ impl Ground {
         Self::Disk(folders.each_ref().map(|folder| Arc::new(open(folder))), folders)
     }
 
-    /// Two empty file systems with a random owner and mode of the top.
+    /// Two empty file systems whose root has a random owner and mode.
     pub(crate) fn filesystems(&self, rng: &mut Rng) -> [Arc<dyn Fs>; 2] {
         let set = SetAttr {
             mode: Some(Mode::new(*rng.pick(&[0o777, 0o777, 0o1777, 0o755, 0o775]))),
@@ -48,7 +48,7 @@ impl Ground {
 }
 
 impl Drop for Ground {
-    /// The thread is the server again, and the folders are removed under its own ids.
+    /// Returns this thread to the server's own ids, so that the folders can be removed.
     fn drop(&mut self) {
         if let Self::Disk(opened, _) = self {
             opened.iter().for_each(|fs| fs.release_identity().unwrap());

@@ -14,8 +14,8 @@ const MTIME_NANOSECONDS: usize = 72;
 const CTIME_NANOSECONDS: usize = 80;
 const BYTES: usize = 84;
 
-/// A sealed handle: version, export, eight bytes of MAC, three words of the memory backend, of
-/// which the second is the object's number.
+/// The length of a sealed handle: a version, the export, eight bytes of MAC, and three words of the
+/// memory backend, of which the second is the number of the object.
 const HANDLE_BYTES: usize = 37;
 const OBJECT: std::ops::Range<usize> = 21..29;
 
@@ -23,7 +23,7 @@ const OBJECT: std::ops::Range<usize> = 21..29;
 pub(crate) fn level(called: u32, body: &[u8], no_client_cache: bool) -> Vec<u8> {
     let mut level = body.to_vec();
     if called == procedure::FSSTAT {
-        // The bytes behind the status and the attributes, as far as there are any.
+        // The bytes after the status and the attributes, if there are any.
         let space = 4 + if word(body, 4) == Some(1) { 4 + BYTES } else { 4 };
         blank(&mut level, space..body.len());
     }
@@ -51,7 +51,7 @@ fn attributes(level: &mut [u8], body: &[u8], start: usize, no_client_cache: bool
             blank(level, start + at..start + at + 4);
         }
     }
-    // The size in a wcc_attr before it.
+    // The size in the wcc_attr before the attributes.
     let changes = (procedure::WRITE..=procedure::LINK).contains(&called);
     if (changes || called == procedure::SETATTR)
         && let Some(before) = start.checked_sub(32).filter(|at| word(body, *at) == Some(1))
@@ -61,7 +61,7 @@ fn attributes(level: &mut [u8], body: &[u8], start: usize, no_client_cache: bool
 }
 
 fn is_handle(body: &[u8], at: usize) -> bool {
-    // The export's number stands behind the version, so not at a word's beginning.
+    // The number of the export follows the version, so it is not aligned to a word.
     let of_export = body.get(at + 5..at + 9) == Some(&EXPORT.to_be_bytes());
     of_export && word(body, at) == Some(HANDLE_BYTES as u32) && at + 4 + HANDLE_BYTES <= body.len()
 }

@@ -1,4 +1,4 @@
-//! Calls to the lock manager, which knows files by their handles only.
+//! Calls to the lock manager, which names files by their handles only.
 
 use comity_export::ExportId;
 use comity_proto::nlm::{
@@ -14,7 +14,7 @@ use crate::world::{BEGUN, encoded};
 
 const COOKIE: Opaque<'static, 1024> = Opaque(b"cookie");
 
-/// Another host holds a lock on every object, so that a reply has something to show.
+/// Lets another host lock every object, so that replies have a holder to show.
 pub(crate) fn hold(twins: &Twins) {
     for (side, twin) in twins.twins.iter().enumerate() {
         let engine = &twin.world.engine;
@@ -30,7 +30,7 @@ pub(crate) fn hold(twins: &Twins) {
     }
 }
 
-/// Everything that can be asked of the lock manager about an object.
+/// All calls to the lock manager about an object.
 pub(crate) fn locks(target: &Target) -> Vec<Shot> {
     let shot = |procedure, arguments: &dyn Fn(&[u8]) -> Vec<u8>| {
         let told = format!("procedure {procedure} of NLM on {}", target.path);
@@ -74,7 +74,7 @@ pub(crate) fn locks(target: &Target) -> Vec<Shot> {
     ]
 }
 
-/// Ten bytes from there on.
+/// A lock of ten bytes from `l_offset` on.
 fn alock(fh: &[u8], l_offset: u64) -> Nlm4Lock<'_> {
     let (caller_name, oh) = (Opaque(&b"client"[..]), Opaque(&b"owner"[..]));
     Nlm4Lock { caller_name, fh: Opaque(fh), oh, svid: 1, l_offset, l_len: 10 }

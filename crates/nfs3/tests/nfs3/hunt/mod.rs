@@ -1,6 +1,6 @@
-//! The leak hunt: whatever is asked about hidden objects, by name or by handle, the whole reply is
-//! that of a server where these objects do not exist. The comparison leaves out the things that
-//! docs/semantics.md says cannot be hidden, and nothing else.
+//! The leak hunt: the whole reply to any call about hidden objects, by name or by handle, is that
+//! of a server on which these objects do not exist. The comparison leaves out only the traces that
+//! docs/semantics.md says cannot be hidden.
 
 mod climb;
 pub(crate) mod coverage;
@@ -39,7 +39,7 @@ const SEEDS: u64 = 200;
 const SEEDS_BY_KEY: u64 = 100;
 const SEEDS_ON_DISK: u64 = 40;
 const CHANGES: usize = 150;
-/// A call that is answered with JUKEBOX is made so often at most.
+/// The number of times that a call is repeated while it is answered with JUKEBOX.
 const TRIES: usize = 100;
 /// Ids that clients try to make owners and groups: some of them mapped, some not, and nobody.
 const OWNERS: [u32; 7] = [100, 101, 104, 200, 204, 7, u32::MAX];
@@ -66,12 +66,12 @@ fn on_a_real_file_system_statuses_and_listings_are_the_same_too() {
 }
 
 #[test]
-fn nothing_tells_a_hidden_object_from_one_that_is_not_there() {
+fn hidden_objects_cannot_be_distinguished_from_missing_ones() {
     hunt(SEEDS, || Ground::Memory, Identified::ByIds);
 }
 
 #[test]
-fn a_key_learns_nothing_of_what_was_not_granted_to_it() {
+fn a_key_learns_nothing_about_objects_that_were_not_granted_to_it() {
     hunt(SEEDS_BY_KEY, || Ground::Memory, Identified::ByKey);
 }
 
@@ -108,7 +108,7 @@ impl Hunt {
         Self { seed, rng, twins, now: 2, asked: BTreeSet::new() }
     }
 
-    /// Asks everything about everything.
+    /// Makes all calls that change nothing, about all objects.
     fn ask(&mut self) {
         for target in self.twins.targets.clone() {
             let mut shots = questions(&mut self.rng, &target);
@@ -124,8 +124,7 @@ impl Hunt {
         }
     }
 
-    /// Changes things by chance, until something is met that cannot be hidden; tells whether that
-    /// was so.
+    /// Makes random changes until one meets an exception; returns whether one did.
     fn change(&mut self) -> bool {
         for _ in 0..CHANGES {
             let shot = change(&mut self.rng, &self.twins.targets, &OWNERS);
@@ -142,7 +141,7 @@ impl Hunt {
         false
     }
 
-    /// The answer to a call that meets something that cannot be hidden.
+    /// The status of a call that meets an exception.
     fn exception(&self, shot: &Shot) -> Option<Nfsstat3> {
         match self.twins.exception(shot.onto.as_ref(), shot.emptied.as_ref())? {
             Exception::OntoHidden => Some(Nfsstat3::Exist),
@@ -150,7 +149,7 @@ impl Hunt {
         }
     }
 
-    /// Makes a call to both.
+    /// Makes a call to both servers.
     fn shoot(&mut self, shot: &Shot) -> Outcome {
         self.now += 1;
         self.asked.insert((shot.program, shot.procedure));
@@ -180,8 +179,8 @@ impl Hunt {
     }
 }
 
-/// Asks again, as a client does, while NFS says that it should: a handle whose object is just going
-/// is answered so.
+/// Repeats a call while it is answered with JUKEBOX, as a client does: a handle whose object is
+/// just being removed has this answer.
 fn patiently(program: u32, ask: impl Fn() -> Reply) -> Reply {
     let later = (Nfsstat3::Jukebox as u32).to_be_bytes();
     let is_later = |reply: &Reply| program == nfs3::PROGRAM && reply.body.starts_with(&later);
@@ -190,12 +189,12 @@ fn patiently(program: u32, ask: impl Fn() -> Reply) -> Reply {
     answered.unwrap_or_else(|| panic!("{TRIES} times told to come again"))
 }
 
-/// The calls of the lock manager and their replies.
+/// The replies of the lock manager that are calls to the client.
 fn told(messages: &[Message]) -> Vec<u8> {
     messages.iter().flat_map(|message| message.arguments.clone()).collect()
 }
 
-/// The replies of both: verdict of RPC and body.
+/// The replies of both servers: the verdict of RPC and the body.
 struct Outcome([((u32, u32), Vec<u8>); 2]);
 
 impl Outcome {

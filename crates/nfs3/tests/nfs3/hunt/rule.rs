@@ -1,4 +1,4 @@
-//! The rule of docs/semantics.md once more, written down from its words and not from the code.
+//! The rule of docs/semantics.md, implemented a second time from its text and not from the code.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ struct Entry {
 }
 
 impl Rule {
-    /// Hides nothing.
+    /// A rule that hides nothing.
     pub(crate) const fn none() -> Self {
         Self(Vec::new())
     }

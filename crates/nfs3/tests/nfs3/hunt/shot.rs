@@ -1,4 +1,4 @@
-//! One call, as it is made to each of the two.
+//! A call, which is made to both servers.
 
 use comity_proto::nfs3::{
     Access3args, Commit3args, Create3args, Createhow3, Diropargs3, Link3args, Mkdir3args,
@@ -19,9 +19,9 @@ pub(crate) struct Shot {
     pub(crate) program: u32,
     pub(crate) procedure: u32,
     pub(crate) arguments: [Vec<u8>; 2],
-    /// The place where something would come to stand.
+    /// The name that the call would make.
     pub(crate) onto: Option<Place>,
-    /// The object that would be removed, as a directory or by what takes its place.
+    /// The object that the call would remove or replace.
     pub(crate) emptied: Option<Place>,
     pub(crate) told: String,
 }
@@ -93,7 +93,7 @@ impl Shot {
     }
 }
 
-/// Everything that can be asked about an object without changing it.
+/// All calls about an object that do not change it.
 pub(crate) fn questions(rng: &mut Rng, target: &Target) -> Vec<Shot> {
     let bare = |handle: &[u8]| encoded(&handle_of(handle));
     let mut shots: Vec<Shot> = [
@@ -128,7 +128,7 @@ pub(crate) fn questions(rng: &mut Rng, target: &Target) -> Vec<Shot> {
     shots
 }
 
-/// A directory listed from everywhere, with little and much room.
+/// Calls that list a directory from any cookie, with small and large counts.
 pub(crate) fn listings(rng: &mut Rng, dir: &Target) -> Vec<Shot> {
     let mut shots = Vec::new();
     let last = dir.names.as_ref().map_or(0, |names| names.len() as u64 + 4);
@@ -147,7 +147,7 @@ pub(crate) fn listings(rng: &mut Rng, dir: &Target) -> Vec<Shot> {
     shots
 }
 
-/// A directory listed at once.
+/// Calls that list a whole directory at once.
 pub(crate) fn whole_listings(dir: &Target) -> Vec<Shot> {
     let (cookie, cookieverf, count) = (0, [0; 8], 1 << 15);
     vec![
@@ -161,7 +161,7 @@ pub(crate) fn whole_listings(dir: &Target) -> Vec<Shot> {
     ]
 }
 
-/// Any call that changes something, or would.
+/// A random call that changes something, or fails to.
 pub(crate) fn change(rng: &mut Rng, targets: &[Target], owners: &[u32]) -> Shot {
     let (one, other) = (rng.pick(targets), rng.pick(targets));
     let (name, new) = (name_in(rng, one), name_in(rng, other));
@@ -186,7 +186,7 @@ pub(crate) fn change(rng: &mut Rng, targets: &[Target], owners: &[u32]) -> Shot 
     }
 }
 
-/// Mostly one that was there in the beginning.
+/// Usually a name that existed at the beginning.
 fn name_in(rng: &mut Rng, dir: &Target) -> Vec<u8> {
     match &dir.names {
         Some(names) if !names.is_empty() && !rng.one_in(4) => rng.pick(names).clone(),
@@ -246,7 +246,7 @@ fn setattr(rng: &mut Rng, target: &Target, owners: &[u32]) -> Shot {
     })
 }
 
-/// Sometimes an owner that the caller may not set, or that nobody can be.
+/// Sometimes sets an owner that the caller may not set, or that no id stands for.
 fn attributes(rng: &mut Rng, owners: &[u32]) -> Sattr3 {
     let id = |rng: &mut Rng| rng.one_in(6).then(|| *rng.pick(owners));
     let time =

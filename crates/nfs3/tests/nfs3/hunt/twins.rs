@@ -1,4 +1,4 @@
-//! Two servers that differ in one thing: what is hidden in the first does not exist in the second.
+//! Two servers with one difference: objects that the first hides do not exist on the second.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -16,12 +16,12 @@ use super::rng::Rng;
 use super::rule::Rule;
 use crate::world::{World, set_clock};
 
-/// The number of the export; it stands in every handle and attribute.
+/// The number of the export, which is in every handle and every fsid.
 pub(crate) const EXPORT: u32 = 0x5a17;
 pub(crate) const UIDS: u32 = 500;
 pub(crate) const GIDS: u32 = 600;
 const ANONYMOUS: u32 = 65_534;
-/// The most names of a kind: `n00`, `l00` and so on.
+/// The highest number of names of one kind: `n00`, `l00` and so on.
 pub(crate) const OBJECTS: usize = 14;
 const MODES: [u32; 14] = [
     0o777, 0o755, 0o750, 0o700, 0o770, 0o644, 0o640, 0o600, 0o000, 0o1777, 0o2775, 0o666, 0o711,
@@ -41,7 +41,7 @@ pub(crate) struct Twin {
     pub(crate) world: World,
 }
 
-/// An object that may be asked for by its handle, which the two call by different names.
+/// An object that calls are made about; it has a different handle on each server.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) handles: [Handle; 2],
@@ -55,7 +55,8 @@ pub(crate) struct Target {
 pub(crate) enum Identified {
     /// The callers are known by the ids that they claim.
     ByIds,
-    /// By a key, to which a user with these ids has granted rights to some objects.
+    /// The callers are known by a key, to which a user with these ids has granted rights to some
+    /// objects.
     ByKey,
 }
 
@@ -65,10 +66,10 @@ pub(crate) struct Twins {
     pub(crate) caller: Caller,
     pub(crate) rule: Rule,
     pub(crate) options: String,
-    /// The numbers of the objects that were granted to the caller's key, or lead to these; `None`
-    /// for a caller who is known by its ids.
+    /// The fileids of the objects that were granted to the caller's key, and of the directories
+    /// above them; `None` for a caller that is known by its ids.
     granted: Option<BTreeSet<u64>>,
-    /// Objects that the caller may know of and can reach, and hidden ones.
+    /// Objects that the caller may see and can reach, and hidden ones.
     pub(crate) targets: Vec<Target>,
     pub(crate) hidden: usize,
     /// Visible directories below hidden ones. The second server does not have them.
@@ -76,7 +77,7 @@ pub(crate) struct Twins {
     ground: Ground,
 }
 
-/// A visible directory below a hidden one: no path leads there, but a handle of former times does.
+/// A visible directory below a hidden one: no path leads to it, but an old handle does.
 #[derive(Debug, Clone)]
 pub(crate) struct Buried {
     pub(crate) target: Target,
@@ -84,12 +85,12 @@ pub(crate) struct Buried {
     pub(crate) under_hidden: bool,
 }
 
-/// The rights of the caller to an object.
+/// The relation of the caller to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     Reachable,
     Hidden,
-    /// Visible, but below something hidden.
+    /// The object is visible, but is below a hidden directory.
     Buried {
         under_hidden: bool,
     },
@@ -110,7 +111,7 @@ pub(crate) fn root() -> Cred<Disk> {
     Cred::new(Uid::new(0), Gid::new(0))
 }
 
-/// A handle as it travels.
+/// A handle as clients see it.
 pub(crate) fn sealed(handle: &Handle) -> Vec<u8> {
     key().seal(ExportId(EXPORT), handle).bytes().to_vec()
 }
@@ -122,7 +123,8 @@ pub(crate) fn key() -> HandleKey {
 impl Twins {
     pub(crate) fn new(rng: &mut Rng, ground: Ground, identified: Identified) -> Self {
         let caller = caller(rng);
-        // A cloak may hide what leads to a granted object, and so would hide it in one of the two.
+        // With a key there is no cloak: it could hide a directory above a granted object on one of
+        // the servers only.
         let rule = match identified {
             Identified::ByIds => Rule::random(rng),
             Identified::ByKey => Rule::none(),
@@ -173,8 +175,8 @@ impl Twins {
         !is_granted || !self.rule.shows(&self.caller.disk, attr)
     }
 
-    /// Finds all objects. Those that are visible and stand below a hidden directory are kept apart:
-    /// nobody gets there, but a handle of former times is still good in the first.
+    /// Finds all objects. Visible ones below a hidden directory are kept apart: no path leads to
+    /// them, but an old handle is still valid on the first server.
     fn find_targets(&mut self) {
         let mut found = BTreeMap::new();
         let roots = self.twins.each_ref().map(|twin| twin.fs.root());
@@ -208,7 +210,8 @@ impl Twins {
             if is_directory {
                 self.walk((&target, standing), found);
             } else if attr.links > 1 && matches!(standing, Standing::Buried { .. }) {
-                // Its other name would not be its last one.
+                // The buried name is removed on both servers, so that both have the same last name
+                // of the object.
                 self.twins.iter().zip(&dir.handles).for_each(|(twin, dir)| {
                     remove(&*twin.fs, dir, Name::new(&name).unwrap());
                 });
@@ -218,7 +221,7 @@ impl Twins {
         }
     }
 
-    /// Returns whether a reply of the first holds the handle of something hidden.
+    /// Returns whether a reply of the first server contains the handle of a hidden object.
     pub(crate) fn betrays(&self, reply: &[u8]) -> bool {
         let fs = &self.twins[0].fs;
         let is_hidden =
@@ -230,7 +233,7 @@ impl Twins {
         })
     }
 
-    /// Takes out of the second what is hidden in the first.
+    /// Removes from the second server the objects that are hidden on the first.
     fn prune(&self, (first, dir): (&Twin, Handle), (second, other): (&Twin, Handle)) {
         for (name, attr) in entries(&*first.fs, &dir) {
             let name = Name::new(&name).unwrap();
@@ -245,28 +248,28 @@ impl Twins {
         }
     }
 
-    /// Gives everything that is left the same times, whatever was done to it before.
+    /// Gives all remaining objects the same times.
     fn settle(&self) {
         set_clock(2);
         let time = Some(SetTime::Now);
         let set = SetAttr { atime: time, mtime: time, ..SetAttr::default() };
         for target in &self.targets {
             for (twin, handle) in self.twins.iter().zip(&target.handles) {
-                // Some objects are gone in the second server.
+                // Some objects do not exist on the second server.
                 let _ = twin.fs.setattr(&root(), handle, &set, None);
             }
         }
     }
 }
 
-/// An object, and what the caller can make of it.
+/// An object and the caller's relation to it.
 type Found = (Target, Standing);
 
 fn names(fs: &dyn Fs, dir: &Handle) -> Vec<Vec<u8>> {
     entries(fs, dir).into_iter().map(|(name, _)| name).collect()
 }
 
-/// Names and attributes of what is in a directory.
+/// The names and attributes of the entries of a directory.
 pub(crate) fn entries(fs: &dyn Fs, dir: &Handle) -> Vec<(Vec<u8>, Attr<Disk>)> {
     let mut found = Vec::new();
     fs.readdir(&root(), dir, 0, Listed::Nodes, &mut |listing| {
@@ -289,7 +292,8 @@ fn remove(fs: &dyn Fs, dir: &Handle, name: Name<'_>) {
     fs.rmdir(&root(), dir, name).unwrap();
 }
 
-/// Half of them with ids of their own: 100 and 200 for the server's 500 and 600.
+/// A random caller. Half of the ids are mapped: 100 and 200 of the client are 500 and 600 of the
+/// server.
 fn caller(rng: &mut Rng) -> Caller {
     if rng.one_in(8) {
         let disk = Cred::new(Uid::new(ANONYMOUS), Gid::new(ANONYMOUS));
@@ -321,7 +325,8 @@ pub(crate) fn plan(fs: &Arc<dyn Fs>, options: &str) -> comity_export::Plan {
     load(&sources, &open, key(), None).unwrap_or_else(|findings| panic!("{findings:?}")).0
 }
 
-/// The same random tree twice; the same objects in memory have the same numbers.
+/// Makes the same random tree in both file systems; in memory, the same objects have the same
+/// fileids.
 fn grown(filesystems: &[Arc<dyn Fs>; 2], rng: &mut Rng) {
     let mut dirs = vec![filesystems.each_ref().map(|fs| fs.root())];
     let mut files = Vec::new();

@@ -1,5 +1,5 @@
-//! Plans that differ in everything take turns while many clients call: each reply is the answer of
-//! one of them, whole.
+//! Two plans that differ in everything replace each other while many clients call: each reply is
+//! wholly that of one plan.
 
 pub(crate) mod site;
 
@@ -20,7 +20,7 @@ use crate::world::{World, encoded};
 type Asked = (u32, Vec<u8>);
 
 #[test]
-fn while_plans_change_each_call_is_judged_by_one_of_them_whole() {
+fn each_call_is_answered_by_one_plan_while_plans_are_replaced() {
     let site = Site::new();
     let calls = site.calls();
     let answers: Vec<[Vec<u8>; 2]> = calls.iter().map(|call| site.answers(call)).collect();
@@ -39,7 +39,7 @@ fn while_plans_change_each_call_is_judged_by_one_of_them_whole() {
 }
 
 impl Site {
-    /// The calls of a client that sees everything.
+    /// The calls of a client, for all objects.
     fn calls(&self) -> Vec<Asked> {
         let worlds = [0, 1].map(|which| entered(&Arc::new(Exports::new(self.plan(which)))));
         let dir = sealed(&self.dir);
@@ -62,7 +62,7 @@ impl Site {
         calls
     }
 
-    /// The answers under each plan.
+    /// The answers to a call, one for each plan.
     fn answers(&self, (procedure, arguments): &Asked) -> [Vec<u8>; 2] {
         [0, 1].map(|which| {
             let world = entered(&Arc::new(Exports::new(self.plan(which))));
@@ -71,14 +71,14 @@ impl Site {
     }
 }
 
-/// The caller at a server.
+/// The caller on a server.
 fn entered(exports: &Arc<Exports>) -> World {
     let world = World::at(exports);
     world.act_as(CALLER.0, CALLER.1, &[]);
     world
 }
 
-/// One connection.
+/// One connection of the caller.
 struct Client<'a> {
     number: usize,
     world: World,
@@ -103,12 +103,12 @@ impl Client<'_> {
         }
     }
 
-    /// Returns the plan by which a call is answered.
+    /// Returns the index of the plan whose answer the call gets.
     fn judge(&self, at: usize, (procedure, arguments): &Asked) -> usize {
         let reply = self.world.ask(*procedure, arguments);
         let plan = self.answers[at].iter().position(|answer| *answer == reply);
         plan.unwrap_or_else(|| {
-            panic!("call {at}, procedure {procedure}: of both plans: {reply:x?}")
+            panic!("call {at}, procedure {procedure}: the answer is of neither plan: {reply:x?}")
         })
     }
 

@@ -1,4 +1,4 @@
-//! A file system and two plans that differ in everything, which take turns while clients call.
+//! A file system and two plans that differ in everything and replace each other while clients call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,20 +10,21 @@ use comity_vfs::{Create, Cred, Disk, Fs, Gid, Handle, Mode, Name, SetAttr, Uid};
 
 use crate::world::still_clock;
 
-/// Files whose owners the plans show under other numbers, half of them hidden by each.
+/// The number of files. The plans show their owners under different numbers, and each hides half of
+/// them.
 pub(crate) const FILES: u32 = 40;
 
-/// Clients at once.
+/// The number of clients that call at the same time.
 const CLIENTS: usize = 8;
 
-/// The clients call for so long.
+/// The time for which the clients call.
 const LASTS: Duration = Duration::from_millis(1500);
 
-/// The user that all clients are, and the user that each plan makes of it on disk.
+/// The user of all clients, and the user that each plan maps it to on disk.
 pub(crate) const CALLER: (u32, u32) = (1500, 2500);
 const CALLER_ON_DISK: [(u32, u32); 2] = [(50_500, 60_500), (51_500, 61_500)];
 
-/// Two plans: other owners, other groups, other files hidden, other rights.
+/// Two plans with different owners, groups, hidden files and rights.
 const PLANS: [&str; 2] = [
     "/srv *(rw,insecure,fsid=1,range_map_uid=1000-1999:50000-50999,\
      range_map_gid=2000-2999:60000-60999,cloak_uid=50000-50019:+000)\n",
@@ -31,7 +32,7 @@ const PLANS: [&str; 2] = [
      range_map_gid=2500:61500,range_map_gid=6000-6999:60000-60999,cloak_gid=60020-60039:+000)\n",
 ];
 
-/// A file system and what it is served under.
+/// A file system with a directory that the plans serve.
 pub(crate) struct Site {
     fs: Arc<Memory>,
     pub(crate) dir: Handle,
@@ -66,7 +67,7 @@ impl Site {
         Self { fs, dir, made }
     }
 
-    /// One of the two sites.
+    /// One of the two plans.
     pub(crate) fn plan(&self, which: usize) -> Plan {
         let source = Source::Text { name: "exports".into(), text: PLANS[which].into() };
         let open = |_: &ExportRequest<'_>| Ok(Arc::clone(&self.fs) as Arc<dyn Fs>);
@@ -76,8 +77,8 @@ impl Site {
     }
 
     /// Replaces the plan of `exports` by the first and the second in turn, while [`CLIENTS`]
-    /// threads run `client` with their numbers. The second plan comes last; then the flag that
-    /// `client` gets is set.
+    /// threads run `client` with their numbers. At the end the second plan is in force; then the
+    /// flag is set that `client` gets.
     pub(crate) fn reload(&self, exports: &Exports, client: impl Fn(usize, &AtomicBool) + Sync) {
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -97,7 +98,7 @@ impl Site {
         });
     }
 
-    /// Files that the clients have made belong to the user and the group of one plan.
+    /// Asserts that the user and the group of each file that a client made are of the same plan.
     pub(crate) fn check_made(&self) {
         let mut owners = [0; 2];
         let mut visit = |listing: &comity_vfs::Listing<'_, Disk>| {
@@ -117,7 +118,7 @@ fn root() -> Cred<Disk> {
     Cred::new(Uid::new(0), Gid::new(0))
 }
 
-/// A handle as it travels.
+/// A handle as clients see it.
 pub(crate) fn sealed(handle: &Handle) -> Vec<u8> {
     key().seal(ExportId(1), handle).bytes().to_vec()
 }

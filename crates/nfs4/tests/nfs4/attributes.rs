@@ -53,12 +53,12 @@ fn name(number: u32) -> &'static str {
     NAMES.iter().find(|(_, known)| *known == number).map_or("?", |(name, _)| name)
 }
 
-/// A set of names.
+/// The set of the attributes of these names.
 pub(crate) fn bitmap(names: &[&str]) -> Bitmap4 {
     Bitmap4::of(&names.iter().map(|name| number(name)).collect::<Vec<_>>())
 }
 
-/// Attributes to be set, in any order.
+/// Attributes to set, given in any order.
 pub(crate) fn encode(settings: &[&str]) -> Vec<u8> {
     let mut settings: Vec<_> = settings.iter().map(|one| one.split_once('=').unwrap()).collect();
     settings.sort_by_key(|(name, _)| number(name));
@@ -98,7 +98,7 @@ fn encode_one(values: &mut Encoder, number: u32, value: &str) {
     }
 }
 
-/// `A:flags:mask:who`, numbers in hex.
+/// Reads `A:flags:mask:who`, with hexadecimal numbers.
 fn entry(text: &str) -> Nfsace4<'_> {
     let mut parts = text.splitn(4, ':');
     let acetype = u32::from(parts.next().unwrap() == "D");
@@ -108,7 +108,7 @@ fn entry(text: &str) -> Nfsace4<'_> {
     Nfsace4 { acetype, flag, access_mask, who }
 }
 
-/// Attributes as they came.
+/// The attributes of a reply as text.
 pub(crate) fn decode(fattr: &Fattr4<'_>) -> String {
     let mut values = Decoder::new(fattr.attr_vals.0);
     let said: Vec<String> = fattr
@@ -153,7 +153,7 @@ fn decode_one(values: &mut Decoder<'_>, number: u32) -> String {
     }
 }
 
-/// Numbers that a backend chooses are not told.
+/// The text of a number; numbers that the backend chooses are `some`.
 fn number_or_some(number: u32, value: u64) -> String {
     match number {
         a::SIZE | a::MAXREAD => value.to_string(),

@@ -1,4 +1,4 @@
-//! Promises: what is said to be stable is, or a failure is said.
+//! A reply that says that data are stable comes after their barrier, or has its failure.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use comity_vfs::{Fs, Status};
 use crate::script::Script;
 use crate::world::{World, export, furnish, memory};
 
-/// A world whose medium fails from the n-th barrier on.
+/// A server whose file system fails from the n-th barrier on.
 fn failing(from: u64, status: Status) -> World {
     let fs = memory();
     furnish(&*fs);
@@ -25,7 +25,7 @@ fn said(world: &World, line: &str) -> Vec<String> {
 const FILE: &str = "PUTROOTFH; LOOKUP pub; LOOKUP file";
 
 #[test]
-fn a_broken_promise_ends_the_reply_with_its_failure() {
+fn a_failed_barrier_ends_the_reply_with_the_status_of_its_operation() {
     let world = failing(1, Status::Io);
     let line = format!("{FILE}; READ 0 5; WRITE 0 file J; GETATTR size");
     let found = said(&world, &line);
@@ -34,7 +34,7 @@ fn a_broken_promise_ends_the_reply_with_its_failure() {
 }
 
 #[test]
-fn the_first_promise_that_is_broken_counts() {
+fn the_first_operation_whose_barrier_fails_ends_the_reply() {
     let world = failing(2, Status::NoSpc);
     let line = format!("{FILE}; WRITE 0 file J; COMMIT 0 0; GETATTR size");
     let found = said(&world, &line);
@@ -43,7 +43,7 @@ fn the_first_promise_that_is_broken_counts() {
 }
 
 #[test]
-fn a_broken_promise_of_setattr_says_that_nothing_was_set() {
+fn setattr_with_a_failed_barrier_returns_an_empty_bitmap() {
     let world = failing(1, Status::Delay);
     let found = said(&world, &format!("{FILE}; SETATTR mode=600; GETATTR mode"));
     assert_eq!(found[3..], ["SETATTR IO", "behind a barrier"]);

@@ -1,4 +1,4 @@
-//! The server's calls to clients that hold delegations, and its reaction to their answers.
+//! The server's callbacks to clients that hold delegations, and its reaction to their answers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::world::World;
 
 const SIZE_AND_CHANGE: Bitmap4 = Bitmap4::of(&[attribute::CHANGE, attribute::SIZE]);
 
-/// A client that can be called back: it has answered the probe.
+/// A client that can be called back, because it has answered the probe.
 pub(crate) fn client(world: &World, minor: u32, name: &[u8]) -> Session {
     let mut session = Session::called_back(world, minor, name);
     for call in world.calls() {
@@ -38,7 +38,8 @@ pub(crate) fn client(world: &World, minor: u32, name: &[u8]) -> Session {
     session
 }
 
-/// Sends a COMPOUND of so many operations behind SEQUENCE; its status, and the results behind that.
+/// Sends a COMPOUND of this number of operations after SEQUENCE; returns its status and the results
+/// after that of SEQUENCE.
 pub(crate) fn perform(
     world: &World,
     minorversion: u32,
@@ -66,7 +67,7 @@ pub(crate) fn go_to(call: &mut Encoder, names: &[&[u8]]) {
     }
 }
 
-/// Opens the file for writing; whether it is delegated.
+/// Opens the file for writing; returns the status and whether the file is delegated.
 pub(crate) fn open(world: &World, minor: u32, session: &mut Session) -> (Nfsstat4, bool) {
     let (status, told) = perform(world, minor, session, 4, |call| {
         go_to(call, &[b"srv", b"pub"]);
@@ -87,7 +88,7 @@ pub(crate) fn open(world: &World, minor: u32, session: &mut Session) -> (Nfsstat
     (status, matches!(opened.delegation, OpenDelegation4::Write(_)))
 }
 
-/// Asks for size and change of the file.
+/// Asks for the size and the change attribute of the file.
 fn getattr(world: &World, minor: u32, session: &mut Session) -> Result<(u64, u64), Nfsstat4> {
     let (status, told) = perform(world, minor, session, 5, |call| {
         go_to(call, &[b"srv", b"pub", b"file"]);
@@ -113,13 +114,15 @@ pub(crate) fn accepted(call: &[u8]) -> Encoder {
     reply
 }
 
-/// A CB_COMPOUND: its head, its sequence, and which operation follows.
+/// Reads a CB_COMPOUND; returns its minor version, its CB_SEQUENCE and the number of the next
+/// operation.
 fn read(call: &[u8]) -> (u32, CbSequence4args, u32) {
     let (head, sequence, operation, _) = opened(call);
     (head.minorversion, sequence, operation)
 }
 
-/// The same, and the operation's arguments.
+/// Reads a CB_COMPOUND; returns its head, its CB_SEQUENCE, and the number and the arguments of the
+/// next operation.
 pub(crate) fn opened(call: &[u8]) -> (CbCompoundHead<'_>, CbSequence4args, u32, Decoder<'_>) {
     let mut call = Decoder::new(&call[6 * 4..]);
     let _ = (call.value::<OpaqueAuth<'_>>().unwrap(), call.value::<OpaqueAuth<'_>>().unwrap());
@@ -129,7 +132,7 @@ pub(crate) fn opened(call: &[u8]) -> (CbCompoundHead<'_>, CbSequence4args, u32, 
     (head, sequence, operation, call)
 }
 
-/// Answers a CB_GETATTR: with size and change, or that it cannot be answered.
+/// Answers a CB_GETATTR with a size and a change attribute, or with an error.
 fn answer(world: &World, call: &[u8], said: Option<(u64, u64)>) {
     let mut body = Encoder::new();
     if let Some((size, change)) = said {
@@ -142,12 +145,12 @@ fn answer(world: &World, call: &[u8], said: Option<(u64, u64)>) {
     reply(world, call, (status, body.bytes()));
 }
 
-/// Answers a call so.
+/// Answers a callback with this status and body.
 pub(crate) fn reply(world: &World, call: &[u8], answer: (Nfsstat4, &[u8])) {
     assert!(world.hear(replied(call, answer).bytes()), "it was waited for");
 }
 
-/// The answer to a call.
+/// The reply to a callback.
 pub(crate) fn replied(call: &[u8], (status, body): (Nfsstat4, &[u8])) -> Encoder {
     let (_, sequence, operation) = read(call);
     let status = status as u32;
@@ -166,7 +169,7 @@ pub(crate) fn replied(call: &[u8], (status, body): (Nfsstat4, &[u8])) -> Encoder
     reply
 }
 
-/// A request that does nothing but say that the client is there.
+/// Sends a request that only renews the lease.
 fn nothing(world: &World, session: &mut Session) {
     let (status, _) = perform(world, 1, session, 1, |call| call.value(&op::PUTROOTFH));
     assert_eq!(status, Nfsstat4::Ok);
@@ -187,11 +190,12 @@ fn a_callback_is_of_the_minor_version_of_its_session() {
 }
 
 #[test]
-fn getattr_of_a_delegated_file_tells_what_its_writer_says() {
+fn getattr_of_a_delegated_file_returns_the_attributes_of_its_writer() {
     let world = World::new();
     let (mut writer, mut other) = (client(&world, 1, b"writer"), client(&world, 1, b"other"));
     assert_eq!(open(&world, 1, &mut writer), (Nfsstat4::Ok, true));
-    let (size, change) = getattr(&world, 1, &mut writer).expect("one's own asks nobody");
+    let (size, change) =
+        getattr(&world, 1, &mut writer).expect("the writer is asked about its own file");
     assert!(world.calls().is_empty());
     assert_eq!(getattr(&world, 1, &mut other), Err(Nfsstat4::Delay));
     let calls = world.calls();
@@ -203,7 +207,7 @@ fn getattr_of_a_delegated_file_tells_what_its_writer_says() {
 }
 
 #[test]
-fn a_writer_that_cannot_answer_gives_its_delegation_back() {
+fn the_delegation_of_a_writer_that_cannot_answer_is_recalled() {
     let world = World::new();
     let (mut writer, mut other) = (client(&world, 1, b"writer"), client(&world, 1, b"other"));
     assert_eq!(open(&world, 1, &mut writer), (Nfsstat4::Ok, true));
@@ -227,7 +231,7 @@ fn a_change_of_an_extended_attribute_waits_for_the_delegation() {
             call.value(&Setxattr4args { option, key, value });
         })
     };
-    assert_eq!(set(&mut writer).0, Nfsstat4::Ok, "it has it itself");
+    assert_eq!(set(&mut writer).0, Nfsstat4::Ok, "the delegation is its own");
     assert!(world.calls().is_empty());
     assert_eq!(set(&mut other).0, Nfsstat4::Delay);
     assert_eq!(read(&world.calls()[0]).2, cb::CB_RECALL);
@@ -240,7 +244,7 @@ fn a_change_of_an_extended_attribute_waits_for_the_delegation() {
 }
 
 #[test]
-fn a_listing_waits_for_a_writer_only_where_errors_are_not_asked_for() {
+fn a_listing_waits_for_a_writer_only_if_rdattr_error_is_not_asked_for() {
     let world = World::new();
     let (mut writer, mut other) = (client(&world, 1, b"writer"), client(&world, 1, b"other"));
     assert_eq!(open(&world, 1, &mut writer), (Nfsstat4::Ok, true));
@@ -254,7 +258,7 @@ fn a_listing_waits_for_a_writer_only_where_errors_are_not_asked_for() {
         (told.0, String::from_utf8_lossy(&told.1).contains("file"))
     };
     let errors = Bitmap4::of(&[attribute::SIZE, attribute::RDATTR_ERROR]);
-    assert_eq!(list(errors), (Nfsstat4::Ok, true), "the entry tells that it has to be waited for");
+    assert_eq!(list(errors), (Nfsstat4::Ok, true), "the entry has the error DELAY");
     let calls = world.calls();
     assert_eq!((calls.len(), read(&calls[0]).2), (1, cb::CB_GETATTR));
     let (status, shown) = list(Bitmap4::of(&[attribute::SIZE]));
@@ -262,7 +266,7 @@ fn a_listing_waits_for_a_writer_only_where_errors_are_not_asked_for() {
 }
 
 #[test]
-fn an_answer_that_comes_too_late_is_forgotten_and_the_connection_stays() {
+fn a_late_answer_is_ignored_and_the_connection_is_kept() {
     let world = World::new();
     let (mut writer, mut other) = (client(&world, 1, b"writer"), client(&world, 1, b"other"));
     assert_eq!(open(&world, 1, &mut writer), (Nfsstat4::Ok, true));
@@ -270,11 +274,11 @@ fn an_answer_that_comes_too_late_is_forgotten_and_the_connection_stays() {
     let call = world.calls().remove(0);
     answer(&world, &call, Some((1, 1)));
     answer(&world, &call, Some((1, 1)));
-    assert!(!world.hear(accepted(&[0, 0, 99, 0]).bytes()), "nobody ever asked that");
+    assert!(!world.hear(accepted(&[0, 0, 99, 0]).bytes()), "a reply to no call is accepted");
 }
 
-/// Gives the client of this name read delegations of this many files of an export, and recalls all
-/// of them.
+/// Gives the client of this name read delegations of `count` files of an export, and recalls all of
+/// them.
 fn recalled(world: &World, name: &[u8], (export, count): (u32, u8)) {
     let now = world.now();
     let clients = world.engine.clients_after(now, ClientId(0), 9);
@@ -302,7 +306,7 @@ fn recalled(world: &World, name: &[u8], (export, count): (u32, u8)) {
 }
 
 #[test]
-fn more_recalls_than_a_client_takes_at_once_follow_as_soon_as_it_answers() {
+fn recalls_above_the_slots_of_a_client_are_sent_as_it_answers() {
     let world = World::new();
     let _reader = client(&world, 1, b"reader");
     recalled(&world, b"reader", (1, 20));
@@ -318,7 +322,7 @@ fn more_recalls_than_a_client_takes_at_once_follow_as_soon_as_it_answers() {
 }
 
 #[test]
-fn a_writer_that_takes_no_more_calls_is_asked_when_it_does() {
+fn a_writer_without_a_free_slot_is_asked_when_one_is_free() {
     let world = World::new();
     let (mut writer, mut other) = (client(&world, 1, b"writer"), client(&world, 1, b"other"));
     assert_eq!(open(&world, 1, &mut writer), (Nfsstat4::Ok, true));
@@ -348,11 +352,12 @@ fn a_wait_for_a_silent_client_does_not_hold_up_others() {
     world.pass(Duration::from_secs(11));
     let calls = world.calls();
     let recalls = calls.iter().filter(|call| read(call).2 == cb::CB_RECALL);
-    assert_eq!((calls.len(), recalls.count()), (8, 8), "they are told again");
+    assert_eq!((calls.len(), recalls.count()), (8, 8), "they are recalled again");
 }
 
-/// A server whose memory for replies is nearly gone, and a client that has half of it: eight slots,
-/// of whose replies no more than eight kilobytes are kept each. Two others have four each.
+/// A server whose memory for replies is almost used up, and a client that has half of it in eight
+/// slots, each of which keeps replies of up to eight kilobytes. Two other clients have four slots
+/// each.
 fn short_of_memory() -> (World, Session) {
     let mut world = World::bearing(Limits { reply_cache_bytes: 133_000, ..Limits::DEFAULT });
     let session = client(&world, 1, b"wide");
@@ -364,7 +369,7 @@ fn short_of_memory() -> (World, Session) {
 }
 
 #[test]
-fn slots_are_asked_back_and_go_when_the_client_has_followed() {
+fn slots_are_recalled_and_freed_when_the_client_stops_using_them() {
     let (world, mut session) = short_of_memory();
     world.tick();
     let calls = world.calls();
@@ -374,15 +379,15 @@ fn slots_are_asked_back_and_go_when_the_client_has_followed() {
     assert_eq!(wish.target_highest_slotid, 3, "half of them");
     let slots = || world.engine.session(&SessionId(sequence.sessionid)).unwrap().slots_len();
     reply(&world, &calls[0], (Nfsstat4::Ok, &[]));
-    assert_eq!(slots(), 8, "what is under way is not known yet");
+    assert_eq!(slots(), 8, "the answer to the recall is not there yet");
     nothing(&world, &mut session);
     assert_eq!(slots(), 4);
     world.tick();
-    assert!(world.calls().is_empty(), "there is enough now");
+    assert!(world.calls().is_empty(), "there is enough memory now");
 }
 
 #[test]
-fn a_client_that_refuses_to_give_slots_back_keeps_them() {
+fn a_client_that_refuses_the_recall_of_slots_keeps_them() {
     let (world, mut session) = short_of_memory();
     world.tick();
     let call = world.calls().remove(0);
@@ -390,17 +395,17 @@ fn a_client_that_refuses_to_give_slots_back_keeps_them() {
     let id = SessionId(read(&call).1.sessionid);
     nothing(&world, &mut session);
     assert_eq!(world.engine.session(&id).unwrap().slots_len(), 8);
-    // The answer has told the client the target, and the client has followed with its next request.
+    // The client has learned the lower target from a reply, and its next request uses it.
     nothing(&world, &mut session);
     assert_eq!(world.engine.session(&id).unwrap().slots_len(), 4);
 }
 
 #[test]
-fn delegations_are_asked_back_where_their_bound_is_near() {
+fn delegations_are_recalled_when_their_number_is_near_its_bound() {
     let world = World::bearing(Limits { delegations: 1, ..Limits::DEFAULT });
     let mut writer = client(&world, 1, b"writer");
     world.tick();
-    assert!(world.calls().is_empty(), "there is none yet");
+    assert!(world.calls().is_empty(), "there is no delegation yet");
     assert_eq!(open(&world, 1, &mut writer), (Nfsstat4::Ok, true));
     world.tick();
     let calls = world.calls();
@@ -412,10 +417,10 @@ fn delegations_are_asked_back_where_their_bound_is_near() {
     assert_eq!(type_mask, Bitmap4::of(&kinds));
     reply(&world, &calls[0], (Nfsstat4::Ok, &[]));
     world.tick();
-    assert!(world.calls().is_empty(), "it has been asked just now");
+    assert!(world.calls().is_empty(), "it is not asked again so soon");
 }
 
-/// Programs on the server, and which files were to be kept from them.
+/// Programs on the server, and the files that the server wanted to protect from them.
 #[derive(Default)]
 struct Programs {
     have_all_open: bool,

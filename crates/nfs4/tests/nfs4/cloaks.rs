@@ -1,5 +1,5 @@
-//! Opens, locks and delegations of files that are cloaked, and the tree above the exports that each
-//! domain sees.
+//! Opens, locks and delegations of cloaked files, and the directories above the exports as each
+//! domain sees them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::world::{World, memory};
 const OWNER: u32 = 7;
 const GUEST: u32 = 1;
 
-/// A file of the owner's that everybody may write.
+/// A file of one owner that all users may write.
 struct Site {
     fs: Arc<dyn Fs>,
     dir: Vec<u8>,
@@ -44,7 +44,7 @@ impl Site {
         plan(&self.fs, &format!("rw,insecure,fsid={EXPORT}{options}"))
     }
 
-    /// A server of it and two of its clients: a guest's and the owner's.
+    /// A server of the file, and two clients: that of a guest and that of the owner.
     fn world(&self, options: &str) -> (World, [Session; 2]) {
         let world = World::of(self.plan(options));
         let sessions = [(GUEST, "guest"), (OWNER, "owner")].map(|(uid, name)| {
@@ -57,7 +57,7 @@ impl Site {
     }
 }
 
-/// A user at its client.
+/// A user and its client.
 struct User<'w> {
     world: &'w World,
     session: Session,
@@ -65,7 +65,7 @@ struct User<'w> {
 }
 
 impl User<'_> {
-    /// Does something about the object of a handle: how that ended, and what was answered.
+    /// Does an operation on the object of a handle; returns the status and the results.
     fn ask(&mut self, handle: &[u8], number: u32, arguments: &impl Encode) -> (Nfsstat4, Vec<u8>) {
         self.world.act_as(self.uid, self.uid, &[]);
         let mut call = Encoder::new();
@@ -83,7 +83,7 @@ impl User<'_> {
         }
         decoder.fixed(8).unwrap();
         decoder.value::<Sequence4resok>().unwrap();
-        // PUTFH has no body, and what follows begins with its number and status.
+        // PUTFH has no body, and the next result begins with its number and status.
         decoder.fixed(16).unwrap();
         (head.status, decoder.rest().to_vec())
     }
@@ -92,7 +92,7 @@ impl User<'_> {
         assert_eq!(self.ask(handle, number, arguments).0, status, "operation {number}");
     }
 
-    /// Opens by handle.
+    /// Opens a file by its handle.
     fn open(&mut self, handle: &[u8], share_access: u32) -> (Stateid4, OpenDelegation4<'static>) {
         let (status, body) = self.ask(handle, op::OPEN, &open(share_access, OpenClaim4::Fh));
         assert_eq!(status, Nfsstat4::Ok);
@@ -112,7 +112,7 @@ impl User<'_> {
         (opened.stateid, delegation)
     }
 
-    /// Locks the beginning of a file that it has open.
+    /// Locks the beginning of an open file.
     fn lock(&mut self, handle: &[u8], open_stateid: Stateid4) -> Result<Stateid4, Nfsstat4> {
         let (open_seqid, lock_seqid) = (0, 0);
         let lock_owner = StateOwner4 { clientid: 0, owner: Opaque(b"locker") };
@@ -136,9 +136,9 @@ fn close(open_stateid: Stateid4) -> Close4args {
     Close4args { seqid: 0, open_stateid }
 }
 
-/// A client that is left alone with a file tells all its users of it.
+/// A client with a delegation would show the file to all its users.
 #[test]
-fn a_cloaked_file_is_not_delegated_where_no_client_may_cache() {
+fn a_cloaked_file_is_not_delegated_with_no_client_cache() {
     let site = Site::new();
     let given = |options: &str, wish: u32| {
         let (world, [session, _]) = site.world(options);
@@ -159,9 +159,9 @@ fn a_cloaked_file_is_not_delegated_where_no_client_may_cache() {
     }
 }
 
-/// Neither a handle nor a stateid of former times leads to what has been hidden since.
+/// After a file is hidden, neither an old handle nor an old stateid leads to it.
 #[test]
-fn an_open_and_locked_file_is_gone_when_it_is_hidden_and_blocks_nobody() {
+fn a_hidden_file_is_stale_but_its_locks_and_opens_can_be_released() {
     let site = Site::new();
     let (world, [session, other]) = site.world("");
     let mut guest = User { world: &world, session, uid: GUEST };
@@ -194,7 +194,7 @@ fn an_open_and_locked_file_is_gone_when_it_is_hidden_and_blocks_nobody() {
     let (own, _) = owner.open(&site.file, access);
     assert_eq!(owner.lock(&site.file, own), Err(Nfsstat4::Denied));
     guest.is(stale, &site.file, op::LOCKU, &unlock);
-    assert!(owner.lock(&site.file, own).is_ok(), "what the guest cannot find it can let go");
+    assert!(owner.lock(&site.file, own).is_ok(), "the lock of the guest still blocks others");
     owner.is(Nfsstat4::Ok, &site.file, op::CLOSE, &close(own));
     let alone = Open4args { share_deny: share::BOTH, ..open(access, OpenClaim4::Fh) };
     owner.is(Nfsstat4::ShareDenied, &site.file, op::OPEN, &alone);
@@ -203,7 +203,7 @@ fn an_open_and_locked_file_is_gone_when_it_is_hidden_and_blocks_nobody() {
 }
 
 #[test]
-fn a_delegation_of_what_has_been_hidden_leads_nowhere_and_can_be_given_back() {
+fn a_delegation_of_a_hidden_file_gives_no_access_and_can_be_returned() {
     let site = Site::new();
     let (world, [session, other]) = site.world("");
     let mut guest = User { world: &world, session, uid: GUEST };
@@ -225,10 +225,10 @@ fn a_delegation_of_what_has_been_hidden_leads_nowhere_and_can_be_given_back() {
     owner.is(Nfsstat4::Ok, &site.file, op::OPEN, &owners);
 }
 
-/// A client with a delegation of a file serves it to all users of its machine; after a reload the
-/// client is asked again.
+/// A client with a delegation of a file shows it to all users of its machine, so after a reload the
+/// delegations are recalled.
 #[test]
-fn all_that_an_export_has_delegated_is_recalled_at_once() {
+fn all_delegations_of_an_export_are_recalled_together() {
     let site = Site::new();
     let (world, [session, other]) = site.world("");
     let mut guest = User { world: &world, session, uid: GUEST };

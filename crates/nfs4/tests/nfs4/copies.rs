@@ -1,5 +1,5 @@
-//! Copies that go on after COPY was answered: when they are, what is said of them on the way and in
-//! the end, and what ends them.
+//! Copies that continue after the reply to COPY: when they do, how progress and end are reported,
+//! and what ends them early.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,13 +23,13 @@ use crate::callbacks::{accepted, client, go_to, open, perform};
 use crate::session::Session;
 use crate::world::{VERIFIER, World, export, furnish, memory};
 
-/// Bytes of a copy that continues after its reply.
+/// The length of a copy that continues after its reply.
 const LENGTH: u64 = limits::COPY_LONG_BYTES + 5;
 
-/// Bytes that the memory backend copies at a time.
+/// The number of bytes that the memory backend copies at a time.
 const PIECE: u64 = 1 << 20;
 
-/// A server with a long file and an empty one, and a client of it.
+/// A server with a long file and an empty one, and a client.
 struct Ground {
     fs: Arc<dyn Fs>,
     world: World,
@@ -56,12 +56,12 @@ impl Ground {
         Self { fs, world, session, target: made.value.handle }
     }
 
-    /// Asks for a copy of all of the file.
+    /// Asks for a copy of the whole file.
     fn copy(&mut self, synchronous: bool) -> (Nfsstat4, Option<Copy4resok>) {
         self.copy_of((0, Stateid4::ANONYMOUS), synchronous)
     }
 
-    /// The same of so many bytes, into a file that is open by this.
+    /// Asks for a copy of `count` bytes to a file that is open under this stateid.
     fn copy_of(
         &mut self,
         (count, dst_stateid): (u64, Stateid4),
@@ -88,12 +88,12 @@ impl Ground {
         (status, results.map(|results| Decoder::new(results).value().unwrap()))
     }
 
-    /// Asks for a copy that is then under way.
+    /// Asks for a copy, which must continue after the reply.
     fn begin(&mut self) -> (Stateid4, Box<Copying>) {
         self.begin_by(Stateid4::ANONYMOUS)
     }
 
-    /// The same into a file that is open by this.
+    /// Asks for a copy to a file that is open under this stateid; it must continue after the reply.
     fn begin_by(&mut self, dst_stateid: Stateid4) -> (Stateid4, Box<Copying>) {
         let (status, told) = self.copy_of((0, dst_stateid), false);
         assert_eq!(status, Nfsstat4::Ok);
@@ -103,7 +103,7 @@ impl Ground {
         (stateid, self.world.take_copy().expect("somebody makes it"))
     }
 
-    /// Asks about a copy into a file, or for its end.
+    /// Sends OFFLOAD_STATUS or OFFLOAD_CANCEL about a copy to a file.
     fn ask(&mut self, number: u32, file: &[u8], stateid: &Stateid4) -> (Nfsstat4, Vec<u8>) {
         let (status, told) = perform(&self.world, 2, &mut self.session, 5, |call| {
             go_to(call, &[b"srv", b"pub", file]);
@@ -127,7 +127,7 @@ impl Ground {
         self.ask(op::OFFLOAD_CANCEL, b"twin", stateid).0
     }
 
-    /// The client opens the target for writing, as another program of one user.
+    /// The client opens the target for writing as another open-owner of the same user.
     fn open(&self) -> Stateid {
         let engine = &self.world.engine;
         let session = engine.session(&SessionId(self.session.id())).unwrap();
@@ -150,7 +150,7 @@ impl Ground {
         FileKey { volume: self.fs.volume(&self.target), export: 1, handle: self.target }
     }
 
-    /// Returns how much of the target is there; it must equal the source.
+    /// Returns the length of the target, whose bytes must equal those of the source.
     fn there(&self) -> u64 {
         let server = Cred::new(Uid::new(0), Gid::new(0));
         let mut bytes = Vec::new();
@@ -161,7 +161,7 @@ impl Ground {
         bytes.len() as u64
     }
 
-    /// The one thing that is said to the client now: how the copy ended.
+    /// The only callback that is sent now, which must be the end of the copy.
     fn said(&self) -> Said {
         let mut calls = self.world.calls();
         assert_eq!(calls.len(), 1, "one thing is said");
@@ -173,7 +173,7 @@ fn plan(fs: &Arc<dyn Fs>) -> Plan {
     Plan::new(HandleKey::new([7; 16]), vec![export(1, "/srv/pub", fs, Client::Everybody)])
 }
 
-/// The bytes at a place of the source.
+/// The byte at an offset of the source.
 const fn letter(at: u64) -> u8 {
     b'a' + (at >> 20) as u8 % 26
 }
@@ -183,7 +183,7 @@ struct Said {
     call: Vec<u8>,
     sequence: CbSequence4args,
     stateid: Stateid4,
-    /// Returns how much was copied, and the status that ended the copy.
+    /// The number of bytes that were copied, and the status that ended the copy if it failed.
     outcome: Result<WriteResponse4, (Nfsstat4, u64)>,
 }
 
@@ -207,7 +207,7 @@ impl Said {
         Self { sequence, stateid, outcome, call }
     }
 
-    /// The client answers.
+    /// The client answers the callback.
     fn answer(&self, world: &World, status: Nfsstat4) {
         let status = status as u32;
         let mut reply = accepted(&self.call);
@@ -235,7 +235,7 @@ fn finish(copying: &mut Copying) {
 }
 
 #[test]
-fn a_long_copy_is_answered_before_it_is_made_and_its_end_is_told() {
+fn a_long_copy_is_answered_before_it_is_made_and_its_end_is_notified() {
     let mut ground = Ground::new();
     let (stateid, mut copying) = ground.begin();
     assert_eq!((ground.there(), stateid.seqid), (0, 1));
@@ -251,7 +251,7 @@ fn a_long_copy_is_answered_before_it_is_made_and_its_end_is_told() {
 }
 
 #[test]
-fn the_word_of_its_end_names_the_request_whose_answer_may_come_later() {
+fn the_notice_of_its_end_names_the_request_whose_reply_may_arrive_later() {
     let mut ground = Ground::new();
     let (_, mut copying) = ground.begin();
     finish(&mut copying);
@@ -276,7 +276,7 @@ fn the_progress_of_a_copy_is_reported_until_the_client_knows_its_end() {
 }
 
 #[test]
-fn a_copy_is_known_by_its_file_its_client_and_its_whole_stateid() {
+fn a_copy_is_found_by_its_file_its_client_and_its_whole_stateid() {
     let mut ground = Ground::new();
     let (stateid, _copying) = ground.begin();
     let mut other = client(&ground.world, 2, b"other");
@@ -306,7 +306,7 @@ fn a_copy_is_cancelled_by_the_user_who_asked_for_it_and_by_no_other() {
 }
 
 #[test]
-fn a_cancelled_copy_writes_nothing_more_and_nothing_is_said_of_it() {
+fn a_cancelled_copy_writes_nothing_more_and_is_not_notified() {
     let mut ground = Ground::new();
     let (stateid, mut copying) = ground.begin();
     copying.go_on();
@@ -345,7 +345,7 @@ fn a_short_or_synchronous_copy_is_made_at_once() {
 }
 
 #[test]
-fn a_client_without_a_back_channel_is_not_kept_waiting_for_a_call() {
+fn a_copy_for_a_client_without_a_back_channel_is_made_at_once() {
     let mut ground = Ground::new();
     ground.session = Session::of(&ground.world, 2, b"mute");
     perform(&ground.world, 2, &mut ground.session, 1, |call| {
@@ -358,7 +358,7 @@ fn a_client_without_a_back_channel_is_not_kept_waiting_for_a_call() {
 }
 
 #[test]
-fn where_no_more_copies_can_be_under_way_they_are_made_at_once() {
+fn copies_above_the_limit_are_made_at_once() {
     let mut ground = Ground::new();
     ground.world.take_no_copies();
     let told = ground.copy(false).1.unwrap();
@@ -380,9 +380,9 @@ fn a_copy_has_no_more_rights_than_a_write_of_that_moment() {
     assert_eq!(ground.there(), part);
 }
 
-/// To open a file once more changes the number in its stateid, not what it stands for.
+/// Another open of a file changes the seqid of its stateid, but it stands for the same open.
 #[test]
-fn a_copy_goes_on_until_its_file_is_closed_whatever_else_becomes_of_the_open() {
+fn a_copy_continues_through_changes_of_its_open_until_the_file_is_closed() {
     let mut ground = Ground::new();
     let Stateid { seqid, other } = ground.open();
     let (_, mut copying) = ground.begin_by(Stateid4 { seqid, other });
@@ -407,7 +407,7 @@ fn a_copy_waits_for_a_delegation_to_be_given_back() {
 }
 
 #[test]
-fn a_client_that_has_gone_leaves_no_copies_behind() {
+fn copies_of_a_client_end_with_it() {
     let mut ground = Ground::new();
     let (_, mut copying) = ground.begin();
     copying.go_on();
@@ -420,7 +420,7 @@ fn a_client_that_has_gone_leaves_no_copies_behind() {
 }
 
 #[test]
-fn a_copy_that_nobody_makes_any_more_has_failed() {
+fn a_copy_that_is_dropped_by_the_server_has_failed() {
     let mut ground = Ground::new();
     let (stateid, copying) = ground.begin();
     drop(copying);

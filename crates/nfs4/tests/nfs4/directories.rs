@@ -1,5 +1,5 @@
-//! Directory delegations: every change of a directory by anyone else is preceded by a recall, or
-//! notified.
+//! Directory delegations: each change of a directory by another client is notified, or the
+//! delegation is recalled before it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl Site {
         Self { world, fs, holder, other }
     }
 
-    /// The holder asks for a directory.
+    /// The holder asks for the delegation of a directory.
     fn ask(&mut self, path: &[&[u8]]) -> Result<Option<Stateid4>, Nfsstat4> {
         ask(&self.world, &mut self.holder, path)
     }
@@ -101,8 +101,8 @@ pub(crate) fn ask(
     }))
 }
 
-/// Asks for a directory with notifications of these kinds, and attributes of entries and of the
-/// directory.
+/// Asks for a directory with notifications of these kinds, with these attributes of entries and of
+/// the directory.
 pub(crate) fn ask_with(
     world: &World,
     session: &mut Session,
@@ -132,14 +132,14 @@ pub(crate) fn ask_with(
     })
 }
 
-/// The operation of each callback that is under way; the client answers them.
+/// Answers all callbacks that have been sent; returns the operation of each.
 fn calls(world: &World) -> Vec<u32> {
     let calls = world.calls();
     calls.iter().for_each(|call| reply(world, call, (Nfsstat4::Ok, &[])));
     calls.iter().map(|call| opened(call).2).collect()
 }
 
-/// An operation that changes a directory, and those that lead to it.
+/// An operation that changes a directory, with the operations before it in its COMPOUND.
 struct Change {
     name: &'static str,
     operations: u32,
@@ -196,7 +196,7 @@ fn remove(call: &mut Encoder, path: &[&[u8]], name: &[u8]) {
     call.value::<Component4<'_>>(&Opaque(name));
 }
 
-/// All changes of the top directory. Each finds what the earlier ones have left.
+/// All changes of the root directory of the export. Each uses the names that the earlier ones left.
 fn changes() -> Vec<Change> {
     vec![
         change("OPEN, guarded", 4, |call| open(call, b"a", Createhow4::Guarded(none()))),
@@ -372,9 +372,9 @@ fn no_directory_is_delegated_where_keys_hold_rights() {
     }
 }
 
-/// Linux asks once, after it has looked.
+/// Linux asks once, after it has used the directory.
 #[test]
-fn a_client_that_has_looked_into_a_directory_gets_it_at_its_first_request() {
+fn a_client_that_has_used_a_directory_gets_its_delegation_at_the_first_request() {
     for look in [None, Some(op::ACCESS), Some(op::LOOKUP)] {
         let mut site = Site::of(",dir_delegations=sole-writer");
         if let Some(look) = look {
@@ -388,7 +388,7 @@ fn a_client_that_has_looked_into_a_directory_gets_it_at_its_first_request() {
             });
             assert_eq!(status, Nfsstat4::Ok);
         }
-        // Requests within a tenth of a second belong to one visit.
+        // Requests within a tenth of a second count as one use.
         std::thread::sleep(Duration::from_millis(120));
         assert_eq!(site.ask(TOP).unwrap().is_some(), look.is_some(), "{look:?}");
     }
@@ -405,7 +405,7 @@ fn a_user_who_may_not_use_a_directory_gets_no_delegation_of_it() {
 }
 
 #[test]
-fn new_rules_recall_the_directories_that_were_granted_by_the_old_ones() {
+fn a_reload_recalls_directories_that_were_granted_under_earlier_rules() {
     let mut site = Site::new();
     let stateid = site.hold(TOP);
     site.world.exports.replace(plan(&site.fs, ",dir_delegations=never"));
@@ -425,7 +425,7 @@ fn all_kinds() -> Bitmap4 {
     NAMES.or(&Bitmap4::of(&[kind::CHANGE_DIR_ATTRS, kind::CHANGE_CHILD_ATTRS]))
 }
 
-/// A notification as text: its attributes of the directory, if there are any, and its change.
+/// The text of a notification: the attributes of the directory, if there are any, and the change.
 fn told(notify: &Notify4<'_>) -> String {
     let (mut values, mut text) = (Decoder::new(notify.vals.0), String::new());
     let name = |name: Component4<'_>| String::from_utf8(name.0.to_vec()).unwrap();
@@ -457,7 +457,7 @@ fn told(notify: &Notify4<'_>) -> String {
     text
 }
 
-/// The callbacks that are under way, which the client answers: notifications as text.
+/// Answers all callbacks that have been sent; returns the notifications as text.
 fn notifications(site: &Site, stateid: &Stateid4) -> Vec<String> {
     let (world, mut found) = (&site.world, Vec::new());
     for call in world.calls() {
@@ -476,7 +476,7 @@ fn notifications(site: &Site, stateid: &Stateid4) -> Vec<String> {
     found
 }
 
-/// This world cannot wait for its clients, so that each change recalls the delegation behind the
+/// This server cannot wait for its clients, so that each change recalls the delegation after the
 /// notification.
 #[test]
 fn changes_of_names_are_made_at_once_and_notified_before_they_are_acknowledged() {
@@ -512,7 +512,7 @@ fn changes_of_the_attributes_of_a_directory_recall_it_from_a_client_that_is_noti
 }
 
 #[test]
-fn a_client_that_wants_to_hear_of_some_changes_only_gets_no_notifications() {
+fn a_client_that_wants_notifications_of_some_changes_only_gets_none() {
     let mut site = Site::new();
     let some = Bitmap4::of(&[kind::ADD_ENTRY, kind::REMOVE_ENTRY]);
     let wishes = (some, CHILD, DIR);
@@ -521,10 +521,13 @@ fn a_client_that_wants_to_hear_of_some_changes_only_gets_no_notifications() {
     let mut site = Site::of(",dir_delegations=always:sole-writer:recall-only");
     let wishes = (NAMES, CHILD, DIR);
     let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();
-    assert!(granted.notification.is_empty(), "nor does one where the export wants recalls");
+    assert!(
+        granted.notification.is_empty(),
+        "notifications are granted although the export wants recalls"
+    );
 }
 
-/// Puts other rules in force while the rights to a directory are looked at.
+/// Replaces the rules of the exports while the rights to a directory are checked.
 #[derive(Clone, Default)]
 struct Reload(Arc<Mutex<NextPlan>>);
 
@@ -547,7 +550,7 @@ impl Hook for Reload {
 }
 
 #[test]
-fn a_grant_by_rules_that_are_no_longer_in_force_is_taken_back() {
+fn a_directory_granted_under_rules_that_were_replaced_meanwhile_is_recalled() {
     let (reload, inner) = (Reload::default(), memory());
     furnish(&*inner);
     let fs: Arc<dyn Fs> = Arc::new(Layer::new(inner, reload.clone()));

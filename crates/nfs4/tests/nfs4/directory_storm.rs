@@ -1,4 +1,4 @@
-//! Many clients hold one directory, and another one makes many files in it.
+//! Many clients hold the delegation of one directory, and another client makes many files in it.
 
 use std::time::{Duration, Instant};
 
@@ -14,14 +14,14 @@ const HOLDERS: usize = 100;
 
 const FILES: usize = 1000;
 
-/// The longest time for all files, with all calls to holders and their answers. A build for
-/// debugging takes about a tenth of it on two cores.
+/// Longest time for all files, with all callbacks to holders and their answers. An unoptimized
+/// build takes about a tenth of it on two cores.
 const TIME_MAX: Duration = Duration::from_secs(120);
 
-/// Most memory by which the process may grow.
+/// The highest growth of the memory of the process, in bytes.
 const GROWTH_BYTES_MAX: usize = 64 << 20;
 
-/// A server, clients that hold its top directory, and another client.
+/// A server, clients that hold the delegation of its root directory, and another client.
 fn storm(options: &str, make_world: impl FnOnce(comity_export::Plan) -> World) -> Storm {
     let fs = memory();
     furnish(&*fs);
@@ -62,7 +62,7 @@ impl Storm {
     }
 }
 
-/// The memory of this process in bytes.
+/// The resident memory of this process in bytes.
 fn resident_bytes() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     text.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
@@ -88,7 +88,7 @@ fn a_thousand_files_beside_a_hundred_holders_cost_a_notification_each_and_no_rec
 }
 
 #[test]
-fn a_thousand_files_cost_each_holder_one_recall_where_changes_recall() {
+fn a_thousand_files_cost_each_holder_one_recall_without_notifications() {
     let options = ",dir_delegations=always:sole-writer:recall-only";
     let mut storm = storm(options, World::answering);
     is_bounded("recalled", &mut storm, |storm| {
@@ -100,7 +100,7 @@ fn a_thousand_files_cost_each_holder_one_recall_where_changes_recall() {
     assert_eq!((totals.directories_recalled, totals.directory_notices), (HOLDERS as u64, 0));
 }
 
-/// The holders never answer, and the server of this test cannot wait for them.
+/// The holders never answer, and this server cannot wait for them.
 #[test]
 fn silent_holders_are_recalled_after_one_notification_and_stop_further_changes() {
     let mut storm = storm(",dir_delegations=always:sole-writer", World::of);

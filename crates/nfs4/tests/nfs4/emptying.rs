@@ -1,4 +1,4 @@
-//! OPEN that empties a file (O_TRUNC): it changes it, whatever it is opened for.
+//! An OPEN with size 0 (O_TRUNC) changes the file, whatever access it asks for.
 
 use std::sync::Arc;
 
@@ -28,12 +28,12 @@ impl<'w> Opener<'w> {
         Self { world, session: client(world, MINOR, name) }
     }
 
-    /// Opens the file as it is; its stateid, and whether it is delegated.
+    /// Opens the file without a change; returns the stateid, and whether the file is delegated.
     fn open(&mut self, share_access: u32, share_deny: u32) -> Result<(Stateid4, bool), Nfsstat4> {
         self.say_open(share_access, share_deny, Openflag4::NoCreate)
     }
 
-    /// Opens the file and empties it.
+    /// Opens the file with size 0.
     fn empty(&mut self, access: u32) -> Result<(Stateid4, bool), Nfsstat4> {
         let attrmask = Bitmap4::of(&[attribute::SIZE]);
         let attrs = Fattr4 { attrmask, attr_vals: Opaque(&[0; 8]) };
@@ -61,7 +61,7 @@ impl<'w> Opener<'w> {
         Ok((opened.stateid, matches!(opened.delegation, OpenDelegation4::Read(_))))
     }
 
-    /// Returns the status of a READ, and its number of bytes.
+    /// Sends a READ; returns its status and the number of bytes.
     fn read(&mut self, stateid: Stateid4) -> (Nfsstat4, u32) {
         let read = |call: &mut Encoder| {
             go_to(call, &[FOLDER[0], FOLDER[1], b"file"]);
@@ -88,7 +88,7 @@ fn a_delegation_is_returned_before_the_file_is_emptied() {
 }
 
 #[test]
-fn a_denial_of_writing_denies_emptying() {
+fn a_deny_mode_against_writing_denies_truncation() {
     let world = World::new();
     let (mut one, mut two) = (Opener::new(&world, b"one"), Opener::new(&world, b"two"));
     let (stateid, _) = one.open(share::READ | share::WANT_NO_DELEG, share::WRITE).unwrap();
@@ -97,7 +97,7 @@ fn a_denial_of_writing_denies_emptying() {
     two.open(share::READ | share::WANT_NO_DELEG, 0).unwrap();
 }
 
-/// A world where nothing can be emptied.
+/// A server whose file system fails to truncate.
 fn unyielding() -> World {
     let fs = memory();
     furnish(&*fs);
@@ -108,7 +108,7 @@ fn unyielding() -> World {
 }
 
 #[test]
-fn a_file_that_cannot_be_emptied_is_open_as_it_was() {
+fn an_open_whose_truncation_fails_changes_no_earlier_open() {
     let world = unyielding();
     let (mut one, mut two) = (Opener::new(&world, b"one"), Opener::new(&world, b"two"));
     let (stateid, _) = one.open(share::READ | share::WANT_NO_DELEG, 0).unwrap();

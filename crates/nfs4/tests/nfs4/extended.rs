@@ -1,4 +1,4 @@
-//! Extended attributes where the file system has none.
+//! Extended attributes on a file system without them.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::script::Script;
 use crate::world::{World, export, furnish, memory};
 
 #[test]
-fn support_of_extended_attributes_is_reported_as_it_is() {
+fn support_of_extended_attributes_is_that_of_the_file_system() {
     for (status, supported) in [(Status::NotSupp, 0), (Status::NoXattr, 1), (Status::Acces, 1)] {
         let fs = memory();
         furnish(&*fs);

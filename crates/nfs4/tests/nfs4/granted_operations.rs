@@ -1,6 +1,6 @@
-//! Every operation of NFSv4 asks for the rights of a key: a table says which rights it needs, and
-//! each is asked for, in all minor versions that have it, by keys that hold one right, no right, or
-//! all rights but one.
+//! Every operation of NFSv4 checks the rights of a key: a table has the rights that each needs, and
+//! each is sent, in all minor versions that have it, by keys with one right, no right, or all
+//! rights but one.
 
 use std::collections::BTreeSet;
 
@@ -28,14 +28,14 @@ use crate::owners::introduce;
 use crate::session::Session;
 use crate::world::World;
 
-/// Operations of one COMPOUND, of which the last one is the one that is judged.
+/// A COMPOUND whose last operation is the one that is tested.
 struct Row {
     number: u32,
     told: &'static str,
     needs: Needs,
-    /// The first minor version in which it is tried.
+    /// The first minor version in which the operation is tested.
     first: u32,
-    /// The last one.
+    /// The last minor version in which the operation is tested.
     last: u32,
     operations: fn(&At, Ops) -> Ops,
 }
@@ -56,13 +56,14 @@ impl Row {
         Self { told, ..self }
     }
 
-    /// Operations under the stateid that an OPEN of the same COMPOUND has left.
+    /// The row, for minor versions with sessions only: its operation uses the stateid of an OPEN in
+    /// the same COMPOUND.
     const fn with_sessions(self) -> Self {
         Self { first: 1, ..self }
     }
 }
 
-/// The objects, as targets, and the clientid of the caller in 4.0.
+/// The objects of the calls, and the clientid of the caller in 4.0.
 struct At {
     dir: Target,
     file: Target,
@@ -224,7 +225,7 @@ const ROWS: &[Row] = &[
         setattr(ops, &["mode=600"])
     })
     .called("that makes a file, exclusive, before the mode is set"),
-    // An unchecked creation looks first whether the name is taken, which is a search.
+    // An unchecked creation first looks up the name, which needs the right to search.
     row(op::OPEN, Needs::All("xc"), |at, ops| {
         making(at, ops, b"new", Createhow4::Unchecked(Decoder::whole(&[0; 8]).unwrap()))
     })
@@ -264,7 +265,8 @@ const ROWS: &[Row] = &[
         opened(at, ops, share::BOTH).op(op::OPEN_DOWNGRADE, &args)
     })
     .with_sessions(),
-    // A stateid that nobody was told: to a key that knows the file it is bad whatever its rights.
+    // The stateid is unknown to the server, so that the operation fails whatever rights the key
+    // has.
     row(op::OPEN_CONFIRM, Needs::Any, |at, ops| {
         let (open_stateid, seqid) = (UNTOLD, 1);
         ops.at(&at.file).op(op::OPEN_CONFIRM, &OpenConfirm4args { open_stateid, seqid })
@@ -275,10 +277,10 @@ const ROWS: &[Row] = &[
     row(op::OFFLOAD_CANCEL, Needs::Any, |at, ops| ops.at(&at.file).op(op::OFFLOAD_CANCEL, &UNTOLD)),
 ];
 
-/// A stateid that the server has given to nobody.
+/// A stateid that the server has given to no client.
 const UNTOLD: Stateid4 = Stateid4 { seqid: 1, other: [9; 12] };
 
-/// The operations that are tried with that stateid.
+/// The operations that are tested with that stateid.
 const BY_STATEID: [u32; 4] =
     [op::OPEN_CONFIRM, op::DELEGRETURN, op::OFFLOAD_STATUS, op::OFFLOAD_CANCEL];
 
@@ -303,7 +305,7 @@ fn every_operation_has_a_row() {
     assert_eq!(rows, all.difference(&without).copied().collect());
 }
 
-/// Calls with different rights whose answers, or effects, are not those of the table.
+/// The calls whose answers or effects differ from the table.
 fn faults(row: &Row) -> Vec<String> {
     let fault = |(minor, rights): (u32, String)| {
         let at = Furnished::granting(&rights);
@@ -318,9 +320,9 @@ fn faults(row: &Row) -> Vec<String> {
     (row.first..=row.last).flat_map(trials).filter_map(fault).collect()
 }
 
-/// The bits that ACCESS of 4.2 reports to a key that holds one right to a file that its owner may
-/// not execute, and to a directory. The attributes `user.comity.why` and the like can be read by
-/// every key (XAREAD).
+/// The bits that ACCESS of 4.2 reports to a key with one right to a file that its owner may not
+/// execute, and to a directory. Every key may read the attributes `user.comity.why` and the like
+/// (XAREAD).
 const BITS: [(&str, u32, u32); 6] = [
     ("r", 0x1 | XAREAD | XALIST, 0x1 | XAREAD | XALIST),
     ("w", 0x4 | 0x8 | XAREAD, XAREAD),
@@ -345,7 +347,7 @@ fn access_reports_what_the_rights_of_a_key_allow() {
     }
 }
 
-/// Sends the COMPOUND and reads its status, which is that of the last operation that was begun.
+/// Sends the COMPOUND; returns its status, which is that of the last operation that was tried.
 fn answered(row: &Row, site: &Furnished, minor: u32) -> Result<Verdict, Nfsstat4> {
     let reply = sent(row, site, minor);
     let head: CompoundResultHead<'_> = Decoder::new(&reply).value().unwrap();

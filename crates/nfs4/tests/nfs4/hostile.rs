@@ -1,4 +1,4 @@
-//! Bytes of a peer who means ill: whatever comes, there is an answer and no panic.
+//! Bytes of a hostile peer: each call gets an answer, without a panic.
 
 use std::cell::RefCell;
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::session::Session;
 use crate::world::World;
 
-/// Words that mean something to a decoder more often than chance would have it.
+/// Random words, among which small numbers are frequent because decoders give them a meaning.
 fn words() -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![Just(0), Just(1), Just(2), 0..16_u32, Just(u32::MAX), any::<u32>()];
     let words = proptest::collection::vec(word, 0..24);
@@ -24,7 +24,7 @@ thread_local! {
     });
 }
 
-/// PUTROOTFH and LOOKUP to a file, so that the operations are reached.
+/// Appends PUTROOTFH and the LOOKUPs of a file, so that the operations are reached.
 fn at_a_file(call: &mut Encoder) {
     call.value(&op::PUTROOTFH);
     for name in [&b"srv"[..], b"pub", b"file"] {
@@ -34,7 +34,7 @@ fn at_a_file(call: &mut Encoder) {
 }
 
 #[test]
-fn an_operation_that_is_announced_and_missing_has_a_result_of_its_own() {
+fn an_operation_that_is_counted_and_missing_has_a_result_of_its_own() {
     let mut call = Encoder::new();
     call.value(&CompoundHead { tag: Opaque(b""), minorversion: 0, operations: 2 });
     call.value(&op::PUTROOTFH);

@@ -1,4 +1,4 @@
-//! NFSv4 as a client sees it: whole RPC records go in, whole records come out; below is the memory
+//! NFSv4 as a client sees it: whole RPC records go in and come out. The file system is the memory
 //! backend.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
 

@@ -1,5 +1,5 @@
-//! Calls of 4.0, which do not say whose they are unless they show a stateid or a clientid: what
-//! stands in their way is recalled, whoever holds it.
+//! Calls of 4.0 do not say which client makes them unless they have a stateid or a clientid: they
+//! recall conflicting delegations of any holder.
 
 use comity_proto::nfs4::{
     Bitmap4, Component4, CompoundResultHead, Fattr4, Nfsstat4, Open4args, Open4resok, OpenClaim4,
@@ -16,7 +16,7 @@ use crate::world::World;
 const DIRECTORY: [&[u8]; 2] = [b"srv", b"pub"];
 const FILE: [&[u8]; 3] = [b"srv", b"pub", b"file"];
 
-/// A client on the only connection: it has the file open, and holds a write delegation of it.
+/// A client on the only connection; it has the file open and holds a write delegation of it.
 struct Holder {
     world: World,
     clientid: u64,
@@ -38,10 +38,15 @@ impl Holder {
         });
         assert_eq!(status, Nfsstat4::Ok);
         let (opened, delegated) = open(&world, clientid, 3);
-        Self { world, clientid, opened, delegated: delegated.expect("nobody else is there") }
+        Self {
+            world,
+            clientid,
+            opened,
+            delegated: delegated.expect("no other client has the file"),
+        }
     }
 
-    /// The result of a call behind the way to these names.
+    /// The status of a call that first looks up these names.
     fn status(&self, names: &[&[u8]], operations: u32, say: impl FnOnce(&mut Encoder)) -> Nfsstat4 {
         let operations = 1 + names.len() as u32 + operations;
         does(&self.world, operations, |call| {
@@ -59,7 +64,7 @@ impl Holder {
         })
     }
 
-    /// The delegation is given back, as a client does that is asked for it.
+    /// Returns the delegation, as a client does after a recall.
     fn gives_back(&self) {
         let status = self.status(&FILE, 1, |call| {
             call.value(&op::DELEGRETURN);
@@ -74,7 +79,7 @@ impl Holder {
     }
 }
 
-/// Sends a COMPOUND of so many operations; its status, and what follows.
+/// Sends a COMPOUND of this number of operations; returns its status and the results.
 fn does(world: &World, operations: u32, say: impl FnOnce(&mut Encoder)) -> (Nfsstat4, Vec<u8>) {
     let told = call(world, operations, say);
     let mut told = Decoder::new(&told);
@@ -82,7 +87,7 @@ fn does(world: &World, operations: u32, say: impl FnOnce(&mut Encoder)) -> (Nfss
     (status, told.rest().to_vec())
 }
 
-/// Opens the file for both; the stateids of the open and of the delegation.
+/// Opens the file for reading and writing; returns the stateids of the open and of the delegation.
 fn open(world: &World, clientid: u64, seqid: u32) -> (Stateid4, Option<Stateid4>) {
     let (status, told) = does(world, 4, |call| {
         go_to(call, &DIRECTORY);
@@ -105,8 +110,8 @@ fn open(world: &World, clientid: u64, seqid: u32) -> (Stateid4, Option<Stateid4>
     (opened.stateid, delegated)
 }
 
-/// A change of names that a delegation of the file stands against: what it is called, how many
-/// operations it takes from its directory on, and what they say.
+/// A change of names that conflicts with a delegation of the file: its description, the number of
+/// its operations after those that look up the directory, and the operations.
 type Naming = (&'static str, u32, fn(&mut Encoder));
 
 fn name(call: &mut Encoder, name: &[u8]) {
@@ -139,7 +144,7 @@ const NAMINGS: [Naming; 4] = [
 ];
 
 #[test]
-fn a_change_of_names_says_not_whose_it_is_and_recalls_what_stands_against_it() {
+fn a_change_of_names_recalls_a_delegation_of_its_own_client() {
     for (what, operations, say) in NAMINGS {
         let holder = Holder::new();
         assert_eq!(holder.status(&DIRECTORY, operations, say), Nfsstat4::Delay, "{what}");
@@ -150,7 +155,7 @@ fn a_change_of_names_says_not_whose_it_is_and_recalls_what_stands_against_it() {
 }
 
 #[test]
-fn a_change_of_attributes_is_its_own_if_it_shows_a_stateid() {
+fn a_change_of_attributes_with_a_stateid_recalls_nothing_of_its_own_client() {
     let mode = 0o600_u32.to_be_bytes();
     let size = 5_u64.to_be_bytes();
     let of = |number, value| Fattr4 { attrmask: Bitmap4::of(&[number]), attr_vals: Opaque(value) };
@@ -168,7 +173,7 @@ fn a_change_of_attributes_is_its_own_if_it_shows_a_stateid() {
 }
 
 #[test]
-fn a_stateid_that_is_none_exempts_nobody() {
+fn an_unknown_stateid_does_not_prevent_a_recall() {
     let holder = Holder::new();
     let mode = 0o600_u32.to_be_bytes();
     let attributes = Fattr4 { attrmask: Bitmap4::of(&[attribute::MODE]), attr_vals: Opaque(&mode) };
@@ -184,6 +189,6 @@ fn getattr_over_the_writers_connection_does_not_ask_the_writer() {
         call.value(&op::GETATTR);
         call.value(&Bitmap4::of(&[attribute::SIZE]));
     });
-    assert_eq!(status, Nfsstat4::Ok, "it is not asked what it asks");
+    assert_eq!(status, Nfsstat4::Ok, "the writer is asked");
     assert!(!holder.is_recalled());
 }

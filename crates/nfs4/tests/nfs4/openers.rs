@@ -1,4 +1,4 @@
-//! A client that opened a file reads and writes on, whatever becomes of its mode; nobody else does.
+//! The user that opened a file can read and write it after its mode changes; other users cannot.
 
 use comity_proto::nfs4::{
     Bitmap4, Component4, Createhow4, Fattr4, Nfsstat4, Open4args, Open4resok, OpenClaim4,
@@ -16,13 +16,13 @@ const OPENER: u32 = 1000;
 const OTHER: u32 = 1001;
 const FILE: [&[u8]; 3] = [b"srv", b"pub", b"file"];
 
-/// A client of many users, each of whom acts in turn.
+/// A client with many users that act in turn.
 struct Machine {
     world: World,
     session: Session,
     /// The open-owner.
     process: &'static [u8],
-    /// The other groups that the user claims.
+    /// The supplementary groups that the user claims.
     groups: &'static [u32],
 }
 
@@ -44,7 +44,7 @@ impl Machine {
         perform(&self.world, 2, &mut self.session, operations, say)
     }
 
-    /// Opens a name, no delegation wanted; its stateid.
+    /// Opens a name without asking for a delegation; returns the stateid.
     fn open(
         &mut self,
         user: u32,
@@ -56,7 +56,7 @@ impl Machine {
         Ok(Decoder::new(&opened).value::<Open4resok<'_>>().unwrap().stateid)
     }
 
-    /// OPEN in the folder; its results.
+    /// Sends OPEN of a name in the folder; returns its results.
     fn say_open(
         &mut self,
         user: u32,
@@ -72,7 +72,7 @@ impl Machine {
         if status == Nfsstat4::Ok { Ok(told.split_off(4 * 8)) } else { Err(status) }
     }
 
-    /// Opens the file, which is delegated then; the delegation's stateid.
+    /// Opens the file, which must be delegated; returns the stateid of the delegation.
     fn delegate(&mut self, user: u32, access: u32) -> Stateid4 {
         let file = OpenClaim4::Null(Opaque(b"file"));
         let opened = self.say_open(user, access, (file, Openflag4::NoCreate)).unwrap();
@@ -87,12 +87,12 @@ impl Machine {
         self.open(user, access, (Opaque(b"file"), Openflag4::NoCreate)).unwrap()
     }
 
-    /// Root gives the file another mode.
+    /// Root changes the mode of the file.
     fn set_mode(&mut self, mode: u32) {
         self.set(&FILE, (attribute::MODE, &mode.to_be_bytes()));
     }
 
-    /// Root gives an object another value of an attribute.
+    /// Root sets an attribute of an object.
     fn set(&mut self, path: &[&[u8]], (number, value): (u32, &[u8])) {
         let (stateid, attrmask) = (Stateid4::ANONYMOUS, Bitmap4::of(&[number]));
         let (status, _) = self.perform(ROOT, path.len() as u32 + 2, |call| {
@@ -133,7 +133,7 @@ impl Machine {
 }
 
 #[test]
-fn the_opener_of_a_file_writes_on_and_nobody_else() {
+fn only_the_opener_of_a_file_can_still_write_it() {
     let mut machine = Machine::new();
     machine.set_mode(0o666);
     let stateid = machine.open_file(OPENER, share::WRITE);
@@ -144,14 +144,14 @@ fn the_opener_of_a_file_writes_on_and_nobody_else() {
     assert_eq!(machine.writes(OPENER, Stateid4::ANONYMOUS), Nfsstat4::Access);
     machine.set_mode(0o644);
     let stateid = machine.open_file(OPENER, share::READ);
-    assert_eq!(machine.writes(OPENER, stateid), Nfsstat4::Ok, "it is one open for both");
+    assert_eq!(machine.writes(OPENER, stateid), Nfsstat4::Ok, "both use one open");
     machine.process = b"another";
     let stateid = machine.open_file(OPENER, share::READ);
     assert_eq!(machine.writes(OPENER, stateid), Nfsstat4::OpenMode);
 }
 
 #[test]
-fn the_opener_of_a_file_reads_on_and_nobody_else() {
+fn only_the_opener_of_a_file_can_still_read_it() {
     let mut machine = Machine::new();
     let stateid = machine.open_file(OPENER, share::READ);
     assert_eq!(machine.reads(OTHER, stateid), [Nfsstat4::Ok; 2]);
@@ -177,7 +177,7 @@ fn an_open_for_writing_does_not_allow_reading() {
 }
 
 #[test]
-fn of_an_open_that_two_users_share_each_is_judged() {
+fn each_of_two_users_that_share_an_open_is_checked() {
     let mut machine = Machine::new();
     machine.open_file(OPENER, share::READ);
     let stateid = machine.open_file(OTHER, share::READ);
@@ -191,9 +191,9 @@ fn of_an_open_that_two_users_share_each_is_judged() {
     assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Access; 2]);
 }
 
-/// Many users may be mapped or squashed to one, and each may be in other groups.
+/// Many users may be mapped or squashed to one id, and each may have other groups.
 #[test]
-fn the_same_user_in_other_groups_is_judged() {
+fn the_same_user_with_other_groups_is_checked_again() {
     let mut machine = Machine::new();
     machine.set_mode(0o660);
     machine.groups = &[0];
@@ -207,9 +207,9 @@ fn the_same_user_in_other_groups_is_judged() {
     assert_eq!(machine.writes(OPENER, stateid), Nfsstat4::Ok);
 }
 
-/// A client with a delegation opens the file for its users itself, without a word.
+/// A client with a delegation opens the file for its users without a call to the server.
 #[test]
-fn the_holder_of_a_delegation_reads_and_writes_on_and_nobody_else() {
+fn only_the_holder_of_a_delegation_can_still_read_and_write() {
     let mut machine = Machine::new();
     let stateid = machine.delegate(OPENER, share::READ);
     assert_eq!(machine.reads(OTHER, stateid), [Nfsstat4::Ok; 2]);
@@ -227,8 +227,8 @@ fn the_holder_of_a_delegation_reads_and_writes_on_and_nobody_else() {
     assert_eq!(machine.writes(OTHER, stateid), Nfsstat4::Access);
 }
 
-/// A delegation for writing is one for reading, too; who opened the file for one was judged for
-/// one.
+/// A delegation for writing is also one for reading, but the rights of a user that opened the file
+/// for one access were checked for that access only.
 #[test]
 fn the_holder_of_a_write_delegation_opened_for_writing_may_not_read() {
     let mut machine = Machine::new();
@@ -238,9 +238,9 @@ fn the_holder_of_a_write_delegation_opened_for_writing_may_not_read() {
     assert_eq!(machine.writes(OPENER, stateid), Nfsstat4::Ok);
 }
 
-/// When a delegation is recalled its client tells the server what its users have opened meanwhile.
+/// When a delegation is recalled, its client reports to the server the opens of its users.
 #[test]
-fn the_holder_of_a_delegation_opens_the_file_when_it_ends_and_nobody_else() {
+fn only_the_holder_of_a_delegation_can_open_the_file_when_it_ends() {
     let mut machine = Machine::new();
     let delegate_stateid = machine.delegate(OPENER, share::READ);
     machine.set_mode(0o600);
@@ -257,7 +257,7 @@ fn the_holder_of_a_delegation_opens_the_file_when_it_ends_and_nobody_else() {
 }
 
 #[test]
-fn the_opener_of_a_file_with_holes_reads_on() {
+fn the_opener_of_a_file_with_holes_can_still_read_it() {
     let mut machine = Machine::new();
     machine.set(&FILE, (attribute::SIZE, &(1u64 << 20).to_be_bytes()));
     let stateid = machine.open_file(OPENER, share::READ);
@@ -269,7 +269,7 @@ fn the_opener_of_a_file_with_holes_reads_on() {
 const MADE: [&[u8]; 3] = [FILE[0], FILE[1], b"made"];
 
 #[test]
-fn the_maker_of_a_file_reads_on_when_it_is_given_away() {
+fn the_creator_of_a_file_can_still_read_it_after_it_is_given_away() {
     let mut machine = Machine::new();
     machine.set(&FILE[..2], (attribute::MODE, &0o777u32.to_be_bytes()));
     let exclusive = Openflag4::Create(Createhow4::Exclusive([7; 8]));
@@ -279,9 +279,9 @@ fn the_maker_of_a_file_reads_on_when_it_is_given_away() {
     assert_eq!(machine.reads_of(&MADE, OPENER, stateid), [Nfsstat4::Ok; 2]);
 }
 
-/// The verifier says that it is the same request; by whom, it does not.
+/// The verifier shows that it is the same request, but not which user sends it.
 #[test]
-fn a_create_with_the_verifier_of_anothers_file_is_judged() {
+fn a_create_with_the_verifier_of_another_users_file_is_checked() {
     let mut machine = Machine::new();
     let exclusive = || (Opaque(&b"made"[..]), Openflag4::Create(Createhow4::Exclusive([7; 8])));
     machine.open(ROOT, share::BOTH, exclusive()).unwrap();

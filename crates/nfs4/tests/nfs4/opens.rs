@@ -1,5 +1,5 @@
-//! OPEN where nothing can be opened, and where its answer would not fit; names that an export does
-//! not take.
+//! OPEN of objects that cannot be opened, or whose reply would not fit, and names that an export
+//! does not accept.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) fn open(
     told(at, dir, wanted).0
 }
 
-/// Opens a name in a directory; the status, and all results.
+/// Opens a name in a directory; returns the status and all results.
 pub(crate) fn told(
     (world, session): (&World, &mut Session),
     dir: &[&[u8]],
@@ -53,9 +53,9 @@ fn made() -> Openflag4<'static> {
     Openflag4::Create(Createhow4::Guarded(NOTHING))
 }
 
-/// A file whose OPEN cannot be answered would stay open until the client goes.
+/// A file whose OPEN has no reply would stay open until the client ends.
 #[test]
-fn nothing_is_opened_whose_answer_does_not_fit() {
+fn an_open_whose_reply_would_not_fit_opens_nothing() {
     let world = World::new();
     for (maxresponsesize, status) in [(560, Nfsstat4::RepTooBig), (1024, Nfsstat4::Ok)] {
         let mut session = Session::open_for(&world, 1, maxresponsesize);
@@ -68,9 +68,9 @@ fn nothing_is_opened_whose_answer_does_not_fit() {
     }
 }
 
-/// 4.1 has no RESOURCE (RFC 8881, 15.1): a client of it would not know what to make of that.
+/// 4.1 has no error RESOURCE (RFC 8881, 15.1), so that a client could not handle it.
 #[test]
-fn a_client_with_as_many_opens_as_it_may_have_is_told_to_come_again() {
+fn a_client_at_its_limit_of_opens_gets_delay() {
     let world = World::bearing(Limits { states_per_client: 1, ..Limits::DEFAULT });
     let mut session = Session::of(&world, 1, b"one");
     session.call_back(&world);
@@ -80,7 +80,7 @@ fn a_client_with_as_many_opens_as_it_may_have_is_told_to_come_again() {
     assert_eq!(said(b"two"), Nfsstat4::Delay);
 }
 
-/// A directory, a name in it, how that is opened, and what is said.
+/// A directory, a name in it, how it is opened, and the expected status.
 type Case = (&'static [&'static [u8]], &'static [u8], Openflag4<'static>, Nfsstat4);
 
 #[test]
@@ -102,7 +102,7 @@ fn above_the_exports_there_are_directories_only() {
 }
 
 #[test]
-fn names_are_text_where_the_export_asks_for_that() {
+fn names_must_be_utf8_if_the_export_asks_for_that() {
     let fs = memory();
     furnish(&*fs);
     let ids = Ids { squash: Squash::None, ..Ids::default() };
@@ -132,7 +132,8 @@ fn names_are_text_where_the_export_asks_for_that() {
     assert_eq!(open((&world, &mut session), &[b"pub"], name), Nfsstat4::Inval);
 }
 
-/// A client that is told sets them; else what is made by O_EXCL keeps times that nobody chose.
+/// The client then sets these times. Otherwise a file made with O_EXCL would keep the bytes of the
+/// verifier as its times.
 #[test]
 fn attributes_that_hold_the_verifier_of_an_exclusive_create_are_reported() {
     let world = World::new();
@@ -153,7 +154,8 @@ fn attributes_that_hold_the_verifier_of_an_exclusive_create_are_reported() {
     }
 }
 
-/// As by fopen(3) with "wx": to cut the new file would change the time that holds the verifier.
+/// fopen(3) with "wx" sends the size 0. Truncating the new file would change the time that stores
+/// the verifier.
 #[test]
 fn an_exclusive_create_of_an_empty_file_is_known_again() {
     let world = World::new();
@@ -167,8 +169,8 @@ fn an_exclusive_create_of_an_empty_file_is_known_again() {
     }
 }
 
-/// Linux opens a name without a LOOKUP, and reads the link by itself if the reply says that it is
-/// one.
+/// Linux opens a name without a LOOKUP; it opens special files itself, and reads a link after an
+/// error that says that it is one.
 #[test]
 fn special_files_are_opened_by_the_client() {
     let world = World::new();

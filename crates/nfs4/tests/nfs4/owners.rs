@@ -1,4 +1,4 @@
-//! Owners of 4.0: what is said again is what was true.
+//! Owners of 4.0: a repeated request gets its first answer.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use comity_xdr::{Decoder, Encoder, Opaque};
 
 use crate::world::{World, export, furnish, memory};
 
-/// A world whose medium fails at one barrier.
+/// A server whose file system fails at one barrier.
 fn failing(at: u64) -> World {
     let fs = memory();
     furnish(&*fs);
@@ -31,12 +31,12 @@ pub(crate) fn call(world: &World, operations: u32, say: impl FnOnce(&mut Encoder
     world.compound(call.bytes()).0
 }
 
-/// A client that has confirmed itself; its clientid.
+/// Introduces a client, which confirms itself; returns its clientid.
 pub(crate) fn introduce(world: &World) -> u64 {
     introduce_at(world, b"0.0.0.0.0.0")
 }
 
-/// A client that has confirmed itself, and wants to be called back there; its clientid.
+/// Introduces a client that wants its callbacks at this address; returns its clientid.
 fn introduce_at(world: &World, addr: &[u8]) -> u64 {
     let told = call(world, 1, |call| {
         let address = Netaddr4 { netid: Opaque(b"tcp"), addr: Opaque(addr) };
@@ -58,12 +58,12 @@ fn introduce_at(world: &World, addr: &[u8]) -> u64 {
     announced.clientid
 }
 
-/// Makes and opens a file; the status.
+/// Makes and opens a file; returns the status.
 fn open(world: &World, clientid: u64, seqid: u32, name: &[u8]) -> Nfsstat4 {
     opened(world, clientid, seqid, name).0
 }
 
-/// The same, and the stateid.
+/// Makes and opens a file; returns the status and the stateid.
 fn opened(world: &World, clientid: u64, seqid: u32, name: &[u8]) -> (Nfsstat4, Option<Stateid4>) {
     let told = call(world, 3, |call| {
         call.value(&op::PUTROOTFH);
@@ -87,7 +87,7 @@ fn opened(world: &World, clientid: u64, seqid: u32, name: &[u8]) -> (Nfsstat4, O
 }
 
 #[test]
-fn an_open_whose_barrier_failed_is_not_told_to_have_succeeded_when_it_is_asked_again() {
+fn a_repeated_open_whose_barrier_failed_gets_that_failure_again() {
     let world = failing(1);
     let clientid = introduce(&world);
     assert_eq!(open(&world, clientid, 1, b"new"), Nfsstat4::NoSpc);
@@ -95,7 +95,7 @@ fn an_open_whose_barrier_failed_is_not_told_to_have_succeeded_when_it_is_asked_a
 }
 
 #[test]
-fn an_open_that_is_asked_again_is_told_what_it_was() {
+fn a_repeated_open_gets_its_first_answer() {
     let world = failing(99);
     let clientid = introduce(&world);
     assert_eq!(open(&world, clientid, 1, b"new"), Nfsstat4::Ok);
@@ -103,7 +103,7 @@ fn an_open_that_is_asked_again_is_told_what_it_was() {
 }
 
 #[test]
-fn another_operation_with_the_number_of_the_last_is_no_repetition() {
+fn another_operation_with_the_last_seqid_is_not_a_repetition() {
     let world = failing(99);
     let clientid = introduce(&world);
     let (status, stateid) = opened(&world, clientid, 1, b"new");
@@ -122,7 +122,7 @@ fn another_operation_with_the_number_of_the_last_is_no_repetition() {
 }
 
 #[test]
-fn a_client_is_called_back_where_it_calls_from_and_nowhere_else() {
+fn a_client_is_called_back_at_the_address_of_its_calls_only() {
     for (said, believed) in [("127.0.0.1.3.1", "127.0.0.1.3.1"), ("192.0.2.9.0.22", "")] {
         let world = failing(99);
         let clientid = introduce_at(&world, said.as_bytes());

@@ -1,4 +1,4 @@
-//! COPY between two files: what it takes, and which two may be.
+//! COPY between two files: the ranges that it copies, and the pairs of files that it accepts.
 
 use comity_export::{Client, HandleKey, Plan};
 use comity_proto::nfs4::{Copy4args, Copy4resok, Netloc4, Nfsstat4, Stateid4, operation as op};
@@ -9,7 +9,7 @@ use crate::callbacks::{client, go_to, perform};
 use crate::session::Session;
 use crate::world::{World, export, furnish, memory};
 
-/// The length of the file that is copied from.
+/// The length of the source file.
 const LENGTH: u64 = 12;
 
 const FILE: [&[u8]; 3] = [b"srv", b"pub", b"file"];
@@ -33,7 +33,7 @@ fn ground() -> (World, Session) {
     (world, session)
 }
 
-/// A copy of so many bytes from a place on to a place.
+/// The arguments of a COPY of `count` bytes from one offset to another.
 fn copy((from, to, count): (u64, u64, u64)) -> Copy4args<'static> {
     Copy4args {
         src_stateid: Stateid4::ANONYMOUS,
@@ -47,7 +47,7 @@ fn copy((from, to, count): (u64, u64, u64)) -> Copy4args<'static> {
     }
 }
 
-/// The result of a COPY: the number of bytes that were copied.
+/// Sends a COPY; returns the number of bytes that were copied.
 fn done(
     (world, session): &mut (World, Session),
     (from, to): ([&[u8]; 3], [&[u8]; 3]),
@@ -68,7 +68,7 @@ fn done(
 }
 
 #[test]
-fn a_copy_takes_what_there_is_and_no_more_is_asked_for() {
+fn a_copy_ends_at_the_end_of_the_source_and_beyond_it_is_refused() {
     let mut ground = ground();
     for (from, to, count, copied) in
         [(0, 0, 0, LENGTH), (5, 100, 3, 3), (7, 0, 5, 5), (12, 0, 0, 0)]
@@ -82,13 +82,13 @@ fn a_copy_takes_what_there_is_and_no_more_is_asked_for() {
 }
 
 #[test]
-fn files_of_two_exports_are_the_clients_to_copy() {
+fn a_copy_between_two_exports_is_left_to_the_client() {
     let found = done(&mut ground(), (FILE, ELSEWHERE), &copy((0, 0, 0)));
     assert_eq!(found, Err(Nfsstat4::XDev));
 }
 
 #[test]
-fn files_of_other_servers_are_the_clients_to_copy() {
+fn a_copy_from_another_server_is_left_to_the_client() {
     let source_server = Counted(vec![Netloc4::Name(Opaque(b"source.example"))]);
     let args = Copy4args { source_server, ..copy((0, 0, 0)) };
     assert_eq!(done(&mut ground(), (FILE, TWIN), &args), Err(Nfsstat4::OffloadDenied));

@@ -1,4 +1,4 @@
-//! Clients are reached to be called back, and none is dialled without end.
+//! The server connects to clients of 4.0 to call them back; the number of its attempts is bounded.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use crate::world::World;
 
 const NOW: Duration = Duration::from_secs(1);
 
-/// A client of 4.0 that takes callbacks at this port.
+/// Introduces a client of 4.0 that takes callbacks at this port.
 fn introduce(engine: &Engine, port: u8) -> ClientId {
     let (id, verifier) = (b"client"[..].into(), Verifier([1; 8]));
     let caller = Caller::default();
@@ -34,10 +34,10 @@ fn introduce(engine: &Engine, port: u8) -> ClientId {
     known.clientid
 }
 
-/// A client that moves its callbacks again and again has one connection made to it at a time, and
-/// the last one goes to where it is.
+/// For a client that changes its callback address again and again, one connection is made at a
+/// time, and the last one goes to the last address.
 #[test]
-fn a_client_that_keeps_moving_is_dialled_once_at_a_time() {
+fn a_client_that_keeps_moving_has_one_connection_made_at_a_time() {
     let engine = Arc::new(Engine::new(NOW, Settings::new(1, [7; 16]), Recovered::new()));
     let dials = Arc::new(Mutex::new(Vec::<(SocketAddr, Dialed)>::new()));
     let dial = {
@@ -69,9 +69,10 @@ fn a_client_that_keeps_moving_is_dialled_once_at_a_time() {
     assert!(!client.has_callbacks(), "it has not answered yet");
 }
 
-/// Each of these calls of a client has it probed: what it does not answer is bounded.
+/// Each of these calls makes the server probe the client. The number of unanswered probes is
+/// bounded.
 #[test]
-fn a_client_is_not_probed_without_end() {
+fn unanswered_probes_of_a_client_are_bounded() {
     let world = World::new();
     let _session = Session::called_back(&world, 1, b"client");
     let client = Arc::clone(&world.engine.clients_after(NOW, ClientId(0), 1)[0].client);

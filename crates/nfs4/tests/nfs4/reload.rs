@@ -1,5 +1,5 @@
-//! Plans that differ in everything take turns while many clients call: each COMPOUND, long as it
-//! is, is judged by one of them, whole.
+//! Two plans that differ in everything replace each other while many clients call: each COMPOUND,
+//! even a long one, is answered by one plan only.
 
 #[path = "../../../nfs3/tests/nfs3/reload/site.rs"]
 mod site;
@@ -17,11 +17,11 @@ use self::site::{CALLER, FILES, Site, sealed};
 use crate::attributes;
 use crate::world::World;
 
-/// Operations on one file or directory in a COMPOUND.
+/// The number of operations on one file or directory in a COMPOUND.
 const TURNS: usize = 6;
 
 #[test]
-fn while_plans_change_each_compound_is_judged_by_one_of_them_whole() {
+fn each_compound_is_answered_by_one_plan_while_plans_are_replaced() {
     let site = Site::new();
     let calls = calls(&site);
     let answers: Vec<[Vec<u8>; 2]> = calls
@@ -39,7 +39,7 @@ fn while_plans_change_each_compound_is_judged_by_one_of_them_whole() {
         let judge = |at: usize| {
             let reply = ask(&world, &calls[at]);
             let plan = answers[at].iter().position(|answer| *answer == reply);
-            plan.unwrap_or_else(|| panic!("COMPOUND {at} is of both plans: {reply:x?}"))
+            plan.unwrap_or_else(|| panic!("COMPOUND {at} is of neither plan: {reply:x?}"))
         };
         let mut round = 0;
         while !over.load(Ordering::Acquire) {
@@ -64,7 +64,7 @@ impl Call {
         Self(Encoder::new(), 0)
     }
 
-    /// PUTFH: here a caller is let in.
+    /// Appends PUTFH, at which the caller is admitted.
     fn at(self, handle: &[u8]) -> Self {
         let handle: NfsFh4<'_> = Opaque(handle);
         self.op(op::PUTFH, &handle)
@@ -78,8 +78,8 @@ impl Call {
     }
 }
 
-/// Returns one call with many listings, and calls that look at files one after another. Such a call
-/// ends at a file that the plan in force hides.
+/// Returns one call with many listings, and calls that use files one after another. Such a call
+/// ends at the first file that the plan in force hides.
 fn calls(site: &Site) -> Vec<Call> {
     let dir = sealed(&site.dir);
     let attr_request = attributes::bitmap(&["owner", "owner_group"]);
@@ -94,7 +94,7 @@ fn calls(site: &Site) -> Vec<Call> {
     let files =
         |numbers: [u32; 4]| numbers.into_iter().fold(Call::new(), file).op(op::READDIR, &args);
     let half = FILES / 2;
-    // Each plan hides one half.
+    // Each plan hides one half of the files.
     let both = (0..half).flat_map(|n| [files([n; 4]), files([n + half; 4])]);
     [listing].into_iter().chain(both).collect()
 }

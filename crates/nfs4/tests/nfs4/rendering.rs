@@ -1,4 +1,4 @@
-//! Results as text: the operation, a status, and what matters of the body.
+//! Results as text: the operation, its status and the essential fields of its body.
 
 use comity_proto::nfs4::{
     Access4res, Bitmap4, ChangeInfo4, CompoundResultHead, Copy4resok, Create4resok, Entry4, Fattr4,
@@ -57,13 +57,13 @@ fn name(number: u32) -> String {
     found.map_or_else(|| format!("OP {number}"), |(name, _)| (*name).to_owned())
 }
 
-/// The results of a COMPOUND, one after the other.
+/// The results of a COMPOUND, which are read one after the other.
 pub(crate) struct Results<'a> {
     head: CompoundResultHead<'a>,
     left: Decoder<'a>,
     shown: u32,
     last: Nfsstat4,
-    /// The last result of GETFH.
+    /// The handle in the last result of GETFH.
     pub(crate) handle: Option<Vec<u8>>,
 }
 
@@ -71,11 +71,11 @@ impl<'a> Results<'a> {
     pub(crate) fn new(answer: &'a [u8]) -> Self {
         let mut left = Decoder::new(answer);
         let head: CompoundResultHead<'_> = left.value().unwrap();
-        assert_eq!(head.tag.0, b"tag", "the tag is given back");
+        assert_eq!(head.tag.0, b"tag", "the tag is returned");
         Self { head, left, shown: 0, last: Nfsstat4::Ok, handle: None }
     }
 
-    /// Passes over the result of a SEQUENCE.
+    /// Skips the result of a SEQUENCE.
     pub(crate) fn skip_sequence(&mut self) {
         let (number, status) = (self.left.value(), self.left.value());
         assert_eq!((number, status), (Ok(op::SEQUENCE), Ok(Nfsstat4::Ok)));
@@ -83,7 +83,7 @@ impl<'a> Results<'a> {
         self.shown += 1;
     }
 
-    /// The next result, if there is one.
+    /// The text of the next result, or `None` after the last one.
     pub(crate) fn next(&mut self, asked: &str) -> Option<String> {
         if self.shown == self.head.results {
             return None;
@@ -102,7 +102,7 @@ impl<'a> Results<'a> {
         Some(format!("{} OK {body}", name(number)).trim_end().to_owned())
     }
 
-    /// The remark on a whole transcript, where it is more than its results.
+    /// A remark on the whole COMPOUND, or `None` if its results say everything.
     pub(crate) fn end(&self) -> Option<String> {
         assert_eq!(self.shown, self.head.results, "no more results than operations");
         self.left.finish().expect("nothing behind the results");

@@ -1,4 +1,4 @@
-//! A request that comes again, and another in its place (RFC 8881, 2.10.6.1.3.1).
+//! A repeated request, and another request with the same sequence number (RFC 8881, 2.10.6.1.3.1).
 
 use comity_proto::nfs4::{
     CompoundHead, CompoundResultHead, Nfsstat4, Sequence4args, operation as op,
@@ -9,7 +9,7 @@ use crate::script::Script;
 use crate::session::Session;
 use crate::world::World;
 
-/// The first request of a session: looks up a name.
+/// The first request of a session, which looks up a name.
 fn request(session: &Session, name: &[u8]) -> Vec<u8> {
     let mut call = Encoder::new();
     call.value(&CompoundHead { tag: Opaque(b""), minorversion: 1, operations: 3 });
@@ -45,10 +45,10 @@ fn a_repeated_call_has_the_same_answer_and_another_call_has_none() {
     assert_eq!(status(&world.compound(&request(&session, b"srv")).0), Nfsstat4::SeqFalseRetry);
 }
 
-/// A call that SEQUENCE refuses changes nothing about the slot (RFC 8881, 18.46.3): the number
-/// still belongs to the next one.
+/// A call that SEQUENCE refuses does not change the slot (RFC 8881, 18.46.3): the next call has the
+/// same sequence number.
 #[test]
-fn a_request_beyond_what_was_agreed_on_leaves_its_slot_alone() {
+fn a_request_above_the_limits_of_the_session_does_not_change_its_slot() {
     let world = World::new();
     world.act_as(1000, 1000, &[]);
     let session = Session::open(&world, 1);
@@ -66,7 +66,7 @@ fn a_request_beyond_what_was_agreed_on_leaves_its_slot_alone() {
     assert_eq!(world.compound(&request(&session, b"srv")).0, answer);
 }
 
-/// The first request of a session, one operation longer than it may be.
+/// The first request of a session, with one operation more than allowed.
 fn many_operations(session: &Session) -> Vec<u8> {
     let mut call = Encoder::new();
     call.value(&CompoundHead { tag: Opaque(b""), minorversion: 1, operations: 65 });
@@ -78,10 +78,10 @@ fn many_operations(session: &Session) -> Vec<u8> {
     call.bytes().to_vec()
 }
 
-/// Over 4.0 a change is done once however much else its client asks for meanwhile, and what changes
-/// nothing takes no place among the remembered answers.
+/// Over 4.0, a change is made once however many other calls its client makes meanwhile, because
+/// calls that change nothing are not kept for retries.
 #[test]
-fn calls_that_change_nothing_push_no_answer_out() {
+fn calls_that_change_nothing_evict_no_kept_reply() {
     let world = World::new();
     let mut script = Script::new(&world);
     let make = "PUTROOTFH; LOOKUP srv; LOOKUP pub; CREATE dir made mode=755";

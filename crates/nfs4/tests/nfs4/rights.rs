@@ -1,4 +1,4 @@
-//! A delegation is recalled for callers only that may do what they ask for.
+//! A delegation is recalled only for callers that have the right to what they ask for.
 
 use comity_proto::nfs4::{
     Bitmap4, Component4, Fattr4, Nfsstat4, Open4args, OpenClaim4, Openflag4, Range4args, Read4args,
@@ -15,7 +15,8 @@ use crate::world::{World, encoded};
 const FILE: [&[u8]; 3] = [b"srv", b"pub", b"file"];
 const STRANGER: u32 = 1001;
 
-/// A file of root's, mode 0600, that one client was delegated for writing; the session of another.
+/// A file of root with the mode 0600, which is delegated to one client for writing, and the session
+/// of another client.
 fn delegated() -> (World, Session) {
     let world = World::new();
     let mut holder = Session::of(&world, 2, b"holder");
@@ -80,7 +81,7 @@ fn asked(mut ask: impl FnMut(u32, Vec<u8>) -> Nfsstat4) -> Vec<(u32, Nfsstat4, N
     .collect()
 }
 
-/// Arguments that are encoded already.
+/// Encoded arguments.
 struct Raw(Vec<u8>);
 
 impl Encode for Raw {
@@ -89,7 +90,7 @@ impl Encode for Raw {
     }
 }
 
-/// Returns how many delegations are to be recalled.
+/// Returns the number of delegations that the engine wants to recall.
 fn recalls(world: &World) -> usize {
     let effects = std::iter::from_fn(|| world.engine.poll_effect());
     effects.filter(|effect| matches!(effect, Effect::Recall { .. })).count()

@@ -1,4 +1,4 @@
-//! The tree at the top, as the exports define it.
+//! The root and the directories above the exports.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn loaded(exports: &str) -> Result<Plan, Vec<Diagnostic>> {
     Ok(load(&sources, &open, HandleKey::new([7; 16]), None)?.0)
 }
 
-/// Two domains, an export for both and one for each; one that is only south's stands in the shared
+/// Two domains, an export for both and one for each. An export for south only is inside the shared
 /// one.
 const DOMAINS: &str = r#"
 [[domain]]
@@ -72,12 +72,15 @@ fn said(world: &World, line: &str) -> String {
     Script::new(world).line(line).join("; ")
 }
 
-/// Linux mounts HOST:/ and HOST:/srv/pub alike.
+/// Linux mounts both HOST:/ and HOST:/srv/pub.
 #[test]
-fn an_export_with_fsid_0_is_the_top_and_is_found_by_its_path_too() {
+fn an_export_with_fsid_0_is_the_root_and_is_found_by_its_path_too() {
     let world = world("/srv/pub 127.0.0.1(rw,fsid=0)\n/srv/other 127.0.0.1(rw)\n");
     let top = said(&world, "PUTROOTFH; GETATTR type fsid");
-    assert_eq!(top, "PUTROOTFH OK; GETATTR OK type=2 fsid=0.1", "not the tree's, which is 0.0");
+    assert_eq!(
+        top, "PUTROOTFH OK; GETATTR OK type=2 fsid=0.1",
+        "not that of the pseudo file system, which is 0.0"
+    );
     for (name, fsid) in [("pub", "0.1"), ("other", "some.1")] {
         let line = format!("PUTROOTFH; LOOKUP srv; LOOKUP {name}; GETATTR fsid");
         assert!(said(&world, &line).ends_with(&format!("fsid={fsid}")), "{name}");
@@ -86,21 +89,21 @@ fn an_export_with_fsid_0_is_the_top_and_is_found_by_its_path_too() {
     assert!(said(&world, "PUTROOTFH; LOOKUP gone").ends_with("LOOKUP NOENT"));
 }
 
-/// Its handles would be those of the tree above the exports.
+/// Handles of such an export would be those of the directories above the exports.
 #[test]
-fn no_export_has_the_number_of_the_tree() {
+fn no_export_has_the_number_of_the_pseudo_file_system() {
     let findings = loaded("/srv 127.0.0.1(rw,fsid=4294967295)\n").err().unwrap();
     assert!(findings[0].text.contains("the server's own"), "{findings:?}");
 }
 
 #[test]
-fn an_export_of_the_root_is_the_top() {
+fn an_export_of_the_root_directory_is_the_root() {
     let world = world("/ 127.0.0.1(rw)\n");
     assert!(said(&world, "PUTROOTFH; GETATTR fsid").ends_with("fsid=some.1"));
     assert!(said(&world, "PUTROOTFH; LOOKUPP").ends_with("LOOKUPP NOENT"));
 }
 
-/// A server that has been restarted shows the same tree under the same handles.
+/// A restarted server shows the same directories with the same handles.
 #[test]
 fn handles_above_the_exports_outlive_a_restart() {
     let exports = "/srv/deep/pub 127.0.0.1(rw)\n";
@@ -120,16 +123,16 @@ fn handles_above_the_exports_outlive_a_restart() {
 }
 
 #[test]
-fn a_caller_without_a_right_flavor_is_told_which_there_are() {
+fn secinfo_lists_the_flavors_for_a_caller_with_another_one() {
     let world = world("/srv/pub 127.0.0.1(rw,sec=sys)\n");
     world.act_as_nobody();
     let told = said(&world, "PUTROOTFH; LOOKUP srv; SECINFO pub; LOOKUP pub");
     assert_eq!(told, "PUTROOTFH OK; LOOKUP OK; SECINFO OK [1]; LOOKUP WRONGSEC");
 }
 
-/// An export of another domain is not there, by name, by handle and in listings.
+/// An export of another domain cannot be found by name or by handle, and is not listed.
 #[test]
-fn each_domain_is_shown_the_exports_it_may_use_and_no_way_to_others() {
+fn each_domain_sees_only_the_exports_it_may_use_and_the_directories_above_them() {
     let exports = domains();
     let world = |peer: &str| World::at(&exports).seen_from(peer.parse().unwrap());
     let (north, south) = (world("192.0.2.5"), world("198.51.100.9"));
@@ -158,7 +161,7 @@ fn each_domain_is_shown_the_exports_it_may_use_and_no_way_to_others() {
     assert!(said(&south, own).ends_with("READDIR OK inner[] file[] link[] eof=true"), "the export");
 }
 
-/// An export in a directory of another that only root may search.
+/// An export inside a directory of another export that only root may search.
 fn nested_behind_a_closed_directory() -> World {
     let (outer, inner) = (memory(), memory());
     let root = Cred::new(Uid::new(0), Gid::new(0));
@@ -176,7 +179,7 @@ fn nested_behind_a_closed_directory() -> World {
 }
 
 #[test]
-fn no_way_out_of_a_nested_export_leads_past_a_directory_that_is_closed() {
+fn lookupp_out_of_a_nested_export_does_not_pass_a_closed_directory() {
     let world = nested_behind_a_closed_directory();
     let mut script = Script::new(&world);
     script.line("PUTROOTFH; LOOKUP srv; LOOKUP closed; LOOKUP open; GETFH open");
@@ -185,5 +188,5 @@ fn no_way_out_of_a_nested_export_leads_past_a_directory_that_is_closed() {
     script.line("AS 7:7");
     assert_eq!(script.line("PUTFH @nested; LOOKUPP"), ["PUTFH OK", "LOOKUPP ACCESS"]);
     script.line("PUTFH @open; LOOKUP nested; GETFH named");
-    assert_eq!(script.kept("named"), script.kept("nested"), "the export stands there for all");
+    assert_eq!(script.kept("named"), script.kept("nested"), "all callers find the export");
 }

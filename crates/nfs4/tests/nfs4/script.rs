@@ -33,17 +33,17 @@ impl<'w> Script<'w> {
         Self { world, minor: 0, kept: kept.into(), session: None }
     }
 
-    /// A handle that was shown.
+    /// A handle that was kept by GETFH.
     pub(crate) fn kept(&self, name: &str) -> Vec<u8> {
         self.kept[name].clone()
     }
 
-    /// Keeps a handle as if it had been shown.
+    /// Keeps a handle as GETFH does.
     pub(crate) fn keep(&mut self, name: &str, handle: Vec<u8>) {
         self.kept.insert(name.to_owned(), handle);
     }
 
-    /// Does what a line says; what is answered, a line for each result.
+    /// Does the commands of a line; returns a line for each result.
     pub(crate) fn line(&mut self, line: &str) -> Vec<String> {
         if let Some(minor) = line.strip_prefix("MINOR ") {
             self.minor = minor.parse().unwrap();
@@ -142,7 +142,7 @@ fn create(call: &mut Encoder, words: &mut Words<'_>) {
     call.raw(&attributes::encode(&words.rest()));
 }
 
-/// Operations on data, and what else has numbers as arguments; others have none.
+/// Encodes operations on data and others with numbers as arguments; all other operations have none.
 fn data(call: &mut Encoder, number: u32, words: &mut Words<'_>) {
     let stateid = Stateid4::ANONYMOUS;
     match number {

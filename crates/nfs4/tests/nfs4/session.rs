@@ -1,4 +1,4 @@
-//! A session of the client, for all that only wants to have one.
+//! A session of a client, for tests that need one and test something else.
 
 use comity_proto::nfs4::{
     ChannelAttrs4, ClientOwner4, CompoundHead, CompoundResultHead, CreateSession4args,
@@ -24,7 +24,7 @@ impl Session {
         Self::open_as(world, minor, (name, 1 << 21), 0)
     }
 
-    /// A session whose replies have at most so many bytes.
+    /// A session whose replies have at most `maxresponsesize` bytes.
     pub(crate) fn open_for(world: &World, minor: u32, maxresponsesize: u32) -> Self {
         Self::open_as(world, minor, (b"transcript", maxresponsesize), 0)
     }
@@ -76,7 +76,7 @@ impl Session {
         Self { id: made.sessionid, seqid: 0 }
     }
 
-    /// Its client can be called back, and has nothing to reclaim.
+    /// Lets the client be called back; it has nothing to reclaim.
     pub(crate) fn call_back(&self, world: &World) {
         let engine = &world.engine;
         let session = engine.session(&comity_state::SessionId(self.id)).unwrap();
@@ -89,12 +89,12 @@ impl Session {
         self.id
     }
 
-    /// The number of the last request of its first slot.
+    /// The sequence number of the last request of the first slot.
     pub(crate) const fn seqid(&self) -> u32 {
         self.seqid
     }
 
-    /// Appends a SEQUENCE of its first slot.
+    /// Appends a SEQUENCE for the first slot.
     pub(crate) fn sequence(&mut self, call: &mut Encoder) {
         self.seqid += 1;
         call.value(&op::SEQUENCE);

@@ -1,4 +1,5 @@
-//! Two exports of one file system: a file is one file, whichever export a client came through.
+//! Two exports of one file system: state of a file conflicts even if clients use it by different
+//! exports.
 
 use comity_export::{Client, HandleKey, Plan};
 use comity_proto::nfs4::callback::{CbRecall4args, operation as cb};
@@ -27,7 +28,7 @@ fn ground() -> World {
     World::of(Plan::new(HandleKey::new([7; 16]), exports))
 }
 
-/// Opens the file through an export; whether a delegation came with it.
+/// Opens the file through an export; returns the status and whether a delegation came with it.
 fn open(
     world: &World,
     session: &mut Session,
@@ -53,7 +54,7 @@ fn open(
     Ok(!matches!(opened.delegation, OpenDelegation4::None | OpenDelegation4::NoneExt(_)))
 }
 
-/// The handle of the file as an export's clients know it.
+/// The handle of the file for clients of an export.
 fn sealed(world: &World, session: &mut Session, export: &[u8]) -> Vec<u8> {
     let (status, told) = perform(world, 1, session, 5, |call| {
         go_to(call, &[b"srv", export, b"file"]);
@@ -63,7 +64,7 @@ fn sealed(world: &World, session: &mut Session, export: &[u8]) -> Vec<u8> {
     Decoder::new(&told[4 * 10..]).value::<NfsFh4<'_>>().unwrap().0.to_vec()
 }
 
-/// The operation of the one callback that is under way, and the handle that it names.
+/// The operation of the only callback that has been sent, and the handle in it.
 fn recalled(world: &World) -> (u32, Vec<u8>) {
     let calls = world.calls();
     assert_eq!(calls.len(), 1);
@@ -72,7 +73,7 @@ fn recalled(world: &World) -> (u32, Vec<u8>) {
 }
 
 #[test]
-fn deny_modes_of_one_export_hold_in_the_other() {
+fn deny_modes_apply_across_exports() {
     let world = ground();
     let (mut one, mut two) = (client(&world, 1, b"one"), client(&world, 1, b"two"));
     open(&world, &mut one, b"pub", (READ | share::WANT_NO_DELEG, WRITE)).unwrap();
@@ -81,7 +82,7 @@ fn deny_modes_of_one_export_hold_in_the_other() {
 }
 
 #[test]
-fn a_delegation_is_recalled_by_the_handle_under_which_its_holder_knows_the_file() {
+fn a_delegation_is_recalled_by_the_handle_of_its_holders_export() {
     for (holder, opener) in [(&b"pub"[..], &b"other"[..]), (b"other", b"pub")] {
         let world = ground();
         let (mut one, mut two) = (client(&world, 1, b"one"), client(&world, 1, b"two"));
@@ -92,9 +93,9 @@ fn a_delegation_is_recalled_by_the_handle_under_which_its_holder_knows_the_file(
     }
 }
 
-/// To a client two exports are two file systems: it does not see that the files are one.
+/// To a client two exports are two file systems, so that it cannot see that the files are the same.
 #[test]
-fn a_client_that_opens_by_another_export_what_it_was_delegated_gives_it_back_first() {
+fn a_client_must_return_its_delegation_before_it_opens_the_file_by_another_export() {
     let world = ground();
     let mut one = client(&world, 1, b"one");
     let handle = sealed(&world, &mut one, b"pub");
@@ -112,7 +113,7 @@ fn a_file_that_is_open_by_two_exports_is_not_delegated() {
     assert_eq!(open(&world, &mut two, b"pub", (READ, 0)), Ok(false));
 }
 
-/// NLM locks through one export stand against NFSv4 through the other.
+/// Locks of NLM through one export conflict with locks of NFSv4 through the other.
 #[test]
 fn locks_of_a_host_by_one_export_are_seen_by_the_other() {
     let world = ground();
@@ -139,7 +140,7 @@ fn locks_of_a_host_by_one_export_are_seen_by_the_other() {
         assert_eq!(status, Nfsstat4::Denied);
         let denied: Lock4denied<'_> = Decoder::new(&told[4 * 10..]).value().unwrap();
         assert_eq!((denied.offset, denied.length), (0, 10));
-        // Linux has no room for more.
+        // Linux has room for 20 bytes of the owner.
         assert_eq!(denied.owner.owner, Opaque(&owner[..20]));
     }
 }

@@ -1,4 +1,4 @@
-//! Data and holes of files that others have open, or that nobody may change.
+//! Data and holes of files that other clients have open, or that are read-only.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::world::{World, furnish, memory};
 enum Right {
     Read,
     Write,
-    /// A client that has the file open may do it: no table of RFC 7862, 11.2, lists OPENMODE or
-    /// LOCKED.
+    /// A client that has the file open for either access: the tables of RFC 7862, 11.2, have no
+    /// OPENMODE or LOCKED for it.
     Either,
 }
 
-/// An operation of 4.2 on data, and what it takes.
+/// An operation of 4.2 on data, the access that it needs, and its arguments.
 type Verb = (&'static str, Right, fn(&mut Encoder, Stateid4));
 
 const VERBS: [Verb; 5] = [
@@ -50,7 +50,7 @@ const VERBS: [Verb; 5] = [
     }),
 ];
 
-/// Opens the file; returns its stateid.
+/// Opens the file; returns the stateid.
 fn open(world: &World, session: &mut Session, access: u32, deny: u32) -> Stateid4 {
     let (status, told) = perform(world, 2, session, 4, |call| {
         go_to(call, &[b"srv", b"pub"]);
@@ -68,7 +68,7 @@ fn open(world: &World, session: &mut Session, access: u32, deny: u32) -> Stateid
     Decoder::new(&told[4 * 8..]).value::<Open4resok<'_>>().unwrap().stateid
 }
 
-/// The status of an operation on the file under a stateid.
+/// The status of an operation on the file with this stateid.
 fn status((world, session): (&World, &mut Session), verb: &Verb, stateid: Stateid4) -> Nfsstat4 {
     let say = |call: &mut Encoder| {
         go_to(call, &[b"srv", b"pub", b"file"]);
@@ -84,7 +84,7 @@ fn ready(world: &World, name: &[u8]) -> Session {
 }
 
 #[test]
-fn a_caller_without_an_open_heeds_deny_modes() {
+fn deny_modes_apply_to_a_caller_without_an_open() {
     for (deny, right) in [(share::READ, Right::Read), (share::WRITE, Right::Write)] {
         let world = World::new();
         let (mut one, mut other) = (ready(&world, b"one"), ready(&world, b"other"));
@@ -113,7 +113,7 @@ fn an_open_for_reading_changes_no_space() {
 }
 
 #[test]
-fn an_open_for_writing_may_advise_where_others_deny_reading() {
+fn an_open_for_writing_may_io_advise_although_others_deny_reading() {
     let world = World::new();
     let (mut one, mut other) = (ready(&world, b"one"), ready(&world, b"other"));
     let stateid = open(&world, &mut one, share::WRITE, 0);
@@ -125,7 +125,7 @@ fn an_open_for_writing_may_advise_where_others_deny_reading() {
 }
 
 #[test]
-fn where_nothing_may_be_changed_no_space_is() {
+fn space_cannot_be_changed_on_a_read_only_export() {
     let fs = memory();
     furnish(&*fs);
     let ids = Ids { squash: Squash::None, ..Ids::default() };

@@ -1,4 +1,4 @@
-//! READDIR of a directory with thousands of entries that the caller may not know of.
+//! READDIR of a directory with thousands of entries that are hidden from the caller.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ struct Page {
     eof: bool,
 }
 
-/// Three visible names with hidden ones between them.
+/// A directory with three visible names and hidden ones between them.
 fn sparse() -> (World, Vec<u8>) {
     let memory = Memory::new(MemoryOptions { root_mode: Mode::new(0o777), ..Default::default() });
     let fs: Arc<dyn Fs> = Arc::new(memory.unwrap());
@@ -52,7 +52,7 @@ fn page(world: &World, dir: &[u8], cookie: u64, attr_request: Bitmap4) -> Page {
     let mut decoder = Decoder::new(&answer);
     let head: CompoundResultHead<'_> = decoder.value().unwrap();
     assert_eq!(head.status, Nfsstat4::Ok);
-    // PUTFH has no body; number and status of both.
+    // Skips the numbers and statuses of PUTFH, which has no body, and READDIR.
     decoder.fixed(16).unwrap();
     decoder.value::<Verifier4>().unwrap();
     let mut page = Page { names: Vec::new(), cookie, eof: false };
@@ -74,7 +74,7 @@ fn hidden(world: &World) -> usize {
 }
 
 #[test]
-fn a_page_with_entries_ends_after_so_many_that_are_hidden() {
+fn a_page_with_entries_ends_after_a_number_of_hidden_ones() {
     let (world, root) = sparse();
     for wanted in [Bitmap4::EMPTY, Bitmap4::of(&[a::TYPE, a::SIZE])] {
         let (mut names, mut cookie, mut eof) = (Vec::new(), 0, false);
@@ -82,7 +82,7 @@ fn a_page_with_entries_ends_after_so_many_that_are_hidden() {
             let before = hidden(&world);
             let page = page(&world, &root, cookie, wanted);
             let looked_at = hidden(&world) - before;
-            assert!(page.eof || !page.names.is_empty(), "clients take an empty page for the end");
+            assert!(page.eof || !page.names.is_empty(), "a page that is not the last one is empty");
             assert!(looked_at <= 2 * LISTING_ENTRIES_MAX, "{looked_at} behind {cookie}");
             assert!(cookie != 0 || looked_at <= LISTING_ENTRIES_MAX, "{looked_at} at first");
             names.extend(page.names);

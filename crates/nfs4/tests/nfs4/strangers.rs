@@ -1,4 +1,4 @@
-//! Hosts that no export is offered to, and calls from the wrong port.
+//! Hosts that no export is offered to, and calls from a wrong port.
 
 use comity_export::{Client, HandleKey, Plan};
 
@@ -11,7 +11,7 @@ use comity_xdr::{Encoder, Opaque};
 use crate::session::Session;
 use crate::world::{World, export, memory};
 
-/// A server for one host, and the peer at this address and port.
+/// A server with an export for one host; its peer has this address and port.
 fn world(peer: &str) -> World {
     let listed = Client::parse("192.0.2.1").unwrap();
     let exports = vec![export(1, "/srv/pub", &memory(), listed)];
@@ -30,7 +30,7 @@ fn compound(minorversion: u32, number: u32) -> Vec<u8> {
 }
 
 #[test]
-fn an_unlisted_peer_or_one_from_a_wrong_port_does_nothing_that_is_remembered() {
+fn calls_of_an_unlisted_peer_or_from_a_wrong_port_make_no_state() {
     let listed = world("192.0.2.1:700");
     Session::open(&listed, 1);
     assert_eq!(listed.engine.census().clients, 1);
@@ -48,8 +48,8 @@ fn an_unlisted_peer_or_one_from_a_wrong_port_does_nothing_that_is_remembered() {
     }
 }
 
-/// Such a credential once had a principal, of the user -1: whoever sent one could use the state of
-/// all others that did.
+/// Earlier, such a credential stood for the user -1, so that all callers who sent one shared their
+/// state.
 #[test]
 fn a_credential_that_cannot_be_used_makes_no_state() {
     let world = world("192.0.2.1:700");

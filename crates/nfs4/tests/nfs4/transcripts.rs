@@ -1,6 +1,6 @@
-//! Text in, text out: each file under `transcripts` is a talk with a fresh server. Lines that begin
-//! with two blanks are its answers; `#` begins a comment. With `BLESS` in the environment the
-//! answers are written again, to be read.
+//! Transcripts: each file under `transcripts` has commands for a new server. Lines that begin with
+//! two blanks are its answers; `#` begins a comment. With `BLESS` in the environment the answers
+//! are written again; read them before a commit.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! READ and what a session leaves room for.
+//! READ within the limits of a session.
 
 use comity_export::{Client, HandleKey, Plan};
 use comity_proto::nfs4::{CompoundHead, DATA_BYTES_MAX, Read4args, Stateid4, operation as op};
@@ -8,8 +8,8 @@ use comity_xdr::{Encoder, Opaque};
 use crate::session::Session;
 use crate::world::{World, export, furnish, memory};
 
-/// RPC's header of an accepted reply; status, tag and count; SEQUENCE; PUTROOTFH and two LOOKUPs;
-/// READ before its data.
+/// The bytes of a reply other than data: the header of RPC; status, tag and count; SEQUENCE;
+/// PUTROOTFH and two LOOKUPs; READ before its data.
 const OVERHEAD_BYTES: u32 = 24 + 12 + 44 + 3 * 8 + 16;
 
 fn with_a_megabyte() -> World {
@@ -21,7 +21,7 @@ fn with_a_megabyte() -> World {
     World::of(Plan::new(HandleKey::new([7; 16]), vec![export(1, "/pub", &fs, Client::Everybody)]))
 }
 
-/// Bytes that a READ of the largest size brings in such a session.
+/// The number of bytes that the largest READ returns in a session with this limit.
 fn read(maxresponsesize: u32) -> u32 {
     let world = with_a_megabyte();
     let mut session = Session::open_for(&world, 1, maxresponsesize);
@@ -36,7 +36,10 @@ fn read(maxresponsesize: u32) -> u32 {
     call.value(&op::READ);
     call.value(&Read4args { stateid: Stateid4::ANONYMOUS, offset: 0, count: DATA_BYTES_MAX });
     let reply = world.compound(call.bytes()).0;
-    assert!(reply.len() as u32 + 24 <= maxresponsesize, "never above what was agreed on");
+    assert!(
+        reply.len() as u32 + 24 <= maxresponsesize,
+        "the reply is longer than the limit of the session"
+    );
     reply.len() as u32 + 24 - OVERHEAD_BYTES
 }
 
@@ -46,6 +49,6 @@ fn a_read_of_the_largest_size_fits_into_a_session_made_for_it() {
 }
 
 #[test]
-fn a_read_is_cut_down_to_what_the_session_has_room_for() {
+fn a_read_is_cut_down_to_the_limit_of_the_session() {
     assert_eq!(read(OVERHEAD_BYTES + 8192), 8192);
 }

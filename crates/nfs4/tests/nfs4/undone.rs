@@ -1,4 +1,4 @@
-//! An operation that fails after it has made something takes that back, and nothing else.
+//! An operation that creates an object and then fails removes that object, and no other.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ fn session(world: &World, name: &[u8]) -> Session {
     session
 }
 
-/// A session of a client that is delegated nothing, as it cannot be called back.
+/// A session of a client that gets no delegations, because it cannot be called back.
 fn never_called_back(world: &World, name: &[u8]) -> Session {
     let session = Session::of(world, 1, name);
     let client = world.engine.session(&SessionId(session.id())).unwrap();
@@ -36,13 +36,13 @@ fn never_called_back(world: &World, name: &[u8]) -> Session {
     session
 }
 
-/// Returns whether the directory has such a name.
+/// Returns whether the directory has an entry of this name.
 fn is_there(world: &World, session: &mut Session, name: &[u8]) -> bool {
     let (status, _) = perform(world, 1, session, 4, |call| go_to(call, &[PUB[0], PUB[1], name]));
     status == Nfsstat4::Ok
 }
 
-/// A world where a verb of the file system fails.
+/// A server on whose file system a verb fails.
 fn failing(verb: Verb) -> World {
     let fs = memory();
     furnish(&*fs);
@@ -59,7 +59,8 @@ thread_local! {
     static INTERLUDE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
-/// ACLs cannot be set, and somebody else does something before that is known.
+/// A file system that cannot set ACLs, where something else happens before a call that sets one
+/// fails.
 struct FailsLate;
 
 impl Hook for FailsLate {
@@ -82,8 +83,8 @@ fn acl() -> Vec<u8> {
     values.bytes().to_vec()
 }
 
-/// Has a client make a file whose ACL cannot be set, while another client does something; returns
-/// whether the file is there then.
+/// A client makes a file whose ACL cannot be set, while another client does something. Returns
+/// whether the file exists afterwards.
 fn stays(how: Createhow4<'_>, meanwhile: impl FnOnce(&World, &dyn Fs) + 'static) -> bool {
     let fs = memory();
     furnish(&*fs);
@@ -101,9 +102,9 @@ const fn exclusive(attrs: Fattr4<'_>) -> Createhow4<'_> {
     Createhow4::Exclusive41(Creatverfattr { verf: [3; 8], attrs })
 }
 
-/// The client asks again, and would be told EXIST of its own file.
+/// The client repeats the call, and would get EXIST because of its own file.
 #[test]
-fn a_file_made_for_an_open_that_there_is_no_room_for_is_taken_back() {
+fn a_file_made_by_an_open_above_the_limits_is_removed_again() {
     let hows = [
         Createhow4::Guarded(NOTHING),
         Createhow4::Unchecked(NOTHING),
@@ -121,9 +122,9 @@ fn a_file_made_for_an_open_that_there_is_no_room_for_is_taken_back() {
     }
 }
 
-/// The object was made by an earlier call, or by another client.
+/// The object was made by an earlier call or by another client.
 #[test]
-fn a_file_that_was_there_is_not_taken_back() {
+fn an_existing_file_is_not_removed() {
     for how in [Createhow4::Unchecked(NOTHING), exclusive(NOTHING)] {
         let world = World::bearing(Limits { states_per_client: 1, ..Limits::DEFAULT });
         let (mut one, mut two) = (session(&world, b"one"), session(&world, b"two"));
@@ -136,7 +137,7 @@ fn a_file_that_was_there_is_not_taken_back() {
 }
 
 #[test]
-fn a_file_whose_attributes_cannot_be_set_is_taken_back() {
+fn a_file_whose_attributes_cannot_be_set_is_removed_again() {
     let acl = acl();
     let with_acl = Fattr4 { attrmask: Bitmap4::of(&[a::ACL]), attr_vals: Opaque(&acl) };
     let mode = Fattr4 { attrmask: Bitmap4::of(&[a::MODE]), attr_vals: Opaque(&[0, 0, 1, 0xa4]) };
@@ -156,7 +157,7 @@ fn a_file_whose_attributes_cannot_be_set_is_taken_back() {
 }
 
 #[test]
-fn a_directory_whose_acl_cannot_be_set_is_taken_back() {
+fn a_directory_whose_acl_cannot_be_set_is_removed_again() {
     let (world, acl) = (failing(Verb::Setacl), acl());
     let mut one = session(&world, b"one");
     let createattrs = Fattr4 { attrmask: Bitmap4::of(&[a::ACL]), attr_vals: Opaque(&acl) };
@@ -170,9 +171,9 @@ fn a_directory_whose_acl_cannot_be_set_is_taken_back() {
     assert!(!is_there(&world, &mut one, b"new"));
 }
 
-/// The file is no longer that of the client that made it: the other one would lose its data.
+/// The other client uses the file now and would lose its data.
 #[test]
-fn a_file_that_another_client_has_opened_meanwhile_is_not_taken_back() {
+fn a_new_file_that_another_client_has_opened_meanwhile_is_not_removed() {
     let acl = acl();
     let with_acl = Fattr4 { attrmask: Bitmap4::of(&[a::ACL]), attr_vals: Opaque(&acl) };
     for how in [Createhow4::Guarded(with_acl), Createhow4::Unchecked(with_acl), exclusive(with_acl)]
@@ -187,9 +188,9 @@ fn a_file_that_another_client_has_opened_meanwhile_is_not_taken_back() {
     }
 }
 
-/// A program on the server, or a client of NFSv3, whose opens the server does not know.
+/// A program on the server, or a client of NFSv3, whose opens the server cannot see.
 #[test]
-fn a_file_to_which_somebody_has_written_meanwhile_is_not_taken_back() {
+fn a_new_file_that_was_written_meanwhile_is_not_removed() {
     let acl = acl();
     let with_acl = Fattr4 { attrmask: Bitmap4::of(&[a::ACL]), attr_vals: Opaque(&acl) };
     let writes = |_: &World, fs: &dyn Fs| {
@@ -201,7 +202,7 @@ fn a_file_to_which_somebody_has_written_meanwhile_is_not_taken_back() {
 }
 
 #[test]
-fn another_file_that_has_got_the_name_meanwhile_is_not_taken_back() {
+fn another_file_that_got_the_name_meanwhile_is_not_removed() {
     let acl = acl();
     let with_acl = Fattr4 { attrmask: Bitmap4::of(&[a::ACL]), attr_vals: Opaque(&acl) };
     let replaces = |_: &World, fs: &dyn Fs| {
@@ -213,9 +214,9 @@ fn another_file_that_has_got_the_name_meanwhile_is_not_taken_back() {
     assert!(stays(Createhow4::Guarded(with_acl), replaces));
 }
 
-/// Its size is what it was when it was made, and its content may not be.
+/// The size is still the original one, but the content may not be.
 #[test]
-fn a_file_of_the_same_size_to_which_somebody_has_written_is_not_taken_back() {
+fn a_new_file_of_the_same_size_that_was_written_meanwhile_is_not_removed() {
     let acl = acl();
     let with_acl = Fattr4 { attrmask: Bitmap4::of(&[a::ACL]), attr_vals: Opaque(&acl) };
     let writes = |_: &World, fs: &dyn Fs| {

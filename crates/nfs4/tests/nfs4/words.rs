@@ -26,7 +26,7 @@ impl<'t> Words<'t> {
     }
 }
 
-/// In names, `\xff` is a byte and `x*256` a repetition; `''` is nothing.
+/// Reads a name, in which `\xff` is a byte, `x*256` a repetition and `''` the empty name.
 pub(crate) fn bytes(word: &str) -> Vec<u8> {
     if word == "''" {
         return Vec::new();

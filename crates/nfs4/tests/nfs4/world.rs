@@ -1,4 +1,5 @@
-//! A server in a process: exports of memory, one of them in another, one closed to us; one client.
+//! A server in this process: exports of memory backends, one inside another, one that refuses the
+//! client; and one client.
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -30,23 +31,23 @@ thread_local! {
     static NOW: Cell<i64> = const { Cell::new(1_000_000) };
 }
 
-/// Lets it be this many seconds after the start of time for the next who looks.
+/// Sets the clock to this number of seconds.
 pub(crate) fn set_clock(seconds: i64) {
     NOW.with(|now| now.set(seconds));
 }
 
-/// The time, which does not pass.
+/// A clock that stands still.
 pub(crate) fn still_clock() -> Time {
     Time { seconds: NOW.with(Cell::get), nanoseconds: 5 }
 }
 
-/// A second later at every look.
+/// A clock that is a second later each time it is read.
 fn clock() -> Time {
     NOW.with(|now| now.set(now.get() + 1));
     Time { seconds: NOW.with(Cell::get), nanoseconds: 5 }
 }
 
-/// The server and its client.
+/// A server and its client.
 pub(crate) struct World {
     pub(crate) exports: Arc<Exports>,
     /// The state of clients.
@@ -58,27 +59,28 @@ pub(crate) struct World {
     credential: RefCell<Vec<u8>>,
     flavor: Cell<Flavor>,
     memory: comity_nfs4::Memory,
-    /// The connection, if clients are called back over it.
+    /// The connection over which clients are called back.
     pub(crate) line: Arc<Backchannel>,
     copies: Arc<Copies>,
 }
 
-/// Copies that are to be made; none where none are taken.
+/// Copies that are waiting to be made; `None` if the server takes none.
 type Copies = Mutex<Option<Vec<Box<Copying>>>>;
 
 impl World {
-    /// Exports `/srv/pub`, `/srv/pub/inner/own` in it, `/srv/other` and, for others, `/srv/closed`;
-    /// the first holds a directory `inner/own`, a file `file` and a link `link`.
+    /// A server with the exports `/srv/pub`, `/srv/pub/inner/own` inside it, `/srv/other` and, for
+    /// other clients, `/srv/closed`. The first has a directory `inner/own`, a file `file` and a
+    /// link `link`.
     pub(crate) fn new() -> Self {
         Self::full(Limits::DEFAULT, None)
     }
 
-    /// Makes the same server, where no more than this is remembered.
+    /// The same server with these limits of its state.
     pub(crate) fn bearing(limits: Limits) -> Self {
         Self::full(limits, None)
     }
 
-    /// The same beside programs on the server.
+    /// The same server next to local programs.
     pub(crate) fn beside(locals: Arc<dyn Locals>) -> Self {
         Self::full(Limits::DEFAULT, Some(locals))
     }
@@ -98,17 +100,17 @@ impl World {
         Self::made(&exports, comity_nfs4::Memory { locals, ..remembered(&exports, limits) })
     }
 
-    /// A server of this plan.
+    /// A server with this plan.
     pub(crate) fn of(plan: Plan) -> Self {
         Self::at(&Arc::new(Exports::new(plan)))
     }
 
-    /// A server of the plan in force there, for one of several clients.
+    /// A server of these exports, for one of several clients.
     pub(crate) fn at(exports: &Arc<Exports>) -> Self {
         Self::made(exports, remembered(exports, Limits::DEFAULT))
     }
 
-    /// A server of this plan, whose clients answer OK to each call while an operation waits.
+    /// A server of this plan, whose clients answer OK to each callback while an operation waits.
     pub(crate) fn answering(plan: Plan) -> Self {
         let exports = Arc::new(Exports::new(plan));
         let memory = remembered(&exports, Limits::DEFAULT);
@@ -153,7 +155,7 @@ impl World {
         world
     }
 
-    /// The same server for a client somewhere else.
+    /// The same server for a client at this address.
     pub(crate) fn seen_from(self, peer: IpAddr) -> Self {
         self.coming_from(SocketAddr::new(peer, 1000))
     }
@@ -163,32 +165,32 @@ impl World {
         Self { peer: peer.ip(), visitor: RpcPeer::new(peer), ..self }
     }
 
-    /// The same client, whose connection is of this kind.
+    /// The same client, over a channel of this kind.
     pub(crate) fn by_channel(self, channel: Channel) -> Self {
         Self { visitor: self.visitor.over(channel), ..self }
     }
 
-    /// Calls come from another address of the client from now on, over the same connection.
+    /// From now on, calls come from another address of the client over the same connection.
     pub(crate) fn come_from(&mut self, peer: IpAddr) {
         self.peer = peer;
         self.visitor = RpcPeer::on(SocketAddr::new(peer, 1000), &self.line);
     }
 
-    /// The calls of the server to its clients, record by record.
+    /// The callbacks that the server sends now, record by record.
     pub(crate) fn calls(&self) -> Vec<Vec<u8>> {
         let callbacks = self.memory.callbacks.as_ref().unwrap();
         callbacks.pump(self.memory.clock.now());
         calls_on(&self.line)
     }
 
-    /// A moment passes.
+    /// Lets the engine do what is due now.
     pub(crate) fn tick(&self) {
         let now = self.memory.clock.now();
         self.engine.tick(now);
         self.memory.callbacks.as_ref().unwrap().tick(now);
     }
 
-    /// A copy that is to be made.
+    /// Takes a copy that is waiting to be made.
     pub(crate) fn take_copy(&self) -> Option<Box<Copying>> {
         self.copies.lock().unwrap().as_mut()?.pop()
     }
@@ -207,7 +209,7 @@ impl World {
         self.memory.callbacks.as_ref().unwrap().tick(self.now() + time);
     }
 
-    /// A client answers a call.
+    /// Gives the server a client's answer to a callback; returns whether it was waited for.
     pub(crate) fn hear(&self, record: &[u8]) -> bool {
         let callbacks = self.memory.callbacks.as_ref().unwrap();
         callbacks.heard(self.memory.clock.now(), self.line.id(), record)
@@ -236,7 +238,8 @@ impl World {
         self.flavor.set(Flavor::NONE);
     }
 
-    /// Sends a COMPOUND's arguments; its results, and whether they waited for a barrier.
+    /// Sends the arguments of a COMPOUND; returns the results, and whether they waited for a
+    /// barrier.
     pub(crate) fn compound(&self, arguments: &[u8]) -> (Vec<u8>, bool) {
         let (record, late) = self.send(arguments);
         (split(&record), late)
@@ -247,13 +250,13 @@ impl World {
         self.xid.get() - 1
     }
 
-    /// The next call has the xid behind this one.
+    /// Gives the next call the xid after this one.
     pub(crate) fn go_on_after(&self, xid: u32) {
         self.xid.set(xid + 1);
     }
 
-    /// Sends a COMPOUND's arguments; the whole reply with its record mark, and whether it waited
-    /// for a barrier.
+    /// Sends the arguments of a COMPOUND; returns the whole reply with its record mark, and whether
+    /// it waited for a barrier.
     pub(crate) fn send(&self, arguments: &[u8]) -> (Vec<u8>, bool) {
         let (program, version, procedure) = (nfs4::PROGRAM, nfs4::VERSION, 1);
         let xid = self.xid.replace(self.xid.get() + 1);
@@ -269,7 +272,7 @@ impl World {
             Answered::Now | Answered::Refused(_) | Answered::StartTls => false,
             Answered::Never | Answered::Undecided => panic!("no answer"),
             Answered::Later(late) => {
-                assert!(replies.bytes().is_empty(), "nothing is said before it is true");
+                assert!(replies.bytes().is_empty(), "a part of the reply is sent too early");
                 late.finish(&mut replies);
                 true
             }
@@ -278,7 +281,7 @@ impl World {
     }
 }
 
-/// Puts copies where they are taken from.
+/// A copier that puts copies into this list.
 fn copier(copies: &Arc<Copies>) -> Arc<Copier> {
     let copies = Arc::clone(copies);
     Arc::new(move |copying| match copies.lock().unwrap().as_mut() {
@@ -290,7 +293,7 @@ fn copier(copies: &Arc<Copies>) -> Arc<Copier> {
     })
 }
 
-/// A server that has just begun, for the first time.
+/// The state of a server that has just been started for the first time.
 fn remembered(exports: &Arc<Exports>, limits: Limits) -> comity_nfs4::Memory {
     let clock = Clock::start();
     let settings = Settings { limits, ..Settings::new(1, [7; 16]) };
@@ -329,9 +332,9 @@ pub(crate) fn furnish(fs: &dyn Fs) {
     fs.symlink(&server, &root, Name::new(b"link").unwrap(), b"file", &mode(0o777)).unwrap();
 }
 
-/// Exports `/srv/site` to a domain whose users and groups 1000 to 1999 are 5000 to 5999 here, some
-/// of them with names, `/srv/strict` to one that has no others at all, and `/srv/squashed` to one
-/// where all are nobody; all are furnished.
+/// Exports three furnished file systems. `/srv/site` is for a domain whose users and groups 1000 to
+/// 1999 are 5000 to 5999 on the server, some with names; `/srv/strict` for one that denies all
+/// other ids; `/srv/squashed` for one whose callers are all squashed.
 pub(crate) fn sites() -> World {
     let range = |first| Range { first, last: first + 999 };
     let mut map = IdMapBuilder::default();
@@ -395,7 +398,7 @@ pub(crate) fn encoded(value: &impl Encode) -> Vec<u8> {
     encoder.bytes().to_vec()
 }
 
-/// The calls of the server that wait on a connection, record by record.
+/// The callbacks that are queued on a connection, record by record.
 fn calls_on(line: &Backchannel) -> Vec<Vec<u8>> {
     let mut said = Encoder::new();
     line.take_into(&mut said);

@@ -1,6 +1,6 @@
-//! No id crosses the border but by a map, in owner strings and in ACLs no more than in numbers:
-//! between the view and the file system stands one who looks at every id that comes in, and every
-//! reply is searched for ids of the server.
+//! Ids are mapped whenever they pass between clients and the file system, in owner strings and ACLs
+//! as in numbers: a layer checks each id that reaches the file system, and each reply is searched
+//! for ids of the server.
 
 #[path = "../../../../nfs3/tests/nfs3/border/ground.rs"]
 mod ground;
@@ -30,18 +30,18 @@ const CALLERS: usize = 3;
 const CHANGES: usize = 60;
 
 #[test]
-fn no_id_of_the_server_is_told_and_none_from_outside_the_maps_comes_in() {
+fn no_reply_contains_a_server_id_and_no_unmapped_id_reaches_the_file_system() {
     let (mut plans, mut told) = (0, 0);
     for seed in 0..SEEDS {
         let mut rng = Rng::new(seed);
         set_clock(1);
-        // Ambiguous maps are refused: there is nothing to try then.
+        // The server refuses ambiguous maps; those are skipped.
         let Some(ground) = Ground::new(&mut rng) else { continue };
         plans += 1;
         told += Visit::new(ground).all(&mut rng);
     }
     assert!(plans > SEEDS / 4, "{plans} plans");
-    assert!(told > 100 * plans, "{told} ids were shown: the search is for nothing");
+    assert!(told > 100 * plans, "{told} ids were shown: the search has met too few");
 }
 
 struct Visit {
@@ -59,7 +59,7 @@ impl Visit {
         Self { world, session, maps, targets }
     }
 
-    /// Callers come and try everything; tells how many ids they were shown.
+    /// Lets callers try everything; returns the number of ids that they were shown.
     fn all(mut self, rng: &mut Rng) -> u64 {
         let mut told = 0;
         for _ in 0..CALLERS {
@@ -90,7 +90,7 @@ impl Visit {
         shots
     }
 
-    /// Makes a call and searches the reply; tells how many ids of the client are in it.
+    /// Makes a call and searches the reply; returns the number of the client's ids in it.
     fn call(&mut self, shot: &Shot, (uid, gid): (u32, u32)) -> u64 {
         let ops = &shot.operations[0];
         let mut call = Encoder::new();
@@ -106,7 +106,7 @@ impl Visit {
         let mut told = 0;
         for (is_group, owner) in owners(&reply) {
             let Ok(owner) = String::from_utf8(owner).unwrap().parse() else { continue };
-            // Its own number is nothing new to a caller.
+            // The caller's own number reveals nothing to it.
             if is_server_id(owner) && owner != uid && owner != gid {
                 let map = if is_group { &self.maps.groups } else { &self.maps.users };
                 assert!(map.may_show(owner), "{}: {owner} under {}", shot.told, self.maps);
@@ -117,7 +117,7 @@ impl Visit {
     }
 }
 
-/// Owners and ACLs that name anybody, of a file that is there or is made.
+/// A call that sets an owner or an ACL of any ids, on an existing or a new file.
 fn given_away(rng: &mut Rng, targets: &[Target]) -> Shot {
     let target = rng.pick(targets);
     let (one, other) = (number(rng), number(rng));

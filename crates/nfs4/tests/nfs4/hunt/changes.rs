@@ -1,4 +1,4 @@
-//! Any operation that changes something, or would.
+//! Random operations that change something, or fail to.
 
 use comity_proto::nfs4::{
     Clone4args, Copy4args, Create4args, Createtype4, Rename4args, Setattr4args, Setxattr4args,
@@ -12,8 +12,8 @@ use super::shot::{Shot, name_in, range};
 use super::twins::Target;
 use crate::attributes;
 
-/// The attributes that clients set, and in how many of the cases; owners that are mapped or not,
-/// and nobody.
+/// The attributes that clients set, each in one of this number of cases. The owners are mapped ids,
+/// unmapped ids, and names of no user.
 const SETTINGS: [(usize, &[&str]); 5] = [
     (2, &["mode=600", "mode=755", "mode=070", "mode=2770"]),
     (6, &["owner=100", "owner=101", "owner=104", "owner=7", "owner=4294967295", "owner=x@y"]),
@@ -23,7 +23,7 @@ const SETTINGS: [(usize, &[&str]); 5] = [
 ];
 const ACLS: [&str; 3] = ["acl=A:0:16019f:OWNER@", "acl=A:0:120081:101", "acl=A:0:1:7"];
 
-/// A change; those that open only where there are sessions.
+/// A random change. OPEN is among them only if `opens`, because it needs a session.
 pub(crate) fn change(rng: &mut Rng, targets: &[Target], opens: bool) -> Shot {
     let (one, other) = (rng.pick(targets), rng.pick(targets));
     let (name, new) = (name_in(rng, one), name_in(rng, other));
@@ -150,7 +150,7 @@ fn xattr(rng: &mut Rng, target: &Target) -> Shot {
     })
 }
 
-/// Sometimes an owner that the caller may not set, or that nobody can be.
+/// Sometimes sets an owner that the caller may not set, or that no id stands for.
 fn settings(rng: &mut Rng) -> Vec<&'static str> {
     let mut settings = Vec::new();
     for (chance, values) in SETTINGS {

@@ -1,5 +1,5 @@
-//! The ways upward from a visible directory below a hidden one, for a caller who has its handle
-//! from former times.
+//! The ways upward from a visible directory below a hidden one, for a caller that got its handle
+//! earlier.
 
 use comity_proto::nfs4::{
     Bitmap4, CompoundResultHead, Create4args, Createtype4, Nfsstat4, Readdir4args, operation as op,
@@ -15,8 +15,9 @@ use crate::attributes;
 const PARENT: u32 = 1;
 
 impl Hunt {
-    /// Goes upward from every buried directory, and checks that no reply tells of a hidden object
-    /// and that no path leads to one. Counts the directories directly below a hidden one.
+    /// Looks upward from each buried directory, and checks that no reply reveals a hidden object
+    /// and that no path leads to one. Returns the number of those directly below a hidden
+    /// directory.
     pub(super) fn climb(&mut self) -> usize {
         let buried = self.twins.buried.clone();
         for one in &buried {
@@ -25,7 +26,8 @@ impl Hunt {
             let outcome = self.shoot(&path);
             assert!(outcome.is_same(), "{}", self.told(&path, &outcome));
             for shot in self.upward(one) {
-                // Both are asked, so that their sessions stay alike.
+                // Both servers are asked, so that the sequence numbers of their sessions stay the
+                // same.
                 let [reply, _] = [0, 1].map(|side| self.answer(side, &shot));
                 let head: CompoundResultHead<'_> = Decoder::new(&reply).value().unwrap();
                 let told = format!("seed {}: {}: {:?}", self.seed, shot.told, head.status);
@@ -51,7 +53,7 @@ impl Hunt {
     }
 }
 
-/// Everything that can be asked about the directory above.
+/// All calls about the parent directory that do not change it.
 fn looks(target: &Target) -> Vec<Shot> {
     let (cookie, cookieverf, attr_request) = (0, [0; 8], Bitmap4::EMPTY);
     let (dircount, maxcount) = (0, 1 << 15);
@@ -68,7 +70,7 @@ fn looks(target: &Target) -> Vec<Shot> {
     ]
 }
 
-/// A directory made in the one above.
+/// A call that makes a directory in the parent directory.
 fn make(target: &Target) -> Shot {
     let encoded = attributes::encode(&[]);
     let createattrs = Decoder::whole(&encoded).unwrap();

@@ -1,4 +1,4 @@
-//! Every operation of NFSv4 is asked for by the hunt, or stands here with the reason why not.
+//! Every operation of NFSv4 is sent by the hunt, or is listed here with the reason why it is not.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub(crate) const WITHOUT_A_FILE: [u32; 15] = [
     op::CREATE_SESSION,
     op::DESTROY_SESSION,
     op::FREE_STATEID,
-    // It stands in front of every call.
+    // SEQUENCE begins every call.
     op::SEQUENCE,
     op::TEST_STATEID,
     op::DESTROY_CLIENTID,
@@ -40,11 +40,11 @@ pub(crate) const NOT_SERVED: [u32; 8] = [
     op::WRITE_SAME,
 ];
 
-/// Operations on files that lie on data servers; the exports of the hunt have none.
+/// Operations on files that are placed on data servers; the exports of the hunt have none.
 pub(crate) const OF_PLACEMENTS: [u32; 4] =
     [op::GETDEVICEINFO, op::LAYOUTCOMMIT, op::LAYOUTGET, op::LAYOUTRETURN];
 
-/// Fails if an operation is neither asked for nor excused, or is both.
+/// Panics if an operation is neither sent nor listed as left out, or is both.
 pub(super) fn assert_whole(asked: &BTreeSet<u32>) {
     let excused = WITHOUT_A_FILE.into_iter().chain(NOT_SERVED);
     let excused: BTreeSet<u32> = excused.chain(OF_PLACEMENTS).collect();

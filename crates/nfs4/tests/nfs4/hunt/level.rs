@@ -1,5 +1,6 @@
-//! Replies without what cannot be the same: handles are made for each instance, and what
-//! docs/semantics.md says no cloak can hide (link counts, sizes and times of directories, space).
+//! Replies with zeros for the fields that may differ: handles, which differ between instances, and
+//! the values that docs/semantics.md says no cloak can hide (link counts, sizes and times of
+//! directories, space).
 
 use comity_proto::nfs4::{
     Access4res, Acl4, Bitmap4, ChangeInfo4, CompoundResultHead, Copy4resok, Entry4, Fsid4,
@@ -9,24 +10,24 @@ use comity_proto::nfs4::{
 };
 use comity_xdr::{Counted, Decode, Decoder};
 
-/// The offset of the object's number in a sealed handle of the memory backend: behind version,
-/// export, MAC and the instance's number.
+/// The range of the object's number in a sealed handle of the memory backend. The version, the
+/// export, the MAC and the instance's number precede it.
 const OBJECT: std::ops::Range<usize> = 21..29;
 /// The type of a directory.
 const DIRECTORY: [u8; 4] = [0, 0, 0, 2];
-/// The file system of the directories above the exports; their time is when the plan was made.
+/// The fsid of the directories above the exports, whose times are that of the plan.
 const ABOVE: [u8; 16] = [0; 16];
 const TIMES: [u32; 4] = [a::CHANGE, a::TIME_ACCESS, a::TIME_METADATA, a::TIME_MODIFY];
 
-/// `reply` with zeros there.
+/// Returns `reply` with zeros in those fields.
 pub(crate) fn level(reply: &[u8], no_client_cache: bool) -> Vec<u8> {
     let mut leveler = Leveler::new(reply, no_client_cache);
     leveler.results();
     leveler.level
 }
 
-/// The parts by which two real folders can be compared, as their numbers, handles and times differ:
-/// the operations and their statuses, and the names of listings in an order of their own.
+/// The comparable part of a reply about real folders, whose fileids, handles and times differ: the
+/// operations with their statuses, and the sorted names of listings.
 pub(crate) fn gist(reply: &[u8]) -> Vec<u8> {
     let mut leveler = Leveler::new(reply, false);
     let mut gist = leveler.results();
@@ -35,7 +36,7 @@ pub(crate) fn gist(reply: &[u8]) -> Vec<u8> {
     gist
 }
 
-/// The users and groups that a reply names, and how.
+/// The users and groups that a reply names; true marks a group.
 pub(crate) fn owners(reply: &[u8]) -> Vec<(bool, Vec<u8>)> {
     let mut leveler = Leveler::new(reply, false);
     leveler.results();
@@ -57,7 +58,7 @@ impl<'a> Leveler<'a> {
         Self { left, reply, level, no_client_cache, names: Vec::new(), owners: Vec::new() }
     }
 
-    /// Levels result after result; the operations and their statuses.
+    /// Levels all results; returns the operations with their statuses.
     fn results(&mut self) -> Vec<u8> {
         let head: CompoundResultHead<'_> = self.value();
         let mut told = (head.status as u32).to_be_bytes().to_vec();
@@ -65,8 +66,8 @@ impl<'a> Leveler<'a> {
             let (number, status): (u32, Nfsstat4) = (self.value(), self.value());
             told.extend([number, status as u32].iter().flat_map(|word| word.to_be_bytes()));
             if status != Nfsstat4::Ok {
-                // The operation failed, so it is the last one; the bytes behind it are compared
-                // as they are.
+                // The operation failed, so its result is the last one; the bytes after it are
+                // compared unchanged.
                 return told;
             }
             self.body(number);
@@ -83,7 +84,7 @@ impl<'a> Leveler<'a> {
         self.value::<T>();
     }
 
-    /// Reads something, and gives where it stood.
+    /// Reads a value; returns the range of its bytes.
     fn passed<T: Decode<'a>>(&mut self) -> std::ops::Range<usize> {
         let from = self.at();
         self.value::<T>();
@@ -114,7 +115,7 @@ impl<'a> Leveler<'a> {
             op::OPEN => {
                 let from = self.at();
                 self.value::<Open4resok<'_>>();
-                // The bytes behind the stateid.
+                // The change information after the stateid.
                 self.if_no_client_cache(from + 16..from + 16 + 20);
             }
             op::REMOVE | op::LINK | op::SETXATTR | op::REMOVEXATTR => self.change(),
@@ -123,7 +124,7 @@ impl<'a> Leveler<'a> {
         }
     }
 
-    /// The parts that are compared as they are.
+    /// Results that are compared unchanged.
     fn plain(&mut self, number: u32) {
         match number {
             op::ACCESS => self.pass::<Access4res>(),
@@ -157,7 +158,7 @@ impl<'a> Leveler<'a> {
     }
 
     fn handle(&mut self, from: usize, length: usize) {
-        // Handles of directories above the exports are the same everywhere.
+        // Handles of directories above the exports are the same on both servers.
         if length > OBJECT.end {
             self.blank(from..from + OBJECT.start);
             self.blank(from + OBJECT.end..from + length);
@@ -216,7 +217,7 @@ impl<'a> Leveler<'a> {
         from..self.at()
     }
 
-    /// Passes over a value.
+    /// Reads an attribute; returns the range of its bytes.
     fn attribute(&mut self, number: u32) -> std::ops::Range<usize> {
         match number {
             a::SUPPORTED_ATTRS | a::SUPPATTR_EXCLCREAT => self.passed::<Bitmap4>(),
@@ -248,8 +249,8 @@ impl<'a> Leveler<'a> {
     }
 }
 
-/// Returns whether an attribute differs between a server that hides and one that has nothing to
-/// hide.
+/// Returns whether an attribute differs between a server that hides objects and one that does not
+/// have them.
 const fn differs(number: u32, is_directory: bool) -> bool {
     match number {
         a::NUMLINKS

@@ -1,6 +1,6 @@
-//! The leak hunt in NFSv4: whatever is asked about hidden objects, by name or by handle, the whole
-//! reply is that of a server where these objects do not exist. Trees, cloaks and exceptions are
-//! those of the hunt in NFSv3.
+//! The leak hunt in NFSv4: the whole reply to any call about hidden objects, by name or by handle,
+//! is that of a server on which these objects do not exist. Trees, cloaks and exceptions are those
+//! of the hunt in NFSv3.
 
 pub(crate) mod changes;
 mod climb;
@@ -44,12 +44,12 @@ use crate::world::set_clock;
 const SEEDS: u64 = 90;
 const SEEDS_BY_KEY: u64 = 60;
 const SEEDS_ON_DISK: u64 = 40;
-/// A call that is answered with DELAY is made so often at most.
+/// The number of times that a call is repeated while it is answered with DELAY.
 const TRIES: usize = 20;
 const CHANGES: usize = 200;
 
 #[test]
-fn nothing_tells_a_hidden_object_from_one_that_is_not_there() {
+fn hidden_objects_cannot_be_distinguished_from_missing_ones() {
     hunt(SEEDS, || Ground::Memory, Identified::ByIds);
 }
 
@@ -63,7 +63,7 @@ fn on_a_real_file_system_statuses_and_listings_are_the_same_too() {
 }
 
 #[test]
-fn a_key_learns_nothing_of_what_was_not_granted_to_it() {
+fn a_key_learns_nothing_about_objects_that_were_not_granted_to_it() {
     hunt(SEEDS_BY_KEY, || Ground::Memory, Identified::ByKey);
 }
 
@@ -88,7 +88,7 @@ struct Hunt {
     twins: Twins,
     sessions: Option<[Session; 2]>,
     now: i64,
-    /// All operations that were asked for.
+    /// The operations that were sent.
     asked: BTreeSet<u32>,
 }
 
@@ -103,7 +103,7 @@ impl Hunt {
         Self { seed, minor, rng, twins, sessions, now: 2, asked: BTreeSet::new() }
     }
 
-    /// Asks everything about everything.
+    /// Makes all calls that change nothing, about all objects.
     fn ask(&mut self) {
         for target in self.twins.targets.clone() {
             for shot in self.shots(&target) {
@@ -135,8 +135,7 @@ impl Hunt {
         shots
     }
 
-    /// Changes things by chance, until something is met that cannot be hidden; tells whether that
-    /// was so.
+    /// Makes random changes until one meets an exception; returns whether one did.
     fn change(&mut self) -> bool {
         for _ in 0..CHANGES {
             let shot = change(&mut self.rng, &self.twins.targets, self.minor > 0);
@@ -153,7 +152,7 @@ impl Hunt {
         false
     }
 
-    /// The answer to a call that meets something that cannot be hidden.
+    /// The status of a call that meets an exception.
     fn exception(&self, shot: &Shot) -> Option<Nfsstat4> {
         match self.twins.exception(shot.onto.as_ref(), shot.emptied.as_ref())? {
             Exception::OntoHidden => Some(Nfsstat4::Exist),
@@ -161,7 +160,7 @@ impl Hunt {
         }
     }
 
-    /// Makes a call to both.
+    /// Makes a call to both servers.
     fn shoot(&mut self, shot: &Shot) -> Outcome {
         self.now += 1;
         self.asked.extend(&shot.operations[0].asked);
@@ -177,8 +176,8 @@ impl Hunt {
         Outcome(answers)
     }
 
-    /// Asks a few times, as a client does, while it is told to come again: on a disk a handle whose
-    /// object is just going is answered so.
+    /// Repeats a call while it is answered with DELAY, as a client does: on a disk, a handle whose
+    /// object is just being removed has this answer.
     fn answer_at_last(&mut self, side: usize, shot: &Shot) -> Vec<u8> {
         let later = (Nfsstat4::Delay as u32).to_be_bytes();
         let tries = if self.twins.are_on_disk() { TRIES } else { 1 };
@@ -211,7 +210,7 @@ impl Hunt {
     }
 }
 
-/// The replies of both.
+/// The replies of both servers.
 struct Outcome([Vec<u8>; 2]);
 
 impl Outcome {
@@ -219,7 +218,7 @@ impl Outcome {
         self.0[0] == self.0[1]
     }
 
-    /// The last reply of the first.
+    /// The status in the reply of the first server.
     fn status(&self) -> u32 {
         u32::from_be_bytes(self.0[0][..4].try_into().unwrap())
     }

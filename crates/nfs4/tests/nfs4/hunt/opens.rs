@@ -1,4 +1,5 @@
-//! Opens and locks, for versions with sessions: there a stateid need not be known to be used.
+//! Opens and locks in minor versions with sessions, where an operation can use the stateid of an
+//! earlier one in its COMPOUND.
 
 use comity_proto::nfs4::{
     Createhow4, Creatverfattr, Lock4args, Locker4, Lockt4args, NfsLockType4, Open4args, OpenClaim4,
@@ -14,7 +15,7 @@ use crate::attributes;
 
 const OWNER: StateOwner4<'static> = StateOwner4 { clientid: 0, owner: Opaque(b"somebody") };
 
-/// Opens by handle in all ways, and locks.
+/// Opens by handle with all kinds of claims, and locks.
 pub(crate) fn by_handle(rng: &mut Rng, target: &Target) -> Vec<Shot> {
     let access = *rng.pick(&[share::READ, share::WRITE, share::BOTH]);
     let opened = |claim: OpenClaim4<'static>| {
@@ -39,7 +40,7 @@ pub(crate) fn by_handle(rng: &mut Rng, target: &Target) -> Vec<Shot> {
     ]
 }
 
-/// Opens of a name in all ways that make nothing, and locks.
+/// Opens by name with all kinds of claims that create nothing, and locks.
 pub(crate) fn by_name(rng: &mut Rng, dir: &Target, name: &[u8]) -> Vec<Shot> {
     let access = *rng.pick(&[share::READ, share::WRITE, share::BOTH]);
     let (file, delegate_stateid) = (Opaque(name), Stateid4::ANONYMOUS);
@@ -59,7 +60,7 @@ pub(crate) fn by_name(rng: &mut Rng, dir: &Target, name: &[u8]) -> Vec<Shot> {
     ]
 }
 
-/// An OPEN that may make something.
+/// An OPEN that may create a file.
 pub(crate) fn made(rng: &mut Rng, dir: &Target, name: &[u8], settings: &[&str]) -> Shot {
     let encoded = attributes::encode(settings);
     let attrs = Decoder::whole(&encoded).unwrap();
@@ -74,7 +75,7 @@ pub(crate) fn made(rng: &mut Rng, dir: &Target, name: &[u8], settings: &[&str]) 
     Shot::new(told, |ops| ops.at(dir).op(op::OPEN, &args).look()).onto(dir, name)
 }
 
-/// Opens for writing and locks the beginning, under the stateid that the open has left.
+/// Opens for writing and locks the beginning, under the stateid of that OPEN.
 fn locked(ops: Ops, claim: OpenClaim4<'_>) -> Ops {
     let lock_owner = StateOwner4 { owner: Opaque(b"locker"), ..OWNER };
     let new = OpenToLockOwner4 {

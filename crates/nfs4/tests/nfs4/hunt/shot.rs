@@ -1,4 +1,4 @@
-//! One COMPOUND, as it is sent to each of the two.
+//! A COMPOUND, which is sent to both servers.
 
 use comity_proto::nfs4::{
     Bitmap4, Close4args, Commit4args, Component4, GetDirDelegation4args, IoAdvise4args,
@@ -13,11 +13,11 @@ use super::twins::{Target, sealed};
 use crate::attributes;
 
 pub(crate) struct Shot {
-    /// The calls that each of the two is sent.
+    /// The operations for each server.
     pub(crate) operations: [Ops; 2],
-    /// The place where something would come to stand.
+    /// The name that the call would make.
     pub(crate) onto: Option<Place>,
-    /// The object that would be removed, as a directory or by what takes its place.
+    /// The object that the call would remove or replace.
     pub(crate) emptied: Option<Place>,
     pub(crate) told: String,
 }
@@ -37,11 +37,11 @@ impl Shot {
     }
 }
 
-/// Operations for one of the two.
+/// The operations for one server.
 pub(crate) struct Ops {
     side: usize,
     pub(crate) call: Encoder,
-    /// The operations in it.
+    /// The numbers of the operations.
     pub(crate) asked: Vec<u32>,
 }
 
@@ -64,7 +64,7 @@ impl Ops {
         self.op(number, &())
     }
 
-    /// PUTFH.
+    /// Appends PUTFH.
     pub(crate) fn at(self, target: &Target) -> Self {
         let handle = sealed(&target.handles[self.side]);
         self.op(op::PUTFH, &handle_of(&handle))
@@ -75,20 +75,20 @@ impl Ops {
         self.op(number, &name)
     }
 
-    /// Looks at what is there now: its handle and all its attributes.
+    /// Appends GETFH, and GETATTR of all attributes.
     pub(crate) fn look(self) -> Self {
         self.bare(op::GETFH).op(op::GETATTR, &all())
     }
 }
 
-/// Everything that can be read of an object.
+/// All attributes that can be read.
 fn all() -> Bitmap4 {
     let write_only = ["time_access_set", "time_modify_set", "mode_umask"];
     let numbers: Vec<u32> = (0..90).collect();
     Bitmap4::of(&numbers).without(&attributes::bitmap(&write_only))
 }
 
-/// Everything that can be asked about an object by its handle without changing it.
+/// All calls about an object by its handle that do not change it.
 pub(crate) fn questions(rng: &mut Rng, target: &Target, top: &Target) -> Vec<Shot> {
     let shot = |told: &str, ask: &dyn Fn(Ops) -> Ops| {
         Shot::new(format!("{told} on {}", target.path), |ops| ask(ops.at(target)))
@@ -125,7 +125,7 @@ pub(crate) fn questions(rng: &mut Rng, target: &Target, top: &Target) -> Vec<Sho
     ]
 }
 
-/// Everything that can be asked of an object by a stateid that belongs to no client.
+/// All calls about an object with a stateid that belongs to no client.
 pub(crate) fn by_stateid(target: &Target) -> Vec<Shot> {
     let shot = |told: &str, ask: &dyn Fn(Ops) -> Ops| {
         Shot::new(format!("{told} on {}", target.path), |ops| ask(ops.at(target)))
@@ -148,7 +148,7 @@ pub(crate) fn by_stateid(target: &Target) -> Vec<Shot> {
     ]
 }
 
-/// Everything that can be asked about a name without changing it.
+/// All calls about a name that do not change it.
 pub(crate) fn by_name(dir: &Target, name: &[u8]) -> Vec<Shot> {
     let shot = |told: &str, ask: &dyn Fn(Ops) -> Ops| {
         let told = format!("{told} {:?} in {}", String::from_utf8_lossy(name), dir.path);
@@ -163,7 +163,7 @@ pub(crate) fn by_name(dir: &Target, name: &[u8]) -> Vec<Shot> {
     ]
 }
 
-/// The way from the top of all exports.
+/// LOOKUPs of an object from the root of the server.
 pub(crate) fn from_the_top(target: &Target) -> Shot {
     Shot::new(format!("LOOKUP of /srv{}", target.path), |ops| {
         let names = target.path.split('/').filter(|name| !name.is_empty());
@@ -172,7 +172,7 @@ pub(crate) fn from_the_top(target: &Target) -> Shot {
     })
 }
 
-/// A directory listed from everywhere, with little and much room.
+/// Calls that list a directory from any cookie, with small and large counts.
 pub(crate) fn listings(rng: &mut Rng, dir: &Target) -> Vec<Shot> {
     let last = dir.names.as_ref().map_or(0, |names| names.len() as u64 + 4);
     (0..=last)
@@ -184,7 +184,7 @@ pub(crate) fn listings(rng: &mut Rng, dir: &Target) -> Vec<Shot> {
         .collect()
 }
 
-/// A directory listed at once.
+/// Calls that list a whole directory at once.
 pub(crate) fn whole_listings(dir: &Target) -> Vec<Shot> {
     vec![listing(dir, 0, (0, 1 << 18), all()), listing(dir, 0, (0, 1 << 18), Bitmap4::EMPTY)]
 }
@@ -196,7 +196,7 @@ fn listing(dir: &Target, cookie: u64, (dircount, maxcount): (u32, u32), all: Bit
     Shot::new(told, |ops| ops.at(dir).op(op::READDIR, &args))
 }
 
-/// Mostly one that was there in the beginning.
+/// Usually a name that existed at the beginning.
 pub(crate) fn name_in(rng: &mut Rng, dir: &Target) -> Vec<u8> {
     match &dir.names {
         Some(names) if !names.is_empty() && !rng.one_in(4) => rng.pick(names).clone(),
@@ -209,7 +209,7 @@ pub(crate) fn odd_name(rng: &mut Rng) -> Vec<u8> {
     rng.pick(&names).to_vec()
 }
 
-/// A range of a file under the anonymous stateid.
+/// A range of a file, with the anonymous stateid.
 pub(crate) const fn range() -> Range4args {
     Range4args { stateid: Stateid4::ANONYMOUS, offset: 3, length: 9 }
 }

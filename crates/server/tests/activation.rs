@@ -1,4 +1,4 @@
-//! A listening socket from a service manager is taken, what is none is left.
+//! A listening socket from a service manager is used; descriptors that are none are ignored.
 #![allow(clippy::unwrap_used)]
 
 use std::io::Read;
@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 
 use comity_server::inherited_listeners;
 
-/// Runs the test below in a process of its own, started the way a service manager does.
+/// Runs the next test in a process of its own, started as by a service manager.
 #[test]
-fn a_socket_handed_over_is_listened_on() {
+fn the_server_accepts_on_a_socket_from_the_service_manager() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let script = "exec 3<&0 4</dev/null; LISTEN_PID=$$ LISTEN_FDS=2 exec \"$0\" --exact the_child";

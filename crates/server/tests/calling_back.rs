@@ -1,4 +1,5 @@
-//! The server calls its clients: over the connections they made, and over such as it makes.
+//! The server calls its clients, over connections that they made and over connections that it
+//! makes.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
@@ -18,7 +19,7 @@ use comity_xdr::Encoder;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Its procedure 1 asks the client something, and is answered when that is.
+/// A program whose procedure 1 calls the client, and is answered when the client has answered.
 #[derive(Default)]
 struct Asking {
     line: Mutex<Option<Arc<Backchannel>>>,
@@ -26,7 +27,7 @@ struct Asking {
 }
 
 impl Asking {
-    /// Returns whether the client has answered in time.
+    /// Calls the client; returns whether it has answered in time.
     fn ask(&self) -> bool {
         let line = self.line.lock().unwrap().clone().unwrap();
         line.send(&marked(b"question")).unwrap();
@@ -129,14 +130,14 @@ impl World {
     }
 }
 
-/// A record: its mark, and its body.
+/// A record with its mark.
 fn marked(body: &[u8]) -> Vec<u8> {
     let mut record = (body.len() as u32 | 1 << 31).to_be_bytes().to_vec();
     record.extend_from_slice(body);
     record
 }
 
-/// A reply as far as the server looks: a number, and that it is no call.
+/// A reply, as far as the server reads it: an xid, and the message type REPLY.
 fn reply(xid: &[u8; 4]) -> Vec<u8> {
     marked(&[xid.as_slice(), &[0, 0, 0, 1]].concat())
 }
@@ -148,7 +149,7 @@ fn receive(client: &mut TcpStream, length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn it_is_known_to_which_address_a_client_came() {
+fn the_local_address_of_a_connection_is_known() {
     let world = world_at("0.0.0.0:0");
     let port = world.server.addresses()[0].port();
     for address in ["127.0.0.1", "127.0.0.7"] {
@@ -182,11 +183,11 @@ fn a_reply_that_nobody_asked_for_ends_the_connection() {
         std::thread::sleep(Duration::from_millis(20));
         line.send(b"x") == Err(SendError::Closed)
     });
-    assert!(ended, "a line outlives its connection");
+    assert!(ended, "the back channel outlives its connection");
 }
 
 #[test]
-fn many_lines_are_spoken_on_at_once() {
+fn many_back_channels_are_used_at_once() {
     let world = world();
     let mut connected: Vec<_> = (0..50).map(|_| world.connect()).collect();
     std::thread::scope(|scope| {
@@ -199,7 +200,8 @@ fn many_lines_are_spoken_on_at_once() {
     }
 }
 
-/// Two clients may be behind one connection: what one asks for, the other may have to say.
+/// Two clients may share one connection, and a call of one of them may wait for an answer of the
+/// other.
 #[test]
 fn a_call_that_waits_for_its_own_peer_is_answered_over_its_connection() {
     let world = world();
@@ -216,7 +218,7 @@ fn a_call_that_waits_for_its_own_peer_is_answered_over_its_connection() {
 }
 
 #[test]
-fn a_peer_is_dialled_and_spoken_to() {
+fn the_server_connects_to_a_peer_and_calls_it() {
     let world = world();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let line = world.server.dialer()(listener.local_addr().unwrap()).unwrap();

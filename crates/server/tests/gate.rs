@@ -1,4 +1,4 @@
-//! The server's treatment of peers that the gate refuses or does not know yet.
+//! The server's treatment of peers that the gate refuses or has not decided about yet.
 #![allow(clippy::unwrap_used)]
 
 mod toy;
@@ -13,7 +13,7 @@ use comity_rpc::{Admission, AuthStat, Dispatcher};
 use comity_server::{Datagrams, Patience, Settings};
 use toy::{Client, Shared, Toy, eventually, opaque, record, settings, start};
 
-/// A server behind a gate that says this of all peers but 127.0.0.1.
+/// A server behind a gate that answers this for all peers except 127.0.0.1.
 fn saying(admission: Admission) -> Arc<Shared> {
     Arc::new(Shared { gate: Some(admission).into(), ..Shared::default() })
 }
@@ -47,7 +47,7 @@ fn an_undecided_call_waits_without_a_thread_and_is_answered_once_its_peer_is_kno
 }
 
 #[test]
-fn a_peer_that_stays_undecided_is_let_go() {
+fn the_connection_of_a_peer_that_stays_undecided_is_closed() {
     let server = start(&saying(Admission::Undecided), settings());
     let mut unknown = Client::from(&server, "127.0.0.7");
     unknown.call(1, toy::NULL, &[]);
@@ -57,7 +57,7 @@ fn a_peer_that_stays_undecided_is_let_go() {
 }
 
 #[test]
-fn a_refused_peer_is_told_and_its_connection_goes_on() {
+fn a_refused_peer_gets_an_error_and_keeps_its_connection() {
     let server = start(&saying(Admission::Refused(AuthStat::BadCred)), settings());
     let mut refused = Client::from(&server, "127.0.0.7");
     for xid in 0..3 {
@@ -67,9 +67,9 @@ fn a_refused_peer_is_told_and_its_connection_goes_on() {
     }
 }
 
-/// An unlisted peer may call NULL, is told of the refusal of all else, and delays no other peer.
+/// An unlisted peer may call NULL; its other calls are refused, and it delays no other peer.
 #[test]
-fn a_peer_that_nothing_is_offered_to_is_answered_one_call_a_second() {
+fn an_unlisted_peer_is_answered_one_call_a_second() {
     let server = start(&saying(Admission::Refused(AuthStat::BadCred)), settings());
     let mut stranger = Client::from(&server, "127.0.0.7");
     let calls = (0..4).map(|xid| record(xid, toy::NULL, &[]));
@@ -78,7 +78,7 @@ fn a_peer_that_nothing_is_offered_to_is_answered_one_call_a_second() {
     for xid in 0..4 {
         assert_eq!(stranger.reply().xid, xid);
     }
-    // The second in which they arrive may be nearly over.
+    // The calls may arrive at the end of a second of the clock.
     assert!(begun.elapsed() > Duration::from_secs(2), "{:?}", begun.elapsed());
     let mut listed = Client::new(&server);
     let begun = Instant::now();
@@ -87,7 +87,7 @@ fn a_peer_that_nothing_is_offered_to_is_answered_one_call_a_second() {
 }
 
 #[test]
-fn unlisted_connections_leave_places_and_are_closed_soon() {
+fn unlisted_connections_leave_places_for_others_and_are_closed_soon() {
     let shared = saying(Admission::Refused(AuthStat::BadCred));
     let patience = Patience { unlisted_seconds: 2, ..settings().patience };
     let server = start(&shared, Settings { connections_max: 8, patience, ..settings() });
@@ -104,7 +104,7 @@ fn unlisted_connections_leave_places_and_are_closed_soon() {
 }
 
 #[test]
-fn calls_of_a_peer_that_rests_wake_no_thread() {
+fn calls_of_a_paused_peer_wake_no_thread() {
     let server = start(&saying(Admission::Refused(AuthStat::BadCred)), settings());
     let mut stranger = Client::from(&server, "127.0.0.7");
     stranger.call(0, toy::NULL, &[]);
@@ -132,7 +132,7 @@ fn bytes_of_a_record_that_never_ends_wake_no_thread() {
 }
 
 #[test]
-fn a_peer_that_ends_while_it_rests_wakes_no_thread() {
+fn the_end_of_a_paused_connection_wakes_no_thread() {
     let server = start(&saying(Admission::Refused(AuthStat::BadCred)), settings());
     let mut stranger = Client::from(&server, "127.0.0.7");
     stranger.call(0, toy::NULL, &[]);
@@ -145,10 +145,10 @@ fn a_peer_that_ends_while_it_rests_wakes_no_thread() {
 }
 
 #[test]
-fn connections_that_rest_are_tried_again_a_few_in_each_turn() {
+fn paused_connections_are_read_again_a_few_in_each_turn() {
     let server = start(&saying(Admission::Refused(AuthStat::BadCred)), settings());
     let strangers: Vec<_> = (0..32 * 16).map(|_| Client::from(&server, "127.0.0.7")).collect();
-    // Each rests after its first byte, and its next byte waits for the next tick.
+    // Each connection pauses after its first byte, and its next byte waits for the next tick.
     for _ in 0..2 {
         strangers.iter().for_each(|stranger| (&stranger.0).write_all(&[0]).unwrap());
     }
@@ -172,7 +172,7 @@ fn a_record_of_an_unlisted_peer_must_be_complete_soon() {
     let is_ended = |client: &mut Client| client.is_ended_within(Duration::from_millis(500));
     let mut seconds =
         (0..12).map(|_| (&stranger.0).write_all(&[0]).is_err() || is_ended(&mut stranger));
-    assert!(seconds.any(|ended| ended), "it sends a byte now and then and never ends");
+    assert!(seconds.any(|ended| ended), "a slow record keeps its connection open");
     assert!(!is_ended(&mut listed), "others have more time");
 }
 
@@ -197,7 +197,7 @@ fn shutdown_does_not_wait_for_calls_of_peers_that_are_not_admitted() {
         let mut listed = Client::new(&server);
         stranger.call(0, toy::NULL, &[]);
         (1..4).for_each(|xid| stranger.send(&record(xid, toy::ECHO, &opaque(b"x"))));
-        eventually("a call of it was looked at", || server.stats().records >= 2);
+        eventually("a call of the stranger was received", || server.stats().records >= 2);
         listed.send(&record(7, toy::SLEEP, &300_u32.to_be_bytes()));
         eventually("a call sleeps", || server.stats().hand_overs > 0);
         let begun = Instant::now();
@@ -207,7 +207,7 @@ fn shutdown_does_not_wait_for_calls_of_peers_that_are_not_admitted() {
     }
 }
 
-/// Sends some 10,000 calls a second by datagrams, and takes no reply.
+/// Sends some 10,000 calls a second by datagrams and reads no reply.
 fn flood(socket: &UdpSocket, over: &AtomicBool) {
     let call = &record(0, toy::NULL, &[])[4..];
     while !over.load(Ordering::Relaxed) {
@@ -216,7 +216,7 @@ fn flood(socket: &UdpSocket, over: &AtomicBool) {
     }
 }
 
-/// Returns whether the call is answered before its sender would send it again.
+/// Returns whether the call is answered before a client would repeat it.
 fn is_answered(socket: &UdpSocket, xid: u32) -> bool {
     socket.send(&record(xid, toy::NULL, &[])[4..]).unwrap();
     let mut reply = [0; 64];

@@ -1,4 +1,4 @@
-//! Every bound against a peer that is slow, broken or means harm has its test here.
+//! Each bound is tested against a peer that is slow, broken or hostile.
 #![allow(clippy::unwrap_used)]
 
 mod toy;
@@ -24,11 +24,11 @@ fn a_record_of_two_gigabytes_ends_the_connection_at_once() {
     client.send(&[call, vec![0xff; 8]].concat());
     assert_eq!(client.reply().xid, 1, "what came before is answered");
     assert!(client.is_ended_within(Duration::from_millis(500)));
-    eventually("all is given back", || is_empty(&server));
+    eventually("all memory is released", || is_empty(&server));
 }
 
 #[test]
-fn a_peer_that_does_not_speak_rpc_is_not_listened_to() {
+fn a_peer_that_does_not_speak_rpc_is_disconnected() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);
     client.send(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n");
@@ -36,7 +36,7 @@ fn a_peer_that_does_not_speak_rpc_is_not_listened_to() {
 }
 
 #[test]
-fn one_byte_a_second_comes_to_an_end() {
+fn a_peer_that_sends_one_byte_a_second_is_disconnected() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);
     let (call, started) = (record(1, toy::NULL, &[]), Instant::now());
@@ -47,11 +47,11 @@ fn one_byte_a_second_comes_to_an_end() {
         std::thread::sleep(Duration::from_millis(500));
     }
     assert!(started.elapsed() < PATIENCE, "it went on for {:?}", started.elapsed());
-    eventually("all is given back", || is_empty(&server));
+    eventually("all memory is released", || is_empty(&server));
 }
 
 #[test]
-fn a_silent_peer_is_closed_and_one_that_spoke_once_is_kept() {
+fn a_connection_without_any_call_is_closed_and_one_with_a_call_is_kept() {
     let server = start(&Arc::default(), settings());
     let mut spoke = Client::new(&server);
     spoke.call(1, toy::NULL, &[]);
@@ -61,7 +61,7 @@ fn a_silent_peer_is_closed_and_one_that_spoke_once_is_kept() {
 }
 
 #[test]
-fn the_idle_are_let_go_after_their_time() {
+fn idle_connections_are_closed_after_their_time() {
     let patience = Patience { idle_seconds: 1, ..settings().patience };
     let server = start(&Arc::default(), Settings { patience, ..settings() });
     let mut client = Client::new(&server);
@@ -70,7 +70,7 @@ fn the_idle_are_let_go_after_their_time() {
 }
 
 #[test]
-fn an_announced_megabyte_costs_what_was_sent_of_it() {
+fn an_announced_megabyte_takes_memory_for_the_bytes_that_arrived() {
     let server = start(&Arc::default(), settings());
     let clients: Vec<_> = (0..20)
         .map(|_| {
@@ -81,15 +81,15 @@ fn an_announced_megabyte_costs_what_was_sent_of_it() {
         .collect();
     eventually("the bytes arrived", || server.stats().buffered_bytes == 200);
     drop(clients);
-    eventually("all is given back", || is_empty(&server));
+    eventually("all memory is released", || is_empty(&server));
 }
 
 #[test]
-fn a_long_record_that_does_not_go_on_comes_to_an_end() {
+fn a_long_record_that_stalls_ends_its_connection() {
     let server = start(&Arc::default(), settings());
     let call = record(1, toy::ECHO, &opaque(&vec![7; 1 << 20]));
-    // Once it stops for good, once a little more comes now and then, of the first record and of
-    // the one behind a whole one.
+    // The record stalls for good or gets a little more now and then, as the first record of a
+    // connection or after a whole one.
     for (behind, more) in [(false, 0), (false, 100), (true, 0), (true, 100)] {
         let (mut client, mut sender) = (Client::new(&server), None);
         if behind {
@@ -108,7 +108,7 @@ fn a_long_record_that_does_not_go_on_comes_to_an_end() {
         }
         assert!(client.is_ended_within(PATIENCE));
         assert!(started.elapsed() < PATIENCE, "it went on for {:?}", started.elapsed());
-        eventually("all is given back", || is_empty(&server));
+        eventually("all memory is released", || is_empty(&server));
         drop(client);
         sender.into_iter().for_each(|sender| sender.join().unwrap());
     }
@@ -123,12 +123,12 @@ fn a_peer_that_closes_in_the_middle_of_a_long_record_is_gone_at_once() {
     eventually("it is counted", || server.stats().buffered_bytes > 1 << 20);
     let started = Instant::now();
     drop(client);
-    eventually("all is given back", || is_empty(&server));
+    eventually("all memory is released", || is_empty(&server));
     assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
 }
 
 #[test]
-fn half_megabytes_wait_for_memory_and_are_served_when_there_is_some() {
+fn large_records_wait_for_memory_and_are_served_when_there_is_some() {
     let settings = Settings { buffered_bytes_max: 3 << 20, ..settings() };
     let server = start(&Arc::default(), settings);
     let call = record(1, toy::ECHO, &opaque(&vec![7; 1 << 20]));
@@ -147,7 +147,7 @@ fn half_megabytes_wait_for_memory_and_are_served_when_there_is_some() {
         assert_eq!(honest.reply().xid, 1);
     });
     drop((honest, sender));
-    eventually("all is given back", || is_empty(&server));
+    eventually("all memory is released", || is_empty(&server));
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn one_address_cannot_take_the_memory_that_others_need() {
 }
 
 #[test]
-fn a_peer_that_never_reads_is_read_no_more_and_closed() {
+fn a_peer_that_reads_no_replies_is_not_read_from_and_then_closed() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);
     client.0.set_nonblocking(true).unwrap();
@@ -186,8 +186,12 @@ fn a_peer_that_never_reads_is_read_no_more_and_closed() {
         }
     }
     let numbers = server.stats();
-    assert!(calls > 1000, "it could not even ask: {calls}");
-    assert!(numbers.records < 50, "{} calls were answered into the void", numbers.records);
+    assert!(calls > 1000, "only a few calls could be sent: {calls}");
+    assert!(
+        numbers.records < 50,
+        "{} calls were answered although no reply was read",
+        numbers.records
+    );
     let held_max = (limits::RECORD_BYTES_MAX + 4 * limits::BATCH_BYTES) as u64;
     assert!(numbers.buffered_bytes <= held_max, "{} bytes held", numbers.buffered_bytes);
     Client::new(&server).call(1, toy::NULL, &[]);
@@ -235,7 +239,7 @@ fn shutdown_finishes_the_calls_in_hand_and_sends_their_replies() {
     std::thread::sleep(Duration::from_millis(100));
     let started = Instant::now();
     assert!(server.shutdown());
-    assert!(started.elapsed() > Duration::from_millis(300), "it did not wait");
+    assert!(started.elapsed() > Duration::from_millis(300), "shutdown did not wait for the call");
     assert_eq!(sleeper.reply().xid, 5);
     assert!(idle.is_ended_within(Duration::from_millis(100)));
     assert!(std::net::TcpStream::connect(address).is_err());

@@ -1,4 +1,4 @@
-//! Pages by HTTP: how long a connection may stay.
+//! Pages over HTTP: the time for which a connection is kept.
 
 #![allow(clippy::unwrap_used)]
 
@@ -25,13 +25,13 @@ fn connect(service: &HttpService) -> TcpStream {
     stream
 }
 
-/// Asks for the page; panics unless the connection still serves.
+/// Asks for the page; panics unless the connection is still served.
 fn ask(stream: &mut TcpStream) {
     stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     let mut answer = [0; 15];
     stream.read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"HTTP/1.1 200 OK");
-    // The rest of the answer is there by the next request or is read now.
+    // The rest of the answer arrives before the next request, or is read now.
     let mut rest = [0; 512];
     assert!(stream.read(&mut rest).unwrap() > 0);
 }

@@ -1,4 +1,4 @@
-//! The identity of a connection's peer changes while the connection lasts.
+//! The identity of a connection's peer changes during the connection.
 #![allow(clippy::unwrap_used)]
 
 mod toy;
@@ -14,10 +14,10 @@ use comity_server::{Endpoints, Server, Service, blocking};
 use comity_xdr::Encoder;
 use toy::{ECHO, NULL, SLEEP, record, settings};
 
-/// A peer, known under a number.
+/// A peer with a number as its identity.
 struct Peer(u32);
 
-/// Tells the caller its number. SLEEP counts itself and then sleeps.
+/// Returns the caller's number. SLEEP counts itself and then sleeps.
 struct Identity(Arc<AtomicU32>);
 
 impl Program<Peer> for Identity {
@@ -47,7 +47,7 @@ impl Program<Peer> for Identity {
     }
 }
 
-/// Knows every peer under the number that is current.
+/// Gives each peer the current number.
 struct Renaming {
     dispatcher: Dispatcher<Peer, OpenGate>,
     number: Arc<AtomicU32>,
@@ -99,12 +99,12 @@ fn calls_after_a_change_of_identity_are_made_as_the_new_peer() {
 }
 
 #[test]
-fn a_call_that_was_begun_keeps_its_peer_while_later_ones_have_the_new_one() {
+fn a_running_call_keeps_its_peer_while_later_ones_have_the_new_one() {
     let current = Arc::new(AtomicU32::new(1));
     let begun = Arc::<AtomicU32>::default();
     let server = start(&current, &begun);
     let mut client = connect(server.addresses()[0]);
-    // Two calls at once: the thread that sleeps leaves the second one to another thread.
+    // Both calls run at once: the event loop passes to another thread when the first one sleeps.
     client.send(&[record(1, SLEEP, &[]), record(2, SLEEP, &[])].concat());
     toy::eventually("both calls sleep", || begun.load(Ordering::SeqCst) == 2);
     current.store(2, Ordering::SeqCst);

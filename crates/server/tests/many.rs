@@ -1,5 +1,5 @@
-//! Ten thousand connections in a process that may open twenty thousand files. Their other ends are
-//! in processes of their own.
+//! Ten thousand connections to a process that may open twenty thousand files. Their other ends are
+//! in other processes.
 #![allow(clippy::unwrap_used)]
 
 mod toy;
@@ -17,14 +17,14 @@ use toy::{Client, eventually, record, settings, start};
 const CONNECTIONS: usize = 10_000;
 const DESCRIPTORS: u64 = 20_000;
 const CLIENTS: usize = 4;
-/// Says to which server a process is to connect.
+/// The variable with the address that a client process connects to.
 const SERVER: &str = "COMITY_TEST_SERVER";
 
-/// Upper bound for the memory of an idle connection in bytes.
+/// Highest memory of an idle connection in bytes.
 const IDLE_BYTES_MAX: usize = 4096;
 
 #[test]
-fn ten_thousand_connections_hold() {
+fn ten_thousand_connections_are_served() {
     if let Ok(server) = std::env::var(SERVER) {
         return be_clients(server.parse().unwrap());
     }
@@ -59,8 +59,8 @@ fn ten_thousand_connections_hold() {
     assert!(server.shutdown());
 }
 
-/// Limits this process to [`DESCRIPTORS`] open files, root's process too. Returns false if the
-/// limit cannot be so high.
+/// Limits this process to [`DESCRIPTORS`] open files, even if it is root's. Returns false if the
+/// limit cannot be raised to that.
 fn limit_descriptors() -> bool {
     if let Ok(mut sets) = capabilities(None) {
         sets.effective.remove(CapabilitySet::SYS_RESOURCE);
@@ -73,7 +73,7 @@ fn limit_descriptors() -> bool {
 
 fn spawn(server: SocketAddr) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "ten_thousand_connections_hold", "--nocapture"])
+        .args(["--exact", "ten_thousand_connections_are_served", "--nocapture"])
         .env(SERVER, server.to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -85,7 +85,7 @@ fn words(client: &mut Child) -> impl Iterator<Item = String> + use<> {
     BufReader::new(client.stdout.take().unwrap()).lines().map_while(Result::ok)
 }
 
-/// Holds a part of the connections until there is no more to be read.
+/// Keeps a part of the connections open until standard input ends.
 fn be_clients(server: SocketAddr) {
     let connect = |_| Client(TcpStream::connect(server).unwrap());
     let mut clients: Vec<_> = (0..CONNECTIONS / CLIENTS).map(connect).collect();

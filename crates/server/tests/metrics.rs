@@ -1,4 +1,4 @@
-//! The numbers count what happened, by procedure, status and export, and are to be had over HTTP.
+//! Metrics count calls by procedure, status and export, and can be read over HTTP.
 #![allow(clippy::unwrap_used)]
 
 mod toy;
@@ -37,7 +37,7 @@ fn free_port() -> TcpListener {
 }
 
 #[test]
-fn calls_are_counted_and_timed_and_the_page_tells() {
+fn calls_are_counted_and_timed_on_the_page() {
     let metrics = Arc::<Metrics>::default();
     let toy = Measured::new(Toy(Arc::default()), "toy", status, &metrics);
     let service = ToyService(Dispatcher::new(vec![Arc::new(toy)], Arc::default()), Arc::default());

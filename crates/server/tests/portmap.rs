@@ -1,4 +1,4 @@
-//! The embedded portmapper over TCP and UDP: it answers questions and takes nothing.
+//! The embedded portmapper over TCP and UDP: it answers queries and accepts no registrations.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
@@ -62,7 +62,7 @@ fn results<'a, T: Decode<'a>>(reply: &'a [u8]) -> T {
 }
 
 #[test]
-fn ports_and_addresses_are_told_and_nothing_is_taken() {
+fn ports_and_addresses_are_answered_and_registrations_refused() {
     let portmapper = portmapper();
     let to = portmapper.addresses()[0];
     for transport in [over_udp, over_tcp] {
@@ -97,13 +97,14 @@ fn ports_and_addresses_are_told_and_nothing_is_taken() {
         assert!(!results::<bool>(&set));
         let unset = transport(to, &call(4, procedure::UNSET, &asked));
         assert!(!results::<bool>(&unset));
-        // CALLIT would make it the attacker of others: PROC_UNAVAIL.
+        // With CALLIT others could make the portmapper send calls to any host, so it is
+        // PROC_UNAVAIL.
         assert_eq!(transport(to, &call(2, 5, &()))[HEADER_BYTES - 4..], [0, 0, 0, 3]);
     }
     portmapper.shutdown();
 }
 
-/// A gate that admits nobody.
+/// A gate that admits no peer.
 struct Closed;
 
 impl Gate<IpAddr> for Closed {
@@ -113,7 +114,7 @@ impl Gate<IpAddr> for Closed {
 }
 
 #[test]
-fn a_portmapper_answers_unlisted_hosts_nothing_longer_than_what_they_sent() {
+fn replies_to_unlisted_hosts_are_no_longer_than_their_calls() {
     let portmapper = portmapper_behind(Arc::new(Closed));
     let to = portmapper.addresses()[0];
     let calls = [
@@ -141,7 +142,7 @@ fn a_datagram_shorter_than_a_call_gets_no_answer() {
     let portmapper = portmapper();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    // The beginning of a call, which over TCP is answered GARBAGE_ARGS.
+    // The beginning of a call. Over TCP it would be answered with GARBAGE_ARGS.
     let short = [9_u32, 0, 2].map(u32::to_be_bytes).concat();
     socket.send_to(&short, portmapper.addresses()[0]).unwrap();
     let mut null = call(2, procedure::NULL, &());
@@ -200,7 +201,7 @@ fn datagrams_that_are_no_calls_get_no_answer_and_stop_no_others() {
     let to = portmapper.addresses()[0];
     let null = call(2, procedure::NULL, &());
     let reply = [9_u32, 1, 0, 0, 0, 0].map(u32::to_be_bytes).concat();
-    // A server that answered replies would talk to another one for ever.
+    // Two servers that answered replies would send replies to each other for ever.
     for no_call in [&reply[..], &[0xff; 4096], &[0; 39], &[0; 1], &[]] {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();

@@ -1,5 +1,5 @@
-//! Random calls in a stream that is cut at random places: the replies are right, each comes once,
-//! and nothing is held afterwards.
+//! Random calls in a stream that is cut at random places: each call gets one correct reply, and no
+//! memory is held afterwards.
 #![allow(clippy::unwrap_used)]
 
 mod toy;
@@ -16,7 +16,7 @@ use toy::{Client, Shared, ToyService, eventually, opaque, record, settings, star
 const CALLS: u32 = 200;
 const FILE_BYTES: usize = 700_000;
 
-/// The seed decides all numbers.
+/// A random number generator; a seed gives the same numbers each time.
 struct Rng(SplitMix64);
 
 impl Rng {
@@ -24,7 +24,7 @@ impl Rng {
         self.0.below(limit as u64) as usize
     }
 
-    /// Small as a rule, sometimes around the bounds, sometimes large.
+    /// A random size: usually small, sometimes near the limits, sometimes large.
     fn size(&mut self) -> usize {
         match self.below(12) {
             0..7 => self.below(300),
@@ -36,7 +36,7 @@ impl Rng {
     }
 }
 
-/// A call, and the results it must have (none: any).
+/// A call, and the results that it must have; `None` allows any.
 struct Asked {
     bytes: Vec<u8>,
     results: Option<Vec<u8>>,
@@ -63,7 +63,7 @@ fn ask(rng: &mut Rng, xid: u32, pattern: &[u8]) -> Asked {
     Asked { bytes: record(xid, procedure, &arguments), results }
 }
 
-/// Cuts a record into fragments now and then.
+/// Cuts some records into fragments.
 fn fragmented(rng: &mut Rng, whole: Vec<u8>) -> Vec<u8> {
     if rng.below(4) > 0 {
         return whole;
@@ -101,7 +101,7 @@ fn talk(server: &Server<ToyService>, seed: u64, pattern: &[u8]) {
                 rest = later;
             }
         });
-        // Every other talker lets its replies wait until they fit nowhere.
+        // Every other client leaves its replies unread until they fill all buffers.
         let deadline = Instant::now() + Duration::from_secs(2 * (seed % 2));
         while server.stats().backlogs == 0 && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
@@ -119,7 +119,7 @@ fn talk(server: &Server<ToyService>, seed: u64, pattern: &[u8]) {
 }
 
 #[test]
-fn random_calls_in_random_pieces_are_answered_rightly() {
+fn random_calls_in_random_pieces_get_correct_replies() {
     let pattern: Vec<u8> = (0..1_100_000).map(|n: u32| (n % 239) as u8).collect();
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(&pattern[..FILE_BYTES]).unwrap();
@@ -127,8 +127,8 @@ fn random_calls_in_random_pieces_are_answered_rightly() {
         let shared =
             Shared { file: Some(Arc::new(file.try_clone().unwrap())), ..Shared::default() };
         let event_loops = 1 + round % 2;
-        // A large record or unread replies for each of six talkers, and not much more: all are of
-        // one address, which may have half.
+        // The limit leaves room for a large record or unread replies of each of six clients, and
+        // little more: all of them have one address, which may use half of the memory.
         let settings = Settings { event_loops, buffered_bytes_max: 18 << 20, ..settings() };
         let server = start(&Arc::new(shared), settings);
         std::thread::scope(|scope| {
@@ -141,7 +141,7 @@ fn random_calls_in_random_pieces_are_answered_rightly() {
         let numbers = server.stats();
         println!("{numbers:?}");
         assert_eq!(numbers.panics, 0);
-        assert!(numbers.backlogs > 0 && numbers.lates > 0, "it was too easy");
+        assert!(numbers.backlogs > 0 && numbers.lates > 0, "the calls did not reach the limits");
         assert!(server.shutdown());
     }
 }

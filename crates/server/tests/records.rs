@@ -1,5 +1,5 @@
-//! Malformed records, header by header: each one gets the reply of RFC 5531 or ends its connection,
-//! and the connection of another client goes on.
+//! Malformed records, field by field: each gets the reply of RFC 5531 or ends its connection, and
+//! the connection of another client is not affected.
 #![allow(clippy::unwrap_used)]
 
 mod toy;
@@ -14,10 +14,10 @@ use toy::{Client, ToyService, eventually, opaque, settings, start};
 const LAST_FRAGMENT: u32 = 1 << 31;
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The header of a call of NULL without credential, word by word (RFC 5531, 9).
+/// The header of a NULL call without a credential, word by word (RFC 5531, 9).
 const CALL: [u32; 10] = [7, 0, 2, toy::PROGRAM, 1, toy::NULL, 0, 0, 0, 0];
 
-/// The places of words in the header of a call.
+/// The indexes of words in the header of a call.
 mod at {
     pub(crate) const KIND: usize = 1;
     pub(crate) const RPC_VERSION: usize = 2;
@@ -37,14 +37,14 @@ fn record(body: &[u8]) -> Vec<u8> {
     [&(LAST_FRAGMENT | body.len() as u32).to_be_bytes(), body].concat()
 }
 
-/// The call with one word replaced.
+/// The call with one word changed.
 fn changed(place: usize, word: u32) -> Vec<u8> {
     let mut call = CALL;
     call[place] = word;
     record(&bytes(&call))
 }
 
-/// The words of the next reply, without its record mark.
+/// The words of the next reply, without the record mark.
 fn reply(client: &mut Client) -> Vec<u32> {
     let mut mark = [0; 4];
     client.0.read_exact(&mut mark).unwrap();
@@ -54,7 +54,7 @@ fn reply(client: &mut Client) -> Vec<u32> {
     body.chunks_exact(4).map(|word| u32::from_be_bytes(word.try_into().unwrap())).collect()
 }
 
-/// Sends a record and then a good call; returns the reply to the record.
+/// Sends a record and then a valid call; returns the reply to the record.
 fn answer(server: &Server<ToyService>, sent: &[u8]) -> Vec<u32> {
     let mut client = Client::new(server);
     client.send(sent);
@@ -64,7 +64,7 @@ fn answer(server: &Server<ToyService>, sent: &[u8]) -> Vec<u32> {
     words
 }
 
-/// Returns whether the server ends the connection of a client that sends these bytes.
+/// Returns whether the server closes the connection of a client that sends these bytes.
 fn ends(server: &Server<ToyService>, sent: &[u8]) -> bool {
     let mut client = Client::new(server);
     client.send(sent);
@@ -72,7 +72,7 @@ fn ends(server: &Server<ToyService>, sent: &[u8]) -> bool {
 }
 
 #[test]
-fn a_call_of_another_version_of_rpc_is_told_the_version_that_is_spoken() {
+fn a_call_of_another_rpc_version_gets_the_supported_versions() {
     let server = start(&Arc::default(), settings());
     for version in [0, 1, 3, u32::MAX] {
         let words = answer(&server, &changed(at::RPC_VERSION, version));
@@ -189,7 +189,7 @@ fn empty_fragments_without_an_end_are_not_read_for_ever() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);
     let empty = vec![0; 4 * 4096];
-    // The server may close the connection before all of it is sent.
+    // The server may close the connection before all bytes are sent.
     let sent = std::io::Write::write_all(&mut client.0, &empty);
     let reset = |kind| matches!(kind, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe);
     assert!(sent.is_ok() || sent.is_err_and(|error| reset(error.kind())));
@@ -206,7 +206,7 @@ fn an_empty_last_fragment_completes_the_record_before_it() {
     assert_eq!(answer(&server, &sent), [7, 1, 0, 0, 0, 0]);
 }
 
-/// The bytes as fragments of at most so many bytes each, the last of which ends the record.
+/// The bytes as fragments of at most `bytes` bytes each; the last one ends the record.
 fn fragments(body: &[u8], bytes: usize) -> Vec<u8> {
     let count = body.len().div_ceil(bytes);
     let marked = |(at, piece): (usize, &[u8])| {

@@ -1,4 +1,4 @@
-//! Registration with Debian's rpcbind, in namespaces of its own; needs root, unshare and rpcbind.
+//! Registration with Debian's rpcbind in namespaces of its own; needs root, unshare and rpcbind.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -45,7 +45,7 @@ fn registers_and_withdraws() {
     });
     let registration = Registration::new(&offered, &[]).unwrap();
     assert!(known().contains("2049"), "{}", known());
-    // A server that was killed leaves its entries; the next one replaces them.
+    // A killed server leaves its entries registered, and the next one replaces them.
     let address = "0.0.0.0:2050".parse().unwrap();
     let again = Registration::new(&offered.map(|one| Advertised { address, ..one }), &[]).unwrap();
     assert!(!known().contains("2049") && known().contains("2050"), "{}", known());

@@ -1,4 +1,4 @@
-//! Calls and replies over real sockets: order, batches, fragments, large records, slow halves.
+//! Calls and replies over real sockets: order, batches, fragments, large records, deferred replies.
 #![allow(clippy::unwrap_used)]
 
 mod toy;
@@ -29,13 +29,13 @@ fn a_batch_is_answered_in_order_by_one_receive_and_one_send() {
     assert_eq!(after.records - before.records, 8 * u64::from(rounds));
     assert_eq!(after.receives - before.receives, u64::from(rounds));
     assert_eq!(after.sends - before.sends, u64::from(rounds));
-    // One wait each, and those for the ticks of the clock.
+    // Each round has one wait; the ticks of the clock add a few.
     assert!(after.waits - before.waits <= u64::from(rounds) + 5, "{after:?}");
     assert!(server.shutdown());
 }
 
 #[test]
-fn records_come_whole_wherever_the_stream_is_cut() {
+fn records_are_joined_wherever_the_stream_is_cut() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);
     let bytes: Vec<u8> = (0..200_u8).collect();
@@ -75,13 +75,13 @@ fn large_records_arrive_between_small_ones() {
 }
 
 #[test]
-fn large_records_that_follow_each_other_are_received_in_one_piece_each() {
+fn consecutive_large_records_take_few_receives() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);
     let bytes = opaque(&vec![7; 100_000]);
     let four: Vec<u8> = (0..4).flat_map(|xid| record(xid, toy::ECHO, &bytes)).collect();
-    // One look for the beginning and one for the rest are eight; all that is still on its way when
-    // it is looked for takes more.
+    // Four records take eight receives, one for the beginning and one for the rest of each. Bytes
+    // that have not arrived yet take more.
     let mut receives = || {
         let before = server.stats().receives;
         client.send(&four);
@@ -130,13 +130,13 @@ fn a_peer_that_sends_all_and_then_an_end_is_answered_and_closed() {
         for n in 0..calls {
             assert_eq!(client.reply().xid, n);
         }
-        assert!(client.is_ended_within(Duration::from_millis(500)), "it was not let go");
+        assert!(client.is_ended_within(Duration::from_millis(500)), "the connection is still open");
     }
     eventually("nobody is left", || server.stats().connections == 0);
 }
 
 #[test]
-fn slow_halves_are_done_for_who_sends_them_and_an_end() {
+fn deferred_replies_are_sent_to_a_peer_that_has_shut_down_its_side() {
     let shared = Arc::<Shared>::default();
     let server = start(&shared, settings());
     let mut client = Client::new(&server);
@@ -146,11 +146,11 @@ fn slow_halves_are_done_for_who_sends_them_and_an_end() {
     for n in 0..5 {
         assert_eq!(client.reply().xid, n);
     }
-    assert!(client.is_ended_within(Duration::from_millis(500)), "it was not let go");
+    assert!(client.is_ended_within(Duration::from_millis(500)), "the connection is still open");
 }
 
 #[test]
-fn slow_halves_are_done_even_if_their_peer_went_wrong() {
+fn deferred_calls_are_done_even_if_their_peer_sends_garbage_after_them() {
     let shared = Arc::<Shared>::default();
     let server = start(&shared, settings());
     let mut client = Client::new(&server);
@@ -161,7 +161,7 @@ fn slow_halves_are_done_even_if_their_peer_went_wrong() {
 }
 
 #[test]
-fn a_panic_costs_its_call_only() {
+fn a_panic_fails_its_call_only() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);
     let calls = [toy::NULL, toy::PANIC, toy::DEFER_PANIC, toy::NULL];
@@ -175,7 +175,7 @@ fn a_panic_costs_its_call_only() {
 }
 
 #[test]
-fn those_who_wait_for_a_barrier_share_it() {
+fn calls_that_wait_for_a_barrier_share_it() {
     let shared = Arc::<Shared>::default();
     let server = start(&shared, Settings { event_loops: 2, ..settings() });
     let started = Instant::now();
@@ -189,7 +189,11 @@ fn those_who_wait_for_a_barrier_share_it() {
                         .chain(record(1000, toy::NULL, &[]))
                         .collect();
                     client.send(&batch);
-                    assert_eq!(client.reply().xid, 1000, "what need not wait goes first");
+                    assert_eq!(
+                        client.reply().xid,
+                        1000,
+                        "a reply that need not wait is sent first"
+                    );
                     for n in 0..8 {
                         assert_eq!(client.reply().xid, 8 * round + n);
                     }
@@ -223,15 +227,19 @@ fn others_are_served_while_one_call_sleeps() {
     let mut late_comer = Client::new(&server);
     late_comer.call(7, toy::NULL, &[]);
     assert!(started.elapsed() < Duration::from_millis(300), "{:?}", started.elapsed());
-    // A call that came for the sleeping connection meanwhile is not lost.
+    // A call that arrives on the connection of the sleeping call is not lost.
     sleeper.send(&record(3, toy::NULL, &[]));
-    assert_eq!([(); 3].map(|()| sleeper.reply().xid), [2, 3, 1], "what need not wait goes first");
+    assert_eq!(
+        [(); 3].map(|()| sleeper.reply().xid),
+        [2, 3, 1],
+        "a reply that need not wait is sent first"
+    );
     assert!(server.stats().hand_overs >= 1);
     assert!(server.shutdown());
 }
 
 #[test]
-fn a_new_connection_does_not_wait_for_the_only_other_that_sleeps() {
+fn a_new_connection_does_not_wait_for_a_sleeping_call_of_the_only_other_one() {
     let server = start(&Arc::default(), settings());
     let mut sleeper = Client::new(&server);
     sleeper.call(1, toy::NULL, &[]);
@@ -244,7 +252,7 @@ fn a_new_connection_does_not_wait_for_the_only_other_that_sleeps() {
 }
 
 #[test]
-fn many_sleepers_get_threads_that_go_again() {
+fn many_sleeping_calls_get_threads_that_end_afterwards() {
     let server = start(&Arc::default(), Settings { threads_max: 12, ..settings() });
     let mut clients: Vec<_> = (0..20).map(|_| Client::new(&server)).collect();
     for client in &mut clients {
@@ -258,7 +266,7 @@ fn many_sleepers_get_threads_that_go_again() {
 }
 
 #[test]
-fn a_file_goes_out_by_reference_and_zeros_stand_for_what_it_lacks() {
+fn a_file_is_sent_by_reference_and_padded_with_zeros_if_it_is_too_short() {
     let mut file = tempfile::tempfile().unwrap();
     let bytes: Vec<u8> = (0..300_000).map(|n: u32| (n % 247) as u8).collect();
     file.write_all(&bytes).unwrap();
@@ -284,7 +292,7 @@ fn sleeps(xids: std::ops::Range<u32>, milliseconds: u32) -> Vec<u8> {
     xids.flat_map(|xid| record(xid, toy::SLEEP, &milliseconds.to_be_bytes())).collect()
 }
 
-/// The numbers of so many replies, in order of size.
+/// The xids of the next `count` replies, sorted.
 fn xids(client: &mut Client, count: usize) -> Vec<u32> {
     let mut xids: Vec<_> = (0..count).map(|_| client.reply().xid).collect();
     xids.sort_unstable();
@@ -297,8 +305,8 @@ fn calls_of_one_connection_sleep_side_by_side() {
     let mut client = Client::new(&server);
     let started = Instant::now();
     client.send(&[sleeps(0..8, 300), record(8, toy::NULL, &[])].concat());
-    assert_eq!(client.reply().xid, 8, "what need not wait goes first");
-    // A call that comes now finds that calls of the connection sleep.
+    assert_eq!(client.reply().xid, 8, "a reply that need not wait is sent first");
+    // The next calls arrive while others of the connection sleep.
     client.send(&sleeps(9..11, 300));
     assert_eq!(xids(&mut client, 10), (0..11).filter(|xid| *xid != 8).collect::<Vec<_>>());
     assert!(started.elapsed() < Duration::from_millis(900), "{:?}", started.elapsed());
@@ -317,7 +325,7 @@ fn more_calls_than_may_sleep_side_by_side_are_all_done() {
 }
 
 #[test]
-fn all_kinds_of_calls_are_answered_whoever_does_them() {
+fn all_kinds_of_calls_are_answered_by_any_thread() {
     let server = start(&Arc::default(), Settings { threads_max: 3, ..settings() });
     let mut client = Client::new(&server);
     let kinds = [toy::DEFER, toy::SLEEP, toy::ZEROS, toy::PANIC, toy::DEFER_PANIC, toy::NULL];
@@ -332,17 +340,17 @@ fn all_kinds_of_calls_are_answered_whoever_does_them() {
 }
 
 #[test]
-fn calls_that_sleep_are_answered_to_who_sends_them_and_an_end() {
+fn sleeping_calls_are_answered_to_a_peer_that_has_shut_down_its_side() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);
     client.send(&sleeps(0..4, 200));
     client.0.shutdown(std::net::Shutdown::Write).unwrap();
     assert_eq!(xids(&mut client, 4), [0, 1, 2, 3]);
-    assert!(client.is_ended_within(Duration::from_millis(500)), "it was not let go");
+    assert!(client.is_ended_within(Duration::from_millis(500)), "the connection is still open");
 }
 
 #[test]
-fn a_reply_does_not_reach_who_came_after_its_client() {
+fn a_late_reply_does_not_reach_a_newer_connection() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);
     client.send(&[sleeps(7..8, 400), record(8, toy::NULL, &[])].concat());

@@ -1,4 +1,4 @@
-//! Calls that sleep, and the threads that they take.
+//! Calls that sleep, and the threads that they occupy.
 #![allow(clippy::unwrap_used)]
 
 mod toy;
@@ -30,9 +30,9 @@ fn one_client_cannot_occupy_all_threads_that_may_sleep() {
     for client in &mut greedy {
         let mut answered = [client.reply().xid, client.reply().xid];
         answered.sort_unstable();
-        assert_eq!(answered, [1, 2], "what was postponed is done");
+        assert_eq!(answered, [1, 2], "the postponed calls are not done");
     }
-    // Nothing is left counted: as many sleep at once as in the beginning.
+    // No thread is still counted: as many calls can sleep at once as in the beginning.
     let begun = Instant::now();
     for client in greedy.iter_mut().take(2) {
         client.send(&record(3, toy::SLEEP, &SLEEP_MS.to_be_bytes()));

@@ -1,4 +1,4 @@
-//! The memory of an idle TLS connection, in a process of its own.
+//! Memory of an idle TLS connection, measured in a process of its own.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 #[path = "tls/client.rs"]
@@ -14,15 +14,15 @@ use std::net::TcpStream;
 use crate::client::{Identity, call, config, handshake};
 use crate::service::{CHANNEL, settings, start};
 
-/// Bytes that the process has in memory. Those of the cipher are among them, which no allocator of
-/// Rust sees.
+/// The resident bytes of the process. They include those of the cryptographic library, which an
+/// allocator of Rust does not count.
 fn resident_bytes() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     line.trim().strip_suffix(" kB").unwrap().trim().parse::<usize>().unwrap() << 10
 }
 
-/// Connections that were used once and whose client says nothing more.
+/// Connections that made one call and are idle now.
 fn connect(address: std::net::SocketAddr, count: usize) -> Vec<TcpStream> {
     let identity = Identity::until(2090);
     let config = config(Some(&identity), &[]);
@@ -39,7 +39,7 @@ fn an_idle_connection_takes_less_than_24_kibibytes() {
     const COUNT: usize = 400;
     let server = start(None, settings());
     let address = server.addresses()[0];
-    // Memory is taken once, and the allocator keeps some of the first handshakes.
+    // Some memory is allocated only once, and the allocator keeps some of the first handshakes.
     let first = connect(address, COUNT / 4);
     let before = resident_bytes();
     let idle = connect(address, COUNT);

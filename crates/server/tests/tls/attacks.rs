@@ -1,4 +1,4 @@
-//! Attacks on the channel, each with the end that it takes.
+//! Attacks on the channel, and how each of them ends.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -14,15 +14,15 @@ use crate::client::{Identity, call, config, connect, handshake, next_reply, prob
 use crate::service::{CHANNEL, Telling, settings, start};
 use crate::toy::{NULL, eventually, record};
 
-/// Connections that ended for this reason.
+/// The number of connections that ended for this reason.
 fn ended(server: &Server<Telling>, reason: &str) -> u64 {
     server.stats().ended().find(|(name, _)| *name == reason).unwrap().1
 }
 
-/// Reads until the server closes; returns the bytes.
+/// Reads until the server closes the connection; returns the bytes.
 fn until_end(mut stream: impl Read) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // A reset is an end, too.
+    // A reset ends the connection, too.
     let _ = stream.read_to_end(&mut bytes);
     bytes
 }
@@ -33,7 +33,7 @@ fn refusal(stream: &mut TcpStream) -> [u32; 5] {
 }
 
 #[test]
-fn striptls_gains_nothing_where_tls_is_demanded() {
+fn a_client_without_tls_is_refused_if_tls_is_demanded() {
     let server = start(None, settings());
     server.service().rules.demands_tls.store(true, Ordering::SeqCst);
     let mut stripped = connect(server.addresses()[0]);
@@ -81,7 +81,7 @@ fn the_flavor_of_the_probe_is_refused_for_other_procedures() {
     let server = start(None, settings());
     let mut stream = connect(server.addresses()[0]);
     stream.write_all(&probe(9, CHANNEL)).unwrap();
-    // The toy looks at no credential; what counts is that no handshake follows.
+    // This program checks no credential; the point is that no handshake follows.
     assert!(next_reply(&mut stream).is_ok());
     assert_eq!(call(&mut stream, 1, (CHANNEL, &[])).unwrap(), b"plain");
 }
@@ -91,7 +91,7 @@ fn a_probe_without_tls_is_refused_and_calls_go_on() {
     let server = start(None, crate::toy::settings());
     let mut stream = connect(server.addresses()[0]);
     stream.write_all(&probe(9, NULL)).unwrap();
-    // The gate of the toy would start it; a server without a key ends the connection.
+    // The gate of this test would begin TLS, but a server without a key closes the connection.
     assert!(!until_end(stream).windows(5).any(|bytes| bytes == b"plain"));
 }
 
@@ -110,7 +110,7 @@ fn a_flood_of_key_updates_ends_the_connection() {
 
 #[test]
 fn renegotiation_does_not_exist() {
-    // A hello in the clear, where TLS 1.2 would begin again, is no record of this connection.
+    // In TLS 1.2 a hello would begin a renegotiation. In clear it is no record of this connection.
     let server = start(None, settings());
     let mut client = handshake(server.addresses()[0], config(None, &[])).unwrap();
     client.sock.write_all(&[0x16, 3, 3, 0, 5, 1, 0, 0, 1, 0]).unwrap();
@@ -132,11 +132,11 @@ fn a_changed_byte_ends_the_connection() {
 }
 
 #[test]
-fn no_session_is_resumed_so_none_comes_under_another_key() {
+fn no_session_is_resumed_under_another_key() {
     let server = start(None, settings());
     let address = server.addresses()[0];
     let (first, second) = (Identity::until(2090), Identity::until(2090));
-    // One store of sessions for both identities.
+    // Both identities share one store of sessions.
     let mut config_of = [config(Some(&first), &[]), config(Some(&second), &[])];
     let [one, two] = &mut config_of;
     two.resumption = one.resumption.clone();
@@ -188,8 +188,8 @@ fn an_oversized_certificate_chain_is_refused() {
     refuse(&server, config(Some(&identity), &[]), "");
 }
 
-/// The handshake seems finished to the client, which learns by an alert, or by the end, that the
-/// server has refused it.
+/// To the client the handshake seems finished; an alert or the end of the connection tells it of
+/// the refusal.
 fn refuse(server: &Server<Telling>, config: rustls::ClientConfig, alert: &str) {
     let refused = handshake(server.addresses()[0], config)
         .and_then(|mut client| call(&mut client, 1, (CHANNEL, &[])));
@@ -208,7 +208,7 @@ fn hello() -> Vec<u8> {
 }
 
 #[test]
-fn a_handshake_that_breaks_off_anywhere_gives_its_memory_back() {
+fn a_handshake_that_breaks_off_anywhere_releases_its_memory() {
     let server = start(None, settings());
     let hello = hello();
     for length in (0..hello.len()).step_by(hello.len() / 16) {
@@ -226,7 +226,8 @@ fn a_handshake_that_breaks_off_anywhere_gives_its_memory_back() {
 fn a_hello_with_any_byte_of_its_frame_changed_is_refused() {
     let server = start(None, settings());
     let hello = hello();
-    // The type, version and length of the record; the type and length of the hello.
+    // Offsets of the type, the version and the length of the record, and of the type and the length
+    // of the hello.
     let places = [0, 1, 3, 5, 6];
     for place in places {
         let mut changed = hello.clone();
@@ -258,7 +259,7 @@ fn a_hello_is_understood_byte_by_byte() {
     assert_eq!(call(&mut encrypted, 1, (CHANNEL, &[])).unwrap(), b"TLS");
 }
 
-/// A server that waits one second for handshakes.
+/// A server that waits at most one second for a handshake.
 fn impatient() -> Server<Telling> {
     let settings = settings();
     let patience = Patience { handshake_seconds: 1, ..settings.patience };
@@ -270,7 +271,7 @@ fn a_stalled_handshake_ends_and_delays_nobody() {
     let server = impatient();
     let address = server.addresses()[0];
     let mut stalled: Vec<TcpStream> = (0..50).map(|_| probed(address)).collect();
-    // Half of them send the beginning of a record.
+    // Every other one sends the beginning of a record.
     for stream in stalled.iter_mut().step_by(2) {
         stream.write_all(&[0x16, 3, 1, 2, 0]).unwrap();
     }

@@ -1,4 +1,4 @@
-//! A client of RPC-with-TLS: rustls, and a key and certificate of its own.
+//! A client of RPC-with-TLS, which uses rustls with a key and certificate of its own.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,19 +17,19 @@ use rustls::{
 
 use crate::toy::PROGRAM;
 
-/// A certificate chain, the client's first, and its private key.
+/// A certificate chain, beginning with the client's own certificate, and its private key.
 pub(crate) struct Identity {
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) key: KeyPair,
 }
 
 impl Identity {
-    /// A new key and its certificate, which ends with this year.
+    /// A new key and its certificate, which expires at the end of this year.
     pub(crate) fn until(year: i32) -> Self {
         Self::with_end(|params| params.not_after = date_time_ymd(year, 12, 31))
     }
 
-    /// Makes a certificate that ends after this time.
+    /// A new key and its certificate, which expires after this time.
     pub(crate) fn for_a_while(time: Duration) -> Self {
         Self::with_end(|params| params.not_after = (SystemTime::now() + time).into())
     }
@@ -48,7 +48,7 @@ impl Identity {
     }
 }
 
-/// Takes the server's certificate for what it is.
+/// Accepts any certificate of a server.
 #[derive(Debug)]
 struct AnyServer(CryptoProvider);
 
@@ -106,7 +106,7 @@ pub(crate) fn config(identity: Option<&Identity>, alpn: &[&[u8]]) -> ClientConfi
     config
 }
 
-/// The probe of RFC 9289, a whole record.
+/// The probe of RFC 9289 as a whole record.
 pub(crate) fn probe(xid: u32, procedure: u32) -> Vec<u8> {
     let credential = OpaqueAuth { flavor: Flavor::TLS, body: Opaque(&[]) };
     let verifier = OpaqueAuth::NONE;
@@ -118,7 +118,7 @@ pub(crate) fn probe(xid: u32, procedure: u32) -> Vec<u8> {
     encoder.bytes().to_vec()
 }
 
-/// The reply to a probe with this number that may be followed by a handshake.
+/// The reply to a probe with this xid that begins TLS.
 pub(crate) fn start_tls(xid: u32) -> Vec<u8> {
     let mut encoder = Encoder::new();
     let start = encoder.begin_record();
@@ -136,7 +136,7 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// A connection that was answered STARTTLS.
+/// A connection on which the server has answered STARTTLS.
 pub(crate) fn probed(address: SocketAddr) -> TcpStream {
     let mut stream = connect(address);
     stream.write_all(&probe(7, 0)).unwrap();
@@ -149,7 +149,7 @@ pub(crate) fn probed(address: SocketAddr) -> TcpStream {
 
 pub(crate) type Encrypted = StreamOwned<ClientConnection, TcpStream>;
 
-/// A connection after its handshake, if that succeeds.
+/// A connection after its handshake, if the handshake succeeds.
 pub(crate) fn handshake(address: SocketAddr, config: ClientConfig) -> std::io::Result<Encrypted> {
     let name = ServerName::try_from("server.example").unwrap();
     let client = ClientConnection::new(Arc::new(config), name).unwrap();
@@ -160,7 +160,7 @@ pub(crate) fn handshake(address: SocketAddr, config: ClientConfig) -> std::io::R
     Ok(stream)
 }
 
-/// The whole record of the next reply.
+/// The next reply as a whole record.
 pub(crate) fn next_reply(stream: &mut impl Read) -> std::io::Result<Vec<u8>> {
     let mut mark = [0; 4];
     stream.read_exact(&mut mark)?;
@@ -169,7 +169,7 @@ pub(crate) fn next_reply(stream: &mut impl Read) -> std::io::Result<Vec<u8>> {
     Ok(reply)
 }
 
-/// The results of a call.
+/// Makes a call; returns its results.
 pub(crate) fn call(
     stream: &mut (impl Read + Write),
     xid: u32,

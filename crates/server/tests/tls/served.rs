@@ -18,7 +18,7 @@ fn text(bytes: Vec<u8>) -> String {
 }
 
 #[test]
-fn a_client_is_known_by_the_key_that_it_proves_or_by_none() {
+fn a_client_is_known_by_the_key_that_it_proves_if_any() {
     let server = start(None, settings());
     let address = server.addresses()[0];
     let identity = Identity::until(2090);
@@ -33,7 +33,7 @@ fn a_client_is_known_by_the_key_that_it_proves_or_by_none() {
 }
 
 #[test]
-fn the_protocol_is_named_sunrpc_where_the_client_names_one() {
+fn the_alpn_protocol_is_sunrpc_if_the_client_offers_protocols() {
     let server = start(None, settings());
     let address = server.addresses()[0];
     let named = handshake(address, config(None, &[SUNRPC])).unwrap();
@@ -69,7 +69,7 @@ fn many_calls_at_once_are_answered_in_order() {
 }
 
 #[test]
-fn a_file_is_encrypted_from_where_it_lies() {
+fn a_file_that_is_sent_by_reference_is_encrypted() {
     let content: Vec<u8> = (0..900_000_u32).map(|n| (n % 253) as u8).collect();
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(&content).unwrap();
@@ -83,7 +83,7 @@ fn a_file_is_encrypted_from_where_it_lies() {
 }
 
 #[test]
-fn replies_wait_for_a_client_that_reads_late() {
+fn replies_are_kept_for_a_client_that_reads_late() {
     let server = start(None, settings());
     let mut client = handshake(server.addresses()[0], config(None, &[])).unwrap();
     let bytes = 900_000_u32;
@@ -108,7 +108,7 @@ fn both_sides_may_change_their_keys() {
 }
 
 #[test]
-fn a_renewed_key_is_shown_to_new_connections_and_old_ones_go_on() {
+fn a_renewed_key_is_used_for_new_connections_and_old_ones_continue() {
     let settings = settings();
     let acceptor: Arc<Acceptor> = Arc::clone(settings.tls.as_ref().unwrap());
     let server = start(None, settings);
@@ -127,7 +127,7 @@ fn a_renewed_key_is_shown_to_new_connections_and_old_ones_go_on() {
 }
 
 #[test]
-fn a_peer_that_is_listed_by_what_it_proves_is_served_without_rest() {
+fn a_peer_that_is_listed_by_its_key_is_served_without_pauses() {
     let server = start(None, settings());
     let rules = &server.service().rules;
     rules.lists_nobody.store(true, Ordering::SeqCst);
@@ -137,14 +137,14 @@ fn a_peer_that_is_listed_by_what_it_proves_is_served_without_rest() {
     for xid in 0..20 {
         call(&mut client, xid, (CHANNEL, &[])).unwrap();
     }
-    // A stranger would be answered one call a second.
+    // An unlisted peer would be answered one call a second.
     assert!(begun.elapsed() < std::time::Duration::from_secs(10));
 }
 
-/// The second call is opened together with the end of the first one, which waits. The third one
-/// arrives meanwhile, and its arrival is reported once.
+/// The second call is decrypted together with the end of the first one and waits. The third one
+/// arrives meanwhile, and the kernel reports it only once.
 #[test]
-fn a_call_that_arrives_while_opened_ones_wait_is_answered_after_them() {
+fn a_call_that_arrives_while_decrypted_ones_wait_is_answered_after_them() {
     let server = start(None, settings());
     let mut client = handshake(server.addresses()[0], config(None, &[])).unwrap();
     call(&mut client, 0, (CHANNEL, &[])).unwrap();

@@ -1,4 +1,4 @@
-//! A server with TLS that tells a client which channel it has.
+//! A server with TLS that returns to a client the channel that it uses.
 
 use std::fs::File;
 use std::ops::RangeInclusive;
@@ -15,7 +15,7 @@ use comity_xdr::{Encoder, Opaque};
 
 use crate::toy::{ECHO, FILE, NULL, PROGRAM, ZEROS};
 
-/// Tells the caller its channel, as the log does.
+/// Returns the channel of the caller as the log names it.
 pub(crate) const CHANNEL: u32 = 20;
 
 pub(crate) struct Peer {
@@ -26,11 +26,11 @@ pub(crate) struct Peer {
 /// The rules of the gate.
 #[derive(Default)]
 pub(crate) struct Rules {
-    /// Only peers with TLS may call.
+    /// True if only peers with TLS may call.
     pub(crate) demands_tls: AtomicBool,
-    /// No peer is known by its address.
+    /// True if no peer is listed by its address.
     pub(crate) lists_nobody: AtomicBool,
-    /// No peer is known yet.
+    /// True if the gate has not decided about any peer yet.
     pub(crate) is_undecided: AtomicBool,
 }
 
@@ -110,7 +110,7 @@ impl Service for Telling {
     }
 }
 
-/// A key that a server has made itself.
+/// A self-signed key of a server.
 pub(crate) fn server_key() -> ServerKey {
     let made = self_made(&["server.example".to_owned()], None).unwrap();
     let folder = tempfile::tempdir().unwrap();

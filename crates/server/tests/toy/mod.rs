@@ -1,4 +1,4 @@
-//! A program that can do everything that is hard on a shell, and a client for it.
+//! A program with all kinds of calls that are difficult for a server, and a client of it.
 #![allow(dead_code, reason = "each test uses some of it")]
 #![allow(clippy::unwrap_used)]
 
@@ -20,23 +20,23 @@ use comity_xdr::{Encoder, Opaque};
 
 pub(crate) const PROGRAM: u32 = 0x2000_0001;
 pub(crate) const NULL: u32 = 0;
-/// Gives its argument back.
+/// Returns its argument.
 pub(crate) const ECHO: u32 = 1;
-/// Sleeps so many milliseconds, saying so.
+/// Sleeps for this number of milliseconds and says beforehand that it may.
 pub(crate) const SLEEP: u32 = 2;
-/// Its reply waits for a barrier that all waiting calls share.
+/// A deferred reply, which waits for a barrier that all waiting calls share.
 pub(crate) const DEFER: u32 = 3;
 pub(crate) const PANIC: u32 = 4;
 /// Returns this many bytes of the file, by reference.
 pub(crate) const FILE: u32 = 5;
 /// Returns this many zero bytes.
 pub(crate) const ZEROS: u32 = 6;
-/// Panics in its slow half.
+/// Panics while its deferred reply is prepared.
 pub(crate) const DEFER_PANIC: u32 = 7;
 
-/// Fails, about the export of that number.
+/// Fails for the export of this number.
 pub(crate) const EXPORT: u32 = 8;
-/// Succeeds, about the export of that number.
+/// Succeeds for the export of this number.
 pub(crate) const OF_EXPORT: u32 = 9;
 
 #[derive(Default)]
@@ -58,7 +58,8 @@ impl Gate<SocketAddr> for Shared {
 
 pub(crate) struct Toy(pub(crate) Arc<Shared>);
 
-/// Joins those that came before the barrier, like a file's dirty data.
+/// A call that joins the others waiting for the barrier, like one that waits for a file's dirty
+/// data.
 struct Barrier(Arc<Shared>, u32);
 
 struct Broken;
@@ -80,7 +81,7 @@ impl Deferred for Barrier {
 impl Deferred for Broken {
     fn finish(self: Box<Self>, reply: &mut Encoder) -> Done {
         reply.value(&7_u32);
-        panic!("the slow half breaks");
+        panic!("a test of a panic in a deferred reply");
     }
 }
 
@@ -121,7 +122,7 @@ impl Program<SocketAddr> for Toy {
                 let at = self.0.calls.fetch_add(1, Ordering::SeqCst) + 1;
                 return Outcome::Deferred(Box::new(Barrier(Arc::clone(&self.0), at)));
             }
-            PANIC => panic!("so it was asked"),
+            PANIC => panic!("a test of a panic"),
             FILE => match &self.0.file {
                 Some(file) => reply.file(Arc::clone(file), 0, number),
                 None => return Outcome::SystemErr,
@@ -181,7 +182,7 @@ pub(crate) fn start(shared: &Arc<Shared>, settings: Settings) -> Server<ToyServi
     Server::start(service(shared), settings).unwrap()
 }
 
-/// A whole record: a call with these arguments.
+/// A whole record of a call with these arguments.
 pub(crate) fn record(xid: u32, procedure: u32, arguments: &[u8]) -> Vec<u8> {
     let (credential, verifier) = (OpaqueAuth::NONE, OpaqueAuth::NONE);
     let mut encoder = Encoder::new();
@@ -201,7 +202,7 @@ pub(crate) fn opaque(bytes: &[u8]) -> Vec<u8> {
 
 pub(crate) struct Client(pub(crate) TcpStream);
 
-/// A reply: its number, its accept_stat, its results.
+/// A reply: its xid, accept_stat and results.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) xid: u32,
@@ -240,7 +241,7 @@ impl Client {
         Reply { xid: word(0), status: word(20), results: rest[24..].to_vec() }
     }
 
-    /// The number and the auth_stat of a refusal.
+    /// The xid and the auth_stat of a refusal.
     pub(crate) fn refusal(&mut self) -> (u32, u32) {
         let words: [u32; 6] = std::array::from_fn(|_| self.word());
         assert_eq!((words[0], &words[2..5]), (20 | 1 << 31, &[1, 1, 1][..]));
@@ -270,7 +271,7 @@ impl Client {
     }
 }
 
-/// Waits until it holds.
+/// Waits until a condition holds; panics after ten seconds.
 pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while !holds() {

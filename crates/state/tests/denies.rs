@@ -1,4 +1,4 @@
-//! The count of opens with a deny mode is zero again when they have ended, in whatever way.
+//! The count of opens with a deny mode is zero again when they have ended in any way.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn opens_that_deny_are_counted_through_changes_refusals_and_ends() {
         .map(|name| engine.host(NOW, name, comity_state::Origin::default()).unwrap());
     share(&engine, &one, 1, 0).unwrap();
     assert!(!engine.has_denies());
-    // The same owner changes what it denies, twice.
+    // The same owner changes its deny mode twice.
     share(&engine, &one, 1, Share::WRITE).unwrap();
     share(&engine, &one, 1, Share::BOTH).unwrap();
     assert_eq!(share(&engine, &two, 1, Share::WRITE), Err(Error::ShareDenied));

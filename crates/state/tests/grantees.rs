@@ -1,4 +1,4 @@
-//! State that rests on grants ends with them, leaves nothing behind, and moves with its client.
+//! State that rests on grants ends with them, leaves nothing behind, and migrates with its client.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod introduction;
@@ -76,7 +76,6 @@ fn lock(engine: &Engine, client: &Arc<Client>, open: Stateid, wish: (&str, u64))
     engine.lock(Sender::of(NOW, client), &wanted(open, wish, false)).unwrap()
 }
 
-/// A write lock of one byte.
 fn wanted<'a>(open: Stateid, (owner, byte): (&'a str, u64), wait: bool) -> Lock<'a> {
     let (range, kind) = (ByteRange { first: byte, last: byte }, LockType::Write);
     let locker = Locker::New { open, owner: owner.as_bytes(), seqid: 1 };
@@ -115,7 +114,7 @@ fn ended_state_that_was_freed_leaves_nothing_behind() {
 }
 
 #[test]
-fn all_lock_stateids_of_an_owner_end_together() {
+fn all_lock_stateids_of_an_owner_end_at_once() {
     let engine = engine();
     let (one, by) = (client(&engine, "a"), grantee(1, 1));
     let both = opened(&engine, &one, ("o", 1, Share::BOTH), Some(&by)).stateid;
@@ -130,9 +129,9 @@ fn all_lock_stateids_of_an_owner_end_together() {
     assert_eq!(engine.census().locks, 1, "the locks of the owner are gone as a whole");
 }
 
-/// Waiting owners of the client would be next for the bytes that become free.
+/// Waiting owners of the same client would otherwise be the next to get the bytes.
 #[test]
-fn the_clients_own_waiting_owners_are_not_offered_what_it_loses() {
+fn locks_that_a_client_loses_are_not_offered_to_its_own_owners() {
     let engine = engine();
     let (one, two, by) = (client(&engine, "a"), client(&engine, "b"), grantee(1, 1));
     let mine = opened(&engine, &one, ("o", 1, Share::BOTH), Some(&by));
@@ -150,7 +149,7 @@ fn the_clients_own_waiting_owners_are_not_offered_what_it_loses() {
     engine.lock(Sender::of(NOW, &two), &wanted(theirs, ("other", 0), true)).unwrap();
 }
 
-/// The wait rests on another open of the client, which its own ids allowed.
+/// The wait is under another open of the client, which its own ids allowed.
 #[test]
 fn an_owner_whose_open_remains_stays_in_the_queue() {
     let engine = engine();
@@ -187,9 +186,10 @@ fn state_ends_only_for_the_key_the_address_and_the_export_it_rests_on() {
     assert_eq!(end(&engine, &one, &by, NOTHING), 2);
 }
 
-/// An OPEN by grants makes the whole open rest on them, and one by ids does not take that away.
+/// If an OPEN rests on grants, the whole open rests on them, even after another OPEN that rests on
+/// ids.
 #[test]
-fn an_open_rests_on_the_grants_of_its_last_open_by_grants() {
+fn an_open_rests_on_the_grants_of_its_last_open_that_used_any() {
     let engine = engine();
     let one = client(&engine, "a");
     let (first, second) = (grantee(1, 1), grantee(2, 1));
@@ -204,7 +204,7 @@ fn an_open_rests_on_the_grants_of_its_last_open_by_grants() {
 }
 
 #[test]
-fn a_listing_survives_the_end_of_what_it_lists() {
+fn a_listing_can_continue_after_listed_state_has_ended() {
     let engine = engine();
     let (one, by) = (client(&engine, "a"), grantee(1, 1));
     for number in 1..=3 {
@@ -218,7 +218,7 @@ fn a_listing_survives_the_end_of_what_it_lists() {
 }
 
 #[test]
-fn the_grants_of_a_state_move_with_its_client_and_so_do_ended_ones() {
+fn grants_of_a_state_migrate_with_its_client_even_when_they_have_ended() {
     let (from, to) = (engine(), engine());
     let (old, by) = (client(&from, "a"), grantee(1, 1));
     let ended = opened(&from, &old, ("o", 1, Share::WRITE), Some(&by)).stateid;

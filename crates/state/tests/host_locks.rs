@@ -1,4 +1,5 @@
-//! Locks of NLM hosts and of NFSv4 clients in one file, against a model with a cell for each byte.
+//! Locks of NLM hosts and NFSv4 clients in one file, compared with a model that has a cell for each
+//! byte.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod introduction;
@@ -30,7 +31,7 @@ fn caller() -> Caller {
     Caller { principal: Principal(0), origin: Origin::from_bytes([9; 16]) }
 }
 
-/// The NFSv4 client, and its open of the file.
+/// The NFSv4 client and its open of the file.
 fn client(engine: &Engine) -> (Arc<Client>, Stateid) {
     let owner = ClientOwner { verifier: Verifier([1; 8]), id: b"client"[..].into() };
     let args = ExchangeId { owner, caller: caller(), update: false };
@@ -62,7 +63,7 @@ fn client(engine: &Engine) -> (Arc<Client>, Stateid) {
     (client, stateid)
 }
 
-/// Something that happens to the locks.
+/// A random step.
 #[derive(Debug, Clone)]
 enum Step {
     Lock {
@@ -74,7 +75,7 @@ enum Step {
         owner: usize,
         range: ByteRange,
     },
-    /// A host is forgotten with all its owners.
+    /// The server forgets a host with all its owners.
     Forget {
         host: usize,
     },
@@ -114,7 +115,7 @@ impl World {
         self.engine.host(NOW, &name, Origin::from_bytes([owner as u8 / 2; 16])).unwrap()
     }
 
-    /// Returns whether an owner may lock by the model.
+    /// Returns whether an owner may lock in the model.
     fn may(&self, owner: usize, range: ByteRange, kind: LockType) -> bool {
         let write = |held| held == LockType::Write || kind == LockType::Write;
         let stands = |cell: &[Option<LockType>; OWNERS]| {
@@ -184,7 +185,7 @@ impl World {
         }
     }
 
-    /// The locks of all owners together are those of the model, byte by byte.
+    /// Asserts that the locks of all owners are those of the model, byte by byte.
     fn check(&self) {
         let range = ByteRange { first: 0, last: CELLS as u64 - 1 };
         let (count, parts) = self.engine.held(&file(), range, 1000);
@@ -201,19 +202,19 @@ impl World {
     }
 }
 
-/// The number of ranges is checked by [`World::check`].
+/// Ignores the number of ranges, which [`World::check`] checks.
 fn drop_count(_: usize) {}
 
 proptest! {
     #[test]
-    fn hosts_and_clients_lock_the_bytes_of_a_file_as_the_model_says(
+    fn hosts_and_clients_lock_bytes_as_the_model_does(
         steps in proptest::collection::vec(step(), 1..100),
     ) {
         let mut world = World::new();
         steps.iter().for_each(|step| world.perform(step));
         (0..HOSTS).for_each(|host| world.perform(&Step::Forget { host }));
         world.engine.evict(NOW, &world.client);
-        // A file that another ended state referred to is forgotten by the next tick.
+        // A file that only ended state refers to is forgotten by the next tick.
         world.engine.tick(NOW);
         let census = world.engine.census();
         prop_assert_eq!((census.locks, census.states, census.owners), (0, 0, 0));

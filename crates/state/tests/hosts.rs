@@ -1,4 +1,4 @@
-//! The lock manager of NFSv3 over the engine: hosts instead of clients with leases.
+//! The lock manager of NFSv3 in the engine: hosts, which have no leases.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn host(engine: &Engine, name: &[u8]) -> Arc<Client> {
     engine.host(NOW, name, Origin::default()).unwrap()
 }
 
-/// A host was recorded before the restart.
+/// The record of a host from before the restart.
 fn known_before(name: &[u8]) -> Record {
     let host = RecordedClient {
         protocol: ClientProtocol::Nlm,
@@ -66,7 +66,7 @@ fn two_hosts_exclude_each_other_and_owners_of_one_host_do_too() {
     lock(&engine, &two, &write(b"p1", bytes(0, 9))).unwrap();
 }
 
-/// A lock taken for a host that waited for it, and held that much of it before.
+/// A lock that was taken for a waiting host, which held the lock `held` before.
 fn granted(held: LockType) -> (Engine, [Arc<Client>; 2], HostLock<'static>) {
     let engine = engine();
     let [one, two] = [b"one", b"two"].map(|name| host(&engine, name));
@@ -81,7 +81,7 @@ fn granted(held: LockType) -> (Engine, [Arc<Client>; 2], HostLock<'static>) {
 
 /// A cancelled wait leaves the locks that the owner had.
 #[test]
-fn a_grant_that_is_withdrawn_leaves_what_was_held_before() {
+fn a_withdrawn_grant_leaves_the_earlier_locks() {
     for cancels in [false, true] {
         let (engine, [one, two], wish) = granted(LockType::Read);
         match cancels {
@@ -92,16 +92,17 @@ fn a_grant_that_is_withdrawn_leaves_what_was_held_before() {
         lock(&engine, &two, &read(bytes(0, 9))).unwrap();
         assert!(denied(lock(&engine, &two, &write(b"q", bytes(4, 4)))));
         lock(&engine, &two, &write(b"q", bytes(5, 9))).unwrap();
-        // The host is told once.
+        // The withdrawal has an effect only once.
         lock(&engine, &one, &read(bytes(0, 4))).unwrap();
         engine.cancel_host(NOW, &one, &wish);
         assert!(denied(lock(&engine, &two, &write(b"q", bytes(0, 0)))));
     }
 }
 
-/// Its own call was answered while it was being told, or it has said so: nothing takes it away.
+/// The host's own call was answered before the grant arrived, or the host has acknowledged the
+/// grant: it keeps the lock.
 #[test]
-fn a_grant_that_is_known_is_not_withdrawn() {
+fn a_grant_that_the_host_knows_of_is_not_withdrawn() {
     for asks in [false, true] {
         let (engine, [one, two], wish) = granted(LockType::Write);
         match asks {
@@ -116,9 +117,9 @@ fn a_grant_that_is_known_is_not_withdrawn() {
     }
 }
 
-/// After the last unlock nothing is left: no owner, no state, no file.
+/// After the last unlock there is no owner, no state and no file.
 #[test]
-fn nothing_stays_behind() {
+fn the_last_unlock_leaves_nothing_behind() {
     let engine = engine();
     let host = host(&engine, b"one");
     lock(&engine, &host, &write(b"p1", bytes(0, 9))).unwrap();
@@ -138,11 +139,11 @@ fn a_waiter_is_notified_when_it_is_next() {
     assert!(engine.poll_effect().is_none());
     engine.unlock_host(NOW, &one, &write(b"p1", bytes(0, 9))).unwrap();
     let Some(Effect::NotifyLock { client, owner, range, kind, .. }) = engine.poll_effect() else {
-        panic!("nobody is told");
+        panic!("no host is notified");
     };
     assert_eq!((client.owner(), &*owner), (&b"two"[..], &b"p2"[..]));
     assert_eq!((range, kind), (bytes(5, 5), LockType::Write));
-    // The lock is kept for the host whose turn it is.
+    // The lock is reserved for the host whose turn it is.
     assert!(denied(lock(&engine, &one, &write(b"p1", bytes(5, 5)))));
     lock(&engine, &two, &wish).unwrap();
 }
@@ -161,7 +162,8 @@ fn a_cancelled_wait_is_over() {
     assert_eq!(engine.census().files, 0);
 }
 
-/// Others are told before it, and the notice is late: nobody would free what it got by that.
+/// Others are notified before it, and the notice to it is late: no host would free a lock that it
+/// got this way.
 #[test]
 fn a_late_notice_gives_nothing_to_a_cancelled_waiter() {
     for cancels in [true, false] {
@@ -187,7 +189,7 @@ fn a_late_notice_gives_nothing_to_a_cancelled_waiter() {
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Lets minutes pass in which every question to a host is answered, or none; how many there were.
+/// Lets minutes pass, in which each probe is answered or none is; returns the number of probes.
 fn pass(engine: &Engine, now: &mut Duration, (minutes, answers): (u32, bool)) -> usize {
     let mut asked = 0;
     for _ in 0..minutes {
@@ -202,7 +204,7 @@ fn pass(engine: &Engine, now: &mut Duration, (minutes, answers): (u32, bool)) ->
     asked
 }
 
-/// An engine and a host that has locked a file, and answered when it was asked.
+/// An engine and a host that has locked a file and answered a probe.
 fn answering() -> (Engine, Arc<Client>, Duration) {
     let engine = engine();
     let host = host(&engine, b"one");
@@ -226,7 +228,7 @@ fn a_silent_host_keeps_its_locks_as_long_as_it_answers() {
 }
 
 #[test]
-fn a_host_that_does_not_answer_any_more_gives_way_after_five_minutes() {
+fn a_host_that_stops_answering_loses_its_locks_to_others_after_five_minutes() {
     let (engine, host, mut now) = answering();
     assert_eq!(pass(&engine, &mut now, (4, false)), 4);
     assert!(is_held(&engine, now));
@@ -235,12 +237,12 @@ fn a_host_that_does_not_answer_any_more_gives_way_after_five_minutes() {
     assert!(!is_held(&engine, now), "somebody wants them");
     assert!(
         !Arc::ptr_eq(&engine.host(now, b"one", Origin::default()).unwrap(), &host),
-        "it was sent away"
+        "the host was evicted"
     );
 }
 
 #[test]
-fn a_host_that_does_not_answer_keeps_what_nobody_wants_for_a_day() {
+fn a_host_that_does_not_answer_keeps_unwanted_locks_for_a_day() {
     let (engine, _, mut now) = answering();
     pass(&engine, &mut now, (24 * 60, false));
     assert_eq!(engine.census().locks, 1);
@@ -249,7 +251,7 @@ fn a_host_that_does_not_answer_keeps_what_nobody_wants_for_a_day() {
 }
 
 #[test]
-fn a_lock_goes_to_the_waiter_when_its_holder_is_gone() {
+fn a_waiter_gets_the_lock_when_its_holder_has_ended() {
     let (engine, _, mut now) = answering();
     pass(&engine, &mut now, (4, false));
     let other = engine.host(now, b"two", Origin::default()).unwrap();
@@ -263,7 +265,7 @@ fn a_lock_goes_to_the_waiter_when_its_holder_is_gone() {
 }
 
 #[test]
-fn a_host_that_calls_is_there_whatever_it_answers() {
+fn a_call_of_a_host_counts_like_an_answer() {
     let (engine, _, mut now) = answering();
     pass(&engine, &mut now, (4, false));
     engine.known_host(now, b"one").unwrap();
@@ -273,7 +275,7 @@ fn a_host_that_calls_is_there_whatever_it_answers() {
 
 /// The host may be behind a firewall, or have no lock manager that takes calls.
 #[test]
-fn a_host_that_never_answered_is_believed_to_be_there_for_a_day() {
+fn a_host_that_never_answered_keeps_its_locks_for_a_day() {
     let engine = engine();
     let host = engine.host(NOW, b"one", Origin::default()).unwrap();
     lock(&engine, &host, &write(b"p", bytes(0, 9))).unwrap();
@@ -285,7 +287,7 @@ fn a_host_that_never_answered_is_believed_to_be_there_for_a_day() {
 }
 
 #[test]
-fn a_host_is_asked_once_at_a_time_and_only_if_it_holds_something() {
+fn a_host_has_one_probe_at_a_time_and_only_if_it_has_state() {
     let engine = engine();
     let _idle = engine.host(NOW, b"idle", Origin::default()).unwrap();
     let host = engine.host(NOW, b"one", Origin::default()).unwrap();
@@ -298,7 +300,7 @@ fn a_host_is_asked_once_at_a_time_and_only_if_it_holds_something() {
 }
 
 #[test]
-fn a_host_that_starts_anew_has_nothing() {
+fn a_restarted_host_has_no_locks() {
     let engine = engine();
     let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
@@ -313,9 +315,9 @@ fn a_host_that_starts_anew_has_nothing() {
     lock(&engine, &two, &write(b"p", bytes(0, 9))).unwrap();
 }
 
-/// A notice that comes late, or twice, must not free what the host has locked since.
+/// A notice that is late or repeated must not free locks that the host has taken since.
 #[test]
-fn a_host_says_once_that_it_has_started_anew() {
+fn a_repeated_notice_of_a_restart_frees_nothing() {
     let engine = engine();
     let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     let wish = write(b"p", bytes(0, 9));
@@ -330,7 +332,7 @@ fn a_host_says_once_that_it_has_started_anew() {
 }
 
 #[test]
-fn grace_goes_on_while_clients_reclaim_but_not_for_ever() {
+fn grace_is_extended_while_clients_reclaim_up_to_a_limit() {
     let mut recovered = Recovered::new();
     recovered.apply(known_before(b"one"));
     let engine = Engine::new(NOW, Settings::new(8, [7; 16]), recovered);
@@ -350,7 +352,7 @@ fn grace_goes_on_while_clients_reclaim_but_not_for_ever() {
 }
 
 #[test]
-fn only_who_was_there_before_the_restart_may_reclaim() {
+fn only_hosts_and_clients_from_before_the_restart_may_reclaim() {
     let mut recovered = Recovered::new();
     recovered.apply(known_before(b"one"));
     let engine = Engine::new(NOW, Settings::new(8, [7; 16]), recovered);
@@ -367,7 +369,7 @@ fn only_who_was_there_before_the_restart_may_reclaim() {
     assert_eq!(reclaim(&one), Err(Error::NoGrace.into()));
 }
 
-/// By the code that looks after the server, or because it has restarted itself.
+/// The client is evicted by an administrator, or because it has restarted.
 #[test]
 fn a_client_evicted_in_grace_reclaims_nothing() {
     let mut recovered = Recovered::new();
@@ -386,7 +388,7 @@ fn a_client_evicted_in_grace_reclaims_nothing() {
 }
 
 #[test]
-fn shares_deny_what_they_deny() {
+fn shares_conflict_as_their_deny_modes_say() {
     let engine = engine();
     let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     let share = |host, access, deny| {
@@ -428,8 +430,8 @@ fn delegation(engine: &Engine, client: &Arc<Client>, access: u32) -> Delegation 
     engine.open(NOW, &open).unwrap().delegation
 }
 
-/// The holder of a write delegation locks without asking, and that of a read delegation takes read
-/// locks.
+/// The holder of a write delegation locks without asking the server, and so does that of a read
+/// delegation for read locks.
 #[test]
 fn a_file_that_a_host_has_locked_is_not_delegated_to_others() {
     let contention = Delegation::Refused(NoDelegation::Contention);
@@ -448,7 +450,7 @@ fn a_file_that_a_host_has_locked_is_not_delegated_to_others() {
     }
 }
 
-/// A waiter is about to lock, too, and a delegation would be recalled at once.
+/// A waiter is about to get a lock, so that a delegation would be recalled at once.
 #[test]
 fn a_file_that_a_host_waits_for_is_not_delegated_to_others() {
     let engine = engine();
@@ -466,10 +468,9 @@ fn a_file_that_a_host_waits_for_is_not_delegated_to_others() {
     lock(&engine, &two, &write(b"p", bytes(0, 9))).unwrap();
 }
 
-/// The host has locked again before its notice came: what it locked before that is free all the
-/// same.
+/// The host has locked again before its notice arrived; its earlier locks are freed nevertheless.
 #[test]
-fn a_notice_that_comes_late_frees_what_was_locked_before_the_restart() {
+fn a_late_notice_frees_the_locks_from_before_the_restart() {
     let engine = engine();
     let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     one.set_monitor_state(3);
@@ -481,10 +482,10 @@ fn a_notice_that_comes_late_frees_what_was_locked_before_the_restart() {
     assert!(denied(lock(&engine, &two, &write(b"p", bytes(20, 29)))));
 }
 
-/// Linux numbers its owners from one after every start: the first one is named as the first one
-/// before.
+/// Linux numbers its owners from one after each start, so that the first owner has the name of an
+/// earlier one.
 #[test]
-fn an_owner_of_the_same_name_since_the_restart_has_nothing_of_before() {
+fn an_owner_after_the_restart_has_no_locks_of_an_earlier_one_of_its_name() {
     let engine = engine();
     let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     let other = FileKey { volume: 1, export: 1, handle: Handle::new(&[2]).unwrap() };
@@ -498,7 +499,7 @@ fn an_owner_of_the_same_name_since_the_restart_has_nothing_of_before() {
 }
 
 #[test]
-fn a_share_that_is_asked_for_again_is_shown_as_it_is() {
+fn a_repeated_share_has_its_last_modes() {
     let engine = engine();
     let host = host(&engine, b"one");
     for share in [Share { access: 1, deny: 0 }, Share { access: 3, deny: 2 }] {
@@ -508,9 +509,9 @@ fn a_share_that_is_asked_for_again_is_shown_as_it_is() {
     }
 }
 
-/// A client cannot reclaim state that it lost before.
+/// A client cannot reclaim state that it had lost earlier.
 #[test]
-fn a_client_that_starts_anew_may_reclaim_what_was_revoked_in_its_earlier_life() {
+fn a_restarted_client_may_reclaim_a_file_that_was_revoked_from_its_earlier_instance() {
     let mut settings = Settings::new(7, [7; 16]);
     settings.durable = true;
     let engine = Engine::new(NOW, settings, Recovered::new());
@@ -530,7 +531,7 @@ fn a_client_that_starts_anew_may_reclaim_what_was_revoked_in_its_earlier_life() 
     assert!(matches!(&left[..], [Record::Client(..)]), "{left:?}");
 }
 
-/// A waiter knows the file by the export through which it asked.
+/// A waiter knows the file by the export by which it asked.
 #[test]
 fn a_lock_that_is_freed_through_one_export_is_offered_by_the_other() {
     let engine = engine();
@@ -541,7 +542,7 @@ fn a_lock_that_is_freed_through_one_export_is_offered_by_the_other() {
     assert!(denied(engine.lock_host(NOW, &two, &by(2), LockRequestKind::Blocking)));
     engine.unlock_host(NOW, &one, &by(1)).unwrap();
     let Some(Effect::NotifyLock { client, file, .. }) = engine.poll_effect() else {
-        panic!("the waiter is told")
+        panic!("the waiter is not notified")
     };
     assert_eq!((client.owner(), file.export), (&b"two"[..], 2));
 }

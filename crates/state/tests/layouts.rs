@@ -99,7 +99,7 @@ impl Site {
         self.engine.check_layoutcommit((self.sender(), file), layout, range)
     }
 
-    /// Returns the numbers of ranges of all layouts.
+    /// The numbers of ranges of all layouts.
     fn layouts(&self) -> Vec<(usize, usize)> {
         let states = self.engine.states_after(NOW, &self.client, (0, usize::MAX));
         let layouts = states.iter().filter_map(|state| match state.details {
@@ -111,7 +111,7 @@ impl Site {
 }
 
 #[test]
-fn a_layout_begins_with_seqid_one_and_counts_its_changes() {
+fn the_seqid_of_a_layout_begins_at_one_and_counts_its_changes() {
     let (site, file) = (Site::new(), key(1, 1));
     let open = site.open(file, Share::READ);
     let first = site.get(&file, &open, (READ, bytes(0, 10))).unwrap();
@@ -186,7 +186,7 @@ fn a_commit_needs_a_layout_for_writing_all_of_its_range() {
 }
 
 #[test]
-fn a_layout_of_which_nothing_is_left_has_no_stateid() {
+fn a_layout_that_is_wholly_returned_has_no_stateid() {
     let (site, file) = (Site::new(), key(1, 1));
     let open = site.open(file, Share::BOTH);
     let layout = site.get(&file, &open, (READ_WRITE, bytes(0, 10))).unwrap();
@@ -246,7 +246,7 @@ fn a_layout_with_too_many_ranges_gets_no_more_and_keeps_what_it_has() {
 }
 
 #[test]
-fn the_memory_of_layouts_is_given_back_at_their_end() {
+fn the_memory_of_layouts_is_freed_at_their_end() {
     let (site, file) = (Site::new(), key(1, 1));
     let before = site.engine.census().held_bytes;
     let open = site.open(file, Share::READ);
@@ -260,7 +260,7 @@ fn the_memory_of_layouts_is_given_back_at_their_end() {
 }
 
 #[test]
-fn a_client_whose_lease_is_lost_has_no_layouts() {
+fn a_client_whose_lease_has_expired_has_no_layouts() {
     let (site, file) = (Site::new(), key(1, 1));
     let open = site.open(file, Share::READ);
     let layout = site.get(&file, &open, (READ, ByteRange::ALL)).unwrap();

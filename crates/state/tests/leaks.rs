@@ -1,4 +1,4 @@
-//! State that has ended leaves nothing behind, however it ended.
+//! State leaves nothing behind when it ends in any way.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod introduction;
@@ -37,14 +37,14 @@ fn owner(name: &str) -> ClientOwner {
     ClientOwner { verifier: Verifier([1; 8]), id: name.as_bytes().into() }
 }
 
-/// Each client is on a machine of its own, and in a network of its own: the first eight bytes.
+/// Each client has an address of its own, in a network (the first eight bytes) of its own.
 fn caller(name: &str) -> Caller {
     let mut place = [0; 16];
     name.bytes().rev().zip(&mut place).for_each(|(letter, place)| *place = letter);
     Caller { principal: Principal(0), origin: Origin::from_bytes(place) }
 }
 
-/// A client with a session that has reclaimed all it wanted.
+/// A client with a session that has ended its reclaim.
 fn client(engine: &Engine, now: Duration, name: &str) -> Arc<Client> {
     let session = session(engine, now, name).unwrap();
     let client = Arc::clone(engine.session(&session).unwrap().client());
@@ -70,7 +70,7 @@ fn file(number: u8) -> FileKey {
     FileKey { volume: 1, export: 1, handle: Handle::new(&[number]).unwrap() }
 }
 
-/// Opens a file for reading and writing; a delegation only where one is wished for.
+/// Opens a file for reading and writing, with a delegation only if `wish` asks for one.
 fn open(
     engine: &Engine,
     client: &Arc<Client>,
@@ -105,7 +105,7 @@ fn sender(now: Duration, client: &Arc<Client>) -> Sender<'_> {
     Sender { now, client: Some(client), caller: caller_of(client) }
 }
 
-/// Each process of a Linux client locks as another owner, and frees its stateid when it is done.
+/// Each process of a Linux client locks as an owner of its own, and frees its stateid at the end.
 #[test]
 fn owners_whose_lock_stateid_is_freed_are_forgotten() {
     let engine = engine(|_| {});
@@ -122,23 +122,23 @@ fn owners_whose_lock_stateid_is_freed_are_forgotten() {
     assert_eq!((census.owners, census.states), (1, 1), "the open and its owner");
 }
 
-/// A lock that is granted and then has no place to be remembered in would be nobody's.
+/// A lock that is granted but cannot be stored would have no owner.
 #[test]
-fn a_lock_that_cannot_be_remembered_is_not_held() {
+fn a_lock_that_cannot_be_stored_is_not_taken() {
     let engine = engine(|settings| settings.limits.states_per_client = 2);
     let (one, two) = (client(&engine, NOW, "a"), client(&engine, NOW, "b"));
     let open = opened(&engine, &one, ("o", 1));
     opened(&engine, &one, ("o", 2));
     let refused = engine.lock(sender(NOW, &one), &lock(open, "l", 1));
     assert_eq!(refused, Err(LockRefusal::Error(Error::Resource)));
-    assert_eq!(engine.census().owners, 1, "no owner is left of it");
+    assert_eq!(engine.census().owners, 1, "the refused lock left an owner behind");
     engine.evict(NOW, &one);
     let open = opened(&engine, &two, ("p", 1));
     assert!(engine.lock(sender(NOW, &two), &lock(open, "m", 1)).is_ok());
 }
 
 #[test]
-fn a_waiter_that_finds_no_room_leaves_nothing() {
+fn a_waiter_above_the_limits_leaves_nothing_behind() {
     let engine = engine(|settings| settings.limits.locks_per_file = 1);
     let one = client(&engine, NOW, "a");
     let open = opened(&engine, &one, ("o", 1));
@@ -150,9 +150,10 @@ fn a_waiter_that_finds_no_room_leaves_nothing() {
     assert_eq!(engine.census(), known);
 }
 
-/// One lock of the whole file, and then bytes of it freed one by one: each makes one range more.
+/// The whole file is locked, and then bytes of it are freed one by one, each of which makes one
+/// more range.
 #[test]
-fn bytes_freed_one_by_one_make_no_more_ranges_than_the_bound() {
+fn bytes_freed_one_by_one_make_no_more_ranges_than_the_limit() {
     let engine = engine(|settings| settings.limits.locks_per_file = 12);
     let (one, host) =
         (client(&engine, NOW, "a"), engine.host(NOW, b"one", Origin::default()).unwrap());
@@ -202,7 +203,7 @@ fn owners_that_gave_up_waiting_do_not_pile_up() {
 }
 
 #[test]
-fn an_owner_that_waits_keeps_its_place_whoever_else_comes() {
+fn a_waiting_owner_keeps_its_place_when_others_come() {
     let engine = engine(|_| {});
     let (one, two) = (client(&engine, NOW, "a"), client(&engine, NOW, "b"));
     let open = opened(&engine, &one, ("o", 1));
@@ -216,13 +217,13 @@ fn an_owner_that_waits_keeps_its_place_whoever_else_comes() {
     while engine.poll_effect().is_some() {}
     engine.unlock(sender(NOW + SECOND * 31, &one), &held, (&file(1), ByteRange::ALL)).unwrap();
     let Some(Effect::NotifyLock { owner, .. }) = engine.poll_effect() else {
-        panic!("nobody is told");
+        panic!("no client is notified");
     };
     assert_eq!(&*owner, b"process 0");
 }
 
 #[test]
-fn a_refused_request_of_a_host_leaves_nothing() {
+fn a_refused_request_of_a_host_leaves_nothing_behind() {
     let engine = engine(|settings| settings.limits.locks_per_file = 1);
     let (one, two) = (
         engine.host(NOW, b"one", Origin::default()).unwrap(),
@@ -273,9 +274,9 @@ fn a_share_of_an_expired_client_gives_way_to_a_host() {
     engine.share_host(later, &host, (b"p", file(1)), share, LockRequestKind::NonBlocking).unwrap();
 }
 
-/// A client of minor version 0 has no operation by which it could free it.
+/// A client of minor version 0 has no operation that frees it.
 #[test]
-fn a_delegation_revoked_from_a_client_without_sessions_leaves_nothing() {
+fn a_delegation_revoked_from_a_client_without_sessions_leaves_nothing_behind() {
     let engine = engine(|_| {});
     let args = Setclientid {
         owner: owner("a"),
@@ -302,7 +303,7 @@ fn a_delegation_revoked_from_a_client_without_sessions_leaves_nothing() {
     assert_eq!(engine.delegreturn((by_itself, &file(2)), &stateid), Err(Error::BadStateid));
 }
 
-/// Flooded with clients that never come back to confirm themselves, the server lets others in.
+/// A server that is flooded with clients that never confirm themselves still admits others.
 #[test]
 fn a_client_that_never_confirms_makes_room() {
     let engine = engine(|settings| settings.limits.clients = 4);
@@ -317,9 +318,9 @@ fn a_client_that_never_confirms_makes_room() {
     assert_eq!(engine.census().clients, 4);
 }
 
-/// To look through all clients for each stranger of a flood would keep all others waiting who come.
+/// A search through all clients for each introduction of a flood would delay all other callers.
 #[test]
-fn a_flood_of_strangers_is_cleared_away_some_at_a_time() {
+fn clients_of_a_flood_are_removed_some_at_a_time() {
     let engine = engine(|settings| settings.limits.clients = 1024);
     let staying = client(&engine, NOW, "stays");
     let meet = |number: u32| {
@@ -337,9 +338,9 @@ fn a_flood_of_strangers_is_cleared_away_some_at_a_time() {
     assert!(engine.client_by_id(staying.id()).is_some());
 }
 
-/// Hosts of NLM have no lease, and whoever can send a datagram is one.
+/// Hosts of NLM have no lease, and any sender of a datagram can become one.
 #[test]
-fn hosts_that_hold_nothing_make_room() {
+fn hosts_without_state_make_room_for_others() {
     let engine = engine(|settings| settings.limits.clients = 4);
     let (staying, holder) =
         (client(&engine, NOW, "stays"), engine.host(NOW, b"holder", Origin::default()).unwrap());
@@ -364,8 +365,8 @@ fn recovered(engine: &Engine, mut store: Recovered) -> Recovered {
     store
 }
 
-/// A client that has freed what was revoked knows of it: what it has of the file since then it may
-/// reclaim.
+/// A client that has freed revoked state knows of its loss, so that it may reclaim state of that
+/// file which it got since.
 #[test]
 fn state_acquired_since_a_revocation_may_be_reclaimed() {
     let engine = engine(|settings| settings.durable = true);
@@ -389,15 +390,15 @@ fn state_acquired_since_a_revocation_may_be_reclaimed() {
     let store = recovered(&engine, Recovered::new());
     assert!(revoked(&store));
     assert_eq!(engine.free_stateid(sender(later, &one), &stateid), Ok(()));
-    assert!(engine.unstored().is_some(), "the answer waits for it");
+    assert!(engine.unstored().is_some(), "the new state need not be stored");
     let store = recovered(&engine, store);
     assert!(!revoked(&store));
     assert!(store.records().any(|record| matches!(record, Record::Client(..))));
 }
 
-/// Clients that come back by the thousand take longer than a lease to do so, one after the other.
+/// Thousands of clients that come back one after the other may take longer than a lease.
 #[test]
-fn nobody_is_forgotten_while_grace_lasts() {
+fn no_client_is_forgotten_in_the_grace_period() {
     let mut store = Recovered::new();
     for id in [&b"a"[..], b"late"] {
         let Caller { principal, origin } = caller(std::str::from_utf8(id).unwrap());
@@ -424,7 +425,7 @@ fn nobody_is_forgotten_while_grace_lasts() {
     assert!(!engine.is_in_grace());
 }
 
-/// A client that nobody hears from any more has a file delegated.
+/// A client that has stopped calling has a delegation of a file.
 fn silent_holder(engine: &Engine) -> Duration {
     let gone = client(engine, NOW, "gone");
     let given = open(engine, &gone, ("o", 1), DelegationWish::Write).unwrap();
@@ -433,7 +434,7 @@ fn silent_holder(engine: &Engine) -> Duration {
 }
 
 #[test]
-fn a_question_to_a_gone_holder_keeps_nothing_of_its_file() {
+fn asking_a_silent_holder_keeps_nothing_of_its_file() {
     let engine = engine(|_| {});
     let later = silent_holder(&engine);
     assert_eq!(engine.delegated_attributes(later, None, &file(1), 7), DelegatedAttributes::OnDisk);
@@ -442,7 +443,7 @@ fn a_question_to_a_gone_holder_keeps_nothing_of_its_file() {
 }
 
 #[test]
-fn breaking_a_delegation_of_a_gone_client_keeps_nothing_of_its_file() {
+fn breaking_a_delegation_of_a_silent_client_keeps_nothing_of_its_file() {
     let engine = engine(|_| {});
     let later = silent_holder(&engine);
     engine.break_delegations(later, None, &file(1), Share::access(Share::BOTH)).unwrap();
@@ -451,7 +452,7 @@ fn breaking_a_delegation_of_a_gone_client_keeps_nothing_of_its_file() {
 }
 
 #[test]
-fn a_file_whose_last_share_a_host_gives_up_is_forgotten() {
+fn a_file_is_forgotten_when_a_host_releases_its_last_share() {
     let engine = engine(|_| {});
     let host = engine.host(NOW, b"one", Origin::default()).unwrap();
     let name = (&b"o"[..], file(1));
@@ -463,31 +464,31 @@ fn a_file_whose_last_share_a_host_gives_up_is_forgotten() {
     assert_eq!((engine.census().states, engine.census().files), (0, 0));
 }
 
-/// An expired client keeps its state for a day if nobody needs it, but all need the memory for
-/// replies.
+/// An expired client keeps its state for a day if no other client needs it, but others need the
+/// memory for replies.
 #[test]
-fn a_client_that_is_gone_keeps_no_memory_for_replies_that_others_lack() {
-    // Four slots of a bit more than 4 KB each, and not eight.
+fn an_expired_client_keeps_no_reply_memory_that_others_need() {
+    // The limit has room for four slots of a little more than 4 KB, but not for eight.
     let engine = engine(|settings| settings.limits.reply_cache_bytes = 20_000);
     let gone = client(&engine, NOW, "gone");
     opened(&engine, &gone, ("o", 1));
     let lease = engine.settings().lease;
     engine.tick(NOW + lease - SECOND);
     let refused = session(&engine, NOW + lease - SECOND, "new");
-    assert_eq!(refused, Err(Error::Delay), "it may come back at any moment");
+    assert_eq!(refused, Err(Error::Delay), "the lease of the other client has not expired");
     engine.tick(NOW + lease);
     client(&engine, NOW + lease, "new");
-    assert_eq!(engine.census().states, 1, "what it has open nobody else needs");
+    assert_eq!(engine.census().states, 1, "the open of the expired client has ended");
     assert!(gone.sessions().is_empty());
     engine.tick(NOW + lease * 3);
     let back = session(&engine, NOW + lease * 3, "gone").expect("there is room again");
     assert_eq!(engine.session(&back).unwrap().client().id(), gone.id());
 }
 
-/// A client that never frees what was revoked keeps no file in the table by it, which would be
-/// looked at each second.
+/// A client that never frees revoked state must not keep its file in the table, all of which is
+/// visited each second.
 #[test]
-fn a_remembered_state_keeps_no_file() {
+fn a_revoked_state_that_is_not_freed_keeps_no_file() {
     let engine = engine(|_| {});
     let holder = client(&engine, NOW, "holder");
     let given = open(&engine, &holder, ("o", 1), DelegationWish::Write).unwrap();
@@ -505,9 +506,9 @@ fn a_remembered_state_keeps_no_file() {
     assert_eq!(engine.census().states, 0);
 }
 
-/// Each file may have many ranges, each client many files: together they may not take all there is.
+/// Each file may have many ranges and each client many files, but all together they are limited.
 #[test]
-fn state_of_clients_takes_no_more_memory_than_the_bound() {
+fn state_of_clients_takes_no_more_memory_than_the_limit() {
     const BYTES: usize = 200_000;
     let engine = engine(|settings| settings.limits.held_bytes = BYTES);
     let greedy = client(&engine, NOW, "greedy");
@@ -524,7 +525,7 @@ fn state_of_clients_takes_no_more_memory_than_the_bound() {
             break;
         }
     }
-    assert!(refused > 0, "it may have all it wants");
+    assert!(refused > 0, "no request is refused");
     assert!(engine.census().held_bytes <= BYTES / 2, "{:?}", engine.census());
     let modest = client(&engine, NOW, "modest");
     let stateid = opened(&engine, &modest, ("o", 200));
@@ -534,9 +535,9 @@ fn state_of_clients_takes_no_more_memory_than_the_bound() {
     assert_eq!(engine.census().held_bytes, 0);
 }
 
-/// Opens by names as long as they may be.
+/// Opens with owner names of the longest length.
 #[test]
-fn an_expired_client_keeps_nothing_that_others_lack() {
+fn an_expired_client_keeps_no_memory_that_others_need() {
     let engine = engine(|settings| settings.limits.held_bytes = 200_000);
     let names: Vec<String> = (0..8).map(|number| format!("{number}").repeat(1000)).collect();
     let fill = |client: &Arc<Client>| {
@@ -556,5 +557,5 @@ fn an_expired_client_keeps_nothing_that_others_lack() {
     engine.tick(later);
     let census = engine.census();
     assert!(census.held_bytes <= 150_000, "{census:?}");
-    assert_eq!(census.clients, 2, "who keeps what nobody lacks keeps it");
+    assert_eq!(census.clients, 2, "a client is evicted whose memory no other needs");
 }

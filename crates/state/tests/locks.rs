@@ -1,4 +1,4 @@
-//! The lock structure against a model: an array with one cell for each byte and owner.
+//! The structure of locks, compared with an array that has a cell for each byte and owner.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ const CELLS: usize = 12;
 const OWNERS: usize = 4;
 const NOW: Duration = Duration::ZERO;
 
-/// The last cell stands for all bytes to the end of the file, wherever that is.
+/// The last cell stands for all bytes up to the end of the file.
 fn range(first: usize, last: usize) -> ByteRange {
     let byte = |cell: usize| if cell == CELLS - 1 { u64::MAX } else { cell as u64 };
     ByteRange { first: first as u64, last: byte(last) }
@@ -29,7 +29,7 @@ fn may(
         .all(|other| cells.clone().all(|cell| !model[other][cell].is_some_and(stands_against)))
 }
 
-/// Returns the model's row as the fewest ranges.
+/// Returns a row of the model as the smallest number of ranges.
 fn pieces(row: &[Option<LockType>; CELLS]) -> Vec<(ByteRange, LockType)> {
     let mut pieces: Vec<(usize, usize, LockType)> = Vec::new();
     for (cell, held) in row.iter().enumerate() {
@@ -44,12 +44,12 @@ fn pieces(row: &[Option<LockType>; CELLS]) -> Vec<(ByteRange, LockType)> {
     pieces.into_iter().map(|(first, last, kind)| (range(first, last), kind)).collect()
 }
 
-/// Returns the lock that all owners together hold of a cell.
+/// Returns the strongest lock of all owners on a cell.
 fn united(model: &Model, cell: usize) -> Option<LockType> {
     model.iter().map(|row| row[cell]).max().flatten()
 }
 
-/// Parts that follow each other without gaps, cell by cell.
+/// The locks of consecutive parts, cell by cell.
 fn cells_of(parts: &[(ByteRange, Option<LockType>)]) -> Vec<Option<LockType>> {
     assert!(parts.windows(2).all(|two| two[0].0.last + 1 == two[1].0.first));
     let cell = |byte: u64| (byte as usize).min(CELLS - 1);
@@ -108,9 +108,9 @@ proptest! {
         prop_assert!(offers.is_empty());
     }
 
-    /// An offer can always be taken up at once, and no owner waits for free bytes.
+    /// An offered lock can be taken at once, and no owner waits for bytes that are free.
     #[test]
-    fn an_offer_is_good_and_nobody_waits_for_what_is_free(
+    fn an_offered_lock_can_be_taken_and_no_owner_waits_for_free_bytes(
         steps in proptest::collection::vec(step(), 1..60),
     ) {
         let mut locks = FileLocks::new(Duration::from_secs(1));
@@ -131,15 +131,15 @@ proptest! {
             }
             let mut next = 0;
             while let Some(offer) = offers.get(next).copied() {
-                prop_assert!(waiting.contains(&offer), "offered to nobody who waits");
+                prop_assert!(waiting.contains(&offer), "the lock is offered to an owner that does not wait");
                 waiting.retain(|waiter| *waiter != offer);
                 let taken = locks.lock(NOW, offer, Some(Duration::MAX), &mut offers);
-                prop_assert_eq!(taken, Ok(()), "an offer that was not good");
+                prop_assert_eq!(taken, Ok(()), "an offered lock cannot be taken");
                 next += 1;
             }
             if let Some(first) = waiting.first() {
                 let Offer { owner, range, kind } = *first;
-                prop_assert!(locks.test(owner, range, kind).is_some(), "the first waits in vain");
+                prop_assert!(locks.test(owner, range, kind).is_some(), "the first owner waits for free bytes");
             }
         }
     }
@@ -172,7 +172,7 @@ fn waiters_are_served_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn a_stream_of_readers_cannot_starve_a_writer() {
+fn a_series_of_readers_cannot_starve_a_writer() {
     let mut locks = FileLocks::new(Duration::from_secs(1));
     assert!(lock(&mut locks, 0, LockType::Read, false).0);
     assert!(!lock(&mut locks, 1, LockType::Write, true).0);
@@ -185,13 +185,13 @@ fn a_stream_of_readers_cannot_starve_a_writer() {
 }
 
 #[test]
-fn an_offer_that_is_not_taken_up_goes_to_the_next() {
+fn a_lock_that_is_not_taken_is_offered_to_the_next_owner() {
     let mut locks = FileLocks::new(Duration::from_secs(1));
     assert!(lock(&mut locks, 0, LockType::Write, false).0);
     lock(&mut locks, 1, LockType::Write, true);
     lock(&mut locks, 2, LockType::Write, true);
     assert_eq!(unlock(&mut locks, 0), [1]);
-    assert!(!lock(&mut locks, 3, LockType::Write, false).0, "the offer keeps others out");
+    assert!(!lock(&mut locks, 3, LockType::Write, false).0, "others get a lock that is offered");
     assert_eq!(locks.deadline(), Some(Duration::from_secs(1)));
     let mut offers = Vec::new();
     locks.expire(Duration::from_secs(1), &mut offers);
@@ -213,10 +213,11 @@ fn a_polling_waiter_keeps_its_place() {
     locks.expire(Duration::from_secs(6), &mut Vec::new());
     assert_eq!(unlock(&mut locks, 0), [1]);
     locks.forget(Duration::from_secs(6), 1, &mut Vec::new());
-    assert!(locks.is_empty(), "the second stopped polling and was forgotten");
+    assert!(locks.is_empty(), "the second owner stopped polling and is not forgotten");
 }
 
-/// Passes the lock on along a line, whose last the former holder becomes; how long it took.
+/// Passes the lock along a queue, of which the former holder becomes the last; returns the time
+/// that it took.
 fn hand_on(waiters: u64, times: u64) -> Duration {
     let mut locks = FileLocks::new(Duration::from_secs(1));
     assert!(lock(&mut locks, 0, LockType::Write, false).0);
@@ -234,15 +235,15 @@ fn hand_on(waiters: u64, times: u64) -> Duration {
 }
 
 #[test]
-fn a_lock_is_handed_on_in_a_long_line_as_in_a_short_one() {
+fn passing_a_lock_takes_the_same_time_in_a_long_queue_as_in_a_short_one() {
     let least = |waiters| (0..3).map(|_| hand_on(waiters, 500)).min().unwrap_or_default();
     let (short, long) = (least(20), least(20_000));
     assert!(long < short * 20, "{long:?} in a line 1000 times as long as one of {short:?}");
 }
 
-/// Wishes that leave the queue together may be next to each other in it.
+/// Owners that leave the queue at the same time may be next to each other in it.
 #[test]
-fn wishes_that_are_withdrawn_together_make_room_for_the_others() {
+fn owners_that_leave_the_queue_together_let_the_others_have_the_lock() {
     let mut locks = FileLocks::new(NOW);
     let wish = |owner, range| Offer { owner, range, kind: LockType::Write };
     locks.lock(NOW, wish(1, range(0, 0)), None, &mut Vec::new()).unwrap();

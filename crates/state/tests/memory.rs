@@ -1,4 +1,4 @@
-//! Memory of a server with 1,000 clients, 100,000 opens and 100,000 delegations.
+//! The memory of a server with 1,000 clients, 100,000 opens and 100,000 delegations.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod introduction;
@@ -16,8 +16,8 @@ use introduction::session_of;
 const CLIENTS: usize = 1_000;
 const FILES: usize = 100_000;
 
-/// Bytes of a client with a session that asked for as many slots as Linux does; of an open of a
-/// file that nobody else has; of a delegation.
+/// Highest memory in bytes of a client with a session that has as many slots as Linux asks for, of
+/// an open of a file that no other client has, and of a delegation.
 const CLIENT_BYTES_MAX: usize = 29 << 8;
 const OPEN_BYTES_MAX: usize = 450;
 const DELEGATION_BYTES_MAX: usize = 450;
@@ -48,7 +48,7 @@ fn opens_and_delegations_take_bounded_memory() {
     assert_eq!(counts, (CLIENTS, FILES, 2 * FILES, FILES));
 }
 
-/// Each file by one client; how many were delegated.
+/// Opens each file by one client; returns the number of delegations.
 fn open_all(engine: &Engine, clients: &[Arc<Client>], wish: DelegationWish) -> usize {
     let mut granted = 0;
     for number in 0..FILES {
@@ -100,7 +100,7 @@ fn caller(number: usize) -> Caller {
     Caller { principal: Principal::default(), origin }
 }
 
-/// Returns the key of a file whose handle is as long as those of ext4.
+/// The key of a file whose handle has the length of those of ext4.
 fn key(number: usize) -> FileKey {
     let mut bytes = [7; 20];
     bytes[..8].copy_from_slice(&number.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Clients that are taken from one engine to another with all their state.
+//! Clients migrate from one engine to another with all their state.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod introduction;
@@ -96,7 +96,7 @@ fn take_to(from: &Engine, to: &Engine, client: &Arc<Client>) -> Result<Arc<Clien
 }
 
 #[test]
-fn stateids_go_on_where_the_client_is_taken() {
+fn stateids_can_be_used_after_the_migration() {
     let (from, to) = (engine(|_| {}), engine(|_| {}));
     let (old, _) = client(&from, "a");
     let open = opened(&from, &old, 1);
@@ -117,12 +117,12 @@ fn stateids_go_on_where_the_client_is_taken() {
 }
 
 #[test]
-fn new_clients_and_states_get_other_numbers_than_those_taken_in() {
+fn new_clients_and_states_get_other_numbers_than_imported_ones() {
     let (from, to) = (engine(|_| {}), engine(|_| {}));
     let (old, _) = client(&from, "a");
     let first = opened(&from, &old, 1);
     let new = take_to(&from, &to, &old).unwrap();
-    // The first client of both engines would have the same number.
+    // In both engines the first client would have the same number.
     let (other, _) = client(&to, "b");
     assert_ne!(other.id(), new.id());
     let second = opened(&to, &new, 2);
@@ -143,7 +143,7 @@ fn a_clientid_that_the_first_engine_gave_out_is_not_given_to_another_client() {
 }
 
 #[test]
-fn a_retry_of_a_request_is_answered_from_the_slot_that_was_taken_along() {
+fn a_retry_of_a_request_is_answered_from_the_migrated_slot() {
     let (from, to) = (engine(|_| {}), engine(|_| {}));
     let (old, session) = client(&from, "a");
     let request = Sequence {
@@ -190,7 +190,7 @@ fn a_retry_of_an_owner_of_minor_version_0_is_answered_again() {
 }
 
 #[test]
-fn a_client_is_taken_in_once() {
+fn a_client_can_be_imported_once() {
     let (from, to) = (engine(|_| {}), engine(|_| {}));
     let (old, _) = client(&from, "a");
     opened(&from, &old, 1);
@@ -202,7 +202,7 @@ fn a_client_is_taken_in_once() {
 }
 
 #[test]
-fn a_name_that_is_taken_refuses_the_import() {
+fn a_client_whose_name_is_in_use_cannot_be_imported() {
     let (from, to) = (engine(|_| {}), engine(|_| {}));
     let _other = client(&from, "first");
     let (old, _) = client(&from, "a");
@@ -212,7 +212,7 @@ fn a_name_that_is_taken_refuses_the_import() {
 }
 
 #[test]
-fn a_client_of_another_life_or_secret_is_refused() {
+fn a_client_of_another_boot_or_secret_is_refused() {
     let from = engine(|_| {});
     let (old, _) = client(&from, "a");
     let exported = from.export_client(NOW, &old).unwrap();
@@ -231,7 +231,7 @@ fn an_import_that_meets_a_conflict_changes_nothing() {
         let (from, to) = (engine(|_| {}), engine(|_| {}));
         let _other = client(&from, "first");
         let (old, _) = client(&from, "a");
-        // The import meets the conflict after it has taken in other files.
+        // The import meets the conflict after it has imported other files.
         let _opens: Vec<_> = (1..5).map(|number| opened(&from, &old, number)).collect();
         let (here, _) = client(&to, "b");
         match conflict {
@@ -252,14 +252,14 @@ fn an_import_that_meets_a_conflict_changes_nothing() {
         let refused = take_to(&from, &to, &old).map(drop);
         assert_eq!(refused, Err(Error::ReclaimConflict), "{conflict}");
         assert_eq!(to.census(), known, "{conflict}");
-        // When the other client is gone, there is none.
+        // When the other client has ended, there is no conflict.
         to.evict(NOW, &here);
         take_to(&from, &to, &old).unwrap();
     }
 }
 
 #[test]
-fn a_delegation_is_recalled_where_it_was_taken() {
+fn a_migrated_delegation_is_recalled_by_the_new_engine() {
     let (from, to) = (engine(|_| {}), engine(|_| {}));
     let (old, _) = client(&from, "a");
     let share = Share::access(Share::BOTH);
@@ -281,7 +281,7 @@ fn a_delegation_is_recalled_where_it_was_taken() {
 }
 
 #[test]
-fn deny_modes_hold_where_they_were_taken() {
+fn migrated_deny_modes_apply_in_the_new_engine() {
     let (from, to) = (engine(|_| {}), engine(|_| {}));
     let (old, _) = client(&from, "a");
     let share = Share { access: Share::READ, deny: Share::WRITE };
@@ -295,7 +295,7 @@ fn deny_modes_hold_where_they_were_taken() {
 }
 
 #[test]
-fn a_host_keeps_its_locks_and_shares() {
+fn a_migrated_host_keeps_its_locks_and_shares() {
     let (from, to) = (engine(|_| {}), engine(|_| {}));
     let host = from.host(NOW, b"host", caller(5).origin).unwrap();
     let (owner, kind) = (&b"process"[..], LockType::Write);
@@ -318,7 +318,7 @@ fn a_host_keeps_its_locks_and_shares() {
 }
 
 #[test]
-fn a_lease_goes_on_and_is_not_renewed_by_the_move() {
+fn a_lease_is_not_renewed_by_the_migration() {
     let (from, to) = (engine(|_| {}), engine(|_| {}));
     let (old, _) = client(&from, "a");
     let later = NOW + Duration::from_secs(60);
@@ -327,13 +327,13 @@ fn a_lease_goes_on_and_is_not_renewed_by_the_move() {
     let new = to.import_client(later, &exported).unwrap();
     to.tick(NOW + Duration::from_secs(89));
     assert!(to.client_by_id(new.id()).is_some());
-    // The client has no state, so courtesy keeps nothing.
+    // The client has no state, so that it is not kept after its lease.
     to.tick(NOW + Duration::from_secs(91));
     assert!(to.client_by_id(new.id()).is_none());
 }
 
 #[test]
-fn a_client_that_is_gone_or_not_confirmed_is_not_exported() {
+fn an_expired_or_unconfirmed_client_is_not_exported() {
     let from = engine(|_| {});
     let (gone, _) = client(&from, "a");
     from.evict(NOW, &gone);
@@ -345,7 +345,7 @@ fn a_client_that_is_gone_or_not_confirmed_is_not_exported() {
 }
 
 #[test]
-fn the_memory_that_an_import_would_exceed_refuses_all_of_it() {
+fn an_import_above_the_memory_limit_is_refused_as_a_whole() {
     let from = engine(|_| {});
     let to = engine(|settings| settings.limits.held_bytes = 4096);
     let (old, _) = client(&from, "a");
@@ -355,7 +355,7 @@ fn the_memory_that_an_import_would_exceed_refuses_all_of_it() {
 }
 
 #[test]
-fn the_end_of_a_client_that_was_taken_in_leaves_nothing() {
+fn an_imported_client_leaves_nothing_behind_at_its_end() {
     let (from, to) = (engine(|_| {}), engine(|_| {}));
     let (old, _) = client(&from, "a");
     let open_stateid = opened(&from, &old, 1);
@@ -368,7 +368,7 @@ fn the_end_of_a_client_that_was_taken_in_leaves_nothing() {
 }
 
 #[test]
-fn exported_states_tell_what_they_are() {
+fn exported_states_have_their_kinds() {
     let from = engine(|_| {});
     let (old, _) = client(&from, "a");
     let open_stateid = opened(&from, &old, 1);
@@ -388,7 +388,7 @@ fn exported_states_tell_what_they_are() {
     assert!(exported.states.iter().any(|state| is_lock(&state.kind)));
 }
 
-/// Delegates the directory 7 to a client, which is notified of changes.
+/// Delegates directory 7 to a client, which is notified of changes.
 fn delegate_directory(engine: &Engine, client: &Arc<Client>) -> Stateid {
     let user = Arc::new(Cred::new(Uid::new(1), Gid::new(1)));
     let wishes = NoticeWishes {
@@ -410,7 +410,7 @@ fn delegate_directory(engine: &Engine, client: &Arc<Client>) -> Stateid {
     engine.delegate_directory(NOW, &request).unwrap()
 }
 
-/// A change of names in the directory 7 by others.
+/// A change of names in directory 7 by others.
 fn change_names(engine: &Engine) -> Result<(), Error> {
     let share = Share::access(Share::BOTH | Share::NAMES);
     engine.break_delegations(NOW, None, &file(7), share)
@@ -426,7 +426,7 @@ fn recalled(engine: &Engine) -> Vec<Stateid> {
 }
 
 #[test]
-fn a_directory_is_recalled_where_it_was_taken_and_its_changes_are_not_notified_there() {
+fn a_migrated_directory_delegation_is_recalled_and_no_longer_notified() {
     let (from, to) = (engine(|_| {}), engine(|_| {}));
     let (old, _) = client(&from, "a");
     let stateid = delegate_directory(&from, &old);

@@ -1,4 +1,4 @@
-//! Copies that go on after they were answered: how many, for how long, and what ends them.
+//! Copies that continue after their reply: their number, their time, and what ends them.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -65,7 +65,7 @@ fn begin(engine: &Engine, client: &Client, now: Duration) -> Result<Stateid, Err
     engine.begin_offload(now, client, wanted)
 }
 
-/// Returns the notices about copies that are due now: bytes and status.
+/// The notices of ended copies that are due now, with the bytes and the status of each.
 fn said(engine: &Engine) -> Vec<(u64, u32)> {
     let effects = std::iter::from_fn(|| engine.poll_effect());
     let ends = effects.filter_map(|effect| match effect {
@@ -76,7 +76,7 @@ fn said(engine: &Engine) -> Vec<(u64, u32)> {
 }
 
 #[test]
-fn a_copy_that_is_in_hand_is_cancelled_when_its_piece_is_there() {
+fn a_running_copy_is_cancelled_after_its_current_piece() {
     let engine = engine();
     let client = client(&engine);
     let copy = begin(&engine, &client, NOW).unwrap();
@@ -105,7 +105,7 @@ fn a_copy_cancelled_during_its_last_piece_is_not_announced() {
 }
 
 #[test]
-fn a_client_has_so_many_copies_and_no_more() {
+fn the_number_of_copies_of_a_client_is_limited() {
     let engine = engine();
     let client = client(&engine);
     let first = begin(&engine, &client, NOW).unwrap();
@@ -127,11 +127,11 @@ fn an_unacknowledged_copy_makes_room_after_a_lease() {
         engine.end_piece(NOW, &client, &copy, copied, Some(DONE));
     }
     assert_eq!(said(&engine), [(5, 0), (6, 0)]);
-    assert_eq!(engine.offloads(NOW, &client).len(), 2, "to be said again");
+    assert_eq!(engine.offloads(NOW, &client).len(), 2, "both notices are to be repeated");
     assert_eq!(begin(&engine, &client, NOW + lease), Err(Error::Resource));
     let later = NOW + lease + Duration::from_secs(1);
     assert!(begin(&engine, &client, later).is_ok());
-    assert!(engine.offloads(later, &client).is_empty(), "no word of what is forgotten");
+    assert!(engine.offloads(later, &client).is_empty(), "a notice about a forgotten copy");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_copy_ends_with_the_lease_of_its_client() {
 }
 
 #[test]
-fn a_copy_of_another_life_of_the_server_is_not_known() {
+fn a_copy_from_before_a_restart_is_not_known() {
     let (before, engine) =
         (Engine::new(NOW, Settings::new(6, [7; 16]), Recovered::new()), engine());
     let copy = begin(&before, &client(&before), NOW).unwrap();
@@ -180,7 +180,7 @@ fn a_copy_of_another_life_of_the_server_is_not_known() {
 }
 
 #[test]
-fn copies_under_way_are_shown_with_how_far_they_are() {
+fn running_copies_are_listed_with_their_progress() {
     let engine = engine();
     let client = client(&engine);
     let (second, later) = (Duration::from_secs(1), NOW + Duration::from_secs(5));

@@ -1,5 +1,5 @@
-//! Delegations of one file and one directory against a simple model: conflicts are recalled, and a
-//! recall that is not heeded ends in a revocation at its deadline, no sooner and no later.
+//! Delegations of one file and one directory, compared with a simple model: conflicts recall them,
+//! and a recall without a return is followed by a revocation exactly at its deadline.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod introduction;
@@ -50,7 +50,7 @@ fn client(engine: &Engine, now: Duration, number: usize) -> Arc<Client> {
     client
 }
 
-/// Something that happens to the file.
+/// An event.
 #[derive(Debug, Clone)]
 enum Step {
     Open {
@@ -61,11 +61,11 @@ enum Step {
     Close {
         client: usize,
     },
-    /// The client gives its delegation back.
+    /// The client returns its delegation.
     Return {
         client: usize,
     },
-    /// The client asks for the directory.
+    /// The client asks for the delegation of the directory.
     AskDirectory {
         client: usize,
     },
@@ -73,7 +73,7 @@ enum Step {
     ChangeDirectory {
         client: usize,
     },
-    /// The client gives the directory back.
+    /// The client returns the delegation of the directory.
     ReturnDirectory {
         client: usize,
     },
@@ -81,7 +81,7 @@ enum Step {
     Sent {
         client: usize,
     },
-    /// Time passes; all clients renew their leases.
+    /// Time passes, and all clients renew their leases.
     Pass {
         seconds: u64,
     },
@@ -177,7 +177,8 @@ impl World {
                 let now = self.now;
                 let Holder { delegated, directory, .. } = &mut self.holders[client];
                 for delegated in delegated.iter_mut().chain(directory) {
-                    // A recall that is sent again changes nothing, nor does one that never began.
+                    // Sending a recall again changes nothing, and neither does one that was not
+                    // begun.
                     let stateid = delegated.stateid;
                     delegated.sent = delegated.sent.or(delegated.queued.map(|_| now));
                     self.engine.recall_sent(now, &self.clients[client], &stateid);
@@ -220,7 +221,7 @@ impl World {
         }
         match self.engine.open(now, &args) {
             Ok(opened) => {
-                assert!(!delayed, "a delegation of another client stands against it");
+                assert!(!delayed, "the open conflicts with a delegation of another client");
                 let had = self.holders[client].open.map_or(0, |(_, access)| access);
                 self.holders[client].open = Some((opened.stateid, had | access));
                 if let Delegation::Granted { stateid, kind, .. } = opened.delegation {
@@ -234,7 +235,8 @@ impl World {
         }
     }
 
-    /// A directory is delegated unless the client has it, or a delegation of it is being recalled.
+    /// Asks for the directory, which is delegated unless the client has it or a delegation of it is
+    /// being recalled.
     fn ask_directory(&mut self, client: usize) {
         let user = Arc::new(Cred::new(Uid::new(1), Gid::new(1)));
         let request = DirectoryRequest {
@@ -261,7 +263,8 @@ impl World {
         }
     }
 
-    /// A change waits until no other client has the directory. The client's own delegation stays.
+    /// Changes the directory, which waits until no other client has its delegation. The client's
+    /// own one stays.
     fn change_directory(&mut self, client: usize) {
         let (now, mine) = (self.now, &self.clients[client]);
         let changed = self.engine.break_delegations(
@@ -279,7 +282,7 @@ impl World {
         assert_eq!(changed, if waits { Err(Error::Delay) } else { Ok(()) });
     }
 
-    /// A grant stands against nothing that other clients have.
+    /// Asserts that a granted delegation conflicts with no state of other clients.
     fn check_grant(&self, client: usize, kind: DelegationKind) {
         let others = self.holders.iter().enumerate().filter(|(other, _)| *other != client);
         for (_, other) in others {
@@ -315,7 +318,7 @@ impl World {
         }
     }
 
-    /// All stateids are what the model says that they are, and each recall is said once.
+    /// Asserts that all stateids are in the state of the model, and that each recall is sent once.
     fn check(&self) {
         while let Some(effect) = self.engine.poll_effect() {
             if let Effect::Recall { client, stateid, .. } = effect {

@@ -1,4 +1,4 @@
-//! Records of clients: the set that they make, and the reclaims that it allows after a restart.
+//! Records of clients: the set that they form, and the reclaims that it allows after a restart.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,7 @@ fn identity(life: u8) -> Identity {
     Identity { principal: Principal(0), origin, verifier: Verifier([life; 8]) }
 }
 
-/// A record by numbers: the protocol and the name of its client, and its kind.
+/// A record: the index of its protocol, the name of its client, and its kind.
 #[derive(Debug, Clone)]
 enum Step {
     Client { protocol: usize, name: u8, life: u8 },
@@ -64,7 +64,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The set by a simple model: the life of each client, and the files it has lost.
+/// A simple model of the set: the boot of each client, and the files that it has lost.
 type Model = BTreeMap<(usize, u8), (u8, BTreeSet<u8>)>;
 
 fn apply(model: &mut Model, step: &Step) {
@@ -72,7 +72,7 @@ fn apply(model: &mut Model, step: &Step) {
         Step::Client { protocol, name, life } => {
             let known = model.entry((protocol, name)).or_default();
             known.0 = life;
-            // Only a client with sessions says by its record that it knows its losses.
+            // Only the record of a client with sessions says that the client knows its losses.
             if PROTOCOLS[protocol] == ClientProtocol::ExchangeId {
                 known.1.clear();
             }
@@ -86,7 +86,7 @@ fn apply(model: &mut Model, step: &Step) {
     }
 }
 
-/// The records of a set in an order that can be compared.
+/// The records of a set, sorted so that they can be compared.
 fn sorted(records: impl Iterator<Item = Record>) -> Vec<String> {
     let mut records: Vec<String> = records.map(|record| format!("{record:?}")).collect();
     records.sort_unstable();
@@ -103,7 +103,7 @@ fn expected(model: &Model) -> Vec<String> {
 
 proptest! {
     #[test]
-    fn records_make_the_set_of_the_model_and_so_do_the_records_of_the_set(
+    fn records_form_the_set_of_the_model_and_the_set_writes_equal_records(
         steps in proptest::collection::vec(step(), 0..40),
     ) {
         let (mut recovered, mut model) = (Recovered::new(), Model::new());
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn an_engine_begins_in_grace_if_somebody_may_reclaim_and_ends_it_in_time(
+    fn an_engine_begins_in_grace_if_a_client_may_reclaim_and_ends_it_in_time(
         steps in proptest::collection::vec(step(), 0..40),
     ) {
         let (mut recovered, mut model) = (Recovered::new(), Model::new());
@@ -142,7 +142,7 @@ proptest! {
         prop_assert_eq!(engine.grace_left(now), left);
         engine.tick(now + settings.grace);
         prop_assert!(!engine.is_in_grace());
-        // No client has come back, so that all of them lose their claims.
+        // No client has come back, so all of them lose their claims.
         let mut records = Vec::new();
         let mark = engine.poll_records(&mut records);
         engine.stored(mark);
@@ -153,7 +153,7 @@ proptest! {
 }
 
 #[test]
-fn a_revoked_file_of_an_unknown_client_makes_no_client() {
+fn the_record_of_a_lost_file_of_an_unknown_client_adds_no_client() {
     let mut recovered = Recovered::new();
     recovered.apply(Step::Revoked { protocol: 1, name: 1, file: 1 }.record());
     assert!(recovered.is_empty());

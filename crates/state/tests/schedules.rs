@@ -1,5 +1,5 @@
-//! Clients that use the engine at once, from threads whose turns are chosen by chance at every
-//! lock and every shared number: `cargo test -p comity-state --features schedules`.
+//! Threads use the engine at the same time, and which thread runs next is chosen at random at each
+//! lock and each shared number: `cargo test -p comity-state --features schedules`.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod introduction;
@@ -19,7 +19,7 @@ use introduction::session_of;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::thread;
 
-/// Schedules that are tried for each test: together they take some seconds.
+/// The number of schedules of each test. All together take some seconds.
 const SCHEDULES: usize = 200;
 
 const START: Duration = Duration::from_secs(1);
@@ -29,10 +29,10 @@ const WRITE: Share = Share::access(Share::WRITE);
 const NO_WISH: DelegationWish = DelegationWish::None;
 const ALONE: Share = Share { access: Share::BOTH, deny: Share::BOTH };
 
-/// A file opened by two, each alone, is one's; and it is forgotten when that one has closed it,
-/// with the next second at the latest, however the other's looking for it falls in between.
+/// Of two clients that open a file with a full deny mode, one gets it. The file is forgotten within
+/// a second of its close, even if the other one looks for it at the same time.
 #[test]
-fn a_file_is_opened_alone_by_one_only() {
+fn only_one_client_opens_a_file_with_a_full_deny_mode() {
     explore(|engine| {
         let people = [person(&engine, 1), person(&engine, 2)];
         let threads = people.map(|person| {
@@ -56,9 +56,10 @@ fn a_file_is_opened_alone_by_one_only() {
     });
 }
 
-/// While one closes a file, another opens it: a third sees that other's share.
+/// While one client closes a file, another opens it, and a third one conflicts with the second's
+/// share.
 #[test]
-fn a_share_is_not_lost_where_another_closes() {
+fn a_share_is_not_lost_while_another_one_is_closed() {
     explore(|engine| {
         let (one, two) = (person(&engine, 1), person(&engine, 2));
         // A delegation would keep the file.
@@ -79,7 +80,7 @@ fn a_share_is_not_lost_where_another_closes() {
 
 /// Different clients open, lock and close different files.
 #[test]
-fn clients_of_different_files_do_not_meet() {
+fn clients_with_different_files_do_not_conflict() {
     explore(|engine| {
         let threads = [1_u8, 2, 3].map(|number| {
             let (engine, person) = (Arc::clone(&engine), person(&engine, number));
@@ -94,7 +95,7 @@ fn clients_of_different_files_do_not_meet() {
     });
 }
 
-/// A directory is changed while a client asks for it: the change is done before the client has the
+/// A directory is changed while a client asks for it: the change is made before the client has the
 /// delegation, or waits until it is returned. No client keeps an old listing under a delegation.
 #[test]
 fn a_directory_is_not_delegated_across_a_change() {
@@ -141,8 +142,8 @@ fn a_directory_is_not_delegated_across_a_change() {
     });
 }
 
-/// A delegation is returned while it is recalled: whoever opens the file gets it in the end, and
-/// nothing of the delegation stays behind.
+/// A delegation is returned while it is recalled: a client that waits gets the file, and nothing of
+/// the delegation stays behind.
 #[test]
 fn a_recall_and_a_return_may_cross() {
     explore(|engine| {
@@ -164,8 +165,8 @@ fn a_recall_and_a_return_may_cross() {
     });
 }
 
-/// A right ends while its client locks and closes the file: others have it at once, and the client
-/// is told, or has closed it before.
+/// A right ends while its client locks and closes the file: other clients can have it at once, and
+/// the client is told, or has closed it before.
 #[test]
 fn a_right_may_end_while_its_client_closes() {
     explore(|engine| {
@@ -197,7 +198,7 @@ fn a_right_may_end_while_its_client_closes() {
     });
 }
 
-/// Two open what a third has delegated, and its time is over: it is revoked once.
+/// Two clients open a file whose delegation has expired: it is revoked once.
 #[test]
 fn a_delegation_is_revoked_once() {
     explore(|engine| {
@@ -218,10 +219,10 @@ fn a_delegation_is_revoked_once() {
     });
 }
 
-/// A client whose lease is over speaks again while another wants what it has: one of the two has
-/// it.
+/// A client whose lease has expired calls again while another wants its state: one of the two has
+/// the state.
 #[test]
-fn a_late_client_keeps_all_or_loses_all() {
+fn a_late_client_keeps_all_of_its_state_or_none() {
     explore(|engine| {
         let (late, other) = (person(&engine, 1), person(&engine, 2));
         let opened = open(&engine, &late, 1, ALONE).unwrap();
@@ -239,8 +240,8 @@ fn a_late_client_keeps_all_or_loses_all() {
     });
 }
 
-/// Expired clients are evicted one after the other while memory is short: a client that calls
-/// before its turn renews its lease and stays.
+/// Expired clients are evicted one after the other while memory is short; a client that calls
+/// before its eviction renews its lease and stays.
 #[test]
 fn a_client_that_renews_in_time_is_not_evicted_for_memory() {
     let mut settings = Settings::new(1, [7; 16]);
@@ -274,10 +275,10 @@ fn a_client_that_renews_in_time_is_not_evicted_for_memory() {
     });
 }
 
-/// A host of NLM locks while a file is delegated: whose lock the other does not see, or who may
-/// lock by itself, is one of the two.
+/// An NLM host locks a file while it is delegated: either the host is refused, or the delegation
+/// is.
 #[test]
-fn a_file_that_a_host_locks_is_not_delegated_at_once() {
+fn a_file_is_not_locked_by_a_host_and_delegated_at_once() {
     explore(|engine| {
         let (one, host) =
             (person(&engine, 1), engine.host(START, b"host", Origin::default()).unwrap());
@@ -295,9 +296,9 @@ fn a_file_that_a_host_locks_is_not_delegated_at_once() {
     });
 }
 
-/// An unlock passes the lock on to one of two waiters.
+/// An unlock gives the lock to one of two waiters.
 #[test]
-fn a_lock_is_handed_to_one() {
+fn a_freed_lock_is_given_to_one_waiter() {
     explore(|engine| {
         let people = [person(&engine, 1), person(&engine, 2), person(&engine, 3)];
         let opened = people.each_ref().map(|person| {
@@ -313,7 +314,7 @@ fn a_lock_is_handed_to_one() {
         let range = ByteRange { first: 0, last: 0 };
         engine.unlock(sender(&people[0]), &held, (&key(1), range)).unwrap();
         let got = waiting.map(|thread| thread.join().unwrap());
-        assert_ne!(got, [true, true], "two have the lock");
+        assert_ne!(got, [true, true], "two clients have the lock");
         let again = [1, 2].map(|number: usize| {
             got[number - 1] || lock(&engine, &people[number], (&opened[number], 1)).is_ok()
         });
@@ -341,7 +342,7 @@ const ATTRS: ChannelAttrs = ChannelAttrs {
     requests_max: 1,
 };
 
-/// A client with a session that can be called back.
+/// A client with a session and a back channel.
 fn person(engine: &Engine, number: u8) -> Arc<Client> {
     let owner = ClientOwner { verifier: Verifier([number; 8]), id: [number].into() };
     let caller = caller(number);
@@ -355,7 +356,7 @@ fn person(engine: &Engine, number: u8) -> Arc<Client> {
     client
 }
 
-/// Renews the lease, as a SEQUENCE does; a client that is not known any more gets an error.
+/// Renews the lease, as a SEQUENCE does; ignores the error of a client that was evicted.
 fn renew(engine: &Engine, client: &Arc<Client>, now: Duration) {
     let Some(session) = client.sessions().first().copied() else { return };
     let connection = (ConnectionId(client.id().number().into()), Direction::Both);
@@ -409,7 +410,7 @@ fn grantee() -> Arc<Grantee> {
     Arc::new(Grantee { key, address: [10, 0, 0, 1].into(), export: 1, user: None })
 }
 
-/// The first byte of a file, for writing, or a place in the line.
+/// Locks the first byte of a file for writing, or waits for it.
 fn lock(
     engine: &Engine,
     client: &Arc<Client>,

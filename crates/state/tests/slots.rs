@@ -1,4 +1,4 @@
-//! The slots of a session against a simple model: each request is done exactly once.
+//! The slots of a session, compared with a simple model: each request is done exactly once.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod introduction;
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 const NOW: Duration = Duration::from_secs(10);
 const SLOTS: u32 = 3;
 const KEPT_BYTES: u32 = 2000;
-/// Replies up to this length are kept without being asked for.
+/// Replies of at most this length are kept even if the request does not ask for it.
 const SMALL_BYTES: usize = 1024;
 
 fn caller() -> Caller {
@@ -39,7 +39,7 @@ fn session(engine: &Engine) -> SessionId {
     engine.create_session(NOW, &args).unwrap().session
 }
 
-/// Something that happens to a slot.
+/// An event of a slot.
 #[derive(Debug, Clone)]
 enum Step {
     /// A request arrives, with its seqid relative to the slot's last one.
@@ -62,7 +62,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The part of the last answer of a slot that the model keeps.
+/// The part of a slot's last answer that the model keeps.
 #[derive(Debug, Clone, PartialEq)]
 enum CachedReply {
     Nothing,
@@ -153,7 +153,7 @@ impl World {
     }
 }
 
-/// A retry of an answered request is never done again.
+/// Asserts that a retry of an answered request is not done again.
 fn check_retry(slot: &Slot, digest: u64, answer: Result<Sequenced, Error>) {
     match (&slot.kept, digest == slot.digest) {
         (CachedReply::Nothing, _) => assert_eq!(answer.err(), Some(Error::SeqMisordered)),
@@ -181,7 +181,7 @@ proptest! {
 
 #[test]
 fn the_seqid_of_a_slot_wraps_to_zero() {
-    // No test sends four thousand million requests: the slot is imported with that seqid.
+    // The slot is imported with that seqid, because no test can send four billion requests.
     let mut world = World::new();
     world.perform(&Step::Request { slot: 0, ahead: 1, digest: 1, cache_this: true });
     world.perform(&Step::Answer { slot: 0, bytes: 10 });

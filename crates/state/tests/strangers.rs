@@ -1,4 +1,4 @@
-//! Callers that claim another's name, or show another's stateid.
+//! Callers that use the name or a stateid of another caller.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod introduction;
@@ -30,13 +30,13 @@ fn engine() -> Engine {
     Engine::new(NOW, Settings::new(1, [7; 16]), Recovered::new())
 }
 
-/// A user of one machine.
+/// A user; all users are on one machine.
 fn caller(name: &str) -> Caller {
     let principal = Principal(name.bytes().fold(0, |number, byte| number << 8 | u64::from(byte)));
     Caller { principal, origin: Origin::default() }
 }
 
-/// SETCLIENTID for the name that all of them want.
+/// SETCLIENTID with a name that all callers use.
 fn announce(engine: &Engine, life: u8, who: &str) -> Result<Introduced, Error> {
     let owner = ClientOwner { verifier: Verifier([life; 8]), id: b"name"[..].into() };
     let callback = CallbackAddress::default();
@@ -80,10 +80,10 @@ fn opens(engine: &Engine, client: ClientId) -> Opened {
     open(engine, &engine.client_of(client, caller("root")).unwrap())
 }
 
-/// The name was free to be taken when he announced himself, and is not when he comes to take it
-/// (RFC 7530, 16.34.5).
+/// The name was free when the caller introduced itself, but is not when it confirms (RFC 7530,
+/// 16.34.5).
 #[test]
-fn a_pending_introduction_takes_no_name_that_has_come_into_use() {
+fn an_introduction_cannot_be_confirmed_when_the_name_is_in_use_meanwhile() {
     let engine = engine();
     let first = announce(&engine, 1, "root").unwrap();
     let eve = announce(&engine, 2, "eve").unwrap();
@@ -97,9 +97,9 @@ fn a_pending_introduction_takes_no_name_that_has_come_into_use() {
     assert_eq!(engine.renew(later, first.clientid, caller("root")), Err(Error::Expired));
 }
 
-/// In minor version 0 a stateid says whose it is; those of sessions say it in none.
+/// In minor version 0 a stateid identifies its client; in a session the session does.
 #[test]
-fn state_of_a_client_with_sessions_is_used_only_through_them() {
+fn state_of_a_client_with_sessions_can_be_used_only_in_them() {
     let engine = engine();
     let client = client_with_session(&engine);
     let opened = open(&engine, &client);
@@ -121,5 +121,5 @@ fn state_of_a_client_with_sessions_is_used_only_through_them() {
     assert_eq!(engine.unlock(stranger, &locked, (&file(), range)), Err(Error::BadStateid));
     assert_eq!(engine.close(at, &opened.stateid), Err(Error::BadStateid));
     assert_eq!(engine.delegreturn(at, &delegation), Err(Error::BadStateid));
-    assert_eq!(client.renewed(), NOW, "its lease is its own to renew");
+    assert_eq!(client.renewed(), NOW, "the lease was renewed by another caller");
 }

@@ -1,4 +1,4 @@
-//! After a restart of the server a name belongs to the client that had it before.
+//! After a restart of the server, a name still belongs to the client that had it before.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn restarted(store: Recovered) -> Engine {
 }
 
 /// Records of the victim, a client of either minor version, and of another client that does not
-/// return.
+/// come back.
 fn store(protocol: ClientProtocol) -> Recovered {
     let Caller { principal, origin } = VICTIM;
     let identity = Identity { principal, origin, verifier: owner(NAME, 1).verifier };
@@ -39,7 +39,7 @@ fn with_victim(protocol: ClientProtocol) -> Engine {
     restarted(store(protocol))
 }
 
-/// A client of this name introduces and confirms itself.
+/// Introduces and confirms a client of this name.
 fn come(
     engine: &Engine,
     (now, protocol): (Duration, ClientProtocol),
@@ -62,7 +62,7 @@ fn reclaim(engine: &Engine, client: &Arc<Client>, caller: Caller) -> Result<()> 
 }
 
 #[test]
-fn nobody_else_takes_the_name_of_a_client_that_may_reclaim() {
+fn no_other_client_can_take_the_name_of_a_client_that_may_reclaim() {
     for protocol in PROTOCOLS {
         let engine = with_victim(protocol);
         for (caller, instance, refusal) in [
@@ -98,9 +98,9 @@ fn a_client_that_has_restarted_at_its_origin_reclaims() {
     }
 }
 
-/// Its name stays its own when it has come back, though it has no state yet.
+/// A client that has come back keeps its name, although it has no state yet.
 #[test]
-fn nobody_else_takes_the_name_of_a_client_that_has_come_back() {
+fn no_other_client_can_take_the_name_of_a_client_that_has_come_back() {
     for protocol in PROTOCOLS {
         let engine = with_victim(protocol);
         let victim = come(&engine, (NOW, protocol), VICTIM, (NAME, 1)).unwrap();
@@ -119,7 +119,7 @@ fn a_stranger_of_another_name_reclaims_nothing() {
         let stranger = come(&engine, (NOW, protocol), STRANGER, ("stranger", 1)).unwrap();
         assert_eq!(reclaim(&engine, &stranger, STRANGER), Err(Error::ReclaimBad));
         let _ = engine.reclaim_complete(NOW, &stranger, STRANGER);
-        assert!(engine.is_in_grace(), "others are still waited for");
+        assert!(engine.is_in_grace(), "grace ends although another client may reclaim");
         let victim = come(&engine, (NOW, protocol), VICTIM, (NAME, 1)).unwrap();
         assert_eq!(reclaim(&engine, &victim, VICTIM), Ok(()));
     }
@@ -136,7 +136,7 @@ fn the_name_of_a_client_that_did_not_come_back_is_free_after_grace() {
     }
 }
 
-/// One name in two protocols is two clients.
+/// Two clients of the same name, one of each protocol, are different clients.
 #[test]
 fn a_name_of_the_other_minor_version_is_another_name() {
     let engine = with_victim(ClientProtocol::ExchangeId);
@@ -144,7 +144,7 @@ fn a_name_of_the_other_minor_version_is_another_name() {
     assert_eq!(reclaim(&engine, &stranger, STRANGER), Err(Error::ReclaimBad));
 }
 
-/// An earlier version of the program did not record who a client was.
+/// An earlier version of the program did not record the identity of a client.
 #[test]
 fn a_client_that_was_recorded_without_its_identity_reclaims() {
     for protocol in PROTOCOLS {
@@ -168,10 +168,10 @@ fn stored(engine: &Engine, mut store: Recovered) -> Recovered {
     store
 }
 
-/// After the next restart a client is known by its latest identity, the one it had in this grace
+/// After the next restart, a client is known by its latest identity, which it got in this grace
 /// period.
 #[test]
-fn a_client_is_recorded_as_who_it_is_now() {
+fn a_client_is_recorded_with_its_latest_identity() {
     for protocol in PROTOCOLS {
         let engine = with_victim(protocol);
         let client = come(&engine, (NOW, protocol), ELSEWHERE, (NAME, 1)).unwrap();
@@ -180,16 +180,16 @@ fn a_client_is_recorded_as_who_it_is_now() {
         }
         let engine = restarted(stored(&engine, store(protocol)));
         let gone = come(&engine, (NOW, protocol), VICTIM, (NAME, 2)).map(drop);
-        assert_eq!(gone, Err(Error::Delay), "it is not there any more");
+        assert_eq!(gone, Err(Error::Delay), "the client has moved from there");
         let client = come(&engine, (NOW, protocol), ELSEWHERE, (NAME, 2)).unwrap();
         assert_eq!(reclaim(&engine, &client, ELSEWHERE), Ok(()));
     }
 }
 
-/// It has moved, came back, and then restarted itself: it has nothing to reclaim any more, and what
-/// it has after that it may reclaim after the next restart of the server.
+/// The client has moved, came back and then restarted: it has nothing left to reclaim, but state
+/// that it gets from now on can be reclaimed after the next restart of the server.
 #[test]
-fn a_client_that_starts_anew_in_grace_where_it_has_moved_to_stays_recorded() {
+fn a_client_that_restarts_in_grace_at_its_new_address_stays_recorded() {
     let engine = with_victim(ClientProtocol::ExchangeId);
     let come_again = |instance| {
         come(&engine, (NOW, ClientProtocol::ExchangeId), ELSEWHERE, (NAME, instance)).unwrap()
@@ -210,9 +210,9 @@ fn a_client_that_starts_anew_in_grace_where_it_has_moved_to_stays_recorded() {
     assert!(is_known, "it is forgotten");
 }
 
-/// FreeBSD does this in minor version 0.
+/// FreeBSD does this with minor version 0.
 #[test]
-fn the_system_of_a_machine_reclaims_what_a_client_had_that_a_user_introduced() {
+fn root_of_a_machine_reclaims_state_of_a_client_that_a_user_introduced() {
     let as_user = |principal| Caller { principal, ..VICTIM };
     let Caller { principal, origin } = as_user(Principal::new(1, 1000));
     let identity = Identity { principal, origin, verifier: owner(NAME, 1).verifier };

@@ -1,4 +1,4 @@
-//! READ and WRITE under a stateid that another user shows.
+//! READ and WRITE with a stateid of another user.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use crate::people::{
     file, open,
 };
 
-/// Asks for an access to file 1 by a stateid; returns the error or the bearer.
+/// Asks for an access to file 1 with a stateid; returns an error, or whether the stateid gives the
+/// access.
 fn access(
     engine: &Engine,
     person: &Person,
@@ -25,7 +26,7 @@ fn access(
     Ok(shown.is_some())
 }
 
-/// Another client, of another machine.
+/// A client on another machine.
 fn other(engine: &Engine) -> Person {
     let (client, _) = client_41(engine, caller(0, 7), "other");
     Person { client, has_sessions: true }
@@ -34,7 +35,7 @@ fn other(engine: &Engine) -> Person {
 const READING: Wish<'static> = Wish { share: Share::access(Share::READ), ..PLAIN };
 
 #[test]
-fn an_open_shown_by_another_user_is_as_good_as_no_stateid() {
+fn the_stateid_of_another_users_open_counts_as_no_stateid() {
     for (engine, person) in Person::both(engine) {
         let opened = open(&engine, &person, READING).stateid;
         let io = |caller, wanted| access(&engine, &person, caller, (&opened, wanted));
@@ -47,7 +48,7 @@ fn an_open_shown_by_another_user_is_as_good_as_no_stateid() {
 }
 
 #[test]
-fn a_write_under_the_open_of_another_user_recalls_what_is_delegated_to_others() {
+fn a_write_with_the_open_of_another_user_recalls_delegations_of_other_clients() {
     for (engine, person) in Person::both(engine) {
         let opened = open(&engine, &person, READING).stateid;
         let other = other(&engine);
@@ -67,7 +68,7 @@ fn a_write_under_the_open_of_another_user_recalls_what_is_delegated_to_others() 
 }
 
 #[test]
-fn a_write_under_the_open_of_another_user_heeds_deny_modes() {
+fn deny_modes_apply_to_a_write_with_the_open_of_another_user() {
     for (engine, person) in Person::both(engine) {
         let opened = open(&engine, &person, READING).stateid;
         let denying = Share { access: Share::READ, deny: Share::WRITE };
@@ -78,10 +79,10 @@ fn a_write_under_the_open_of_another_user_heeds_deny_modes() {
     }
 }
 
-/// A program that has inherited the open file uses just this open. The file's rights decide what it
-/// may do with the file.
+/// A program that has inherited the open file uses this open. The rights of its user to the file
+/// decide about the access.
 #[test]
-fn the_deny_modes_of_an_open_do_not_stand_against_a_user_that_shows_it() {
+fn the_deny_mode_of_an_open_does_not_deny_a_user_that_uses_its_stateid() {
     for (engine, person) in Person::both(engine) {
         let share = Share { access: Share::BOTH, deny: Share::BOTH };
         let opened = open(&engine, &person, Wish { share, ..PLAIN }).stateid;
@@ -92,9 +93,9 @@ fn the_deny_modes_of_an_open_do_not_stand_against_a_user_that_shows_it() {
     }
 }
 
-/// A delegation is the client's, for all its users.
+/// A delegation belongs to the client and is for all its users.
 #[test]
-fn a_delegation_serves_all_users_of_its_client() {
+fn a_delegation_can_be_used_by_all_users_of_its_client() {
     for (engine, person) in Person::both(engine) {
         let wish = Wish { delegation: DelegationWish::Write, ..PLAIN };
         let given = open(&engine, &person, wish).delegation;
@@ -106,9 +107,9 @@ fn a_delegation_serves_all_users_of_its_client() {
     }
 }
 
-/// Nor does it serve users of other machines, or another file.
+/// It is not for users of other machines, or for another file.
 #[test]
-fn a_stateid_shown_from_elsewhere_lets_nobody_in() {
+fn a_stateid_from_another_address_gives_no_access() {
     let [(engine, person), _] = Person::both(engine);
     let wish = Wish { delegation: DelegationWish::Write, ..PLAIN };
     let opened = open(&engine, &person, wish);
@@ -123,9 +124,9 @@ fn a_stateid_shown_from_elsewhere_lets_nobody_in() {
     assert_eq!(person.client.renewed(), NOW);
 }
 
-/// A stateid that another user shows does not renew the lease.
+/// A read with the stateid of another user does not renew the lease.
 #[test]
-fn another_user_renews_no_lease_by_reading() {
+fn a_read_by_another_user_renews_no_lease() {
     let [(engine, person), _] = Person::both(engine);
     let opened = open(&engine, &person, READING).stateid;
     let io = Io { file: &file(1), access: Share::READ, user: None };
@@ -135,9 +136,9 @@ fn another_user_renews_no_lease_by_reading() {
     assert_eq!(person.client.renewed(), NOW + SECOND);
 }
 
-/// An access with the open of another user of the same client counts as the client's.
+/// An access with the open of another user of the same client is an access of this client.
 #[test]
-fn a_read_under_the_open_of_another_user_recalls_nothing_of_its_own_client() {
+fn a_read_with_the_open_of_another_user_recalls_nothing_of_its_own_client() {
     for (engine, person) in Person::both(engine) {
         let wish = Wish { delegation: DelegationWish::Write, ..PLAIN };
         let opened = open(&engine, &person, wish);
@@ -152,7 +153,7 @@ fn cred(uid: u32, gid: u32) -> Arc<Cred<Disk>> {
     Arc::new(Cred::new(Uid::new(uid), Gid::new(gid)))
 }
 
-/// OPEN of file 1 by a user whose rights to it were checked.
+/// OPEN of file 1 by a user whose rights to the file were checked.
 fn open_checked(
     engine: &Engine,
     person: &Person,
@@ -183,7 +184,7 @@ fn open_checked(
     Opened { stateid, ..opened }
 }
 
-/// Returns whether the rights of this user to this access were checked when the file was opened.
+/// Returns whether the user's right to this access was checked when the file was opened.
 fn is_opened(
     engine: &Engine,
     person: &Person,

@@ -1,5 +1,5 @@
-//! A lock-owner has one lock stateid under each open of a file (RFC 8881, 9.1.3), and one set of
-//! bytes of the file under all of them.
+//! A lock-owner has one lock stateid for each open of a file (RFC 8881, 9.1.3), and one set of
+//! locked bytes of the file for all of them.
 
 use comity_state::{
     ByteRange, Engine, Error, Lock, LockRefusal, LockType, Locker, Result, Stateid,
@@ -23,7 +23,8 @@ fn lock_by(
     engine.lock(person.sender(NOW, USER), &args)
 }
 
-/// One lock-owner locks under two opens of file 1 by two open-owners: the opens and the locks.
+/// One lock-owner locks bytes under two opens of file 1 by two open-owners; returns the stateids of
+/// the opens and locks.
 fn two_opens(engine: &Engine, person: &Person) -> [(Stateid, Stateid); 2] {
     let owners = [(&b"o"[..], FIRST, 1), (b"p", NEXT, 2)];
     owners.map(|(owner, range, seqid)| {
@@ -33,7 +34,7 @@ fn two_opens(engine: &Engine, person: &Person) -> [(Stateid, Stateid); 2] {
     })
 }
 
-/// Another client finds bytes locked, or not.
+/// Returns whether another client finds bytes locked.
 fn is_locked(engine: &Engine, other: &Person, range: ByteRange) -> bool {
     let wish = (&file(1), range, LockType::Read);
     match engine.test_lock(NOW, &other.client, b"m", wish) {
@@ -53,7 +54,8 @@ fn a_lock_owner_has_a_stateid_for_each_open() {
     for (engine, person) in Person::both(engine) {
         let [(open, first), (_, second)] = two_opens(&engine, &person);
         assert_ne!(first.other, second.other);
-        // The second request comes under the first open, whose stateid continues.
+        // The second request is under the first open, so that its stateid is the first one with a
+        // higher seqid.
         let locker = Locker::New { open, owner: b"l", seqid: 3 };
         let more = ByteRange { first: 40, last: 49 };
         let again = lock_by(&engine, &person, more, locker).unwrap();
@@ -63,15 +65,15 @@ fn a_lock_owner_has_a_stateid_for_each_open() {
     }
 }
 
-/// Both states belong to one owner: neither blocks the other, and both free the same bytes.
+/// Both states belong to one owner: neither blocks the other, and both can free the same bytes.
 #[test]
-fn a_lock_owner_meets_itself_under_another_open() {
+fn a_lock_owner_does_not_conflict_with_itself_under_another_open() {
     for (engine, person) in Person::both(engine) {
         let [(_, first), (_, second)] = two_opens(&engine, &person);
         let other = other(&engine);
         let sender = person.sender(NOW, USER);
         let locked = lock_by(&engine, &person, NEXT, Locker::Known { lock: first });
-        locked.expect("it is its own");
+        locked.expect("it conflicts with its own lock");
         engine.unlock(sender, &second, (&file(1), FIRST)).unwrap();
         assert!(!is_locked(&engine, &other, FIRST));
         assert!(is_locked(&engine, &other, NEXT));
@@ -89,7 +91,7 @@ fn bytes_stay_locked_until_the_last_open_of_their_owner_is_closed() {
             engine.close(at, &opens[closes_first].0).unwrap();
             assert!(is_locked(&engine, &other, FIRST) && is_locked(&engine, &other, NEXT));
             let gone = engine.test_stateid(at.0, &opens[closes_first].1);
-            assert_eq!(gone, Err(Error::BadStateid), "its stateid went with the open");
+            assert_eq!(gone, Err(Error::BadStateid), "its stateid ended with the open");
             engine.close(at, &opens[1 - closes_first].0).unwrap();
             assert!(!is_locked(&engine, &other, ByteRange::ALL));
             let census = engine.census();
@@ -98,7 +100,8 @@ fn bytes_stay_locked_until_the_last_open_of_their_owner_is_closed() {
     }
 }
 
-/// Opens that are closed in minor version 0 are kept for a retry, for a lease; then nothing is.
+/// Closed opens of minor version 0 are kept for a retry until the lease has passed; then everything
+/// is freed.
 #[test]
 fn locks_under_two_opens_leave_nothing_behind() {
     for (engine, person) in Person::both(engine) {
@@ -118,9 +121,9 @@ fn locks_under_two_opens_leave_nothing_behind() {
     }
 }
 
-/// The memory for ranges moves to the remaining stateid, and is given back with it.
+/// The count of bytes for ranges moves to the remaining stateid, and is freed with it.
 #[test]
-fn a_client_that_goes_with_locks_under_two_opens_leaves_nothing_behind() {
+fn an_evicted_client_with_locks_under_two_opens_leaves_nothing_behind() {
     for closes in [false, true] {
         for (engine, person) in Person::both(engine) {
             let opens = two_opens(&engine, &person);
@@ -137,7 +140,7 @@ fn a_client_that_goes_with_locks_under_two_opens_leaves_nothing_behind() {
     }
 }
 
-/// The bytes that are left take as much memory as if they had been locked under one open.
+/// The remaining locks take as much memory as if they had been made under one open.
 #[test]
 fn ranges_count_for_the_open_that_is_left() {
     let [_, (engine, person)] = Person::both(engine);
@@ -157,7 +160,7 @@ fn a_lock_stateid_that_is_freed_under_one_open_leaves_the_bytes_of_the_other() {
     let [(_, first), (_, second)] = two_opens(&engine, &person);
     let other = other(&engine);
     let sender = person.sender(NOW, USER);
-    // The owner holds bytes of the file: the stateid is not free to go.
+    // The owner has locked bytes of the file, so that the stateid cannot be freed.
     assert_eq!(engine.free_stateid(sender, &first), Err(Error::LocksHeld));
     let first = engine.unlock(sender, &first, (&file(1), ByteRange::ALL)).unwrap();
     assert!(!is_locked(&engine, &other, ByteRange::ALL));

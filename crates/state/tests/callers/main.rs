@@ -1,5 +1,5 @@
-//! State belongs to a principal and to where its client is: what callers who are not those can do
-//! with names, clientids, sessions and stateids that they know or guess.
+//! State belongs to a principal and to the address of its client. These tests check what other
+//! callers can do with names, clientids, sessions and stateids that they know or guess.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod clientids;

@@ -1,4 +1,4 @@
-//! Tests of who may take the name of a client that has state.
+//! Which callers may take the name of a client that has state.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::people::{
     open,
 };
 
-/// The victim has a file open; whether it still has.
+/// The victim with an open file, and a function that returns whether the open still exists.
 fn with_open() -> [(Engine, Person, impl Fn(&Engine, &Person) -> bool); 2] {
     Person::both(engine).map(|(engine, person)| {
         let stateid = open(&engine, &person, PLAIN).stateid;
@@ -36,7 +36,7 @@ fn take_name(
 }
 
 #[test]
-fn the_same_principal_elsewhere_gets_the_name_when_the_lease_is_over() {
+fn the_same_principal_at_another_address_gets_the_name_when_the_lease_has_expired() {
     for (engine, person, has_open) in with_open() {
         let lease = engine.settings().lease;
         for now in [NOW, NOW + lease - SECOND] {
@@ -53,7 +53,7 @@ fn the_same_principal_elsewhere_gets_the_name_when_the_lease_is_over() {
 }
 
 #[test]
-fn another_principal_is_told_that_the_name_is_in_use() {
+fn another_principal_gets_clid_inuse() {
     for (engine, person, has_open) in with_open() {
         for caller in [NEIGHBOUR, STRANGER] {
             for instance in [1, 2] {
@@ -68,7 +68,8 @@ fn another_principal_is_told_that_the_name_is_in_use() {
     }
 }
 
-/// RFC 7530, 16.33.5, lets others introduce themselves by the name of a client without state.
+/// RFC 7530, 16.33.5, allows others to introduce themselves with the name of a client without
+/// state.
 #[test]
 fn a_client_of_4_0_that_has_nothing_open_keeps_its_name_as_long_as_its_lease() {
     let engine = engine();
@@ -80,9 +81,9 @@ fn a_client_of_4_0_that_has_nothing_open_keeps_its_name_as_long_as_its_lease() {
     assert_eq!(confirm(&engine, later, STRANGER, said), Ok(()));
 }
 
-/// EXCHANGE_ID itself refuses: its answer would tell the clientid.
+/// EXCHANGE_ID itself must refuse, because its answer contains the clientid.
 #[test]
-fn another_principal_is_not_told_the_clientid_of_a_name() {
+fn another_principal_does_not_get_the_clientid_of_a_name() {
     let [_, (engine, person, _)] = with_open();
     for caller in [NEIGHBOUR, STRANGER] {
         let said = exchange(&engine, NOW + SECOND, caller, (NAME, 1));
@@ -103,7 +104,7 @@ fn a_client_that_restarts_at_its_origin_replaces_its_earlier_instance() {
     }
 }
 
-/// It introduces itself, and its earlier instance goes on until it confirms that.
+/// The earlier instance remains until the new one is confirmed.
 #[test]
 fn a_client_that_restarts_ends_its_earlier_instance_only_when_it_confirms() {
     for (engine, person, has_open) in with_open() {
@@ -135,9 +136,9 @@ fn a_client_that_only_moves_keeps_its_clientid_and_its_state() {
     }
 }
 
-/// The client is at its new address from then on, and its calls from there renew its lease.
+/// From then on the client is at its new address, and calls from there renew its lease.
 #[test]
-fn a_client_that_moved_renews_its_lease_from_its_new_place() {
+fn a_client_that_moved_renews_its_lease_from_its_new_address() {
     let later = NOW + SECOND;
     let [(old, old_person, _), (new, new_person, _)] = with_open();
     old.renew(later, old_person.client.id(), ELSEWHERE).unwrap();
@@ -148,20 +149,21 @@ fn a_client_that_moved_renews_its_lease_from_its_new_place() {
 }
 
 #[test]
-fn a_client_that_moved_starts_anew_at_its_new_place() {
+fn a_client_that_moved_can_restart_at_its_new_address() {
     for (engine, person, has_open) in with_open() {
         take_name(&engine, &person, NOW, (ELSEWHERE, 1)).unwrap();
         assert_eq!(engine.census().opens, 1);
         let earlier = take_name(&engine, &person, NOW, (VICTIM, 2));
-        assert_eq!(earlier, Err(Error::Delay), "it is not there any more");
+        assert_eq!(earlier, Err(Error::Delay), "the client has moved from there");
         take_name(&engine, &person, NOW, (ELSEWHERE, 2)).unwrap();
         assert!(!has_open(&engine, &person));
     }
 }
 
-/// Users of the client of minor version 0 are believed where the client's own principal was last.
+/// Users of a client of minor version 0 are accepted at the address from which the client's own
+/// principal called last.
 #[test]
-fn users_are_believed_where_the_principal_of_their_client_is() {
+fn users_are_accepted_at_the_address_of_their_clients_principal() {
     let [(engine, person, _), _] = with_open();
     let user_there = caller(1000, 2);
     let wish = DelegationWish::None;
@@ -176,7 +178,7 @@ fn users_are_believed_where_the_principal_of_their_client_is() {
 }
 
 #[test]
-fn an_introduction_by_a_stranger_leaves_the_one_that_the_victim_is_about_to_confirm() {
+fn an_introduction_by_a_stranger_does_not_replace_the_victims_unconfirmed_one() {
     for caller in [STRANGER, NEIGHBOUR, ELSEWHERE] {
         let engine = engine();
         let said = announce(&engine, NOW, VICTIM, (NAME, 1)).unwrap();
@@ -191,9 +193,9 @@ fn an_introduction_by_a_stranger_leaves_the_one_that_the_victim_is_about_to_conf
     }
 }
 
-/// The name was free when they introduced themselves, and is not when they come to take it.
+/// The name is free when the caller introduces itself, but not when it confirms.
 #[test]
-fn an_introduction_is_worth_nothing_when_the_name_has_come_into_use() {
+fn an_introduction_cannot_be_confirmed_when_the_name_is_in_use_meanwhile() {
     for (caller, refusal) in [(STRANGER, Error::ClidInuse), (ELSEWHERE, Error::Delay)] {
         let engine = engine();
         let early = exchange(&engine, NOW, caller, (NAME, 2)).unwrap();
@@ -204,7 +206,7 @@ fn an_introduction_is_worth_nothing_when_the_name_has_come_into_use() {
     }
 }
 
-/// However often a caller introduces itself under a name, it takes one place.
+/// All introductions of a caller under one name take one place together.
 #[test]
 fn a_caller_has_one_unconfirmed_client_of_a_name() {
     let engine = engine();
@@ -215,9 +217,9 @@ fn a_caller_has_one_unconfirmed_client_of_a_name() {
     assert_eq!(engine.census().clients, 2, "one of each minor version");
 }
 
-/// Machines of one network of IPv6 are as different as those of one network of IPv4.
+/// Two machines in one IPv6 network are as different as two in one IPv4 network.
 #[test]
-fn a_neighbour_in_the_network_of_ipv6_does_not_end_a_client() {
+fn a_neighbor_in_an_ipv6_network_does_not_end_a_client() {
     let at =
         |address: &str| Caller { origin: Origin::of(address.parse::<IpAddr>().unwrap()), ..VICTIM };
     let (victim, neighbour) = (at("2001:db8::1"), at("2001:db8::2"));
@@ -232,10 +234,10 @@ fn a_neighbour_in_the_network_of_ipv6_does_not_end_a_client() {
     assert!(engine.client_by_id(client.id()).is_some());
 }
 
-/// FreeBSD says SETCLIENTID as the user who opens a file first, and RENEW and all of its recovery
-/// as root; each time with another verifier.
+/// FreeBSD sends SETCLIENTID as the user who first opens a file, and RENEW and the whole recovery
+/// as root, each time with another verifier.
 #[test]
-fn the_system_of_a_machine_speaks_for_a_client_that_a_user_introduced() {
+fn root_of_a_machine_may_act_for_a_client_that_a_user_introduced() {
     let user = Caller { principal: Principal::new(1, 1000), ..VICTIM };
     let system = Caller { principal: Principal::SYSTEM, ..VICTIM };
     let elsewhere = Caller { principal: Principal::SYSTEM, ..ELSEWHERE };

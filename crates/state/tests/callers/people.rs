@@ -1,4 +1,4 @@
-//! An engine, callers, and what they say to it.
+//! An engine, callers, and the operations that they send.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +15,11 @@ pub(super) const NOW: Duration = Duration::from_secs(1000);
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 pub(super) const NAME: &str = "victim";
 
-/// The machine user of the victim's machine: the principal of its client.
+/// The principal of the victim's client: the system of the victim's machine.
 pub(super) const VICTIM: Caller = caller(0, 1);
 /// The same principal at another address.
 pub(super) const ELSEWHERE: Caller = caller(0, 2);
-/// A user of the victim's machine, who opens files there.
+/// A user of the victim's machine, who opens files.
 pub(super) const USER: Caller = caller(1000, 1);
 /// Another user of the victim's machine.
 pub(super) const NEIGHBOUR: Caller = caller(1001, 1);
@@ -52,7 +52,7 @@ pub(super) fn file(number: u8) -> FileKey {
     FileKey { volume: 1, export: 1, handle: Handle::new(&[number]).unwrap() }
 }
 
-/// A name, and the instance of the client that goes by it.
+/// A name, and the verifier of an instance of its client.
 pub(super) fn owner(name: &str, instance: u8) -> ClientOwner {
     ClientOwner { verifier: Verifier([instance; 8]), id: name.as_bytes().into() }
 }
@@ -67,7 +67,7 @@ pub(super) fn exchange(
     engine.exchange_id(now, ExchangeId { owner, caller, update: false })
 }
 
-/// CREATE_SESSION on the connection that has the number of the caller's place.
+/// Sends CREATE_SESSION on the connection with the number of the caller's address.
 pub(super) fn create_session(
     engine: &Engine,
     now: Duration,
@@ -93,7 +93,7 @@ pub(super) fn connection(caller: Caller) -> ConnectionId {
     ConnectionId(caller.origin.bytes()[0].into())
 }
 
-/// EXCHANGE_ID and CREATE_SESSION.
+/// Sends EXCHANGE_ID and CREATE_SESSION.
 pub(super) fn arrive(
     engine: &Engine,
     now: Duration,
@@ -104,7 +104,7 @@ pub(super) fn arrive(
     create_session(engine, now, caller, (known.clientid, known.sequenceid))
 }
 
-/// A client of minor version 1 that can be called back and has reclaimed all it wanted.
+/// A client of minor version 1 that can be called back and has ended its reclaim.
 pub(super) fn client_41(engine: &Engine, caller: Caller, name: &str) -> (Arc<Client>, SessionId) {
     let session = arrive(engine, NOW, caller, (name, 1)).unwrap();
     let client = Arc::clone(engine.session(&session).unwrap().client());
@@ -141,7 +141,8 @@ pub(super) fn client_40(engine: &Engine, caller: Caller, name: &str) -> Arc<Clie
     client
 }
 
-/// A client, and who sends its operations: in a session of minor version 1, or in none.
+/// A client whose operations are sent in a session of minor version 1, or without one in minor
+/// version 0.
 #[derive(Clone)]
 pub(super) struct Person {
     pub(super) client: Arc<Client>,
@@ -149,7 +150,7 @@ pub(super) struct Person {
 }
 
 impl Person {
-    /// The victim's machine, as a client of either minor version.
+    /// The victim as a client of each minor version, with an engine for each.
     pub(super) fn both(engine: impl Fn() -> Engine) -> [(Engine, Self); 2] {
         let (old, new) = (engine(), engine());
         let client = client_40(&old, VICTIM, NAME);
@@ -158,7 +159,7 @@ impl Person {
         [old, (new, Self { client, has_sessions: true })]
     }
 
-    /// An operation on its state by some caller.
+    /// The sender of an operation on this client's state by some caller.
     pub(super) fn sender(&self, now: Duration, caller: Caller) -> Sender<'_> {
         Sender { now, client: self.has_sessions.then_some(&self.client), caller }
     }
@@ -175,7 +176,7 @@ pub(super) struct Wish<'a> {
     pub(super) claim: Claim,
 }
 
-/// Reading and writing by the user, no delegation.
+/// An open for reading and writing by the user, without a delegation.
 pub(super) const PLAIN: Wish<'static> = Wish {
     caller: USER,
     owner: b"o",
@@ -185,7 +186,7 @@ pub(super) const PLAIN: Wish<'static> = Wish {
     claim: Claim::New,
 };
 
-/// OPEN by an owner that need not confirm it any more.
+/// OPEN by an owner that has confirmed itself.
 pub(super) fn try_open(
     engine: &Engine,
     now: Duration,
@@ -207,7 +208,7 @@ pub(super) fn try_open(
     engine.open(now, &open)
 }
 
-/// OPEN, and OPEN_CONFIRM where that is wanted.
+/// OPEN, with OPEN_CONFIRM if the engine asks for it.
 pub(super) fn open(engine: &Engine, person: &Person, wish: Wish<'_>) -> Opened {
     let opened = try_open(engine, NOW, &person.client, wish).unwrap();
     if !opened.confirm {

@@ -1,4 +1,4 @@
-//! No origin uses up what others need, however many clients it makes up.
+//! No origin can use up the limits that others need, whatever number of clients it makes.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -13,11 +13,12 @@ use crate::people::{
     connection, engine_with, exchange, try_open,
 };
 
-/// The number of origins that take all they get, one after the other. Each leaves half of what it
-/// finds, so that the last ones find too little.
+/// The number of origins that take as much as they get, one after the other. Each gets half of what
+/// is left, so that the last ones get little.
 const GREEDY: u8 = 8;
 
-/// A newcomer gets what it needs: a confirmed client of either minor version, a session, an open.
+/// Asserts that a newcomer gets what it needs: a confirmed client of either minor version, a
+/// session and an open.
 fn serves(engine: &Engine, place: u8) {
     let newcomer = caller(0, place);
     let (client, _) = client_41(engine, newcomer, "newcomer");
@@ -26,7 +27,7 @@ fn serves(engine: &Engine, place: u8) {
     client_40(engine, newcomer, "newcomer");
 }
 
-/// Confirms clients, each of another name, until it is refused.
+/// Confirms clients of different names until one is refused; returns their number.
 fn takes_clients(engine: &Engine, place: u8) -> usize {
     let (caller, before) = (caller(0, place), engine.census().clients);
     let mut taken = 0;
@@ -60,7 +61,7 @@ fn several_origins_leave_clients_for_others() {
     serves(&engine, 100);
 }
 
-/// Clients that never confirm themselves take the places of others of their own origin.
+/// Clients that never confirm themselves displace only others of their own origin.
 #[test]
 fn an_origin_that_floods_with_introductions_displaces_its_own() {
     let engine = engine_with(|settings| settings.limits.clients = 1024);
@@ -72,9 +73,9 @@ fn an_origin_that_floods_with_introductions_displaces_its_own() {
     assert!(engine.census().clients <= 514, "{}", engine.census().clients);
 }
 
-/// A host with one address of an IPv6 network may use all of them.
+/// A host with one address in an IPv6 network may use all addresses of the network.
 #[test]
-fn the_addresses_of_a_network_of_ipv6_have_one_share() {
+fn the_addresses_of_an_ipv6_network_share_one_quota() {
     let engine = engine_with(|settings| settings.limits.clients = 1024);
     let at = |host: u16| {
         let address = IpAddr::from(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, host));
@@ -85,9 +86,9 @@ fn the_addresses_of_a_network_of_ipv6_have_one_share() {
     serves(&engine, 2);
 }
 
-/// Clients that are gone do not count any more.
+/// Clients that have ended do not count any more.
 #[test]
-fn an_origin_gets_clients_again_when_others_of_its_have_gone() {
+fn an_origin_gets_new_clients_when_some_of_its_clients_have_ended() {
     let engine = engine_with(|settings| settings.limits.clients = 232);
     let come = |number: usize| arrive(&engine, NOW, caller(0, 1), (&format!("{number}"), 1));
     let sessions: Vec<_> = (0..100).map_while(|number| come(number).ok()).collect();
@@ -101,9 +102,9 @@ fn an_origin_gets_clients_again_when_others_of_its_have_gone() {
     assert_eq!(again, sessions.len());
 }
 
-/// A few machines behind one address are served where little is left.
+/// A few machines behind one address are served even if little is left.
 #[test]
-fn an_origin_gets_a_few_clients_where_it_leaves_fewer() {
+fn an_origin_gets_a_few_clients_even_if_little_is_left() {
     let engine = engine_with(|settings| settings.limits.clients = 20);
     for number in 0..16 {
         arrive(&engine, NOW, caller(0, 1), (&format!("{number}"), 1)).unwrap();
@@ -113,7 +114,8 @@ fn an_origin_gets_a_few_clients_where_it_leaves_fewer() {
     serves(&engine, 2);
 }
 
-/// Sessions with as many slots as it gets, of as many clients as it needs, until it gets none.
+/// Makes sessions with as many slots as it gets, of as many clients as it needs, until one is
+/// refused.
 fn takes_replies(engine: &Engine, place: u8) {
     let fore = ChannelAttrs { response_cached_bytes_max: 8192, requests_max: 64, ..ATTRS };
     for number in 0..64 {
@@ -126,7 +128,7 @@ fn takes_replies(engine: &Engine, place: u8) {
             return;
         }
     }
-    panic!("there is no end of it");
+    panic!("no session is refused");
 }
 
 fn session(
@@ -170,7 +172,7 @@ fn several_origins_leave_memory_for_the_replies_of_others() {
     serves(&engine, 100);
 }
 
-/// Opens of as many clients as it needs, until it gets none.
+/// Makes opens of as many clients as it needs, until one is refused.
 fn takes_state(engine: &Engine, place: u8) {
     let greedy = caller(0, place);
     for number in 0..64 {
@@ -183,11 +185,11 @@ fn takes_state(engine: &Engine, place: u8) {
             return;
         }
     }
-    panic!("there is no end of it");
+    panic!("no open is refused");
 }
 
 #[test]
-fn an_origin_leaves_memory_for_what_others_hold() {
+fn an_origin_leaves_memory_for_the_state_of_others() {
     let engine = engine_with(|settings| settings.limits.held_bytes = 1 << 20);
     takes_state(&engine, 1);
     let taken = engine.census().held_bytes;
@@ -195,16 +197,16 @@ fn an_origin_leaves_memory_for_what_others_hold() {
     serves(&engine, 2);
 }
 
-/// The limit here is about a thousandth of the memory that a server has.
+/// The limit of this test is about a thousandth of that of a server.
 #[test]
-fn several_origins_leave_memory_for_what_others_hold() {
+fn several_origins_leave_memory_for_the_state_of_others() {
     let engine = engine_with(|settings| settings.limits.held_bytes = 1 << 20);
     (1..=GREEDY).for_each(|place| takes_state(&engine, place));
     serves(&engine, 100);
 }
 
 #[test]
-fn a_client_that_goes_gives_back_its_own_memory_and_no_more() {
+fn an_evicted_client_frees_its_own_memory_and_no_more() {
     let engine = engine_with(|_| {});
     let [one, two] = ["one", "two"].map(|name| {
         let (client, _) = client_41(&engine, caller(0, 1), name);
@@ -219,9 +221,9 @@ fn a_client_that_goes_gives_back_its_own_memory_and_no_more() {
     assert_eq!(engine.census().held_bytes, 0);
 }
 
-/// Memory that one client of an origin gives back is free for another.
+/// Memory that one client of an origin frees can be used by another one.
 #[test]
-fn memory_that_a_client_gives_back_is_free_for_its_origin() {
+fn memory_that_a_client_frees_can_be_used_by_its_origin() {
     let engine = engine_with(|settings| settings.limits.held_bytes = 1 << 16);
     let (one, _) = client_41(&engine, caller(0, 1), "one");
     let (two, _) = client_41(&engine, caller(0, 1), "two");
@@ -235,7 +237,7 @@ fn memory_that_a_client_gives_back_is_free_for_its_origin() {
     };
     let most = fill(&one);
     assert!(most > 20, "{most}");
-    assert_eq!(fill(&two), 0, "they share what the origin may have");
+    assert_eq!(fill(&two), 0, "the clients of an origin do not share its quota");
     let one = Person { client: one, has_sessions: true };
     engine.evict(NOW, &one.client);
     assert_eq!(fill(&two), most);

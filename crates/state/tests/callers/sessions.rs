@@ -1,4 +1,4 @@
-//! Sessions belong to the principal that introduced their client, and to where that is.
+//! A session belongs to the principal that introduced its client, at the address of that client.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::people::{
     connection, create_session, engine, error, exchange,
 };
 
-/// A request of a slot, on the connection of a caller's place.
+/// A request of a slot, on the connection of the caller's address.
 fn request(session: SessionId, seqid: u32, caller: Caller) -> Sequence {
     Sequence {
         session,
@@ -41,7 +41,11 @@ fn another_principal_makes_no_session_of_a_client() {
     let (id, sequence) = (introduced.clientid, introduced.sequenceid);
     for caller in [NEIGHBOUR, STRANGER] {
         let made = create_session(&engine, NOW, caller, (id, sequence));
-        assert_eq!(made, Err(Error::ClidInuse), "it is not confirmed yet");
+        assert_eq!(
+            made,
+            Err(Error::ClidInuse),
+            "another principal makes a session of an unconfirmed client"
+        );
     }
     let session = create_session(&engine, NOW, VICTIM, (id, sequence)).unwrap();
     for caller in [NEIGHBOUR, STRANGER] {
@@ -80,9 +84,9 @@ fn another_principal_changes_nothing_about_a_session() {
     assert_eq!(client.renewed(), NOW);
 }
 
-/// Neither does it learn from the refusal whether the client could be destroyed.
+/// The refusal does not reveal whether the client could be destroyed.
 #[test]
-fn another_principal_destroys_no_client_that_has_nothing() {
+fn another_principal_cannot_destroy_a_client_without_state() {
     let engine = engine();
     let introduced = exchange(&engine, NOW, VICTIM, (NAME, 1)).unwrap();
     let destroyed = |caller| engine.destroy_clientid(NOW, introduced.clientid, caller);
@@ -92,7 +96,7 @@ fn another_principal_destroys_no_client_that_has_nothing() {
 }
 
 #[test]
-fn another_principal_does_not_say_that_a_client_has_reclaimed_all() {
+fn another_principal_cannot_end_the_reclaim_of_a_client() {
     let engine = engine();
     let session = arrive(&engine, NOW, VICTIM, (NAME, 1)).unwrap();
     let client = Arc::clone(engine.session(&session).unwrap().client());
@@ -102,9 +106,10 @@ fn another_principal_does_not_say_that_a_client_has_reclaimed_all() {
     assert_eq!(engine.reclaim_complete(NOW, &client, VICTIM), Ok(()));
 }
 
-/// The slot is as it was: the client's next request is new, and its last one is answered again.
+/// The slot does not change: the client's next request is new, and its last one is answered from
+/// the slot.
 #[test]
-fn a_request_from_elsewhere_moves_no_slot() {
+fn a_request_from_another_address_does_not_change_the_slot() {
     let engine = engine();
     let (client, session) = client_41(&engine, VICTIM, NAME);
     begun(engine.sequence(NOW, &request(session, 1, VICTIM))).answered(Some(b"one"));
@@ -125,7 +130,7 @@ fn bind(engine: &Engine, session: &SessionId, caller: Caller) -> Result<Directio
 }
 
 #[test]
-fn a_client_that_moved_goes_on_when_its_principal_has_bound_the_connection() {
+fn a_client_that_moved_continues_when_its_principal_has_bound_the_connection() {
     let engine = engine();
     let (_, session) = client_41(&engine, VICTIM, NAME);
     assert_eq!(bind(&engine, &session, STRANGER), Err(Error::WrongCred));
@@ -133,14 +138,14 @@ fn a_client_that_moved_goes_on_when_its_principal_has_bound_the_connection() {
     assert_eq!(error(refused.map(drop)), Some(Error::ConnNotBound));
     assert_eq!(bind(&engine, &session, ELSEWHERE), Ok(Direction::Both));
     begun(engine.sequence(NOW, &request(session, 1, ELSEWHERE))).answered(Some(b"one"));
-    // Another connection of its new place need not be bound.
+    // Other connections from its new address need not be bound.
     let other = Sequence { connection: ConnectionId(99), ..request(session, 2, ELSEWHERE) };
     begun(engine.sequence(NOW, &other)).answered(Some(b"two"));
 }
 
-/// EXCHANGE_ID and CREATE_SESSION prove the new address, too, not only BIND_CONN_TO_SESSION.
+/// EXCHANGE_ID and CREATE_SESSION prove the new address as BIND_CONN_TO_SESSION does.
 #[test]
-fn a_client_goes_on_where_its_principal_says_who_it_is() {
+fn a_client_continues_at_an_address_that_its_principal_has_proved() {
     for exchanges in [true, false] {
         let engine = engine();
         let (client, session) = client_41(&engine, VICTIM, NAME);
@@ -155,8 +160,8 @@ fn a_client_goes_on_where_its_principal_says_who_it_is() {
     }
 }
 
-/// A connection stays bound when the client is seen at another address, so that a client with two
-/// addresses uses both at once (RFC 8881, 2.10.5).
+/// A connection stays bound when the client calls from another address, so that a client with two
+/// addresses can use both at once (RFC 8881, 2.10.5).
 #[test]
 fn a_client_uses_connections_of_two_addresses_at_once() {
     let engine = engine();

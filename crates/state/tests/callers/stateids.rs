@@ -1,5 +1,5 @@
-//! A stateid is worth nothing in other hands: its user, its client's place and its file are
-//! compared before anything is changed.
+//! A stateid can be used only by its user, from the address of its client and with its file: these
+//! are checked before anything is changed.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::people::{
     client_40, engine, error, file, open, try_open,
 };
 
-/// The user's stateids of file 1, and the seqid of its owners' last operation in minor version 0.
+/// The user's stateids of file 1, and the last seqid of its owners in minor version 0.
 struct Stateids {
     open: Stateid,
     lock: Stateid,
@@ -47,7 +47,7 @@ fn lock(engine: &Engine, (sender, file): At<'_>, locker: Locker<'_>) -> Result<S
     })
 }
 
-/// Tries every operation that changes a state by its stateid; returns the error of each.
+/// Tries every operation that changes state by a stateid; returns the error of each.
 fn attempts(
     engine: &Engine,
     at: At<'_>,
@@ -74,7 +74,7 @@ fn all_are(attempts: &[(&str, Option<Error>)], expected: Error) {
     }
 }
 
-/// Tries every operation as this caller, and checks that it changes no state and renews no lease.
+/// Asserts that every operation of this caller fails, changes no state and renews no lease.
 fn in_vain(caller: Caller, number: u8, expected: [Error; 2]) {
     let both = Person::both(engine).into_iter();
     for ((engine, person), expected) in both.zip(expected) {
@@ -87,7 +87,7 @@ fn in_vain(caller: Caller, number: u8, expected: [Error; 2]) {
     }
 }
 
-/// The user does with its stateids what it could do before.
+/// Asserts that the user can still use its stateids.
 fn still_usable(engine: &Engine, person: &Person, stateids: &Stateids) {
     let at = (person.sender(NOW, USER), &file(1));
     engine.delegreturn(at, &stateids.delegation).unwrap();
@@ -100,26 +100,26 @@ fn another_user_of_the_same_machine_changes_no_state() {
     in_vain(NEIGHBOUR, 1, [Error::WrongCred; 2]);
 }
 
-/// In minor version 0 the user may be one of a client that has moved: its principal is going to say
-/// so. In a session it is known by that where the client is.
+/// In minor version 0 the user may belong to a client that has moved, whose principal will prove
+/// its new address. In a session the address of the client is known.
 #[test]
 fn another_user_elsewhere_changes_no_state() {
     in_vain(STRANGER, 1, [Error::Delay, Error::WrongCred]);
 }
 
 #[test]
-fn the_user_itself_changes_no_state_by_a_handle_of_another_file() {
+fn the_user_itself_changes_no_state_with_the_handle_of_another_file() {
     in_vain(USER, 2, [Error::BadStateid; 2]);
 }
 
 #[test]
-fn another_user_learns_from_a_handle_of_another_file_no_more_than_that() {
+fn another_user_with_the_handle_of_another_file_gets_the_same_errors() {
     in_vain(NEIGHBOUR, 2, [Error::BadStateid; 2]);
 }
 
-/// A kernel may close files in its own name whose user is gone.
+/// A kernel may close files as its own principal after their user has ended.
 #[test]
-fn the_principal_of_the_client_may_use_what_its_users_have() {
+fn the_principal_of_the_client_may_use_the_state_of_its_users() {
     for (engine, person) in Person::both(engine) {
         let held = hold(&engine, &person);
         let at = (person.sender(NOW, VICTIM), &file(1));
@@ -129,9 +129,9 @@ fn the_principal_of_the_client_may_use_what_its_users_have() {
     }
 }
 
-/// The delegation of the user is the only one that another user of the machine may not return.
+/// A delegation can be returned by its user and its client, but not by another user of the machine.
 #[test]
-fn a_delegation_is_returned_by_the_principal_that_it_was_given_to() {
+fn another_user_cannot_return_a_delegation() {
     for (engine, person) in Person::both(engine) {
         let wish = Wish { delegation: DelegationWish::Write, ..PLAIN };
         let other = Wish { caller: NEIGHBOUR, owner: b"p", file: 2, ..wish };
@@ -152,7 +152,7 @@ fn a_delegation_is_returned_by_the_principal_that_it_was_given_to() {
 }
 
 #[test]
-fn another_user_frees_no_lock_stateid() {
+fn another_user_cannot_free_a_lock_stateid() {
     for ((engine, person), elsewhere) in
         Person::both(engine).into_iter().zip([Error::Delay, Error::WrongCred])
     {
@@ -172,10 +172,9 @@ fn taken(turn: Result<Turn>) -> Result<&'static str> {
     })
 }
 
-/// The number of the next operation is the same afterwards, and the last answer is told to nobody
-/// else.
+/// The seqid of the owner's next operation does not change, and no other user gets the last answer.
 #[test]
-fn a_guessed_stateid_moves_no_seqid() {
+fn a_guessed_stateid_changes_no_seqid() {
     let [(engine, person), _] = Person::both(engine);
     let held = hold(&engine, &person);
     let turn = |caller, number, (stateid, seqid)| {
@@ -200,9 +199,10 @@ fn a_guessed_stateid_moves_no_seqid() {
     assert_eq!(person.client.renewed(), NOW);
 }
 
-/// An open that waits for OPEN_CONFIRM; so do all of a client of minor version 0 at first.
+/// Tests an open that waits for OPEN_CONFIRM, as the first open of each owner does in minor version
+/// 0.
 #[test]
-fn another_user_confirms_no_open() {
+fn another_user_cannot_confirm_an_open() {
     let engine = engine();
     let client = client_40(&engine, VICTIM, NAME);
     let person = Person { client: Arc::clone(&client), has_sessions: false };
@@ -223,8 +223,8 @@ fn another_user_confirms_no_open() {
     assert_eq!(confirmed(USER, 1), Ok(2));
 }
 
-/// Clients may have one open-owner for all their users (FreeBSD, `oneopenown`): what is opened
-/// under it by several is the client's, and all of them may close it.
+/// A client may have one open-owner for all its users (FreeBSD, `oneopenown`): files that several
+/// users opened by it belong to the client, and any of them may close these.
 #[test]
 fn an_open_that_several_users_share_is_closed_by_any_of_them() {
     for (engine, person) in Person::both(engine) {
@@ -245,7 +245,7 @@ fn an_open_that_several_users_share_is_closed_by_any_of_them() {
 /// An open belongs to the principal that made it, even if others use the owner's name for other
 /// files.
 #[test]
-fn a_user_of_the_name_of_an_owner_changes_nothing_that_the_owner_has_alone() {
+fn a_user_with_the_same_owner_name_cannot_change_an_open_of_one_user() {
     for closer in [USER, NEIGHBOUR] {
         for (engine, person) in Person::both(engine) {
             let held = hold(&engine, &person);
@@ -261,7 +261,7 @@ fn a_user_of_the_name_of_an_owner_changes_nothing_that_the_owner_has_alone() {
 }
 
 #[test]
-fn another_user_does_not_release_a_lock_owner() {
+fn another_user_cannot_release_a_lock_owner() {
     for (engine, person) in Person::both(engine) {
         let held = hold(&engine, &person);
         let sender = person.sender(NOW, USER);
@@ -274,7 +274,7 @@ fn another_user_does_not_release_a_lock_owner() {
 }
 
 #[test]
-fn only_a_principal_that_has_something_of_a_client_renews_its_lease() {
+fn only_a_principal_with_state_of_a_client_renews_its_lease() {
     let [(engine, person), _] = Person::both(engine);
     let later = NOW + SECOND;
     let renew = |caller| engine.renew(later, person.client.id(), caller);
@@ -291,10 +291,10 @@ fn only_a_principal_that_has_something_of_a_client_renews_its_lease() {
     assert_eq!(person.client.renewed(), later + SECOND * 2);
 }
 
-/// A client of minor version 0 is found by its clientid for an OPEN, which renews its lease: not by
-/// a user who comes from elsewhere.
+/// In minor version 0 an OPEN finds a client by its clientid and renews its lease. A user at
+/// another address must not find it.
 #[test]
-fn a_user_elsewhere_does_not_find_a_client_by_its_clientid() {
+fn a_user_at_another_address_does_not_find_a_client_by_its_clientid() {
     let [(engine, person), _] = Person::both(engine);
     let found = |caller| engine.client_of(person.client.id(), caller).map(drop);
     assert_eq!(found(STRANGER), Err(Error::Delay));

@@ -1,4 +1,4 @@
-//! The arguments by which clients of the tests introduce themselves.
+//! The arguments with which clients of the tests introduce themselves.
 
 use comity_state::{Caller, ChannelAttrs, ConnectionId, CreateSession, Exchanged};
 

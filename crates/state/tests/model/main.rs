@@ -1,5 +1,5 @@
-//! The engine against a simple model, under random sequences of what clients do: they open, lock,
-//! are delegated files, fall silent, restart; the server is killed; the clock jumps.
+//! The engine compared with a simple model under random sequences of events: clients open, lock,
+//! get delegations, fall silent and restart; the server is killed; time passes.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 #[path = "../introduction/mod.rs"]
@@ -17,7 +17,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_engine_says_what_the_model_says(steps in proptest::collection::vec(step(), 1..120)) {
+    fn the_engine_agrees_with_the_model(steps in proptest::collection::vec(step(), 1..120)) {
         let mut both = Both::new();
         for step in &steps {
             both.perform(step);
@@ -26,9 +26,9 @@ proptest! {
     }
 }
 
-/// A file where a delegation was recalled and another given stayed behind when all were gone.
+/// A file once stayed behind if one delegation of it was recalled and another was granted.
 #[test]
-fn a_file_is_forgotten_though_a_delegation_was_recalled_there() {
+fn a_file_is_forgotten_although_a_delegation_of_it_was_recalled() {
     let mut both = Both::new();
     for step in [
         Step::Open { client: 0, file: 0, access: 2, deny: 0 },
@@ -41,7 +41,7 @@ fn a_file_is_forgotten_though_a_delegation_was_recalled_there() {
     both.end();
 }
 
-/// The first edge of RFC 8881, 8.4.2.1.
+/// The first edge condition of RFC 8881, 8.4.2.1.
 #[test]
 fn a_client_that_lost_its_lease_before_the_restart_reclaims_nothing() {
     let mut both = Both::new();
@@ -49,7 +49,7 @@ fn a_client_that_lost_its_lease_before_the_restart_reclaims_nothing() {
     for step in [open(0), Step::Silence { client: 0, seconds: 100 }] {
         both.perform(&step);
     }
-    assert!(both.may_reclaim(0), "nobody needed what it has");
+    assert!(both.may_reclaim(0), "the state is kept while no other client needs it");
     both.perform(&open(1));
     assert!(!both.may_reclaim(0));
     assert!(both.may_reclaim(1));

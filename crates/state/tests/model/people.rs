@@ -1,4 +1,4 @@
-//! The engine and the model side by side, and the clients that use them.
+//! The engine and the model, and the clients that use both.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,7 +68,7 @@ impl Both {
         self.settle();
     }
 
-    /// When all have gone nothing stays behind.
+    /// Evicts all clients; asserts that nothing stays behind.
     pub(super) fn end(&mut self) {
         for client in self.clients.iter().flatten() {
             self.engine.evict(self.now, client);
@@ -91,7 +91,7 @@ impl Both {
         self.store.records().any(named)
     }
 
-    /// Stores what must be stored, and lets clients answer what they are asked: recalls are heeded.
+    /// Stores the records that must be stored, and lets clients return recalled delegations.
     fn settle(&mut self) {
         let mut records = Vec::new();
         let mark = self.engine.poll_records(&mut records);
@@ -104,7 +104,7 @@ impl Both {
         }
     }
 
-    /// A client introduces itself, with a session and all that goes with it.
+    /// Introduces a client, with a session and an end of its reclaim.
     fn arrive(&mut self, client: usize) {
         let owner =
             ClientOwner { verifier: Verifier([self.lives[client]; 8]), id: [client as u8].into() };
@@ -121,7 +121,7 @@ impl Both {
         self.model.silent_seconds[client] = 0;
     }
 
-    /// The client, if it is still known; one that is not introduces itself again.
+    /// Returns the client; one that the engine has forgotten introduces itself again.
     fn client(&mut self, client: usize) -> Arc<Client> {
         let known = self.clients[client].clone().unwrap();
         if self.engine.client_by_id(known.id()).is_some() {
@@ -174,12 +174,12 @@ impl Both {
         }
     }
 
-    /// A delegation was given: nobody else may have one against it.
+    /// Asserts that a delegation conflicts with no state of other clients.
     fn alone(&mut self, client: usize, file: usize, stateid: Stateid) {
         self.believed[client][file].delegation = Some(stateid);
         let (key, now) = (key(file), self.now);
         let me = self.clients[client].clone().unwrap();
-        // Reading by its own open recalls nothing of it.
+        // A read with the client's own open recalls nothing.
         let read = Share::access(Share::READ);
         assert_eq!(self.engine.break_delegations(now, Some(&me), &key, read), Ok(()));
     }
@@ -253,7 +253,7 @@ impl Both {
         self.model.unlock(client, file, (first, last));
     }
 
-    /// Time passes in steps shorter than a lease; all but one are heard of.
+    /// Lets time pass in steps shorter than a lease; all clients but one renew their leases.
     fn silence(&mut self, silent: usize, seconds: u64) {
         for _ in 0..seconds.div_ceil(10) {
             self.now += Duration::from_secs(10);
@@ -274,8 +274,8 @@ impl Both {
         self.complete(client, &known);
     }
 
-    /// The server is killed. All come back, reclaim what they had and say that they did; nobody
-    /// gets what another one had.
+    /// Kills the server. All clients come back, reclaim their state and end their reclaim; none
+    /// gets state of another one.
     fn restart(&mut self) {
         self.settle();
         self.boot += 1;
@@ -299,12 +299,12 @@ impl Both {
         assert!(!self.engine.is_in_grace(), "all are back");
     }
 
-    /// Takes all clients to an engine that is new. Their stateids and sessions go on.
+    /// Migrates all clients to a new engine, where their stateids and sessions can be used.
     fn migrate(&mut self) {
         let next = Engine::new(self.now, settings(self.boot), Recovered::new());
         for known in &mut self.clients {
             let Some(old) = known.as_ref() else { continue };
-            // A client that was forgotten has nothing to take along.
+            // A forgotten client has no state to migrate.
             let Ok(exported) = self.engine.export_client(self.now, old) else { continue };
             let new = next.import_client(self.now, &exported).unwrap();
             assert_eq!(next.export_client(self.now, &new).as_ref(), Ok(&exported));
@@ -363,13 +363,13 @@ impl Both {
         Sender { now: self.now, client: Some(known), caller: caller(client) }
     }
 
-    /// Another user of the client's machine, who shows what the client was given.
+    /// Another user of the client's machine, who uses the client's stateids.
     fn other<'c>(&self, client: usize, known: &'c Arc<Client>) -> Sender<'c> {
         let caller = Caller { principal: Principal(1), ..caller(client) };
         Sender { caller, ..self.sender(client, known) }
     }
 
-    /// The client, with all its reclaims behind it.
+    /// The client, after the end of its reclaim.
     fn ready(&mut self, client: usize) -> Arc<Client> {
         let known = self.client(client);
         let _ = self.engine.reclaim_complete(self.now, &known, caller(client));

@@ -1,17 +1,17 @@
-//! The reference: a list of opens, and an array with a cell for each byte.
+//! The model: the opens of each file, and an array with a cell for each byte.
 
 use crate::step::{CELLS, CLIENTS, FILES};
 
-/// The state that a client has of a file.
+/// A client's state of a file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Share {
     /// Access and deny bits, if it is open.
     pub(super) open: Option<(u32, u32)>,
-    /// The lock of each byte: none, or one for reading or writing.
+    /// The lock of each byte: none, or true for writing and false for reading.
     pub(super) bytes: [Option<bool>; CELLS as usize],
 }
 
-/// The state of all clients for all files, and the silence of each.
+/// The state of all clients for all files, and the time since each one called.
 #[derive(Debug, Default)]
 pub(super) struct Reference {
     pub(super) of: [[Share; FILES]; CLIENTS],
@@ -21,8 +21,8 @@ pub(super) struct Reference {
 pub(super) const LEASE_SECONDS: u64 = 90;
 
 impl Reference {
-    /// Clients whose lease is over, and that have to go for `client` to get what it wants. `None`:
-    /// it cannot have it, since somebody with a lease stands in the way.
+    /// The clients with expired leases that must be evicted for `client` to get what it asks for,
+    /// or `None` if a client with a lease has it.
     fn way(&self, client: usize, blocks: impl Fn(usize) -> bool) -> Option<Vec<usize>> {
         let others: Vec<usize> =
             (0..CLIENTS).filter(|other| *other != client && blocks(*other)).collect();
@@ -30,7 +30,7 @@ impl Reference {
         others.iter().all(gone).then_some(others)
     }
 
-    /// Opens a file; tells whether that may be.
+    /// Opens a file; returns whether it is allowed.
     pub(super) fn open(&mut self, client: usize, file: usize, access: u32, deny: u32) -> bool {
         let blocks = |other: usize| {
             self.of[other][file].open.is_some_and(|(a, d)| a & deny != 0 || d & access != 0)
@@ -43,7 +43,7 @@ impl Reference {
         true
     }
 
-    /// Locks bytes; tells whether that may be.
+    /// Locks bytes; returns whether it is allowed.
     pub(super) fn lock(
         &mut self,
         client: usize,
@@ -71,7 +71,7 @@ impl Reference {
         self.of[client][file] = Share::default();
     }
 
-    /// A client is gone, and all it had.
+    /// Forgets a client with all its state.
     pub(super) fn forget(&mut self, client: usize) {
         self.of[client] = Default::default();
     }

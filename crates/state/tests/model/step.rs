@@ -4,7 +4,7 @@ pub(super) const CLIENTS: usize = 3;
 pub(super) const FILES: usize = 2;
 pub(super) const CELLS: u64 = 8;
 
-/// Something that happens.
+/// An event.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     Open {
@@ -30,23 +30,23 @@ pub(super) enum Step {
         first: u64,
         last: u64,
     },
-    /// It gives back what it was delegated of a file.
+    /// The client returns its delegation of a file.
     Return {
         client: usize,
         file: usize,
     },
-    /// All the others renew their leases, this one does not.
+    /// All other clients renew their leases, and this one does not.
     Silence {
         client: usize,
         seconds: u64,
     },
-    /// It begins again: what it had is gone.
+    /// The client restarts and loses its state.
     Reboot {
         client: usize,
     },
-    /// All clients are taken to another engine, which goes on with their state.
+    /// All clients migrate to another engine, which continues with their state.
     Migrate,
-    /// The server is killed; clients come back and reclaim, but for those that are not named.
+    /// The server is killed; clients come back and reclaim, except for those that are not named.
     Restart,
 }
 

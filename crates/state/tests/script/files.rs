@@ -123,7 +123,7 @@ impl World {
         }
     }
 
-    /// Tells which clients have what by grants.
+    /// Lists which clients have state that rests on grants.
     fn by_grants(&self) -> Told {
         let clients = self.engine.grantee_clients();
         let of_one = |client: &Arc<Client>| {
@@ -161,7 +161,7 @@ impl World {
         }
     }
 
-    /// Does something with a stateid that changes it.
+    /// Does an operation that changes state by its stateid.
     fn with(
         &mut self,
         client: &str,
@@ -272,8 +272,8 @@ impl World {
         said(self.engine.check_io(sender, &stateid, &io).map(drop))
     }
 
-    /// `lock CLIENT OPEN-OR-LOCK OWNER FILE RANGE KIND [reclaim] [seqid N] = NAME`: an owner of `-`
-    /// means that the stateid is a lock's.
+    /// `lock CLIENT OPEN-OR-LOCK OWNER FILE RANGE KIND [reclaim] [seqid N] = NAME`. The owner `-`
+    /// means that the stateid is that of a lock.
     fn lock(
         &mut self,
         (wait, client): (bool, &str),
@@ -310,7 +310,7 @@ fn refusal(refused: LockRefusal) -> String {
     }
 }
 
-/// A key by the first letter of its name, at one address.
+/// The grantee of a key, which is made of the first letter of its name, at one address.
 fn grantee(name: &str) -> Arc<Grantee> {
     let mut bytes = [0; 32];
     bytes[0] = name.as_bytes()[0];
@@ -318,7 +318,7 @@ fn grantee(name: &str) -> Arc<Grantee> {
     Arc::new(Grantee { key, address: [10, 0, 0, 1].into(), export: 1, user: None })
 }
 
-/// `r`, `w`, `rw` or `-`.
+/// Reads an access and a deny mode, each `r`, `w`, `rw` or `-`.
 fn share(access: &str, deny: Option<&str>) -> Share {
     let bits = |text: &str| {
         let read = if text.contains('r') { Share::READ } else { 0 };
@@ -339,7 +339,7 @@ fn lock_type(name: &str) -> LockType {
     if name == "w" { LockType::Write } else { LockType::Read }
 }
 
-/// `FIRST-LAST`, or `all`.
+/// Reads a range: `FIRST-LAST` or `all`.
 fn bytes(text: &str) -> ByteRange {
     let Some((first, last)) = text.split_once('-') else { return ByteRange::ALL };
     ByteRange { first: first.parse().unwrap(), last: last.parse().unwrap() }

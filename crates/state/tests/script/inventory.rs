@@ -12,7 +12,7 @@ impl World {
         }
     }
 
-    /// `clients COUNT`: page by page.
+    /// `clients COUNT` lists clients page by page.
     fn known(&self, args: &[&str]) -> Told {
         let (mut told, mut after) = (Vec::new(), ClientId(0));
         loop {
@@ -35,7 +35,7 @@ impl World {
         )
     }
 
-    /// `states CLIENT COUNT`
+    /// `states CLIENT COUNT` lists states of a client page by page.
     fn held(&self, args: &[&str]) -> Told {
         let [name, count] = args else { panic!("states CLIENT COUNT") };
         let client = self.client(name).unwrap();
@@ -52,7 +52,7 @@ impl World {
         }
     }
 
-    /// `waits [CLIENT]`
+    /// `waits [CLIENT]` lists waits, of one client or of all.
     fn waits(&self, args: &[&str]) -> Told {
         let client = args.first().map(|name| self.client(name).unwrap().id());
         let (found, all) = self.engine.waits(self.now, client, 2);

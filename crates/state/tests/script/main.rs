@@ -1,5 +1,5 @@
-//! Transcripts: text in, text out. A line that begins with `>` is said to the engine; what is below
-//! it, up to the next, is what came of it. Run with `BLESS=1` they are written again.
+//! Transcripts. A line that begins with `>` is a command for the engine; the lines below it, up to
+//! the next command, are its results. A run with `BLESS=1` writes the results again.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod files;
@@ -23,7 +23,7 @@ fn replay(text: &str) -> String {
                     writeln!(out, "  {told}").unwrap();
                 }
             }
-            // The results of the last run are written again.
+            // Results of the last run are left out; the commands write new ones.
             None if line.starts_with("  ") => {}
             None => writeln!(out, "{line}").unwrap(),
         }
@@ -38,7 +38,7 @@ fn transcript(name: &str) {
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, now).unwrap();
     } else {
-        assert!(text == now, "{name} says otherwise now:\n{now}");
+        assert!(text == now, "{name} has other results:\n{now}");
     }
 }
 
@@ -48,12 +48,12 @@ fn clients_introduce_themselves() {
 }
 
 #[test]
-fn sessions_do_requests_once() {
+fn sessions_do_each_request_once() {
     transcript("sessions.txt");
 }
 
 #[test]
-fn slots_are_asked_back_where_memory_is_short() {
+fn slots_are_recalled_when_memory_is_short() {
     transcript("slots.txt");
 }
 
@@ -63,12 +63,12 @@ fn files_are_opened_by_every_claim() {
 }
 
 #[test]
-fn owners_count_their_operations() {
+fn operations_of_owners_are_numbered() {
     transcript("owners.txt");
 }
 
 #[test]
-fn locks_are_handed_over() {
+fn locks_are_passed_to_waiters() {
     transcript("locks.txt");
 }
 
@@ -83,7 +83,7 @@ fn directories_are_delegated_and_recalled() {
 }
 
 #[test]
-fn delegations_are_asked_back_before_none_is_left() {
+fn delegations_are_recalled_before_their_limit_is_reached() {
     transcript("recall_any.txt");
 }
 
@@ -93,7 +93,7 @@ fn programs_on_the_server_wait() {
 }
 
 #[test]
-fn grace_has_edges() {
+fn grace_handles_the_edge_conditions() {
     transcript("grace.txt");
 }
 

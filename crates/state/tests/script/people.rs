@@ -1,4 +1,4 @@
-//! Clients come, are confirmed, and go.
+//! Clients are introduced, confirmed and ended.
 
 use comity_state::{CallbackAddress, ClientOwner, ExchangeId, Setclientid, Verifier};
 

@@ -1,4 +1,4 @@
-//! Requests done once: sessions with their slots, and the owners of minor version 0.
+//! Requests that are done once: sessions with their slots, and the owners of minor version 0.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -8,11 +8,11 @@ use comity_state::{
 };
 use comity_vfs::Handle;
 
-/// An engine, and all that people have got from it, by name.
+/// An engine, and the results that clients have got from it, by name.
 pub(super) struct World {
     pub(super) engine: Engine,
     pub(super) now: Duration,
-    /// The principal and the origin of the line.
+    /// The principal and the origin of the current command.
     pub(super) caller: Caller,
     boot: u32,
     store: Recovered,
@@ -26,7 +26,7 @@ pub(super) struct World {
     pub(super) unanswered: Option<OwnerAnswer>,
 }
 
-/// The results of a line.
+/// The results of a command.
 pub(super) type Told = Vec<String>;
 
 fn settings(boot: u32) -> Settings {
@@ -57,8 +57,9 @@ impl World {
         }
     }
 
-    /// Says a line; tells what came of it, and what went out. `as NAME` and `from PLACE` anywhere
-    /// in the line say who the caller is and where it comes from; else all are one.
+    /// Does a command; returns its results and the effects. `as NAME` and `from PLACE` anywhere in
+    /// the line set the principal and the address of the caller, which are otherwise the same for
+    /// all.
     pub(super) fn say(&mut self, line: &str) -> Told {
         let mut words: Vec<&str> = line.split_whitespace().collect();
         let principal = principal(take_option(&mut words, "as").unwrap_or("root"));
@@ -92,20 +93,20 @@ impl World {
         }
     }
 
-    /// Time passes.
+    /// Lets time pass.
     fn after(&mut self, args: &[&str]) -> Told {
         self.unseen(args);
         self.engine.tick(self.now);
         Vec::new()
     }
 
-    /// Time passes, and the engine is not told before the next request.
+    /// Lets time pass; the engine does not learn of it before the next request.
     fn unseen(&mut self, args: &[&str]) -> Told {
         self.now += Duration::from_secs(args[0].parse().unwrap());
         Vec::new()
     }
 
-    /// The server is killed, and starts again with what was stored.
+    /// Kills the server and starts it again with the stored records.
     fn restart(&mut self) -> Told {
         self.boot += 1;
         let recovered = self.store.clone();
@@ -114,7 +115,7 @@ impl World {
         vec![format!("in grace: {grace}")]
     }
 
-    /// A new server, whose leases last so many seconds.
+    /// Starts a new server with this lease time.
     fn begin(&mut self, lease_seconds: u64) -> Told {
         let lease = Duration::from_secs(lease_seconds);
         let settings = Settings { lease, grace: lease, ..settings(self.boot) };
@@ -122,7 +123,7 @@ impl World {
         Vec::new()
     }
 
-    /// A new server that bears so little.
+    /// Starts a new server with this low limit.
     fn begin_small(&mut self, what: &str, most: usize) -> Told {
         let mut settings = settings(self.boot);
         let limits = &mut settings.limits;
@@ -212,25 +213,25 @@ impl World {
         (self.sender(client), &self.files[stateid])
     }
 
-    /// Remembers the stateid that a client was given for a file.
+    /// Stores the name of a stateid that a client was given for a file.
     pub(super) fn keep(&mut self, name: &str, stateid: Stateid, file: FileKey) {
         self.stateids.insert(name.into(), stateid);
         self.files.insert(name.into(), file);
     }
 }
 
-/// Takes a word and the one after it out of a line; gives the latter.
+/// Removes a word and the next one from a line; returns the latter.
 fn take_option<'l>(words: &mut Vec<&'l str>, word: &str) -> Option<&'l str> {
     let at = words.iter().position(|other| *other == word)?;
     words.drain(at..at + 2).nth(1)
 }
 
-/// A principal by a name of up to eight letters.
+/// Makes a principal of a name of up to eight letters.
 fn principal(name: &str) -> Principal {
     Principal(name.bytes().fold(0, |number, byte| number << 8 | u64::from(byte)))
 }
 
-/// A place by a name of up to sixteen letters.
+/// Makes an origin of a name of up to sixteen letters.
 fn place(name: &str) -> Origin {
     let mut bytes = [0; 16];
     bytes[..name.len()].copy_from_slice(name.as_bytes());
@@ -245,7 +246,7 @@ pub(super) fn said(result: Result<(), Error>) -> Told {
     vec![result.map_or_else(|error| error.to_string(), |()| "ok".into())]
 }
 
-/// Files have one letter.
+/// The key of a file, whose handle is its name of one letter.
 pub(super) fn file(name: &str) -> FileKey {
     FileKey { volume: 1, export: 1, handle: Handle::new(name.as_bytes()).unwrap() }
 }

@@ -5,10 +5,10 @@ use crate::Result;
 
 static RESTORE: OnceLock<fn() -> Result<()>> = OnceLock::new();
 
-/// Evidence that the calling thread has the server's own identity. Functions that look at paths
-/// which no caller named demand it. A thread that serves keeps the identity of its last caller, who
-/// may have fewer rights than the server, or more. The evidence stays in its thread and must not be
-/// kept over a verb of an [`crate::Fs`], which takes on a caller's identity again.
+/// Evidence that the calling thread has the server's own identity. Functions that use paths not
+/// named by a caller need it. A thread keeps the identity of its last caller, who may have fewer
+/// rights than the server, or more. The evidence must stay in its thread and must not be kept over
+/// a verb of an [`crate::Fs`], which sets a caller's identity again.
 #[derive(Debug)]
 pub struct AsServer(PhantomData<*const ()>);
 
@@ -25,7 +25,8 @@ impl AsServer {
     /// Sets the function that gives a thread the server's identity, for a backend whose threads
     /// take on the identities of callers. Later calls are ignored.
     pub fn restored_by(restore: fn() -> Result<()>) {
-        // A process can change its identity in one way only.
+        // A process has only one way to change its identity, so a second function would be the
+        // same.
         let _ = RESTORE.set(restore);
     }
 }

@@ -91,25 +91,25 @@ impl Mode {
 /// The attributes of an object, with ids on side `S`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attr<S: IdDomain> {
-    /// Its type.
+    /// Type of the object.
     pub file_type: FileType,
-    /// Its permission bits.
+    /// Permission bits.
     pub mode: Mode,
-    /// Number of its hard links.
+    /// Number of hard links.
     pub links: u32,
-    /// Its owner.
+    /// Owner.
     pub uid: Uid<S>,
-    /// Its group.
+    /// Group.
     pub gid: Gid<S>,
     /// Length in bytes.
     pub size: u64,
-    /// Bytes that it takes on the medium.
+    /// Bytes of storage that the object uses.
     pub used: u64,
-    /// Its numbers, if it is a device; else zeros.
+    /// Numbers of a device; zeros for other objects.
     pub device: Device,
-    /// The number of its file system.
+    /// Number of the file system.
     pub fsid: u64,
-    /// Its number within that file system.
+    /// Number of the object in its file system.
     pub fileid: u64,
     /// Last access.
     pub atime: Time,

@@ -1,7 +1,7 @@
-/// Runs what it is given, on the same thread and exactly once, knowing that it may sleep long.
+/// Runs a function on the same thread exactly once, and allows it to sleep for a long time.
 pub type BlockingHook = fn(&mut dyn FnMut());
 
-/// Calls `work` through a hook and returns what it returns.
+/// Runs `work` through a hook; returns its result.
 pub fn run_through<T>(hook: BlockingHook, work: impl FnOnce() -> T) -> T {
     let mut work = Some(work);
     let mut outcome = None;

@@ -1,7 +1,7 @@
 use crate::{Attr, IdDomain};
 
-/// The attributes of an object before and after a change. A client cache compares them to know
-/// whether others have changed the object, too.
+/// The attributes of an object before and after a change. A client compares them with its cache to
+/// find out whether others have changed the object, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change<S: IdDomain> {
     /// The attributes just before the change. `None` if another change through this server may have

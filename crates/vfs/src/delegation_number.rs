@@ -1,4 +1,4 @@
-/// The number of one delegation. A file or a directory that is delegated again later has another
-/// number, so that what was known before is not taken for true under the later one.
+/// The number of one delegation. A later delegation of the same file or directory has another
+/// number, so that data cached under the earlier one are not used under the later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DelegationNumber(pub u64);

@@ -6,18 +6,18 @@ use crate::{DelegationNumber, Handle, Time};
 pub struct DirectoryNotice {
     /// The directory.
     pub dir: Handle,
-    /// The delegation under which it was notified.
+    /// The delegation under which the change was notified.
     pub grant: DelegationNumber,
     /// The change.
     pub change: NameNotice,
-    /// Attributes of the directory afterwards, if the server told them.
+    /// Attributes of the directory after the change, if the server sent them.
     pub after: Option<NoticedAttributes>,
 }
 
-/// A change of names. The server need not tell the handle and the number of an object.
+/// A change of names. The server may leave out the handle and the fileid of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameNotice {
-    /// A name was made, or stands for another object now.
+    /// A name was added, or now names another object.
     Added {
         /// The name.
         name: Box<[u8]>,

@@ -2,11 +2,11 @@ use std::hash::{Hash, Hasher};
 
 use crate::Handle;
 
-/// The key of a file in the state of clients. Two keys are equal if volume and handle are equal,
-/// whichever exports the callers used.
+/// The key of a file in the state of clients. Two keys are equal if their volumes and handles are
+/// equal, whichever exports the callers used.
 #[derive(Debug, Clone, Copy)]
 pub struct FileKey {
-    /// The file system that holds it: see [`crate::Fs::volume`].
+    /// The file system that has the file: see [`crate::Fs::volume`].
     pub volume: u64,
     /// The number of the export by which the caller named it. It is not compared. Calls to a client
     /// must name the file by the export that this client used.

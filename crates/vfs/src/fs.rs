@@ -14,7 +14,7 @@ use crate::{
 ///
 /// Optional verbs return [`Status::NotSupp`] by default.
 pub trait Fs: Send + Sync {
-    /// The top directory.
+    /// The root directory.
     fn root(&self) -> Handle;
 
     /// The number of the volume that holds an object: the same in every [`Fs`] of this machine that
@@ -85,9 +85,9 @@ pub trait Fs: Send + Sync {
     /// [`Status::NotDir`]; [`Status`].
     fn parent(&self, cred: &Cred<Disk>, dir: &Handle) -> Result<Node<Disk>>;
 
-    /// Returns directories in which an object that is no directory has a name now, as far as the
-    /// file system can tell; there may be others. It serves to find out, as the server, which
-    /// directories an object lies below.
+    /// Returns directories that have a name of an object now, as far as the file system can find
+    /// them; there may be others. The object is no directory. The server uses this to find the
+    /// directories above the object.
     ///
     /// # Errors
     /// [`Status`].
@@ -96,7 +96,7 @@ pub trait Fs: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Target and attributes of a symbolic link, whose atime stays as it is.
+    /// Returns the target and the attributes of a symbolic link. The atime does not change.
     ///
     /// # Errors
     /// [`Status::Inval`] if it is no link; [`Status`].
@@ -212,7 +212,7 @@ pub trait Fs: Send + Sync {
         set: &SetAttr<Disk>,
     ) -> Result<Made<Disk>>;
 
-    /// Removes a name that is no directory's.
+    /// Removes a name of an object that is not a directory.
     ///
     /// # Errors
     /// [`Status::IsDir`]; [`Status`].
@@ -324,7 +324,7 @@ pub trait Fs: Send + Sync {
         Err(Status::NotSupp)
     }
 
-    /// The next data or hole at or behind `offset`.
+    /// Returns the offset of the next data or hole at or after `offset`.
     ///
     /// # Errors
     /// [`Status::NoData`] if there is none before the end of the file; [`Status`].
@@ -349,7 +349,7 @@ pub trait Fs: Send + Sync {
         Err(Status::NotSupp)
     }
 
-    /// Makes the range a hole that reads as zeros; the length stays.
+    /// Turns the range into a hole that reads as zeros; the length of the file does not change.
     ///
     /// # Errors
     /// [`Status`].
@@ -375,14 +375,15 @@ pub trait Fs: Send + Sync {
         None
     }
 
-    /// The distribution of its files over data servers; none if it has all bytes itself.
+    /// Returns the distribution of files over data servers; `None` if the file system has all bytes
+    /// itself.
     fn placement(&self) -> Option<&dyn Placement> {
         None
     }
 
-    /// Lets go of files that have lost their last name, so that their space is free. To be called
-    /// about once a second: a program that removes a file tells nobody. It may take long, for the
-    /// blocks of a huge file are freed by whoever closes it last.
+    /// Closes files that have lost their last name, so that their space is freed. The server calls
+    /// this about once a second, because a program that removes a file does not notify it. It may
+    /// take long: the last close of a huge file frees its blocks.
     fn release_removed(&self) {}
 
     /// Copies up to `length` bytes within the file system, sharing blocks where it can; returns the

@@ -11,11 +11,11 @@ use crate::{Handle, Result, Status};
 /// The handles of a file system that names its objects by up to [`LONG_HANDLE_BYTES_MAX`] bytes, as
 /// another NFS server does: more than a [`Handle`] has room for.
 ///
-/// A name of at most 47 bytes stands in its handle. A longer one is remembered here, and its handle
-/// is a digest of it: the same handle in every table and after a restart. When there are more names
-/// than the table holds, some that were not used lately are forgotten. The handle of a forgotten
-/// name is stale until the file system meets the name again, as in a lookup. A [`LongName`] that is
-/// kept, as that of an open file, stays good.
+/// A name of at most 47 bytes is stored in its handle. A longer one is remembered here, and its
+/// handle is a digest of it, which is the same in every table and after a restart. When the table
+/// is full, names that were not used lately are forgotten. The handle of a forgotten name is stale
+/// until the file system meets the name again, as in a lookup. A [`LongName`] that is kept, as that
+/// of an open file, stays valid.
 #[derive(Debug)]
 pub struct HandleTable {
     names: Cache<Digest, Arc<[u8]>>,
@@ -24,7 +24,7 @@ pub struct HandleTable {
 /// A name that a handle stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LongName<'h> {
-    /// The name stands in its handle.
+    /// The name is stored in its handle.
     InHandle(&'h [u8]),
     /// The table remembers the name.
     Remembered(Arc<[u8]>),
@@ -44,14 +44,14 @@ impl Default for HandleTable {
 }
 
 impl HandleTable {
-    /// A table of so many names.
+    /// A table with room for `names` names.
     #[must_use]
     pub fn with_capacity(names: usize) -> Self {
         Self { names: Cache::new(names) }
     }
 
-    /// Returns the handle of the object that the file system names so, and remembers the name if it
-    /// does not stand in the handle.
+    /// Returns the handle of the object with this name in the file system; remembers the name if it
+    /// is not stored in the handle.
     ///
     /// # Errors
     /// [`Status::BadHandle`] if the name is empty or longer than [`LONG_HANDLE_BYTES_MAX`];
@@ -114,8 +114,8 @@ fn made_of(kind: u8, rest: &[u8]) -> Result<Handle> {
     Handle::from_padded(bytes, 1 + rest.len())
 }
 
-/// The key is the same everywhere, so that a handle means the same after a restart. A server that
-/// constructs two names with one digest harms only its own clients.
+/// The key of the hash is constant, so that a handle is the same after a restart. A server that
+/// makes two names with one digest harms only its own clients.
 fn digest(name: &[u8]) -> Digest {
     let mut hasher = SipHasher24::new();
     hasher.write(name);
@@ -159,11 +159,11 @@ mod tests {
         assert_eq!(*after.name(&before).unwrap(), [7; 48]);
     }
 
-    /// The expected handle comes from another implementation of SipHash-2-4-128, which was checked
-    /// with the vectors of its authors. Handles are kept on disk: they must mean the same after
-    /// every change of this program.
+    /// The expected handle was computed by another implementation of SipHash-2-4-128, which was
+    /// checked with the vectors of its authors. Handles are kept on disk, so they must stay the
+    /// same in later versions of this program.
     #[test]
-    fn the_handle_of_a_long_name_is_as_ever() {
+    fn the_handle_of_a_long_name_is_the_same_in_all_versions() {
         let handle = HandleTable::default().handle(&[7; 48]).unwrap();
         let digest = 0x9911_3460_fe53_35cc_47aa_b625_c996_7c56_u128;
         assert_eq!(handle.bytes(), [&[1][..], &digest.to_be_bytes()].concat());

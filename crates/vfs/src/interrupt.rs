@@ -10,7 +10,7 @@ thread_local! {
 /// A way to interrupt the work of one thread from others: a verb that waits for another machine
 /// ends with [`crate::Status::Interrupted`].
 ///
-/// A verb that waits parks its thread, and looks at [`Interrupt::is_raised`] when it wakes.
+/// A verb that waits parks its thread and checks [`Interrupt::is_raised`] when it wakes.
 #[derive(Debug, Clone)]
 pub struct Interrupt(Arc<Raised>);
 
@@ -25,7 +25,7 @@ struct Raised {
 pub struct Interruptible {
     interrupt: Interrupt,
     before: Option<Interrupt>,
-    /// Keeps the type in its thread: it is not `Send`.
+    /// Makes the type not `Send`, so that it stays in its thread.
     _thread: std::marker::PhantomData<*const ()>,
 }
 

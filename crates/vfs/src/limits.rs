@@ -27,7 +27,7 @@ pub const ACL_ENTRIES_MAX: usize = 8_191;
 /// Longest value of an extended attribute in bytes (`XATTR_SIZE_MAX`).
 pub const XATTR_BYTES_MAX: usize = 65_536;
 
-/// Most events a recorder keeps until they are taken: many times what one test does.
+/// Most events that a recorder keeps until they are taken: many more than one test makes.
 pub const EVENTS_MAX: usize = 65_536;
 
 /// Largest numbers of a device: 12 and 20 bits in Linux. A larger number that is truncated would
@@ -37,5 +37,5 @@ pub const DEVICE_MAJOR_MAX: u32 = 0xfff;
 pub const DEVICE_MINOR_MAX: u32 = 0xf_ffff;
 
 /// Buckets of a latency histogram, each twice as wide as the one before, from a microsecond to four
-/// seconds: a longer time is a fault rather than a latency.
+/// seconds: a longer time is a fault and not a latency.
 pub const LATENCY_BUCKETS: usize = 24;

@@ -5,10 +5,10 @@ use crate::{Handle, Result};
 ///
 /// These programs see all users of the file system as a single process.
 pub trait LocalLocks: Send + Sync {
-    /// Locks bytes of a file, from the first to the last of them, against programs that lock files,
-    /// too; [`RangeLock::Free`] unlocks them. Returns `false`, and changes nothing, if such a
-    /// program has locked some of them. Unlocking all bytes (0 to [`u64::MAX`]) releases the file.
-    /// Calls for one file are never concurrent.
+    /// Locks bytes of a file, from the first to the last, against programs that lock them, too;
+    /// [`RangeLock::Free`] unlocks them. Returns `false` and changes nothing if such a program has
+    /// locked some of them. Unlocking all bytes (0 to [`u64::MAX`]) releases the file. Calls for
+    /// one file are never concurrent.
     ///
     /// # Errors
     /// [`crate::Status::Delay`] while too many files are locked; [`crate::Status`].
@@ -20,10 +20,10 @@ pub trait LocalLocks: Send + Sync {
     /// As [`LocalLocks::hold_range`].
     fn is_range_free(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool>;
 
-    /// Holds a file against programs that open it. A program whose open conflicts waits, for as
-    /// long as the kernel lets it, until the file is held no more;
-    /// [`LocalLocks::poll_wanted`] reports it. Returns `false` if a program has the file open, or
-    /// an open could not be reported: then the file is held as it was before, or not at all.
+    /// Holds a file against programs that open it. A program whose open conflicts waits until the
+    /// file is released, or as long as the kernel lets it wait, and [`LocalLocks::poll_wanted`]
+    /// reports the open. Returns `false` if a program has the file open, or if opens could not be
+    /// reported: then the file is held as before, or not at all.
     ///
     /// # Errors
     /// [`crate::Status::Delay`] while too many files are held; [`crate::Status`].

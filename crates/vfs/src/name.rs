@@ -3,8 +3,8 @@ use std::fmt;
 use crate::limits::NAME_BYTES_MAX;
 use crate::{Result, Status};
 
-/// One component of a path: bytes, not text. Never empty, `.` or `..`, never with a slash or a zero
-/// byte in it, at most 255 bytes; so a backend cannot be led out of a directory by a name.
+/// One component of a path: bytes, not text. It is never empty, `.` or `..`, has no slash and no
+/// zero byte, and at most 255 bytes. So a name cannot lead a backend out of a directory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name<'a>(&'a [u8]);
 

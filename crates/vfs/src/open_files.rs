@@ -60,9 +60,9 @@ pub trait OpenFiles: Send + Sync {
     /// [`crate::Status`]; the delegation has ended even then.
     fn return_delegation(&self, node: &Handle) -> Result<()>;
 
-    /// The delegation that is held of a directory and certainly good at this moment: nobody else
-    /// changes its names or attributes (RFC 8881, 10.9), or the changes come by
-    /// [`OpenFiles::poll_notice`]. Asks nobody.
+    /// Returns the delegation of a directory if it is certainly valid at this moment: no other
+    /// client changes names or attributes of the directory (RFC 8881, 10.9), or
+    /// [`OpenFiles::poll_notice`] returns the changes. The server is not asked.
     fn directory_grant(&self, dir: &Handle) -> Option<DelegationNumber> {
         let _ = dir;
         None
@@ -80,15 +80,16 @@ pub trait OpenFiles: Send + Sync {
         Err(crate::Status::NotSupp)
     }
 
-    /// The next change of a delegated directory of which the server has notified this client, in
-    /// the order of the changes; none if all were taken. They must be taken before something that
-    /// is known of a delegated directory is used: the server takes them for applied. Asks nobody.
+    /// Returns the next change of a delegated directory of which the server has notified this
+    /// client, in the order of the changes; `None` if all were taken. They must be taken before
+    /// cached data of a delegated directory are used, because the server assumes that they are
+    /// applied. The server is not asked.
     fn poll_notice(&self) -> Option<DirectoryNotice> {
         None
     }
 
-    /// Tells the length in bytes of a file with a write delegation of which data is kept from the
-    /// server, or `None` when all is written. The server may ask for it (CB_GETATTR).
+    /// Sets the length in bytes of a file with a write delegation whose data are not all written to
+    /// the server, or `None` when they are. The server may ask for it (CB_GETATTR).
     fn note_unwritten(&self, node: &Handle, size: Option<u64>);
 
     /// Locks or, with [`crate::RangeLock::Free`], unlocks bytes of an open file.

@@ -45,8 +45,8 @@ pub struct Object<'a, S: IdDomain> {
 impl<S: IdDomain> Object<'_, S> {
     /// Returns whether the caller has all of `wanted`.
     ///
-    /// Two rules that look wrong are the kernel's own: a named entry has no effect if the mask is
-    /// empty, and with several groups a single one must permit all that is wanted.
+    /// Two rules of the kernel are surprising: a named entry has no effect if the mask is empty,
+    /// and with several groups a single one must permit all of `wanted`.
     #[must_use]
     pub fn permits(self, cred: &Cred<S>, wanted: Permissions) -> bool {
         self.digits_permit(cred, wanted) || cred.is_root() && self.root_may(wanted)
@@ -152,7 +152,7 @@ impl<S: IdDomain> Object<'_, S> {
         }
     }
 
-    /// The superuser may do anything but execute a file that nobody may execute.
+    /// The superuser may do anything except execute a file without any execute bit.
     fn root_may(self, wanted: Permissions) -> bool {
         self.attr.file_type == FileType::Directory
             || wanted.0 & Permissions::EXECUTE.0 == 0
@@ -254,8 +254,8 @@ const FILE_RIGHTS: &[(Access, Permissions)] = &[
     (Access::EXECUTE, Permissions::EXECUTE),
 ];
 
-/// Set-group-id without group execute once meant mandatory locking, so a member of the group keeps
-/// it.
+/// The set-group-id bit without group execute once meant mandatory locking, so that a member of the
+/// group keeps it.
 fn drop_set_ids<S: IdDomain>(cred: &Cred<S>, attr: &Attr<S>) -> Mode {
     let bits = attr.mode.bits();
     let keeps_group = bits & GROUP_EXECUTE == 0 && (cred.is_root() || cred.is_member(attr.gid));

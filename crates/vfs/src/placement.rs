@@ -2,11 +2,11 @@ use std::net::SocketAddr;
 
 use crate::{Attr, Disk, Handle, Result};
 
-/// Names a set of data servers (`deviceid4`).
+/// The number of a set of data servers (`deviceid4`).
 pub type DeviceId = [u8; 16];
 
-/// The distribution of a file over data servers, in stripe units by turns: the first unit lies on
-/// the first server. Each server keeps its units at the offsets that they have in the file.
+/// The distribution of a file over data servers. Stripe units are on the servers in turn, beginning
+/// with the first server. Each server stores its units at the offsets that they have in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Striping {
     /// The data servers.
@@ -17,14 +17,13 @@ pub struct Striping {
     pub handles: Vec<Box<[u8]>>,
 }
 
-/// A file system whose files may lie on data servers, which clients read and write directly
-/// (parallel NFS).
+/// A file system with files on data servers that clients read and write directly (parallel NFS).
 pub trait Placement: Send + Sync {
     /// The length of the stripe units of new files in bytes.
     fn unit_bytes(&self) -> u32;
 
-    /// The distribution of a file, with handles for reading, or for reading and writing. None if
-    /// the file does not lie on data servers that clients can be told of.
+    /// Returns the distribution of a file, with handles for reading, or for reading and writing;
+    /// `None` if the file is not on data servers that clients may use.
     ///
     /// # Errors
     /// [`Status`](crate::Status): a data server does not answer, or the file is gone.
@@ -33,9 +32,9 @@ pub trait Placement: Send + Sync {
     /// The addresses of the data servers of a device, in the order of the handles.
     fn device(&self, device: &DeviceId) -> Option<Vec<SocketAddr>>;
 
-    /// Notes that a client has written to data servers up to `end`, the offset behind the last
-    /// byte; none if the size is unchanged. The size never shrinks by it, and the time of the
-    /// change is the present. Returns the attributes after it.
+    /// Notes that a client has written to data servers up to `end`, the offset after the last byte;
+    /// `None` if the size is unchanged. The size never shrinks, and the time of the change is now.
+    /// Returns the attributes afterwards.
     ///
     /// # Errors
     /// [`Status`](crate::Status).

@@ -12,8 +12,8 @@ impl SplitMix64 {
         Self(seed)
     }
 
-    /// Returns the number of a place in the sequence of a seed; the first one is at place 1.
-    /// Threads that share a sequence count its places.
+    /// Returns the number at an index of the sequence of a seed, counted from 1. Threads that share
+    /// a sequence use different indexes.
     #[must_use]
     pub const fn at(seed: u64, place: u64) -> u64 {
         let word = seed.wrapping_add(place.wrapping_mul(STEP));

@@ -27,7 +27,7 @@ pub enum Status {
     NotDir,
     /// The object is a directory, where none is allowed.
     IsDir,
-    /// An argument makes no sense.
+    /// An argument is invalid.
     Inval,
     /// Beyond the largest file size.
     FBig,
@@ -43,7 +43,7 @@ pub enum Status {
     NotEmpty,
     /// Over the owner's quota.
     DQuot,
-    /// The handle's object is gone.
+    /// The object of the handle does not exist any more.
     Stale,
     /// The handle is not one of this server's.
     BadHandle,

@@ -8,16 +8,16 @@ use crate::{Handle, Result, SplitMix64, Status};
 pub enum When {
     /// Every call.
     Always,
-    /// This call of the verb alone, counted from 1.
+    /// One call of the verb, counted from 1.
     Once(u64),
-    /// This call of the verb, counted from 1, and every later one.
+    /// One call of the verb, counted from 1, and all later ones.
     From(u64),
     /// This many calls in a thousand, chosen by the seeded generator.
     PerMille(u32),
 }
 
 /// Injects faults: verbs fail without doing anything, and writes are cut short. The generator is
-/// seeded: the same calls in the same order meet the same faults.
+/// seeded: the same calls in the same order have the same faults.
 #[derive(Debug)]
 pub struct Faults {
     rules: Vec<Rule>,

@@ -1,7 +1,7 @@
-//! Wrappers: an [`Fs`] around another `Fs` that sees every verb, and may answer it itself.
+//! Wrappers: an [`Fs`] around another `Fs`. It sees every call of a verb, and may answer it itself.
 //!
-//! [`Layer`] passes all verbs on; its [`Hook`] decides what else is done: [`ReadOnly`], [`Faults`],
-//! [`Recorder`], [`Metrics`].
+//! [`Layer`] passes all verbs on; its [`Hook`] decides what is done in addition: [`ReadOnly`],
+//! [`Faults`], [`Recorder`], [`Metrics`].
 
 mod faults;
 mod metrics;
@@ -90,8 +90,7 @@ pub struct Layer<H> {
 }
 
 impl<H: Hook> Layer<H> {
-    /// Puts `hook` in front of `fs`. A caller that wants to use the hook later gives an [`Arc`] of
-    /// it.
+    /// Puts `hook` in front of `fs`. A caller that needs the hook later passes an [`Arc`] of it.
     #[must_use]
     pub fn new(fs: Arc<dyn Fs>, hook: H) -> Self {
         Self { fs, hook }

@@ -15,7 +15,8 @@ pub struct Event {
     pub failure: Option<Status>,
 }
 
-/// Records the completed calls in their order, so that a test can see which calls an answer took.
+/// Records the completed calls in their order, so that a test can see which calls were made for a
+/// reply.
 #[derive(Debug, Default)]
 pub struct Recorder {
     events: Mutex<Vec<Event>>,

@@ -18,14 +18,15 @@ pub struct Asker<'a> {
     pub engine: &'a Engine,
     /// The time of the operation.
     pub now: Duration,
-    /// Waits while clients return delegations of a directory; none if the operation cannot wait.
+    /// The client that makes the call; `None` if it is unknown. Its own delegations do not conflict
+    /// with the operation.
     pub client: Option<&'a Client>,
-    /// Waits for clients that give a directory back; none if the operation cannot wait.
+    /// Waits while clients return delegations of a directory; `None` if the operation cannot wait.
     pub patience: Option<&'a dyn WaitForClients>,
 }
 
-/// The result for an operation under a stateid: the client that uses the stateid, if it names a
-/// state, and the clearance.
+/// The result of a check of an operation under a stateid: the client that uses the stateid, if it
+/// names a state, and the clearance.
 pub type Checked<'a> = (Option<Shown<'a>>, Clearance);
 
 impl<'a> Changer<'a> for Asker<'a> {
@@ -96,14 +97,14 @@ impl Asker<'_> {
     }
 }
 
-/// Clears a change of an object that was made by the same operation, of which clients have no state
-/// yet. A directory that was made is not delegated as long as the clearance of its name lives.
+/// Clears a change of an object that the same operation made, so that clients have no state of it
+/// yet. A new directory is not delegated while the clearance of its name lives.
 #[must_use]
 pub const fn clear_new() -> Clearance {
     Clearance::given()
 }
 
-/// Clears the emptying of a file by the OPEN that was just granted, which has recalled conflicting
+/// Clears the truncation of a file by the OPEN that was just granted and has recalled conflicting
 /// delegations.
 #[must_use]
 pub const fn clear_opened(_: &Opened) -> Clearance {
@@ -131,8 +132,8 @@ pub fn check_io<'a>(
     io: &Io<'_>,
 ) -> std::result::Result<Checked<'a>, Refused> {
     if view.is_by_layout() {
-        // The stateid is of the metadata server, which has sealed the handle for a client that it
-        // let read or write.
+        // The stateid belongs to the metadata server, which sealed the handle for a client that it
+        // allowed to read or write.
         return Ok((None, Clearance::given()));
     }
     let refused = Cell::new(None);

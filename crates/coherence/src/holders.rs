@@ -8,19 +8,20 @@ use comity_state::{
 };
 use comity_vfs::{Attr, FileKey, Wire};
 
-/// A caller whose changes other clients are told of.
+/// A caller whose changes conflict with the delegations of other clients.
 pub trait Changer<'a>: Copy + Send + Sync + 'a {
-    /// Returns the client whose own delegations do not stand against its changes, if it is known.
+    /// Returns the client of the caller, if it is known. Its own delegations do not conflict with
+    /// its changes.
     fn client(&self) -> Option<&'a Client>;
 
     /// Returns the time of the operation.
     fn now(&self) -> Duration;
 
-    /// Lets calls to clients go out and a moment pass; returns whether it could.
+    /// Sends pending calls to clients and waits for `moment`; returns false if it cannot wait.
     fn pause(&self, moment: Duration) -> bool;
 }
 
-/// The clients that hold the directories of one change, and are notified of it.
+/// The clients with delegations of the directories of one change, which are notified of it.
 pub(crate) struct Holders<'a, C> {
     caller: C,
     engine: &'a Engine,
@@ -62,8 +63,8 @@ impl<'a, C: Changer<'a>> Holders<'a, C> {
         self.note(to, NotedChange::Added { name, object, replaces });
     }
 
-    /// Recalls the delegations of a directory of which there is something to tell that is not
-    /// known.
+    /// Recalls the delegations of a directory whose holders cannot be told all that a notification
+    /// of this change needs.
     fn recall(&self, directory: &FileKey) {
         let notified = self.engine.recall_notified(self.caller.now(), self.mine(), directory);
         self.notified.lock().unwrap_or_else(PoisonError::into_inner).extend(notified);

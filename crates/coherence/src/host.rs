@@ -24,7 +24,7 @@ pub struct Hosts {
 /// A call of a host of NFSv3.
 #[derive(Clone, Copy)]
 pub struct HostCall<'a> {
-    /// The state of clients; none if nothing is ever delegated, denied or reclaimed.
+    /// The state of clients; `None` if the server has no such state.
     pub hosts: Option<&'a Hosts>,
     /// The address of the host.
     pub address: IpAddr,
@@ -102,7 +102,7 @@ impl Hosts {
         Self { pause: Some(pause), ..self }
     }
 
-    /// Returns whether anything is delegated. The cost is one load.
+    /// Returns whether any file is delegated. The cost is one load.
     #[must_use]
     #[inline]
     pub fn have_delegations(&self) -> bool {
@@ -145,8 +145,8 @@ impl Hosts {
         }
     }
 
-    /// Checks the object of a name as [`Hosts::clear`] does. If there is none, or none that the
-    /// caller may know of, the call itself finds that out.
+    /// Checks the object of a name as [`Hosts::clear`] does. If there is no such object, or the
+    /// caller may not see it, the call itself fails later.
     ///
     /// # Errors
     /// As [`Hosts::clear`].
@@ -200,7 +200,8 @@ impl Hosts {
         if settled { Ok(clearance) } else { Err(Status::Delay) }
     }
 
-    /// A client that reclaims a write delegation would overwrite changes that were made meanwhile.
+    /// Delays a change while a client may reclaim a write delegation: its data would overwrite the
+    /// change.
     fn await_reclaims(&self, (view, node): (&View<'_>, &Node), act: Act<'_>) -> Result<()> {
         if act == Act::Read || !self.engine.awaits_opens() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Coherence: the delegations, deny modes and reclaims of a file are checked before anybody reads
-//! or changes it.
+//! Coherence: delegations, deny modes and reclaims of other clients are checked before a file is
+//! read or changed.
 //!
 //! **Answers:** whether an operation may go on, or has to wait for the recall of a delegation, a
 //! deny mode or a reclaim; which attributes are the newest. Every verb of a [`View`] that changes

@@ -1,6 +1,6 @@
-//! Clearances for changes of directories: of their names, and of their attributes. Delegations of
-//! the directories are recalled first, whichever client holds them, except the asker's own; holders
-//! who asked for that are notified of the names instead.
+//! Clearances for changes of directories, of their names and attributes. Delegations of the
+//! directories by all clients but the asker are recalled first; holders that asked for
+//! notifications are notified of changes of names instead.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::holders::{Changer, Holders};
 /// All functions fail with [`comity_vfs::Status::Delay`] while a delegation is being recalled, and
 /// with another [`comity_vfs::Status`] if the caller may not do this; then nothing was recalled.
 pub trait ChangesDirectories<'a>: Changer<'a> {
-    /// Returns the state of all clients; none if nothing is ever delegated.
+    /// Returns the state of all clients; `None` if the server has no such state.
     fn engine(&self) -> Option<&'a Engine>;
 
     /// Clears an act on an object against the state of clients.
@@ -26,16 +26,16 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
     /// As all functions here.
     fn clear_object(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<()>;
 
-    /// Clears an act on the object of a name. If there is none, or none that the caller may know
-    /// of, the operation itself finds that out.
+    /// Clears an act on the object of a name. If there is no such object, or the caller may not see
+    /// it, the operation itself fails later.
     ///
     /// # Errors
     /// As all functions here.
     fn clear_object_named(&self, view: &View<'_>, name: (&Node, &[u8]), act: Act<'_>)
     -> Result<()>;
 
-    /// Clears a change of names with what clients hold of the directory. Waits a little for holders
-    /// that answer at once: a client that is told to come again is slower by far.
+    /// Clears a change of names in a directory. Waits a short time for holders that answer at once,
+    /// because a client that gets DELAY repeats its call much later.
     ///
     /// # Errors
     /// As all functions here.
@@ -90,7 +90,7 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
         let cleared = self.begin(view, from.0, Some(to.0).filter(|dir| *dir != from.0));
         self.clear_object_named(view, from, Act::Unlink(from.0))?;
         self.clear_object_named(view, to, Act::Unlink(to.0))?;
-        // Both recalls begin before either is waited for.
+        // Both recalls begin before either of them is waited for.
         let entered = self.clear_object((view, to.0), Act::AddName);
         self.clear_directory((view, from.0), Act::RemoveName)?;
         let entered = match entered {
@@ -100,7 +100,7 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
         entered.map(|()| cleared)
     }
 
-    /// Clears another name for an object.
+    /// Clears the creation of a link to an object.
     ///
     /// # Errors
     /// As all functions here.
@@ -129,7 +129,7 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
         Ok(cleared)
     }
 
-    /// Counts a change as under way. That must come before all looks at delegations.
+    /// Counts a change as under way. This must come before delegations are looked at.
     fn begin(
         &self,
         view: &View<'_>,
@@ -140,7 +140,7 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
         let begin = |dir| ChangeUnderWay::begin(engine.changes_under_way(&view.key(dir)));
         let cleared = DirectoryClearance::during(begin(first), second.map(begin));
         if !engine.has_delegations() {
-            // None is granted of these directories as long as the change is under way.
+            // No delegation of these directories is granted while the change is under way.
             return cleared;
         }
         let directories = (view.key(first), second.map(|dir| view.key(dir)));

@@ -1,13 +1,13 @@
 //! Bounds, with their reasons.
 
-/// Most disks, and most network interfaces, that are sampled. A machine with more of them lists
-/// devices that no server uses at once, such as those of containers.
+/// Most disks, and most network interfaces, that are sampled. A machine that lists more of them has
+/// devices that a server does not use, such as those of containers.
 pub(crate) const DEVICES_MAX: usize = 64;
 
 /// Most keys (clients or exports) of which shares are kept: as many connections as a server has.
 pub(crate) const SHARES_MAX: usize = 16_384;
 
-/// A queue is predicted as if a full resource were this full: its formula has no bound.
+/// The queue formula is used with at most this ratio, because it has no bound at 1.
 pub(crate) const QUEUE_RATIO_MAX: f64 = 0.95;
 
 /// A resource at this average over a minute is a bottleneck: by the formula of a simple queue

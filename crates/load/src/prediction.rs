@@ -6,9 +6,9 @@ use crate::ratio::Ratio;
 /// The form in which the time of a call grows with the part of a resource that is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Term {
-    /// In proportion to the part in use: others take their turns.
+    /// In proportion to the part in use, as when others take turns.
     Proportional,
-    /// As the queue before a server with one desk (M/M/1): `u / (1 - u)`.
+    /// Like the queue of a server that does one call at a time (M/M/1): `u / (1 - u)`.
     Queue,
 }
 
@@ -44,8 +44,9 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Fits pairs of a resource's ratio and the time of a call; takes the term that explains more
-    /// of how the times vary. `None` for fewer than three pairs, and where the ratio does not vary.
+    /// Fits a line to pairs of a resource's ratio and the time of a call, with the term that
+    /// explains more of the variance. Returns `None` for fewer than three pairs, or if the ratio is
+    /// constant.
     #[must_use]
     pub fn fit(samples: &[(Ratio, f64)]) -> Option<Self> {
         let fitted = Term::ALL.into_iter().filter_map(|term| Self::by(term, samples));
@@ -73,7 +74,7 @@ impl Prediction {
         Some(Self { term, base: y_mean - slope * x_mean, slope, r_squared })
     }
 
-    /// Returns the time of a call while so much of the resource is in use.
+    /// Returns the time of a call at this ratio of the resource.
     #[must_use]
     pub fn time(&self, ratio: Ratio) -> f64 {
         self.base + self.slope * self.term.of(ratio)
@@ -113,7 +114,7 @@ mod tests {
         let prediction = Prediction::fit(&samples(|used| 1.0 / (1.0 - used))).unwrap();
         assert_eq!(prediction.term(), Term::Queue);
         assert!((prediction.time(Ratio::of(0.9, 1.0)) - 10.0).abs() < 1e-9);
-        // A full resource has a bound instead of an endless time.
+        // A full resource has a finite time.
         assert!(prediction.time(Ratio::of(1.0, 1.0)).is_finite());
     }
 

@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Something that a server can run out of.
+/// A resource that a server can use up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Resource {
     /// All processors of the machine.
@@ -11,7 +11,7 @@ pub enum Resource {
     Interrupts,
     /// Time in which a task waited for a processor (PSI).
     ProcessorStall,
-    /// Memory that is in use: not available.
+    /// Memory that is not available for new use.
     Memory,
     /// Time in which a task waited for memory (PSI).
     MemoryStall,

@@ -30,7 +30,7 @@ impl DataFiles {
         Self { servers, handles: Cache::new(DATA_HANDLES_MAX) }
     }
 
-    /// The names of the data servers that new files lie on.
+    /// The names of the data servers that new files are placed on.
     pub(crate) fn names(&self) -> Vec<Box<str>> {
         self.servers.iter().map(|server| server.name.clone()).collect()
     }
@@ -39,7 +39,7 @@ impl DataFiles {
         self.servers.iter().map(|server| server.address).collect()
     }
 
-    /// Reads a range of a file, which must not reach beyond the file's end. Bytes that no data
+    /// Reads a range of a file, which must not extend beyond the file's end. Bytes that no data
     /// server has are zero.
     pub(crate) fn read(
         &self,
@@ -73,7 +73,7 @@ impl DataFiles {
         self.each(record, |file| file.server.fs.commit(&file.handle).map(drop))
     }
 
-    /// Removes the bytes of a file from an offset on.
+    /// Removes the bytes of a file from the offset `size` on.
     pub(crate) fn cut(&self, record: &PlaceRecord, size: u64) -> Result<()> {
         let set = SetAttr { size: Some(size), ..SetAttr::default() };
         self.each(record, |file| {
@@ -99,8 +99,8 @@ impl DataFiles {
         outcome
     }
 
-    /// Returns the handle of a file on each data server, as the data servers themselves have them.
-    /// The files are made where they are missing.
+    /// Returns the handles that the data servers themselves have for a file. Missing files are
+    /// created.
     pub(crate) fn own_handles(&self, record: &PlaceRecord) -> Result<Vec<Box<[u8]>>> {
         let table = HandleTable::with_capacity(1);
         let own = |at| {
@@ -128,13 +128,13 @@ impl DataFiles {
         found.ok_or_else(|| {
             tracing::warn!(
                 server = &**name,
-                "a file lies on a data server that its placement does not name; add it again"
+                "a file is on a data server that its placement does not name; add it again"
             );
             Status::Io
         })
     }
 
-    /// Finds the file on one of its data servers; none if nothing was written there.
+    /// Finds the file on one of its data servers; returns `None` if nothing was written there.
     fn find(&self, record: &PlaceRecord, at: usize) -> Result<Option<DataFile<'_>>> {
         let server = self.server(record, at)?;
         if let Some(handle) = self.handles.get(&(record.number, at)) {
@@ -152,7 +152,7 @@ impl DataFiles {
         }
     }
 
-    /// The same; the file is made if it is missing.
+    /// Finds the file on one of its data servers, or creates it.
     fn make(&self, record: &PlaceRecord, at: usize) -> Result<DataFile<'_>> {
         if let Some(file) = self.find(record, at)? {
             return Ok(file);
@@ -168,7 +168,7 @@ impl DataFiles {
     }
 }
 
-/// Appends the bytes that a data server has of a piece.
+/// Appends the bytes of a piece that a data server has.
 fn read_piece(file: DataFile<'_>, piece: StripePiece, bytes: &mut Vec<u8>) -> Result<()> {
     let start = bytes.len() as u64;
     loop {
@@ -184,7 +184,7 @@ fn read_piece(file: DataFile<'_>, piece: StripePiece, bytes: &mut Vec<u8>) -> Re
         match data {
             Data::Appended(count) if count > 0 && !eof => {}
             Data::Appended(_) => return Ok(()),
-            // It was not asked for.
+            // A reference was not asked for.
             Data::File { .. } => return Err(Status::ServerFault),
         }
     }
@@ -202,7 +202,7 @@ fn write_piece(file: DataFile<'_>, mut offset: u64, mut data: &[u8]) -> Result<(
     Ok(())
 }
 
-/// The user under which the metadata server works, there and on data servers.
+/// The user as which the metadata server works, on itself and on data servers.
 pub(crate) fn root() -> Cred<comity_vfs::Disk> {
     Cred::new(Uid::new(0), Gid::new(0))
 }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use comity_vfs::Fs;
 
-/// A data server of a placement, as the metadata server reaches it.
+/// A data server of a placement, as the metadata server uses it.
 #[derive(Clone)]
 pub struct DataServer {
-    /// The name by which files say that they lie on it. It must stay the same.
+    /// The name by which files refer to the data server. It must not change.
     pub name: Box<str>,
-    /// The address that clients are told.
+    /// The address that clients are given.
     pub address: SocketAddr,
-    /// The folder of its files. Its handles must hold the server's own handles whole, as
-    /// [`comity_vfs::HandleTable`] makes them of short ones.
+    /// The folder of its files. Its handles must contain the server's own handles whole, as those
+    /// of [`comity_vfs::HandleTable`] do if they are short.
     pub fs: Arc<dyn Fs>,
 }
 

@@ -1,5 +1,5 @@
-//! The verbs of [`Placed`]. Those on data and sizes look at where a file lies; the others go to the
-//! file system below.
+//! The verbs of [`Placed`]. Those on data and sizes use the place of a file; the others are passed
+//! to the file system below.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -211,7 +211,7 @@ impl Fs for Placed {
         target: (&Handle, Name<'_>),
     ) -> Result<(Change<Disk>, Change<Disk>)> {
         let replaced = match self.last_name(target.0, target.1)? {
-            // A file that is renamed to itself stays.
+            // A file that is renamed to itself is not replaced.
             Some((file, _)) if self.is_named(source, &file) => None,
             replaced => replaced,
         };
@@ -349,7 +349,7 @@ impl Fs for Placed {
     }
 }
 
-/// A file that loses its last name, and where it lies.
+/// A file that loses its last name, and its place.
 type LastName = Option<(Handle, Arc<PlaceRecord>)>;
 
 impl Placed {
@@ -368,13 +368,13 @@ impl Placed {
         self.note_written(node, Some(end))
     }
 
-    /// Refuses a verb that needs all bytes of a file in the file system below. Clients then read
-    /// and write instead.
+    /// Refuses a verb that needs all bytes of a file in the file system below. Clients then use
+    /// READ and WRITE instead.
     fn not_placed(&self, node: &Handle) -> Result<()> {
         if self.record(node)?.is_some() { Err(Status::NotSupp) } else { Ok(()) }
     }
 
-    /// Returns the file of a name if it lies on data servers and has no other name.
+    /// Returns the file of a name if it is on data servers and has no other name.
     fn last_name(&self, dir: &Handle, name: Name<'_>) -> Result<LastName> {
         let Ok(Entry { node, .. }) = self.below.lookup(&root(), dir, name) else { return Ok(None) };
         if node.attr.file_type != FileType::Regular || node.attr.links > 1 {
@@ -390,7 +390,7 @@ impl Placed {
         found.is_ok_and(|entry| entry.node.handle == *file)
     }
 
-    /// Removes the data of a file that has no name any more.
+    /// Removes the data of a file that has lost its last name.
     fn remove_data(&self, last: LastName) {
         let Some((file, record)) = last else { return };
         self.forget(&file);

@@ -1,27 +1,27 @@
 //! The secret that a metadata server and its data servers share, and the handles of layouts.
 //!
-//! A handle of a layout: version (1 byte), accesses (1), MAC (16), the data server's own handle of
-//! the file. The data server's own key has sealed that one already.
+//! A handle of a layout has a version (1 byte), accesses (1), a MAC (16), and the data server's own
+//! handle of the file, which that server's own key has sealed.
 
 use std::fmt;
 use std::hash::Hasher;
 
 use siphasher::sip128::{Hasher128, SipHasher24};
 
-/// The first byte of a handle of a layout. Handles of exports begin with another one.
+/// The first byte of a handle of a layout. Handles of exports begin with another byte.
 const VERSION: u8 = 2;
 
 /// Bytes before the data server's own handle.
 const HEADER_BYTES: usize = 18;
 
-/// Bytes that a MAC of a handle begins with, so that no record has the same one.
+/// Prefix of the bytes for a handle's MAC, so that no record has the same MAC.
 const OF_HANDLES: &[u8] = b"layout handle";
 
 /// The secret of a placement.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PlacementKey([u8; 16]);
 
-/// A text that is no key.
+/// The error of a text that is no key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyError;
 
@@ -39,7 +39,7 @@ impl fmt::Debug for PlacementKey {
     }
 }
 
-/// A handle of a layout that was opened.
+/// A handle of a layout whose seal was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayoutHandle<'h> {
     /// True if the layout allows writing.
@@ -49,13 +49,13 @@ pub struct LayoutHandle<'h> {
 }
 
 impl PlacementKey {
-    /// Takes 16 secret random bytes.
+    /// Makes a key of 16 secret random bytes.
     #[must_use]
     pub const fn new(secret: [u8; 16]) -> Self {
         Self(secret)
     }
 
-    /// Reads a key as it stands in a file: 32 hexadecimal digits, with white space around them.
+    /// Reads a key from the content of a file: 32 hexadecimal digits, with white space around them.
     ///
     /// # Errors
     /// [`KeyError`].
@@ -67,7 +67,7 @@ impl PlacementKey {
         u128::from_str_radix(text, 16).map(|key| Self(key.to_be_bytes())).map_err(|_| KeyError)
     }
 
-    /// Returns whether bytes off the wire claim to be a handle of a layout.
+    /// Returns whether bytes from the wire begin like a handle of a layout.
     #[must_use]
     pub fn claims_layout(sealed: &[u8]) -> bool {
         sealed.first() == Some(&VERSION)
@@ -81,18 +81,18 @@ impl PlacementKey {
         [&[VERSION, accesses][..], &mac, handle.own].concat().into()
     }
 
-    /// Opens a handle from the wire. None if it was not sealed with this key.
+    /// Checks the seal of a handle from the wire; returns `None` if this key did not seal it.
     #[must_use]
     pub fn open<'h>(&self, sealed: &'h [u8]) -> Option<LayoutHandle<'h>> {
         let (header, own) = sealed.split_first_chunk::<HEADER_BYTES>()?;
         let [VERSION, accesses, mac @ ..] = header else { return None };
         let expected = self.mac(OF_HANDLES, &[&[*accesses], own]);
-        // Equality of u128 takes the same time wherever the bytes differ.
+        // A comparison of u128 takes the same time wherever the bytes differ.
         let genuine = u128::from_be_bytes(*mac) == u128::from_be_bytes(expected);
         (genuine && *accesses <= 1).then_some(LayoutHandle { writes: *accesses == 1, own })
     }
 
-    /// Returns the MAC of parts for a purpose.
+    /// Returns the MAC of parts; different purposes give different MACs.
     pub(crate) fn mac(&self, purpose: &[u8], parts: &[&[u8]]) -> [u8; 16] {
         let mut hasher = SipHasher24::new_with_key(&self.0);
         for part in std::iter::once(&purpose).chain(parts) {

@@ -3,7 +3,7 @@
 /// Most data servers of a placement: the handles of a layout must fit into one reply.
 pub const DATA_SERVERS_MAX: usize = 64;
 
-/// Longest name of a data server in bytes: all names stand in the extended attribute of each file.
+/// Longest name of a data server in bytes: all names are in the extended attribute of each file.
 pub const SERVER_NAME_BYTES_MAX: usize = 32;
 
 /// Shortest stripe unit in bytes: clients need a multiple of their page size, up to 64 KiB.
@@ -12,7 +12,7 @@ pub const UNIT_BYTES_MIN: u32 = 64 << 10;
 /// Longest stripe unit in bytes.
 pub const UNIT_BYTES_MAX: u32 = 1 << 30;
 
-/// The stripe unit of placements that name none, in bytes: the longest READ and WRITE.
+/// The stripe unit of placements that set none, in bytes: the longest READ and WRITE.
 pub const UNIT_BYTES_USUAL: u32 = 1 << 20;
 
 /// Files whose place is remembered, about 200 bytes each.
@@ -21,5 +21,5 @@ pub(crate) const RECORDS_MAX: usize = 1 << 16;
 /// Files on data servers whose handles are remembered, about 100 bytes each.
 pub(crate) const DATA_HANDLES_MAX: usize = 1 << 17;
 
-/// Locks of files that are being changed. Two files share one now and then.
+/// Locks for changes of files. Two files may share one.
 pub(crate) const FILE_LOCKS: usize = 256;

@@ -15,13 +15,13 @@ use crate::limits::{FILE_LOCKS, RECORDS_MAX};
 use crate::record::PlaceRecord;
 use crate::{PlacementKey, sizes};
 
-/// The extended attribute that says where a file lies.
+/// The extended attribute with the place of a file.
 pub(crate) const ATTRIBUTE: &[u8] = b"comity.placement";
 
 /// The settings of a placement.
 #[derive(Debug, Clone)]
 pub struct PlacementSettings {
-    /// The secret that the data servers know, too.
+    /// The secret that the metadata server shares with the data servers.
     pub key: PlacementKey,
     /// The length of the stripe units of new files in bytes.
     pub unit_bytes: u32,
@@ -29,18 +29,18 @@ pub struct PlacementSettings {
     pub servers: Vec<DataServer>,
 }
 
-/// A file system whose new files lie in stripes on data servers. Names and attributes, sizes
-/// included, stay in the file system below, and so do the bytes of files that it had before.
+/// A file system that puts new files in stripes on data servers. Names and attributes, sizes
+/// included, are in the file system below, and so are the bytes of older files.
 ///
-/// Reads and writes go on to the data servers, so that clients without parallel NFS see the same
-/// bytes.
+/// Reads and writes are passed to the data servers, so that clients without parallel NFS see the
+/// same bytes.
 pub struct Placed {
     pub(crate) below: Arc<dyn Fs>,
     pub(crate) files: DataFiles,
     key: PlacementKey,
     unit_bytes: u32,
     device: DeviceId,
-    /// The places of files, and which files have none.
+    /// The places of files; `None` for files without one.
     records: Cache<Handle, Option<Arc<PlaceRecord>>>,
     locks: [Mutex<()>; FILE_LOCKS],
 }
@@ -74,7 +74,7 @@ impl Placed {
         lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns where a file lies; none if the file system below has its bytes.
+    /// Returns the place of a file; `None` if the file system below has its bytes.
     ///
     /// # Errors
     /// [`Status::Io`] if its attribute is damaged.
@@ -85,10 +85,10 @@ impl Placed {
         }
     }
 
-    /// Gives a file that was just made its place, unless it has data already.
+    /// Gives a new file its place, unless it already has data.
     pub(crate) fn place(&self, made: &Node<Disk>) -> Result<Option<Arc<PlaceRecord>>> {
         let turn = self.lock(&made.handle);
-        // A client may have found the file and used it as one without a place.
+        // A client may have found the file and used it without a place meanwhile.
         if let Some(known) = self.records.get(&made.handle) {
             return Ok(known);
         }
@@ -100,13 +100,13 @@ impl Placed {
         }
     }
 
-    /// Forgets the place of a file that is removed.
+    /// Forgets the place of a removed file.
     pub(crate) fn forget(&self, file: &Handle) {
         self.records.remove(file);
     }
 
-    /// Refuses a caller without a right to a file. The owner may always read and write its file, as
-    /// NFSv3 has no open (RFC 1813, 4.4).
+    /// Refuses a caller without a right to a file. The owner may always read and write its file,
+    /// because NFSv3 has no open (RFC 1813, 4.4).
     pub(crate) fn judge(
         &self,
         cred: &Cred<Disk>,
@@ -163,7 +163,7 @@ impl Placed {
         let record = match written {
             Ok(_) => Some(Arc::new(record)),
             Err(status) => {
-                tracing::warn!(%status, "a new file got no place, and stays on this server");
+                tracing::warn!(%status, "a new file got no place; its data stay on this server");
                 None
             }
         };
@@ -172,7 +172,7 @@ impl Placed {
     }
 }
 
-/// Another number for other data servers or other addresses.
+/// The id of a set of data servers: other servers or addresses have another id.
 fn device_of(settings: &PlacementSettings) -> DeviceId {
     let text = |server: &DataServer| format!("{} {}", server.name, server.address);
     let texts: Vec<String> = settings.servers.iter().map(text).collect();

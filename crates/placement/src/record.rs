@@ -1,5 +1,5 @@
-//! The place of a file, as it stands in an extended attribute of the file on the metadata server.
-//! docs/formats.md has the layout of its bytes.
+//! The place of a file, which is stored in an extended attribute of the file on the metadata
+//! server. docs/formats.md has the layout of its bytes.
 
 use comity_vfs::Handle;
 
@@ -9,13 +9,13 @@ use crate::limits::{DATA_SERVERS_MAX, SERVER_NAME_BYTES_MAX, UNIT_BYTES_MAX, UNI
 /// The version of the bytes.
 const VERSION: u8 = 1;
 
-/// Bytes that a MAC of a record begins with, so that no handle has the same one.
+/// Prefix of the bytes for a record's MAC, so that no handle has the same MAC.
 const OF_RECORDS: &[u8] = b"placement record";
 
 /// The place of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlaceRecord {
-    /// The name of the file on every data server, as a number. It is never used again.
+    /// The name of the file on every data server, as a number. A number is used for one file only.
     pub(crate) number: u128,
     /// The length of a stripe unit in bytes.
     pub(crate) unit_bytes: u32,
@@ -44,8 +44,8 @@ impl PlaceRecord {
         bytes
     }
 
-    /// Reads the attribute of a file. None if the metadata server has not written it for this file:
-    /// the owner of a file can change it by programs on the server.
+    /// Reads the attribute of a file; returns `None` if the metadata server did not write it for
+    /// this file. The owner of a file can change the attribute by programs on the server.
     pub(crate) fn decode(key: &PlacementKey, file: &Handle, bytes: &[u8]) -> Option<Self> {
         let (body, mac) = bytes.split_last_chunk::<16>()?;
         let expected = key.mac(OF_RECORDS, &[file.bytes(), body]);

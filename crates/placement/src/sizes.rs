@@ -4,11 +4,11 @@ use comity_vfs::{Attr, Disk, FileType, Fs, Handle, Mode, Result, SetAttr, SetTim
 
 use crate::data_files::root;
 
-/// The bits of a mode that a write takes away: set-user-ID and set-group-ID.
+/// The bits of a mode that a write clears: set-user-ID and set-group-ID.
 const SET_ID: u32 = 0o6000;
 
-/// Notes that data were written on data servers. The size never shrinks by it.
-/// One thread at a time may do this to a file.
+/// Notes that data were written to data servers. The size never shrinks. Only one thread at a time
+/// may call this for a file.
 pub(crate) fn note(below: &dyn Fs, file: &Handle, end: Option<u64>) -> Result<Attr<Disk>> {
     let attr = below.getattr(file)?;
     let mode = attr.mode.bits();
@@ -22,8 +22,8 @@ pub(crate) fn note(below: &dyn Fs, file: &Handle, end: Option<u64>) -> Result<At
     change.after.map_or_else(|| below.getattr(file), Ok).map(shown)
 }
 
-/// The attributes of a file as clients see them. The file system below stores no data of a placed
-/// file, and programs take a file that uses no space for one that is all holes.
+/// The attributes of a file as clients see them. The file system below has no data of a placed
+/// file, and programs assume that a file without used space has only holes.
 pub(crate) fn shown(attr: Attr<Disk>) -> Attr<Disk> {
     let is_hollow = attr.file_type == FileType::Regular && attr.used < attr.size && attr.used == 0;
     Attr { used: if is_hollow { attr.size } else { attr.used }, ..attr }

@@ -1,4 +1,4 @@
-/// A piece of a range of a file that lies on one data server.
+/// A piece of a range of a file that is on one data server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StripePiece {
     /// The number of the data server.
@@ -9,7 +9,7 @@ pub(crate) struct StripePiece {
     pub(crate) length: u64,
 }
 
-/// Divides a range of a file, in bytes, into pieces that lie on one of so many data servers each.
+/// Divides a range of a file, in bytes, into pieces that are each on one of `servers` data servers.
 pub(crate) fn pieces(
     unit_bytes: u32,
     servers: usize,

@@ -8,7 +8,7 @@ use std::path::Path;
 use redb::Database;
 use redb::backends::FileBackend;
 
-/// Closes a database. One that has failed may panic when it is closed.
+/// Closes a database. A database that has failed may panic when it is closed.
 pub(crate) fn close(database: Option<Database>) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
 }
@@ -27,7 +27,7 @@ pub(crate) fn private(path: &Path) -> std::io::Result<File> {
 /// what was stored.
 pub(crate) fn database(file: File) -> Result<Database, redb::Error> {
     let mut database = Database::builder().create_with_backend(FileBackend::new(file)?)?;
-    // A file that was repaired is as good as one that needed no repair.
+    // Whether the check repaired the file does not matter.
     let _ = database.check_integrity()?;
     Ok(database)
 }
@@ -59,13 +59,13 @@ pub(crate) fn replace(
         Ok(database)
     });
     if placed.is_err() {
-        // Free the space, which others may need.
+        // Frees the space, which others may need.
         let _ = fs::remove_file(&new);
     }
     placed
 }
 
-/// Puts the name of the file on stable storage: without it, a power failure would lose the whole
+/// Puts the name of the file on stable storage. Otherwise a power failure could lose the whole
 /// store.
 pub(crate) fn name_is_stable(path: &Path) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -41,7 +41,7 @@ const DIGEST_BYTES: usize = 32;
 /// A file of this machine that keeps credentials and revocations, open in one process.
 pub struct GrantFile {
     path: PathBuf,
-    /// None if a write has failed: the content of the disk is unknown then.
+    /// `None` after a failed write, because the content of the disk is unknown then.
     database: Mutex<Option<Database>>,
 }
 
@@ -154,8 +154,8 @@ fn recovered(database: &Database) -> Result<Recovered, redb::Error> {
     Ok(recovered)
 }
 
-/// The revocations. One without a revoker, as in a file of an older server, counts as one of an
-/// administrator.
+/// Returns the revocations. One without a revoker, as in a file of an older server, counts as one
+/// by an administrator.
 fn revoked(transaction: &ReadTransaction) -> Result<Vec<RememberedRevocation>, redb::Error> {
     let revokers = match transaction.open_table(REVOKERS) {
         Err(TableError::TableDoesNotExist(_)) => None,
@@ -173,7 +173,7 @@ fn revoked(transaction: &ReadTransaction) -> Result<Vec<RememberedRevocation>, r
     Ok(revoked)
 }
 
-/// The creators of objects; none in a file of an older server.
+/// Returns the creators of objects; a file of an older server has none.
 fn made(transaction: &ReadTransaction) -> Result<Vec<Creation>, redb::Error> {
     let table = match transaction.open_table(MADE) {
         Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
@@ -250,7 +250,7 @@ fn apply_one(
     Ok(())
 }
 
-/// Returns the bytes of a key and a digest: the text of the key, a zero, the digest.
+/// Returns the key of a held credential: the text of its holder's key, a zero and the digest.
 fn held_key(holder: &PublicKey, digest: &AssertionDigest) -> Vec<u8> {
     let mut bytes = holder.to_string().into_bytes();
     bytes.push(0);

@@ -30,7 +30,7 @@ pub(crate) fn of_client(client: &RecordedClient) -> Vec<u8> {
     }
 }
 
-/// Returns the client that these bytes stand for; `None` if its protocol is unknown.
+/// Returns the client that these bytes encode; `None` if its protocol is unknown.
 pub(crate) fn client(key: &[u8]) -> Option<RecordedClient> {
     let (first, rest) = key.split_first()?;
     let protocol = match *first % TLS {
@@ -58,8 +58,8 @@ pub(crate) fn of_identity(identity: Option<Identity>) -> Vec<u8> {
     [&principal.0.to_be_bytes(), &origin.bytes()[..], &verifier.0].concat()
 }
 
-/// The identity that these bytes stand for, if the client was recorded with one; `None` if they
-/// stand for nothing. The client came by `channel`.
+/// Returns the identity that these bytes encode: `Some(None)` if the client was recorded without
+/// one, and `None` if the bytes are invalid. The client came by `channel`.
 pub(crate) fn identity(bytes: &[u8], channel: OriginChannel) -> Option<Option<Identity>> {
     if bytes.is_empty() {
         return Some(None);
@@ -79,7 +79,7 @@ pub(crate) fn of_file(file: &FileKey) -> Vec<u8> {
     [&file.volume.to_be_bytes(), file.handle.bytes()].concat()
 }
 
-/// Returns the file that these bytes stand for; `None` if they contain no valid handle.
+/// Returns the file that these bytes encode; `None` if they contain no valid handle.
 pub(crate) fn file(key: &[u8]) -> Option<FileKey> {
     let (volume, handle) = key.split_first_chunk()?;
     let handle = Handle::new(handle).ok()?;

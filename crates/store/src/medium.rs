@@ -9,8 +9,8 @@ pub type MediumError = Box<dyn StdError + Send + Sync>;
 
 /// A place that keeps records: a file, or a service on other machines.
 ///
-/// [`crate::Store`] calls it from one thread at a time. After an error it calls nothing but
-/// [`Medium::replace`] until that has succeeded.
+/// [`crate::Store`] calls it from one thread at a time. After an error it calls only
+/// [`Medium::replace`] until that succeeds.
 pub trait Medium: Send {
     /// Returns the name of the place for messages, such as its path.
     fn name(&self) -> String;
@@ -18,10 +18,11 @@ pub trait Medium: Send {
     /// Applies `records` in their order, all or none, and puts them on stable storage.
     ///
     /// # Errors
-    /// It is unknown then which of them are stored.
+    /// It is unknown then which of the records are stored.
     fn apply(&mut self, records: &[Record]) -> Result<(), MediumError>;
 
-    /// Replaces all that is stored by `known`, on stable storage. The number of starts stays.
+    /// Replaces all that is stored by `known`, on stable storage. The number of starts does not
+    /// change.
     ///
     /// # Errors
     /// The records stored before are unchanged then.

@@ -27,8 +27,8 @@ const REVOKED: MultimapTableDefinition<'_, &[u8], &[u8]> = MultimapTableDefiniti
 struct RedbFile {
     path: PathBuf,
     starts: u32,
-    /// None if a write or a barrier has failed. The content of the disk is not known then, and a
-    /// second fsync of the file may succeed though pages of the first are lost.
+    /// `None` after a write or a barrier has failed. The content of the disk is unknown then, and a
+    /// second fsync of the file may succeed although pages of the first one are lost.
     database: Option<Database>,
 }
 

@@ -18,7 +18,7 @@ pub struct Store {
 
 struct Writer {
     medium: Box<dyn Medium>,
-    /// All that is stored or must be: a broken medium is replaced by it.
+    /// All records that are stored or must be; `repair` writes them to a broken medium.
     known: Recovered,
 }
 
@@ -31,7 +31,7 @@ impl Store {
         redb_file::open(path).map(Self::on)
     }
 
-    /// Makes a store of a medium that was just opened.
+    /// Makes a store on a medium that was just opened.
     #[must_use]
     pub fn on(opened: OpenMedium) -> Self {
         let OpenMedium { medium, starts, known } = opened;
@@ -45,7 +45,8 @@ impl Store {
         self.starts
     }
 
-    /// Returns every client that may reclaim its state, and the files whose state it may not.
+    /// Returns the clients that may reclaim their state, and for each the files whose state it has
+    /// lost.
     #[must_use]
     pub fn recovered(&self) -> Recovered {
         self.writer().known.clone()
@@ -79,7 +80,7 @@ impl Store {
         Ok(())
     }
 
-    /// Stores again all that is known if the medium could not be written; returns whether that was
+    /// Stores all known records again if the medium could not be written; returns whether that was
     /// needed.
     ///
     /// # Errors

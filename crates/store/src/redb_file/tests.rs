@@ -13,7 +13,7 @@ use crate::Store;
 
 const PLAIN: OriginChannel = OriginChannel::Plain;
 
-/// An order in which two ways to the same set are the same.
+/// The records of a set, sorted so that sets can be compared.
 fn sorted(recovered: &Recovered) -> BTreeSet<String> {
     recovered.records().map(|record| format!("{record:?}")).collect()
 }
@@ -53,9 +53,9 @@ fn identity(number: u8) -> Identity {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Records in any order, in batches, with the file closed and opened between them.
+    /// Stores records in any order, in batches, and closes and opens the file between them.
     #[test]
-    fn a_store_remembers_what_the_records_make(
+    fn a_store_recovers_the_set_that_its_records_form(
         batches in proptest::collection::vec(proptest::collection::vec(record(), 0..12), 1..4),
     ) {
         let folder = tempfile::tempdir().unwrap();
@@ -73,9 +73,8 @@ proptest! {
     }
 }
 
-/// Format 1 named a file by the number of its export, and kept no identities. Any caller that
-/// presents the name of such a client may be that client: the upgrade must not cost a client its
-/// locks.
+/// Format 1 named a file by the number of its export and stored no identities. Any caller that uses
+/// the name of such a client may be that client, so that the upgrade costs no client its locks.
 #[test]
 fn a_client_that_lost_files_in_a_store_of_format_1_may_reclaim_none() {
     let folder = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::sys::{self, MarkBound, MarkChange};
 
-/// Default number of groups of a user, if the kernel does not tell it.
+/// Number of groups of a user, if the kernel does not report it.
 const USER_GROUPS: usize = 128;
 
 /// The numbers of the device and of the inode, which identify a file as long as it is open.
@@ -60,7 +60,7 @@ impl Groups {
         *count.get_mut() -= 1;
         if *count.get() == 0 {
             count.remove();
-            // A mark that is gone already needs no removal.
+            // If the mark is gone already, nothing has to be removed.
             let _ = sys::mark(group.fd.as_fd(), file.as_fd(), MarkChange::Remove);
         }
     }
@@ -141,7 +141,7 @@ mod tests {
         let inode = groups.mark(&file, any.as_fd()).unwrap();
         assert_eq!(groups.mark(&file, any.as_fd()), Ok(inode));
         let other = groups.group(inode.0.wrapping_add(1), any.as_fd());
-        assert_eq!(other.err(), Some(Errno::MFILE), "there may be one");
+        assert_eq!(other.err(), Some(Errno::MFILE), "only one group is allowed");
         groups.unmark(inode, &file);
         assert_eq!(told(&groups), 1);
         groups.unmark(inode, &file);

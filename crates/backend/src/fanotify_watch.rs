@@ -39,7 +39,7 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// Marks a file; none if the kernel cannot report its changes, which is logged once.
+    /// Marks a file; returns `None` if the kernel cannot report its changes, which is logged once.
     pub(crate) fn set(watch: &Arc<ChangeWatch>, file: &Arc<File>) -> Option<Self> {
         let outcome = watch.groups().mark(file, watch.any());
         let told = outcome.inspect_err(|errno| watch.refused.call_once(|| tell_refused(*errno)));

@@ -24,7 +24,7 @@ const MARK_DELAY: Duration = Duration::from_millis(20);
 /// the thread busy. The kernel queues events meanwhile, and merges equal ones.
 pub(crate) const CHANGES_REST: Duration = Duration::from_millis(20);
 
-/// Seconds that the kernel lets a program wait, if it does not tell them.
+/// Seconds that the kernel lets a program wait, if it does not report them.
 const BREAK_SECONDS: u32 = 45;
 
 /// The lease breaks and changes, passed from the thread that is notified to the file systems that

@@ -18,11 +18,11 @@ pub enum Kind {
     Unlock,
 }
 
-/// Takes or gives back a lock on `length` bytes from `offset` on; length 0 reaches to the end.
+/// Takes or releases a lock on `length` bytes from `offset` on; length 0 reaches to the end.
 ///
 /// # Errors
-/// AGAIN if somebody else has it and `wait` is not set; INTR if a signal came while waiting;
-/// OVERFLOW beyond what a file can hold; as the file system says.
+/// AGAIN if another description has a conflicting lock and `wait` is not set; INTR if a signal came
+/// while waiting; OVERFLOW for offsets that a file cannot have; other errors of the file system.
 pub fn lock(
     file: BorrowedFd<'_>,
     kind: Kind,

@@ -6,24 +6,24 @@ use std::sync::Arc;
 
 use comity_vfs::Fs;
 
-/// The scheme of a path that names none.
+/// The scheme of a path without a scheme.
 pub const DIRECTORY: &str = "dir";
 
 /// The scheme of file systems that are empty at first and end with the process.
 pub const MEMORY: &str = "memory";
 
-/// The place of a file system: its scheme says which backend opens it.
+/// The place of a file system: its scheme names the backend that opens it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location<'a> {
     /// The name of the backend.
     pub scheme: &'a str,
-    /// The rest of the name, which only the backend understands.
+    /// The rest of the name, which the backend interprets.
     pub place: &'a Path,
 }
 
 impl<'a> Location<'a> {
-    /// Takes a name apart. A scheme is made of lower-case letters and digits and ends with a colon;
-    /// a path without one is a directory, and a path that starts with `/` never has one.
+    /// Splits a name. A scheme is made of lower-case letters and digits and ends with a colon; a
+    /// path without one is a directory, and a path that starts with `/` never has one.
     #[must_use]
     pub fn parse(name: &'a Path) -> Self {
         let bytes = name.as_os_str().as_bytes();
@@ -45,9 +45,9 @@ const fn is_scheme_byte(byte: u8) -> bool {
 /// A request to open a file system.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenRequest<'a> {
-    /// Its place.
+    /// The place of the file system.
     pub location: Location<'a>,
-    /// True if file systems mounted below its top are shown, too.
+    /// True if file systems mounted below its root are shown, too.
     pub cross_mounts: bool,
 }
 
@@ -59,7 +59,7 @@ type OpenBackend<'o> = dyn Fn(&OpenRequest<'_>) -> Result<Arc<dyn Fs>, String> +
 pub struct Registry<'o>(Vec<(&'static str, Box<OpenBackend<'o>>)>);
 
 impl<'o> Registry<'o> {
-    /// Adds the backend of a scheme, in place of the one before.
+    /// Adds the backend of a scheme, and replaces an earlier one of that scheme.
     #[must_use]
     pub fn with(
         mut self,

@@ -7,8 +7,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use rustix::io::Errno;
 
-/// Longest kernel handle in bytes: what a [`comity_vfs::Handle`] holds beside the volume's number
-/// and the handle's type. ext4 takes 8 bytes, XFS 12, btrfs 20.
+/// Longest kernel handle in bytes: a [`comity_vfs::Handle`] also has the volume's number and the
+/// handle's type. ext4 uses 8 bytes, XFS 12, btrfs 20.
 pub(crate) const KERNEL_HANDLE_BYTES_MAX: usize = comity_vfs::limits::HANDLE_BYTES_MAX - 6;
 
 /// The result of a system call, or its error number.
@@ -24,7 +24,7 @@ pub(crate) struct KernelHandle {
 }
 
 impl KernelHandle {
-    /// Takes bytes; `None` if there are too many of them.
+    /// Makes a handle of these bytes; `None` if there are too many of them.
     pub(crate) fn new(kind: i32, bytes: &[u8]) -> Option<Self> {
         let mut handle = Self { kind, length: bytes.len(), bytes: [0; KERNEL_HANDLE_BYTES_MAX] };
         handle.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
@@ -42,7 +42,7 @@ impl KernelHandle {
     }
 }
 
-/// `struct file_handle` with room for the bytes behind it.
+/// `struct file_handle` with room for the bytes that follow it.
 #[repr(C)]
 struct RawHandle {
     length: libc::c_uint,
@@ -61,8 +61,8 @@ pub(crate) enum HandleUse {
 
 const AT_HANDLE_FID: libc::c_int = libc::AT_REMOVEDIR;
 
-/// The kernel's handle of `name` in `dir`, or of `dir` itself if `name` is empty; a link is not
-/// followed. With it comes the number of the mount it was found in.
+/// Returns the kernel's handle of `name` in `dir`, or of `dir` itself if `name` is empty, and the
+/// number of the mount in which it was found. A link is not followed.
 pub(crate) fn name_to_handle(
     dir: BorrowedFd<'_>,
     name: &CStr,
@@ -114,8 +114,8 @@ pub(crate) fn open_by_handle(
     owned(result)
 }
 
-/// Asks whether the thread's present identity (its file system ids) may use the object of `fd` for
-/// `mode` (`R_OK`, `W_OK`, `X_OK`).
+/// Checks whether the thread's present identity (its file system ids) may use the object of `fd`
+/// for `mode` (`R_OK`, `W_OK`, `X_OK`).
 pub(crate) fn may_access(fd: BorrowedFd<'_>, mode: libc::c_int) -> Result<()> {
     let flags = libc::AT_EMPTY_PATH | libc::AT_EACCESS;
     // SAFETY: the empty path ends with a zero.
@@ -140,25 +140,25 @@ pub(crate) fn unshare_cwd() -> Result<()> {
     checked(libc::c_long::from(unsafe { libc::unshare(libc::CLONE_FS) }))
 }
 
-/// The calling thread's user id for file-system access.
+/// Sets the calling thread's user id for file-system access.
 pub(crate) fn set_fs_uid(uid: u32) {
     // SAFETY: takes and gives plain numbers. It cannot report an error.
     unsafe { libc::syscall(libc::SYS_setfsuid, uid) };
 }
 
-/// The calling thread's group id for file-system access.
+/// Sets the calling thread's group id for file-system access.
 pub(crate) fn set_fs_gid(gid: u32) {
     // SAFETY: takes and gives plain numbers. It cannot report an error.
     unsafe { libc::syscall(libc::SYS_setfsgid, gid) };
 }
 
-/// The calling thread's file-system user id as it is now.
+/// Returns the calling thread's present user id for file-system access.
 pub(crate) fn fs_uid() -> u32 {
     // SAFETY: an id that does not exist changes nothing and returns the present one.
     unsafe { libc::syscall(libc::SYS_setfsuid, u32::MAX) as u32 }
 }
 
-/// The calling thread's file-system group id as it is now.
+/// Returns the calling thread's present group id for file-system access.
 pub(crate) fn fs_gid() -> u32 {
     // SAFETY: an id that does not exist changes nothing and returns the present one.
     unsafe { libc::syscall(libc::SYS_setfsgid, u32::MAX) as u32 }
@@ -182,7 +182,7 @@ struct MountAttributes {
 const MOUNT_ATTR_NOATIME: u64 = 0x10;
 const MOUNT_ATTR_ATIME_ALL: u64 = 0x70;
 
-/// Makes reading through a detached mount leave times of last access as they are.
+/// Makes reads through a detached mount leave access times unchanged.
 pub(crate) fn set_mount_noatime(mount: BorrowedFd<'_>) -> Result<()> {
     let attributes = MountAttributes {
         set: MOUNT_ATTR_NOATIME,
@@ -209,7 +209,7 @@ pub(crate) fn set_mount_noatime(mount: BorrowedFd<'_>) -> Result<()> {
 pub(crate) enum Patience {
     /// Reads only data that is in memory; returns `Errno::AGAIN` if none is.
     Cached,
-    /// Wait for the medium.
+    /// Waits for the medium.
     Wait,
 }
 
@@ -274,7 +274,7 @@ pub(crate) fn clone_range(
     checked(libc::c_long::from(result))
 }
 
-/// Takes or gives back (`F_UNLCK`) a lock on a range of a file for this open file description.
+/// Takes or releases (`F_UNLCK`) a lock on a range of a file for this open file description.
 pub(crate) fn lock_range(
     file: BorrowedFd<'_>,
     kind: libc::c_int,
@@ -294,7 +294,7 @@ pub(crate) fn lock_range(
     checked(libc::c_long::from(result))
 }
 
-/// Returns whether a lock on a range of a file could be had by this open file description.
+/// Returns whether this open file description could take a lock on a range of a file.
 pub(crate) fn is_range_free(
     file: BorrowedFd<'_>,
     kind: libc::c_int,
@@ -341,7 +341,7 @@ pub(crate) fn tell_thread(file: BorrowedFd<'_>, thread: libc::pid_t) -> Result<(
     checked(libc::c_long::from(result))
 }
 
-/// Takes a lease, or gives it back (`F_UNLCK`).
+/// Takes or releases (`F_UNLCK`) a lease.
 pub(crate) fn set_lease(file: BorrowedFd<'_>, kind: libc::c_int) -> Result<()> {
     // SAFETY: takes plain numbers.
     let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) };
@@ -380,8 +380,8 @@ pub(crate) fn lease_signals() -> Result<OwnedFd> {
     owned(libc::c_long::from(result))
 }
 
-/// Reads a signal and returns the descriptor it is about, if it says so. `Errno::AGAIN` if there is
-/// none.
+/// Reads a signal; returns the descriptor that it is about, if it has one. `Errno::AGAIN` if there
+/// is none.
 pub(crate) fn next_signal(signals: BorrowedFd<'_>) -> Result<Option<RawFd>> {
     let mut said = std::mem::MaybeUninit::<libc::signalfd_siginfo>::zeroed();
     let size = size_of::<libc::signalfd_siginfo>();
@@ -393,10 +393,11 @@ pub(crate) fn next_signal(signals: BorrowedFd<'_>) -> Result<Option<RawFd>> {
     Ok((said.ssi_signo != libc::SIGIO as u32).then_some(said.ssi_fd))
 }
 
-/// Events reported of marked files: changes of attributes (the count of links is one) and of names.
+/// Reported events of marked files: changes of attributes (among them the count of links) and of
+/// names.
 const CHANGES: u64 = libc::FAN_ATTRIB | libc::FAN_MOVE_SELF;
 
-/// The bound of the number of marks.
+/// The bound on the number of marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MarkBound {
     /// The server's own bound is enough; it needs CAP_SYS_ADMIN.
@@ -424,7 +425,7 @@ pub(crate) enum MarkChange {
     Remove,
 }
 
-/// Marks a file, or takes its mark off.
+/// Marks a file, or removes its mark.
 pub(crate) fn mark(group: BorrowedFd<'_>, file: BorrowedFd<'_>, change: MarkChange) -> Result<()> {
     let flags = match change {
         MarkChange::Add => libc::FAN_MARK_ADD,

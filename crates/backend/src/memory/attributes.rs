@@ -59,8 +59,8 @@ pub(super) fn attr_of_living(state: &State) -> Result<Attr<Disk>> {
     if state.is_removed() { Err(Status::Stale) } else { Ok(state.attr()) }
 }
 
-/// Checks whether values are valid for the object: a length for files only, times with nanoseconds
-/// below one second.
+/// Checks whether values are valid for the object: only files have a length, and times have
+/// nanoseconds below one second.
 pub(super) fn check_values(memory: &Memory, state: &State, set: &SetAttr<Disk>) -> Result<()> {
     if let Some(size) = set.size {
         state.content()?;

@@ -83,7 +83,7 @@ impl Content {
         self.size = size;
     }
 
-    /// Makes the range a hole; the size stays.
+    /// Turns the range into a hole; the size does not change.
     pub(super) fn punch(&mut self, charge: &mut Charge, range: Range<u64>) {
         let first_whole = range.start.div_ceil(PAGE_BYTES);
         let behind_whole = if range.end == u64::MAX { u64::MAX } else { range.end / PAGE_BYTES };

@@ -212,8 +212,8 @@ fn piece(
     Ok(Piece::Data(data))
 }
 
-/// Changes a file's data under its lock; `None` from `work` means that nothing was changed.
-/// Changes a file's data for a caller who has it `opened` or is judged now.
+/// Changes a file's data under its lock; `None` from `work` means that nothing was changed. The
+/// caller has the file `opened`, or its rights are checked now.
 fn change<T>(
     memory: &Memory,
     (cred, opened): (&Cred<Disk>, bool),

@@ -63,7 +63,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Gives an existing name to another object; its position in listings stays.
+    /// Gives an existing name to another object; its position in listings does not change.
     pub(super) fn replace(&mut self, name: Name<'_>, fileid: u64) {
         let entry =
             self.by_name.get(name.bytes()).and_then(|cookie| self.by_cookie.get_mut(cookie));

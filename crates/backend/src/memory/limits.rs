@@ -7,7 +7,7 @@ pub(super) const PAGE_BYTES: u64 = 4096;
 /// and attributes take memory too, so empty files must not be free.
 pub(super) const ENTRY_BYTES: u64 = 128;
 
-/// Space by default in bytes: enough for tests and small tools, safe on every machine.
+/// Default space in bytes: enough for tests and small tools, and little for any machine.
 pub(super) const BYTES_MAX: u64 = 1 << 30;
 
 /// Default number of objects: that of ext4 for a volume sixteen times as large as [`BYTES_MAX`].
@@ -23,12 +23,12 @@ pub(super) const LINKS_MAX: u32 = 65_000;
 pub(super) const COPY_BYTES_MAX: u32 = 1 << 20;
 
 /// Entries that a listing copies from a directory at a time, so that no lock is held while they are
-/// shown.
+/// passed to the caller.
 pub(super) const LISTING_ENTRIES_MAX: usize = 128;
 
 /// Parts of the table of objects, each with a lock of its own: a few times the cores of a machine.
 pub(super) const TABLE_SHARDS: usize = 64;
 
-/// Attempts of a verb whose objects were removed before it had locked them. Each time another
-/// caller has made progress; this many failures in a row do not happen by chance.
+/// Attempts of a verb whose objects are removed before it has locked them. Each time another caller
+/// has made progress, so that this many failures in a row do not happen by chance.
 pub(super) const RETRIES_MAX: usize = 1_000;

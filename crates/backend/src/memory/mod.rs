@@ -1,11 +1,11 @@
 //! A whole file system in memory: for tests, for scratch space, and as the reference for the
 //! behaviour of an [`Fs`].
 //!
-//! Locks: every object has one of its own, so readers wait for nobody and writers for their object
-//! only. A verb on several objects finds them first, locks them in the order of their numbers, and
-//! looks again whether they still belong together. Moves of directories take one lock more, so that
-//! the way up to the root stands still while it is walked. Locks of the table and the account are
-//! taken last and held for a moment.
+//! Locks: every object has its own lock, so that readers do not wait for each other and writers
+//! wait only for their object. A verb on several objects finds them first, locks them in the order
+//! of their numbers, and checks again whether they still belong together. Moves of directories also
+//! take one common lock, so that the path up to the root does not change while it is checked. Locks
+//! of the table and the account are taken last and held for a moment.
 
 mod attributes;
 mod content;
@@ -85,8 +85,8 @@ impl MemoryOptions {
     }
 }
 
-/// A file system in memory. Its objects live as long as it does; a handle of another instance, or
-/// of an object that is gone, is [`Status::Stale`].
+/// A file system in memory. Its objects exist as long as it does; a handle of another instance, or
+/// of a removed object, is [`Status::Stale`].
 #[derive(Debug)]
 pub struct Memory {
     options: MemoryOptions,
@@ -101,8 +101,7 @@ impl Memory {
     /// Makes an empty file system.
     ///
     /// # Errors
-    /// [`Status::NoSpc`] if the limits do not even let the top directory
-    /// be.
+    /// [`Status::NoSpc`] if the limits have no room for the root directory.
     pub fn new(options: MemoryOptions) -> Result<Self> {
         let table = Table::new();
         let account = Account::new(options.bytes_max, options.nodes_max);
@@ -218,7 +217,7 @@ impl Fs for Memory {
         data::write(self, (cred, true), node, offset, data).map(|written| written.value)
     }
 
-    /// Nothing here outlives the process, so there is nothing to do.
+    /// Nothing outlives the process, so there is nothing to do.
     fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         match attributes::getattr(self, node) {
             Err(Status::Stale) => Ok(None),

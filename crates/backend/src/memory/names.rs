@@ -204,7 +204,7 @@ pub(super) fn find(dir: &Object, cred: &Cred<Disk>, name: Name<'_>) -> Result<Op
     Ok(state.directory()?.find(name))
 }
 
-/// Returns whether a name still stands for the same object as before its directory was locked.
+/// Returns whether a name still has the object that it had before its directory was locked.
 pub(super) fn is_still(
     locked: &Locked<'_>,
     dir: u64,

@@ -10,7 +10,7 @@ use super::content::Content;
 use super::directory::Directory;
 use super::space::Charge;
 
-/// One object: the facts that never change, and the rest behind its lock.
+/// One object: the fields that never change, and the others behind its lock.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) fileid: u64,
@@ -23,8 +23,8 @@ impl Node {
         Self { fileid, handle, state: RwLock::new(state) }
     }
 
-    /// Takes the lock even after a panic: every change of a state is completed by code that cannot
-    /// panic in between.
+    /// Takes the lock even if it is poisoned: no code panics in the middle of a change of the
+    /// state.
     pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,8 +67,8 @@ pub(super) struct Meta {
 pub(super) enum Body {
     Regular {
         content: Content,
-        /// The verifier of the exclusive CREATE that made the file, until its maker uses it: after
-        /// that no retry can come.
+        /// The verifier of the exclusive CREATE that made the file, until its maker uses the file:
+        /// after that no retry can arrive.
         verifier: Option<[u8; 8]>,
     },
     Directory(Directory),
@@ -120,7 +120,7 @@ impl State {
         self.meta.links == 0
     }
 
-    /// Returns the form of it that the permission checks take.
+    /// Returns the object in the form that the permission checks take.
     pub(super) fn object<'a>(&'a self, attr: &'a Attr<Disk>) -> Object<'a, Disk> {
         Object { attr, acl: self.acl.as_ref() }
     }
@@ -156,12 +156,12 @@ impl State {
     }
 
     /// Notes a change of attributes at `now`. Every change gets a distinct ctime, however coarse
-    /// the clock: clients and guards distinguish states by it.
+    /// the clock is, because clients and guards distinguish states by it.
     pub(super) fn touch(&mut self, now: Time) {
         self.meta.ctime = now.max(next(self.meta.ctime));
     }
 
-    /// Forgets the verifier of an exclusive CREATE, since its maker has received the reply.
+    /// Forgets the verifier of an exclusive CREATE, because its maker has received the reply.
     pub(super) fn forget_verifier(&mut self) {
         if let Body::Regular { verifier, .. } = &mut self.body {
             *verifier = None;

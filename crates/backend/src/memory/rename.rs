@@ -44,7 +44,7 @@ struct Move<'a> {
 }
 
 impl Move<'_> {
-    /// Renames the object; `None` if another change came between.
+    /// Renames the object; returns `None` if another change came between.
     fn run(
         &self,
         memory: &Memory,
@@ -110,7 +110,7 @@ impl Move<'_> {
         moved.object(&moved.attr()).check(cred, Permissions::WRITE)
     }
 
-    /// Makes the change. Everything that can fail comes first.
+    /// Makes the change. All steps that can fail come first.
     fn apply(
         &self,
         memory: &Memory,
@@ -149,7 +149,7 @@ impl Move<'_> {
     }
 }
 
-/// Returns whether `below` is `node` or lies below it.
+/// Returns whether `below` is `node` or is below it.
 fn is_above(memory: &Memory, node: &Node, below: &Node) -> Result<bool> {
     let mut fileid = below.fileid;
     while fileid != node.fileid {

@@ -49,7 +49,7 @@ impl Charge {
         self.bytes
     }
 
-    /// Takes all of `bytes`, or takes none and fails with [`Status::NoSpc`].
+    /// Takes all of `bytes`, or fails with [`Status::NoSpc`] and takes none.
     pub(super) fn grow(&mut self, bytes: u64) -> Result<()> {
         take(&self.account.bytes, bytes, self.account.bytes_max)?;
         self.bytes += bytes;

@@ -10,9 +10,9 @@ use super::node::Node;
 
 const HANDLE_BYTES: usize = 24;
 
-/// All objects by number. A handle consists of the instance's tag, the object's number, and a MAC
-/// of both that cannot be guessed. Numbers are never used twice, so that a handle of a removed
-/// object is stale for ever.
+/// All objects by number. A handle has the instance's tag, the object's number, and a MAC of both
+/// that cannot be guessed. A number is used only once, so that the handle of a removed object is
+/// stale for ever.
 #[derive(Debug)]
 pub(super) struct Table {
     tag: u64,

@@ -22,7 +22,8 @@ fn of_object(errno: Errno) -> Option<Status> {
         Errno::NOTEMPTY => Status::NotEmpty,
         Errno::LOOP => Status::SymLink,
         Errno::STALE => Status::Stale,
-        // Something is mounted there, or is being executed: the name cannot be changed.
+        // A file system is mounted there, or the file is being executed: the name cannot be
+        // changed.
         Errno::TXTBSY | Errno::BUSY => Status::Acces,
         Errno::NODATA => Status::NoXattr,
         _ => return None,
@@ -42,11 +43,11 @@ fn of_space(errno: Errno) -> Option<Status> {
     })
 }
 
-/// Returns the status if the device has failed, or this process.
+/// Returns the status if the device or this process has failed.
 fn of_machine(errno: Errno) -> Status {
     match errno {
         Errno::NXIO => Status::NxIo,
-        // The device of the file system was removed: nothing on it can be reached any more.
+        // The device of the file system was removed, so that none of its objects can be reached.
         Errno::NODEV | Errno::SHUTDOWN | Errno::NOMEDIUM => Status::Stale,
         Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN | Errno::INTR => Status::Delay,
         Errno::BADF | Errno::FAULT => Status::ServerFault,

@@ -9,28 +9,27 @@ pub(crate) const DESCRIPTORS_RESERVED: usize = 1_024;
 /// The least number of cached descriptors with which the verbs still work well.
 pub(crate) const DESCRIPTORS_LEAST: usize = 64;
 
-/// Descriptors that an object in use mostly has: itself and its data.
+/// Descriptors of a typical object in use: one for itself and one for its data.
 pub(crate) const DESCRIPTORS_PER_OBJECT: usize = 2;
 
 /// Most descriptors the cache takes by default: about half a gigabyte of pinned inodes.
 pub(crate) const DESCRIPTORS_DEFAULT: usize = 262_144;
 
-/// Descriptors given back at once when the process has none left.
+/// Descriptors that are closed at once when the process has none left.
 pub(crate) const DESCRIPTORS_RELIEF: usize = 64;
 
-/// Attempts to open an object. The pauses between them, from a millisecond on, each twice as long
-/// as the one before, are 127 ms together: longer than a thread waits for a processor or a disk,
-/// unless something is broken.
+/// Attempts to open an object. The pauses between them begin at a millisecond and double, and are
+/// 127 ms in total: longer than a thread waits for a processor or a disk on a healthy machine.
 pub(crate) const OPEN_ATTEMPTS_MAX: u32 = 10;
 
-/// Attempts after which the processor is only left to other threads for a moment.
+/// Attempts after which the thread only yields the processor.
 pub(crate) const OPEN_YIELDS: u32 = 3;
 
-/// Time within which a write and a commit count as quick turns.
+/// Time within which a write and a commit count as quick succession.
 pub(crate) const WRITER_TURN: Duration = Duration::from_secs(1);
 
-/// Quick turns after which the descriptor for writing stays open: no file that is to be executed is
-/// written like that, a database is.
+/// Number of quick successions after which the descriptor for writing stays open: a database is
+/// written like that, and a file that is to be executed is not.
 pub(crate) const WRITER_TURNS: u32 = 3;
 
 /// Shards of the descriptor cache: enough that two workers rarely meet at one.
@@ -51,8 +50,8 @@ pub(crate) const SMALL_SWEPT_MAX: usize = 4_096;
 /// tenth of a second on a spinning disk.
 pub(crate) const COMMITS_AT_ONCE: usize = 8;
 
-/// Most remembered objects that were looked up when no more could be opened: 64 KiB. An object is
-/// kept open if it is looked up again within about this many others.
+/// Most objects that are remembered when no more can be opened: 64 KiB. An object is opened if it
+/// is looked up again before about this many others.
 pub(crate) const GHOSTS_MAX: usize = 16_384;
 
 /// Callers whose rights a node remembers: a file is rarely used by more at a time.
@@ -62,8 +61,8 @@ pub(crate) const CACHED_ACCESSES_PER_NODE: usize = 4;
 /// with a clock that ticks every 1 to 10 ms.
 pub(crate) const TIME_GRAIN: Duration = Duration::from_millis(50);
 
-/// Such an age for file systems with coarse times: ext3, and ext4 with small inodes, store whole
-/// seconds, FAT every second one.
+/// The same for file systems with coarse times: ext3, and ext4 with small inodes, store whole
+/// seconds, and FAT every second one.
 pub(crate) const TIME_GRAIN_COARSE: Duration = Duration::from_millis(2_050);
 
 /// Most objects whose failed barrier is remembered. Beyond it a failure counts for the whole
@@ -84,36 +83,36 @@ pub(crate) const LISTING_BYTES: usize = 32_768;
 /// Most entries of a directory that is remembered whole: reading them takes about 3 ms.
 pub(crate) const SNAPSHOT_ENTRIES_MAX: usize = 16_384;
 
-/// Entries of a remembered directory that are looked at together, between two looks at the
-/// directory: more cost less, but the last may be in vain.
+/// Entries of a remembered directory that are checked together, between two checks of the
+/// directory. More entries at a time cost less, but the last ones may be checked in vain.
 pub(crate) const SNAPSHOT_STEP: usize = 16;
 
-/// One in so many entries of a remembered directory may stand for an object that was closed since
-/// before all such are forgotten: an entry that does costs as much as the step it is in.
+/// The closed objects of a remembered directory are forgotten once one in this many of its entries
+/// has one: such an entry costs as much as its whole step.
 pub(crate) const SNAPSHOT_WORN_PART: usize = 64;
 
 /// Entries of all remembered directories together: about 80 MiB.
 pub(crate) const SNAPSHOTS_ENTRIES_MAX: usize = 524_288;
 
-/// Deepest tree that is walked upwards: `PATH_MAX` holds no deeper path.
+/// Deepest tree that is walked upward: `PATH_MAX` allows no deeper path.
 pub(crate) const DEPTH_MAX: usize = 4_096;
 
-/// Places remembered where objects cannot be opened by handle: about 64 MiB.
+/// Places that are remembered where objects cannot be opened by handle: about 64 MiB.
 pub(crate) const PATHS_MAX: usize = 262_144;
 
 /// Most entries that one search of the tree visits: about two seconds.
 pub(crate) const SEARCH_ENTRIES_MAX: usize = 2_000_000;
 
-/// Part of the time that searches may take: one in ten.
+/// Part of all time that searches may take: one in ten.
 pub(crate) const SEARCH_SHARE: u32 = 10;
 
-/// Least time between two looks at the table of mounts.
+/// Shortest time between two reads of the table of mounts.
 pub(crate) const MOUNTS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Length from which cutting or removing a file may take long: freeing its blocks reads their
+/// Length from which truncating or removing a file may take long: freeing its blocks reads their
 /// index.
 pub(crate) const TRUNCATE_BYTES_SLOW: u64 = 1 << 30;
 
-/// Entries of a directory that a listing looks at before it leaves its event loop to another
-/// thread: up to 10 ms, and more than a page with attributes has.
+/// Entries that a listing reads before it passes its event loop to another thread: up to 10 ms, and
+/// more than a page with attributes has.
 pub(crate) const LISTED_INLINE_MAX: usize = 2_048;

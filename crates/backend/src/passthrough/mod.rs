@@ -1,7 +1,7 @@
 //! A local directory served with real system calls; no other module makes system calls on files.
 //!
 //! Objects are named by the kernel's own file handles, kept open in a bounded cache, and used under
-//! the ids of the caller, so that every verdict about rights, quotas and flags is the kernel's.
+//! the ids of the caller, so that the kernel itself decides about rights, quotas and flags.
 
 mod access;
 mod attributes;
@@ -28,9 +28,8 @@ use self::access::thread_credentials::Identity;
 
 /// A directory of this machine as a file system.
 ///
-/// Each thread that calls it takes on the ids of the caller it last spoke for and keeps them until
-/// the next: before such a thread opens files for other purposes it calls
-/// [`Passthrough::release_identity`].
+/// Each thread takes on the ids of its latest caller and keeps them until the next call. Before
+/// such a thread opens files for other purposes it must call [`Passthrough::release_identity`].
 #[derive(Debug)]
 pub struct Passthrough {
     root: Handle,
@@ -51,12 +50,12 @@ impl Passthrough {
     /// purposes.
     ///
     /// # Errors
-    /// [`comity_vfs::Status`] if the kernel does not let it.
+    /// [`comity_vfs::Status`] if the kernel does not allow it.
     pub fn release_identity(&self) -> Result<()> {
         self.identity.server()
     }
 
-    /// Returns the owner of all new objects, if callers' own ids cannot be taken on.
+    /// Returns the owner of all new objects, if the server cannot act under the callers' own ids.
     fn maker(&self) -> Option<(Uid<Disk>, Gid<Disk>)> {
         let server = || {
             let gid = rustix::process::getegid().as_raw();

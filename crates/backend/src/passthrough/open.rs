@@ -37,7 +37,7 @@ pub struct PassthroughOptions {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// The path does not exist.
-    #[error("{}: no such directory; create it, or mend the path", .0.display())]
+    #[error("{}: no such directory; create it, or correct the path", .0.display())]
     NotThere(PathBuf),
     /// The path is not a directory.
     #[error("{}: not a directory; export the directory that holds it", .0.display())]
@@ -56,10 +56,10 @@ pub enum OpenError {
 }
 
 impl Passthrough {
-    /// Takes the directory `root`.
+    /// Opens the directory `root`.
     ///
-    /// Sets the process's file mode mask to zero, so that modes are what clients ask for. Logs a
-    /// warning for each thing that cannot be done.
+    /// Sets the process's file mode mask to zero, so that modes are those that clients ask for.
+    /// Logs a warning for each ability that is missing.
     ///
     /// # Errors
     /// [`OpenError`], which says what to do about it.

@@ -71,7 +71,7 @@ proptest! {
     }
 }
 
-/// Holes hold zeros only, and whatever is not zero is found as data.
+/// Asserts that holes have zeros only, and that all other bytes are found as data.
 fn check_seek(content: &Content, model: &[u8]) {
     let mut at = 0;
     while let Some(hole) = content.seek(at, Seek::Hole) {

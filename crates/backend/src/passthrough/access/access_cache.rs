@@ -50,7 +50,7 @@ struct CachedAccess {
 }
 
 impl AccessCache {
-    /// Returns the rights known to be granted, and those that were asked for.
+    /// Returns the rights that are known to be granted, and those that were checked.
     fn find(&self, cred: &Cred<Disk>, ctime: Time) -> (Rights, Rights) {
         self.kept
             .iter()
@@ -189,7 +189,7 @@ fn kernel_grants(node: &Node, right: Rights) -> Result<bool> {
     }
 }
 
-/// Returns whether a time is so far in the past that a change made now gets a later one.
+/// Returns whether a time is long enough ago that a change made now gets a later one.
 pub(crate) fn is_past(time: Time) -> bool {
     let Ok(now) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) else { return false };
     let Ok(seconds) = u64::try_from(time.seconds) else { return true };

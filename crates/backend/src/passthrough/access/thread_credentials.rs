@@ -120,7 +120,7 @@ fn prepare_thread() {
     if let Ok(mut sets) = capabilities(None) {
         sets.effective.remove(CapabilitySet::SYS_RESOURCE);
         if let Err(error) = set_capabilities(None, sets) {
-            tracing::warn!(%error, "CAP_SYS_RESOURCE cannot be given up: quotas do not hold");
+            tracing::warn!(%error, "CAP_SYS_RESOURCE cannot be dropped: quotas are not enforced");
         }
     }
 }

@@ -85,7 +85,7 @@ impl Passthrough {
 /// Nanoseconds in a second.
 const NANOSECONDS: u32 = 1_000_000_000;
 
-/// Refuses ids and times that have a special meaning to the kernel: "leave it", "now".
+/// Refuses ids and times that the kernel takes for "unchanged" or "now".
 fn must_make_sense(set: &SetAttr<Disk>) -> Result<()> {
     let no_id = set.uid.is_some_and(|uid| uid.number() == u32::MAX)
         || set.gid.is_some_and(|gid| gid.number() == u32::MAX);

@@ -66,8 +66,8 @@ impl Passthrough {
         Ok(ours.map(Box::from).collect())
     }
 
-    /// Changes attributes of a node under the caller's identity, and tells the node's before and
-    /// after. A node that cannot have attributes is refused with `refusal`.
+    /// Changes attributes of a node under the caller's identity; returns the node's attributes
+    /// before and after. A node that cannot have extended attributes is refused with `refusal`.
     pub(crate) fn change_attributes(
         &self,
         (cred, refusal): (&Cred<Disk>, Status),

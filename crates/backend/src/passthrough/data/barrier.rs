@@ -51,7 +51,7 @@ impl Barrier {
         self.changed();
     }
 
-    /// Counts finished work on a file's data.
+    /// Counts a finished write of a file's data.
     pub(crate) fn written(&self) {
         self.changed();
         if !self.written.load(Ordering::Relaxed) {
@@ -71,8 +71,8 @@ impl Barrier {
     }
 
     /// Returns when all changes that finished before the call are stable. Calls that wait while
-    /// `sync` runs for another share the next run. `sync` itself must remember that it failed,
-    /// because it is called again for each call that waits.
+    /// `sync` runs for another one share the next run. `sync` must remember its own failures,
+    /// because it is called again for each waiting call.
     ///
     /// # Errors
     /// The error of `sync`.

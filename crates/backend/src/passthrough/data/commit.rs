@@ -34,8 +34,8 @@ impl Passthrough {
         }
     }
 
-    /// Commits an object that was removed. Its earlier changes count as stable once its removal is
-    /// stable, which another caller may have made without a barrier.
+    /// Commits an object that was removed. Its earlier changes count as stable once the removal is
+    /// stable; another caller may have made the removal without a barrier.
     fn commit_volume(&self, mount: &Mount, handle: &Handle) -> Result<Option<Attr<Disk>>> {
         self.nodes.ledger().failures.of(handle, Instant::now())?;
         blocking(|| retry_on_intr(|| syncfs(mount.fd()))).map_err(status)?;
@@ -78,7 +78,7 @@ impl Node {
 }
 
 /// The log line of a barrier that failed.
-const MAY_BE_LOST: &str = "a barrier failed: what was written may be lost";
+const MAY_BE_LOST: &str = "a barrier failed: written data may be lost";
 
 fn sync(node: &Node, file: Option<&File>, extent: Extent) -> Result<()> {
     let outcome = match (file, extent) {

@@ -108,7 +108,7 @@ impl Passthrough {
         length: u64,
     ) -> Result<Change<Disk>> {
         let cloned = self.between(cred, source, target, length, |from, to, rest| {
-            // A length of 0 means the rest of the file to the kernel.
+            // To the kernel, a length of 0 means the rest of the file.
             match length <= rest && (length > 0 || rest == 0) {
                 true => sys::clone_range(from, to, length).map_err(unclonable),
                 false => Err(Status::Inval),

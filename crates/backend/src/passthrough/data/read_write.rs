@@ -40,7 +40,7 @@ impl Passthrough {
             return Ok(Read { data: Data::Appended(0), eof, attr: Some(attr) });
         }
         let file = self.data(&node, Use::Read)?;
-        // Wait for the disk here, where other calls can continue, not while the reply is sent.
+        // Waits for the disk here, where other calls can continue, and not while the reply is sent.
         if present >= into.by_reference_from && !is_cold(&file, offset, present) {
             let eof = offset.saturating_add(present.into()) >= attr.size;
             let data = Data::File { file, offset, length: present };
@@ -51,8 +51,9 @@ impl Passthrough {
         Ok(Read { data: Data::Appended(length), eof, attr: Some(attr) })
     }
 
-    /// Reads cached data of a file that is in use, one byte more than wanted: that byte shows that
-    /// more follows, so that the size need not be read. `None` if that is not possible.
+    /// Reads cached data of a file that is in use, one byte more than wanted: the extra byte shows
+    /// that the file continues, so that its size need not be read. Returns `None` if that is not
+    /// possible.
     fn read_unjudged(
         &self,
         handle: &Handle,
@@ -143,7 +144,7 @@ fn read_now(file: &File, bytes: &mut Vec<u8>, offset: u64, count: usize) -> Resu
     loop {
         let done = bytes.len() - start;
         match read_once(file, bytes, offset + done as u64, count - done, patience) {
-            // No data, or no more, is cached; or the file system does not support the check.
+            // No more data is cached, or the file system does not support the check.
             Ok(_) | Err(Errno::AGAIN | Errno::OPNOTSUPP)
                 if patience == Patience::Cached && bytes.len() - start < count =>
             {

@@ -8,8 +8,8 @@ use comity_vfs::{Handle, Result, Status};
 use crate::passthrough::limits::{SPACE_FAILURE, SYNC_ERRORS_MAX};
 use crate::passthrough::mounts::mount::volume_id;
 
-/// Objects whose barrier has failed. They outlive the node, since the kernel reports data that it
-/// could not write once, and then forgets the failure.
+/// Objects with a failed barrier. They are remembered longer than the node, because the kernel
+/// reports lost data only once.
 #[derive(Debug, Default)]
 pub(crate) struct SyncErrors {
     count: AtomicUsize,
@@ -30,10 +30,10 @@ struct Failure {
 }
 
 impl SyncErrors {
-    /// Checks that no earlier barrier of the object has failed.
+    /// Checks that no earlier barrier of the object is known to have failed.
     ///
     /// # Errors
-    /// The error of the earlier one.
+    /// The error of the earlier barrier.
     pub(crate) fn of(&self, handle: &Handle, now: Instant) -> Result<()> {
         if self.count.load(Ordering::Acquire) == 0 {
             return Ok(());
@@ -67,7 +67,7 @@ impl SyncErrors {
 }
 
 impl Failure {
-    /// A medium that failed is not trusted again; one that was full may have room now.
+    /// A failure of the medium lasts; one for lack of space may be over.
     fn holds(&self, now: Instant) -> bool {
         let passes = matches!(self.status, Status::NoSpc | Status::DQuot);
         !passes || now.saturating_duration_since(self.at) < SPACE_FAILURE

@@ -5,8 +5,8 @@ use crate::passthrough::attributes::attr::attr;
 use crate::passthrough::handles::node::Node;
 
 impl Passthrough {
-    /// Does `work` in a directory and returns the directory's attributes before and after. No other
-    /// change of it by this server comes between, so both are known.
+    /// Does `work` in a directory; returns the directory's attributes before and after. This server
+    /// makes no other change of the directory between them.
     pub(crate) fn change_directory<T>(
         &self,
         dir: &Node,

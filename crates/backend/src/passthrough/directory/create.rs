@@ -149,7 +149,7 @@ impl Passthrough {
         let file = self.with_descriptors(|| openat(dir.fd(), name, flags, mode))?;
         let later = SetAttr { mode: None, size: set.size.filter(|size| *size != 0), ..*set };
         self.adopt_new(cred, dir, (name, file), &later).inspect_err(|failure| {
-            // An object that another program has put in its place is not removed.
+            // An object that another program has put there must not be removed.
             if *failure != Status::NoEnt {
                 forget(dir.fd(), name, AtFlags::empty());
             }
@@ -167,7 +167,7 @@ impl Passthrough {
         let made = fstat(&file).map_err(status)?;
         let (node, stat) = self.open_entry(dir, name)?;
         if (made.st_dev, made.st_ino) != (stat.st_dev, stat.st_ino) {
-            // Another program has removed it and put something else in its place.
+            // Another program has removed the file and put another object in its place.
             return Err(Status::NoEnt);
         }
         node.keep_data(Use::Write, File::from(file));
@@ -191,7 +191,7 @@ impl Passthrough {
         let (node, stat) = self.find(dir, name)?;
         match node.kind {
             FileType::Directory | FileType::Regular => node.barrier.changed_attributes(),
-            // Neither can be opened for a barrier; that of the directory covers a new one.
+            // Neither can be opened for a barrier; the barrier of the directory covers a new one.
             _ => node.barrier.is_covered(),
         }
         if later.is_empty() {
@@ -236,8 +236,8 @@ fn forget(dir: BorrowedFd<'_>, name: &CStr, flags: AtFlags) {
     {
         // The name is not logged, since it may be hidden from readers of the log.
         let directory = fstat(dir).map_or(0, |stat| stat.st_ino);
-        tracing::warn!(%error, directory, "an object that could not be made as asked stays behind");
-        tracing::debug!(?name, directory, "it is this one");
+        tracing::warn!(%error, directory, "an object whose creation failed half-way could not be removed");
+        tracing::debug!(?name, directory, "the name of that object");
     }
 }
 

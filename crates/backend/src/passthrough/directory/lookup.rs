@@ -29,7 +29,8 @@ impl Passthrough {
         self.look_at_mounts()?;
         self.identity.caller(cred)?;
         let found = self.find(&dir, ZeroName::new(name).as_c_str());
-        // A directory that is gone holds no names, but that is not what the caller has to know.
+        // In a removed directory every name is missing, but the caller must get the error of the
+        // directory.
         let (node, stat) = match found {
             Err(Status::NoEnt) => return Err(self.stat(&dir).err().unwrap_or(Status::NoEnt)),
             found => found?,
@@ -88,8 +89,8 @@ impl Passthrough {
         self.adopt(&dir.mount, handle, object)
     }
 
-    /// Returns [`Status::Stale`] for a directory that does not lie below the root, because it was
-    /// moved out of the served tree.
+    /// Returns [`Status::Stale`] for a directory that is not below the root, because it was moved
+    /// out of the served tree.
     fn admit_inside(&self, dir: &OwnedFd) -> Result<()> {
         let top = fstat(&self.mounts.top().top).map_err(status)?;
         let mut here = dir.try_clone().map_err(|_| Status::Delay)?;
@@ -112,8 +113,8 @@ impl Passthrough {
     }
 }
 
-/// Returns [`Status::Acces`] unless the thread's present identity may search a directory. Where a
-/// path leads to another file system, the kernel does not check that itself.
+/// Returns [`Status::Acces`] unless the thread's present identity may search a directory. The
+/// kernel does not check this itself where a path crosses to another file system.
 fn admit_searcher(dir: &Node) -> Result<()> {
     sys::may_access(dir.fd(), libc::X_OK).map_err(status)
 }

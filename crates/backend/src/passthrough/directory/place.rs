@@ -26,7 +26,7 @@ impl Passthrough {
     }
 
     /// Returns the directory of the kernel's path if the object has that name there. The path may
-    /// be that of a removed name, which another object may bear now.
+    /// contain a removed name, which another object may have now.
     fn directory_in_path(&self, node: &Node) -> Option<Handle> {
         let path = readlink(link_of(node.fd()).as_str(), Vec::new()).ok()?;
         let path = Path::new(OsStr::from_bytes(path.as_bytes()));
@@ -38,8 +38,8 @@ impl Passthrough {
     }
 }
 
-/// Opens a directory by the kernel's path of it, which contains no symbolic links. The path of a
-/// mount of our own begins at its top.
+/// Opens a directory by its path in the kernel, which contains no symbolic links. In a mount of our
+/// own, the path begins at the root of the mount.
 fn open_directory(node: &Node, path: &Path) -> std::result::Result<OwnedFd, Errno> {
     let private = node.mount.private;
     let from = if private { node.mount.top.as_fd() } else { CWD };
@@ -48,12 +48,12 @@ fn open_directory(node: &Node, path: &Path) -> std::result::Result<OwnedFd, Errn
     openat2(from, path, DIRECTORY, Mode::empty(), resolve)
 }
 
-/// The handle that a [`Passthrough`] which serves a directory above has for an object of this
-/// machine: what a program that runs beside the server calls the object. A symbolic link at the end
-/// of the path is an object itself.
+/// Returns the handle that a [`Passthrough`] of a directory above has for an object of this
+/// machine. A program on the server can name objects by it. A symbolic link at the end of the path
+/// is not followed.
 ///
 /// # Errors
-/// [`Status`] if the object is not there, or its file system gives no handles.
+/// [`Status`] if the object does not exist, or its file system has no handles.
 pub fn handle_of(path: &Path) -> Result<Handle> {
     let is_directory = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());

@@ -30,14 +30,14 @@ struct Show<'a> {
     visit: Visit<'a>,
     /// The cookie of the entry after which the listing continues.
     cookie: u64,
-    /// The number of entries that may still be shown, and whether there was one more.
+    /// The number of entries that may still be shown.
     left: usize,
     is_over: bool,
 }
 
 impl Passthrough {
-    /// See [`comity_vfs::Fs::readdir`]. A long listing leaves its event loop to another thread: the
-    /// caller may pass over any number of entries before it takes one.
+    /// See [`comity_vfs::Fs::readdir`]. A long listing passes its event loop to another thread,
+    /// because the caller may skip any number of entries before it takes one.
     pub(crate) fn readdir(
         &self,
         cred: &Cred<Disk>,
@@ -119,7 +119,7 @@ impl Passthrough {
         if position == 0 {
             snapshot.begin(self.nodes.pass(snapshot.len()));
         }
-        // If the root of another file system is mounted on an entry, it is shown instead.
+        // An entry on which a file system is mounted is shown with the root of that file system.
         let open = show.nodes && !self.mounts.is_covered(&show.dir.handle);
         let mut within = None;
         loop {
@@ -161,9 +161,9 @@ impl Passthrough {
         ControlFlow::Continue(position)
     }
 
-    /// Shows a few entries from `position` on by their names; tells where they end. The entries
-    /// shown were true while the directory had the snapshot's version: no name can have got another
-    /// object meanwhile. `None` if it has another version now.
+    /// Shows a few entries from `position` on by their names; returns the position after them. The
+    /// entries were valid while the directory had the snapshot's version, so that no name can have
+    /// another object. Returns `None` if the directory has another version now.
     fn show_step(
         &self,
         show: &mut Show<'_>,
@@ -209,8 +209,8 @@ impl Passthrough {
         })
     }
 
-    /// The object of an entry of a snapshot by its name. A caller that lists a directory again will
-    /// do so once more: then objects are taken into use, as far as there is room.
+    /// Returns the object of an entry of a snapshot by its name. A caller that lists a directory
+    /// again will probably do so once more; then objects are put into the cache if there is room.
     fn remembered_entry(
         &self,
         (dir, within): (&Node, &ThreadCwd<'_>),
@@ -274,8 +274,8 @@ impl Passthrough {
         Ok(Cursor::new(dir.handle, File::from(opened)))
     }
 
-    /// The object that a name has now, if it is still there: never the attributes of one with the
-    /// handle of another.
+    /// Returns the object that a name has now, if there is one. Handle and attributes are always of
+    /// the same object.
     fn present_entry(&self, show: &Show<'_>, name: &CStr) -> Option<Found<Disk>> {
         if !show.nodes {
             return None;
@@ -321,8 +321,8 @@ impl Show<'_> {
     }
 }
 
-/// The object of a name whose handle is known: only the directory's version tells whether it still
-/// is.
+/// Returns the object of a name whose handle is known. Only the directory's version shows whether
+/// the name still has that object.
 fn entry_by_name(
     dir: &Node,
     within: &ThreadCwd<'_>,
@@ -357,7 +357,7 @@ mod tests {
         (folder, served)
     }
 
-    /// A directory with so many files in it.
+    /// A directory with `files` files in it.
     fn directory(served: &(tempfile::TempDir, Passthrough), name: &str, files: usize) -> Handle {
         let path = served.0.path().join(name);
         fs::create_dir(&path).unwrap();
@@ -394,7 +394,7 @@ mod tests {
         handles.iter().filter(|handle| served.nodes.get(handle).is_some()).count()
     }
 
-    /// Entries of a directory that are shown without a look at any map.
+    /// The number of entries of a directory that are shown without a search of any map.
     fn shown_at_once(served: &Passthrough, dir: &Handle) -> usize {
         served.snapshots.last(dir).unwrap().open_objects().count()
     }
@@ -415,7 +415,7 @@ mod tests {
                 list(served, &listed, 1);
                 ask(served, &busy);
             }
-            // A shard may happen to hold nothing but what is in use.
+            // By chance, a shard may have only objects in use.
             let (listed, busy) = (shown_at_once(served, &listed), in_use(served, &busy));
             assert!(listed >= 90 && busy >= before - 2, "{listed}, {busy} of {before}");
             assert!(served.nodes.ledger().descriptors.open() <= full.max(DESCRIPTORS));

@@ -21,7 +21,7 @@ pub(crate) struct Item {
     pub(crate) maybe_directory: bool,
     /// The length of its name.
     length: u8,
-    /// The offset of its name in [`Batch::names`]; a zero stands behind the name.
+    /// The offset of the name in [`Batch::names`]; a zero follows the name.
     start: u32,
 }
 
@@ -61,17 +61,17 @@ impl Batch {
     }
 }
 
-/// The version of a directory's entries: its ctime, and the number of changes that this server had
+/// The version of a directory's entries: its ctime, and the number of changes that this server has
 /// made.
 pub(crate) type Version = (Time, u64);
 
-/// An open listing of one directory: its own descriptor, since a position belongs to one, and
-/// entries that were read but not shown yet.
+/// An open listing of one directory. It has its own descriptor, because a descriptor has one
+/// position, and entries that were read but not shown yet.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     dir: Handle,
     file: File,
-    /// The cookie of the entry after which the cursor stands.
+    /// The cookie of the entry after which the cursor is.
     cookie: u64,
     batch: Batch,
     /// The number of entries of the batch that have been shown.
@@ -91,8 +91,8 @@ impl Cursor {
         Self { dir, file, cookie: 0, batch, shown: 0, version, lasts: false, room }
     }
 
-    /// Moves the cursor to just after the entry of `cookie`. Entries read earlier are dropped if
-    /// the directory has changed since then, or may have changed without a new version.
+    /// Moves the cursor to the position after the entry of `cookie`. Entries that were read earlier
+    /// are dropped if the directory has changed since, or may have changed without a new version.
     pub(crate) fn seek(&mut self, cookie: u64, version: Version) -> Result<()> {
         if self.cookie != cookie && self.follows() == Some(cookie) {
             self.advance(1);
@@ -108,7 +108,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// Returns the cookie of the next entry, which a visitor that stopped may have taken or not.
+    /// Returns the cookie of the next entry, at which a listing may continue: a visitor that
+    /// stopped there may have taken the entry.
     fn follows(&self) -> Option<u64> {
         self.batch.items.get(self.shown).map(|item| item.cookie)
     }
@@ -118,7 +119,7 @@ impl Cursor {
         self.dir == *dir && (self.cookie == cookie || self.follows() == Some(cookie))
     }
 
-    /// The next entries, none at the end.
+    /// Returns the next entries; there are none at the end.
     pub(crate) fn rest(&mut self) -> Result<(&Batch, &[Item])> {
         if self.shown >= self.batch.items.len() {
             self.shown = 0;
@@ -142,7 +143,7 @@ impl Cursor {
 pub(crate) struct Cursors(Mutex<VecDeque<Cursor>>);
 
 impl Cursors {
-    /// The listing of a directory that stands at `cookie`, if there is one.
+    /// Returns the listing of a directory that is at `cookie`, if there is one.
     pub(crate) fn take(&self, dir: &Handle, cookie: u64) -> Option<Cursor> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = waiting.iter().position(|one| one.is_at(dir, cookie))?;
@@ -175,13 +176,13 @@ fn seek_to(file: &File, cookie: u64) -> Result<()> {
     }
 }
 
-/// Reads the entries that one system call returns; an empty batch is the end of the directory.
+/// Reads the entries that one system call returns; the batch is empty at the end of the directory.
 pub(crate) fn read_batch(file: &File, batch: &mut Batch, room: &mut Vec<u8>) -> Result<()> {
     batch.clear();
     read_more(file, batch, room)
 }
 
-/// Adds the entries that one system call returns; none is the end of the directory.
+/// Adds the entries that one system call returns; none are added at the end of the directory.
 pub(crate) fn read_more(file: &File, batch: &mut Batch, room: &mut Vec<u8>) -> Result<()> {
     let before = batch.items.len();
     let room: &mut [MaybeUninit<u8>] = room.spare_capacity_mut();

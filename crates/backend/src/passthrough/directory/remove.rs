@@ -141,7 +141,7 @@ mod tests {
     use crate::blocking::watch;
     use crate::passthrough::PassthroughOptions;
 
-    /// The number of times that `work` says it may sleep.
+    /// The number of calls in `work` that may sleep.
     fn sleeps<T>(work: impl FnOnce() -> Result<T>) -> usize {
         let thread = std::thread::current().id();
         let before = watch::sleeps_of(thread);
@@ -179,10 +179,9 @@ mod tests {
         (space.f_blocks - space.f_bfree) * space.f_frsize
     }
 
-    /// The object may have been removed by a program, or through another export of the same file
-    /// system.
+    /// The object may be removed by a program, or through another export of the same file system.
     #[test]
-    fn a_file_that_somebody_else_removed_gives_its_space_back() {
+    fn a_file_that_others_removed_frees_its_space() {
         const BYTES: u64 = 64 << 20;
         let folder = tempfile::tempdir_in("/dev/shm").unwrap();
         let file = folder.path().join("file");
@@ -201,7 +200,7 @@ mod tests {
             let before = taken(folder.path());
             std::fs::remove_file(&file).unwrap();
             Fs::release_removed(&fs);
-            assert!(taken(folder.path()) + BYTES / 2 < before, "it is open no more");
+            assert!(taken(folder.path()) + BYTES / 2 < before, "the file is still open");
             assert_eq!(Fs::getattr(&fs, &handle).err(), Some(Status::Stale));
         }
         fs.release_identity().unwrap();

@@ -17,29 +17,29 @@ use crate::passthrough::limits::{
 pub(crate) struct Snapshot {
     version: Version,
     pub(crate) batch: Arc<Batch>,
-    /// The handles of the entries, in steps of entries that are read together.
+    /// The handles of the entries, in steps of entries whose handles are read together.
     handles: Arc<[OnceLock<Box<Handles>>]>,
-    /// The objects of the entries, as long as the node cache keeps them open.
+    /// The objects of the entries, while the node cache keeps them open.
     objects: Box<[OnceLock<Weak<Object>>]>,
     /// True if cookies grow from entry to entry.
     ordered: bool,
-    /// True if it contains all entries: a directory that is too big is not remembered.
+    /// True if it has all entries: a directory with too many is not remembered.
     whole: bool,
-    /// Time of the last listing from the start, and of the one before.
+    /// Time of the last listing from the start, and the time between it and the one before.
     begun: AtomicU64,
     interval: AtomicU64,
-    /// The number of entries shown whose remembered object was closed.
+    /// The number of shown entries whose remembered object was closed.
     worn: AtomicUsize,
 }
 
-/// The handles of entries that are looked at together, as far as they have some.
+/// The handles of the entries of a step, as far as they are known.
 pub(crate) type Handles = [Option<Handle>; SNAPSHOT_STEP];
 
 /// The time of an event that has not happened yet.
 const NEVER: u64 = u64::MAX;
 
 impl Snapshot {
-    /// Reads all entries of a directory, as far as they are not too many.
+    /// Reads all entries of a directory, unless they are too many.
     pub(crate) fn read(file: &File, version: Version) -> Result<Self> {
         let (mut all, mut room) = (Batch::default(), Vec::with_capacity(LISTING_BYTES));
         let whole = loop {
@@ -76,7 +76,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the time between the listing before and the present one; `None` if there was none.
+    /// Returns the time between the previous listing and the present one; `None` if there was no
+    /// previous one.
     pub(crate) fn interval(&self) -> Option<u64> {
         Some(self.interval.load(Ordering::Relaxed)).filter(|interval| *interval != NEVER)
     }
@@ -86,7 +87,7 @@ impl Snapshot {
         self.batch.items.len()
     }
 
-    /// Returns the position behind `cookie`; `None` if that entry is not among these.
+    /// Returns the position after `cookie`; `None` if no entry has this cookie.
     pub(crate) fn position(&self, cookie: u64) -> Option<usize> {
         let items = &self.batch.items;
         match cookie {
@@ -98,14 +99,14 @@ impl Snapshot {
         }
     }
 
-    /// The entries from `position` on that are looked at together; none at the end.
+    /// Returns the rest of the step of `position`; it is empty at the end.
     pub(crate) fn step(&self, position: usize) -> &[Item] {
         let end = (position - position % SNAPSHOT_STEP + SNAPSHOT_STEP).min(self.len());
         self.batch.items.get(position..end).unwrap_or_default()
     }
 
-    /// The handles of the entries that are looked at together with that at `position`; `name` finds
-    /// those that are not known. They are remembered if all are there.
+    /// Returns the handles of the step of `position`; `name` finds those that are not known. They
+    /// are remembered if all exist.
     pub(crate) fn handles(
         &self,
         position: usize,
@@ -137,7 +138,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns a copy without closed objects, if many of them were met.
+    /// Returns a copy without closed objects, if many were met.
     pub(crate) fn renewed(&self) -> Option<Self> {
         let is_worn = self.worn.load(Ordering::Relaxed) > self.len() / SNAPSHOT_WORN_PART;
         is_worn.then(|| Self {
@@ -152,13 +153,13 @@ impl Snapshot {
         })
     }
 
-    /// The objects that are open.
+    /// Returns the objects that are open.
     pub(crate) fn open_objects(&self) -> impl Iterator<Item = (&Handle, Arc<Object>)> {
         let entries = (0..self.len()).filter_map(|position| self.open_entry(position));
         entries.map(|(_, handle, object)| (handle, object))
     }
 
-    /// An entry and its object, if that is open.
+    /// Returns an entry and its object, if the object is open.
     pub(crate) fn open_entry(&self, position: usize) -> Option<(&Item, &Handle, Arc<Object>)> {
         let item = self.batch.items.get(position)?;
         let handles = self.handles.get(position / SNAPSHOT_STEP)?.get()?;
@@ -174,7 +175,7 @@ fn if_open(object: &OnceLock<Weak<Object>>) -> OnceLock<Weak<Object>> {
     open.cloned().map_or_else(OnceLock::new, OnceLock::from)
 }
 
-/// Directories remembered whole.
+/// Directories of which all entries are remembered.
 #[derive(Debug)]
 pub(crate) struct Snapshots(Cache<Handle, Arc<Snapshot>, ByEntries>);
 
@@ -187,13 +188,13 @@ impl Weighter<Handle, Arc<Snapshot>> for ByEntries {
     }
 }
 
-/// The snapshot of a directory at its present version.
+/// The snapshot of a directory at its present version, if there is one.
 pub(crate) enum Remembered {
-    /// All its entries.
+    /// All entries of the directory.
     Whole(Arc<Snapshot>),
     /// The directory has too many entries.
     TooBig,
-    /// Nothing.
+    /// There is no snapshot.
     Nothing,
 }
 
@@ -208,12 +209,12 @@ impl Snapshots {
         }
     }
 
-    /// Returns the snapshot of a directory, whatever its version.
+    /// Returns the latest snapshot of a directory, whatever its version.
     pub(crate) fn last(&self, dir: &Handle) -> Option<Arc<Snapshot>> {
         self.0.get(dir)
     }
 
-    /// Remembers a directory; gives the snapshot back if it is whole.
+    /// Remembers a directory; returns the snapshot if it has all entries.
     pub(crate) fn keep(&self, dir: Handle, snapshot: Snapshot) -> Option<Arc<Snapshot>> {
         let snapshot = Arc::new(snapshot);
         self.0.insert(dir, Arc::clone(&snapshot));
@@ -221,7 +222,7 @@ impl Snapshots {
     }
 }
 
-/// Directories expected to be remembered at a time, to size the table with.
+/// Number of directories that the table is sized for.
 const SNAPSHOTS_EXPECTED: usize = 4_096;
 
 impl Default for Snapshots {

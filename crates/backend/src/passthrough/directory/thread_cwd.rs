@@ -1,7 +1,7 @@
-//! The working directory of a thread that asks for many entries of one directory.
+//! The working directory of a thread that looks up many entries of one directory.
 //!
-//! A call with a descriptor of a directory counts the descriptor's uses up and down, since other
-//! threads might close it meanwhile; one relative to the working directory does not.
+//! A call with a descriptor of a directory counts a reference up and down, because other threads
+//! might close it meanwhile; a call relative to the working directory does not.
 
 use std::cell::OnceCell;
 use std::os::fd::BorrowedFd;
@@ -17,7 +17,8 @@ thread_local! {
 }
 
 /// A directory that is the thread's working directory, if that is allowed, until this is dropped.
-/// Then the thread goes to the root directory: a working directory could not be unmounted.
+/// Then the thread changes to the root directory, because a file system with a working directory in
+/// it cannot be unmounted.
 pub(crate) struct ThreadCwd<'a> {
     dir: BorrowedFd<'a>,
     entered: bool,

@@ -11,10 +11,10 @@ use super::node::{Ledger, Node};
 use crate::passthrough::data::sync_errors::SyncErrors;
 use crate::passthrough::limits::{CACHE_SHARDS, COMMITS_AT_ONCE, LARGE_SWEPT_MAX, SMALL_SWEPT_MAX};
 
-/// The objects in use, bounded by their descriptors.
+/// The cached nodes, bounded by their descriptors.
 ///
 /// Each shard is a queue with a second chance: an object that was used since it was last at the
-/// front goes to the back again. A node with references is never evicted.
+/// front returns to the back. A node with references is never evicted.
 #[derive(Debug)]
 pub(crate) struct Cache {
     shards: Box<[Mutex<Shard>]>,
@@ -93,7 +93,7 @@ impl Cache {
         node
     }
 
-    /// Forgets an object.
+    /// Removes an object.
     pub(crate) fn remove(&self, handle: &Handle) {
         let slot = self.shard(handle).nodes.remove(handle);
         drop(slot);
@@ -136,8 +136,8 @@ impl Cache {
     }
 
     /// Returns whether an object that was looked up should be inserted: there is room for it, or it
-    /// was looked up a short while ago too. Otherwise a caller that walks through more objects than
-    /// can be open would open all of them in vain, and evict objects in use.
+    /// was also looked up a short while ago. Otherwise a caller that walks through more objects
+    /// than can be open would evict objects in use.
     pub(crate) fn should_cache(&self, handle: &Handle) -> bool {
         !self.ledger.descriptors.is_full() || self.ghosts.again(hash(handle))
     }
@@ -189,7 +189,7 @@ impl Cache {
             if self.descriptors() <= target {
                 break;
             }
-            // The next eviction begins at another shard, also in the next call; otherwise one shard
+            // Each eviction begins at the next shard, also in the next call. Otherwise one shard
             // would lose all its nodes, even those in use.
             let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.shards.len();
             while self.descriptors() > target {
@@ -211,7 +211,7 @@ impl Cache {
     }
 
     fn shard(&self, handle: &Handle) -> MutexGuard<'_, Shard> {
-        // The map takes the low and the highest bits.
+        // The map in a shard uses the low and the highest bits.
         lock(&self.shards[(hash(handle) >> 32) as usize % self.shards.len()])
     }
 }
@@ -237,8 +237,8 @@ impl Shard {
         (0..2 * self.queue.len()).find_map(|_| self.next_idle())
     }
 
-    /// Takes the next node in the queue, if it was not used lately, has no other references and all
-    /// its data is stable; otherwise it goes to the back.
+    /// Takes the next node in the queue if it was not used lately, has no other references, and all
+    /// its data are stable. Otherwise the node returns to the back.
     fn next_idle(&mut self) -> Option<Slot> {
         let (handle, serial) = self.queue.pop_front()?;
         let slot = self.nodes.get(&handle).filter(|slot| slot.serial == serial)?;
@@ -269,7 +269,7 @@ fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Hashes handles. They have been signed by the server, so nobody outside chooses them.
+/// Hashes handles. The server has signed them, so that no client can choose them.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct HandleHasher(u64);
 
@@ -307,7 +307,7 @@ mod tests {
     use super::*;
     use crate::passthrough::mounts::mount::Mount;
 
-    /// A node of the folder that counts as a file; its barrier fails, since a device has none.
+    /// A node that counts as a regular file. Its barrier fails, because a device has none.
     fn insert(cache: &Cache, mount: &Arc<Mount>, number: u8) -> Handle {
         let handle = Handle::new(&[0, 0, 0, 1, 0, 0, number]).unwrap();
         let object = File::open("/dev/null").unwrap();
@@ -348,7 +348,7 @@ mod tests {
         assert!(cache.relieve(usize::MAX));
         assert!(cache.get(&handles[0]).is_some_and(|node| Arc::ptr_eq(&node, &held)));
         assert_eq!(lengths().sum::<usize>(), 1, "{before:?} of {full}");
-        assert!(!cache.relieve(1), "there is nothing more to give");
+        assert!(!cache.relieve(1), "no further node can be evicted");
     }
 
     #[test]
@@ -367,7 +367,7 @@ mod tests {
         }
         let look = || cache.look_through(&cache.swept, 1, |_| true);
         look();
-        assert!(cache.descriptors() > 150, "not more than one shard");
+        assert!(cache.descriptors() > 150, "more than one shard was evicted");
         (0..CACHE_SHARDS).for_each(|_| look());
         assert_eq!(cache.descriptors(), 100);
     }

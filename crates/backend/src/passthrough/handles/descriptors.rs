@@ -7,8 +7,8 @@ use crate::passthrough::limits::{
     DESCRIPTORS_DEFAULT, DESCRIPTORS_LEAST, DESCRIPTORS_PER_OBJECT, DESCRIPTORS_RESERVED,
 };
 
-/// The descriptors that the file systems of a process may keep open. Each may use what the others
-/// leave; when all are used, file systems with more than an equal part close some.
+/// The descriptors that the file systems of a process may keep open. Each may use those that the
+/// others do not need; when all are used, file systems with more than an equal part close some.
 #[derive(Debug, Clone)]
 pub struct Descriptors(Arc<Pool>);
 
@@ -25,26 +25,26 @@ struct Pool {
 pub(crate) struct Share {
     pool: Arc<Pool>,
     open: AtomicUsize,
-    /// Objects that stay in use.
+    /// Number of objects that must stay open.
     pinned: AtomicUsize,
 }
 
 impl Descriptors {
-    /// The most descriptors for all that share the budget.
+    /// A budget of at most `most` descriptors for all file systems that share it.
     #[must_use]
     pub fn at_most(most: usize) -> Self {
         let [open, sharers, pinned] = [const { AtomicUsize::new(0) }; 3];
         Self(Arc::new(Pool { most, open, sharers, pinned }))
     }
 
-    /// Returns the descriptors that the process may have, less a reserve and those for connections.
+    /// Returns the budget of the process: its limit without a reserve and the part for connections.
     /// Raises the process's limit of open files to the hard limit.
     #[must_use]
     pub fn of_process() -> Self {
         Self::at_most(part_of(raise_limit()))
     }
 
-    /// Adds one more file system.
+    /// Returns the share of one more file system.
     pub(crate) fn share(&self) -> Share {
         self.0.sharers.fetch_add(1, Ordering::Relaxed);
         let [open, pinned] = [const { AtomicUsize::new(0) }; 2];
@@ -53,7 +53,7 @@ impl Descriptors {
 }
 
 impl Share {
-    /// Descriptors of this file system.
+    /// The number of open descriptors of this file system.
     pub(crate) fn open(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }
@@ -70,8 +70,8 @@ impl Share {
         self.pool.open.fetch_sub(count, Ordering::Relaxed);
     }
 
-    /// Pins another object with its descriptors until [`Share::unpin`]; `false` if half of all
-    /// descriptors may be pinned already.
+    /// Pins one more object, whose descriptors then stay open until [`Share::unpin`]. Returns
+    /// `false` if half of all descriptors may be pinned already.
     pub(crate) fn pin(&self) -> bool {
         let most = self.pool.most / (2 * DESCRIPTORS_PER_OBJECT);
         let pin = |pinned| (pinned < most).then_some(pinned + 1);
@@ -80,13 +80,13 @@ impl Share {
         pinned.is_ok()
     }
 
-    /// Undoes a pin: the descriptor may be closed again.
+    /// Undoes a pin: the descriptors of the object may be closed again.
     pub(crate) fn unpin(&self) {
         self.pinned.fetch_sub(1, Ordering::Relaxed);
         self.pool.pinned.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Returns the number of descriptors to give back.
+    /// Returns the number of descriptors that this file system should close.
     pub(crate) fn excess(&self) -> usize {
         let (all, part) = self.pool.bounds();
         let too_many = self.pool.open.load(Ordering::Relaxed).saturating_sub(all);
@@ -98,13 +98,13 @@ impl Share {
         self.pool.most
     }
 
-    /// Returns whether another descriptor would have to be closed for one more.
+    /// Returns whether one more descriptor would exceed the budget.
     pub(crate) fn is_full(&self) -> bool {
         let (all, part) = self.pool.bounds();
         self.pool.open.load(Ordering::Relaxed) >= all && self.open() >= part
     }
 
-    /// Returns whether less than half of all is open.
+    /// Returns whether less than half of the budget is used.
     pub(crate) fn is_roomy(&self) -> bool {
         self.pool.open.load(Ordering::Relaxed) < self.pool.bounds().0 / 2
     }
@@ -119,9 +119,9 @@ impl Drop for Share {
 }
 
 impl Pool {
-    /// The number of descriptors from which on a sharer gives way, and the number for which none
-    /// has to. A sharer that has many and opens nothing keeps them: even then the others can have
-    /// their parts.
+    /// Returns the total number of open descriptors above which sharers close some, and the number
+    /// that each sharer may always keep. A sharer that has many and opens no more keeps them: the
+    /// others can have their parts even then.
     fn bounds(&self) -> (usize, usize) {
         let sharers = self.sharers.load(Ordering::Relaxed).max(1);
         let all = (self.most / (2 * sharers - 1)).saturating_mul(sharers);
@@ -129,7 +129,7 @@ impl Pool {
     }
 }
 
-/// Raises the limit of open files as far as the process may; returns the limit.
+/// Raises the limit of open files to the hard limit; returns it.
 fn raise_limit() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: maximum, maximum };
@@ -140,7 +140,8 @@ fn raise_limit() -> usize {
     now.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
-/// Connections may use half of the descriptors: a walk through a big tree must not prevent them.
+/// Connections may use half of the descriptors, so that a walk through a big tree cannot prevent
+/// them.
 fn part_of(limit: usize) -> usize {
     let files = limit - limit / 2;
     let reserve = DESCRIPTORS_RESERVED.min(files / 2);
@@ -167,7 +168,7 @@ mod tests {
         let (first, second) = (all.share(), all.share());
         let open = |share: &Share, count| (0..count).for_each(|_| share.opened());
         open(&first, 600);
-        assert_eq!(first.excess(), 0, "nobody else wants any");
+        assert_eq!(first.excess(), 0, "no other file system needs any");
         open(&second, 300);
         assert_eq!((first.excess(), second.excess()), (300, 0));
         first.closed(200);

@@ -2,23 +2,23 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::passthrough::limits::GHOSTS_MAX;
 
-/// Objects that were asked for lately while there was no room for them, by the hashes of their
-/// handles: a table in which the newer take the places of the older.
+/// Hashes of the handles of objects that were looked up lately while there was no room for them.
+/// Each has one place in the table, where a newer one replaces an older one.
 #[derive(Debug)]
 pub(crate) struct GhostCache(Box<[AtomicU32]>);
 
 impl GhostCache {
-    /// Remembers at most as many objects as may be open. A walk through more of them finds none
-    /// remembered in its next round.
+    /// Makes a table with as many places as objects may be open. A walk through more objects than
+    /// that finds none of them in its next round.
     pub(crate) fn new(open_max: usize) -> Self {
         let places = open_max.clamp(1, GHOSTS_MAX);
         Self((0..places).map(|_| AtomicU32::new(0)).collect())
     }
 
-    /// Returns whether an object of this hash was here a short while ago; it was from now on.
+    /// Returns whether an object of this hash was looked up a short while ago, and remembers it.
     pub(crate) fn again(&self, hash: u64) -> bool {
         let Some(place) = self.0.get(hash as usize % self.0.len()) else { return true };
-        // An empty place is no object's.
+        // The mark of an object is never 0, which is that of an empty place.
         let mark = (hash >> 32) as u32 | 1;
         place.swap(mark, Ordering::Relaxed) == mark
     }

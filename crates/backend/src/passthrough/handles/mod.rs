@@ -1,4 +1,4 @@
-//! Open objects of handles, and their bounded cache.
+//! Open objects of handles, and the bounded cache of these.
 
 pub(crate) mod cache;
 pub(crate) mod descriptors;

@@ -17,9 +17,9 @@ use crate::passthrough::limits::{LARGE_BYTES, WRITER_TURN, WRITER_TURNS};
 use crate::passthrough::mounts::mount::Mount;
 use crate::sys;
 
-/// An object in use: its descriptors, and what is remembered about it while they are open.
+/// An object in use: its descriptors, and cached facts about it while they are open.
 ///
-/// A node in use is never evicted, so there is one per object at a time.
+/// A node in use is never evicted, so there is only one per object at a time.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) handle: Handle,
@@ -30,11 +30,11 @@ pub(crate) struct Node {
     reading: OnceLock<Arc<File>>,
     /// A descriptor for reading and writing data, while the file is written.
     writing: Mutex<Writer>,
-    /// True if bytes are locked by the descriptor for writing.
+    /// True if bytes are locked by the open file description for writing.
     locked: AtomicBool,
-    /// True if it is to be marked before it is changed.
+    /// True if the file must be marked before it is changed.
     pub(crate) unmarked: AtomicBool,
-    /// True if a file takes much space, or may because it is open for writing.
+    /// True if the file uses much space, or may because it is open for writing.
     large: AtomicBool,
     /// A link's target, which never changes.
     pub(crate) target: OnceLock<Box<[u8]>>,
@@ -49,42 +49,41 @@ pub(crate) struct Node {
     opened: AtomicUsize,
 }
 
-/// The counts that all nodes of a file system share, also those that were evicted and are still in
-/// use.
+/// The counts that all nodes of a file system share, including evicted nodes that are still in use.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// Descriptors open.
+    /// Open descriptors.
     pub(crate) descriptors: Share,
-    /// Barriers that failed.
+    /// Failed barriers.
     pub(crate) failures: SyncErrors,
 }
 
-/// The object of a node, open as `O_PATH`. Listings know objects without their nodes.
+/// The object of a node, open as `O_PATH`. Listings refer to objects without their nodes.
 #[derive(Debug)]
 pub(crate) struct Object {
     file: File,
-    /// True if it was used since the cache looked last.
+    /// True if the object was used since the cache last checked.
     used: AtomicBool,
 }
 
 impl Object {
-    /// Asks the kernel for its attributes.
+    /// Asks the kernel for the object's attributes.
     ///
     /// # Errors
-    /// [`Status::Stale`] if its last name is gone.
+    /// [`Status::Stale`] if the object has lost its last name.
     pub(crate) fn stat(&self) -> Result<Stat> {
         let stat = fstat(&self.file).map_err(status)?;
         if stat.st_nlink == 0 { Err(Status::Stale) } else { Ok(stat) }
     }
 
-    /// Notes that it is in use.
+    /// Notes that the object is in use.
     pub(crate) fn touch(&self) {
         if !self.used.load(Ordering::Relaxed) {
             self.used.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Returns whether it was used since this was asked last.
+    /// Returns whether the object was used since the last call.
     pub(crate) fn was_used(&self) -> bool {
         self.used.swap(false, Ordering::Relaxed)
     }
@@ -98,7 +97,7 @@ pub(crate) enum Use {
 }
 
 impl Node {
-    /// A node of the object open as `object`, which is of type `kind`.
+    /// Makes the node of the object that is open as `object` and has the type `kind`.
     pub(crate) fn new(
         handle: Handle,
         mount: Arc<Mount>,
@@ -128,12 +127,12 @@ impl Node {
         }
     }
 
-    /// The object.
+    /// Returns the object.
     pub(crate) const fn object(&self) -> &Arc<Object> {
         &self.object
     }
 
-    /// The object's descriptor.
+    /// Returns the object's descriptor.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.object.file.as_fd()
     }
@@ -143,7 +142,7 @@ impl Node {
         self.object.stat()
     }
 
-    /// The descriptor for `purpose`, if it is open already.
+    /// Returns the descriptor for `purpose`, if it is open.
     pub(crate) fn data(&self, purpose: Use) -> Option<Arc<File>> {
         if purpose == Use::Read
             && let Some(file) = self.reading.get()
@@ -153,7 +152,8 @@ impl Node {
         self.writer().file.clone()
     }
 
-    /// Keeps a descriptor for `purpose`; returns that of another thread, if that was faster.
+    /// Keeps a descriptor for `purpose`; returns that of another thread instead, if that one was
+    /// faster.
     pub(crate) fn keep_data(&self, purpose: Use, file: File) -> Arc<File> {
         let file = Arc::new(file);
         if purpose == Use::Read {
@@ -172,7 +172,7 @@ impl Node {
         Arc::clone(writer.file.get_or_insert(file))
     }
 
-    /// Notes how much space the object takes.
+    /// Notes how much space the object uses.
     pub(crate) fn weigh(&self, stat: &Stat) {
         let bytes = (stat.st_blocks as u64).saturating_mul(512);
         let writer = self.writer();
@@ -180,14 +180,14 @@ impl Node {
         self.large.store(large, Ordering::Relaxed);
     }
 
-    /// Returns whether it took much space when it was looked at last, or has been written since.
+    /// Returns whether the object used much space when it was last checked, or was written since.
     pub(crate) fn is_large(&self) -> bool {
         self.large.load(Ordering::Relaxed)
     }
 
-    /// Closes the descriptor for writing, after all data is stable: while it is open nobody on this
-    /// machine can execute the file (ETXTBSY). A caller that writes and commits in quick succession
-    /// keeps it, and so does one that has bytes locked by it.
+    /// Closes the descriptor for writing after all data are stable: while it is open, no program on
+    /// this machine can execute the file (ETXTBSY). It stays open for a caller that writes and
+    /// commits in quick succession, and while bytes are locked by it.
     pub(crate) fn end_writing(&self) {
         let mut writer = self.writer();
         let used = self.barrier.is_written() || self.locked.load(Ordering::Relaxed);
@@ -203,8 +203,8 @@ impl Node {
         }
     }
 
-    /// Lets go of the descriptor for writing, however quick the turns; `false` if there is one that
-    /// must stay, for what was written or is locked.
+    /// Closes the descriptor for writing, however quickly it was opened again. Returns `false` if
+    /// it must stay open because of unstable data or locked bytes.
     pub(crate) fn stop_writing(&self) -> bool {
         let mut writer = self.writer();
         if self.barrier.is_written() || self.locked.load(Ordering::Relaxed) {
@@ -214,8 +214,9 @@ impl Node {
         true
     }
 
-    /// Lets all data go through the descriptor for writing until [`Node::use_both`]; `false` if
-    /// that is not `file` any more, or bytes are locked by the other.
+    /// Makes all reads and writes use the open file description for writing until
+    /// [`Node::use_both`]. Returns `false` if `file` is not that description any more, or bytes are
+    /// locked by it while another one is open for reading.
     pub(crate) fn use_only(&self, file: &Arc<File>) -> bool {
         let mut writer = self.writer();
         let is_it = writer.file.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, file));
@@ -229,13 +230,14 @@ impl Node {
         writer.only
     }
 
-    /// Gives back the descriptor for reading, if there is one: it is what the other is.
+    /// Lets reads have a description of their own again; returns the descriptor for reading, if
+    /// there is one, which still refers to the description for writing.
     pub(crate) fn use_both(&self) -> Option<&Arc<File>> {
         self.writer().only = false;
         self.reading.get()
     }
 
-    /// Says whether bytes are locked by the descriptor for writing.
+    /// Sets whether bytes are locked by the description for writing.
     pub(crate) fn set_locked(&self, locked: bool) {
         self.locked.store(locked, Ordering::Relaxed);
     }
@@ -249,13 +251,13 @@ impl Node {
         self.opened.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Locks out other changes of this object by this server until the guard is dropped.
+    /// Excludes other changes of this object by this server until the guard is dropped.
     pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// [`Node::hold`] for changes that may take long, like cutting a huge file: a thread that waits
-    /// for one leaves its event loop to another meanwhile.
+    /// Does the same as [`Node::hold`] for changes that may take long, such as truncating a huge
+    /// file: a thread that waits for one passes its event loop to another thread.
     pub(crate) fn hold_patiently(&self) -> MutexGuard<'_, ()> {
         match self.changing.try_lock() {
             Ok(held) => held,
@@ -263,7 +265,8 @@ impl Node {
         }
     }
 
-    /// Marks the begin of a write; [`Writing::is_alone`] tells afterwards whether another met it.
+    /// Notes the beginning of a write; [`Writing::is_alone`] returns afterwards whether another one
+    /// overlapped it.
     pub(crate) fn begin_write(&self) -> Writing<'_> {
         let ended = self.writes_ended.load(Ordering::Acquire);
         let begun = self.writes_begun.fetch_add(1, Ordering::AcqRel);
@@ -271,11 +274,11 @@ impl Node {
     }
 }
 
-/// A descriptor for writing, and how often in a row it was opened in quick turns.
+/// A descriptor for writing, and the number of times in a row that it was opened again quickly.
 #[derive(Debug, Default)]
 struct Writer {
     file: Option<Arc<File>>,
-    /// True if reading goes through it, too, and nothing else is open.
+    /// True if reads use this description, too, and no other is open.
     only: bool,
     opened: u32,
     at: Option<Instant>,
@@ -296,7 +299,7 @@ impl Drop for Node {
     }
 }
 
-/// A write to a node that is under way.
+/// A running write to a node.
 pub(crate) struct Writing<'a> {
     node: &'a Node,
     quiet: bool,
@@ -304,7 +307,7 @@ pub(crate) struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Returns whether no other write of this server was under way since this one began.
+    /// Returns whether no other write of this server overlapped this one so far.
     pub(crate) fn is_alone(&self) -> bool {
         self.quiet && self.node.writes_begun.load(Ordering::Acquire) == self.number
     }

@@ -17,7 +17,7 @@ use crate::passthrough::limits::{DESCRIPTORS_RELIEF, OPEN_ATTEMPTS_MAX, OPEN_YIE
 use crate::passthrough::mounts::mount::{Mount, Reach, volume_id};
 
 impl Passthrough {
-    /// The node of a handle, opened if need be.
+    /// Returns the node of a handle; opens the object if it is not in the cache.
     pub(crate) fn node(&self, handle: &Handle) -> Result<Arc<Node>> {
         match self.nodes.get(handle) {
             Some(node) => Ok(node),
@@ -25,16 +25,16 @@ impl Passthrough {
         }
     }
 
-    /// The node of a handle and what the kernel says about it now; one system call if the node is
-    /// in use.
+    /// Returns the node of a handle and its present attributes from the kernel. The cost is one
+    /// system call if the node is in the cache.
     pub(crate) fn look(&self, handle: &Handle) -> Result<(Arc<Node>, Stat)> {
         let Some(node) = self.nodes.get(handle) else { return self.open_node(handle) };
         let stat = self.stat(&node)?;
         Ok((node, stat))
     }
 
-    /// The attributes of an object now. One that is not in use comes into use only if it is worth
-    /// it.
+    /// Returns the present attributes of an object. An object outside the cache is put there only
+    /// if it was looked up a short while ago, or there is room.
     pub(crate) fn attributes(&self, handle: &Handle) -> Result<Attr<Disk>> {
         if let Some(node) = self.nodes.get(handle) {
             return Ok(attr(&node.mount, &self.stat(&node)?));
@@ -47,7 +47,8 @@ impl Passthrough {
         if stat.st_nlink == 0 { Err(Status::Stale) } else { Ok(attr(&mount, &stat)) }
     }
 
-    /// Asks the kernel for a node's attributes; one whose last name is gone is forgotten.
+    /// Asks the kernel for a node's attributes; a node that has lost its last name is removed from
+    /// the cache.
     pub(crate) fn stat(&self, node: &Node) -> Result<Stat> {
         node.stat().inspect_err(|failure| {
             if *failure == Status::Stale {
@@ -56,27 +57,30 @@ impl Passthrough {
         })
     }
 
-    /// The node of a handle, which must be a directory's.
+    /// Returns the node of a handle, which must be a directory.
     pub(crate) fn directory(&self, handle: &Handle) -> Result<Arc<Node>> {
         let node = self.node(handle)?;
         if node.kind == FileType::Directory { Ok(node) } else { Err(Status::NotDir) }
     }
 
-    /// The node of a handle, which must be a regular file's, and what the kernel says about it.
+    /// Returns the node of a handle, which must be a regular file, and its attributes from the
+    /// kernel.
     pub(crate) fn file(&self, handle: &Handle) -> Result<(Arc<Node>, Stat)> {
         let (node, stat) = self.look(handle)?;
         must_be_file(&node)?;
         Ok((node, stat))
     }
 
-    /// The node of a handle, which must be a regular file's; no system call if it is in use.
+    /// Returns the node of a handle, which must be a regular file; makes no system call if it is in
+    /// the cache.
     pub(crate) fn regular(&self, handle: &Handle) -> Result<Arc<Node>> {
         let node = self.node(handle)?;
         must_be_file(&node)?;
         Ok(node)
     }
 
-    /// Takes the object open as `object` into use. Gives the node that is in use already, if any.
+    /// Puts the object that is open as `object` into the cache; returns its existing node, if there
+    /// is one.
     pub(crate) fn adopt(
         &self,
         mount: &Arc<Mount>,
@@ -91,8 +95,8 @@ impl Passthrough {
         Ok((self.nodes.insert(node), stat))
     }
 
-    /// The descriptor of a node for its data or entries, opened with the server's own rights: the
-    /// caller's have been asked before.
+    /// Returns the descriptor of a node for its data or entries. It is opened with the server's own
+    /// rights, because those of the caller have been checked.
     pub(crate) fn data(&self, node: &Node, purpose: Use) -> Result<Arc<File>> {
         if let Some(file) = node.data(purpose) {
             return Ok(file);
@@ -118,8 +122,8 @@ impl Passthrough {
         })
     }
 
-    /// Calls `open`: again after some cached descriptors were given back if the process has none
-    /// left, and again, a tenth of a second at most, after what passes by itself.
+    /// Calls `open`. If the process has no descriptors left, closes some cached ones and calls it
+    /// again; after an error that passes by itself, calls it again for a tenth of a second at most.
     pub(crate) fn with_descriptors<T>(
         &self,
         open: impl Fn() -> std::result::Result<T, Errno>,
@@ -133,7 +137,7 @@ impl Passthrough {
                     }
                 }
                 Err(Errno::INTR) => {}
-                // The kernel says NOMEM to the handle of an object that is gone while the inode is
+                // The kernel returns NOMEM for the handle of a removed object while its inode is
                 // given to a new one.
                 Err(Errno::NOMEM) => let_others_on(attempt),
                 outcome => return outcome.map_err(status),
@@ -142,19 +146,19 @@ impl Passthrough {
         Err(Status::Delay)
     }
 
-    /// Looks at what is mounted, if it is time to.
+    /// Reads the table of mounts, if that is due.
     pub(crate) fn look_at_mounts(&self) -> Result<()> {
         if self.mounts.is_due() {
             self.identity.server()?;
             if self.mounts.look() {
-                // Nodes of an unmounted file system would keep it busy.
+                // An unmounted file system would stay busy because of its nodes.
                 self.nodes.retain(|node| self.mounts.get(node.mount.id).is_some());
             }
         }
         Ok(())
     }
 
-    /// The mount of the volume of that number.
+    /// Returns the mount of the volume with this number.
     pub(crate) fn mount(&self, id: u32) -> Result<Arc<Mount>> {
         if let Some(mount) = self.mounts.get(id) {
             return Ok(mount);
@@ -182,14 +186,14 @@ impl Passthrough {
         self.identity.server()?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW;
         self.with_descriptors(|| match mount.open_handle(handle, flags) {
-            // A handle that the file system does not understand was never one of its own.
+            // The file system has never made a handle that it does not understand.
             Err(Errno::INVAL | Errno::NOENT | Errno::OVERFLOW) => Err(Errno::STALE),
             outcome => outcome,
         })
     }
 }
 
-/// Waits a moment for a thread that may need this processor or, on a busy machine, its turn on one.
+/// Waits a moment: lets another thread run first, and later sleeps, in case the machine is busy.
 fn let_others_on(attempt: u32) {
     match attempt.checked_sub(OPEN_YIELDS) {
         None => thread::yield_now(),
@@ -197,7 +201,7 @@ fn let_others_on(attempt: u32) {
     }
 }
 
-/// Tells what is wrong with a node that has no data.
+/// Returns the error for a node that has no data.
 pub(crate) fn must_be_file(node: &Node) -> Result<()> {
     match node.kind {
         FileType::Regular => Ok(()),
@@ -206,12 +210,12 @@ pub(crate) fn must_be_file(node: &Node) -> Result<()> {
     }
 }
 
-/// Opens the object of a descriptor once more, by the link that the kernel shows for it.
+/// Opens the object of a descriptor again, by the descriptor's link in /proc.
 fn reopen(fd: BorrowedFd<'_>, flags: OFlags) -> std::result::Result<OwnedFd, Errno> {
     openat(CWD, link_of(fd), flags, Mode::empty())
 }
 
-/// The link under which the kernel shows a descriptor of this process.
+/// Returns the link in /proc for a descriptor of this process.
 pub(crate) fn link_of(fd: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())
 }
@@ -223,8 +227,8 @@ mod tests {
     use super::*;
     use crate::passthrough::PassthroughOptions;
 
-    /// Returns what is there after a call that fails `failures` times with `errno`, and the number
-    /// of calls made.
+    /// Returns the outcome of calls of which the first `failures` fail with `errno`, and the number
+    /// of calls.
     fn after(served: &Passthrough, failures: u32, errno: Errno) -> (Result<()>, u32) {
         let calls = Cell::new(0);
         let outcome = served.with_descriptors(|| {
@@ -240,7 +244,7 @@ mod tests {
         let served = Passthrough::open(folder.path(), PassthroughOptions::default()).unwrap();
         assert_eq!(after(&served, 1, Errno::NOMEM), (Ok(()), 2));
         assert_eq!(after(&served, 2, Errno::INTR), (Ok(()), 3));
-        // A thread that makes an object may be kept from its processor for many milliseconds.
+        // A thread that makes an object may not run for many milliseconds.
         assert_eq!(after(&served, 7, Errno::NOMEM), (Ok(()), 8));
         assert_eq!(after(&served, 99, Errno::NOMEM), (Err(Status::Delay), OPEN_ATTEMPTS_MAX));
         assert_eq!(after(&served, 1, Errno::ACCESS), (Err(Status::Acces), 1));

@@ -15,14 +15,14 @@ pub(crate) struct KnownPath {
 }
 
 /// The paths at which objects were last seen, for volumes whose handles the kernel does not open
-/// for us.
+/// for this process.
 #[derive(Debug)]
 pub(crate) struct PathCache(Option<KnownPaths>);
 
 #[derive(Debug)]
 struct KnownPaths {
     paths: Cache<Handle, KnownPath>,
-    /// Objects that lost their last name through this server: there is no need to search for them.
+    /// Objects that lost their last name through this server and need not be searched for.
     gone: Cache<Handle, ()>,
     /// The time from which the tree may be searched again.
     next_search: Mutex<Option<Instant>>,
@@ -49,12 +49,12 @@ impl PathCache {
         let known = kept.paths.get(handle);
         if known.is_none_or(|place| place.dir != *dir || *place.name != *name) {
             kept.paths.insert(*handle, KnownPath { dir: *dir, name: name.into() });
-            // A search may have missed it while others moved it.
+            // A search may have missed the object while others moved it.
             kept.gone.remove(handle);
         }
     }
 
-    /// Remembers that an object is gone for good.
+    /// Remembers that an object was removed.
     pub(crate) fn mark_gone(&self, handle: &Handle) {
         if let Some(kept) = &self.0 {
             kept.paths.remove(handle);
@@ -62,17 +62,17 @@ impl PathCache {
         }
     }
 
-    /// Returns whether an object is known to be gone.
+    /// Returns whether an object is known to be removed.
     pub(crate) fn is_gone(&self, handle: &Handle) -> bool {
         self.0.as_ref().is_some_and(|kept| kept.gone.get(handle).is_some())
     }
 
-    /// The directory and the name at which an object was last seen.
+    /// Returns the directory and the name at which an object was last seen.
     pub(crate) fn of(&self, handle: &Handle) -> Option<KnownPath> {
         self.0.as_ref()?.paths.get(handle)
     }
 
-    /// Leave to search the tree now, if no other search runs and the last is long enough ago.
+    /// Allows a search of the tree now, if no other one runs and the last one is long enough ago.
     pub(crate) fn begin_search(&self) -> Option<Search<'_>> {
         let next = match self.0.as_ref()?.next_search.try_lock() {
             Ok(next) => next,
@@ -85,13 +85,14 @@ impl PathCache {
     }
 }
 
-/// A search that is under way; when it ends, the next has to wait in proportion to what it took.
+/// A running search. At its end, a pause before the next one begins whose length is in proportion
+/// to the time that it took.
 pub(crate) struct Search<'a> {
     next: MutexGuard<'a, Option<Instant>>,
     begun: Instant,
 }
 
-/// The longest wait between two searches: a client that is told to wait asks again for a while.
+/// The longest pause between two searches: a client that gets DELAY repeats its call for a while.
 const SEARCH_PAUSE_MAX: Duration = Duration::from_secs(60);
 
 impl Drop for Search<'_> {

@@ -16,8 +16,9 @@ use crate::passthrough::limits::{DEPTH_MAX, LISTING_BYTES, SEARCH_ENTRIES_MAX};
 use crate::passthrough::mounts::mount::Mount;
 
 impl Passthrough {
-    /// Finds the object of a handle that the kernel does not open for us: where it was last seen,
-    /// or else anywhere in the tree. So a handle survives renames by others and restarts.
+    /// Finds the object of a handle that the kernel does not open for this process: at the place
+    /// where it was last seen, or else by a search of the whole tree. So a handle survives renames
+    /// by others and restarts.
     pub(crate) fn search(&self, mount: &Arc<Mount>, handle: &Handle) -> Result<(Arc<Node>, Stat)> {
         if self.paths.is_gone(handle) {
             return Err(Status::Stale);
@@ -58,7 +59,7 @@ impl Passthrough {
         Err(Status::Stale)
     }
 
-    /// Opens the object at a place, if it is the one of `handle`.
+    /// Opens the object at a place, if it is that of `handle`.
     fn step(
         &self,
         mount: &Arc<Mount>,
@@ -94,7 +95,7 @@ impl Passthrough {
             if seen > SEARCH_ENTRIES_MAX {
                 tracing::warn!(
                     seen,
-                    "the tree is too big to find an object that others have moved"
+                    "the tree is too big to search for an object that others have moved"
                 );
                 return Err(Status::Stale);
             }
@@ -103,7 +104,7 @@ impl Passthrough {
         Err(Status::Stale)
     }
 
-    /// Learns the places of all entries of a directory; tells whether `wanted` is among them.
+    /// Learns the paths of all entries of a directory; returns whether `wanted` is among them.
     fn search_directory(
         &self,
         dir: &Node,

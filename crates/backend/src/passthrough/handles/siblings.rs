@@ -10,8 +10,8 @@ use crate::passthrough::Passthrough;
 use crate::passthrough::leases::range_locks::RangeLocks;
 use crate::passthrough::mounts::mount::{Mount, volume_id};
 
-/// The state that the file systems of one process share, because they may show the same files: the
-/// numbers of volumes, and the bytes that are locked for clients.
+/// The state that the file systems of one process share, because they may have the same files: the
+/// numbers of volumes, and the locked bytes of files.
 #[derive(Debug, Clone, Default)]
 pub struct Siblings(Arc<Shared>);
 
@@ -27,24 +27,24 @@ type Map<V> = HashMap<u64, V, BuildHasherDefault<HandleHasher>>;
 struct VolumeTable {
     /// The devices on which each fsid was found.
     devices: Map<Vec<u64>>,
-    /// The number of file systems that have their root on a volume.
+    /// The number of file systems whose root is on a volume.
     roots: Map<usize>,
 }
 
 impl Siblings {
-    /// The files of which bytes are held.
+    /// Returns the files with locked bytes.
     pub(crate) fn holds(&self) -> &RangeLocks {
         &self.0.holds
     }
 
-    /// A file system has its root on this volume.
+    /// Counts a file system whose root is on this volume.
     pub(crate) fn join(&self, volume: u64) {
         *self.volumes().roots.entry(volume).or_default() += 1;
     }
 
-    /// The number of a volume: its fsid, which outlives restarts. A copy of a file system (a
-    /// snapshot of a block device) has the fsid of its original and the same handles for other
-    /// files: the second device with an fsid is told from the first by its own number.
+    /// Returns the number of a volume: its fsid, which outlives restarts. A copy of a file system
+    /// (a snapshot of a block device) has the fsid of its original and the same handles for other
+    /// files, so that the second device with an fsid gets another number.
     fn number(&self, fsid: u64, device: u64) -> u64 {
         let mut volumes = self.volumes();
         let devices = volumes.devices.entry(fsid).or_default();
@@ -60,8 +60,8 @@ impl Siblings {
         hasher.finish()
     }
 
-    /// A file system with its root on `volume` ends. Objects held through it stay held as long as
-    /// another one has its root there.
+    /// Ends a file system whose root is on `volume`. Bytes that were locked through it stay locked
+    /// while another file system has its root there.
     fn leave(&self, volume: u64, ledger: &Arc<Ledger>) {
         let mut volumes = self.volumes();
         let others = volumes.roots.get(&volume).map_or(0, |roots| roots - 1);
@@ -90,7 +90,7 @@ impl Passthrough {
         if id == top.id {
             return self.number_of(top);
         }
-        // Nothing is shown of a volume that was unmounted.
+        // No object of an unmounted volume is used.
         self.mounts.get(id).map_or(0, |volume| self.number_of(&volume))
     }
 
@@ -114,7 +114,7 @@ mod tests {
         let siblings = Siblings::default();
         assert_eq!(siblings.number(77, 1), 77);
         assert_ne!(siblings.number(77, 2), 77);
-        assert_eq!(siblings.number(77, 1), 77, "the first keeps its number");
+        assert_eq!(siblings.number(77, 1), 77, "the first device keeps its number");
         assert_eq!(siblings.number(77, 2), siblings.number(77, 2));
         assert_ne!(siblings.number(77, 2), siblings.number(78, 2));
     }

@@ -1,9 +1,9 @@
-//! Files that are held and marked: the kernel reports changes by programs that do not open them.
+//! Marks on held files: the kernel reports changes by programs that do not open the files.
 //!
-//! An OPEN that is granted a delegation must not wait for the mark, and many delegations are
-//! returned soon. So the lease thread marks files later, and compares the ctime to notice changes
-//! made until then. A file that the server itself is about to change is marked first, and one that
-//! was changed just now is marked at once.
+//! An OPEN with a delegation must not wait for the mark, and many delegations are returned soon. So
+//! the lease thread marks files later, and compares the ctime to notice changes made until then. A
+//! file that the server itself is about to change is marked first, and one that was changed a
+//! moment ago is marked at once.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -26,14 +26,14 @@ use crate::passthrough::handles::node::{Node, Writing};
 pub(crate) enum Marked {
     /// The file is marked: the kernel reports its changes.
     Yes(#[expect(dead_code, reason = "its drop takes the mark off")] ServersMark),
-    /// The file is to be marked. If its ctime is another one by then, it has changed meanwhile.
+    /// The file is still to be marked. If its ctime differs by then, it was changed meanwhile.
     Soon(Time),
     /// The kernel reports no changes.
     No,
 }
 
-/// A mark that the server itself sets and takes off, whomever the thread spoke for last: the kernel
-/// does both for those alone who may read the file.
+/// A mark that is set and removed under the server's own identity, whichever caller the thread
+/// acted for last, because the kernel requires the right to read the file.
 #[derive(Debug)]
 pub(crate) struct ServersMark {
     identity: Identity,
@@ -42,7 +42,7 @@ pub(crate) struct ServersMark {
 
 impl ServersMark {
     fn set(identity: Identity, watch: &Arc<ChangeWatch>, file: &Arc<File>) -> Option<Self> {
-        // Without the server's identity there is no mark, and the log says so.
+        // If the server's identity cannot be taken, setting the mark fails, which is logged.
         let _ = identity.server();
         Mark::set(watch, file).map(|mark| Self { identity, _mark: mark })
     }
@@ -50,17 +50,17 @@ impl ServersMark {
 
 impl Drop for ServersMark {
     fn drop(&mut self) {
-        // The mark goes after this.
+        // The mark is removed after this, when its field is dropped.
         let _ = self.identity.server();
     }
 }
 
 impl Leases {
-    /// Marks a file that is held from now on, or notes that it is to be marked.
+    /// Marks a newly held file, or notes that it is to be marked.
     pub(crate) fn begin_mark(&self, node: &Node, file: &Arc<File>) -> Marked {
         let Some(watch) = self.changes() else { return Marked::No };
         match fstat(file).map(|stat| ctime(&stat)) {
-            // The next change may get the same ctime, so a comparison would miss it.
+            // A change now may get the same ctime, so that the comparison would miss it.
             Ok(time) if !is_past(time) => {
                 ServersMark::set(self.identity, watch, file).map_or(Marked::No, Marked::Yes)
             }
@@ -81,17 +81,17 @@ impl Leases {
         }
     }
 
-    /// Marks all files that are queued for it.
+    /// Marks all queued files.
     pub(crate) fn mark_all(&self) {
         let Some(watch) = self.changes() else { return };
         let unmarked = std::mem::take(&mut self.held().unmarked);
         for handle in unmarked {
-            // Others get their turn in between.
+            // The lock is released between two files, so that others can take it.
             self.mark(watch, &handle);
         }
     }
 
-    /// Marks a file, if it is queued; returns whether it was changed since it is held.
+    /// Marks a file, if it is queued; returns whether it was changed since it was held.
     fn mark(&self, watch: &Arc<ChangeWatch>, handle: &Handle) -> bool {
         let set = |file: &_| ServersMark::set(self.identity, watch, file);
         self.held().mark(handle, set)
@@ -127,8 +127,8 @@ impl LeasedFiles {
 }
 
 impl Passthrough {
-    /// Marks the begin of a change of data or attributes ([`Node::begin_write`]). It is not taken
-    /// for one that a program makes.
+    /// Notes the beginning of a change of data or attributes by this server
+    /// ([`Node::begin_write`]), so that it is not taken for one by a program.
     pub(crate) fn begin_write<'a>(&self, node: &'a Node) -> Writing<'a> {
         if node.unmarked.load(Ordering::Relaxed)
             && let Some(watch) = self.leases.changes()
@@ -139,7 +139,7 @@ impl Passthrough {
         node.begin_write()
     }
 
-    /// Reads the changes that programs have made.
+    /// Reads the changes by programs.
     pub(crate) fn hear_changes(&self, held: &mut LeasedFiles) {
         let Some(watch) = &self.leases.watch else { return };
         let changed: Vec<Handle> = match watch.changed(&mut held.turn) {
@@ -184,7 +184,7 @@ mod tests {
         ("mv", &["second", "file"]),
     ];
 
-    /// A file that is held, and was changed some time ago.
+    /// A held file that was changed some time ago.
     fn settled(hold: FileHold) -> Site {
         let site = Site::new();
         std::thread::sleep(TIME_GRAIN * 2);
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// The number of marks that the kernel knows of.
+    /// The number of marks in the kernel.
     fn marks(site: &Site) -> usize {
         site.fs.leases.changes().unwrap().marks()
     }
@@ -220,13 +220,13 @@ mod tests {
                 site.hears(|| LocalLocks::poll_wanted(&site.fs).is_none() && marks(site) == 1);
                 site.program(program, arguments);
                 assert_eq!(site.wanted(), changed(site), "{program} {arguments:?}");
-                assert_eq!(LocalLocks::poll_wanted(&site.fs), None, "it was told already");
+                assert_eq!(LocalLocks::poll_wanted(&site.fs), None, "it was reported already");
                 assert_eq!(site.hold(FileHold::Free), Ok(true));
             });
         }
     }
 
-    /// Another file, that is held, too.
+    /// Makes a second file and holds it.
     fn hold_second(site: &Site) -> Handle {
         std::fs::write(site.folder.path().join("second"), "").unwrap();
         let name = Name::new(b"second").unwrap();
@@ -235,7 +235,7 @@ mod tests {
         second
     }
 
-    /// A program that changes a file over and over, and another one last.
+    /// Starts a program that changes one file many times and then another one.
     fn storm(site: &Site) -> std::process::Child {
         let files = std::iter::repeat_n("file", 50_000).chain(["second"]);
         let mut command = Command::new("chmod");
@@ -254,7 +254,7 @@ mod tests {
             heard.borrow_mut().extend(std::iter::from_fn(|| LocalLocks::poll_wanted(&site.fs)));
             heard.borrow().contains(&(second, LocalUse::Change))
         });
-        // The first look comes before the listener is notified, and marking may be due.
+        // The listener first reads changes before it is notified, and marking may be due.
         let most = start.elapsed().as_millis() / CHANGES_REST.as_millis() + 3;
         assert!(times.get() <= most, "told {} times, not {most}", times.get());
         assert!(heard.borrow().contains(&(site.file, LocalUse::Change)));
@@ -266,7 +266,7 @@ mod tests {
         let site = settled(FileHold::Shared);
         assert_eq!(marks(&site), 0);
         let told = Cell::new(false);
-        // It is looked first, then told.
+        // The changes are read before the notification.
         site.hears(|| told.replace(true));
         assert_eq!(LocalLocks::poll_wanted(&site.fs), None);
         assert_eq!(marks(&site), 1);
@@ -367,13 +367,13 @@ mod tests {
         assert_eq!(LocalLocks::poll_wanted(&site.fs), None);
         watch.lose();
         assert_eq!(LocalLocks::poll_wanted(&site.fs), changed(&site));
-        assert_eq!(LocalLocks::poll_wanted(&site.fs), None, "it was told already");
+        assert_eq!(LocalLocks::poll_wanted(&site.fs), None, "it was reported already");
         assert_eq!(site.hold(FileHold::Free), Ok(true));
         watch.lose();
         assert_eq!(LocalLocks::poll_wanted(&site.fs), None);
     }
 
-    /// A held file that only its owner may read, in a thread that has last acted as another user.
+    /// A held file that only its owner may read, on a thread that has last acted for another user.
     fn spoken_for_another(hold: FileHold) -> Option<Site> {
         let site = Site::new();
         site.program("chmod", &["600", "file"]);

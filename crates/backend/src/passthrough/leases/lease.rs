@@ -1,9 +1,9 @@
 //! Files that are held for clients against other programs of this machine, by leases of the kernel
 //! (`F_SETLEASE`).
 //!
-//! A lease is broken by any conflicting open, the server's own among them. So there is none beside
-//! the descriptors that nodes keep: one for readers needs that nothing is open for writing, one
-//! against all that data goes through a single description.
+//! Any conflicting open breaks a lease, even an open by the server. So a shared lease needs that
+//! the server has no descriptor for writing, and an exclusive one needs that all reads and writes
+//! use one open file description.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -22,14 +22,14 @@ use crate::passthrough::handles::cache::HandleHasher;
 use crate::passthrough::handles::node::{Node, Use};
 use crate::{LeaseWatch, sys};
 
-/// Files that are held.
+/// Held files.
 #[derive(Debug)]
 pub(crate) struct Leases {
-    /// The watch that hears that programs want leased files.
+    /// The watch that is notified of programs that open leased files.
     pub(crate) watch: Option<Arc<LeaseWatch>>,
-    /// True if files of all users can be held, or none is to be.
+    /// True if files of all users can be held, or no files are to be held.
     pub(crate) hold_all: bool,
-    /// The identity under which marks are set and taken off.
+    /// The identity under which marks are set and removed.
     pub(crate) identity: Identity,
     held: Mutex<LeasedFiles>,
 }
@@ -37,26 +37,26 @@ pub(crate) struct Leases {
 #[derive(Debug, Default)]
 pub(crate) struct LeasedFiles {
     pub(crate) files: HashMap<Handle, Lease, BuildHasherDefault<HandleHasher>>,
-    /// The file that has a lease by each descriptor.
+    /// The file of each descriptor with a lease.
     known: HashMap<RawFd, Handle>,
     /// Files that fanotify does not watch yet.
     pub(crate) unmarked: HashSet<Handle, BuildHasherDefault<HandleHasher>>,
     /// Files that programs wait for or have changed, not yet reported.
     pub(crate) wanted: Vec<(Handle, LocalUse)>,
-    /// The number of times that all files had to be looked at.
+    /// The number of times that signals were lost, so that all files had to be checked.
     overflows: u64,
     /// The last turn in which changes were read.
     pub(crate) turn: u64,
 }
 
-/// A file that is held. Its node stays in use.
+/// A held file. Its node stays in use.
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub(crate) node: Arc<Node>,
     pub(crate) file: Arc<File>,
     hold: FileHold,
     pub(crate) marked: Marked,
-    /// True if it was reported that a program waits for it.
+    /// True if it was reported that a program waits for the file.
     told: bool,
 }
 
@@ -72,12 +72,13 @@ impl Leases {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether only readers may open a file besides the server, and the server, too.
+    /// Returns whether a file has a shared lease, beside which the server itself must open it for
+    /// reading only.
     pub(crate) fn is_shared(&self, file: &Handle) -> bool {
         self.held().files.get(file).is_some_and(|lease| lease.hold == FileHold::Shared)
     }
 
-    /// Returns whether a file is held just like this, if it is, and nobody waits for it.
+    /// Returns whether the lease of a file is unbroken, if the file is held with this `hold`.
     fn stands(&self, file: &Handle, hold: FileHold) -> Option<bool> {
         let held = self.held();
         let lease = held.files.get(file).filter(|lease| lease.hold == hold)?;
@@ -96,7 +97,7 @@ impl Leases {
 }
 
 impl Passthrough {
-    /// See [`comity_vfs::LocalLocks::hold_file`]. There is one call for a file at a time.
+    /// See [`comity_vfs::LocalLocks::hold_file`]. There is only one call for a file at a time.
     pub(crate) fn hold_file(&self, file: &Handle, hold: FileHold) -> Result<bool> {
         let thread = self.leases.watch.as_ref().and_then(|watch| watch.thread());
         let Some(thread) = thread.filter(|_| hold != FileHold::Free) else {
@@ -159,7 +160,7 @@ impl Passthrough {
 
     fn hold_no_more(&self, file: &Handle) {
         let Some(lease) = self.leases.remove(file) else { return };
-        // The kernel has taken it if a program waited for too long.
+        // The kernel has removed the lease if a program waited for too long.
         let _ = sys::set_lease(lease.file.as_fd(), libc::F_UNLCK);
         self.after(&lease);
         self.nodes.ledger().descriptors.unpin();
@@ -172,7 +173,7 @@ impl Passthrough {
         }
         if let Some(reading) = lease.node.use_both() {
             let opened = self.open_data(&lease.node, OFlags::RDONLY);
-            // Else it goes on through the other one.
+            // On failure, reads continue with the other description.
             let _ = opened.map(|file| sys::replace_descriptor(reading, file.as_fd()));
         }
         lease.node.end_writing();
@@ -180,7 +181,7 @@ impl Passthrough {
 }
 
 impl LeasedFiles {
-    /// Reads which files programs wait for.
+    /// Reads which files are wanted by programs.
     fn hear(&mut self, watch: &LeaseWatch) {
         let (files, overflows) = watch.take(|file| self.known.contains_key(&file));
         let heard: Vec<Handle> = if overflows == self.overflows {
@@ -190,7 +191,7 @@ impl LeasedFiles {
         };
         self.overflows = overflows;
         for handle in heard {
-            // The descriptor may have belonged to another file.
+            // The descriptor may have been that of another file.
             let lease = self.files.get_mut(&handle);
             if let Some(lease) = lease.filter(|lease| !lease.told && !lease.is_whole()) {
                 lease.told = true;
@@ -232,9 +233,9 @@ mod tests {
             site.opens(&reading()).recv_timeout(PATIENCE).unwrap();
             let opened = site.opens(&program);
             assert_eq!(site.wanted(), Some((site.file, LocalUse::Open)));
-            assert_eq!(LocalLocks::poll_wanted(&site.fs), None, "it was told already");
+            assert_eq!(LocalLocks::poll_wanted(&site.fs), None, "it was reported already");
             assert!(opened.recv_timeout(MOMENT).is_err());
-            assert_eq!(site.hold(FileHold::Shared), Ok(false), "somebody waits for it");
+            assert_eq!(site.hold(FileHold::Shared), Ok(false), "a program waits for the file");
             assert_eq!(site.read(), b"some bytes");
             assert_eq!(site.hold(FileHold::Free), Ok(true));
             opened.recv_timeout(PATIENCE).unwrap();
@@ -267,7 +268,7 @@ mod tests {
         assert_eq!(site.hold(FileHold::Exclusive), Ok(false));
         drop(program);
         assert_eq!(site.hold(FileHold::Exclusive), Ok(true));
-        assert_eq!(site.hold(FileHold::Shared), Ok(true), "one gives way to the other");
+        assert_eq!(site.hold(FileHold::Shared), Ok(true), "one hold replaces the other");
     }
 
     #[test]
@@ -287,7 +288,7 @@ mod tests {
         assert_eq!(ends(comity_vfs::RangeLock::Exclusive), Ok(true));
         assert_eq!(ends(comity_vfs::RangeLock::Free), Ok(true));
         assert_eq!(site.hold(FileHold::Exclusive), Ok(true), "it is held as before");
-        assert_eq!(site.hold(FileHold::Shared), Ok(false), "not before it is stable");
+        assert_eq!(site.hold(FileHold::Shared), Ok(false), "the data are not stable yet");
         site.fs.commit(&site.file).unwrap();
         assert_eq!(site.hold(FileHold::Shared), Ok(true));
         assert_eq!(site.read(), b"SOME!");
@@ -295,7 +296,7 @@ mod tests {
         assert_eq!(ends(comity_vfs::RangeLock::Shared), Ok(true));
         assert_eq!(ends(comity_vfs::RangeLock::Free), Ok(true));
         assert_eq!(site.hold(FileHold::Shared), Ok(true), "it is held as before");
-        assert!(site.is_quiet(), "nobody else wanted it");
+        assert!(site.is_quiet(), "a program wanted the file");
     }
 
     #[test]
@@ -363,7 +364,7 @@ mod tests {
         watch.overflow();
         assert_eq!(LocalLocks::poll_wanted(&site.fs), Some((site.file, LocalUse::Open)));
         watch.overflow();
-        assert_eq!(LocalLocks::poll_wanted(&site.fs), None, "it was told already");
+        assert_eq!(LocalLocks::poll_wanted(&site.fs), None, "it was reported already");
         assert_eq!(site.hold(FileHold::Free), Ok(true));
     }
 }

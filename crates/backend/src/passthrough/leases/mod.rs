@@ -1,4 +1,4 @@
-//! Leases, marks and range locks held in the kernel against programs of this machine.
+//! Leases, marks and range locks in the kernel, held against programs of this machine.
 
 pub(crate) mod fanotify_marks;
 pub(crate) mod lease;

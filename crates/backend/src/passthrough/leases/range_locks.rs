@@ -1,5 +1,5 @@
-//! Bytes of files that are held for clients against other programs of this machine, by locks of
-//! open file descriptions: theirs are respected, and so are the traditional ones of processes.
+//! Bytes of files that are locked for clients against other programs of this machine, by locks of
+//! open file descriptions. These also conflict with the traditional locks of processes.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,9 +17,9 @@ use crate::passthrough::handles::node::{Ledger, Node, Use};
 use crate::passthrough::limits::DESCRIPTORS_LEAST;
 use crate::range_lock::{self, Kind};
 
-/// Files of which bytes are held, by volume and handle, each by the one description that data goes
-/// through: it is open as long as they are. Locks of two descriptions stand against each other, so
-/// that there is one for all file systems that show the file.
+/// Files with locked bytes, by volume and handle. All locks of a file are on the one open file
+/// description that its data are read and written through, which stays open meanwhile. Locks of two
+/// descriptions conflict with each other, so that all file systems with the file share one.
 #[derive(Debug, Default)]
 pub(crate) struct RangeLocks(Mutex<Files>);
 
@@ -32,7 +32,7 @@ struct LockedFile {
     by: Description,
 }
 
-/// The open file description that bytes are locked by. A read-only one shuts out writers only.
+/// The open file description of the locks. A read-only one can exclude writers only.
 #[derive(Debug, Clone)]
 struct Description {
     file: Arc<File>,
@@ -53,8 +53,8 @@ impl Passthrough {
         if (lock, bytes) == (RangeLock::Free, (0, u64::MAX)) {
             return self.let_all_go(node).map(|()| true);
         }
-        // The lock does not wait. Outside of the table's mutex it could be taken on a description
-        // that is let go meanwhile.
+        // The lock does not wait. Without the table's mutex, the description could be released
+        // meanwhile.
         let known =
             self.holds().files().get(&self.hold_key(node)).map(|held| held.by.lock(lock, bytes));
         let locked = match known {
@@ -82,8 +82,8 @@ impl Passthrough {
         range_lock::is_free(by.file.as_fd(), by.kind(lock), bytes).map_err(status)
     }
 
-    /// Locks the first bytes of a file. It is held whether they were free or not, until all of it
-    /// is let go.
+    /// Locks the first bytes of a file. The file stays in the table, even if the bytes are not
+    /// free, until all of it is unlocked.
     fn begin_holding(
         &self,
         node: &Handle,
@@ -95,13 +95,13 @@ impl Passthrough {
             return Err(Status::Delay);
         }
         held.node.set_locked(true);
-        // The lock does not wait, whichever process holds the bytes.
+        // The lock does not wait, whichever process has locked the bytes.
         files.entry(self.hold_key(node)).or_insert(held).by.lock(lock, bytes)
     }
 
     fn held(&self, node: &Handle) -> Result<LockedFile> {
         let node = self.regular(node)?;
-        // If one is open for writing, the file has no shared lease.
+        // A file that is open for writing has no shared lease.
         let file = match node.data(Use::Write) {
             Some(file) => Some(file),
             // Lock through a read-only descriptor, so that the shared lease survives.
@@ -121,8 +121,8 @@ impl Passthrough {
         (self.volume_number(node), *node)
     }
 
-    /// The entry is removed when the bytes are unlocked, under one mutex: whoever holds bytes of
-    /// the file meanwhile may be given the same description, and would lose them by the unlock.
+    /// Removes the entry and unlocks the bytes under one mutex: another caller that locks bytes of
+    /// the file could otherwise get the same description, and lose its lock by the unlock.
     fn let_all_go(&self, node: &Handle) -> Result<()> {
         let (key, mut files) = (self.hold_key(node), self.holds().files());
         let Some(held) = files.get(&key) else { return Ok(()) };
@@ -136,18 +136,18 @@ impl Passthrough {
 }
 
 impl RangeLocks {
-    /// Returns the open file description that holds locks on a file, if there is one.
+    /// Returns the open file description of the locks on a file, if there is one.
     fn of(&self, file: &(u64, Handle)) -> Option<Description> {
         self.files().get(file).map(|held| held.by.clone())
     }
 
-    /// Lets go of all files that `is_over` says are needed by nobody.
+    /// Releases all files for which `is_over` returns true.
     pub(crate) fn end(&self, is_over: impl Fn(u64, &Arc<Ledger>) -> bool) {
         let mut files = self.files();
         let over = files.extract_if(|(mount, _), held| is_over(*mount, &held.node.ledger));
         let over: Vec<LockedFile> = over.map(|(_, held)| held).collect();
         drop(files);
-        // Such a node may still be in use: it must not stay locked.
+        // The node may still be in use and must not stay marked as locked.
         over.iter().for_each(|held| held.node.set_locked(false));
     }
 
@@ -170,8 +170,8 @@ impl Description {
     }
 }
 
-/// Returns the offset and the length of a range; length 0 reaches to the end. Files end before the
-/// offsets that the kernel cannot count, and so do locks of programs.
+/// Returns the offset and the length of a range; length 0 reaches to the end. The kernel cannot
+/// count to the highest offsets, but files and locks of programs end before those.
 fn length_of((first, last): (u64, u64)) -> Result<(u64, u64)> {
     const END: u64 = i64::MAX as u64;
     match (first, last) {
@@ -214,7 +214,7 @@ mod tests {
         assert!(!hold((0, 6), RangeLock::Shared));
         assert!(!LocalLocks::is_range_free(&fs, &file, (6, 6), RangeLock::Shared).unwrap());
         assert!(LocalLocks::is_range_free(&fs, &file, (0, 5), RangeLock::Exclusive).unwrap());
-        assert_eq!(lock(Kind::Shared, (2, 1)), Err(Errno::AGAIN), "what was refused took nothing");
+        assert_eq!(lock(Kind::Shared, (2, 1)), Err(Errno::AGAIN), "the refused lock took bytes");
         assert!(hold(ALL, RangeLock::Free));
         assert!(fs.holds().files().is_empty());
         lock(Kind::Exclusive, (0, 0)).unwrap();
@@ -293,9 +293,9 @@ mod tests {
         fs.release_identity().unwrap();
     }
 
-    /// An export and another one below it, or two of one directory.
+    /// This is the case of an export and another one below it, or of two exports of one directory.
     #[test]
-    fn bytes_held_through_one_of_two_file_systems_are_held_once() {
+    fn bytes_locked_through_two_file_systems_have_one_lock() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("below")).unwrap();
         std::fs::write(folder.path().join("below/file"), "some bytes").unwrap();
@@ -318,11 +318,11 @@ mod tests {
         drop(above);
         let program = std::fs::File::open(folder.path().join("below/file")).unwrap();
         let free = || range_lock::is_free(program.as_fd(), Kind::Shared, (0, 1)).unwrap();
-        assert!(!free(), "the other file system still shows the file");
+        assert!(!free(), "the other file system still has the file");
         assert_eq!(LocalLocks::hold_range(&below, &file, ALL, RangeLock::Free), Ok(true));
         assert!(free());
         assert_eq!(LocalLocks::hold_range(&below, &file, (0, 4), RangeLock::Exclusive), Ok(true));
         drop(below);
-        assert!(free(), "nobody is left who could let go of it");
+        assert!(free(), "the lock outlives the last file system");
     }
 }

@@ -1,4 +1,4 @@
-//! Support for tests: a file that can be held, and programs that want it.
+//! Support for tests: a file that can be held, and programs that use it.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsFd;
@@ -18,7 +18,7 @@ use crate::{LeaseWatch, sys};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) const MOMENT: Duration = Duration::from_millis(50);
 
-/// A file system with one file, and a thread that is notified of what programs want.
+/// A file system with one file, and a thread that is notified of programs that want it.
 pub(crate) struct Site {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) fs: Passthrough,
@@ -61,7 +61,7 @@ impl Site {
         LocalLocks::hold_file(&self.fs, &self.file, hold)
     }
 
-    /// A program that opens the file, or begins to.
+    /// Opens the file as a program does, in a thread.
     pub(crate) fn opens(&self, how: &OpenOptions) -> Receiver<File> {
         let (path, how) = (self.folder.path().join("file"), how.clone());
         let (say, opened) = channel();
@@ -69,20 +69,20 @@ impl Site {
         opened
     }
 
-    /// A program that does something with the file, and has done it.
+    /// Runs a program in the folder and waits until it has ended.
     pub(crate) fn program(&self, program: &str, arguments: &[&str]) {
         let mut command = Command::new(program);
         let done = command.args(arguments).current_dir(self.folder.path()).status().unwrap();
         assert!(done.success(), "{program} {arguments:?}");
     }
 
-    /// Waits until a program wants a file, and returns that. The thread also hears of events that
-    /// no program caused.
+    /// Waits until a program wants a file; returns the file and the use. The thread is also
+    /// notified of events that no program caused.
     pub(crate) fn wanted(&self) -> Option<(Handle, LocalUse)> {
         self.told_within(PATIENCE)
     }
 
-    /// Returns whether no program wants anything for a moment.
+    /// Returns whether no program wants the file for a moment.
     pub(crate) fn is_quiet(&self) -> bool {
         self.told_within(MOMENT * 2).is_none()
     }
@@ -98,7 +98,7 @@ impl Site {
         None
     }
 
-    /// Lets the thread be told until something `is_heard`.
+    /// Handles notifications until `is_heard` is true.
     pub(crate) fn hears(&self, is_heard: impl Fn() -> bool) {
         let mut heard = is_heard();
         while !heard {
@@ -115,7 +115,7 @@ impl Site {
         bytes
     }
 
-    /// Returns whether somebody has the file open for writing.
+    /// Returns whether any program has the file open for writing.
     pub(crate) fn is_written(&self) -> bool {
         let program = File::open(self.folder.path().join("file")).unwrap();
         sys::set_lease(program.as_fd(), libc::F_RDLCK).is_err()

@@ -46,9 +46,9 @@ struct Below {
     by_id: HashMap<u32, Arc<Mount>>,
     /// The mounts by path, with the ids of the kernel: reused when others come or go.
     mounts: HashMap<PathBuf, (i32, Arc<Mount>)>,
-    /// The entries of each directory that something is mounted on, and the roots shown there.
+    /// The entries of each directory on which file systems are mounted, and the roots shown there.
     entries: HashMap<Handle, Vec<Covered>>,
-    /// The directory that holds each mounted root.
+    /// The directory above each mounted root.
     above: HashMap<Handle, Handle>,
 }
 
@@ -111,7 +111,7 @@ impl Mounts {
         self.crossed.load(Ordering::Acquire) && self.read().entries.contains_key(dir)
     }
 
-    /// The directory that holds the mounted root `root`, if it is one.
+    /// Returns the directory above the mounted root `root`, if it is one.
     pub(crate) fn above(&self, root: &Handle) -> Option<Handle> {
         if !self.crossed.load(Ordering::Acquire) {
             return None;
@@ -119,12 +119,12 @@ impl Mounts {
         self.read().above.get(root).copied()
     }
 
-    /// Returns whether it is time to look at the table of mounts.
+    /// Returns whether the table of mounts is due to be read.
     pub(crate) fn is_due(&self) -> bool {
         self.crossing && self.lock_looked().at.is_none_or(|at| at.elapsed() >= MOUNTS_INTERVAL)
     }
 
-    /// Looks at the table of mounts, with the server's own rights; tells whether it has changed.
+    /// Reads the table of mounts with the server's own rights; returns whether it has changed.
     pub(crate) fn look(&self) -> bool {
         let mut looked = self.lock_looked();
         looked.at = Some(Instant::now());
@@ -156,7 +156,7 @@ impl Mounts {
                 Ok(mount) => places.push((&entry.point, mount)),
                 Err(errno) => {
                     let point = entry.point.display();
-                    tracing::warn!(%point, %errno, "what is mounted here cannot be shown");
+                    tracing::warn!(%point, %errno, "the file system mounted here cannot be shown");
                 }
             }
         }
@@ -199,7 +199,7 @@ impl Mounts {
             if self.top.id == fresh.id { Some(&self.top) } else { next.by_id.get(&fresh.id) };
         match known {
             Some(known) if !same(known) => Err(Errno::EXIST),
-            // A part of a file system that is already shown at another path.
+            // A part of a file system that is already shown at another path, or a new one.
             _ => Ok(Arc::new(fresh)),
         }
     }
@@ -209,7 +209,7 @@ impl Mounts {
     }
 }
 
-/// Opens the top directory of a mount. Its path may lead to another directory by now, because a
+/// Opens the root directory of a mount. Its path may lead to another directory by now, because a
 /// user with write permission above it can replace a component by a link.
 fn root_of(entry: &MountEntry) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -218,7 +218,7 @@ fn root_of(entry: &MountEntry) -> Result<OwnedFd, Errno> {
     if u64::try_from(entry.id) == Ok(found.stx_mnt_id) { Ok(root) } else { Err(Errno::STALE) }
 }
 
-/// The handle of the directory at `path` below the top of `mount`.
+/// Returns the handle of the directory at `path` below the root of `mount`.
 fn directory_of(mount: &Mount, path: &Path) -> Result<Handle, Errno> {
     if path.as_os_str().is_empty() {
         return Ok(mount.root);

@@ -13,25 +13,26 @@ use crate::sys::{self, HandleUse, KernelHandle};
 /// One mounted file system of the tree that is served.
 ///
 /// A handle is the volume's number (4 bytes), the kernel's type of handle (2) and the kernel's own
-/// bytes: it survives renames and restarts. Where the kernel gives none, inode number and birth
-/// time stand for it.
+/// bytes: it survives renames and restarts. Where the kernel has no handles, the inode number and
+/// the birth time are used instead.
 #[derive(Debug)]
 pub(crate) struct Mount {
-    /// Its number, stable over restarts.
+    /// The number of the volume, stable over restarts.
     pub(crate) id: u32,
     /// The file system id that clients see.
     pub(crate) fsid: u64,
-    /// Its number in all file systems of this process ([`crate::Siblings`]), once known.
+    /// The number in all file systems of this process ([`crate::Siblings`]), once it is known.
     pub(crate) number: OnceLock<u64>,
     /// The kernel's number of its device.
     pub(crate) device: u64,
-    /// Its top directory.
+    /// The handle of the root directory.
     pub(crate) root: Handle,
-    /// Its top directory, as `O_PATH`.
+    /// The root directory, as `O_PATH`.
     pub(crate) top: OwnedFd,
-    /// The mount it was reached through.
+    /// The mount that was opened.
     pub(crate) mount_id: i32,
-    /// True if the mount is a copy of our own: nothing is mounted in it, and `..` ends at its top.
+    /// True if the mount is a copy of our own, with no other mounts in it and no `..` above its
+    /// root.
     pub(crate) private: bool,
     /// The directory through which handles are opened.
     dir: OwnedFd,
@@ -59,11 +60,11 @@ pub(crate) enum Reach {
     BySearch,
 }
 
-/// The type of handle that holds inode number and birth time; no file system uses it.
+/// The type of handle with inode number and birth time; no file system uses it.
 const KIND_INODE: u16 = 0xfffe;
 
 impl Mount {
-    /// Takes the file system mounted at `path`.
+    /// Opens the file system mounted at `path`.
     pub(crate) fn open(path: &Path) -> Result<Self, Errno> {
         let shared = open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let copy = copy_of_mount(path, &shared);
@@ -93,18 +94,18 @@ impl Mount {
         Ok(mount)
     }
 
-    /// Returns the way from handles to objects.
+    /// Returns the method by which handles are opened.
     pub(crate) fn reach(&self) -> Reach {
         self.reach
     }
 
-    /// Returns whether links can be read without touching their time of last access.
+    /// Returns whether links can be read without a change of their access time.
     pub(crate) fn is_still(&self) -> bool {
         self.still.is_some()
     }
 
-    /// The handle of `name` in `dir`, of `dir` itself if that is empty. `Errno::XDEV` if another
-    /// file system is mounted there.
+    /// Returns the handle of `name` in `dir`, or of `dir` itself if the name is empty.
+    /// `Errno::XDEV` if another file system is mounted there.
     pub(crate) fn name(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Handle, Errno> {
         match self.naming {
             Naming::Kernel(purpose) => {
@@ -128,13 +129,13 @@ impl Mount {
         sys::open_by_handle(self.dir.as_fd(), &decode(handle)?, flags)
     }
 
-    /// Opens the object of a handle so that reading it does not change its time of last access.
+    /// Opens the object of a handle so that reading it does not change its access time.
     pub(crate) fn open_still(&self, handle: &Handle, flags: OFlags) -> Result<OwnedFd, Errno> {
         let mount = self.still.as_ref().ok_or(Errno::NOSYS)?;
         sys::open_by_handle(mount.as_fd(), &decode(handle)?, flags)
     }
 
-    /// Its top directory, opened for reading: for `syncfs` and `fstatfs`.
+    /// Returns the root directory, opened for reading: for `syncfs` and `fstatfs`.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
     }
@@ -163,7 +164,7 @@ impl Mount {
         self.encode(&named)
     }
 
-    /// The parts have fixed lengths: a listing makes a handle for each entry.
+    /// The parts have fixed lengths for speed: a listing makes a handle for each entry.
     fn encode(&self, named: &KernelHandle) -> Result<Handle, Errno> {
         let kind = u16::try_from(named.kind).map_err(|_| Errno::OVERFLOW)?;
         let mut whole = [0; comity_vfs::limits::HANDLE_BYTES_MAX];
@@ -183,7 +184,7 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 /// Returns the number of the volume that a handle names.
 ///
 /// # Errors
-/// [`Status::BadHandle`] if it is too short to say.
+/// [`Status::BadHandle`] if the handle is too short.
 pub(crate) fn volume_id(handle: &Handle) -> Result<u32, Status> {
     let (id, rest) = handle.bytes().split_first_chunk::<4>().ok_or(Status::BadHandle)?;
     if rest.len() < 3 {
@@ -198,8 +199,8 @@ fn decode(handle: &Handle) -> Result<KernelHandle, Errno> {
     KernelHandle::new(i32::from(u16::from_be_bytes(*kind)), bytes).ok_or(Errno::STALE)
 }
 
-/// A mount of our own of the same directory, without what is mounted below it. It must show the
-/// very directory that was opened.
+/// Makes a mount of our own of the same directory, without the mounts below it. Its root must be
+/// the directory that was opened.
 fn copy_of_mount(path: &Path, shared: &OwnedFd) -> Option<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let copy = open_tree(CWD, path, flags).ok()?;
@@ -225,8 +226,8 @@ fn naming_of(top: BorrowedFd<'_>) -> (Naming, i32) {
     (Naming::Inode, -1)
 }
 
-/// The volume's number, its fsid and its device. The file system's own id outlives restarts; a few
-/// have none, then the device number has to do.
+/// Returns the volume's number, its fsid and its device. The file system's own id outlives
+/// restarts; the few without one use the device number.
 fn numbers(top: &OwnedFd) -> Result<(u32, u64, u64), Errno> {
     let device = fstat(top)?.st_dev;
     let mut fsid = rustix::fs::fstatvfs(top)?.f_fsid;

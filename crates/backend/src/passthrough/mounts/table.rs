@@ -9,8 +9,8 @@ pub(crate) struct MountEntry {
     pub(crate) point: PathBuf,
 }
 
-/// The mounts strictly below `root`, outer ones first; of those on one directory the last, which is
-/// the one that shows.
+/// Returns the mounts strictly below `root`, outer ones first. Of several on one directory only the
+/// last is returned, because it hides the others.
 pub(crate) fn below(table: &[u8], root: &Path) -> Vec<MountEntry> {
     let mut mounts: Vec<MountEntry> = Vec::new();
     for mount in table.split(|byte| *byte == b'\n').filter_map(parse) {
@@ -30,7 +30,7 @@ fn parse(line: &[u8]) -> Option<MountEntry> {
     (point.as_os_str().as_bytes().first() == Some(&b'/')).then_some(MountEntry { id, point })
 }
 
-/// Blanks, line ends and backslashes stand there as a backslash and three octal digits.
+/// In the table, blanks, line ends and backslashes are a backslash and three octal digits.
 fn unescape(mut field: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(field.len());
     while let Some((&first, rest)) = field.split_first() {

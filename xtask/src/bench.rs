@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: builds the programs to measure, in release, and measures them.
+//! `cargo xtask bench`: builds the programs to measure, as a release, and measures them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -10,10 +10,10 @@ use crate::tools::cargo;
 
 mod documents;
 
-/// The measurements to make; the table of operations if none is named.
+/// The measurements to make; without any, the table of operations.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// A minute instead of four.
+    /// Measure for one minute instead of four.
     #[arg(long)]
     quick: bool,
     /// Only the rows whose names contain one of these, e.g. `read,GETATTR`.
@@ -25,7 +25,7 @@ pub(crate) struct Options {
     /// Also write the figures to this file.
     #[arg(long)]
     json: Option<PathBuf>,
-    /// Exit with 1 if something is worse than it must be.
+    /// Exit with 1 if a figure is worse than its bound.
     #[arg(long)]
     check: bool,
     /// Count system calls instead.
@@ -37,22 +37,24 @@ pub(crate) struct Options {
     /// Measure the cost of range maps and cloaks instead; with --quick only the rows with a goal.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions"])]
     identity: bool,
-    /// Measure what locks, delegations and opens cost instead, and how that grows.
+    /// Measure what locks, delegations and opens cost instead, and how the cost grows with their
+    /// number.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity"])]
     state: bool,
     /// Measure what a listed client loses to hosts that no export is offered to instead, as root;
-    /// exits with 1 if it loses more than it may.
+    /// exits with 1 if it loses more than the bound.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state"])]
     strangers: bool,
-    /// Measure what rights held by keys cost instead, beside the figures of DisCFS (2003).
+    /// Measure what rights held by keys cost instead, next to the figures of DisCFS (2003).
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state",
           "strangers"])]
     grants: bool,
-    /// Measure what TLS costs instead, beside stunnel and beside the cipher alone.
+    /// Measure what TLS costs instead, next to stunnel and to the cipher alone.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
           "grants"])]
     tls: bool,
-    /// Compare the model of load with what calls cost while each resource is used, as root.
+    /// Compare the model of load with the measured times of calls while each resource is used, as
+    /// root.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
           "grants", "tls"])]
     load: bool,
@@ -69,10 +71,10 @@ pub(crate) struct Options {
     update: bool,
 }
 
-/// Does what the command line says.
+/// Does the measurements of the command line.
 ///
 /// # Errors
-/// Something cannot be built or run.
+/// If something cannot be built or run.
 pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     if let Some(docs) = &options.docs {
         let only: Vec<String> = docs.iter().filter(|name| !name.is_empty()).cloned().collect();
@@ -98,7 +100,7 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The program that is measured beside the one that is delivered, without one of its features.
+/// Builds the program that is measured for comparison, which lacks one feature.
 fn build_without(root: &Path, absent: &str, features: &[&str]) -> Result<()> {
     let build = ["build", "--release", "--locked", "--package", "comity-perf"];
     let without = ["--example", "instructions", "--no-default-features"];

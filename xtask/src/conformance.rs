@@ -1,6 +1,6 @@
-//! Conformance of NFSv4 by pynfs (github.com/kofemann/pynfs), which stands beside the repository:
-//! each of its groups runs against a server of its own, and what does not pass is held against
-//! `docs/conformance.toml`. Any difference, for better or worse, is a failure. The suites on a
+//! Conformance of NFSv4 by pynfs (github.com/kofemann/pynfs), which must be on this machine: each
+//! group of its tests runs against a server of its own, and the tests that do not pass are compared
+//! with `docs/conformance.toml`. Any difference, better or worse, is a failure. The suites on a
 //! mount of the client are judged in the same way.
 
 mod client;
@@ -28,17 +28,17 @@ pub(crate) struct Options {
     /// The Python that has its modules (ply, xdrlib3).
     #[arg(long, default_value = "python3")]
     python: PathBuf,
-    /// The program `comity` to test, built already; otherwise it is built from these sources.
+    /// The program `comity` to test; without it, it is built from these sources.
     #[arg(long)]
     program: Option<PathBuf>,
     #[command(flatten)]
     client: client::Options,
-    /// Only these runs; all if none is given.
+    /// Only these runs; all without any names.
     names: Vec<String>,
 }
 
-/// A run of pynfs: its name, how long leases last, its folder, its options and the tests it asks
-/// for.
+/// A run of pynfs: its name, the lease time of its server, its folder, its options, and the tests
+/// that it runs.
 struct Run {
     name: &'static str,
     lease_seconds: u32,
@@ -47,15 +47,17 @@ struct Run {
     tests: &'static [&'static str],
 }
 
-/// Seconds that leases last: tests wait for several of them, and some need ten for what they do.
+/// Lease time in seconds: some tests wait for several leases, and some need ten seconds for their
+/// work.
 const LEASE_SECONDS: u32 = 20;
 
-/// The same where a thousand clients are made and come back, which takes minutes, and the first of
-/// them is silent meanwhile: it has nothing, and would be forgotten.
+/// Lease time in seconds for tests that make a thousand clients, which takes minutes. The first
+/// client is silent meanwhile and has no state, so that it would be forgotten after a shorter
+/// lease.
 const LEASE_SECONDS_OF_MANY: u32 = 180;
 
-/// Without what needs Kerberos, pNFS or a server that refers clients elsewhere, and without what
-/// pynfs cannot run with its own means.
+/// The runs leave out tests that need Kerberos, pNFS or a server with referrals, and tests that
+/// pynfs cannot run by itself.
 const RUNS: [Run; 6] = [
     Run {
         name: "4.0",
@@ -101,10 +103,10 @@ const RUNS: [Run; 6] = [
     },
 ];
 
-/// Does what the command line says.
+/// Runs the conformance tests of the command line.
 ///
 /// # Errors
-/// If something cannot be built or run, or a name is no run's.
+/// If something cannot be built or run, or a name is not that of a run.
 pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     match &options.pynfs {
         Some(pynfs) => server_command(root, options, pynfs),
@@ -112,7 +114,7 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     }
 }
 
-/// The program to test, built if it is not given.
+/// Returns the program to test; builds it if it is not given.
 fn program(root: &Path, options: &Options) -> Result<PathBuf> {
     if let Some(program) = &options.program {
         return Ok(std::path::absolute(program)?);
@@ -144,8 +146,8 @@ fn server_command(root: &Path, options: &Options, pynfs: &Path) -> Result<ExitCo
     Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// A program that is named by a path is found from anywhere; links lead where they lead, for a
-/// Python of its own modules is one.
+/// Makes the path of a program absolute, so that it is found from any folder. Links are not
+/// resolved, because a Python with modules of its own may be one.
 fn program_path(program: &Path) -> Result<PathBuf> {
     let is_path = program.components().nth(1).is_some();
     Ok(if is_path { std::path::absolute(program)? } else { program.to_path_buf() })

@@ -1,6 +1,6 @@
-//! `cargo xtask deb`: a Debian package of the program, and a trial of it.
+//! `cargo xtask deb`: makes a Debian package of the program, and tries it.
 //!
-//! The files of the package are laid out in a folder; `dpkg-deb` makes the package of it.
+//! The files of the package are written to a folder, of which `dpkg-deb` makes the package.
 
 mod trial;
 
@@ -24,12 +24,12 @@ pub(crate) struct Options {
     /// The folder for the package
     #[arg(long, value_name = "DIR", default_value = "target/debian")]
     output: PathBuf,
-    /// Install, upgrade, remove and purge the package in an empty root; takes root
+    /// Install, upgrade, remove and purge the package in an empty root; needs root
     #[arg(long = "try")]
     trial: bool,
 }
 
-/// Files that are copied as they are: the source in the checkout, and the place in the package.
+/// Files that are copied: the source in the checkout, and the place in the package.
 const COPIED: &[(&str, &str)] = &[
     ("packaging/comity.service", "usr/lib/systemd/system/comity.service"),
     ("packaging/debian/default", CONFFILE),
@@ -46,16 +46,16 @@ const COMPLETIONS: &[(&str, &str)] = &[
     ("fish", "usr/share/fish/vendor_completions.d/comity.fish"),
 ];
 
-/// The file that dpkg leaves as the administrator has changed it.
+/// The file that dpkg keeps as the administrator has changed it.
 const CONFFILE: &str = "etc/default/comity";
 
 /// The scripts that dpkg runs.
 const SCRIPTS: &[&str] = &["postinst", "prerm", "postrm"];
 
-/// Makes the package, and tries it if that is asked for.
+/// Makes the package; with `--try`, also tries it.
 ///
 /// # Errors
-/// If a step fails; it is named.
+/// If a step fails; the error names it.
 pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     let program = options.program.clone().map_or_else(|| build(root), Ok)?;
     let tree = tempfile::tempdir()?;
@@ -74,7 +74,7 @@ fn build(root: &Path) -> Result<PathBuf> {
     Ok(root.join("target/release/comity"))
 }
 
-/// Puts everything that is installed below `tree`.
+/// Writes all installed files below `tree`.
 fn lay_out(root: &Path, program: &Path, tree: &Path) -> Result<()> {
     install(program, &tree.join("usr/bin/comity"), 0o755)?;
     run(Command::new("strip").arg("--strip-unneeded").arg(tree.join("usr/bin/comity")))?;
@@ -109,7 +109,7 @@ fn lay_out_pages(program: &Path, tree: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Adds what dpkg itself needs, and makes the package.
+/// Adds the files for dpkg itself, and makes the package.
 fn pack(root: &Path, tree: &Path, folder: &Path) -> Result<PathBuf> {
     let sources = root.join("packaging/debian");
     let architecture = output(Command::new("dpkg").arg("--print-architecture"))?;
@@ -120,14 +120,14 @@ fn pack(root: &Path, tree: &Path, folder: &Path) -> Result<PathBuf> {
         .replace("@ARCHITECTURE@", &architecture)
         .replace("@SIZE@", &kibibytes(tree)?.to_string())
         .replace("@DEPENDS@", &dependencies(&fs::read(tree.join("usr/bin/comity"))?));
-    // A static program depends on nothing.
+    // A static program has no dependencies.
     let control = control.replace("Depends: \n", "");
     write(&tree.join("DEBIAN/control"), control.as_bytes())?;
     write(&tree.join("DEBIAN/conffiles"), format!("/{CONFFILE}\n").as_bytes())?;
     for script in SCRIPTS {
         install(&sources.join(script), &tree.join("DEBIAN").join(script), 0o755)?;
     }
-    // A temporary folder is for its owner alone; the package's folders are for all.
+    // Only its owner may enter a temporary folder, but everybody may enter the package's folders.
     fs::set_permissions(tree, Permissions::from_mode(0o755))?;
     fs::create_dir_all(root.join(folder))?;
     let package = root.join(folder).join(format!("comity_{version}_{architecture}.deb"));
@@ -137,8 +137,8 @@ fn pack(root: &Path, tree: &Path, folder: &Path) -> Result<PathBuf> {
     Ok(package)
 }
 
-/// The packages that a program needs: the C library of at least the newest version of which it
-/// names a symbol, and the unwinder. A static program names none.
+/// The packages that a program needs: the unwinder, and the C library in at least the newest
+/// version of which it uses a symbol. A static program uses none.
 fn dependencies(program: &[u8]) -> String {
     const SYMBOL: &[u8] = b"GLIBC_2.";
     let versions = program.windows(SYMBOL.len() + 2).filter_map(|window| {
@@ -158,7 +158,7 @@ fn kibibytes(tree: &Path) -> Result<u64> {
     Ok(bytes.div_ceil(1024))
 }
 
-/// A text as it stands in a copyright file: each line indented, empty ones marked by a dot.
+/// A text in the form of a copyright file: each line is indented, and an empty one has a dot.
 fn indented(text: &str) -> String {
     let line = |line: &str| if line.is_empty() { " .\n".into() } else { format!(" {line}\n") };
     text.lines().map(line).collect()
@@ -170,7 +170,7 @@ fn install(source: &Path, place: &Path, mode: u32) -> Result<()> {
     Ok(fs::set_permissions(place, Permissions::from_mode(mode))?)
 }
 
-/// Writes a file that everybody may read, and the folders above it, whatever the umask.
+/// Writes a file that everybody may read, and the folders above it, whatever the umask is.
 fn write(place: &Path, bytes: &[u8]) -> Result<()> {
     let failed = || format!("cannot write {}", place.display());
     let folder = place.parent().context("a file without a folder")?;

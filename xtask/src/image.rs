@@ -1,7 +1,7 @@
-//! `cargo xtask image`: a trial of the container file, without a program for containers.
+//! `cargo xtask image`: tries the container file without a container program.
 //!
-//! The steps of the file are done in an empty folder, and its command runs in there by chroot. A
-//! program that is not static gets its libraries beside it, which the image itself would lack.
+//! The steps of the file are done in an empty folder, in which its command then runs by chroot. If
+//! the program is not static, its libraries are added, which the image itself would lack.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -26,10 +26,10 @@ pub(crate) struct Options {
 /// The container file, below the checkout.
 const FILE: &str = "packaging/Containerfile";
 
-/// Seconds in which the server must answer.
+/// Longest time until the server must answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The steps of a container file that is based on nothing.
+/// The steps of a container file without a base image.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Image {
     /// Source and place of each file.
@@ -49,12 +49,12 @@ impl Drop for ServerProcess {
     }
 }
 
-/// Does the steps of the container file, runs its command, and asks the server whether it is there.
+/// Does the steps of the container file, runs its command, and calls the server.
 ///
 /// # Errors
 /// If a step fails, or the server does not answer.
 pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
-    ensure!(rustix::process::geteuid().is_root(), "this takes root, to run a program by chroot");
+    ensure!(rustix::process::geteuid().is_root(), "this needs root, to run a program by chroot");
     let image = Image::parse(&fs::read_to_string(root.join(FILE)).context(FILE)?)?;
     let program = root.join(&options.program);
     let folder = tempfile::tempdir()?;
@@ -69,10 +69,10 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
 }
 
 impl Image {
-    /// Reads the steps.
+    /// Reads the steps of a container file.
     ///
     /// # Errors
-    /// A step that is not known here.
+    /// If a step is unknown.
     fn parse(text: &str) -> Result<Self> {
         let mut image = Self::default();
         for line in text.lines().map(str::trim) {
@@ -96,7 +96,7 @@ impl Image {
         Ok(image)
     }
 
-    /// Lays the image out in a folder; returns the number of libraries that it does not have.
+    /// Makes the image in a folder; returns the number of libraries that were added.
     fn lay_out(&self, program: &Path, folder: &Path) -> Result<usize> {
         for (source, place) in &self.copies {
             ensure!(source == "comity", "{FILE}: {source} is no file of the build");
@@ -112,7 +112,7 @@ impl Image {
         Ok(libraries.len())
     }
 
-    /// Runs the command at any free port; returns the port at which it answers.
+    /// Runs the command at any free port; returns the port of the server.
     fn run(&self, folder: &Path) -> Result<u16> {
         let mut command = Command::new("chroot");
         command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").arg(folder);

@@ -1,6 +1,6 @@
 //! Tests with a real Linux kernel NFS client: a guest in User-Mode Linux (Debian's package
-//! `user-mode-linux`) mounts a server that runs here, works in the mount, and what it has done is
-//! compared with the files on the disk.
+//! `user-mode-linux`) mounts a server that runs on this machine and works in the mount; the result
+//! is compared with the files on the disk.
 //!
 //! The guest boots the installed kernel or a newer one of [`kernels`]. Each test has a [`network`]
 //! of its own, a [`server`], one or more [`guest`]s and a folder under `target/kernel`. Variants
@@ -38,9 +38,9 @@ use trial::Setting;
 /// Commands for the kernel client tests.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Say which tests there are.
+    /// List the tests.
     List,
-    /// Run these, or all.
+    /// Run some tests, or all.
     Run(Run),
     /// Boot one guest with an empty folder mounted on /mnt/nfs, and a shell on this terminal.
     Shell {
@@ -65,8 +65,8 @@ pub(crate) struct Run {
     /// once and kept in target/guests, or in the folder that COMITY_GUESTS names.
     #[arg(long, value_enum)]
     kernel: Option<Kernel>,
-    /// Secure all connections by TLS (RFC 9289), in which every host has a key of its own; without
-    /// names, run the tests of NFSv4.2. Linux 6.12 if no kernel is given.
+    /// Secure all connections by TLS (RFC 9289), with a key of its own for each host. Without
+    /// names, run the tests of NFSv4.2; without a kernel, boot Linux 6.12.
     #[arg(long, value_enum, default_missing_value = "mtls")]
     #[arg(num_args = 0..=1, require_equals = true)]
     tls: Option<Xprtsec>,
@@ -79,13 +79,13 @@ pub(crate) struct Run {
     /// Keep the tests' folders in target/kernel after success too.
     #[arg(long)]
     keep: bool,
-    /// The program `comity` to test, built already; otherwise it is built from these sources.
+    /// The program `comity` to test; without it, it is built from these sources.
     #[arg(long)]
     program: Option<PathBuf>,
 }
 
 impl Run {
-    /// All tests against the server of this repository.
+    /// All tests, against the server of this repository.
     pub(crate) fn all() -> Self {
         Self {
             names: Vec::new(),
@@ -104,12 +104,12 @@ impl Run {
         Self { kernel: Some(kernel), ..Self::all() }
     }
 
-    /// All tests of NFSv4.2 over TLS, in which each host has a key of its own.
+    /// All tests of NFSv4.2 over TLS, with a key of its own for each host.
     pub(crate) fn over_tls() -> Self {
         Self { tls: Some(Xprtsec::Mtls), ..Self::all() }
     }
 
-    /// The tests among them that `cargo xtask test` runs.
+    /// The tests that `cargo xtask test` runs.
     pub(crate) fn core() -> Self {
         Self { core: true, ..Self::all() }
     }
@@ -135,30 +135,30 @@ impl Run {
         is_mixed.then(|| "has connections that are not to be secured".to_owned())
     }
 
-    /// Returns whether a test runs that is not named.
+    /// Returns whether a test runs if no names are given.
     fn takes(&self, test: &Test) -> bool {
         let is_of_version = self.tls.is_none() || test.version.starts_with("4.2");
         is_of_version && self.obstacle(test).is_none()
     }
 }
 
-/// The result of a run.
+/// The result of a run of tests.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
     /// Tests that passed.
     pub(crate) passed: usize,
     /// Tests that failed.
     pub(crate) failed: usize,
-    /// Tests that could not run, and why.
+    /// Tests that could not run, with the reasons.
     pub(crate) skipped: Vec<(&'static str, String)>,
-    /// Tests that are not of the core.
+    /// Tests that are not in the core.
     pub(crate) left: Vec<&'static str>,
 }
 
-/// Does what the command line says.
+/// Runs the subcommand of the command line.
 ///
 /// # Errors
-/// If guests cannot be had here, or a name is no test's.
+/// If guests cannot run on this machine, or a name is not that of a test.
 pub(crate) fn command(root: &Path, command: &Command) -> Result<ExitCode> {
     match command {
         Command::List => {
@@ -185,10 +185,10 @@ pub(crate) fn command(root: &Path, command: &Command) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs tests, a line for each as it ends.
+/// Runs tests; prints a line for each as it ends.
 ///
 /// # Errors
-/// If a name is no test's, or the server cannot be built.
+/// If a name is not that of a test, or the server cannot be built.
 pub(crate) fn run(root: &Path, options: &Run) -> Result<Tally> {
     let mut chosen = choose(options)?;
     let mut tally = Tally::default();
@@ -220,7 +220,7 @@ pub(crate) fn run(root: &Path, options: &Run) -> Result<Tally> {
     Ok(perform(&setting, options.jobs, chosen, tally))
 }
 
-/// Runs the chosen tests, `jobs` at once.
+/// Runs the chosen tests, `jobs` at a time.
 fn perform(setting: &Setting, jobs: usize, tests: Vec<&'static Test>, tally: Tally) -> Tally {
     let queue = Mutex::new(tests.into_iter());
     let tally = Mutex::new(tally);
@@ -272,7 +272,7 @@ fn work_off(
     }
 }
 
-/// Builds the server, if it is not given, and says where it is.
+/// Builds the server if it is not given; returns the settings of the run.
 fn setting(root: &Path, options: &Run, images: Images) -> Result<Setting> {
     let peer = options.server;
     let given = options.program.as_deref();

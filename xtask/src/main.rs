@@ -1,7 +1,7 @@
 //! The project's own tools: `cargo xtask tidy | comments | test | soak | mutants | kernel |
 //! conformance | bench | deb | image`.
 //!
-//! They build on the workspace and are no part of what a user runs.
+//! The tools depend on the workspace; users do not need them.
 
 mod bench;
 mod conformance;
@@ -30,25 +30,25 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Tool {
-    /// Check the sources: floors, lengths, leftovers, dead files, doors, cycles, words.
+    /// Check the sources: floors, lengths, leftovers, unused files, doors, cycles, words.
     Tidy(tidy::Options),
-    /// Print comments drawn by chance, for a reviewer to judge.
+    /// Print randomly chosen comments for a reviewer.
     Comments(tidy::comments::Options),
-    /// Run every check and test there is, and add them up; at most 25 minutes on two processors.
+    /// Run all checks and tests and print the sum; at most 25 minutes on two processors.
     Test(test::Options),
-    /// Run the long campaigns: all trials with kernel clients, ten minutes of each fuzz target.
+    /// Run the long campaigns: all trials with kernel clients, and ten minutes of each fuzz target.
     Soak(test::SoakOptions),
-    /// Break the code in small ways, and see whether a test notices (cargo-mutants).
+    /// Change the code in small ways, and see whether a test notices (cargo-mutants).
     Mutants(mutants::Options),
-    /// Measure the server beside others, and count what a call costs.
+    /// Measure the server next to others, and count the cost of a call.
     Bench(bench::Options),
     /// Make a Debian package of the program, and try it.
     Deb(deb::Options),
     /// Try the container file in an empty root, by chroot.
     Image(image::Options),
-    /// NFSv4 as pynfs judges it, held against docs/conformance.toml.
+    /// Run pynfs against the server, and compare the results with docs/conformance.toml.
     Conformance(conformance::Options),
-    /// Tests with a Linux kernel NFS client, in User-Mode Linux.
+    /// Run tests with a Linux kernel NFS client, in User-Mode Linux.
     #[command(subcommand)]
     Kernel(kernel::Command),
 }
@@ -72,7 +72,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// The top folder of the checkout this program was built from.
+/// The top folder of the checkout from which this program was built.
 fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_path_buf()

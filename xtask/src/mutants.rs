@@ -1,5 +1,5 @@
-//! Mutation testing of some crates by cargo-mutants: it breaks a function in a small way, runs the
-//! tests of its crate, and reports each break that no test noticed.
+//! Mutation testing of some crates by cargo-mutants: it changes a function in a small way, runs the
+//! tests of its crate, and reports each change that no test noticed.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -9,27 +9,27 @@ use clap::Args;
 
 use crate::tools::program;
 
-/// The crates with the decisions that must not go wrong unnoticed.
+/// The crates whose decisions must not go wrong unnoticed.
 const CRATES: &[&str] = &["ranges", "idmap", "cloak", "export", "state"];
 
-/// Seconds that the tests of a crate may take with one break, so that an endless loop ends.
+/// Seconds that the tests of a crate may take with one change, so that an endless loop ends.
 const TIMEOUT_SECONDS: u32 = 120;
 
 /// Options of a mutation run.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Crates to break, such as idmap; by default ranges, idmap, cloak, export and state.
+    /// Crates to change, such as idmap; by default ranges, idmap, cloak, export and state.
     crates: Vec<String>,
     /// Only files of the checkout that match this pattern, such as crates/state/src/lock/**.
     #[arg(long)]
     file: Vec<String>,
-    /// Only one part of the breaks, such as 0/8 for the first of eight.
+    /// Only a part of the changes, such as 0/8 for the first eighth.
     #[arg(long, value_name = "K/N")]
     shard: Option<String>,
-    /// Breaks to test at once.
+    /// Number of changes to test at a time.
     #[arg(long, default_value_t = 1)]
     jobs: usize,
-    /// Print the breaks, and test none.
+    /// Print the changes, and test none.
     #[arg(long)]
     list: bool,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Options {
 /// Runs cargo-mutants; its result is this command's. The report is in `target/mutants.out`.
 ///
 /// # Errors
-/// If cargo-mutants is not installed, or a name is no crate's.
+/// If cargo-mutants is not installed, or a name is not that of a crate.
 pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     let installed = Command::new(program()).args(["mutants", "--version"]).output();
     ensure!(
@@ -50,7 +50,7 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     }
     let status = Command::new(program()).args(arguments(options)).current_dir(root).status();
     let code = status.context("run cargo mutants")?.code();
-    // 2 says that breaks went unnoticed, 3 that a test ran out of time.
+    // Exit code 2 means that changes were not noticed, and 3 that tests ran out of time.
     Ok(code.and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 

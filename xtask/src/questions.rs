@@ -1,5 +1,5 @@
-//! The table "Where it is decided" of ARCHITECTURE.md: ten questions, at most three files for each,
-//! and the functions in these files that decide. The test fails if one of them is not there.
+//! The table "Where it is decided" of ARCHITECTURE.md: questions, at most three files for each, and
+//! the functions in these files that decide. The test fails if one of them does not exist.
 
 use std::path::Path;
 
@@ -17,7 +17,8 @@ struct Row {
     answer: Vec<(String, String)>,
 }
 
-/// The rows of the table: each answer is `` `FILE` `FUNCTION` ``, and several stand behind commas.
+/// The rows of the table. Each answer is `` `FILE` `FUNCTION` ``; several answers are separated by
+/// commas.
 fn rows(document: &str) -> Vec<Row> {
     let section = document.split_once(HEADING).map_or("", |(_, rest)| rest);
     let section = section.split("\n## ").next().unwrap_or_default();
@@ -35,7 +36,7 @@ fn rows(document: &str) -> Vec<Row> {
         .collect()
 }
 
-/// The faults of a row, given a way to read files of the checkout.
+/// The faults of a row; `read` reads a file of the checkout.
 fn faults(row: &Row, read: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let Row { question, answer } = row;
     let mut faults = Vec::new();
@@ -101,7 +102,7 @@ fn the_files_and_functions_of_the_ten_questions_exist() {
     assert!(rows.len() >= 10, "{} questions, ten wanted", rows.len());
     let faults: Vec<String> =
         rows.iter().flat_map(|row| faults(row, |file| read(Path::new(file)))).collect();
-    assert!(faults.is_empty(), "mend the table in ARCHITECTURE.md:\n{}", faults.join("\n"));
+    assert!(faults.is_empty(), "correct the table in ARCHITECTURE.md:\n{}", faults.join("\n"));
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! `cargo xtask test`: everything that shows that the project works, in one command that takes at
-//! most 25 minutes on two processors; and `cargo xtask soak`, the same campaigns at full length.
+//! `cargo xtask test`: all checks and tests of the project, in one command that takes at most 25
+//! minutes on two processors; and `cargo xtask soak`, the same campaigns at full length.
 //!
-//! Every step runs, whatever the ones before it have found. Its output goes to
-//! `target/xtask/STEP.log`; here it gets one line, and the end of its log if it failed. Steps whose
-//! results do not depend on the load run beside the rest, at low priority. The output ends with the
-//! time of each step and the names of the tests that were not run.
+//! Every step runs, even if an earlier one fails. Its output is in `target/xtask/STEP.log`; here it
+//! gets one line, and the end of its log if it failed. Steps whose results do not depend on the
+//! load run at the same time as the others, at low priority. The output ends with the time of each
+//! step and the names of the tests that were not run.
 
 mod command;
 mod deny;
@@ -37,7 +37,7 @@ pub(crate) struct Options {
     /// Leave out the kernel client tests, the fuzz targets and the instruction counts.
     #[arg(long)]
     quick: bool,
-    /// Say which steps there are.
+    /// List the steps.
     #[arg(long)]
     list: bool,
 }
@@ -48,7 +48,7 @@ pub(crate) struct SoakOptions {
     /// Seconds of fuzzing for each target.
     #[arg(long, default_value_t = 600)]
     fuzz_seconds: u64,
-    /// Give each target so many inputs, however long that takes.
+    /// Give each target this number of inputs, however long that takes.
     #[arg(long, value_name = "N", conflicts_with = "fuzz_seconds")]
     fuzz_inputs: Option<u64>,
     /// Fuzz only this target; may be given more than once.
@@ -69,7 +69,7 @@ enum Trials {
     Core,
     /// All trials, those of NFSv4.2 over TLS too.
     All,
-    /// All that run on this kernel.
+    /// All trials that run on this kernel.
     On(kernel::Kernel),
 }
 
@@ -91,24 +91,24 @@ const SHORT: Extent = Extent {
     mounts: mounts::SuiteChoice::Short,
 };
 
-/// A step as it is run.
+/// A step with the arguments of its run.
 struct Task<'a> {
     root: &'a Path,
     name: &'static str,
     extent: &'a Extent,
 }
 
-/// A step that has run.
+/// The result of a step.
 struct StepReport {
     name: &'static str,
     verdict: Verdict,
     seconds: f32,
 }
 
-/// Runs the steps asked for; the last line is the sum of all.
+/// Runs the chosen steps; the last line of the output is the sum.
 ///
 /// # Errors
-/// A name that is no step's.
+/// If a name is not that of a step.
 pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     check_names(&options.only)?;
     if options.list {
@@ -130,7 +130,7 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
 /// Runs the campaigns at full length.
 ///
 /// # Errors
-/// A name that is no step's.
+/// If a name is not that of a step.
 pub(crate) fn soak(root: &Path, options: &SoakOptions) -> Result<ExitCode> {
     check_names(&options.only)?;
     let trials = options.kernel.map_or(Trials::All, Trials::On);
@@ -155,7 +155,7 @@ fn check_names(names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Runs the chosen steps: what all need first, then two lanes side by side.
+/// Runs the chosen steps: first those that all others need, then two lanes at the same time.
 fn run(root: &Path, is_chosen: impl Fn(&Step) -> bool, extent: &Extent) -> Vec<StepReport> {
     let chosen: Vec<&'static Step> = STEPS.iter().filter(|step| is_chosen(step)).collect();
     let done = Mutex::new(Vec::new());

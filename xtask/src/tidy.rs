@@ -1,10 +1,10 @@
-//! Rules on the shape of the sources, checked from tables, so that review need not look for it.
+//! Rules about the shape of the sources, which are checked by tables, so that reviewers need not.
 //!
-//! One rule a file: [`floors`] (uses between crates), [`shape`] (lengths and parameters), [`text`]
-//! (columns, leftovers, foreign paths), [`documents`] (columns of markdown), [`unsafety`],
+//! Each rule has a file: [`floors`] (uses between crates), [`shape`] (lengths and parameters),
+//! [`text`] (columns, leftovers, foreign paths), [`documents`] (columns of markdown), [`unsafety`],
 //! [`modules`] (files without a module, crate documentation), [`doors`] (calls that open a view),
-//! [`cycles`] (modules that use each other in a circle), [`words`]. The last two count against
-//! [`tables`]. It runs as an ordinary test too.
+//! [`cycles`] (modules that use each other in a cycle), [`words`]. The last two compare counts with
+//! [`tables`]. The rules also run as an ordinary test.
 
 pub(crate) mod comments;
 mod cycles;
@@ -33,16 +33,16 @@ use clap::Args;
 use sources::Tree;
 use tables::Tables;
 
-/// Options besides checking.
+/// Options for output other than the findings.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Print xtask/tables.toml as it should be, with the numbers of these sources.
+    /// Print xtask/tables.toml with the counts of these sources.
     #[arg(long)]
     tables: bool,
-    /// Print the arrows between the modules of this crate that use each other in a circle.
+    /// Print the uses between the modules of this crate that use each other in a cycle.
     #[arg(long, value_name = "CRATE")]
     cycles: Option<String>,
-    /// Print the lines of tests for one line of production, crate by crate.
+    /// Print the lines of tests per line of production code, crate by crate.
     #[arg(long)]
     ratios: bool,
 }
@@ -65,7 +65,7 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     Ok(if is_tidy(root)? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Prints the measured numbers and the findings; returns whether there are none.
+/// Prints the measured numbers and the findings; returns whether there are no findings.
 ///
 /// # Errors
 /// A file that cannot be read, or a Rust source that cannot be parsed.
@@ -74,12 +74,12 @@ pub(crate) fn is_tidy(root: &Path) -> Result<bool> {
     println!("tidy: {}", report.numbers);
     report.findings.iter().for_each(|finding| println!("{finding}"));
     if !report.findings.is_empty() {
-        println!("tidy: {} to mend", report.findings.len());
+        println!("tidy: {} findings", report.findings.len());
     }
     Ok(report.findings.is_empty())
 }
 
-/// The numbers of the tables, as these sources have them.
+/// The counts of the tables, measured in these sources.
 fn measured(tree: &Tree) -> Tables {
     let mut tables = Tables { cycles: cycles::measure(tree), ..Tables::default() };
     words::measure(tree, &mut tables);
@@ -111,7 +111,7 @@ fn check(root: &Path) -> Result<Report> {
     Ok(Report { numbers, findings })
 }
 
-/// Something to mend: where, what, and what to do about it.
+/// A finding: its place, its description and its remedy.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
     path: String,

@@ -1,4 +1,4 @@
-//! Programs these tools call: cargo itself, and tools from crates.io kept under `target/tools`.
+//! Programs that these tools call: cargo itself, and tools from crates.io under `target/tools`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,7 +21,7 @@ pub(crate) fn program() -> PathBuf {
     std::env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from)
 }
 
-/// A tool from crates.io, installed under `target/tools` if it is not there yet.
+/// Installs a tool from crates.io under `target/tools`, unless it is there; returns its path.
 ///
 /// # Errors
 /// If it cannot be installed.

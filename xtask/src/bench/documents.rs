@@ -1,4 +1,4 @@
-//! The runs of `comity bench` that are checked in as docs/bench.
+//! The results of `comity bench` that are checked in as docs/bench.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::tools::cargo;
 
-/// A run: its folder, its workloads, its targets, rounds and minutes.
+/// A run: its folder, workloads, targets, rounds and minutes.
 struct Document {
     folder: &'static str,
     workloads: &'static str,
@@ -20,7 +20,7 @@ struct Document {
     minutes: u32,
 }
 
-/// All of them; 24 minutes at most, and up to 9 of waiting.
+/// All runs. They take 24 minutes at most, and up to 9 minutes of pauses.
 const DOCUMENTS: &[Document] = &[
     Document {
         folder: "local",
@@ -58,7 +58,7 @@ const PLAIN_BYTES_MAX: u64 = 256 << 10;
 /// Repeats the documented runs, or those of `only` if any are named, and replaces their results;
 /// `quick` runs take a third of the time.
 ///
-/// # Errors
+/// If something cannot be built or run; the results of earlier runs are in place.
 /// Something cannot be built or run; the runs before it are in place.
 pub(super) fn take(root: &Path, only: &[String], quick: bool) -> Result<()> {
     let unknown = only.iter().find(|name| DOCUMENTS.iter().all(|each| each.folder != **name));
@@ -67,7 +67,7 @@ pub(super) fn take(root: &Path, only: &[String], quick: bool) -> Result<()> {
     let work = tempfile::tempdir_in(root.join("target"))?;
     let memory =
         tempfile::tempdir_in("/dev/shm").context("/dev/shm: the tmpfs that is measured")?;
-    // Targets are called as they are named: no path of this machine is to be in the reports.
+    // Reports show targets by their names, which must contain no path of this machine.
     fs::create_dir(work.path().join("ext4"))?;
     symlink(memory.path(), work.path().join("tmpfs"))?;
     let chosen = |each: &&Document| only.is_empty() || only.iter().any(|name| name == each.folder);
@@ -81,8 +81,8 @@ pub(super) fn take(root: &Path, only: &[String], quick: bool) -> Result<()> {
     Ok(())
 }
 
-/// Waits, three minutes at most, until the load of the run before has left the average of the last
-/// minute: reports warn of a busy machine by it.
+/// Waits, for three minutes at most, until the load average of the last minute does not contain the
+/// earlier run: reports warn of a busy machine by it.
 fn calm_down() {
     let average = || fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let is_busy = || average().split(' ').next().and_then(|load| load.parse().ok()) > Some(0.5);
@@ -101,13 +101,13 @@ fn run(root: &Path, work: &Path, (document, quick): (&Document, bool)) -> Result
     comity.args(["bench", "run", "all", "--quick", "--only", document.workloads]);
     comity.args(["--rounds", document.rounds, "--limit-minutes", &minutes]);
     comity.args(["--output", document.folder]).args(document.targets);
-    // Peers lay their files in the temporary folder.
+    // Peers make their files in the temporary folder.
     let status = comity.current_dir(work).env("TMPDIR", work).status().context("run comity")?;
     ensure!(status.success(), "comity bench run: {status}");
     Ok(())
 }
 
-/// Makes a result small.
+/// Compresses a large result.
 fn pack(output: &Path) -> Result<()> {
     let result = output.join("result.json");
     if fs::metadata(&result)?.len() > PLAIN_BYTES_MAX {
@@ -117,7 +117,7 @@ fn pack(output: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Lays a result in the place of another.
+/// Replaces a result.
 fn put(new: &Path, place: &Path) -> Result<()> {
     if place.exists() {
         fs::remove_dir_all(place)?;

@@ -1,5 +1,5 @@
-//! Foreign suites on a mount of `comity mount` with its disk cache: what fails there and is not
-//! listed in `docs/conformance.toml` is a failure, and so is what is listed and passes.
+//! Other projects' suites on a mount of `comity mount` with its disk cache. A check that fails and
+//! is not listed in `docs/conformance.toml` is a failure, and so is a listed one that passes.
 
 mod mount;
 mod suite;
@@ -47,7 +47,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// The sources of a suite; nothing if it needs none.
+    /// The sources of a suite; `None` if it needs none.
     fn sources(&self, suite: &Suite) -> Option<&Path> {
         match suite.name {
             "cthon04" => self.cthon04.as_deref(),
@@ -57,7 +57,7 @@ impl Options {
     }
 }
 
-/// The options and programs of one command, for all its suites.
+/// The options and programs that all suites of one command share.
 struct Setting<'a> {
     options: &'a Options,
     program: PathBuf,
@@ -65,13 +65,13 @@ struct Setting<'a> {
     folder: PathBuf,
 }
 
-/// Seconds that leases last.
+/// Lease time of the server in seconds.
 const LEASE_SECONDS: u32 = 20;
 
-/// Runs the suites that are named, or all whose sources are given.
+/// Runs the named suites, or all whose sources are given.
 ///
 /// # Errors
-/// If a name is no suite's, its sources are missing, or something cannot be started.
+/// If a name is not that of a suite, its sources are missing, or something cannot be started.
 pub(super) fn command(
     root: &Path,
     options: &Options,
@@ -132,7 +132,7 @@ fn perform(suite: &Suite, setting: &Setting<'_>) -> Result<Report> {
     Report::of_checks(&log)
 }
 
-/// The export for a suite: its source and its folder on the disk, a new one at another server.
+/// The source of a suite's mount, and its folder on the disk; on another server, a new folder.
 fn exported(
     suite: &Suite,
     options: &Options,
@@ -150,7 +150,7 @@ fn exported(
     Ok((format!("{source}/{}", suite.name), export))
 }
 
-/// Writes the script and what it uses.
+/// Writes the script and the files that it uses.
 fn furnish(suite: &Suite, folder: &Path) -> Result<()> {
     fs::write(folder.join("common.sh"), COMMON)?;
     fs::write(folder.join("suite.sh"), suite.script)?;
@@ -164,8 +164,8 @@ fn furnish(suite: &Suite, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command with its output in a file; one that takes longer than it may is a failure that
-/// names the log, since a hanging mount is what these suites are to find.
+/// Runs a command with its output in a file. A timeout is a failure that names the log, because
+/// these suites are meant to find mounts that hang.
 fn run(mut command: Command, log: &Path, longest: Duration) -> Result<()> {
     let file = fs::File::create(log)?;
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);

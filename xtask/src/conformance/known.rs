@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::report::{Outcome, Report};
 
-/// The whole file.
+/// The content of the file.
 #[derive(Deserialize)]
 pub(super) struct Known {
     #[serde(rename = "test")]
@@ -25,7 +25,7 @@ struct Test {
     codes: Vec<String>,
     /// The result of these tests.
     outcome: Outcome,
-    /// The reason why that is right, or the program at fault.
+    /// The reason why the result is right, or the program at fault.
     reason: String,
 }
 
@@ -46,7 +46,7 @@ impl Known {
         Ok(known)
     }
 
-    /// The differences between a report and the known results, a line each.
+    /// The differences between a report and the known results, one line each.
     pub(super) fn differences(&self, run: &str, report: &Report) -> Vec<String> {
         let known = self.of(run);
         let found = report.not_passed();
@@ -58,7 +58,7 @@ impl Known {
             }
         }
         let passed = known.keys().filter(|code| !found.contains_key(*code));
-        differences.extend(passed.map(|code| format!("{code}: does pass, or did not run")));
+        differences.extend(passed.map(|code| format!("{code}: passes, or did not run")));
         differences
     }
 
@@ -88,8 +88,8 @@ mod tests {
         );
         assert_eq!(
             known.differences("4.0", &report),
-            ["LOOK1: Warning, listed as Pass", "RNM9: does pass, or did not run"]
+            ["LOOK1: Warning, listed as Pass", "RNM9: passes, or did not run"]
         );
-        assert_eq!(known.differences("4.2", &report).len(), 2, "that run lists nothing");
+        assert_eq!(known.differences("4.2", &report).len(), 2, "no test of that run is listed");
     }
 }

@@ -1,5 +1,5 @@
-//! A copy of pynfs that Python 3 can run whole: some tests mix text and bytes, or whole numbers and
-//! fractions, as Python 2 allowed, and raise TypeError before they ask the server anything.
+//! A copy of pynfs with all of its tests corrected for Python 3: some mix text and bytes, or
+//! integers and fractions, as Python 2 allowed, and raise TypeError before they call the server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// A fault in a file of pynfs and its correction. A fault that is not found was corrected upstream.
+/// A fault in a file of pynfs and its correction. If it is not found, it was corrected upstream.
 struct Fault {
     file: &'static str,
     wrong: &'static str,
@@ -15,7 +15,7 @@ struct Fault {
 }
 
 const FAULTS: [Fault; 13] = [
-    // RD12: a machine's name is bytes.
+    // RD12: the name of a machine is bytes.
     fault("nfs4.0/servertests/st_read.py", "\"whatever\"", "b\"whatever\""),
     // WRT16, WRT17: lengths are integers, and data are bytes.
     fault("nfs4.0/servertests/st_write.py", "maxread/4", "maxread//4"),
@@ -38,7 +38,7 @@ const fn fault(file: &'static str, wrong: &'static str, right: &'static str) -> 
     Fault { file, wrong, right }
 }
 
-/// Copies pynfs, as it was built, into `folder`, and mends the copy; tells where it is.
+/// Copies pynfs, as it was built, into `folder`, and corrects the copy; returns its path.
 ///
 /// # Errors
 /// If it cannot be copied, or is not pynfs.
@@ -59,7 +59,7 @@ pub(super) fn mended(pynfs: &Path, folder: &Path) -> Result<PathBuf> {
     Ok(copy)
 }
 
-/// A file that is correct already stays as it is.
+/// A file that is already correct is not changed.
 fn mend(text: &str, wrong: &str, right: &str) -> String {
     let pieces: Vec<String> = text.split(right).map(|piece| piece.replace(wrong, right)).collect();
     pieces.join(right)

@@ -1,4 +1,4 @@
-//! The report of pynfs, which is the list at the end of its output, or of a suite on a mount.
+//! The report of pynfs (the list at the end of its output), or of a suite on a mount.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-/// The result of a test, in pynfs's words.
+/// The result of a test, in the terms of pynfs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(super) enum Outcome {
@@ -30,7 +30,7 @@ impl Report {
     /// Reads pynfs's output.
     ///
     /// # Errors
-    /// If there is none, or no test in it.
+    /// If the output is missing or contains no test.
     pub(super) fn read(log: &Path) -> Result<Self> {
         let bytes = std::fs::read(log).with_context(|| format!("read {}", log.display()))?;
         let report = Self::parse(&String::from_utf8_lossy(&bytes));
@@ -41,7 +41,7 @@ impl Report {
     /// Reads the output of a suite on a mount: lines such as `check basic : PASS`.
     ///
     /// # Errors
-    /// If there is none, or no check in it.
+    /// If the output is missing or contains no check.
     pub(super) fn of_checks(log: &Path) -> Result<Self> {
         let bytes = std::fs::read(log).with_context(|| format!("read {}", log.display()))?;
         let report = Self::parse_checks(&String::from_utf8_lossy(&bytes));
@@ -53,7 +53,7 @@ impl Report {
         Self(text.lines().filter_map(check).collect())
     }
 
-    /// The tests of an output: lines such as `LOOK1 st_lookup.testDir : PASS`.
+    /// The tests of an output, in lines such as `LOOK1 st_lookup.testDir : PASS`.
     pub(super) fn parse(text: &str) -> Self {
         Self(text.lines().filter_map(test).collect())
     }

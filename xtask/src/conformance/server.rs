@@ -1,4 +1,4 @@
-//! A server for one run: it serves again whenever a test has it killed.
+//! A server for one run, which is started again when a test kills it.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -16,9 +16,9 @@ use rustix::process::{Pid, Signal, kill_process};
 /// Longest time the server may take to listen.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The program that pynfs calls to restart the server, or to change files on it. Pynfs looks for
-/// a recall as soon as that is done; but the kernel tells of it only then, and callbacks come by
-/// another connection.
+/// The program that pynfs calls to restart the server or to change files on it. Pynfs expects a
+/// recall as soon as this program has ended; but the kernel reports the change only then, and the
+/// callback uses another connection.
 const HELPER: &str = r#"#!/bin/sh
 folder=$1 command=$2
 shift 2
@@ -37,11 +37,11 @@ chmod) chmod "$1" "$2" && sleep 1 ;;
 esac
 "#;
 
-/// An export right under the root, which tests go into and come back from: there is such a folder
-/// everywhere (FHS).
+/// A second export directly below the root, which tests enter and leave. This folder exists on
+/// every machine (FHS).
 pub(super) const SPECIAL: &str = "/srv";
 
-/// A server that runs, in a folder of its own.
+/// A running server in a folder of its own.
 pub(super) struct Server {
     folder: PathBuf,
     port: u16,
@@ -50,7 +50,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Makes the folder again and serves a part of it, to root as root.
+    /// Makes the folder again and serves a part of it, where root is not squashed.
     ///
     /// # Errors
     /// If the folder cannot be made, or the server does not listen.
@@ -82,7 +82,7 @@ impl Server {
         format!("127.0.0.1:{}{}", self.port, self.folder.join("export").display())
     }
 
-    /// The program that pynfs calls to have something done here.
+    /// The program that pynfs calls for changes on this machine.
     pub(super) fn helper(&self) -> PathBuf {
         self.folder.join("helper")
     }
@@ -115,11 +115,11 @@ fn furnish(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Serves until it is done, again and again.
+/// Starts the server again whenever it ends, until `done` is set.
 fn keep(command: &mut Command, first: Child, done: &AtomicBool, place: (&Path, u16)) {
     let mut child = first;
     loop {
-        // The tests tell how it ended.
+        // Whether it ended well is for the tests to find out.
         let _ = child.wait();
         if done.load(Ordering::SeqCst) {
             return;
@@ -131,7 +131,7 @@ fn keep(command: &mut Command, first: Child, done: &AtomicBool, place: (&Path, u
     }
 }
 
-/// Starts the server, and says so when it listens.
+/// Starts the server; returns when it listens.
 fn spawn(command: &mut Command, (folder, port): (&Path, u16)) -> Result<Child> {
     let mut child = command.spawn().context("start comity")?;
     let until = Instant::now() + PATIENCE;

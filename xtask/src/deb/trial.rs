@@ -1,7 +1,7 @@
 //! A trial of the package: dpkg installs, upgrades, removes and purges it in an empty root.
 //!
-//! The root holds a shell, the programs that the scripts of the package call, and the libraries of
-//! both. There is no systemd in it, so that what the scripts do with one is not tried;
+//! The root has a shell, the programs that the scripts of the package call, and the libraries of
+//! both. It has no systemd, so that the parts of the scripts for it are not tried;
 //! `packaging/prove-unit.sh` tries the unit.
 
 use std::collections::BTreeSet;
@@ -14,21 +14,24 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::{CONFFILE, output, run};
 
-/// The programs in the root, and the places where they are found here.
+/// The programs in the root, and their paths on this machine.
 const PROGRAMS: &[(&str, &str)] = &[("/bin/sh", "usr/bin/sh"), ("/bin/rm", "usr/bin/rm")];
 
-/// Packages that count as installed in the root, in the versions of this machine.
+/// Packages that dpkg takes for installed in the root, in the versions of this machine.
 const PROVIDED: &[&str] = &["libc6", "libgcc-s1"];
 
 /// Files that a server leaves behind.
 const STATE: &str = "var/lib/comity/key";
 
-/// Installs the package in an empty root, and takes it away again.
+/// Installs the package in an empty root, and removes it again.
 ///
 /// # Errors
 /// If a step fails or leaves something behind.
 pub(super) fn perform(package: &Path) -> Result<()> {
-    ensure!(rustix::process::geteuid().is_root(), "--try takes root: dpkg changes its root folder");
+    ensure!(
+        rustix::process::geteuid().is_root(),
+        "--try needs root, because dpkg changes its root folder"
+    );
     let root = tempfile::tempdir()?;
     let root = root.path();
     prepare(root, package)?;
@@ -98,12 +101,12 @@ fn install(root: &Path, package: &Path) -> Result<()> {
 fn dpkg(root: &Path, arguments: &[&str]) -> Result<()> {
     let mut dpkg = Command::new("dpkg");
     dpkg.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").arg("--force-not-root");
-    // The programs that dpkg wants in the root are those of a whole system.
+    // The check would look for the programs of a whole system in the root.
     dpkg.arg("--force-bad-path").arg(format!("--root={}", root.display())).args(arguments);
     run(&mut dpkg).with_context(|| format!("dpkg {}", arguments.join(" ")))
 }
 
-/// The program runs in the root, and takes the example that comes with it.
+/// Checks that the program runs in the root and accepts the example that comes with it.
 fn works(root: &Path) -> Result<()> {
     let comity = |arguments: &[&str]| {
         output(Command::new("chroot").arg(root).arg("/usr/bin/comity").args(arguments))
@@ -117,7 +120,7 @@ fn works(root: &Path) -> Result<()> {
     checked.map(drop)
 }
 
-/// Installing makes the files of the package and nothing else.
+/// Checks that installing made the files of the package and no others.
 fn only_the_package(root: &Path, before: &BTreeSet<PathBuf>) -> Result<()> {
     let listed = fs::read_to_string(root.join("var/lib/dpkg/info/comity.list"))?;
     let listed: BTreeSet<PathBuf> =
@@ -130,7 +133,7 @@ fn only_the_package(root: &Path, before: &BTreeSet<PathBuf>) -> Result<()> {
     }
 }
 
-/// Everything is as before, but for what is `kept`.
+/// Checks that all files are as before, except for those in `kept`.
 fn left(root: &Path, before: &BTreeSet<PathBuf>, kept: &BTreeSet<PathBuf>) -> Result<()> {
     let now = files(root)?;
     let expected: BTreeSet<PathBuf> = before.union(kept).cloned().collect();
@@ -141,7 +144,7 @@ fn left(root: &Path, before: &BTreeSet<PathBuf>, kept: &BTreeSet<PathBuf>) -> Re
     Ok(())
 }
 
-/// Returns all files of the root but those of dpkg itself.
+/// Returns all files of the root except those of dpkg itself.
 fn files(root: &Path) -> Result<BTreeSet<PathBuf>> {
     let mut files = BTreeSet::new();
     for entry in walkdir::WalkDir::new(root) {

@@ -1,4 +1,4 @@
-//! The data servers of a test of parallel NFS, beside the server under test.
+//! The data servers of a test of parallel NFS, in addition to the server under test.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -23,7 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(super) struct DataServers(Vec<Child>);
 
 impl DataServers {
-    /// Starts them in a folder, and writes the configuration of their metadata server there.
+    /// Starts data servers in a folder, and writes the configuration of their metadata server
+    /// there.
     ///
     /// # Errors
     /// If one does not listen in time; its log is in the folder.

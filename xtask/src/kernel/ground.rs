@@ -1,4 +1,4 @@
-//! The ground a test stands on: its folder, the exported folder, what the guests get.
+//! The folders of a test: its own folder, the exported folder and those of the guests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use anyhow::{Context, Result, bail, ensure};
 
 use std::process::Command;
 
-/// File systems that live in memory or on another one: no disk, or no handles.
+/// File systems in memory or on top of another one: they have no disk, or no handles.
 const NO_DISK: &[&str] = &["tmpfs", "ramfs", "overlayfs", "fuseblk", "nfs"];
 
-/// Folders of one test, all under one.
+/// The folders of one test, all below one folder.
 #[derive(Debug, Clone)]
 pub(super) struct Ground {
     folder: PathBuf,
@@ -57,7 +57,7 @@ impl Ground {
         self.folder.join(format!("guest-{number}"))
     }
 
-    /// Writes files for the guests.
+    /// Writes files to the folder that all guests see.
     ///
     /// # Errors
     /// If they cannot be written.
@@ -66,27 +66,27 @@ impl Ground {
         Ok(files.iter().try_for_each(write)?)
     }
 
-    /// A file the first guest has written to its folder.
+    /// Reads a file that the first guest has written to its folder.
     ///
     /// # Errors
-    /// If it has not.
+    /// If the file does not exist.
     pub(super) fn written(&self, name: &str) -> Result<String> {
         let path = self.guest(1).join(name);
         fs::read_to_string(&path).with_context(|| format!("the guest left no {}", path.display()))
     }
 
-    /// The log of the server.
+    /// Reads the log of the server.
     ///
     /// # Errors
-    /// If it has written none.
+    /// If there is none.
     pub(super) fn server_log(&self) -> Result<String> {
         let path = self.folder.join("server/server.log");
         fs::read_to_string(&path).with_context(|| format!("no log {}", path.display()))
     }
 
-    /// Removes it all.
+    /// Removes all folders of the test.
     pub(super) fn clear(self) {
-        // Files that cannot be removed stay under target/ and disturb nothing.
+        // Files that cannot be removed stay under target/ and do no harm.
         let _ = fs::remove_dir_all(self.folder);
     }
 }
@@ -96,10 +96,10 @@ fn folder(root: &Path) -> PathBuf {
     root.join("target/kernel")
 }
 
-/// A warning if the file system that tests export is no disk file system.
+/// Returns a warning if the file system of the exported folders is not on a disk.
 ///
 /// # Errors
-/// If it cannot be asked.
+/// If its type cannot be found out.
 pub(super) fn doubt(root: &Path) -> Result<Option<String>> {
     let folder = folder(root);
     fs::create_dir_all(&folder)?;
@@ -112,7 +112,7 @@ pub(super) fn doubt(root: &Path) -> Result<Option<String>> {
 /// Returns the standard output of a program.
 ///
 /// # Errors
-/// If it fails: with what it printed there.
+/// If the program fails; the error has the text that it printed.
 pub(super) fn output(program: &str, arguments: &[&str]) -> Result<String> {
     let done =
         Command::new(program).args(arguments).output().with_context(|| format!("run {program}"))?;
@@ -123,10 +123,10 @@ pub(super) fn output(program: &str, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
-/// One line for the whole tree below a folder; `guest.sh` has the same for guests.
+/// A line that identifies the whole tree below a folder; `guest.sh` computes the same.
 ///
 /// # Errors
-/// If tar or sha256sum fail.
+/// If tar or sha256sum fails.
 pub(super) fn fingerprint(folder: &Path) -> Result<String> {
     let script = include_str!("guest.sh").replace("set -eu", "set -eu; export LC_ALL=C")
         + "\nfingerprint \"$1\"\n";

@@ -1,4 +1,5 @@
-//! A guest: a Linux kernel in user mode with an NFS client, whose root is the host's, read-only.
+//! A guest: a Linux kernel in user mode with an NFS client. Its root is that of this machine,
+//! read-only.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,31 +12,32 @@ use anyhow::{Context, Result};
 use super::kernels::Image;
 use super::network::{Network, SERVER};
 
-/// Most bytes of a guest's output that are shown.
+/// Most bytes of a guest's output that are printed.
 const SHOWN_BYTES_MAX: usize = 4000;
 
-/// Memory of a guest. Compilers and page cache fit; it is taken as it is touched.
+/// Memory of a guest: enough for compilers and the page cache. The guest allocates it as it uses
+/// it.
 const MEMORY: &str = "mem=512M";
 
 /// The configuration of a guest.
 pub(super) struct Orders<'a> {
-    /// Its folder, which it sees as /mnt/job.
+    /// The folder of the guest, which it sees as /mnt/job.
     pub(super) folder: PathBuf,
-    /// 1 for the first guest; its address ends in this plus ten.
+    /// The number of the guest, from 1; its address ends in this number plus ten.
     pub(super) number: u8,
-    /// The shell commands it runs.
+    /// The shell commands that the guest runs.
     pub(super) command: &'a str,
-    /// More variables of its environment.
+    /// More variables of the guest's environment.
     pub(super) variables: Vec<(&'static str, String)>,
-    /// The kernel that it boots.
+    /// The kernel that the guest boots.
     pub(super) image: &'a Image,
-    /// The library preloaded into its kernel.
+    /// The library that is preloaded into the guest's kernel.
     pub(super) preload: &'a Path,
-    /// True if its console is this terminal.
+    /// True if the console of the guest is this terminal.
     pub(super) terminal: bool,
 }
 
-/// A guest that runs.
+/// A running guest.
 pub(super) struct Guest {
     number: u8,
     folder: PathBuf,
@@ -43,7 +45,7 @@ pub(super) struct Guest {
     deadline: Instant,
 }
 
-/// The end of a guest.
+/// The way in which a guest ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// The command ended with this status.
@@ -55,7 +57,7 @@ pub(super) enum End {
 }
 
 impl Guest {
-    /// Boots a guest. It dies with this thread.
+    /// Boots a guest, which dies with this thread.
     ///
     /// # Errors
     /// If a program or device is missing, or the folder cannot be written.
@@ -64,8 +66,8 @@ impl Guest {
         write_folder(orders)?;
         let device = network.tap(orders.number + 10)?;
         let kernel = kernel_arguments(&folder, &device, orders);
-        // Its own pid namespace: when the shell, its first process, dies, so does all of the guest.
-        // The kernel is not that first process, which could not abort when it panics.
+        // The guest has a pid namespace of its own, so that all of it dies with the shell, its
+        // first process. The kernel must not be the first process, which cannot abort in a panic.
         let before = ["unshare", "--mount", "--pid", "--fork", "--kill-child=SIGKILL"];
         let script = host_script(orders)?;
         let shell = ["sh", "-c", &script, "sh"];
@@ -85,20 +87,20 @@ impl Guest {
         Ok(Self { number: orders.number, folder, child, deadline: Instant::now() + most })
     }
 
-    /// 1 for the first guest.
+    /// The number of the guest, from 1.
     pub(super) const fn number(&self) -> u8 {
         self.number
     }
 
-    /// Returns whether the command has begun its work.
+    /// Returns whether the command has begun to work.
     pub(super) fn has_begun(&self) -> bool {
         self.folder.join("begun").exists()
     }
 
-    /// Returns its end, if it has ended.
+    /// Returns how the guest ended, if it has ended.
     ///
     /// # Errors
-    /// If its process cannot be waited for.
+    /// If the guest's process cannot be waited for.
     pub(super) fn poll(&mut self) -> Result<Option<End>> {
         let ended = self.child.try_wait()?.is_some();
         if let Ok(status) = fs::read_to_string(self.folder.join("rc")) {
@@ -110,7 +112,7 @@ impl Guest {
         Ok((Instant::now() > self.deadline).then_some(End::TimedOut))
     }
 
-    /// The last of what it wrote, and of its console if its kernel has ended badly.
+    /// The end of the guest's output, and that of its console if its kernel ended badly.
     pub(super) fn story(&self, end: Option<End>) -> String {
         let ended = end.map_or_else(|| "runs".into(), |end| format!("ended: {end:?}"));
         let mut story = format!("guest {ended}; files in {}\n", self.folder.display());
@@ -126,7 +128,7 @@ impl Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // Let it power off: what it has written to its folder is complete then.
+        // The guest may power off by itself, so that the files in its folder are complete.
         let until = Instant::now() + Duration::from_secs(2);
         while Instant::now() < until && matches!(self.child.try_wait(), Ok(None)) {
             if !self.folder.join("rc").exists() {
@@ -161,9 +163,10 @@ fn write_folder(orders: &Orders<'_>) -> Result<()> {
     Ok(fs::write(folder.join("env"), env)?)
 }
 
-/// The shell script that runs the kernel on this machine; its arguments are the kernel's.
+/// The shell script that runs the kernel on this machine with the script's arguments.
 fn host_script(orders: &Orders<'_>) -> Result<String> {
-    // One process binds all of the newer C library: no program starts while half of it is there.
+    // One process binds all parts of the newer C library, so that no program starts with only half
+    // of it.
     let before = match orders.image.libc_table(&orders.folder)? {
         Some(table) => format!("mount --all --fstab '{}' || exit; ", table.display()),
         None => String::new(),
@@ -176,7 +179,7 @@ fn kernel_arguments(folder: &Path, device: &str, orders: &Orders<'_>) -> Vec<Str
     let number = orders.number;
     let console = if orders.terminal { "con0=fd:0,fd:1" } else { "con0=null,fd:1" };
     let preload = format!("LD_PRELOAD={}", orders.preload.display());
-    // Bound at the start: the kernel's stacks are too small for the binding of symbols.
+    // Symbols are bound at the start, because the kernel's stacks are too small for that.
     let mut arguments = vec!["env".into(), "LD_BIND_NOW=1".into(), preload];
     arguments.push(orders.image.program.display().to_string());
     let kernel = [MEMORY, "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"];
@@ -190,7 +193,7 @@ fn kernel_arguments(folder: &Path, device: &str, orders: &Orders<'_>) -> Vec<Str
         "con=null".into(),
         console.into(),
         "ssl=null".into(),
-        // gro=1: without it the driver hangs on bulk TCP.
+        // Without gro=1 the driver hangs on bulk TCP.
         format!(
             "vec0:transport=tap,ifname={device},depth=128,gro=1,mac=02:77:00:00:00:{number:02x}"
         ),
@@ -203,7 +206,8 @@ pub(super) fn address(number: u8) -> String {
     format!("10.77.0.{}", number + 10)
 }
 
-/// Returns whether a folder has room for the memory of a few guests; containers have a tiny
+/// Returns whether a folder has room for the memory of a few guests; /dev/shm of a container may be
+/// tiny.
 /// /dev/shm.
 fn has_room(folder: &Path) -> bool {
     const GUESTS_BYTES: u64 = 3 << 30;

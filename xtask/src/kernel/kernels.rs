@@ -1,5 +1,5 @@
-//! The kernels that guests boot: the installed one, or one of a newer release of Debian, which is
-//! unpacked below a folder and not installed.
+//! The kernels that guests boot: the installed one, or one of a newer Debian release, which is
+//! unpacked in a folder and not installed.
 
 mod debian;
 
@@ -13,22 +13,22 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::ground::output;
 
-/// The variable that names the folder with kernels; `target/guests` if it is not set.
+/// The variable with the folder of the kernels; the default is `target/guests`.
 const FOLDER: &str = "COMITY_GUESTS";
 
 /// The installed kernel and its modules (Debian: user-mode-linux).
 const INSTALLED: (&str, &str) = ("/usr/bin/linux.uml", "/usr/lib/uml/modules");
 
-/// Shared libraries of Debian's amd64.
+/// The folder of shared libraries in Debian's amd64.
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 
-/// The file of an unpacked kernel that holds the version of its C library; written last.
+/// The file of an unpacked kernel with the version of its C library; it is written last.
 const COMPLETE: &str = "libc-version";
 
 /// A kernel that a guest can boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Kernel {
-    /// The installed one: Debian's package user-mode-linux of this machine.
+    /// The installed kernel: Debian's package user-mode-linux.
     #[value(skip)]
     Installed,
     /// Linux 6.12 of Debian trixie, with RPC-with-TLS.
@@ -40,7 +40,7 @@ pub(crate) enum Kernel {
 }
 
 impl Kernel {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Installed => "installed",
@@ -49,7 +49,7 @@ impl Kernel {
         }
     }
 
-    /// Debian's name of the release that has it.
+    /// Debian's name of the release that has this kernel.
     const fn suite(self) -> Option<&'static str> {
         match self {
             Self::Installed => None,
@@ -64,14 +64,14 @@ impl Kernel {
 pub(super) struct Image {
     /// The kernel: a program.
     pub(super) program: PathBuf,
-    /// The folder with a folder of modules for each release of the kernel.
+    /// The folder that has a folder of modules for each release of the kernel.
     pub(super) modules: PathBuf,
-    /// The folder of an unpacked kernel, in which `system` holds all packages but the C library.
+    /// The folder of an unpacked kernel; its `system` has all packages except the C library.
     unpacked: Option<PathBuf>,
 }
 
 impl Image {
-    /// Finds a kernel, or fetches it.
+    /// Finds a kernel, or downloads it.
     fn find(root: &Path, kernel: Kernel) -> Result<Self> {
         match kernel.suite() {
             None => Self::installed(),
@@ -93,7 +93,7 @@ impl Image {
         let folder = std::path::absolute(all)?.join(kernel.name());
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         let folder = folder.canonicalize()?;
-        // Runs side by side wait for the one that fetches.
+        // Other runs wait for the one that downloads.
         let lock = fs::File::create(folder.join("lock"))?;
         flock(&lock, FlockOperation::LockExclusive)?;
         if !folder.join(COMPLETE).exists() {
@@ -124,13 +124,13 @@ impl Image {
         Ok(first.file_name().to_string_lossy().into_owned())
     }
 
-    /// The folder with the programs that came with the kernel, if it is not the installed one.
+    /// The folder with the programs that came with the kernel, unless it is the installed one.
     pub(super) fn system(&self) -> Option<PathBuf> {
         self.unpacked.as_ref().map(|folder| folder.join("system"))
     }
 
     /// Writes a table for `mount --all --fstab` to `folder`, which binds the C library of the
-    /// kernel's release over the older one of this machine; returns its path, or nothing if this
+    /// kernel's release over the older one of this machine. Returns its path, or `None` if this
     /// machine's library is new enough.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ impl Image {
     }
 }
 
-/// Returns whether a release such as `7.3.1` is of that line (`7.2`) or of a later one.
+/// Returns whether a release such as `7.3.1` belongs to this line (`7.2`) or a later one.
 fn is_at_least(release: &str, line: &str) -> bool {
     let numbers = |text: &str| -> Vec<u32> {
         text.split(['.', '-', '+']).take(2).filter_map(|part| part.parse().ok()).collect()
@@ -166,13 +166,13 @@ fn is_at_least(release: &str, line: &str) -> bool {
     numbers(release) >= numbers(line)
 }
 
-/// The kernels of a run, each found or with the reason why it is not.
+/// The kernels of a run; a kernel that is missing has the reason instead.
 pub(super) struct Images {
     found: BTreeMap<Kernel, Result<Image, String>>,
 }
 
 impl Images {
-    /// Finds the kernels, and fetches those that are not there yet.
+    /// Finds the kernels; downloads those that are missing.
     pub(super) fn gather(root: &Path, kernels: impl Iterator<Item = Kernel>) -> Self {
         let mut found = BTreeMap::new();
         for kernel in kernels {
@@ -182,10 +182,10 @@ impl Images {
         Self { found }
     }
 
-    /// A kernel of the run.
+    /// Returns a kernel of the run.
     ///
     /// # Errors
-    /// The reason why it is not there.
+    /// The reason why the kernel is missing.
     pub(super) fn get(&self, kernel: Kernel) -> Result<&Image> {
         match self.found.get(&kernel) {
             Some(Ok(image)) => Ok(image),
@@ -211,8 +211,9 @@ mod tests {
 
     #[test]
     fn a_kernel_that_is_missing_is_named_with_the_reason() {
-        let found = BTreeMap::from([(Kernel::Linux7_2, Err("the mirror is away".to_owned()))]);
+        let found =
+            BTreeMap::from([(Kernel::Linux7_2, Err("the mirror does not answer".to_owned()))]);
         let error = Images { found }.get(Kernel::Linux7_2).unwrap_err().to_string();
-        assert_eq!(error, "no Linux 7.2: the mirror is away");
+        assert_eq!(error, "no Linux 7.2: the mirror does not answer");
     }
 }

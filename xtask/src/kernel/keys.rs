@@ -1,5 +1,5 @@
-//! Keys and certificates of a test with RPC-with-TLS (RFC 9289): PEM files for the server and for
-//! the guests, and configurations of tlshd, the program that makes a Linux client's handshakes.
+//! Keys and certificates of a test with RPC-with-TLS (RFC 9289): PEM files for the server and the
+//! guests, and configurations of tlshd, which makes the handshakes of a Linux client.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,19 +13,19 @@ use rcgen::{CertificateParams, DnType, KeyPair, date_time_ymd};
 use super::ground::Ground;
 use super::network::SERVER;
 
-/// The folder of the keys as guests see it; on this side it is `tls` in the input of the test.
+/// The folder of the keys as guests see it; on this machine it is `tls` in the test's input folder.
 const IN_GUESTS: &str = "/mnt/input/tls";
 
-/// The name by which guests mount the server; `init.sh` gives it to the server's address.
+/// The name under which guests mount the server; `init.sh` adds it with the server's address.
 pub(super) const SERVER_NAME: &str = "server";
 
-/// Years before and after which a certificate is not valid.
+/// The years between which a certificate is valid.
 const VALID: [i32; 2] = [2020, 2100];
 
 /// The years of a certificate that has expired.
 const EXPIRED: [i32; 2] = [2020, 2021];
 
-/// The security of a connection, as the option `xprtsec` of mounts and of exports names it.
+/// The security of a connection; the values are those of `xprtsec` in mounts and exports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Xprtsec {
     /// TLS; the host shows no certificate.
@@ -44,7 +44,7 @@ impl Xprtsec {
     }
 }
 
-/// A key to make, and a certificate of it that it signs itself.
+/// A key to make, with a self-signed certificate.
 #[derive(Clone, Copy)]
 pub(super) struct NewKey<'a> {
     /// The name of the files and the common name of the certificate.
@@ -56,7 +56,7 @@ pub(super) struct NewKey<'a> {
 }
 
 impl<'a> NewKey<'a> {
-    /// An Ed25519 key of a host of no name.
+    /// An Ed25519 key of a host without a name.
     pub(super) const fn client(name: &'a str) -> Self {
         Self { name, hosts: &[], algorithm: Algorithm::Ed25519, years: VALID }
     }
@@ -66,17 +66,17 @@ impl<'a> NewKey<'a> {
         Self { hosts: &[SERVER_NAME, SERVER], ..Self::client(name) }
     }
 
-    /// The same with a key for ECDSA over P-256.
+    /// A copy with a key for ECDSA over P-256.
     pub(super) const fn with_p256(self) -> Self {
         Self { algorithm: Algorithm::P256, ..self }
     }
 
-    /// The same with a certificate that has expired.
+    /// A copy with an expired certificate.
     pub(super) const fn expired(self) -> Self {
         Self { years: EXPIRED, ..self }
     }
 
-    /// The same with a certificate for these names and addresses only.
+    /// A copy with a certificate for these names and addresses only.
     pub(super) const fn of_hosts(self, hosts: &'a [&'a str]) -> Self {
         Self { hosts, ..self }
     }
@@ -88,18 +88,18 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// Makes the folder, if the test has none yet.
+    /// Makes the folder of a test's keys, unless it exists.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If the folder cannot be made.
     pub(super) fn of(ground: &Ground) -> Result<Self> {
         Self::below(&ground.input())
     }
 
-    /// The same, by the folder that the guests of the test get.
+    /// Makes the folder below the input folder of a test's guests, unless it exists.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If the folder cannot be made.
     pub(super) fn below(input: &Path) -> Result<Self> {
         let folder = input.join("tls");
         fs::create_dir_all(&folder)?;
@@ -116,10 +116,10 @@ impl Keys {
         self.folder.join(format!("{name}.key"))
     }
 
-    /// A public key, as the server's log writes it.
+    /// The public key of a certificate, whose text is that of the server's log.
     ///
     /// # Errors
-    /// If its certificate cannot be read.
+    /// If the certificate cannot be read.
     pub(super) fn public_key(&self, name: &str) -> Result<PublicKey> {
         Ok(PublicKey::from_text(&fs::read_to_string(self.certificate(name))?)?)
     }
@@ -134,7 +134,8 @@ impl Keys {
         parameters.distinguished_name.push(DnType::CommonName, wanted.name);
         let [from, to] = wanted.years.map(|year| date_time_ymd(year, 1, 1));
         (parameters.not_before, parameters.not_after) = (from, to);
-        // In the form that tlshd reads: its library takes no public key beside an Ed25519 key.
+        // In this form tlshd reads it: its library refuses an Ed25519 key with a public key next to
+        // it.
         let pem = PrivateKey::generate(wanted.algorithm)?.to_pem()?;
         let certificate = parameters.self_signed(&KeyPair::from_pem(&pem)?)?;
         fs::write(self.certificate(wanted.name), certificate.pem())?;
@@ -143,7 +144,7 @@ impl Keys {
         Ok(fs::set_permissions(private_key, fs::Permissions::from_mode(0o600))?)
     }
 
-    /// Puts the private key and certificate of `by` in the place of those of `name`.
+    /// Replaces the private key and certificate of `name` by those of `by`.
     ///
     /// # Errors
     /// If a file cannot be copied.
@@ -153,7 +154,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Makes the server's key, and one for each host `guest-1`, `guest-2` ...
+    /// Makes the server's key, and a key for each host `guest-1`, `guest-2` and so on.
     ///
     /// # Errors
     /// If there are no random bytes or the files cannot be written.
@@ -164,8 +165,8 @@ impl Keys {
         })
     }
 
-    /// Makes a host's key, and configures tlshd for it; the host trusts the server's certificates
-    /// of these names.
+    /// Makes a host's key and configures tlshd for it. The host trusts the server's certificates of
+    /// these names.
     ///
     /// # Errors
     /// If a file cannot be read or written.
@@ -178,7 +179,7 @@ impl Keys {
         self.configure(name, &own, servers)
     }
 
-    /// Configures tlshd for a host that has no key: it can mount with `xprtsec=tls` only.
+    /// Configures tlshd for a host without a key, which can mount with `xprtsec=tls` only.
     ///
     /// # Errors
     /// If a file cannot be read or written.
@@ -195,10 +196,10 @@ impl Keys {
         Ok(fs::write(self.folder.join(format!("{name}.conf")), text)?)
     }
 
-    /// Makes a host trust these certificates and no others, from its next handshake on.
+    /// Makes a host trust these certificates only, from its next handshake on.
     ///
     /// # Errors
-    /// If a certificate is not there, or the file cannot be written.
+    /// If a certificate is missing, or the file cannot be written.
     pub(super) fn trust(&self, host: &str, servers: &[&str]) -> Result<()> {
         let read = |name: &&str| fs::read_to_string(self.certificate(name));
         let trusted: String = servers.iter().map(read).collect::<Result<_, _>>()?;

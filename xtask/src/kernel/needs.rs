@@ -21,7 +21,7 @@ const PROGRAMS: &[&str] = &[
     "python3",
 ];
 
-/// Why guests cannot be had here, if they cannot.
+/// The reason why guests cannot run on this machine, if there is one.
 pub(super) fn missing() -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some("they need root, for network namespaces".into());
@@ -33,12 +33,12 @@ pub(super) fn missing() -> Option<String> {
     if !missing.is_empty() {
         return Some(format!("not installed: {}", missing.join(", ")));
     }
-    // A container may have root and yet not the right to make networks.
+    // A container may have root without the right to make networks.
     let tried = Network::new().and_then(|network| network.tap(1));
     tried.err().map(|error| format!("{error:#}"))
 }
 
-/// Returns whether a guest, whose PATH is the standard one, finds a program.
+/// Returns whether a guest, whose PATH has the standard folders, finds a program.
 fn is_there(program: &str) -> bool {
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
         .iter()

@@ -1,8 +1,8 @@
-//! A network of its own for one test: a namespace with a bridge, and a tap device for each guest.
+//! A network for one test: a namespace with a bridge, and a tap device for each guest.
 //!
-//! The namespace has no name: it lives as long as a process in it, and every process in it dies
-//! with this one, so nothing is left behind even after SIGKILL. Networks side by side use the same
-//! addresses and do not see each other.
+//! The namespace has no name: it exists as long as a process in it, and every process in it dies
+//! with this one, so that nothing is left behind even after SIGKILL. Different networks use the
+//! same addresses and cannot reach each other.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -15,7 +15,7 @@ pub(super) const SERVER: &str = "10.77.0.1";
 const SETUP: &str = "ip link set lo up && ip link add br0 type bridge && \
     ip addr add 10.77.0.1/24 dev br0 && ip link set br0 up && echo up && exec sleep infinity";
 
-/// The network; it goes when this is dropped.
+/// The network; it ends when this is dropped.
 pub(super) struct Network {
     holder: Child,
 }
@@ -24,7 +24,7 @@ impl Network {
     /// Makes the namespace and its bridge.
     ///
     /// # Errors
-    /// Without the right or the programs to do so.
+    /// If the right or the programs for this are missing.
     pub(super) fn new() -> Result<Self> {
         let mut holder = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "unshare", "--net", "sh", "-c", SETUP])
@@ -37,11 +37,11 @@ impl Network {
             BufReader::new(out).read_line(&mut line)?;
         }
         let network = Self { holder };
-        ensure!(line == "up\n", "no network namespace with a bridge to be had");
+        ensure!(line == "up\n", "cannot make a network namespace with a bridge");
         Ok(network)
     }
 
-    /// A command that will run inside, and die with this thread.
+    /// Makes a command that runs in the network and dies with this thread.
     pub(super) fn command(&self, program: &[&str]) -> Command {
         let mut command = Command::new("setpriv");
         command
@@ -62,12 +62,12 @@ impl Network {
             format!("ip tuntap add dev {device} mode tap && ip link set {device} master br0 up");
         let status = self.command(&["sh", "-c", &script]).status()?;
         if !status.success() {
-            bail!("no tap device {device} to be had: {status}");
+            bail!("cannot make the tap device {device}: {status}");
         }
         Ok(device)
     }
 
-    /// Returns whether a program listens on a TCP port inside.
+    /// Returns whether a program listens on a TCP port in the network.
     pub(super) fn listens(&self, port: u16) -> bool {
         let wanted = format!(":{port:04X}");
         ["tcp", "tcp6"].iter().any(|kind| {
@@ -84,7 +84,7 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        // Fails only if it is gone already.
+        // This fails only if the process has ended.
         let _ = self.holder.kill();
         let _ = self.holder.wait();
     }

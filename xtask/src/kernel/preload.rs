@@ -1,4 +1,4 @@
-//! A library preloaded into the guest's kernel, so that it runs on newer processors.
+//! A library that is preloaded into the guest's kernel, so that it runs on newer processors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(super) fn build(root: &Path) -> Result<PathBuf> {
     fs::write(&source, include_str!("ptrace.c"))?;
     let [from, to] = [&source, &made].map(|path| path.display().to_string());
     output("gcc", &["-O2", "-shared", "-fPIC", "-o", &to, &from, "-ldl"])?;
-    // Renamed in one step, because several runs may share the file.
+    // The file is renamed in one step, because several runs may share it.
     fs::rename(&made, &library)?;
     fs::remove_file(&source)?;
     Ok(library)

@@ -1,4 +1,4 @@
-//! The server under test, inside a test's network: `comity`, or nfs-ganesha to judge a test by.
+//! The server under test, in a test's network: `comity`, or nfs-ganesha to check the test itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use super::ground::output;
 use super::keys::{Keys, Xprtsec};
 use super::network::{Network, SERVER};
 
-/// Longest time a server may take to listen, or to end when it is told to.
+/// Longest time that a server may take to listen, or to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Arguments of `comity serve` for the key `server` of a test.
+/// Arguments of `comity serve` that use the key `server` of a test.
 pub(super) const KEY_ARGUMENTS: &[&str] =
     &["--tls-cert", "INPUT/tls/server.crt", "--tls-key", "INPUT/tls/server.key"];
 
@@ -26,17 +26,17 @@ pub(super) const KEY_ARGUMENTS: &[&str] =
 pub(crate) enum Peer {
     /// The server of this repository.
     Comity,
-    /// Debian's nfs-ganesha: what fails with both is the test's own fault.
+    /// Debian's nfs-ganesha: a test that fails with both servers is itself wrong.
     Ganesha,
 }
 
-/// A server that runs.
+/// A running server.
 pub(super) struct Server<'a> {
     network: &'a Network,
     peer: Peer,
     places: Places,
     child: Child,
-    /// They end with the server.
+    /// The data servers, which end with the server.
     _data_servers: DataServers,
 }
 
@@ -47,21 +47,21 @@ pub(super) struct Places {
     pub(super) program: PathBuf,
     /// The exported folder.
     pub(super) export: PathBuf,
-    /// A folder for its configuration, state and log.
+    /// A folder for the server's configuration, state and log.
     pub(super) folder: PathBuf,
     /// The folder that guests see as /mnt/input.
     pub(super) input: PathBuf,
-    /// The security that every export demands, by the key `server` of the test.
+    /// The security that every export demands, with the key `server` of the test.
     pub(super) tls: Option<Xprtsec>,
     /// More arguments of `comity serve`; `INPUT` stands for the input folder.
     pub(super) arguments: &'static [&'static str],
-    /// Number of data servers that have the data of the exported folder.
+    /// Number of data servers with the data of the exported folder.
     pub(super) data_servers: u16,
 }
 
 impl Places {
-    /// Writes the exports file; `TOP` stands for the exported folder, `{NAME}` for the public
-    /// key of that name.
+    /// Writes the exports file, in which `TOP` stands for the exported folder and `{NAME}` for the
+    /// public key of that name.
     fn configure(&self, exports: &str) -> Result<()> {
         let end = format!("{})", self.tls.map_or("", Xprtsec::option));
         let text = exports.replace("TOP", &self.export.display().to_string()).replace(')', &end);
@@ -100,10 +100,10 @@ impl<'a> Server<'a> {
         Ok(server)
     }
 
-    /// Kills it as a crash would, and starts it again.
+    /// Kills the server as a crash would, and starts it again.
     ///
     /// # Errors
-    /// If it does not come back.
+    /// If it does not listen again.
     pub(super) fn kill_and_restart(&mut self) -> Result<()> {
         self.ensure_alive()?;
         self.child.kill()?;
@@ -115,7 +115,7 @@ impl<'a> Server<'a> {
     /// Changes the exports while the server runs: by a signal, or by `comity reload`.
     ///
     /// # Errors
-    /// If it does not take them.
+    /// If the server does not load them.
     pub(super) fn reload(&mut self, exports: &str, by_signal: bool) -> Result<()> {
         self.places.configure(exports)?;
         self.load(by_signal)
@@ -124,7 +124,7 @@ impl<'a> Server<'a> {
     /// Makes the server read its exports and its key again, by `comity reload`.
     ///
     /// # Errors
-    /// If it does not take them.
+    /// If the server does not load them.
     pub(super) fn read_again(&mut self) -> Result<()> {
         self.load(false)
     }
@@ -147,13 +147,13 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    /// The number of reloads in its log.
+    /// The number of reloads in the server's log.
     fn reloads(&self) -> Result<usize> {
         Ok(fs::read_to_string(self.log())?.matches("configuration reloaded").count())
     }
 
-    /// Runs a script with `sh`. It finds the program in `$COMITY`, the state folder in `$STATE`,
-    /// the exported folder in `$EXPORT` and the folder of the guests in `$INPUT`.
+    /// Runs a script with `sh`, which has the program in `$COMITY`, the state folder in `$STATE`,
+    /// the exported folder in `$EXPORT` and the input folder of the guests in `$INPUT`.
     ///
     /// # Errors
     /// If the script fails.
@@ -171,10 +171,10 @@ impl<'a> Server<'a> {
         output("env", &arguments)
     }
 
-    /// Fails if it has ended by itself.
+    /// Checks that the server has not ended by itself.
     ///
     /// # Errors
-    /// With its status and the place of its log.
+    /// If it has; the error has its status and the path of its log.
     pub(super) fn ensure_alive(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -182,7 +182,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Tells it to end and checks that it does so in good order.
+    /// Ends the server by SIGTERM; checks that it ends with success.
     ///
     /// # Errors
     /// If it takes too long or does not exit 0.
@@ -276,8 +276,8 @@ fn comity(places: &Places) -> Vec<String> {
     all
 }
 
-/// It needs an rpcbind of its own, which needs a /run of its own; all end with the first process of
-/// their pid namespace.
+/// Ganesha needs an rpcbind of its own, which needs a /run of its own. All of them end with the
+/// first process of their pid namespace.
 fn ganesha(places: &Places) -> Result<Vec<String>> {
     let folder = places.folder.display();
     let configuration = format!(

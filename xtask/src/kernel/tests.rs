@@ -1,4 +1,4 @@
-//! The tests: a script for the guests, what it is given, and what must be true on the disk then.
+//! The tests: a script for the guests, its input, and the state that the disk must have afterwards.
 
 mod bench;
 mod build;
@@ -24,10 +24,10 @@ use anyhow::Result;
 use super::ground::Ground;
 use super::kernels::Kernel;
 
-/// Python module by which two guests meet.
+/// Python module with which two guests wait for each other.
 const MEETING: &str = include_str!("tests/meeting.py");
 
-/// Python modules by which one guest directs others.
+/// Python modules with which one guest directs others.
 const STAGE: &[(&str, &str)] = &[
     ("stage.py", include_str!("tests/stage.py")),
     ("hands.py", include_str!("tests/hands.py")),
@@ -40,41 +40,42 @@ const RETRIES: &str = include_str!("tests/retries.py");
 /// A test with a kernel client.
 #[derive(Clone, Copy)]
 pub(super) struct Test {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub(super) name: &'static str,
-    /// One line on its purpose.
+    /// One line about its purpose.
     pub(super) about: &'static str,
-    /// The script that each guest runs with `sh`; `$NUMBER` tells them apart.
+    /// The script that each guest runs with `sh`; `$NUMBER` is the number of the guest.
     pub(super) script: &'static str,
     /// The version of NFS that the guests mount.
     pub(super) version: &'static str,
-    /// The kernel that it needs; nothing if it runs on any.
+    /// The kernel that the test needs; `None` if it runs on any.
     pub(super) kernel: Option<Kernel>,
-    /// False if not all of its connections can be secured by TLS: it says itself which are, or it
-    /// has locks of NFSv3, for which Linux has no TLS.
+    /// False if not all connections of the test can be secured by TLS: it sets itself which are, or
+    /// it uses locks of NFSv3, for which Linux has no TLS.
     pub(super) takes_tls: bool,
-    /// Number of guests that run it at once.
+    /// Number of guests that run the script at the same time.
     pub(super) guests: u8,
-    /// Number of times at most that the server is killed.
+    /// Highest number of times that the server is killed.
     pub(super) kills: u32,
-    /// The configurations that the server exports, `TOP` being the exported folder and `{NAME}` the
-    /// public key of that name: one after the other, as the first guest asks for them.
+    /// The configurations of the exports, which are loaded one after the other as the first guest
+    /// asks for them. `TOP` stands for the exported folder, and `{NAME}` for the public key of that
+    /// name.
     pub(super) exports: &'static [&'static str],
-    /// More arguments of `comity serve`; `INPUT` stands for the folder that the guests get.
+    /// More arguments of `comity serve`; `INPUT` stands for the input folder of the guests.
     pub(super) arguments: &'static [&'static str],
-    /// Number of data servers that have the data of the exported folder; then `exports` does not
-    /// count.
+    /// Number of data servers with the data of the exported folder; if there are any, `exports` is
+    /// not used.
     pub(super) data_servers: u16,
-    /// Longest time for all of it, in seconds, on a slow machine.
+    /// Longest time of the whole test, in seconds, on a slow machine.
     pub(super) seconds_max: u64,
-    /// Fills the folder the guests get.
+    /// Writes the files of the input folder.
     pub(super) prepare: fn(&Ground) -> Result<()>,
-    /// Holds the exported folder against what should be there.
+    /// Compares the exported folder with the expected result.
     pub(super) verify: fn(&Ground) -> Result<()>,
 }
 
 impl Test {
-    /// Nothing, by one guest.
+    /// A test of one guest that does nothing.
     pub(super) const EMPTY: Self = Self {
         name: "",
         about: "",
@@ -92,30 +93,30 @@ impl Test {
         verify: |_| Ok(()),
     };
 
-    /// Returns whether `cargo xtask test` runs it.
+    /// Returns whether `cargo xtask test` runs the test.
     pub(super) fn is_core(&self) -> bool {
         CORE.contains(&self.name)
     }
 
-    /// The same over another version of NFS.
+    /// A copy of the test for another version of NFS.
     const fn over(self, name: &'static str, version: &'static str) -> Self {
         Self { name, about: "the same over NFSv4", version, ..self }
     }
 
-    /// The same on a certain kernel.
+    /// A copy of the test for another kernel.
     const fn on(self, name: &'static str, kernel: Kernel) -> Self {
         Self { name, about: "the same on a newer kernel", kernel: Some(kernel), ..self }
     }
 
-    /// The same with a server that is killed.
+    /// A copy of the test whose server is killed.
     const fn killed(self, name: &'static str, kills: u32) -> Self {
         Self { name, about: "the same, the server killed again and again", kills, ..self }
     }
 }
 
-/// The tests that `cargo xtask test` runs: each workload once at least, each version of NFS and
-/// each way to fail with several. The others repeat a workload over another version; they are in
-/// `cargo xtask soak`.
+/// The tests that `cargo xtask test` runs: each workload at least once, and each version of NFS and
+/// each kind of failure with several workloads. The others, which repeat a workload over another
+/// version, are in `cargo xtask soak`.
 const CORE: &[&str] = &[
     "bench",
     "build",
@@ -157,7 +158,7 @@ const CORE: &[&str] = &[
     "two-kill",
 ];
 
-/// All tests, the longest first so that two at a time end together.
+/// All tests, beginning with the longest, so that two at a time end at about the same time.
 pub(super) const ALL: &[Test] = &[
     build::TEST,
     build::TEST.killed("build-kill", 6),

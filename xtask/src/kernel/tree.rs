@@ -1,4 +1,4 @@
-//! Trees of files that are the same on every machine: a C program, and a heap of data.
+//! Trees of files that are the same on every machine: a C program, and random data.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,16 +7,16 @@ use std::path::Path;
 
 use anyhow::Result;
 
-/// Folders of the C program.
+/// The number of folders of the C program.
 const FOLDERS: u32 = 20;
 
-/// Sources in each folder; each with a header.
+/// The number of sources in each folder; each has a header.
 const SOURCES: u32 = 20;
 
-/// Probes of its `configure`.
+/// The number of probes in its `configure`.
 const PROBES: u32 = 60;
 
-/// Probes of the compiler, in turn: a header, a body, and whether it compiles.
+/// Probes of the compiler, which are used in turn: a header, a body, and whether it compiles.
 const QUESTIONS: &[(&str, &str, bool)] = &[
     ("sys/stat.h", "struct stat s; return stat(\"/\", &s);", true),
     ("sys/mman.h", "return PROT_READ == 0;", true),
@@ -78,7 +78,7 @@ const MAKEFILE: &str = "SOURCES := $(wildcard part*/*.c) main.c\n\
     program: $(OBJECTS)\n\tgcc -o $@.new $(OBJECTS)\n\tmv -f $@.new $@\n\
     %.o: %.c config.h\n\tgcc -O1 -pipe -c -o $@ $<\n";
 
-/// A `configure` as autoconf writes it: a file, a compiler run and a clean-up for each question.
+/// A `configure` like those of autoconf: a file, a compiler run and a clean-up for each probe.
 const CONFIGURE: &str = "#!/bin/sh\nset -u\nrm -f config.new\npassed=0\n\
     for probe in probes/*.c; do\n    \
     rm -f conftest.c conftest.o\n    cp \"$probe\" conftest.c\n    \
@@ -88,7 +88,7 @@ const CONFIGURE: &str = "#!/bin/sh\nset -u\nrm -f config.new\npassed=0\n\
     echo \"#define PROBES_PASSED $passed\" >> config.new\nrm -f conftest.c conftest.o\n\
     mv -f config.new config.h\n";
 
-/// Writes the probes; tells how many of them pass.
+/// Writes the probes; returns the number of those that succeed.
 fn probes(folder: &Path) -> Result<usize> {
     fs::create_dir_all(folder)?;
     let mut passed = 0;
@@ -126,7 +126,7 @@ pub(super) fn heap(top: &Path, count: u32) -> Result<()> {
     Ok(())
 }
 
-/// Numbers that look random and are the same every time (xorshift64).
+/// Pseudorandom numbers that are the same each time (xorshift64).
 struct Rng(u64);
 
 impl Rng {

@@ -1,4 +1,4 @@
-//! One test, from an empty folder to a verdict.
+//! Runs one test, from an empty folder to the verdict.
 
 use std::fs::File;
 use std::io::Write;
@@ -16,16 +16,17 @@ use super::server::{Peer, Places, Server};
 use super::tests::Test;
 use super::wishes;
 
-/// Time between two looks at the guests.
+/// Time between two checks of the guests.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Work between two kills. A client takes up to three seconds to connect again.
+/// Time between two kills. A client takes up to three seconds to connect again.
 const KILL_EVERY: Duration = Duration::from_millis(4500);
 
 /// Time from the beginning of the work to the first kill.
 const FIRST_KILL: Duration = Duration::from_millis(1500);
 
-/// Times a command may fail where the server is killed; see `attempt` in `guest.sh`.
+/// Number of times that a command may fail in a test that kills the server; see `attempt` in
+/// `guest.sh`.
 const REPEATS: &str = "6";
 
 /// Values that all tests of a run share.
@@ -44,7 +45,7 @@ pub(super) struct Setting {
     pub(super) tls: Option<Xprtsec>,
     /// The library preloaded into the guests' kernels.
     pub(super) preload: PathBuf,
-    /// True if folders stay after success.
+    /// True if folders are kept after success.
     pub(super) keep: bool,
 }
 
@@ -55,7 +56,7 @@ impl Setting {
     }
 }
 
-/// Runs a test; returns a remark for the line that reports success.
+/// Runs a test; returns a note for the line that reports success.
 ///
 /// # Errors
 /// The first failure, with the last output of the guests.
@@ -134,12 +135,12 @@ fn still_running(mut guests: Vec<Guest>) -> Result<Vec<Guest>> {
     Ok(pairs.filter(|(_, end)| end.is_none()).map(|(guest, _)| guest).collect())
 }
 
-/// The output of all guests: the first to fail need not be the cause.
+/// The output of all guests, because the first one that fails need not be the cause.
 fn stories(guests: &[Guest], ends: &[Option<End>]) -> String {
     guests.iter().zip(ends).map(|(guest, end)| guest.story(*end)).collect()
 }
 
-/// Kills the server again and again while there is work.
+/// Kills the server repeatedly while the guests work.
 struct Killer {
     left: u32,
     done: u32,
@@ -160,7 +161,7 @@ impl Killer {
                 self.left -= 1;
                 self.done += 1;
                 self.tell(ground)?;
-                // The distance between kills varies.
+                // The time between kills varies.
                 let odd = Duration::from_millis(u64::from(self.done) * 377 % 1000);
                 self.next = Some(Instant::now() + KILL_EVERY + odd);
             }
@@ -169,8 +170,8 @@ impl Killer {
         Ok(())
     }
 
-    /// Appends a byte to each guest's `kills` before the server is killed and after it is back: so
-    /// a guest knows whether a kill may have disturbed a call.
+    /// Appends a byte to each guest's file `kills` before the server is killed and after it is
+    /// back, so that a guest knows whether a kill may have disturbed a call.
     fn tell(&self, ground: &Ground) -> Result<()> {
         for number in 1..=self.guests {
             let file = ground.guest(number).join("kills");
@@ -180,8 +181,8 @@ impl Killer {
     }
 }
 
-/// Loads other exports when the first guest makes a file `want-1`, `want-2` ...; tells it by
-/// `have-1`, `have-2` ... The first are loaded by a signal, the second by a command, and so on.
+/// Loads other exports when the first guest makes the file `want-1`, `want-2` and so on, and then
+/// makes `have-1`, `have-2` and so on. They are loaded by a signal and by a command in turn.
 struct Reloads {
     rest: &'static [&'static str],
     done: usize,

@@ -1,5 +1,5 @@
-//! Requests of the first guest to this side in the middle of a test: it writes a line to the file
-//! `ask` of its folder, and reads the result from `told`.
+//! Requests of the first guest to this machine during a test: it writes a line to the file `ask` in
+//! its folder, and reads the result from `told`.
 
 use std::fs;
 
@@ -10,13 +10,13 @@ use super::guest::Guest;
 use super::keys::{Keys, SERVER_NAME};
 use super::server::Server;
 
-/// Longest time in seconds that a process here may take.
+/// Longest time in seconds of a process on this machine.
 const LOCAL_SECONDS: &str = "60";
 
-/// Fulfils a request of the guest, if there is one.
+/// Does the request of the guest, if there is one.
 ///
 /// # Errors
-/// If it fails, or the request is unknown.
+/// If it fails or is unknown.
 pub(super) fn grant(
     ground: &Ground,
     server: &mut Server<'_>,
@@ -26,7 +26,7 @@ pub(super) fn grant(
     let Ok(wish) = fs::read_to_string(&ask) else { return Ok(()) };
     fs::remove_file(ask)?;
     let told = match wish.trim().split_once(' ').unwrap_or((wish.trim(), "")) {
-        // SIGKILL, and a new start.
+        // Kills the server with SIGKILL and starts it again.
         ("restart", "") => server.kill_and_restart().map(|()| String::new())?,
         // Kills a guest that has not unmounted.
         ("lose", number) => {
@@ -34,11 +34,11 @@ pub(super) fn grant(
             guests.retain(|guest| guest.number() != number);
             String::new()
         }
-        // A process of this machine works in the exported folder.
+        // Runs a process of this machine in the exported folder.
         ("local", script) => local(ground, script)?,
-        // Commands of `comity` on this machine.
+        // Runs commands of `comity` on this machine.
         ("admin", script) => server.administer(script)?,
-        // The server gets another key while it runs.
+        // Gives the server another key while it runs.
         ("renew", name) => renew(ground, server, name)?,
         _ => bail!("a guest sent the unknown request `{}`", wish.trim()),
     };
@@ -47,7 +47,7 @@ pub(super) fn grant(
     fs::rename(draft, ground.guest(1).join("told")).context("answer a guest")
 }
 
-/// Puts a key of the test in the place of the server's, and has the server read it.
+/// Replaces the server's key by another one of the test, and lets the server load it.
 fn renew(ground: &Ground, server: &mut Server<'_>, name: &str) -> Result<String> {
     Keys::of(ground)?.replace(SERVER_NAME, name)?;
     server.read_again()?;

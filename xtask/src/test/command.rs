@@ -1,4 +1,4 @@
-//! Running a program with its output in a log.
+//! Runs a program with its output in a log.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -10,19 +10,19 @@ use anyhow::{Context, Result};
 
 use super::verdict::Verdict;
 
-/// Lines of a log that are shown when its program failed.
+/// Number of lines of a log that are printed when its program fails.
 const LINES_SHOWN: usize = 80;
 
-/// A program run at the lowest priority: it takes the time that others leave.
+/// Makes a command that runs at the lowest priority.
 pub(super) fn patient(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("nice");
     command.args(["-n", "19"]).arg(program);
     command
 }
 
-/// The end of a program.
+/// The result of a program.
 pub(super) struct Done {
-    /// True if it ended with success, in time.
+    /// True if it ended with success and in time.
     pub(super) success: bool,
     /// The file with its output.
     pub(super) log: PathBuf,
@@ -66,12 +66,12 @@ pub(super) fn judge(root: &Path, step: &str, command: Command, most: Duration) -
 }
 
 impl Done {
-    /// All that the program printed.
+    /// The whole output of the program.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    /// The file with its output, and the last lines of it.
+    /// The path of the log, and its last lines.
     pub(super) fn ending(&self) -> String {
         let text = self.text();
         let lines: Vec<&str> = text.lines().collect();

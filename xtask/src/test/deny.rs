@@ -1,5 +1,5 @@
-//! Licences, bans and sources of the dependencies, by what cargo itself says of them, for where
-//! cargo-deny is not installed: to build that takes longer than to build the project.
+//! Checks licences, bans and sources of the dependencies from the metadata of cargo. It is for
+//! machines without cargo-deny, which takes longer to build than the project.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use super::licence::allows;
 use super::verdict::Verdict;
 use crate::tools::program;
 
-/// The part of `deny.toml` that is looked at.
+/// The part of `deny.toml` that is checked.
 #[derive(Deserialize)]
 struct Rules {
     licenses: Licences,
@@ -63,10 +63,10 @@ struct Dependency {
     source: Option<String>,
 }
 
-/// Checks the packages of the checkout by its `deny.toml`.
+/// Checks the packages of the checkout against its `deny.toml`.
 ///
 /// # Errors
-/// If cargo or the file cannot be read.
+/// If cargo fails or the file cannot be read.
 pub(super) fn check(root: &Path) -> Result<Verdict> {
     let rules = std::fs::read_to_string(root.join("deny.toml")).context("read deny.toml")?;
     let rules: Rules = toml::from_str(&rules).context("deny.toml")?;
@@ -108,7 +108,7 @@ impl Package {
         if let Some(source) = source.as_ref().filter(|source| !is_allowed(source)) {
             wrong(format!("source {source}"));
         }
-        // Only packages of this checkout are judged; a path without a version is one of them.
+        // Only packages of this checkout are checked; a path without a version is one of them.
         let any = dependencies.iter().filter(|needed| needed.req == "*" && needed.source.is_some());
         for needed in any.filter(|_| source.is_none()) {
             wrong(format!("asks for any version of {}", needed.name));

@@ -1,4 +1,4 @@
-//! Each fuzz target for some seconds, two at a time, at low priority.
+//! Runs each fuzz target for some seconds, two at a time, at low priority.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,32 +14,33 @@ use super::Task;
 use super::command::{patient, run};
 use super::verdict::Verdict;
 
-/// Targets at a time.
+/// Number of targets at a time.
 const JOBS: usize = 2;
 
 /// Longest time for building all targets with their dependencies.
 const BUILD_PATIENCE: Duration = Duration::from_secs(30 * 60);
 
-/// The targets of credentials, which strangers write: [`Fuzzing::SHORT`] gives them a minute.
+/// The targets that read credentials, which strangers write: [`Fuzzing::SHORT`] gives them a
+/// minute.
 const CREDENTIALS: [&str; 1] = ["assertion"];
 
-/// Longest time for a target that is given a number of inputs.
+/// Longest time of a target that is given a number of inputs.
 const INPUTS_PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
 
 /// Seconds of wall-clock time after which an input counts as a hang.
 const HANG_SECONDS: u64 = 10;
 
-/// The same in a campaign. It runs beside other work for hours, so a process may wait long for a
-/// processor: an input that took 0.1 s of it has needed more than 10 s.
+/// The same for a campaign. It runs next to other work for hours, so that a process may wait long
+/// for a processor: an input that used 0.1 s of processor time has taken more than 10 s.
 const CAMPAIGN_HANG_SECONDS: u64 = 120;
 
 /// The length of the fuzzing of each target.
 #[derive(Debug, Clone)]
 pub(super) struct Fuzzing {
     seconds: u64,
-    /// The same for targets of [`CREDENTIALS`].
+    /// Seconds for the targets of [`CREDENTIALS`].
     credential_seconds: u64,
-    /// Runs this many inputs instead.
+    /// If set, runs this number of inputs instead.
     inputs: Option<u64>,
     /// Only these targets; all if empty.
     only: Vec<String>,
@@ -56,13 +57,13 @@ impl Fuzzing {
         hang_seconds: HANG_SECONDS,
     };
 
-    /// A campaign.
+    /// The extent of a campaign.
     pub(super) const fn long(seconds: u64, inputs: Option<u64>, only: Vec<String>) -> Self {
         let hang_seconds = CAMPAIGN_HANG_SECONDS;
         Self { seconds, credential_seconds: seconds, inputs, only, hang_seconds }
     }
 
-    /// The end of a target's fuzzing as an option of libFuzzer, and the longest time until then.
+    /// The option of libFuzzer that ends the fuzzing of a target, and the longest time until then.
     fn end(&self, target: &str) -> (String, Duration) {
         if let Some(inputs) = self.inputs {
             return (format!("-runs={inputs}"), INPUTS_PATIENCE);
@@ -76,7 +77,7 @@ impl Fuzzing {
 /// Builds all targets, with the address sanitizer if there is a nightly toolchain, and runs them.
 ///
 /// # Errors
-/// If cargo-fuzz is not to be had, or a target does not build.
+/// If cargo-fuzz cannot be installed, or a target does not build.
 pub(super) fn step(task: &Task<'_>) -> Result<Verdict> {
     let (root, fuzzing) = (task.root, &task.extent.fuzzing);
     let tool = tools::install(root, "cargo-fuzz", "0.13.2")?;
@@ -103,7 +104,7 @@ pub(super) fn step(task: &Task<'_>) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// The names of the targets: their files.
+/// The names of the targets, which are those of their files.
 fn targets(root: &Path) -> Result<Vec<String>> {
     let folder = root.join("fuzz/fuzz_targets");
     let files = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
@@ -119,7 +120,7 @@ fn has_nightly() -> bool {
     asked.is_ok_and(|done| done.status.success())
 }
 
-/// Builds all targets; tells the folder they are in.
+/// Builds all targets; returns the folder of the programs.
 fn build(root: &Path, name: &str, tool: &Path, nightly: bool) -> Result<PathBuf> {
     let folder = root.join("target/fuzz");
     let mut command = patient(tool);
@@ -127,7 +128,7 @@ fn build(root: &Path, name: &str, tool: &Path, nightly: bool) -> Result<PathBuf>
     if !nightly {
         command.args(["--sanitizer", "none"]);
     }
-    // The toolchain that runs this program is told to its children; they are to choose again.
+    // Child processes must choose the toolchain again, and not take that of this program.
     for variable in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "RUSTDOC", "CARGO_TARGET_DIR"] {
         command.env_remove(variable);
     }
@@ -137,7 +138,7 @@ fn build(root: &Path, name: &str, tool: &Path, nightly: bool) -> Result<PathBuf>
     let done = run(root, &format!("{name}-build"), command, BUILD_PATIENCE)?;
     ensure!(done.success, "fuzz targets do not build; {}", done.ending());
     let made = fs::read_dir(&folder)?.filter_map(|entry| Some(entry.ok()?.path().join("release")));
-    made.into_iter().find(|path| path.is_dir()).context("cargo-fuzz has left no programs")
+    made.into_iter().find(|path| path.is_dir()).context("cargo-fuzz has built no programs")
 }
 
 fn work_off(
@@ -156,7 +157,7 @@ fn work_off(
     }
 }
 
-/// Runs one target on its corpus; what it finds on the way stays under `target`.
+/// Runs one target on its corpus; new inputs are kept under `target`.
 fn fuzz(root: &Path, folder: &Path, target: &str, fuzzing: &Fuzzing) -> Result<Verdict> {
     let found = root.join("target/fuzz/corpus").join(target);
     let artifacts = root.join("target/fuzz/artifacts").join(target);

@@ -1,4 +1,4 @@
-//! Suites of others on mounts of the client, and kills of its program.
+//! Suites of other projects on mounts of the client, and kills of the mount's program.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,19 +13,19 @@ use crate::tools::program;
 /// The part of the campaigns that is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SuiteChoice {
-    /// A suite that takes less than a minute. The ordinary tests have a few kills.
+    /// A suite that takes less than a minute. The ordinary tests also kill the program a few times.
     Short,
-    /// All suites whose sources need not be given, and [`KILL_ROUNDS`] kills for each way to write.
+    /// All suites whose sources need not be given, and [`KILL_ROUNDS`] kills for each write mode.
     Whole,
 }
 
 /// Rounds of `crates/cli/tests/mount_faults.rs`, of two kills each.
 const KILL_ROUNDS: &str = "250";
 
-/// Longest time for one part, on a slow machine.
+/// Longest time of one part, on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(4 * 60 * 60);
 
-/// Runs the suites, and the kills if they are wanted.
+/// Runs the suites, and the kills if they are part of the choice.
 ///
 /// # Errors
 /// If a program cannot be started.

@@ -1,4 +1,4 @@
-//! Debian packages that steps need: installed when this runs as root, else named.
+//! Debian packages that steps need: they are installed if this runs as root, and listed otherwise.
 
 use std::process::Command;
 use std::time::Duration;
@@ -38,14 +38,15 @@ const PACKAGES: &[&str] = &[
 
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// Installs missing packages. A missing package is no failure: the steps that need it are skipped.
+/// Installs missing packages. A package that cannot be installed is no failure: the steps that need
+/// it are skipped.
 ///
 /// # Errors
-/// If a program that is there cannot be started.
+/// If an installed program cannot be started.
 pub(super) fn step(task: &Task<'_>) -> Result<Verdict> {
     let (root, name) = (task.root, task.name);
     let Some(before) = missing() else {
-        return Ok(Verdict::skipped("no dpkg here: packages are yours to install"));
+        return Ok(Verdict::skipped("there is no dpkg; install the packages by hand"));
     };
     if before.is_empty() {
         return Ok(Verdict::passed());
@@ -62,7 +63,7 @@ pub(super) fn step(task: &Task<'_>) -> Result<Verdict> {
     if left.is_empty() {
         return Ok(Verdict::passed());
     }
-    Ok(Verdict::skipped(format!("not to be had: {}; {}", left.join(" "), done.ending())))
+    Ok(Verdict::skipped(format!("cannot be installed: {}; {}", left.join(" "), done.ending())))
 }
 
 fn apt(arguments: &[&str]) -> Command {
@@ -71,7 +72,7 @@ fn apt(arguments: &[&str]) -> Command {
     command
 }
 
-/// The packages that are not installed; nothing where there is no dpkg.
+/// The packages that are not installed; `None` on a machine without dpkg.
 fn missing() -> Option<Vec<&'static str>> {
     let format = "-f=${db:Status-Status} ${Package}\\n";
     let done = Command::new("dpkg-query").args(["-W", format]).args(PACKAGES).output().ok()?;

@@ -1,4 +1,4 @@
-//! The steps, in order.
+//! The steps in their order.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,21 +16,21 @@ use super::{Task, Trials, deny, fuzz, mounts, packages};
 /// The lane in which a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// The step runs before all others, which need it.
+    /// The step runs before all others, which depend on it.
     First,
-    /// One after the other: some of these measure time.
+    /// Steps run one after the other: some of them measure time.
     Main,
-    /// At low priority beside the main lane: no load changes what these find.
+    /// Steps run at low priority next to the main lane: the load does not change their results.
     Beside,
 }
 
 /// One step.
 pub(super) struct Step {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub(super) name: &'static str,
-    /// One line on its purpose.
+    /// One line about its purpose.
     pub(super) about: &'static str,
-    /// True if `--quick` leaves it out.
+    /// True if `--quick` leaves out the step.
     pub(super) slow: bool,
     /// The lane in which it runs.
     pub(super) lane: Lane,
@@ -38,7 +38,7 @@ pub(super) struct Step {
     pub(super) run: fn(&Task<'_>) -> Result<Verdict>,
 }
 
-/// Longest time for one run of cargo, with everything to be built, on a slow machine.
+/// Longest time of one run of cargo that builds everything, on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(40 * 60);
 
 /// All steps.
@@ -51,14 +51,14 @@ pub(super) const STEPS: &[Step] = &[
         verdict.add(cargo(task.root, &format!("{}-fuzz", task.name), &fuzz)?);
         Ok(verdict)
     }),
-    step("clippy", "clippy has nothing to say", |task| {
+    step("clippy", "clippy has no warnings", |task| {
         let what = ["clippy", "--workspace", "--all-targets", "--locked", "--keep-going", "--"];
         let what = [&what[..], &["-D", "warnings"]].concat();
         cargo(task.root, task.name, &what)
     }),
     step("tidy", "floors, shape, doors, leftovers, cycles, words", |task| {
         let tidy = tidy::is_tidy(task.root)?;
-        Ok(if tidy { Verdict::passed() } else { Verdict::failed("the list to mend stands above") })
+        Ok(if tidy { Verdict::passed() } else { Verdict::failed("the list of findings is above") })
     }),
     step("tests", "unit, property, conformance and in-process client tests", tests),
     step("schedules", "concurrent clients of the state under random schedules", |task| {
@@ -73,9 +73,12 @@ pub(super) const STEPS: &[Step] = &[
     }),
     step("deny", "licences, bans and sources of the dependencies", deny_step),
     slow("kernel", "tests with a Linux kernel NFS client", Lane::Main, kernel_tests),
-    slow("client", "suites of others and kills of the program, on mounts", Lane::Main, |task| {
-        mounts::step(task.root, task.name, task.extent.mounts)
-    }),
+    slow(
+        "client",
+        "suites of other projects and kills of the program, on mounts",
+        Lane::Main,
+        |task| mounts::step(task.root, task.name, task.extent.mounts),
+    ),
     slow("fuzz", "each fuzz target for some seconds", Lane::Beside, fuzz::step),
     slow(
         "instructions",
@@ -113,14 +116,14 @@ fn after_flags(mut command: Command, variable: &str, flags: &str) -> Command {
     command
 }
 
-/// `cargo test`, each test counted.
+/// Runs `cargo test` and counts each test.
 fn tests(task: &Task<'_>) -> Result<Verdict> {
     let mut command = Command::new(program());
     command.args(["test", "--workspace", "--locked", "--no-fail-fast", "--", "--show-output"]);
     let done = run(task.root, task.name, command, PATIENCE)?;
     let mut verdict = Verdict::of_output(&done.text());
     if !done.success {
-        // A crate that does not compile counts too.
+        // A crate that does not compile counts as one failure.
         verdict.failed = verdict.failed.max(1);
         verdict.notes.push(done.ending());
     }
@@ -170,13 +173,13 @@ fn instructions(task: &Task<'_>) -> Result<Verdict> {
         return Ok(Verdict::skipped("valgrind is not installed"));
     }
     let mut verdict = measured(task.root, task.name, &["--instructions"])?;
-    // Ratios of configurations, which no file has to be kept for.
+    // These compare configurations with each other, so that no file with earlier figures is needed.
     let name = format!("{}-identity", task.name);
     verdict.add(measured(task.root, &name, &["--identity", "--quick"])?);
     Ok(verdict)
 }
 
-/// Lets `cargo xtask bench` check a measurement; where it could not measure, it says so.
+/// Lets `cargo xtask bench` check a measurement; if it cannot measure, the step is skipped.
 fn measured(root: &Path, name: &str, what: &[&str]) -> Result<Verdict> {
     let mut command = patient(program());
     command.args(["run", "--quiet", "--package", "xtask", "--", "bench", "--check"]).args(what);

@@ -1,4 +1,4 @@
-//! The result of a step, in tests.
+//! The result of a step as counts of tests.
 
 use std::fmt;
 
@@ -42,15 +42,15 @@ impl Verdict {
         self.notes.extend(other.notes);
     }
 
-    /// The same, with the name of the step before each test that was not run.
+    /// A copy with the name of the step before each test that was not run.
     pub(super) fn of(self, step: &str) -> Self {
         let name =
             |tests: Vec<String>| tests.iter().map(|test| format!("{step}: {test}")).collect();
         Self { skipped: name(self.skipped), left: name(self.left), ..self }
     }
 
-    /// The verdict on what test programs printed, run with `--show-output`: their own sums, and
-    /// each test that printed `skipped: REASON`, which counts as skipped and not as passed.
+    /// Reads the output of test programs that run with `--show-output`: their own sums, and each
+    /// test that printed `skipped: REASON`, which counts as skipped and not as passed.
     pub(super) fn of_output(text: &str) -> Self {
         let mut verdict = Self::default();
         let (mut program, mut test) = (String::new(), String::new());
@@ -59,7 +59,7 @@ impl Verdict {
             if let Some(name) = program_of(line) {
                 (program, test, has_failed) = (name, String::new(), false);
             } else if line == "failures:" {
-                // Behind this line stands the output of tests that failed.
+                // The output of failed tests follows this line.
                 (test, has_failed) = (String::new(), true);
             } else if let Some(name) = heading(line).filter(|_| !has_failed) {
                 test = name.to_owned();
@@ -73,12 +73,13 @@ impl Verdict {
                 test.clear();
             }
         }
-        // Each test that says it was skipped is among those that its program calls passed.
+        // Tests that printed that they were skipped are among those that their program counts as
+        // passed.
         verdict.passed = verdict.passed.saturating_sub(verdict.skipped_itself());
         verdict
     }
 
-    /// Notes that a test skipped itself, or a part of itself.
+    /// Notes that a test skipped itself or a part of itself.
     fn skip(&mut self, test: String, why: &str) {
         let known = self.skipped.iter_mut().find(|known| known.starts_with(&format!("{test}: ")));
         match known {
@@ -87,7 +88,8 @@ impl Verdict {
         }
     }
 
-    /// The number of tests that skipped themselves: the others are marked in their source.
+    /// The number of tests that skipped themselves; the others are marked as ignored in their
+    /// source.
     fn skipped_itself(&self) -> usize {
         self.skipped.iter().filter(|test| !test.ends_with(IGNORED)).count()
     }
@@ -104,7 +106,7 @@ impl fmt::Display for Verdict {
 /// The reason given for a test with `#[ignore]`.
 const IGNORED: &str = "(ignored)";
 
-/// The test program that cargo says it runs: `crates/a/tests/b.rs`, or the crate for unit tests.
+/// The test program in a line of cargo: `crates/a/tests/b.rs`, or the crate for unit tests.
 fn program_of(line: &str) -> Option<String> {
     let line = line.trim_start();
     if let Some(package) = line.strip_prefix("Doc-tests ") {
@@ -116,19 +118,19 @@ fn program_of(line: &str) -> Option<String> {
     Some(if source.starts_with("unittests") { name.to_owned() } else { source.to_owned() })
 }
 
-/// The test whose output follows.
+/// The test whose output follows the line, if the line is such a heading.
 fn heading(line: &str) -> Option<&str> {
     line.strip_prefix("---- ")?.strip_suffix(" stdout ----")
 }
 
-/// The name of a test that its source marks as ignored, and the reason.
+/// The name of a test that is marked as ignored in its source, and the reason.
 fn ignored(line: &str) -> Option<(&str, String)> {
     let (name, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let why = result.strip_prefix("ignored")?.trim_start_matches([',', ' ']);
     Some((name, format!("{why}{}{IGNORED}", if why.is_empty() { "" } else { " " })))
 }
 
-/// The number before a word.
+/// The number that precedes a word.
 fn count(sums: &str, word: &str) -> usize {
     let before = sums.split_once(&format!(" {word}")).map(|(before, _)| before);
     before.and_then(|before| before.rsplit(' ').next()?.parse().ok()).unwrap_or(0)

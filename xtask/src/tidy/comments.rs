@@ -1,5 +1,5 @@
-//! Blocks of comments, and `cargo xtask comments`, which draws some of them by chance, so that a
-//! reviewer judges a sample nobody has chosen.
+//! Blocks of comments, and `cargo xtask comments`, which prints randomly chosen blocks, so that a
+//! reviewer judges a sample that was not selected by hand.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,16 +13,16 @@ use super::sources::Tree;
 /// Options of the random sample.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The same seed draws the same blocks from the same sources.
+    /// The seed; the same seed chooses the same blocks of the same sources.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Number of blocks to print.
     #[arg(long, default_value_t = 100)]
     count: usize,
-    /// Draw only from files below this folder, such as crates/state.
+    /// Choose only from files below this folder, such as crates/state.
     #[arg(long, default_value = "")]
     under: String,
-    /// Draw only blocks that open with a clause that has no head.
+    /// Choose only blocks that begin with a relative clause instead of a sentence.
     #[arg(long)]
     headless: bool,
 }
@@ -30,26 +30,26 @@ pub(crate) struct Options {
 /// Consecutive lines of comments of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Block {
-    /// The line it begins at, counted from 1.
+    /// The number of its first line, counted from 1.
     pub(super) line: usize,
-    /// Its lines, without slashes and what is fenced as code.
+    /// The lines without their slashes; lines that are fenced as code are left out.
     pub(super) lines: Vec<String>,
 }
 
-/// First words of a clause that is no sentence.
+/// First words of a clause that is not a sentence.
 const OPENINGS: &[&str] = &[
     "What", "Whatever", "Who", "Whoever", "Whose", "Whom", "Whether", "Which", "Where", "How",
     "That",
 ];
 
-/// First words of a relative clause that stands for a subject, also behind another sentence, where
+/// First words of a relative clause that is used as a subject, also after another sentence, where
 /// "Where there is none, ..." and "That is so" are sentences.
 const RELATIVES: &[&str] = &["What", "Who", "Whoever", "Whose", "Whom", "Which"];
 
 impl Block {
-    /// Returns whether the block opens with a relative clause, or one like it, instead of a
-    /// sentence or a noun, or a later sentence has a relative clause for its subject. A question
-    /// is a sentence.
+    /// Returns whether the block begins with a relative clause, or one like it, instead of a
+    /// sentence or a noun, or a later sentence has a relative clause as its subject. A question is
+    /// a sentence.
     pub(super) fn is_headless(&self) -> bool {
         let text = self.lines.join(" ");
         let mut sentences = text.split_inclusive(". ").flat_map(|part| part.split_inclusive("? "));
@@ -58,7 +58,7 @@ impl Block {
     }
 }
 
-/// Returns whether a sentence that is no question begins with one of some words.
+/// Returns whether a sentence that is not a question begins with one of these words.
 fn begins(sentence: &str, words: &[&str]) -> bool {
     let first = sentence.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
     let end = sentence.find(['?', '.']).map(|at| sentence.as_bytes()[at]);
@@ -90,13 +90,13 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
     found
 }
 
-/// The slashes of a line of comment, and what follows.
+/// Returns the slashes of a comment line and the text after them.
 fn split(line: &str) -> Option<(&'static str, &str)> {
     let kinds = ["//!", "///", "//"].into_iter();
     kinds.filter_map(|kind| Some((kind, line.strip_prefix(kind)?.trim()))).next()
 }
 
-/// Prints blocks drawn by chance.
+/// Prints randomly chosen blocks.
 ///
 /// # Errors
 /// A file that cannot be read, or a Rust source that cannot be parsed.
@@ -118,7 +118,7 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Takes `count` values by chance: the first steps of a shuffle.
+/// Chooses `count` values at random, by the first steps of a shuffle.
 fn draw<T>(mut all: Vec<T>, count: usize, seed: u64) -> Vec<T> {
     let (count, mut numbers) = (count.min(all.len()), SplitMix64::new(seed));
     for at in 0..count {

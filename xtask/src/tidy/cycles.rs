@@ -1,7 +1,7 @@
-//! Top-level modules of a crate (the children of its `lib.rs`, or of `main.rs` where there is
-//! none) that use each other in a circle. A module uses another if one of its files names
-//! something by a path of the crate (`crate::other::...`, `super::...`, or a name that `lib.rs`
-//! brings in from there). Code that is compiled for tests only does not count.
+//! Top-level modules of a crate (the children of its `lib.rs`, or of its `main.rs` if it has no
+//! library) that use each other in a cycle. A module uses another if one of its files names
+//! something by a path in the crate (`crate::other::...`, `super::...`, or a name that `lib.rs`
+//! imports from there). Code that is compiled for tests only does not count.
 
 mod graph;
 mod paths;
@@ -16,7 +16,7 @@ use super::sources::{Source, Tree};
 use super::tables::{Counts, allowed};
 use graph::{Graph, UseLine};
 
-/// The modules in cycles of every crate.
+/// The number of modules in cycles, for every crate.
 pub(super) fn measure(tree: &Tree) -> Counts {
     let graphs = graphs(tree).into_iter();
     graphs.map(|(name, graph)| (name, graph.knots().iter().map(Vec::len).sum())).collect()
@@ -42,7 +42,7 @@ pub(super) fn check(tree: &Tree, table: &Counts, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Every arrow between modules in cycles of a crate, and where it is drawn.
+/// Lists every use between modules in cycles of a crate, with its first place.
 pub(super) fn story(tree: &Tree, name: &str) -> String {
     let mut story = String::new();
     for (_, graph) in graphs(tree).into_iter().filter(|(other, _)| other == name) {
@@ -64,7 +64,7 @@ fn graphs(tree: &Tree) -> BTreeMap<String, Graph> {
     roots.map(|(folder, root)| (name_of(&folder), graph(tree, &folder, root))).collect()
 }
 
-/// The folder of the sources, if the file is the first of a crate.
+/// The folder of the sources, if the file is the root of a crate.
 fn root_of(tree: &Tree, source: &Source) -> Option<String> {
     if let Some(folder) = source.path.strip_suffix("src/lib.rs") {
         return Some(folder.to_owned() + "src/");
@@ -98,7 +98,7 @@ fn graph(tree: &Tree, folder: &str, root: &Source) -> Graph {
     graph
 }
 
-/// `["a", "b"]` for `a/b.rs` and `a/b/mod.rs`; nothing for the roots.
+/// Returns `["a", "b"]` for `a/b.rs` and `a/b/mod.rs`, and nothing for the roots.
 fn module_path(file: &str) -> Vec<String> {
     let file = file.trim_end_matches(".rs").trim_end_matches("/mod");
     let is_root = ["lib", "main"].contains(&file);
@@ -110,7 +110,7 @@ fn module_path(file: &str) -> Vec<String> {
 #[derive(Default)]
 struct Names {
     modules: BTreeSet<String>,
-    /// The module each name comes from that the root brings in.
+    /// The module from which the root imports each name.
     brought: BTreeMap<String, String>,
 }
 
@@ -150,7 +150,7 @@ impl Names {
         }
     }
 
-    /// The top-level module that a name at the root leads to.
+    /// The top-level module that a name at the root refers to.
     fn home<'a>(&'a self, name: &str) -> Option<&'a String> {
         let brought = || self.modules.get(self.brought.get(name)?);
         self.modules.get(name).or_else(brought)

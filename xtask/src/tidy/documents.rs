@@ -1,9 +1,9 @@
-//! The lines of documents: how many columns the prose of a page of markdown may have.
+//! The lines of documents: the number of columns that prose in markdown may have.
 
 use super::Finding;
 use super::sources::{Text, Tree};
 
-/// Most columns of a line of prose. Tables and quoted output keep the width that they have.
+/// Most columns of a line of prose. Tables and quoted output are not limited.
 const COLUMNS_MAX: usize = 120;
 
 /// Finds the lines of prose that are too wide.

@@ -1,5 +1,5 @@
-//! `View::enter` is the one door between a protocol and an export, with `View::approach` for
-//! GETATTR: the crates that may open it are listed here.
+//! `View::enter` is the only way from a protocol to an export, with `View::approach` for GETATTR.
+//! The crates that may call them are listed here.
 
 use syn::visit::{self, Visit};
 use syn::{ExprCall, ImplItemFn, ItemFn, ItemMod};
@@ -8,11 +8,11 @@ use super::Finding;
 use super::modules::is_test_only;
 use super::sources::{Source, Tree};
 
-/// The crates that open a view, once each. `nfs3` and `nfs4` are the doors of the protocols;
-/// `granting` asks a view about a path, and changes nothing (see ARCHITECTURE.md).
+/// The crates that open a view, each in one place. `nfs3` and `nfs4` do it for their protocols;
+/// `granting` reads a path through a view, and changes nothing (see ARCHITECTURE.md).
 const DOORS: &[&str] = &["nfs3", "nfs4", "granting"];
 
-/// Counts the places that call `View::enter` or `View::approach` outside tests.
+/// Counts the calls of `View::enter` or `View::approach` outside tests.
 pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
     for function in ["enter", "approach"] {
         check_function(function, tree, findings);
@@ -22,7 +22,7 @@ pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Finds who gives leave to change something besides the crate `coherence`.
+/// Finds code outside the crate `coherence` that makes a clearance.
 fn check_clearances(source: &Source, findings: &mut Vec<Finding>) {
     if source.path.starts_with("crates/coherence/") {
         return;
@@ -31,7 +31,8 @@ fn check_clearances(source: &Source, findings: &mut Vec<Finding>) {
     let given = given.into_iter().chain([("DirectoryClearance", "during")]);
     for line in given.flat_map(|call| calls_in(source, call)) {
         let what = "a clearance is given here";
-        let remedy = "take the clearance from `comity-coherence`, which looks at what clients hold";
+        let remedy =
+            "take the clearance from `comity-coherence`, which checks the state of clients";
         findings.push(Finding::new((source.path.as_str(), line), what, remedy));
     }
 }
@@ -74,7 +75,7 @@ fn calls_in(source: &Source, (owner, function): (&str, &str)) -> Vec<usize> {
     calls.lines
 }
 
-/// Lines of the calls that are compiled outside tests.
+/// The lines of the calls in code that is not compiled for tests only.
 struct Calls<'f> {
     owner: &'f str,
     function: &'f str,

@@ -7,9 +7,9 @@ use super::sources::{Text, Tree};
 
 /// A crate of the workspace.
 struct CrateRule {
-    /// Its folder below `crates/`, and its package without `comity-`.
+    /// The folder below `crates/`; the package has the prefix `comity-`.
     name: &'static str,
-    /// 0 is the ground floor.
+    /// The floor; 0 is the lowest one.
     floor: u8,
     /// The crates that it may use.
     uses: Uses,
@@ -17,7 +17,7 @@ struct CrateRule {
 
 /// The crates that a crate may use; its tests may use others.
 enum Uses {
-    /// These.
+    /// Only these crates.
     These(&'static [&'static str]),
     /// Every crate of a lower floor.
     Below,
@@ -25,7 +25,7 @@ enum Uses {
 
 use Uses::{Below, These};
 
-/// All crates. A new crate gets a row here, with its floor, in the change that adds it.
+/// All crates. A change that adds a crate adds its row here.
 const CRATES: &[CrateRule] = &[
     // nouns
     CrateRule { name: "xdr", floor: 0, uses: These(&["xdr-derive"]) },
@@ -68,7 +68,7 @@ const CRATES: &[CrateRule] = &[
         floor: 4,
         uses: These(&["vfs", "credential", "export", "state"]),
     },
-    // verbs: never a neighbour
+    // verbs, which may not use each other
     CrateRule {
         name: "store",
         floor: 5,
@@ -119,7 +119,8 @@ fn check_crate(name: &str, manifest: &Text, findings: &mut Vec<Finding>) {
         if !may_use(rule, &used) {
             let line = line_of(&manifest.text, &format!("comity-{used}"));
             let what = format!("`{name}` (floor {}) may not use `{used}`", rule.floor);
-            let remedy = format!("turn the arrow round with a value; the floors are in {TABLE}");
+            let remedy =
+                format!("let the upper crate pass a value down; the floors are in {TABLE}");
             findings.push(Finding::new(at(line), what, remedy));
         }
     }
@@ -136,7 +137,7 @@ fn may_use(user: &CrateRule, used: &str) -> bool {
     }
 }
 
-/// The workspace crates in a manifest's tables of dependencies, without those for tests.
+/// The workspace crates in a manifest's tables of dependencies, except those for tests.
 fn dependencies(manifest: &str) -> Vec<String> {
     let Ok(manifest) = manifest.parse::<Table>() else { return Vec::new() };
     let mut names = Vec::new();

@@ -1,18 +1,18 @@
-//! A thread that serves has the identity of its last caller. Work on paths that no caller named is
-//! done as the server: `comity_vfs::AsServer`.
+//! A thread that serves calls has the identity of its last caller. Code that uses paths which no
+//! caller named must act as the server: `comity_vfs::AsServer`.
 
 use super::Finding;
 use super::sources::{Source, Tree};
 
-/// Folders whose code runs on threads that serve.
+/// Folders with code that runs on threads that serve calls.
 const SERVED: &[&str] =
     &["crates/export/", "crates/nfs3/", "crates/nfs4/", "crates/daemon/src/service"];
 
-/// Calls that look at a path.
+/// Calls that access a path.
 const CALLS: &[&str] =
     &["fs::metadata(", "fs::read(", "fs::read_dir(", "statx(", "statvfs(", ".exists()"];
 
-/// Finds files that look at paths and do not ask for the server's identity.
+/// Finds files that access paths without evidence of the server's identity.
 pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
     let served = |source: &&Source| {
         !source.is_test && SERVED.iter().any(|folder| source.path.starts_with(folder))
@@ -24,7 +24,7 @@ pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
         let line = text.get(..at).unwrap_or_default().lines().count();
         findings.push(Finding::new(
             (&source.path, line),
-            format!("`{call}` is done under the identity of whoever was served last"),
+            format!("`{call}` is done under the identity of the last caller"),
             "take an `AsServer` first",
         ));
     }

@@ -9,7 +9,7 @@ use syn::{Attribute, Expr, Item, ItemMod, Lit, Meta};
 use super::Finding;
 use super::sources::{Source, Tree};
 
-/// Walks the modules of every crate from its roots; marks the files that only tests reach.
+/// Follows the modules of every crate from its roots; marks the files that only tests include.
 pub(super) fn check(tree: &mut Tree, findings: &mut Vec<Finding>) {
     let reached = reach(tree);
     for source in &mut tree.sources {
@@ -27,8 +27,8 @@ pub(super) fn check(tree: &mut Tree, findings: &mut Vec<Finding>) {
     roots.for_each(|source| check_introduction(source, findings));
 }
 
-/// Every file that is compiled, and whether for tests only. Files that tests include come last:
-/// a file that both include counts as production.
+/// All files that are compiled, and whether for tests only. Files that tests include come last: a
+/// file that both include counts as production code.
 fn reach(tree: &Tree) -> HashMap<String, bool> {
     let by_path: HashMap<&str, &Source> =
         tree.sources.iter().map(|source| (source.path.as_str(), source)).collect();
@@ -66,7 +66,7 @@ fn is_root(path: &str) -> bool {
     named || holds_roots(folder) || (file == "main.rs" && above.is_some_and(holds_roots))
 }
 
-/// The files a source may include, and whether for tests only.
+/// The files that a source may include, and whether for tests only.
 fn children(source: &Source, is_test: bool) -> Vec<(String, bool)> {
     let path = Path::new(&source.path);
     let stem = path.file_stem().unwrap_or_default();
@@ -122,14 +122,15 @@ pub(super) fn is_test_only(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Returns whether the file is a crate's first: its library, or its program if it has none.
+/// Returns whether the file is the first one of a crate: its library, or its program if it has
+/// none.
 fn introduces(path: &str, paths: &HashSet<&str>) -> bool {
     let main = path.strip_suffix("/src/main.rs");
     let alone = main.is_some_and(|folder| !paths.contains(format!("{folder}/src/lib.rs").as_str()));
     path.starts_with("crates/") && (path.ends_with("/src/lib.rs") || alone)
 }
 
-/// A crate's first lines say what it answers and what it may not know.
+/// Checks that a crate's first lines say what it answers and what it may not know.
 fn check_introduction(source: &Source, findings: &mut Vec<Finding>) {
     let lines = source.text.lines().take_while(|line| line.starts_with("//!"));
     let introduction = lines.collect::<Vec<_>>().join("\n");

@@ -1,21 +1,21 @@
-//! Documents name files and tests. A name of one that is no more fails here.
+//! Documents name files and tests; this fails if one of them does not exist any more.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use super::sources::{Text, Tree};
 
-/// The words between backquotes.
+/// The words between backquotes in a line.
 fn quoted(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// Finds sources that a line names by a path, or by the end of one.
+/// Finds the sources that a line names by a path or by the end of one.
 fn sources(line: &str) -> impl Iterator<Item = &str> {
     quoted(line).filter(|word| word.contains('/') && word.ends_with(".rs") && !word.contains('*'))
 }
 
-/// Tests that the last cell of a row of docs/pitfalls.md names: sentences of four words and more.
+/// The tests that the last cell of a row of docs/pitfalls.md names: names of four words or more.
 fn tests(row: &str) -> impl Iterator<Item = &str> {
     let cell = row.trim_end_matches([' ', '|']).rsplit(" | ").next().unwrap_or_default();
     quoted(cell).filter(|word| word.matches('_').count() >= 3 && is_identifier(word))
@@ -25,7 +25,7 @@ fn is_identifier(word: &str) -> bool {
     word.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
 }
 
-/// The names of the functions in a source, those inside macros too.
+/// The names of the functions in a source, including those in macros.
 fn functions(source: &Text) -> impl Iterator<Item = &str> {
     let after = source.text.split("fn ").skip(1);
     after.filter_map(|rest| rest.split(['(', '<']).next())
@@ -35,7 +35,7 @@ fn is_rust(text: &&Text) -> bool {
     text.path.ends_with(".rs")
 }
 
-/// Returns whether a document is one of the checkout's top folder or of `docs`.
+/// Returns whether a document is in the top folder of the checkout or in `docs`.
 fn is_document(text: &&Text) -> bool {
     text.path.ends_with(".md")
         && text.path.strip_prefix("docs/").unwrap_or(&text.path).find('/').is_none()
@@ -54,7 +54,7 @@ fn sources_that_documents_name_exist() {
     let documents: Vec<_> = tree.texts.iter().filter(is_document).collect();
     assert!(documents.len() > 5, "{} documents", documents.len());
     let lost: Vec<String> = documents.into_iter().flat_map(named).collect();
-    assert!(lost.is_empty(), "documents name what is no more:\n{}", lost.join("\n"));
+    assert!(lost.is_empty(), "documents name files that do not exist:\n{}", lost.join("\n"));
 }
 
 #[test]
@@ -64,7 +64,11 @@ fn tests_that_the_pitfalls_name_exist() {
     let pitfalls = tree.texts.iter().find(|text| text.path == "docs/pitfalls.md").unwrap();
     let rows = pitfalls.text.lines().filter(|line| line.starts_with('|'));
     let lost: Vec<&str> = rows.flat_map(tests).filter(|name| !names.contains(*name)).collect();
-    assert!(lost.is_empty(), "docs/pitfalls.md names tests that are no more:\n{}", lost.join("\n"));
+    assert!(
+        lost.is_empty(),
+        "docs/pitfalls.md names tests that do not exist:\n{}",
+        lost.join("\n")
+    );
 }
 
 #[test]

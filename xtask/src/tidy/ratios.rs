@@ -1,7 +1,8 @@
-//! The ratio of tests to production: lines of tests for one line of production, of each crate.
+//! The ratio of tests to production code: lines of tests per line of production code, for each
+//! crate.
 //!
-//! Lines of code count: neither empty ones nor comments, of which production has more than tests.
-//! Transcripts are tests; conformance cases are not, for they are a library.
+//! Only lines of code count, not empty lines and comments, of which production code has more than
+//! tests. Transcripts are tests; conformance cases are not, because they are a library.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,7 +16,7 @@ use super::modules::is_test_only;
 use super::sources::{Source, Tree};
 use super::words::crate_of;
 
-/// The crates that decide who may do what, and the ratio that each is to have at least.
+/// The crates that decide about access, with the lowest ratio of each.
 const WANTED: &[(&str, f64)] =
     &[("state", 1.0), ("rpc", 0.8), ("idmap", 0.8), ("server", 0.8), ("export", 0.8)];
 
@@ -32,7 +33,7 @@ impl Lines {
     }
 }
 
-/// A table of all crates, those that lack tests marked.
+/// A table of all crates, in which those with too few tests are marked.
 pub(super) fn table(tree: &Tree) -> String {
     let mut table = String::from("crate          production   tests  ratio  wanted\n");
     for (name, lines) in measured(tree) {
@@ -69,7 +70,7 @@ fn is_transcript(path: &str) -> bool {
     path.starts_with("crates/") && path.contains("/transcripts/") && path.ends_with(".txt")
 }
 
-/// Numbers of the lines that hold more than a comment.
+/// The numbers of the lines that are neither empty nor comments.
 fn code_lines<'t>(text: &'t str, comment: &'t str) -> impl Iterator<Item = usize> + 't {
     let is_code = move |line: &str| !line.is_empty() && !line.starts_with(comment);
     let numbered = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));

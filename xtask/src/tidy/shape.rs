@@ -11,28 +11,28 @@ use super::Finding;
 use super::modules::is_test_only;
 use super::sources::{Source, Tree};
 
-/// Half of the functions are at most this long, in lines between the braces.
+/// Half of the functions must have at most this length, in lines between the braces.
 const LINES_MEDIAN_MAX: usize = 10;
 
-/// Nine in ten functions are at most this long.
+/// Nine in ten functions must have at most this length.
 const LINES_P90_MAX: usize = 35;
 
-/// No function is longer, tests included.
+/// No function, tests included, may be longer.
 const LINES_MAX: usize = 70;
 
-/// No file is longer.
+/// No file may be longer.
 const FILE_LINES_MAX: usize = 600;
 
-/// Nineteen in twenty functions take at most this many parameters, `self` not counted.
+/// Nineteen in twenty functions must take at most this many parameters, not counting `self`.
 const PARAMETERS_P95_MAX: usize = 4;
 
-/// No function takes more.
+/// No function may take more.
 const PARAMETERS_MAX: usize = 7;
 
 /// Functions that may exceed [`LINES_MAX`]: file, function, and the reason not to split it.
 const LONG: &[(&str, &str, &str)] = &[];
 
-/// The measured numbers, over production code.
+/// The measured numbers of production code.
 pub(super) struct Numbers {
     functions: usize,
     median: usize,
@@ -60,7 +60,7 @@ impl fmt::Display for Numbers {
     }
 }
 
-/// Files whose functions implement a trait of another crate, which gives the parameters.
+/// Files whose functions implement a trait of another crate, which determines the parameters.
 const DICTATED: &[(&str, &str)] =
     &[("crates/fuse/src/transport/filesystem.rs", "fuser::Filesystem")];
 
@@ -113,7 +113,7 @@ fn is_excepted(path: &str, name: &str) -> bool {
     LONG.iter().any(|(file, function, _)| *file == path && *function == name)
 }
 
-/// An exception that is no longer needed goes.
+/// An exception that is no longer needed must be removed.
 fn check_exceptions(named: &[(String, String, usize)], findings: &mut Vec<Finding>) {
     for (file, function, _) in LONG {
         let needed = |(path, name, lines): &(String, String, usize)| {
@@ -143,7 +143,7 @@ fn measure(tree: &Tree, production: &[Function]) -> Numbers {
     }
 }
 
-/// The value that `percent` of the sorted values do not pass.
+/// The smallest value that `percent` of the sorted values do not exceed.
 fn rank(sorted: &[usize], percent: usize) -> usize {
     let count = (sorted.len() * percent).div_ceil(100);
     sorted.get(count.saturating_sub(1)).copied().unwrap_or(0)
@@ -163,7 +163,7 @@ fn check_numbers(numbers: &Numbers, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A function as measured.
+/// A measured function.
 struct Function {
     name: String,
     line: usize,
@@ -226,7 +226,7 @@ impl<'a> Visit<'a> for Functions {
     }
 }
 
-/// Lines between the braces; a body on one line counts as one.
+/// The number of lines between the braces; a body on one line counts as one.
 fn lines_between(body: Span) -> usize {
     (body.end().line - body.start().line).saturating_sub(1).max(1)
 }

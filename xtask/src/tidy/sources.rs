@@ -1,4 +1,4 @@
-//! The files of the checkout that rules look at.
+//! The files of the checkout that the rules check.
 
 use std::fs;
 use std::path::Path;
@@ -6,14 +6,14 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use walkdir::{DirEntry, WalkDir};
 
-/// Folders that hold nothing written by hand.
+/// Folders without files that are written by hand.
 const SKIPPED: &[&str] = &["target", ".git", "corpus", "artifacts", "snapshots"];
 
 /// Endings of the files that are read as text.
 const TEXT: &[&str] =
     &["rs", "toml", "lock", "md", "sh", "py", "c", "yml", "service", "exports", "txt"];
 
-/// Everything a rule may look at.
+/// All files that the rules may check.
 pub(super) struct Tree {
     /// Text files, Rust sources among them, by path.
     pub(super) texts: Vec<Text>,
@@ -23,19 +23,19 @@ pub(super) struct Tree {
 
 /// A text file.
 pub(super) struct Text {
-    /// Its path below the top folder, with `/`.
+    /// The path below the top folder, with `/`.
     pub(super) path: String,
-    /// Its text.
+    /// The content.
     pub(super) text: String,
 }
 
 /// A parsed Rust source.
 pub(super) struct Source {
-    /// Its path below the top folder, with `/`.
+    /// The path below the top folder, with `/`.
     pub(super) path: String,
-    /// Its text.
+    /// The content.
     pub(super) text: String,
-    /// Its items.
+    /// The items.
     pub(super) syntax: syn::File,
     /// True if it is compiled for tests only.
     pub(super) is_test: bool,
@@ -45,7 +45,7 @@ impl Tree {
     /// Reads the checkout.
     ///
     /// # Errors
-    /// A file that cannot be read or parsed.
+    /// If a file cannot be read or parsed.
     pub(super) fn load(root: &Path) -> Result<Self> {
         let mut tree = Self { texts: Vec::new(), sources: Vec::new() };
         let walk = WalkDir::new(root).sort_by_file_name().into_iter();
@@ -70,10 +70,10 @@ impl Tree {
 }
 
 impl Source {
-    /// Parses a source; it counts as a test if it lies in a folder of tests.
+    /// Parses a source; it counts as a test if it is in a folder of tests.
     ///
     /// # Errors
-    /// Text that is no Rust.
+    /// If the text is not valid Rust.
     pub(super) fn parse(path: &str, text: &str) -> Result<Self> {
         let syntax = syn::parse_file(text)
             .map_err(|error| anyhow::anyhow!("{path}:{}: {error}", error.span().start().line))?;
@@ -89,7 +89,7 @@ fn is_skipped(entry: &DirEntry) -> bool {
     entry.file_type().is_dir() && SKIPPED.contains(&name.as_ref())
 }
 
-/// Returns whether rules read the file: by its ending, or `run` of `.ci`.
+/// Returns whether the rules read the file: by its ending, or because it is `run` of `.ci`.
 fn is_text(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
     ending.is_some_and(|ending| TEXT.contains(&ending)) || path.ends_with(".ci/run")

@@ -1,6 +1,6 @@
-//! Numbers that may only fall: how many modules of a crate use each other in a circle, how many of
-//! its comments are headless, how often a banned word stands, how many types share a name. They
-//! are in `xtask/tables.toml`; `cargo xtask tidy --tables` prints the file as it should be.
+//! Counts that may only decrease: modules of a crate in cycles, headless comments of a crate, uses
+//! of a banned word, and types with the same name. They are in `xtask/tables.toml`; `cargo xtask
+//! tidy --tables` prints that file with the present counts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,25 +13,25 @@ use super::sources::Tree;
 /// The file with the numbers.
 pub(super) const PATH: &str = "xtask/tables.toml";
 
-/// A number for each name.
+/// A count for each name.
 pub(super) type Counts = BTreeMap<String, usize>;
 
-/// The numbers of the checkout, allowed or measured.
+/// The allowed or measured counts of the checkout.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Tables {
     /// Top-level modules in cycles, by crate.
     pub(super) cycles: Counts,
-    /// Comments that open with a clause that has no head, by crate.
+    /// Comments that begin with a relative clause instead of a sentence, by crate.
     pub(super) headless: Counts,
     /// Banned words in identifiers, by word.
     pub(super) words: Counts,
-    /// Types of one name, where there are more than two.
+    /// Types with the same name, if there are more than two.
     pub(super) types: Counts,
 }
 
 impl Tables {
-    /// Reads the numbers allowed; a file that is not there allows nothing.
+    /// Reads the allowed counts; a missing file allows none.
     pub(super) fn allowed(tree: &Tree, findings: &mut Vec<Finding>) -> Self {
         let text = tree.texts.iter().find(|text| text.path == PATH);
         let text = text.map_or("", |text| text.text.as_str());
@@ -45,7 +45,7 @@ impl Tables {
         })
     }
 
-    /// The file, with a line for each number that is not zero.
+    /// The content of the file, with a line for each count that is not zero.
     pub(super) fn file(&self) -> String {
         let mut text = "# Numbers that may only fall, as `cargo xtask tidy --tables` prints them; \
                         see xtask/src/tidy/tables.rs.\n"
@@ -66,7 +66,7 @@ impl Tables {
     }
 }
 
-/// The number allowed for a name.
+/// The allowed count for a name.
 pub(super) fn allowed(counts: &Counts, name: &str) -> usize {
     counts.get(name).copied().unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Rules about lines: columns, ASCII, leftovers, words and paths that do not belong in the tree.
+//! Rules about lines: columns, ASCII, leftovers, and words and paths that must not be in the tree.
 
 use super::Finding;
 use super::sources::{Text, Tree};
@@ -6,7 +6,7 @@ use super::sources::{Text, Tree};
 /// Most columns of a line of source.
 const COLUMNS_MAX: usize = 100;
 
-/// Reminders that must not stay; in two halves so that this table is not one of them.
+/// Reminders that must not remain; each is in two halves, so that this table is not one of them.
 const LEFTOVERS: &[(&str, &str)] = &[
     ("TO", "DO"),
     ("FIX", "ME"),
@@ -16,16 +16,16 @@ const LEFTOVERS: &[(&str, &str)] = &[
     ("db", "g!"),
 ];
 
-/// Folders of one machine; no text may depend on where the checkout is.
+/// Folders of one machine; no text may depend on the place of the checkout.
 const FOREIGN: &[(&str, &str)] = &[("/wo", "rk/"), ("/ro", "ot/."), ("/home/us", "er/")];
 
-/// Words about how a text came to be, not about what it says.
+/// Words about the origin of a text instead of its content.
 const WORDS: &[(&str, &str)] = &[("ai ass", "istant"), ("language ", "model")];
 
-/// The one place packages come from, as Cargo.lock names it.
+/// The only source of packages, as Cargo.lock names it.
 const INDEX: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Holds every line against the rules.
+/// Checks every line against the rules.
 pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
     for text in &tree.texts {
         for (number, line) in (1..).zip(text.text.lines()) {
@@ -68,7 +68,7 @@ fn source_line(line: &str, wrong: &mut Vec<(String, &'static str)>) {
     }
 }
 
-/// Returns whether the file is source, which a compiler or interpreter reads.
+/// Returns whether the file is source code that a compiler or interpreter reads.
 fn is_source(path: &str) -> bool {
     ["rs", "sh", "py", "c"].iter().any(|ending| path.ends_with(&format!(".{ending}")))
         || path.ends_with(".ci/run")
@@ -78,7 +78,7 @@ fn joined(halves: &'static [(&str, &str)]) -> impl Iterator<Item = String> {
     halves.iter().map(|(left, right)| format!("{left}{right}"))
 }
 
-/// Returns whether `word` stands in `line` with no letter, digit or underscore beside it.
+/// Returns whether `word` is in `line` with no letter, digit or underscore next to it.
 fn is_word_in(line: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(start, _)| {
@@ -88,7 +88,7 @@ fn is_word_in(line: &str, word: &str) -> bool {
     })
 }
 
-/// Returns whether `path` stands in `line` as the beginning of a path.
+/// Returns whether `path` is in `line` as the beginning of a path.
 fn is_path_in(line: &str, path: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || "_-./}".contains(c);
     line.match_indices(path)

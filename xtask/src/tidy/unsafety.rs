@@ -1,4 +1,4 @@
-//! `unsafe` only in the listed places, and never without its reason.
+//! `unsafe` is allowed only in the listed places, and only with a reason.
 
 use syn::visit::{self, Visit};
 use syn::{ExprUnsafe, ItemImpl, Signature};
@@ -6,10 +6,10 @@ use syn::{ExprUnsafe, ItemImpl, Signature};
 use super::Finding;
 use super::sources::{Source, Tree};
 
-/// Lines above `unsafe` that may belong to its statement, so that the comment may stand above them.
+/// Lines above `unsafe` that may belong to its statement; the comment may be above them.
 const STATEMENT_LINES_MAX: usize = 3;
 
-/// Finds `unsafe` where it may not be, or without a comment that says why it is sound.
+/// Finds `unsafe` in a wrong place, or without a comment that says why it is sound.
 pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
     for source in &tree.sources {
         let mut places = Places { lines: Vec::new(), signatures: Vec::new() };
@@ -40,7 +40,7 @@ fn is_allowed(path: &str) -> bool {
     path.starts_with("crates/backend/") || path.starts_with("crates/server/src/sys")
 }
 
-/// Returns whether `SAFETY:` stands in the comment above a line (counted from 1) or on it.
+/// Returns whether `SAFETY:` is in the comment above a line (counted from 1) or on the line.
 fn is_explained(lines: &[&str], line: usize) -> bool {
     let mut others = 0;
     for text in lines[..line.min(lines.len())].iter().rev() {

@@ -1,5 +1,5 @@
-//! Words: comments that open with a clause that has no head, words that only this project would
-//! understand, and names that several types share.
+//! Words: comments that begin with a relative clause instead of a sentence, private words of this
+//! project, and names that several types share.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::comments::blocks;
 use super::sources::{Source, Tree};
 use super::tables::{Counts, PATH, Tables, allowed};
 
-/// Words that no identifier is made of: each has a plain one of the field.
+/// Words that no identifier may contain; each has a plain equivalent of the field.
 const BANNED: &[(&str, &str)] = &[
     ("apologize", "say what is replied: reply_error"),
     ("attentive", "callback_layer"),
@@ -47,7 +47,7 @@ const ORDINARY: &[&str] = &["Arguments", "Command", "Error", "Options", "Result"
 /// Most types that may share a name without a line in the table.
 const SHARED_MAX: usize = 2;
 
-/// Counts what the tables hold.
+/// Counts the items of the tables.
 pub(super) fn measure(tree: &Tree, tables: &mut Tables) {
     for source in &tree.sources {
         *tables.headless.entry(crate_of(&source.path)).or_default() += headless(source).count();
@@ -59,7 +59,7 @@ pub(super) fn measure(tree: &Tree, tables: &mut Tables) {
     tables.types.extend(shared.filter(|(_, count)| *count > SHARED_MAX));
 }
 
-/// Finds what is above the tables.
+/// Finds counts that exceed the tables.
 pub(super) fn check(tree: &Tree, tables: &Tables, findings: &mut Vec<Finding>) {
     check_comments(tree, &tables.headless, findings);
     check_names(tree, findings);
@@ -72,12 +72,12 @@ pub(super) fn check(tree: &Tree, tables: &Tables, findings: &mut Vec<Finding>) {
     }
     for (name, places) in types(tree) {
         let most = allowed(&tables.types, &name).max(SHARED_MAX);
-        let remedy = "one word for one idea: name it by what it holds";
+        let remedy = "one word for one idea: name it after its content";
         check_places(&format!("type `{name}`"), &places, most, remedy, findings);
     }
 }
 
-/// Adds one finding, at the last place, if there are too many.
+/// Adds one finding, at the last place, if there are too many places.
 fn check_places(
     what: &str,
     places: &[(&str, usize)],
@@ -105,8 +105,8 @@ fn check_comments(tree: &Tree, table: &Counts, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Finds names of three words and more that begin with a relative clause: sentences without a
-/// subject, such as those of tests.
+/// Finds names of three words or more that begin with a relative clause: sentences without a
+/// subject, which may be names of tests.
 fn check_names(tree: &Tree, findings: &mut Vec<Finding>) {
     for source in &tree.sources {
         let Ok(tokens) = source.text.parse::<TokenStream>() else { continue };
@@ -122,7 +122,7 @@ fn check_names(tree: &Tree, findings: &mut Vec<Finding>) {
     }
 }
 
-/// `state` for a file below `crates/state`, else the first folder.
+/// Returns `state` for a file below `crates/state`, otherwise the first folder.
 pub(super) fn crate_of(path: &str) -> String {
     let path = path.strip_prefix("crates/").unwrap_or(path);
     path.split('/').next().unwrap_or_default().to_owned()

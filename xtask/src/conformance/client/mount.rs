@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::Options;
 
-/// A mount, which ends with this value.
+/// A mount, unmounted when this is dropped.
 pub(super) struct SuiteMount {
     program: PathBuf,
     state: PathBuf,
@@ -36,18 +36,18 @@ impl SuiteMount {
         let all = format!("{all},suid,dev,{}", options.mount_options);
         let mut command = Command::new(program);
         command.arg("mount").arg("--state-dir").arg(&state).args(["-o", &all, source]);
-        // A program in the background would keep a pipe open.
+        // A program in the background would keep a pipe open, so that its output would not end.
         let status = command.arg(&directory).stdin(Stdio::null()).status();
         ensure!(status.context("start comity")?.success(), "cannot mount {source}");
         Ok(Self { program: program.to_path_buf(), state, directory, is_mounted: true })
     }
 
-    /// The directory that it is mounted on.
+    /// The directory of the mount.
     pub(super) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Unmounts it, which has to send what is not sent yet.
+    /// Unmounts; all written data must be sent before.
     ///
     /// # Errors
     /// If it cannot be unmounted.
@@ -68,7 +68,7 @@ impl SuiteMount {
 impl Drop for SuiteMount {
     fn drop(&mut self) {
         if self.is_mounted {
-            // It failed before; the suite tells why.
+            // An earlier step failed; the suite reports why.
             let _ = self.umount(&["--lazy"]);
         }
     }

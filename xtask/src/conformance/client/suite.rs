@@ -2,7 +2,7 @@
 
 /// A suite.
 pub(super) struct Suite {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub(super) name: &'static str,
     /// The script that `sh` runs, after [`COMMON`].
     pub(super) script: &'static str,
@@ -10,14 +10,14 @@ pub(super) struct Suite {
     pub(super) files: &'static [(&'static str, &'static str)],
     /// True if the folder gets the C program of the kernel trials.
     pub(super) has_tree: bool,
-    /// True if its sources stand beside the repository.
+    /// True if its sources are those of another project.
     pub(super) is_foreign: bool,
-    /// Longest time for it, in seconds, on a slow machine.
+    /// Longest time of the suite, in seconds, on a slow machine.
     pub(super) seconds_max: u64,
 }
 
 impl Suite {
-    /// Its name in `docs/conformance.toml`.
+    /// The name in `docs/conformance.toml`.
     pub(super) fn run(&self) -> String {
         format!("client-{}", self.name)
     }

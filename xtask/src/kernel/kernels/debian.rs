@@ -1,5 +1,5 @@
-//! Packages of another release of Debian: downloaded by apt with lists and a state of its own, and
-//! unpacked below a folder. Nothing is installed.
+//! Packages of another Debian release: apt downloads them with its own lists and state, and they
+//! are unpacked in a folder. Nothing is installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,23 +8,23 @@ use anyhow::{Context, Result};
 
 use crate::kernel::ground::output;
 
-/// Longest time in seconds for one run of apt.
+/// Longest time of one run of apt in seconds.
 const PATIENCE_SECONDS: &str = "300";
 
-/// Packages to fetch, with all that they depend on.
+/// Packages to download, with all their dependencies.
 const PACKAGES: &[&str] = &["user-mode-linux", "ktls-utils"];
 
 /// The keys that sign every release of Debian (Debian: debian-archive-keyring).
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// Names of a release beside its code name.
+/// Names of a release other than its code name.
 const ALIASES: &[&str] = &["oldstable", "stable", "testing", "unstable", "sid"];
 
-/// Fetches the packages of `suite` into `folder`: the C library into `libc`, the others into
-/// `system`, and the version of the C library into the file [`super::COMPLETE`].
+/// Downloads the packages of `suite` to `folder`: the C library to `libc`, the others to `system`,
+/// and the version of the C library to the file [`super::COMPLETE`].
 ///
 /// # Errors
-/// If apt names no mirror of Debian, or cannot fetch a package, or one cannot be unpacked.
+/// If apt knows no mirror of Debian, or a package cannot be downloaded or unpacked.
 pub(super) fn fetch(suite: &str, folder: &Path) -> Result<()> {
     let state = folder.join("apt");
     for rest in ["apt", "libc", "system"].map(|name| folder.join(name)) {
@@ -46,12 +46,12 @@ pub(super) fn fetch(suite: &str, folder: &Path) -> Result<()> {
     Ok(fs::write(folder.join(super::COMPLETE), version)?)
 }
 
-/// Returns whether the file of a package, `NAME_VERSION_ARCHITECTURE.deb`, is of that name.
+/// Returns whether the file of a package, `NAME_VERSION_ARCHITECTURE.deb`, has this name.
 fn is_of(file: &std::ffi::OsStr, name: &str) -> bool {
     file.to_string_lossy().split('_').next() == Some(name)
 }
 
-/// Downloads the packages of a suite; returns the files.
+/// Downloads the packages of a suite; returns their files.
 fn download(suite: &str, state: &Path) -> Result<Vec<PathBuf>> {
     for folder in ["lists/partial", "archives/partial"] {
         fs::create_dir_all(state.join(folder))?;
@@ -60,7 +60,8 @@ fn download(suite: &str, state: &Path) -> Result<Vec<PathBuf>> {
         if Path::new(KEYS).exists() { format!(" signed-by={KEYS}") } else { String::new() };
     let source = format!("deb [arch=amd64{signed}] {} {suite} main\n", mirror()?);
     fs::write(state.join("sources.list"), source)?;
-    // Nothing is installed there: apt resolves the dependencies down to the C library.
+    // With an empty list of installed packages, apt downloads all dependencies, the C library
+    // included.
     fs::write(state.join("status"), "")?;
     let configuration = state.join("apt.conf");
     fs::write(&configuration, settings(state))?;
@@ -76,7 +77,7 @@ fn download(suite: &str, state: &Path) -> Result<Vec<PathBuf>> {
     Ok(files.into_iter().filter(|path| path.extension().is_some_and(|end| end == "deb")).collect())
 }
 
-/// The configuration of apt: its own folders, one list of packages and nothing beside it.
+/// The configuration of apt, with its own folders and one list of packages.
 fn settings(state: &Path) -> String {
     let state = state.display();
     format!(
@@ -104,17 +105,17 @@ fn settings(state: &Path) -> String {
     )
 }
 
-/// The mirror of Debian that this machine's apt uses.
+/// The Debian mirror that the apt of this machine uses.
 fn mirror() -> Result<String> {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let code_name = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
-    // apt itself reads its sources, whatever their form.
+    // Apt reads its sources itself, because they have several formats.
     let uris = output("apt-get", &["update", "--print-uris"])?;
     find_mirror(&uris, code_name.unwrap_or("stable").trim_matches('"'))
         .context("apt has no mirror of Debian among its sources")
 }
 
-/// Finds the mirror of a release among lines as `'MIRROR/dists/RELEASE/InRelease' FILE 0`.
+/// Finds the mirror of a release in lines such as `'MIRROR/dists/RELEASE/InRelease' FILE 0`.
 fn find_mirror(uris: &str, code_name: &str) -> Option<String> {
     uris.lines().find_map(|line| {
         let uri = line.strip_prefix('\'')?.split('\'').next()?;

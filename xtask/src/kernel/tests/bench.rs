@@ -1,4 +1,4 @@
-//! The measuring suite on a kernel client's mount.
+//! The measuring suite on a mount of a kernel client.
 
 use std::fs;
 
@@ -11,14 +11,14 @@ use super::Test;
 
 pub(super) const TEST: Test = Test {
     name: "bench",
-    about: "comity bench on the mount, its caches emptied by mounting anew, RPCs counted",
+    about: "comity bench on the mount, with its caches emptied by a new mount, and RPCs counted",
     script: include_str!("bench.sh"),
     seconds_max: 900,
     verify,
     ..Test::EMPTY
 };
 
-/// Workloads, and what each cannot have done without.
+/// Workloads, each with operations that it must have sent.
 const WORKLOADS: &[(&str, &[&str])] = &[
     ("nfsstone", &["GETATTR", "WRITE", "SYMLINK", "CREATE"]),
     ("lsr", &["ACCESS", "READDIRPLUS"]),
@@ -26,7 +26,8 @@ const WORKLOADS: &[(&str, &[&str])] = &[
     ("andrew", &["MKDIR", "CREATE", "WRITE"]),
 ];
 
-/// The result is complete and counts the calls of the kernel; the export is empty again.
+/// Checks that the result is complete and counts the calls of the kernel, and that the export is
+/// empty.
 fn verify(ground: &Ground) -> Result<()> {
     let result: Value = serde_json::from_str(&ground.written("result/result.json")?)?;
     ensure!(result["complete"] == true, "the run is not complete: {}", result["failure"]);

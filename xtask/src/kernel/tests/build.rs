@@ -24,7 +24,7 @@ fn prepare(ground: &Ground) -> Result<()> {
     Ok(fs::write(ground.folder().join("expected"), expected)?)
 }
 
-/// The program works here too, and every object file is there.
+/// Checks that the program also runs on this machine, and that every object file exists.
 fn verify(ground: &Ground) -> Result<()> {
     let expected = fs::read_to_string(ground.folder().join("expected"))?;
     ensure!(ground.written("printed")? == expected, "the program printed the wrong sum there");

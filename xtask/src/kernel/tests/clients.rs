@@ -1,5 +1,5 @@
 //! Three clients of NFSv4 and processes on the server use the same files; the server is killed, and
-//! a client is lost.
+//! a client is killed before it unmounts.
 //!
 //! Linux cannot deny others an open, so the conflicts here are about delegations and byte ranges.
 
@@ -17,7 +17,8 @@ pub(super) const TEST: Test = Test {
     version: "4.1",
     script: include_str!("clients.sh"),
     guests: 3,
-    // Short, for grace and lost clients; `clients.py` knows it.
+    // The lease is short because of the grace period and lost clients; `clients.py` uses the same
+    // value.
     arguments: &["--no-register", "--lease-seconds", "8"],
     prepare,
     verify,

@@ -1,4 +1,5 @@
-//! Copies that the server makes: long ones after they were answered, interrupted ones, clones.
+//! Copies that the server makes: long ones that continue after their reply, interrupted ones, and
+//! clones.
 
 use std::fs;
 
@@ -18,14 +19,14 @@ pub(super) const TEST: Test = Test {
     ..Test::EMPTY
 };
 
-/// Checks in `copies.py`.
+/// The number of checks in `copies.py`.
 const CHECKS: usize = 5;
 
 fn prepare(ground: &Ground) -> Result<()> {
     ground.give(&[("copies.py", include_str!("copies.py"))])
 }
 
-/// Compares the copies of the guest on the disk.
+/// Compares the copies that the guest made on the disk.
 fn verify(ground: &Ground) -> Result<()> {
     let passed = ground.written("passed")?.lines().count();
     ensure!(passed == CHECKS, "only {passed} checks ran");

@@ -10,7 +10,7 @@ use super::Test;
 pub(super) const TEST: Test = Test {
     name: "directories-7.2",
     about: "delegations of directories to a client, and changes by others",
-    // Attributes are good for a second: without a delegation each listing asks.
+    // Attributes are valid for a second: without a delegation each listing calls the server.
     version: "4.2,actimeo=1",
     script: include_str!("directories.sh"),
     guests: 2,

@@ -1,4 +1,4 @@
-//! Data that fsync has acknowledged outlive the server's death.
+//! Data that fsync has acknowledged outlive a crash of the server.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,14 +19,14 @@ pub(super) const TEST: Test = Test {
     ..Test::EMPTY
 };
 
-/// Bytes of a record in `durable.py`.
+/// Bytes of a record; `durable.py` uses the same value.
 const RECORD_BYTES: usize = 4096;
 
 fn prepare(ground: &Ground) -> Result<()> {
     Ok(fs::write(ground.input().join("durable.py"), include_str!("durable.py"))?)
 }
 
-/// Every record and file whose fsync was acknowledged is there.
+/// Checks that every record and file exists whose fsync was acknowledged.
 fn verify(ground: &Ground) -> Result<()> {
     let records = fs::read(ground.export().join("records"))?;
     let acknowledged = ground.written("acknowledged")?;
@@ -53,7 +53,7 @@ fn verify(ground: &Ground) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// A ground on which 200 records and their files were acknowledged and stored.
+    /// Folders in which 200 acknowledged records and their files are stored.
     fn ground(name: &str) -> Ground {
         let ground = Ground::new(&crate::root(), name).unwrap();
         let record = |number: usize| format!("{number:>8}").repeat(RECORD_BYTES / 8);

@@ -18,13 +18,13 @@ pub(super) const TEST: Test = Test {
     ..Test::EMPTY
 };
 
-/// The default operations and, less often because each waits for the disk: close and open, drop
-/// the mapping, fsync, truncate and extend.
+/// The default operations and some that are less frequent because each waits for the disk: close
+/// and open, invalidate the mapping, fsync, truncate and extend.
 const CONFIGURATION: &str = "flen = 131072\n[opsize]\nmax = 16384\n[weights]\nread = 1.0\n\
     write = 1.0\nmapread = 1.0\nmapwrite = 1.0\ntruncate = 0.2\nclose_open = 0.1\n\
     invalidate = 0.05\nfsync = 0.02\nfdatasync = 0.02\nposix_fallocate = 0.0\n";
 
-/// The guest's last view of the file is what the disk holds.
+/// Checks that the disk has the content that the guest has read last.
 fn verify(ground: &Ground) -> Result<()> {
     let stored = fs::read(ground.export().join("file"))?;
     let seen = fs::read(ground.guest(1).join("file"))?;

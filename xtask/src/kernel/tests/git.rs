@@ -1,4 +1,5 @@
-//! git: many small files, locks by exclusive creation, renames over, packs read by mmap.
+//! git: many small files, locks by exclusive creation, renames over existing files, packs read by
+//! mmap.
 
 use anyhow::{Result, ensure};
 
@@ -17,7 +18,7 @@ pub(super) const TEST: Test = Test {
     ..Test::EMPTY
 };
 
-/// git on this side finds the repository whole, clean, and with all commits.
+/// Checks with git on this machine that the repository is complete and clean and has all commits.
 fn verify(ground: &Ground) -> Result<()> {
     let repository = ground.export().join("repository").display().to_string();
     let git = |arguments: &[&str]| {

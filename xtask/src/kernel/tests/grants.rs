@@ -1,5 +1,5 @@
-//! Rights held by a key: a stock client uses what was granted to the key of its host, and nothing
-//! else, until it is revoked.
+//! Rights held by a key: an ordinary client can use the files that were granted to the key of its
+//! host, and no others, until the grant is revoked.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -13,7 +13,7 @@ use crate::kernel::server::KEY_ARGUMENTS;
 
 use super::Test;
 
-/// The user who grants; Debian has it everywhere.
+/// The user who grants; it exists on every Debian.
 const USER: (&str, u32) = ("daemon", 1);
 
 /// All tests of this kind.
@@ -21,7 +21,7 @@ pub(super) const ALL: [Test; 1] = [GRANTS];
 
 const GRANTS: Test = Test {
     name: "grants-6.12",
-    about: "a host reads and writes what was granted to its key, hands it on, and loses it again",
+    about: "a host uses files granted to its key, hands the rights on, and loses them again",
     version: "4.2,xprtsec=mtls",
     kernel: Some(Kernel::Linux6_12),
     takes_tls: false,
@@ -63,7 +63,7 @@ fn prepare(ground: &Ground) -> Result<()> {
     Ok(())
 }
 
-/// The file that the key made belongs to the user who granted.
+/// Checks that the file that the key made belongs to the user who granted.
 fn verify(ground: &Ground) -> Result<()> {
     use std::os::unix::fs::MetadataExt;
     let made = ground.export().join("p/report/from-bob");

@@ -1,4 +1,5 @@
-//! Three hosts that lock over NFSv3: the kernel's lock manager and its status monitor against ours.
+//! Three hosts that lock over NFSv3: the kernel's lock manager and status monitor with those of the
+//! server.
 
 use anyhow::Result;
 
@@ -8,7 +9,7 @@ use super::Test;
 
 pub(super) const TEST: Test = Test {
     name: "hosts",
-    about: "NFSv3 with locks: NLM beside 4.1, the server killed, a client started anew (NSM)",
+    about: "NFSv3 with locks: NLM beside 4.1, the server killed, a client restarted (NSM)",
     script: include_str!("hosts.sh"),
     guests: 3,
     takes_tls: false,

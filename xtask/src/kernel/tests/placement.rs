@@ -21,7 +21,7 @@ pub(super) const TEST: Test = Test {
     ..Test::EMPTY
 };
 
-/// The bytes lie on the data servers, and none went through the metadata server.
+/// Checks that the bytes are on the data servers and that none passed through the metadata server.
 fn verify(ground: &Ground) -> Result<()> {
     let folder = ground.folder().join("server");
     let whole = fs::read(ground.guest(1).join("whole"))?;
@@ -57,7 +57,7 @@ fn only_file(folder: &Path) -> Result<Vec<u8>> {
     Ok(fs::read(files[0].path())?)
 }
 
-/// The number of times that a server has done an operation, by its page of metrics.
+/// The number of times that a server has done an operation, from its metrics page.
 fn calls(metrics: &str, operation: &str) -> u64 {
     let name = format!("comity_nfs4_operations_total{{operation=\"{operation}\"");
     let lines = metrics.lines().filter(|line| line.starts_with(&name));

@@ -1,5 +1,5 @@
-//! A server that may remember little asks a client for slots (CB_RECALL_SLOT) and delegations
-//! (CB_RECALL_ANY); the client gives them back and works on.
+//! A server with little memory recalls slots (CB_RECALL_SLOT) and delegations (CB_RECALL_ANY) from
+//! a client, which returns them and continues.
 
 use std::fs;
 
@@ -11,13 +11,14 @@ use super::Test;
 
 pub(super) const TEST: Test = Test {
     name: "scarce-4.1",
-    about: "slots and delegations are asked back from one of three, who works with many files",
+    about: "slots and delegations are recalled from one of three clients, which uses many files",
     version: "4.1",
     script: include_str!("scarce.sh"),
-    // Each leaves the next as much as it has: two alone never have three quarters.
+    // Each client leaves half of the rest to the next, so that two never have three quarters.
     guests: 3,
-    // `scarce.py` knows them. Linux asks for 64 slots of 7,664 bytes each at first. The three get
-    // 39, 19 and 10 or 9, which is more than three quarters of what there is for replies.
+    // `scarce.py` uses the same values. Linux first asks for 64 slots of 7,664 bytes each. The
+    // three clients get 39, 19 and 10 or 9, which is more than three quarters of the memory for
+    // replies.
     arguments: &[
         "--no-register",
         "--metrics",
@@ -32,7 +33,7 @@ pub(super) const TEST: Test = Test {
     ..Test::EMPTY
 };
 
-/// Files that `scarce.py` writes, and records of 16 bytes in each of them.
+/// The number of files that `scarce.py` writes, and of the 16-byte records in each.
 const FILES: usize = 40;
 const RECORDS: usize = 6;
 

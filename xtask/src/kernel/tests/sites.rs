@@ -1,4 +1,4 @@
-//! Two sites whose users have the same numbers: maps, cloaks, and clients with many users.
+//! Two sites whose users have the same ids: maps, cloaks, and clients with many users.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -12,7 +12,7 @@ use super::Test;
 
 pub(super) const TEST: Test = Test {
     name: "sites",
-    about: "two sites with the same numbers: maps, cloaks loaded on the way, shared caches",
+    about: "two sites with the same numbers: maps, cloaks loaded during the test, shared caches",
     script: include_str!("sites.sh"),
     guests: 2,
     exports: &[MAPPED, CLOAKED, MAPPED],
@@ -21,7 +21,7 @@ pub(super) const TEST: Test = Test {
     ..Test::EMPTY
 };
 
-/// One line for an export, in which each guest is a site.
+/// One line of an exports file, in which each guest is a site.
 macro_rules! export {
     ($path:literal, $options:literal) => {
         concat!(
@@ -38,7 +38,7 @@ macro_rules! export {
     };
 }
 
-/// Root is root in `admin`, and has a number: nothing but the map keeps it from setting any owner.
+/// Root is not squashed in `admin` and is mapped: only the map prevents it from setting any owner.
 const MAPPED: &str = concat!(
     export!("guarded", ""),
     export!("cached", ""),
@@ -51,7 +51,7 @@ const CLOAKED: &str = concat!(
     export!("admin", ",no_root_squash,range_map_uid=0:0,range_map_gid=0:0")
 );
 
-/// Files of each site in a directory that takes many replies to list.
+/// Number of files of each site in a directory whose listing takes many replies.
 const MANY: u32 = 1500;
 
 fn prepare(ground: &Ground) -> Result<()> {
@@ -72,12 +72,12 @@ fn prepare(ground: &Ground) -> Result<()> {
     Ok(())
 }
 
-/// The id on the server of a site's user or group.
+/// The id on the server of a user or group of a site.
 const fn id(site: u32, number: u32) -> u32 {
     100_000 + site * 1000 + (number - 1000)
 }
 
-/// Files of the two users 1000 belong to different users here.
+/// Checks that files of the two users with id 1000 belong to different users on the server.
 fn verify(ground: &Ground) -> Result<()> {
     for site in [1, 2] {
         for top in ["guarded/files", "cached/files"] {

@@ -18,7 +18,7 @@ pub(super) const TEST: Test = Test {
     ..Test::EMPTY
 };
 
-/// Checks in `smoke.py`, each run by two users.
+/// The number of checks in `smoke.py`, each of which two users run.
 const CHECKS: usize = 17;
 
 fn prepare(ground: &Ground) -> Result<()> {
@@ -43,7 +43,7 @@ fn verify(ground: &Ground) -> Result<()> {
         ensure!(owned.mode() & 0o7777 == 0o640, "{user}: mode {:o}", owned.mode());
         ensure!(meta("sizes/far")?.size() == (5 << 32) + 3, "{user}: a 64-bit size is lost");
         let left = fs::read_dir(top.join("silly"))?.count();
-        // The server may have renamed before it was killed, which the client cannot know.
+        // If the server renamed the file before it was killed, the client cannot know it.
         let excused = repeated.lines().filter(|line| line.contains("silly")).count();
         ensure!(left <= excused, "{user}: {left} files left of those removed while open");
     }

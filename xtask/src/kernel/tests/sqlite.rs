@@ -1,4 +1,4 @@
-//! sqlite with a rollback journal: fsync, create and unlink in an order that must be kept.
+//! sqlite with a rollback journal: an order of fsync, create and unlink that must be kept.
 
 use anyhow::{Result, ensure};
 
@@ -19,7 +19,7 @@ fn prepare(ground: &Ground) -> Result<()> {
     Ok(std::fs::write(ground.input().join("transactions.py"), include_str!("sqlite.py"))?)
 }
 
-/// Every transaction that was acknowledged is there, whole, with what it wrote.
+/// Checks that every acknowledged transaction is stored, with all its rows.
 fn verify(ground: &Ground) -> Result<()> {
     let file = ground.export().join("data.db").display().to_string();
     let query = |text| output("sqlite3", &[&file, text]);

@@ -1,4 +1,4 @@
-//! 4,000 files in and out, compared bit by bit.
+//! 4,000 files are packed and unpacked by tar and compared bit by bit.
 
 use anyhow::{Result, ensure};
 
@@ -24,7 +24,7 @@ fn prepare(ground: &Ground) -> Result<()> {
     Ok(())
 }
 
-/// The disk holds what went in, and the guest has read the same.
+/// Checks that the disk has the files that were unpacked, and that the guest has read the same.
 fn verify(ground: &Ground) -> Result<()> {
     let expected = fingerprint(&ground.folder().join("heap"))?;
     let stored = fingerprint(&ground.export().join("heap"))?;

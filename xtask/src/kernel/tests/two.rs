@@ -1,4 +1,4 @@
-//! Two clients at once on shared folders.
+//! Two clients work in the same folders at the same time.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn prepare(ground: &Ground) -> Result<()> {
     ground.give(&[two, ("meeting.py", super::MEETING), ("retries.py", super::RETRIES)])
 }
 
-/// The disk holds what both together should have made.
+/// Checks that the disk has the result of both clients together.
 fn verify(ground: &Ground) -> Result<()> {
     let count = |folder: &str| fs::read_dir(ground.export().join(folder)).map(Iterator::count);
     let expected = [("creates", 600), ("exclusive", 100), ("folders", 60), ("tokens", 100)];

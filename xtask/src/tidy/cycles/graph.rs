@@ -2,28 +2,28 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// The line with a use of another module.
+/// The path and line of a use of another module.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct UseLine {
     pub(super) path: String,
     pub(super) line: usize,
 }
 
-/// Arrows between modules.
+/// The uses between modules.
 #[derive(Default)]
 pub(super) struct Graph {
     arrows: BTreeMap<String, BTreeMap<String, BTreeSet<UseLine>>>,
 }
 
 impl Graph {
-    /// Draws an arrow.
+    /// Adds a use.
     pub(super) fn add(&mut self, from: &str, to: &str, at: UseLine) {
         self.arrows.entry(to.to_owned()).or_default();
         let arrows = self.arrows.entry(from.to_owned()).or_default();
         arrows.entry(to.to_owned()).or_default().insert(at);
     }
 
-    /// The sets of modules of which each reaches each other one; single modules left out.
+    /// The sets of modules that can all reach each other; single modules are left out.
     pub(super) fn knots(&self) -> Vec<Vec<String>> {
         let reach: BTreeMap<&str, BTreeSet<&str>> =
             self.arrows.keys().map(|from| (from.as_str(), self.reached(from))).collect();
@@ -38,7 +38,7 @@ impl Graph {
         knots.into_iter().collect()
     }
 
-    /// The modules that some way of arrows leads to.
+    /// The modules that can be reached from a module.
     fn reached<'a>(&'a self, from: &str) -> BTreeSet<&'a str> {
         let mut seen = BTreeSet::new();
         let mut open: Vec<&str> = self.next(from).collect();
@@ -54,7 +54,7 @@ impl Graph {
         self.arrows.get(from).into_iter().flat_map(|to| to.keys().map(String::as_str))
     }
 
-    /// The arrows between modules of a knot.
+    /// The uses between modules of a set.
     pub(super) fn arrows_within<'a>(
         &'a self,
         knot: &'a [String],
@@ -66,7 +66,7 @@ impl Graph {
         })
     }
 
-    /// The shortest way from a module of the knot back to itself, with a place for each arrow.
+    /// The shortest path from a module of the set back to itself, with a place for each use.
     pub(super) fn shortest_circle<'a>(
         &'a self,
         knot: &'a [String],
@@ -82,7 +82,7 @@ impl Graph {
             .collect()
     }
 
-    /// The shortest way from a module back to itself; empty if there is none.
+    /// The shortest path from a module back to itself; empty if there is none.
     fn circle<'a>(&'a self, start: &'a str) -> Vec<(&'a str, &'a str)> {
         let mut came_from: BTreeMap<&str, &str> = BTreeMap::new();
         let mut open = VecDeque::from([start]);

@@ -1,5 +1,5 @@
-//! The names at the root of a crate that a file uses: `b` of `crate::b::C`, and of `super::b` where
-//! that is the root.
+//! The names at the root of a crate that a file uses: `b` of `crate::b::C`, and of `super::b` if
+//! the parent is the root.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
@@ -7,7 +7,7 @@ use syn::{Attribute, ImplItemFn, Item, ItemUse, Macro, Path, UseTree};
 
 use crate::tidy::modules::is_test_only;
 
-/// Every such name in a file of the module, outside tests, with its line.
+/// All such names in a file of the module, except in tests, with their lines.
 pub(super) fn of(file: &syn::File, module: &[String]) -> Vec<(String, usize)> {
     let mut paths = Paths { module: module.to_vec(), found: Vec::new() };
     paths.visit_file(file);
@@ -15,13 +15,13 @@ pub(super) fn of(file: &syn::File, module: &[String]) -> Vec<(String, usize)> {
 }
 
 struct Paths {
-    /// The module that is being read.
+    /// The module of the code that is being read.
     module: Vec<String>,
     found: Vec<(String, usize)>,
 }
 
 impl Paths {
-    /// Notes where a path leads, if it begins at the root.
+    /// Notes the name that a path uses, if it begins at the root.
     fn note(&mut self, segments: &[String], line: usize) {
         let supers = segments.iter().take_while(|segment| *segment == "super").count();
         let leading = match segments.first().map(String::as_str) {

@@ -1,4 +1,4 @@
-//! The server dies and comes back: clients make new handshakes and have their locks again.
+//! The server is killed and started again: clients make new handshakes and reclaim their locks.
 
 use anyhow::{Result, ensure};
 
@@ -18,10 +18,10 @@ pub(super) const TEST: Test = Test {
     ..super::BOTH_SIDED
 };
 
-/// Times that the server is killed; `kill.py` knows it.
+/// The number of times that the server is killed; `kill.py` uses the same value.
 const KILLS: u32 = 3;
 
-/// Every record is there, and each connection made a handshake.
+/// Checks that every record is stored, and that each connection made a handshake.
 fn verify(ground: &Ground) -> Result<()> {
     let records = std::fs::read_to_string(ground.export().join("records"))?;
     let wanted: String =

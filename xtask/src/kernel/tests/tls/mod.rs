@@ -1,4 +1,4 @@
-//! RPC-with-TLS (RFC 9289) by Linux clients: the kernel asks tlshd for a handshake.
+//! RPC-with-TLS (RFC 9289) by Linux clients, whose handshakes tlshd makes.
 
 mod kill;
 mod refused;
@@ -15,7 +15,7 @@ use crate::kernel::server::KEY_ARGUMENTS;
 
 use super::Test;
 
-/// Arguments of a server with the key `server` of the test, whose log names the clients' keys.
+/// Arguments of a server with the key `server` of the test, whose log contains the clients' keys.
 const SERVER: &[&str] = &[
     "--no-register",
     KEY_ARGUMENTS[0],
@@ -97,7 +97,7 @@ const TWO_HOSTS: Test = Test {
     ..BOTH_SIDED
 };
 
-/// Makes the server's key and those of `hosts`, the second of P-256.
+/// Makes the server's key and those of `hosts`; the second host gets one of P-256.
 fn equip(ground: &Ground, hosts: u8) -> Result<()> {
     let keys = Keys::of(ground)?;
     keys.make(&NewKey::server("server"))?;
@@ -108,7 +108,7 @@ fn equip(ground: &Ground, hosts: u8) -> Result<()> {
     Ok(())
 }
 
-/// The disk holds the bytes that each guest has sent, in a folder of its number.
+/// Checks that the disk has the data of each guest, in a folder with its number.
 fn has_data(ground: &Ground, guests: u8) -> Result<()> {
     for number in 1..=guests {
         let sent = fs::read(ground.guest(number).join("data"))?;
@@ -122,7 +122,7 @@ fn has_data(ground: &Ground, guests: u8) -> Result<()> {
     Ok(())
 }
 
-/// The server's log names the keys of these hosts.
+/// Checks that the server's log contains the keys of these hosts.
 fn names_keys(ground: &Ground, hosts: &[&str]) -> Result<()> {
     let (log, keys) = (ground.server_log()?, Keys::of(ground)?);
     for host in hosts {

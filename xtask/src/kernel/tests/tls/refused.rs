@@ -33,7 +33,7 @@ fn prepare(ground: &Ground) -> Result<()> {
     keys.equip_without_key("bare", &["server"])
 }
 
-/// The logs of the server and of the host say why.
+/// Checks that the logs of the server and of the host contain the reasons.
 fn verify(ground: &Ground) -> Result<()> {
     let (log, stranger) = (ground.server_log()?, Keys::of(ground)?.public_key("stranger")?);
     for reason in ["the peer's certificate has expired", &stranger.to_string()] {

@@ -1,4 +1,4 @@
-//! The server gets another key while a client works.
+//! The server gets another key while a client is working.
 
 use anyhow::Result;
 

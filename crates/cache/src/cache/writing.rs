@@ -47,9 +47,11 @@ impl Cache {
             return self.write_below(cred, node, (offset, data), opened);
         }
         let change = Change { before: Some(before), after: Some(self.shown(node, attr)) };
-        if self.dirty.bytes() > DIRTY_BYTES_MAX {
-            // Make the writer wait until there is room.
-            let _ = self.flush(node);
+        // Make the writer wait until there is room. A failure may be one of earlier data.
+        if self.dirty.bytes() > DIRTY_BYTES_MAX
+            && let Err(status) = self.flush(node)
+        {
+            self.tell_later(node, status);
         }
         Ok(Changed { value: data.len() as u32, change })
     }

@@ -104,6 +104,22 @@ fn a_failed_write_is_reported_once_and_kept_as_a_conflict() {
 }
 
 #[test]
+fn a_write_that_fails_while_room_is_made_is_reported_to_the_next_flush() {
+    let world = world(WriteMode::Memory);
+    let file = world.file("file", b"old");
+    let piece = vec![1; 1 << 20];
+    world.write(&file, 0, &piece);
+    let fs = world.below.others();
+    fs.remove(&root(), &fs.root(), name("file")).unwrap();
+    for number in 1..=DIRTY_BYTES_MAX / (1 << 20) {
+        world.write(&file, number << 20, &piece);
+    }
+    assert_eq!(world.cache.status().conflicts, 1, "room was made");
+    assert_eq!(world.cache.flush(&file), Err(Status::Stale));
+    assert_eq!(world.cache.flush(&file), Ok(()), "a failure is reported once");
+}
+
+#[test]
 fn data_stays_unsent_while_the_server_is_unreachable() {
     let world = world(WriteMode::Memory);
     let file = world.file("file", b"old");

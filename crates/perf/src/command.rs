@@ -72,16 +72,16 @@ struct LoadArguments {
     address: SocketAddr,
     /// The tree it serves, exported under this path.
     directory: PathBuf,
-    /// The question.
+    /// The operation to call.
     #[arg(long, default_value = "getattr")]
     operation: Operation,
-    /// Connections.
+    /// The number of connections.
     #[arg(long, default_value_t = 4)]
     connections: usize,
-    /// Calls outstanding on each.
+    /// The number of outstanding calls on each connection.
     #[arg(long, default_value_t = 8)]
     depth: usize,
-    /// The duration.
+    /// The duration in seconds.
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
     /// The server's process, for its processor time.

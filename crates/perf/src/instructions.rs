@@ -39,7 +39,7 @@ pub const COUNTED: [&str; 8] = [
     "v4.1-lock-unlock",
 ];
 
-/// The part by which a count may exceed the agreed one, in percent.
+/// The percentage by which a count may exceed the agreed one.
 const TOLERANCE_PERCENT: f64 = 3.0;
 
 /// Calls in two runs; the difference of their counts leaves out work that is done once.

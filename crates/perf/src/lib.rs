@@ -1,9 +1,9 @@
 //! The project's own harness: what an operation costs the server, and who notices.
 //!
-//! **Answers:** the cost of an operation to a server in its own processor time and in the time that
-//! a client waits, beside other servers measured in alternation in the same run: a minimal one that
-//! makes nothing but the one system call ([`baseline_server`]), and nfs-ganesha if it is installed;
-//! and the instructions and system calls of single operations.
+//! **Answers:** the cost of an operation to a server, in its own processor time and in the time
+//! that a client waits. Other servers are measured in alternation in the same run: a minimal one
+//! that makes nothing but the one system call ([`baseline_server`]), and nfs-ganesha if it is
+//! installed. Also the instructions and system calls of single operations.
 //!
 //! **May not know:** how the server that is measured works inside. The delivered program does not
 //! contain this crate.

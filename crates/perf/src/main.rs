@@ -1,4 +1,4 @@
-//! The load generator and the measurements by themselves: `cargo xtask bench` builds and runs this.
+//! The load generator and the measurements as a program, which `cargo xtask bench` builds and runs.
 
 use std::process::ExitCode;
 

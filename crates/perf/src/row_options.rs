@@ -1,4 +1,4 @@
-//! The options that all tables of rows have.
+//! The options that all tables with rows have.
 
 use crate::server_process::ServerOptions;
 

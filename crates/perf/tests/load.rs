@@ -23,7 +23,7 @@ fn served() -> (tempfile::TempDir, FixtureTree, SocketAddr) {
     let address = listener.local_addr().unwrap();
     let tree = layout.clone();
     thread::spawn(move || serve(&tree, listener));
-    // Once it answers it has opened the files it needs.
+    // Once the server answers, it has opened the files that it needs.
     let nothing = script(&layout, "null".parse().unwrap(), &Pages::default()).unwrap();
     let mut client = Client::connect(address, 1).unwrap();
     client.run(&nothing, Load { depth: 1, stop: Stop::Calls(1) }).unwrap();
@@ -88,7 +88,7 @@ fn wrong_data_ends_the_run() {
 }
 
 #[test]
-fn a_name_that_is_not_there_ends_the_run() {
+fn a_missing_name_ends_the_run() {
     let (_folder, layout, address) = served();
     let script = script(&layout, "lookup".parse().unwrap(), &pages(&layout)).unwrap();
     fs::remove_file(layout.small().join(FixtureTree::file(7))).unwrap();
@@ -97,10 +97,11 @@ fn a_name_that_is_not_there_ends_the_run() {
     assert!(error.to_string().contains("wrong reply to call 7"), "{error:#}");
 }
 
-/// Bytes of a call, and of its answer, with the mark: an xid, and a word that is the same in all.
+/// Bytes of a call and of its answer, with the record mark: an xid, and a word that is always the
+/// same.
 const ECHOED: usize = 12;
 
-/// A server that gives back every call, and once rests for a while before it goes on.
+/// Starts a server that returns every call, and once pauses for a while.
 fn stalling(at_call: usize, rest: Duration) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -120,9 +121,9 @@ fn stalling(at_call: usize, rest: Duration) -> SocketAddr {
     address
 }
 
-/// Calls that are due while the server rests wait for it, and with them those for which there is no
-/// room: of 500 calls in half a second 200 are due in the two fifths that it rests. A closed loop
-/// would have four that wait.
+/// Calls that are due while the server pauses wait for it, as do those for which there is no room.
+/// Of 500 calls in half a second, 200 are due in the two fifths of a pause. A closed loop would
+/// have only four that wait.
 #[test]
 fn waits_caused_by_a_pause_of_the_server_are_in_the_latencies_of_an_open_loop() {
     let bytes = [&[0x80, 0, 0, 8][..], &[0; 8]].concat();

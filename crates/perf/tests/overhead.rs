@@ -22,7 +22,7 @@ use comity_bench::targets::DirectoryTarget;
 use comity_perf::baseline_server::{script, serve};
 use common::{chosen, plan, run};
 
-/// A target on which every operation does nothing; a lookup takes this time, if one is given.
+/// A target on which every operation does nothing. A lookup takes this time, if one is given.
 struct Nothing(Option<Duration>);
 
 const EMPTY: Metadata = Metadata { kind: FileKind::File, size: 0, user: 0 };
@@ -82,8 +82,8 @@ impl Files for Nothing {
     }
 }
 
-/// The median of latencies in nanoseconds, of one kind after the other, weighed by how many there
-/// were. Medians of single operations hardly notice that others want the processor.
+/// Returns the weighted mean of the medians of latencies of each kind, in nanoseconds. Medians of
+/// single operations hardly depend on other programs that use the processor.
 fn typical(latencies: &[Latency]) -> f64 {
     let weight: u64 = latencies.iter().map(Latency::count).sum();
     let sum: f64 =
@@ -95,14 +95,14 @@ fn driver(files: Box<dyn Files>) -> Driver {
     Driver::new(files, Arc::new(Content::new(1)), Interrupt::default())
 }
 
-/// Looks names up with a driver; gives what it says of that.
+/// Looks names up with a driver, and returns its tally.
 fn looked_up(driver: &mut Driver, path: &str, count: u32) -> Tally {
     driver.take_tally();
     (0..count).for_each(|_| driver.lookup(path).map(drop).unwrap());
     driver.take_tally()
 }
 
-/// Nanoseconds of an operation that does nothing, as the figures have it.
+/// Nanoseconds of an operation that does nothing, according to the driver.
 fn of_nothing() -> f64 {
     let tally = looked_up(&mut driver(Box::new(Nothing(None))), "a/path/of/some/length", 4000);
     typical(&tally.latencies().collect::<Vec<_>>())
@@ -118,8 +118,8 @@ fn of_nfsstone(memory: &Path) -> f64 {
     typical(&outcome.workloads[0].rounds[0].latencies)
 }
 
-/// Measures two things in turn, in many short rounds, of which others on the machine spoil few;
-/// gives the median of their ratios, and what it is of.
+/// Measures two things in turn, in many short rounds, so that other programs on the machine disturb
+/// few of them. Returns the median of their ratios, and the two figures of that round.
 fn ratio_in_turn(
     rounds: usize,
     mut above: impl FnMut() -> f64,
@@ -135,7 +135,7 @@ fn ratio_in_turn(
     tries[rounds / 2]
 }
 
-/// A folder in memory, or nothing with a word why.
+/// A folder in memory; `None`, with a message that gives the reason, if there is none.
 fn memory() -> Option<&'static Path> {
     let memory = Path::new("/dev/shm");
     if !memory.is_dir() {
@@ -148,22 +148,23 @@ fn memory() -> Option<&'static Path> {
 fn the_driver_is_a_twentieth_of_a_figure_on_tmpfs_at_most() {
     let Some(memory) = memory() else { return };
     let [share, nothing, nfsstone] = ratio_in_turn(31, of_nothing, || of_nfsstone(memory));
-    // A program that is not optimized is four times as slow between the looks at the clock.
+    // A program that is not optimized takes four times as long between the readings of the clock.
     let limit = if cfg!(debug_assertions) { 0.20 } else { 0.05 };
     println!("{nothing:.0} ns of {nfsstone:.0} ns: {:.1} %", share * 100.0);
     assert!(share < limit, "{nothing:.0} ns of {nfsstone:.0} ns are the driver's");
 }
 
-/// Nanoseconds that each of so many operations takes, which `work` does.
+/// Nanoseconds of each of the `count` operations that `work` performs.
 fn each(count: u32, work: impl FnOnce()) -> f64 {
     let begun = Instant::now();
     work();
     begun.elapsed().as_nanos() as f64 / f64::from(count)
 }
 
-/// The other way round: what the figures say is what operations take when nothing is timed but many
-/// of them together. An operation between two looks at the clock takes a little more, because none
-/// of it is done while the one before still ends; were the looks not taken off, this would fail.
+/// The converse: the driver's figures agree with the time of many operations that are timed
+/// together. An operation between two readings of the clock takes slightly longer, because it does
+/// not overlap with the one before. If the driver did not subtract the time of the readings, this
+/// would fail.
 #[test]
 fn a_figure_on_tmpfs_is_what_the_operations_take_without_a_driver() {
     const COUNT: u32 = 200;
@@ -180,8 +181,8 @@ fn a_figure_on_tmpfs_is_what_the_operations_take_without_a_driver() {
     assert!((0.97..most).contains(&ratio), "told is {ratio:.3} times what was taken");
 }
 
-/// The whole cost of a driver, the looks at the clock and what it notes included; most of it is in
-/// no figure, but makes a run longer.
+/// The whole cost of a driver, with the readings of the clock and the records that it keeps. Most
+/// of it is in no figure, but makes a run longer.
 #[test]
 fn a_driver_takes_half_a_microsecond_around_an_operation_at_most() {
     const COUNT: u32 = 1000;
@@ -194,7 +195,7 @@ fn a_driver_takes_half_a_microsecond_around_an_operation_at_most() {
 }
 
 #[test]
-fn a_known_delay_is_what_the_figures_say() {
+fn the_figures_show_a_known_delay() {
     for delay in [1, 10, 100, 1000].map(Duration::from_micros) {
         let tally = looked_up(&mut driver(Box::new(Nothing(Some(delay)))), "name", 300);
         let latency = tally.latencies().next().unwrap();
@@ -202,21 +203,22 @@ fn a_known_delay_is_what_the_figures_say() {
         println!("{delay:?}: {least} ns at least, {median} ns in the median");
         let delay = delay.as_nanos() as u64;
         assert!(least >= delay, "{least} ns are told of an operation of {delay} ns");
-        // The target itself looks at the clock until the time is over; buckets are of a thousandth.
+        // The target itself reads the clock until the time is over. The width of a bucket is a
+        // thousandth.
         let most = delay + delay / 500 + if cfg!(debug_assertions) { 1000 } else { 250 };
         assert!(median <= most, "{median} ns are told of operations of {delay} ns");
         assert!(tally.spent >= Duration::from_nanos(delay) * 300, "{tally:?}");
     }
 }
 
-/// Processor time that this thread has used, in seconds.
+/// Returns the processor time that this thread has used, in seconds.
 fn own_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// NULL calls that the client makes in a second of its own processor time: what others do on the
-/// machine is not in it.
+/// NULL calls that the client makes in a second of its own processor time, which does not include
+/// other programs on the machine.
 #[test]
 fn the_client_makes_300_000_null_calls_a_second_of_one_core() {
     let folder = tempfile::tempdir().unwrap();

@@ -24,7 +24,7 @@ pub(crate) fn serving(exports: Arc<Exports>) -> Stack {
     Stack::new(vec![Arc::new(nfs)], exports)
 }
 
-/// Makes so many calls.
+/// Makes `calls` calls.
 pub(crate) fn run(
     stack: Stack,
     layout: &FixtureTree,

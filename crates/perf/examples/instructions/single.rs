@@ -17,7 +17,7 @@ use crate::sequenced;
 use crate::setting;
 use crate::stack::Stack;
 
-/// Makes so many calls of an operation.
+/// Makes `calls` calls of an operation.
 pub(crate) fn run(operation: &str, calls: u64) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let layout = FixtureTree::build(folder.path())?;

@@ -35,7 +35,7 @@ impl Stack {
         }
     }
 
-    /// Answers a call, with success; gives the results.
+    /// Answers a call that has to succeed, and returns its results.
     pub(crate) fn results(&mut self, record: &mut [u8]) -> Result<Vec<u8>> {
         self.replies.clear(1 << 20);
         self.answer(record)?;
@@ -45,7 +45,7 @@ impl Stack {
         Ok(results.to_vec())
     }
 
-    /// Answers a call; gives the reply's record, without its mark.
+    /// Answers a call, and returns the record of the reply without its mark.
     pub(crate) fn exchange_within(&mut self, record: &mut [u8]) -> Result<&[u8]> {
         self.replies.clear(1 << 20);
         self.answer(record)?;

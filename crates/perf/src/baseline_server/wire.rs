@@ -21,9 +21,9 @@ pub(crate) enum Verb {
     /// `pwrite` and `fdatasync`.
     WriteSync,
     Create,
-    /// `getdents` and `fstatat` of so many entries.
+    /// `getdents`, and `fstatat` of [`Request::count`] entries.
     List,
-    /// `getdents`, `fstatat` and the handle of so many entries.
+    /// `getdents`, then `fstatat` and the handle of [`Request::count`] entries.
     ListHandles,
     /// `fstatat` of an object that is not open.
     Reach,
@@ -61,7 +61,7 @@ pub(crate) struct Request<'a> {
     /// The number of a file.
     pub(crate) file: u32,
     pub(crate) offset: u64,
-    /// Bytes or entries.
+    /// The number of bytes or entries.
     pub(crate) count: u32,
     /// A path below the top.
     pub(crate) name: &'a [u8],

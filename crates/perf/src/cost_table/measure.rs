@@ -55,7 +55,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Takes one: a fifth of it beforehand does not count.
+    /// Takes a sample. A load of a fifth of its length runs before it and does not count.
     pub(super) fn take(
         target: &ServerProcess,
         client: &mut Client,
@@ -116,7 +116,7 @@ fn in_turn(
 }
 
 /// Processor time of a CREATE in an export that answers before the name is on stable storage, as
-/// the others do; in microseconds.
+/// the other servers do, in microseconds.
 pub(super) fn create_cost(bench: &Bench) -> Result<Figures> {
     let relaxed = bench.test_bed.start_comity(&[SERVER_PROCESSOR], true)?;
     let other = |target: &ServerProcess| target.name != "comity";
@@ -153,13 +153,14 @@ fn create(bench: &Bench, target: &ServerProcess) -> Result<Sample> {
     Sample::take(target, &mut client, &script, load)
 }
 
-/// Listings of directories that the server has never listed, in microseconds of its time an entry.
-/// The minimal server takes attributes and handle of each entry: no answer can do without.
+/// Listings of directories that the server has never listed, in microseconds of its time for each
+/// entry. The minimal server reads the attributes and the handle of each entry, because every reply
+/// needs them.
 pub(super) fn cold_listing(bench: &Bench) -> Result<Figures> {
     cold_listings(bench, "cold", true)
 }
 
-/// The same beside a minimal server that takes attributes only.
+/// The same against a minimal server that reads attributes only.
 pub(super) fn cold_listing_without_handles(bench: &Bench) -> Result<Figures> {
     cold_listings(bench, "cold-bare", false)
 }

@@ -23,7 +23,7 @@ pub struct Options {
     /// The servers and the rows that are measured.
     #[command(flatten)]
     pub rows: RowOptions,
-    /// The peer to measure beside.
+    /// The other server to compare with.
     #[arg(long, default_value = "ganesha")]
     pub against: Against,
     /// Also write the figures, every sample of them, to this file.
@@ -31,7 +31,7 @@ pub struct Options {
     pub json: Option<PathBuf>,
 }
 
-/// A peer.
+/// The other server to compare with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Against {
     /// nfs-ganesha as Debian delivers it.
@@ -56,11 +56,10 @@ const ROUNDS: (usize, usize) = (7, 3);
 /// Seconds of a sample in a whole run and in a quick one.
 const SECONDS: (f64, f64) = (0.4, 0.15);
 
-/// Measures the rows that are asked for, prints the table, and says whether all reach what they
-/// must.
+/// Measures the requested rows, prints the table and returns whether all rows reach their bounds.
 ///
 /// # Errors
-/// A server does not come up, or answers wrongly.
+/// A server does not start, or answers wrongly.
 pub fn run(options: &Options) -> Result<bool> {
     let inside = targets::enter_namespace()?;
     raise_descriptor_limit()?;
@@ -114,7 +113,7 @@ fn start_targets(
     Ok(targets)
 }
 
-/// Thousands of connections take as many descriptors.
+/// Raises the limit of descriptors, because thousands of connections need as many.
 fn raise_descriptor_limit() -> Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let maximum = getrlimit(Resource::Nofile).maximum;

@@ -8,7 +8,7 @@ use super::Bench;
 use super::line::{Bar, Line, Spread};
 use super::measure::{CONNECTIONS, DEPTH};
 
-/// Says how the table is taken, and heads its columns.
+/// Prints how the table was measured, and the heads of its columns.
 pub(super) fn heading(bench: &Bench) {
     let servers: Vec<_> = bench.targets.iter().map(|target| target.name).collect();
     println!(
@@ -42,7 +42,7 @@ pub(super) fn print(line: &Line) {
     );
 }
 
-/// Prints how many rows reach what they must; says whether all do.
+/// Prints how many rows reach their bounds, and returns whether all do.
 pub(super) fn verdict(lines: &[Line]) -> bool {
     let missed: Vec<_> = lines.iter().filter(|line| line.is_met() == Some(false)).collect();
     let met = lines.iter().filter(|line| line.is_met() == Some(true)).count();

@@ -1,5 +1,5 @@
-//! Comity against itself: how it behaves with more cores, files and connections, and what it
-//! weighs.
+//! Comity against itself: the effect of more cores, files and connections, and the memory that it
+//! uses.
 
 use std::time::Duration;
 
@@ -19,20 +19,23 @@ use super::rows::Itself;
 use crate::baseline_server;
 use crate::server_process::{LOAD_PROCESSOR, SERVER_PROCESSOR, ServerProcess};
 
-/// Connections that are opened to weigh one; with those before, what one address may have.
+/// The number of idle connections for the memory row. With the first ones, it is what one address
+/// may have.
 const IDLE_CONNECTIONS: usize = 900;
-/// Connections that are open before, so that what is made once is not counted.
+/// The number of connections opened beforehand, so that memory that is allocated once is not
+/// counted.
 const FIRST_CONNECTIONS: usize = 64;
 /// Longest time that the server may take to come to rest, in milliseconds.
 const REST_MILLISECONDS: u64 = 200;
 
 /// Entries listed in a microsecond by four connections, on two cores and on one. Listing is
-/// measured because it costs the server much and the load, which needs a core too, little.
+/// measured because it costs the server much and the load generator, which needs a core too,
+/// little.
 pub(super) fn two_cores(bench: &Bench) -> Result<Itself> {
     on_two_cores(bench, Operation::Readdirplus, |sample| sample.rate() / 1e6)
 }
 
-/// Processor time of a small call on two cores and on one: what sharing costs.
+/// Processor time of a small call on two cores and on one, which shows the cost of sharing.
 pub(super) fn two_cores_cost(bench: &Bench) -> Result<Itself> {
     on_two_cores(bench, Operation::Getattr, Sample::cost)
 }
@@ -71,8 +74,8 @@ pub(super) fn huge_directory(bench: &Bench) -> Result<Itself> {
     against(bench, comity, &mut small, &mut huge)
 }
 
-/// The same of the minimal server, which has those of the 1,000 open and asks for the others by
-/// their names: what the kernel itself takes for it.
+/// The same for the minimal server. It has the 1,000 files open and asks for the others by name,
+/// which shows the time of the kernel itself.
 pub(super) fn huge_directory_raw(bench: &Bench) -> Result<Itself> {
     make_huge(bench)?;
     let raw = bench.target("raw").context("no raw")?;
@@ -97,7 +100,7 @@ pub(super) fn many_connections(bench: &Bench) -> Result<Itself> {
     against(bench, comity, &mut few, &mut many)
 }
 
-/// KiB of resident memory that a connection costs when it has made a call and says no more.
+/// KiB of resident memory of a connection that has made one call and is idle.
 pub(super) fn idle_connection(bench: &Bench) -> Result<Itself> {
     let comity = bench.test_bed.start_comity(&[SERVER_PROCESSOR], false)?;
     let mut idle = connect_idle(&comity, FIRST_CONNECTIONS)?;

@@ -50,7 +50,7 @@ const FILES: (u64, u64) = (5_236, 1_000);
 /// Rounds under `--quick`.
 const ROUNDS_QUICK: usize = 3;
 
-/// Measures and prints; says whether nothing that is judged costs more than it may.
+/// Measures and prints, and returns whether all judged lines meet their bounds.
 ///
 /// # Errors
 /// Valgrind or a program is missing or fails.

@@ -23,7 +23,7 @@ pub(super) struct OverTls {
 /// Runs `PostMark` of the workload `discfs` against a server that keeps its files in memory.
 ///
 /// # Errors
-/// The server does not come up, or fails an operation.
+/// The server does not start, or fails an operation.
 pub(super) fn run_postmark(options: &Options, rounds: usize) -> Result<OverTls> {
     let output = tempfile::tempdir()?;
     let all = workload::all();

@@ -23,7 +23,7 @@ pub struct BothCosts {
 }
 
 impl BothCosts {
-    /// The time that grants take beside the work.
+    /// The time that grants take in addition to the work.
     pub(super) const fn more(&self) -> f64 {
         self.key - self.account
     }
@@ -57,7 +57,7 @@ pub struct RoundCosts {
 }
 
 impl RoundCosts {
-    /// Files with a chain of their own, of a tree of so many.
+    /// The number of files with a chain of their own, in a tree of `files` files.
     #[must_use]
     pub const fn own_chains(files: u64) -> u64 {
         if files < OWN_CHAINS_MAX { files } else { OWN_CHAINS_MAX }

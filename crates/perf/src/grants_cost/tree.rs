@@ -23,10 +23,10 @@ pub fn file(number: u64) -> String {
     format!("{}/f{number}", directory(number / FILES_IN_DIRECTORY))
 }
 
-/// Makes so many files that belong to the account; they go with what is returned.
+/// Makes `files` files that belong to the account. They are removed when the result is dropped.
 ///
 /// # Errors
-/// The file system says no.
+/// If the file system fails.
 pub(super) fn build(place: &Path, files: u64) -> Result<TempDir> {
     let top = tempfile::Builder::new().prefix("comity-grants-").tempdir_in(place);
     let top = top.with_context(|| format!("make a folder in {}", place.display()))?;

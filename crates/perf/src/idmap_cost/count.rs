@@ -56,7 +56,8 @@ pub(super) fn table(counts: &Counts) {
     }
 }
 
-/// Prints what hidden files cost; says whether at every count one costs less than if it were shown.
+/// Prints the cost of hidden files. Returns whether it is less than that of visible files for every
+/// count.
 pub(super) fn line(counts: &Counts) -> bool {
     println!("\ninstructions of listing a directory of which nothing is seen");
     let count = |case: Case| counts.get(&(case, Part::List)).copied().unwrap_or_default();

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::case::{Case, Configuration, Files, Part};
 use super::time::{Samples, spread};
 
-/// A bound for the cost of a configuration beside another, in instructions of a walk.
+/// A bound for the cost of a configuration compared with another, in instructions of a walk.
 struct Goal {
     what: &'static str,
     case: Case,
@@ -49,7 +49,7 @@ pub(super) fn cases() -> Vec<(Case, Part)> {
     cases.into_iter().map(|case| (case, Part::Walk)).collect()
 }
 
-/// Prints how far each goal is reached; says whether all are.
+/// Prints the result for each goal, and returns whether all goals are reached.
 pub(super) fn judge(counts: &BTreeMap<(Case, Part), u64>) -> bool {
     println!("instructions of an ls -lR of 1,000 files     against   more      bound   2002");
     let count = |case: &Case| counts.get(&(*case, Part::Walk)).copied().unwrap_or_default();

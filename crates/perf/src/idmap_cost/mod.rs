@@ -24,7 +24,7 @@ pub use tree::{FOREIGN, HIDDEN, foreign};
 pub struct Options {
     #[command(flatten)]
     programs: Programs,
-    /// Count only what has a goal, and take no time.
+    /// Count only the cases that have a goal, and take no time.
     #[arg(long)]
     pub quick: bool,
     /// Exit with 1 if something costs more than it did.
@@ -35,7 +35,7 @@ pub struct Options {
     pub rounds: u32,
 }
 
-/// Measures and prints; says whether nothing costs more than it may.
+/// Measures and prints, and returns whether all costs are within their bounds.
 ///
 /// # Errors
 /// Valgrind or a program is missing or fails.

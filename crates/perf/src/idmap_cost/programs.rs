@@ -14,7 +14,7 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// The one that serves a case.
+    /// Returns the program for a case.
     pub(super) fn of(&self, case: &Case) -> &Path {
         match case.configuration {
             Configuration::Van => &self.without_maps,

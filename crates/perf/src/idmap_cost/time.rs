@@ -22,10 +22,10 @@ pub struct Sample {
 /// A sample of each round.
 pub(super) type Samples = BTreeMap<Case, Vec<Sample>>;
 
-/// Takes time of all that has a goal, in turns: each round begins with another case.
+/// Takes the times of all cases that have a goal, in turns. Each round begins with another case.
 ///
 /// # Errors
-/// A program fails or says something else.
+/// If a program fails, or its output is not as expected.
 pub(super) fn take(programs: &Programs, tree: &Path, rounds: u32) -> Result<Samples> {
     let mut cases: Vec<_> = goal::cases().into_iter().map(|(case, _)| case).collect();
     let mut samplers = BTreeMap::new();
@@ -36,7 +36,7 @@ pub(super) fn take(programs: &Programs, tree: &Path, rounds: u32) -> Result<Samp
         }
     }
     let mut samples = Samples::new();
-    // The first round is for caches.
+    // The first round only fills caches.
     for round in 0..=rounds {
         for case in &cases {
             let sampler = samplers.get_mut(programs.of(case)).context("no program")?;
@@ -62,7 +62,7 @@ pub(super) fn spread(one: &[Sample], other: &[Sample], of: impl Fn(&Sample) -> u
     format!("{median:+5.1} % ({least:+.1} to {greatest:+.1})")
 }
 
-/// A program that is asked for samples.
+/// A running program that returns samples on request.
 struct Sampler {
     child: Child,
     ask: Option<ChildStdin>,
@@ -87,7 +87,7 @@ impl Sampler {
 }
 
 impl Drop for Sampler {
-    /// It ends with its input.
+    /// The program ends when its input ends.
     fn drop(&mut self) {
         drop(self.ask.take());
         let _ = self.child.wait();

@@ -15,7 +15,8 @@ pub const FOREIGN: u32 = 2_000_000;
 /// The owner of the files that are hidden from the caller.
 pub const HIDDEN: u32 = 1_500_000;
 
-/// Ids of a foreign entry, and from its first to that of the next.
+/// The number of ids of a foreign entry, and the distance from its first id to that of the next
+/// entry.
 const IDS: u32 = 10;
 const APART: u32 = 20;
 
@@ -26,10 +27,11 @@ pub const fn foreign(entry: u32) -> RangeInclusive<u32> {
     first..=first + IDS - 1
 }
 
-/// Makes directories with files of all kinds of owners; they go with what is returned.
+/// Makes directories with files of all kinds of owners. They are removed when the result is
+/// dropped.
 ///
 /// # Errors
-/// The file system says no.
+/// If the file system fails.
 pub(super) fn build() -> Result<TempDir> {
     let top = tempfile::tempdir()?;
     fill(&top.path().join("empty"), 0, |_| CALLER)?;

@@ -35,10 +35,10 @@ impl Consumer {
         }
     }
 
-    /// Starts it on the processor of the server.
+    /// Starts the consumer on the processor of the server.
     ///
     /// # Errors
-    /// The program is not there.
+    /// If the program does not exist.
     pub(super) fn start(self, bed: &TestBed, server: SocketAddr, level: f64) -> Result<Server> {
         let mut command = Command::new(bed.program());
         command.args(["bench", "consume", self.name(), "--seconds", SECONDS_MAX]);

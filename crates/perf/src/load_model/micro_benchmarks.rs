@@ -20,10 +20,10 @@ impl MicroBenchmarks {
     pub(super) const NAMES: [&'static str; 5] =
         ["NULL", "READ 4K", "READ 1M", "WRITE 4K", "WRITE 1M"];
 
-    /// Connects.
+    /// Connects to the server.
     ///
     /// # Errors
-    /// The server does not answer as it should.
+    /// If the server's answer is wrong.
     pub(super) fn new(server: &ServerProcess) -> Result<Self> {
         let operations = [
             Operation::Null,
@@ -36,10 +36,10 @@ impl MicroBenchmarks {
         Ok(Self(operations.into_iter().map(prepare).collect::<Result<_>>()?))
     }
 
-    /// Returns the microseconds a call of each benchmark.
+    /// Returns the time of a call of each benchmark, in microseconds.
     ///
     /// # Errors
-    /// A wrong reply, or none.
+    /// If a reply is wrong or missing.
     pub(super) fn measure(&mut self) -> Result<Vec<f64>> {
         self.0.iter_mut().map(sample).collect()
     }

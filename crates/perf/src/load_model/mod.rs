@@ -1,9 +1,10 @@
-//! Compares the model of load with what calls cost: consumers use one resource of the server's
+//! Compares the model of load with the costs of calls. Consumers use one resource of the server's
 //! machine after the other, in steps, while five small benchmarks run.
 //!
-//! In each step the server tells the ratio of each resource. From the first rounds a line is fitted
-//! for each benchmark and resource; the resource and the term that explain most are kept. The last
-//! round is predicted by that line, and the prediction compared with what was measured.
+//! In each step the server reports the ratio of each resource. From the first rounds a line is
+//! fitted for each benchmark and resource, and the resource and the term that explain most are
+//! kept. The last round is predicted by that line, and the prediction is compared with the
+//! measurement.
 
 mod consumer;
 mod loads;
@@ -30,11 +31,11 @@ const SETTLE: Duration = Duration::from_millis(1500);
 /// The measures taken while a consumer used a part of its resource.
 struct LoadStep {
     loads: Loads,
-    /// Microseconds a call of each benchmark.
+    /// The time of a call of each benchmark, in microseconds.
     times: Vec<f64>,
 }
 
-/// A server, and how its load is asked for.
+/// A server, and the way to read its load.
 struct LoadBench {
     test_bed: TestBed,
     server: ServerProcess,
@@ -45,7 +46,7 @@ struct LoadBench {
 /// Measures and prints; returns whether each prediction is as good as it must be.
 ///
 /// # Errors
-/// The server or a consumer does not come up, or a call is not answered as it must be.
+/// The server or a consumer does not start, or a call is not answered as it must be.
 pub fn run(options: &RowOptions) -> Result<bool> {
     ensure!(targets::enter_namespace()?, "this takes root: a network of its own");
     let bench = LoadBench::start(options)?;

@@ -3,9 +3,9 @@ use comity_load::{Prediction, Ratio};
 
 use super::LoadStep;
 
-/// Least part of the variance that a prediction explains, where times vary with the consumer.
+/// Least part of the variance that a prediction has to explain if times vary with the consumer.
 const R_SQUARED_LEAST: f64 = 0.9;
-/// Most that predicted times differ from measured ones, in parts of these.
+/// Largest relative error of predicted times.
 const ERROR_MOST: f64 = 0.2;
 /// A resource whose ratio varies by less is not what the consumer uses.
 const RATIO_VARIES: f64 = 0.1;
@@ -14,7 +14,7 @@ const VARIES: f64 = 0.15;
 
 /// The prediction for one benchmark under one consumer, and how good it is.
 pub(super) struct Fit {
-    /// Microseconds a call without the consumer, and with all of it.
+    /// Microseconds for each call without the consumer, and with the consumer at full load.
     idle: f64,
     full: f64,
     /// The resource and the prediction by it; `None` if the times do not vary with the consumer.

@@ -12,7 +12,7 @@ use super::{SERVER_PROCESSOR, ServerProcess, Speaks};
 /// Starts the minimal server: this program again.
 ///
 /// # Errors
-/// It does not come up.
+/// If the server does not start.
 pub fn start(layout: &FixtureTree) -> Result<ServerProcess> {
     let address = free_address()?;
     let mut command = Command::new(std::env::current_exe()?);

@@ -22,13 +22,13 @@ pub struct ServerOptions {
     pub directory: PathBuf,
 }
 
-/// A tree of files, room for what servers need, and the comity that serves it; the files go when
-/// this does.
+/// A tree of files, a folder for what servers need, and the comity that serves the tree. The files
+/// are removed when this is dropped.
 #[derive(Debug)]
 pub struct TestBed {
     /// The tree.
     pub layout: FixtureTree,
-    /// The room.
+    /// The folder for what servers need.
     pub work: PathBuf,
     comity: PathBuf,
     _folder: TempDir,
@@ -38,7 +38,7 @@ impl TestBed {
     /// Makes the tree.
     ///
     /// # Errors
-    /// The file system says no.
+    /// If the file system fails.
     pub fn make(subject: &ServerOptions) -> Result<Self> {
         let made = tempfile::Builder::new().prefix("comity-bench-").tempdir_in(&subject.directory);
         let folder = made.context("make a folder for the files")?;
@@ -55,19 +55,19 @@ impl TestBed {
         &self.comity
     }
 
-    /// Starts a comity on some processors, new and on its own: with its exports file, state and log
-    /// in a new folder. Changes of names are on stable storage before the reply, or need not be.
+    /// Starts a new comity on some processors, with its exports file, state and log in a new
+    /// folder. With `is_async`, changes of names need not be on stable storage before the reply.
     ///
     /// # Errors
-    /// It does not come up; its log is in the message.
+    /// If the server does not start. The message then contains its log.
     pub fn start_comity(&self, processors: &[usize], is_async: bool) -> Result<ServerProcess> {
         self.start_comity_with(processors, is_async, &[])
     }
 
-    /// The same with more options.
+    /// Starts a comity like [`Self::start_comity`], with more options.
     ///
     /// # Errors
-    /// It does not come up.
+    /// If the server does not start.
     pub fn start_comity_with(
         &self,
         processors: &[usize],
@@ -89,7 +89,7 @@ impl TestBed {
         let target = nfs_server("comity", &self.layout, address, server);
         target.with_context(|| {
             let said = fs::read_to_string(&log).unwrap_or_default();
-            format!("comity does not come up: {}", said.trim())
+            format!("comity does not start: {}", said.trim())
         })
     }
 

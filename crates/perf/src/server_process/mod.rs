@@ -31,9 +31,9 @@ pub const LOAD_PROCESSOR: usize = 1;
 /// A server that is running on a tree of files.
 #[derive(Debug)]
 pub struct ServerProcess {
-    /// Its name in the report.
+    /// The name of the server in the report.
     pub name: &'static str,
-    /// Its address.
+    /// The address of the server.
     pub address: SocketAddr,
     layout: FixtureTree,
     speaks: Speaks,
@@ -48,28 +48,28 @@ enum Speaks {
     Nfs { root: Vec<u8> },
 }
 
-/// A load that can be run.
+/// A load that is ready to run.
 #[derive(Debug)]
 pub struct Prepared {
-    /// Its calls.
+    /// The calls.
     pub script: CallTemplates,
-    /// Its connections.
+    /// The connections.
     pub client: Client,
     /// Keeps the sessions and the state that the calls name.
     _session: Option<Session<Caller>>,
 }
 
 impl ServerProcess {
-    /// Its process.
+    /// Returns the id of the server's process.
     #[must_use]
     pub fn process(&self) -> u32 {
         self.servers.first().map_or(0, Server::id)
     }
 
-    /// Processor time it has used.
+    /// Returns the processor time that the server has used.
     ///
     /// # Errors
-    /// It is gone.
+    /// If the server has ended.
     pub fn cpu_time(&self) -> Result<CpuTime> {
         CpuTime::of(self.process()).with_context(|| format!("{} is gone", self.name))
     }
@@ -77,7 +77,7 @@ impl ServerProcess {
     /// The calls for an operation.
     ///
     /// # Errors
-    /// It does not answer as it should.
+    /// If the server's answer is wrong.
     pub fn script(&self, operation: Operation, pages: &Pages) -> Result<CallTemplates> {
         let script = match &self.speaks {
             Speaks::Raw => crate::baseline_server::script(&self.layout, operation, pages),
@@ -140,7 +140,7 @@ impl ServerProcess {
     }
 }
 
-/// Waits for an NFS server to offer the tree. It serves NFS and MOUNT at `address`.
+/// Waits until an NFS server offers the tree. It serves NFS and MOUNT at `address`.
 fn nfs_server(
     name: &'static str,
     layout: &FixtureTree,
@@ -155,7 +155,7 @@ fn nfs_server(
 /// Starts nfs-ganesha on the tree.
 ///
 /// # Errors
-/// It does not come up.
+/// If the server does not start.
 pub fn start_ganesha(
     layout: &FixtureTree,
     work: &Path,
@@ -167,7 +167,7 @@ pub fn start_ganesha(
     Ok(ServerProcess { name: "ganesha", address, layout, speaks, servers })
 }
 
-/// Lets everybody into a folder: the callers are not root.
+/// Gives everybody access to a folder, because the callers are not root.
 pub(crate) fn open_to_all(folder: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     Ok(std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?)

@@ -17,7 +17,7 @@ use comity_bench::limits::SILENCE_SECONDS_MAX;
 /// waits for a record.
 pub(super) struct CallbackClient {
     stream: TcpStream,
-    /// Recalls that have come.
+    /// The number of recalls received.
     pub(super) recalls: usize,
 }
 
@@ -38,7 +38,7 @@ impl CallbackClient {
         Ok(Self { stream, recalls: 0 })
     }
 
-    /// Waits until a recall has come.
+    /// Waits for the next recall.
     pub(super) fn await_recall(&mut self) -> Result<()> {
         while self.recalls == 0 {
             let record = self.receive()?;
@@ -91,8 +91,8 @@ impl Wire for CallbackClient {
     }
 }
 
-/// Results of a CB_COMPOUND: CB_SEQUENCE and what comes behind it succeed. Says whether that is a
-/// recall.
+/// Encodes the results of a CB_COMPOUND: CB_SEQUENCE and the operations after it succeed. Returns
+/// whether one of them is a recall.
 fn results(call: &mut Decoder<'_>, reply: &mut Encoder) -> Result<bool> {
     let head: CbCompoundHead<'_> = call.value()?;
     reply.value(&CbCompoundResultHead { status: 0, tag: head.tag, results: head.operations });

@@ -7,11 +7,11 @@ use super::person::Person;
 use super::report::{at_most, median};
 use super::{Bench, recall, server_time};
 
-/// Delegations that are held while it is measured; their client may have as many.
+/// The number of delegations held during the measurement. Their client may have as many.
 const HELD: u64 = 100_000;
 /// The number of delegations at which CITI's server refused more.
 const REFUSED_2006: u64 = 2_100;
-/// OPEN with a delegation costs at most so many times one without.
+/// Largest ratio of the cost of OPEN with a delegation to that without.
 const RATIO_MOST: f64 = 1.05;
 /// Rounds of each measurement.
 const ROUNDS: usize = 9;
@@ -23,7 +23,7 @@ pub(super) fn opens(bench: &Bench) -> Result<bool> {
     let mut client = Person::new(&server, Backchannel::Yes)?;
     let (dir, few) = (client.session.mount(&many)?, bench.path(FixtureTree::SMALL));
     let few = client.session.mount(&few)?;
-    // The way back has to be probed before anything is delegated.
+    // The backchannel has to be probed before anything is delegated.
     let first = recall::delegated(&mut client, &few, &FixtureTree::file(0))?;
     give_up(&mut client, &[first])?;
     let mut refused = 0;
@@ -43,7 +43,7 @@ pub(super) fn opens(bench: &Bench) -> Result<bool> {
     Ok(at_most("with is times without", with / without, RATIO_MOST) && refused == 0)
 }
 
-/// Server's time of an OPEN, in microseconds.
+/// The server's time for an OPEN, in microseconds.
 fn sample(
     server: &crate::server_process::ServerProcess,
     client: &mut Person,

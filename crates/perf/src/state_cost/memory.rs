@@ -13,15 +13,15 @@ use crate::server_process::ServerProcess;
 
 /// Clients, each with a connection and a session of its own.
 const CLIENTS: u64 = 900;
-/// Files; each is opened by one client, and then delegated to it.
+/// The number of files. Each is opened by one client and then delegated to it.
 const FILES: u64 = 100_000;
 
-/// KiB that a connection with a session may take.
+/// The KiB that a connection with a session may use.
 const CONNECTION_MOST: f64 = 8.0;
-/// Bytes that an open may take, and a delegation: its bound says so.
+/// The bytes that an open may use, and a delegation.
 const OPEN_MOST: f64 = 450.0;
 const DELEGATION_MOST: f64 = 500.0;
-/// Longest time that the server may take to come to rest, in milliseconds.
+/// Longest time until the server is idle, in milliseconds.
 const REST_MILLISECONDS: u64 = 300;
 
 /// Measures the growth of the server's memory for each client, open and delegation.
@@ -31,7 +31,7 @@ pub(super) fn weigh(bench: &Bench) -> Result<bool> {
     let dir = bench.many(files)?;
     let mut first = Person::new(&server, Backchannel::Yes)?;
     let dir = first.session.mount(&dir)?;
-    // Memory for files that were only looked at does not count as state.
+    // Files that were only looked up do not count as state.
     open_all(&mut [first], &dir, files, (share::WANT_NO_DELEG, true))?;
     let before = resting_bytes(&server)?;
     let person = |_| Person::new(&server, Backchannel::Yes);
@@ -56,8 +56,8 @@ pub(super) fn weigh(bench: &Bench) -> Result<bool> {
     Ok(good.iter().all(|good| *good) && delegations == files)
 }
 
-/// Opens all files, each by one of the clients; closes them again if wished. Returns how many were
-/// delegated.
+/// Opens all files, each by one of the clients, and closes them again on request. Returns how many
+/// were delegated.
 fn open_all(
     people: &mut [Person],
     dir: &[u8],

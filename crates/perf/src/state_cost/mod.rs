@@ -1,5 +1,5 @@
-//! The cost of state: locks that are split, joined and handed on, delegations that are recalled and
-//! granted, and the memory of it all; how it grows, beside what CITI measured in 2006.
+//! The cost of state, compared with what CITI measured in 2006. Locks are split, merged and
+//! transferred, delegations are recalled and granted, and the memory of all this is measured.
 
 mod callback_client;
 mod delegated;
@@ -16,7 +16,7 @@ use crate::row_options::RowOptions;
 use crate::server_process::{LOAD_PROCESSOR, SERVER_PROCESSOR, ServerProcess, TestBed};
 use comity_bench::process;
 
-/// A measure: its name, and how it is taken; says whether it costs no more than it may.
+/// The name and the function of a measure, which returns whether the cost is within its bound.
 type Measure = (&'static str, fn(&Bench) -> Result<bool>);
 
 /// The table, by the names of the specification.
@@ -29,16 +29,16 @@ const MEASURES: &[Measure] = &[
     ("memory of clients, opens and delegations", memory::weigh),
 ];
 
-/// All that the measures need.
+/// The servers and options that the measures need.
 struct Bench {
     test_bed: TestBed,
     quick: bool,
 }
 
-/// Measures and prints; says whether nothing costs more than it may.
+/// Measures and prints, and returns whether all costs are within their bounds.
 ///
 /// # Errors
-/// The server does not come up, or a call is not answered as it must be.
+/// The server does not start, or a call is not answered as it must be.
 pub fn run(options: &RowOptions) -> Result<bool> {
     let bench = Bench { test_bed: TestBed::make(&options.subject)?, quick: options.quick };
     process::pin(None, &[LOAD_PROCESSOR])?;
@@ -60,8 +60,9 @@ impl Bench {
         self.test_bed.start_comity(&[SERVER_PROCESSOR], true)
     }
 
-    /// A server that holds nothing of its clients against programs of its machine. With the hold,
-    /// each delegated file takes a descriptor, and a process has fewer than delegations.
+    /// Starts a server that does not enforce its clients' state against local programs. Otherwise
+    /// each delegated file would need a descriptor, and a process may have fewer descriptors than
+    /// delegations.
     fn server_apart(&self) -> Result<ServerProcess> {
         self.test_bed.start_comity_with(&[SERVER_PROCESSOR], true, &["--no-local-locks"])
     }
@@ -76,7 +77,8 @@ impl Bench {
         format!("{}/{directory}", self.test_bed.layout.root().display())
     }
 
-    /// The directory of so many empty files, made if it is not there.
+    /// Returns the path of a directory with `files` empty files, which is made if it does not
+    /// exist.
     fn many(&self, files: u64) -> Result<String> {
         let name = format!("many-{files}");
         if !self.test_bed.layout.root().join(&name).exists() {

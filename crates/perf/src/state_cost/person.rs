@@ -12,7 +12,7 @@ use comity_xdr::Counted;
 use super::callback_client::CallbackClient;
 use crate::server_process::ServerProcess;
 
-/// A client that opens, locks and is delegated files, one call at a time.
+/// A client that opens and locks files and gets delegations, one call at a time.
 pub(super) struct Person {
     pub(super) session: Session<CallbackClient>,
 }
@@ -26,12 +26,12 @@ impl Person {
         Ok(Self { session: Session::begin(wire, caller_ids(), back)? })
     }
 
-    /// A COMPOUND that does nothing but take its slot: a round trip.
+    /// Sends a COMPOUND that only uses its slot, which takes one round trip.
     pub(super) fn nothing(&mut self) -> Result<()> {
         Ok(self.session.perform(&Compound::new()).map(drop)?)
     }
 
-    /// OPEN by name; nothing if it has to be tried again.
+    /// OPEN by name. Returns `None` if the server answers with DELAY.
     pub(super) fn open(
         &mut self,
         dir: &[u8],
@@ -47,7 +47,7 @@ impl Person {
         Ok(Some(Opened::of(&reply.settled()?)?))
     }
 
-    /// OPEN for reading and writing that gets the file at once, and no delegation.
+    /// OPEN for reading and writing that succeeds at once, and gets no delegation.
     pub(super) fn open_plainly(&mut self, dir: &[u8], name: &str) -> Result<Opened> {
         let opened = self.open(dir, (name, "opener"), share::BOTH | share::WANT_NO_DELEG)?;
         opened.context("OPEN has to wait")
@@ -63,7 +63,8 @@ impl Person {
         Ok(self.session.perform(&compound).map(drop)?)
     }
 
-    /// LOCK for writing, waiting for it if it cannot be had: whether it is held now.
+    /// LOCK for writing, which waits for the lock if it conflicts. Returns whether the lock is held
+    /// now.
     pub(super) fn lock(
         &mut self,
         opened: &Opened,
@@ -76,7 +77,7 @@ impl Person {
         }
     }
 
-    /// LOCK that must be had at once.
+    /// LOCK that has to succeed at once.
     pub(super) fn lock_now(
         &mut self,
         opened: &Opened,

@@ -10,14 +10,14 @@ use super::report::{at_most, median, then};
 
 /// Numbers of ranges, each ten times the one before.
 const RANGES: [u64; 3] = [300, 3_000, 30_000];
-/// The times of CITI for splitting and joining over NFS, in seconds: all unlocks; all locks and the
-/// join. Their largest were 29,971.
+/// The times of CITI for splitting and joining over NFS, in seconds: for all unlocks, and for all
+/// locks and the join. Their largest number of ranges was 29,971.
 const SPLIT_2006: [f64; 3] = [0.074, 1.10, 74.4];
 const JOIN_2006: [(f64, f64); 3] = [(0.082, 0.0012), (1.55, 0.0116), (134.0, 0.120)];
 
-/// Ten times the ranges cost at most so much.
+/// Largest growth of the cost for ten times the ranges.
 const GROWTH_MOST: f64 = 13.0;
-/// Each costs at most so many round trips.
+/// Largest cost of each range, in round trips.
 const ROUND_TRIPS_MOST: f64 = 1.2;
 /// Calls of one batch. A batch of as many NULL calls follows, as the measure of a round trip.
 const BATCH: usize = 50;
@@ -29,9 +29,9 @@ struct Taken {
     ranges: u64,
     /// Processor time of the server, in microseconds for all.
     server: f64,
-    /// Time that the client waits, in round trips each: the median of all batches.
+    /// Time that the client waits for each range, in round trips: the median of all batches.
     round_trips: f64,
-    /// The lock of the whole behind it, in microseconds.
+    /// The time of the lock of the whole file afterwards, in microseconds.
     whole: f64,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn split(bench: &Bench) -> Result<bool> {
     Ok(judged(&all))
 }
 
-/// Every other byte locked, then the whole file.
+/// Locks every other byte, then the whole file.
 pub(super) fn join(bench: &Bench) -> Result<bool> {
     let mut setup = Setup::new(bench)?;
     let mut all = Vec::new();
@@ -94,7 +94,7 @@ fn judged(all: &[Taken]) -> bool {
     at_most("round trips each, of the most ranges", all[2].round_trips, ROUND_TRIPS_MOST) && grown
 }
 
-/// The middle of some rounds, each figure for itself.
+/// Returns the median of some rounds, separately for each figure.
 fn middle(ranges: u64, mut round: impl FnMut() -> Result<Taken>) -> Result<Taken> {
     let rounds = (0..ROUNDS).map(|_| round()).collect::<Result<Vec<_>>>()?;
     let of = |figure: fn(&Taken) -> f64| median(rounds.iter().map(figure).collect());
@@ -131,7 +131,7 @@ impl Setup {
         self.client.unlock(&self.file, &mut self.locker, stretch)
     }
 
-    /// Does something to every other byte, in turn with round trips that do nothing.
+    /// Runs a call for every other byte, in turn with round trips that do nothing.
     fn each(&mut self, ranges: u64, act: fn(&mut Self, Stretch) -> Result<()>) -> Result<Taken> {
         let (mut server, mut round_trips) = (0.0, Vec::new());
         let stretches: Vec<Stretch> = (0..ranges).map(|number| (2 * number, 1)).collect();

@@ -18,11 +18,11 @@ const LOCKS: [(u64, f64); 4] = [(500, 0.129), (5_000, 2.36), (25_000, 36.5), (50
 const GROWTH_MOST: f64 = 13.0;
 /// Wait before the retry of a call that was answered with DELAY.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Tries of an OPEN that gets a delegation once the way back has been probed.
+/// Number of attempts for an OPEN that gets a delegation once the backchannel has been probed.
 const TRIES: usize = 1_000;
 
-/// A client has a file delegated for writing and locked n ranges of it for itself; another opens
-/// it. The first tells the server of its locks and returns the delegation.
+/// A client has a write delegation of a file and n local locks on it, and another client opens the
+/// file. The first client establishes its locks at the server and returns the delegation.
 pub(super) fn recall(bench: &Bench) -> Result<bool> {
     let server = bench.server()?;
     let mut holder = Person::new(&server, Backchannel::Yes)?;
@@ -66,7 +66,8 @@ pub(super) fn delegated(holder: &mut Person, dir: &[u8], name: &str) -> Result<O
     anyhow::bail!("no delegation is granted")
 }
 
-/// Takes the locks at the server, then returns the delegation; says whether the client kept all.
+/// Establishes the locks at the server, then returns the delegation. Returns whether the client
+/// kept all locks.
 fn give_back(holder: &mut Person, opened: &Opened, locks: u64) -> Result<bool> {
     let mut locker = Locker::new("locker");
     for number in 0..locks {

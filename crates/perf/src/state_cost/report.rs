@@ -1,12 +1,12 @@
 //! The format of figures.
 
-/// The middle of some figures; nothing of none.
+/// Returns the median of some figures; `None` if there are none.
 pub(super) fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// A figure against what it may be at most, and whether it is no more.
+/// Prints a figure and its upper bound, and returns whether it is within the bound.
 pub(super) fn at_most(what: &str, figure: f64, most: f64) -> bool {
     let met = figure <= most;
     let judgement = if met { "met" } else { "MISSED" };

@@ -8,12 +8,12 @@ use super::person::Person;
 use super::report::{at_most, median};
 use super::{Bench, server_time};
 
-/// Numbers of waiters, with the time in which CITI's fair queue handed the lock on, in
-/// microseconds. Ten thousand were not tried.
+/// Numbers of waiters, with the time in which CITI's fair queue transferred the lock, in
+/// microseconds. CITI did not try ten thousand.
 const WAITERS: [(u64, &str); 5] =
     [(1, "68"), (10, "73"), (100, "353"), (1_000, "29,215"), (10_000, "-")];
 
-/// The dearest is at most so many times the cheapest.
+/// Largest ratio of the highest cost to the lowest.
 const SPREAD_MOST: f64 = 1.2;
 /// Hand-overs in a sample, and the number of samples.
 const HANDED: usize = 100;
@@ -23,14 +23,14 @@ const BYTE: (u64, u64) = (0, 1);
 /// A byte that nobody waits for.
 const OTHER: (u64, u64) = (8, 1);
 
-/// N owners wait for a byte that one more has: it lets go, the first in line takes it, and it
-/// stands in line again. All lines are measured in turn.
+/// N owners wait for a byte that another owner has locked. That owner unlocks it, the first in the
+/// queue gets it, and the former owner joins the queue. All queues are measured in turn.
 pub(super) fn hand_over(bench: &Bench) -> Result<bool> {
     let server = bench.server()?;
     let mut client = Person::new(&server, Backchannel::No)?;
     let dir = client.session.mount(&bench.path(FixtureTree::SMALL))?;
     let mut lines = Vec::new();
-    // The longest first: a place in line is kept for half a minute and more.
+    // The longest comes first, because a place in the queue is kept for more than half a minute.
     for (number, (waiters, _)) in WAITERS.iter().enumerate().rev() {
         let file = client.open_plainly(&dir, &FixtureTree::file(number))?;
         let waiters = if *waiters > 10 { bench.scaled(*waiters) } else { *waiters };
@@ -69,7 +69,8 @@ impl Line {
         let mut waiting = VecDeque::new();
         for number in 0..waiters {
             let mut waiter = Locker::new(format!("waiter {number}"));
-            // Its lock state exists before the measurement, as for the waiters that had their turn.
+            // Its lock state exists before the measurement, as for the waiters that had the lock
+            // before.
             client.lock_now(&file, &mut waiter, OTHER)?;
             client.unlock(&file, &mut waiter, OTHER)?;
             ensure!(!client.lock(&file, &mut waiter, BYTE)?, "two have the lock");

@@ -9,7 +9,7 @@ use comity_remote::rpc::{call_header, record_before};
 /// The calls of strangers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
-    /// NULL, which everybody may call.
+    /// NULL, which every host may call.
     Null,
     ExchangeId,
     Putrootfh,

@@ -19,7 +19,8 @@ pub(super) struct Crowd {
 const REFUSALS: Duration = Duration::from_millis(500);
 
 impl Crowd {
-    /// Connects all of them, and holds those that the server lets in; tells how many.
+    /// Connects all strangers and keeps the connections that the server accepts. Returns their
+    /// number.
     pub(super) fn gather(self, stage: &Stage) -> Result<f64> {
         let all: Result<Vec<_>> =
             (0..self.connections).map(|number| stage.connect(number)).collect();

@@ -13,7 +13,7 @@ use super::source::{Stage, address};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flood {
     pub(super) call: Call,
-    /// Calls a second of all of them; none is as fast as one processor sends them.
+    /// Calls a second of all strangers together; `None` for as many as one processor can send.
     pub(super) rate: Option<u32>,
 }
 
@@ -23,7 +23,7 @@ const STRANGERS: usize = 8;
 const BATCH: usize = 16;
 
 impl Flood {
-    /// Floods until it is over; tells how many calls a second were sent.
+    /// Sends calls until the measurement ends. Returns the number of calls a second that were sent.
     pub(super) fn pour(self, stage: &Stage) -> Result<f64> {
         let portmap = SocketAddr::new(stage.server.ip(), portmap::PORT);
         let server = if self.call.is_of_portmapper() { portmap } else { stage.server };
@@ -34,7 +34,7 @@ impl Flood {
         }
     }
 
-    /// Sends as much as the server takes, without waiting for replies.
+    /// Sends as fast as the server receives, without waiting for replies.
     fn pour_records(self, stage: &Stage) -> Result<f64> {
         let connect = |number| Stranger::connect(stage, number, self.call.record());
         let mut strangers = (0..STRANGERS).map(connect).collect::<Result<Vec<_>>>()?;
@@ -51,7 +51,7 @@ impl Flood {
         Ok(pace.rate_of(sent))
     }
 
-    /// Datagrams that are not answered, or late, are not waited for.
+    /// Sends datagrams. Replies that are missing or late are not waited for.
     fn pour_datagrams(self, stage: &Stage, server: SocketAddr) -> Result<f64> {
         let sockets: Result<Vec<_>> =
             (0..STRANGERS).map(|number| datagrams(server, number)).collect();
@@ -88,7 +88,7 @@ impl Stranger {
         Ok(Self { stream, record, begun_bytes: 0, sent: 0 })
     }
 
-    /// Sends so many records, as far as the socket takes them.
+    /// Sends `records` records, or as many as fit into the socket.
     fn send(&mut self, records: usize) -> Result<()> {
         let bytes = self.record.repeat(records + 1);
         let due = self.begun_bytes..records * self.record.len();
@@ -100,7 +100,7 @@ impl Stranger {
         Ok(())
     }
 
-    /// Takes the replies that are there, whatever they say.
+    /// Reads and drops the replies that have arrived.
     fn take_replies(&mut self) -> Result<()> {
         let mut replies = [0; 1 << 16];
         while let Some(bytes) = unless_blocked(self.stream.read(&mut replies))? {
@@ -110,7 +110,7 @@ impl Stranger {
     }
 }
 
-/// The bytes that a socket took or gave, or none if it would have blocked.
+/// Returns the bytes that a socket sent or received, or `None` if it would have blocked.
 fn unless_blocked(done: io::Result<usize>) -> io::Result<Option<usize>> {
     match done {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
@@ -125,7 +125,7 @@ fn datagrams(server: SocketAddr, number: usize) -> Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Holds a rate.
+/// Keeps to a rate.
 struct Pace {
     rate: Option<u32>,
     started: Instant,
@@ -137,7 +137,7 @@ impl Pace {
         Self { rate, started: Instant::now(), due: 0 }
     }
 
-    /// Waits until calls are due; tells how many, `most` of them at most.
+    /// Waits until calls are due, and returns their number, at most `most`.
     fn next_batch(&mut self, most: usize) -> usize {
         let batch = match self.rate {
             None => most,

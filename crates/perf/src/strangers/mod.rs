@@ -79,10 +79,10 @@ struct Rounds {
     weight: Weight,
 }
 
-/// Measures and prints; tells whether the listed client lost no more than it may.
+/// Measures and prints, and returns whether the listed client lost no more than allowed.
 ///
 /// # Errors
-/// The server does not come up, or the listed client is not answered as it must be.
+/// The server does not start, or the listed client is not answered as it must be.
 pub fn run(options: &Options) -> Result<bool> {
     ensure!(targets::enter_namespace()?, "this takes root: a network of its own, and port 111");
     let test_bed = TestBed::make(&options.rows.subject)?;
@@ -127,8 +127,8 @@ fn phases(rate: u32) -> Vec<Phase> {
     phases
 }
 
-/// Returns the rounds of a phase. A p99 of 0.3 seconds varies by a quarter on a quiet machine, so
-/// the rows that are judged and the noise beside them get the most.
+/// Returns the number of rounds of a phase. A p99 of 0.3 seconds varies by a quarter on a quiet
+/// machine, so the rows that are judged and the row of the noise get the most rounds.
 fn rounds_of(phase: &Phase, is_quick: bool) -> usize {
     match (is_quick, &phase.behavior) {
         (true, _) => 3,
@@ -180,7 +180,7 @@ fn weigh(server: &ServerProcess) -> Result<Weight> {
     })
 }
 
-/// Waits until the server has closed what strangers have left.
+/// Waits until the server has closed the connections that strangers have left.
 fn settle(server: &ServerProcess, quiet: usize) -> Result<()> {
     // A listed client may have made the server open some files meanwhile.
     const SLACK: usize = 1100;
@@ -201,7 +201,7 @@ fn header() {
     println!("{:<31}{names}  {:>8} threads    RSS descriptors", "", "done");
 }
 
-/// Prints a row; tells whether it met the bounds that hold for it.
+/// Prints a row, and returns whether it meets its bounds.
 fn report(phase: &Phase, rounds: &Rounds) -> bool {
     let middle =
         |all: &[Vec<f64>]| all.iter().filter_map(|ratios| median(ratios)).collect::<Vec<_>>();

@@ -30,7 +30,7 @@ pub(super) struct Stage {
 }
 
 impl Strangers {
-    /// Starts them, and waits until all of them are there.
+    /// Starts the strangers, and waits until all of them are connected.
     pub(super) fn begin(server: SocketAddr, behavior: Behavior) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let (ready, is_ready) = channel();
@@ -48,7 +48,8 @@ impl Strangers {
         Ok(Self { stop, thread })
     }
 
-    /// Ends them; tells how many connections they had, or how many calls a second they made.
+    /// Ends the strangers. Returns how many connections they had, or how many calls a second they
+    /// made.
     pub(super) fn end(self) -> Result<f64> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().ok().context("the strangers panicked")?

@@ -22,7 +22,7 @@ const STUNNEL: &str = "/usr/bin/stunnel";
 /// Longest that stunnel may take to start, and a server to answer, in seconds.
 const PATIENCE_SECONDS: u64 = 20;
 
-/// A server that takes calls in clear and by TLS, and stunnel before it.
+/// A server that accepts plain calls and TLS, and stunnel in front of it.
 pub(super) struct Bed {
     pub(super) server: ServerProcess,
     pub(super) root: Vec<u8>,
@@ -46,10 +46,10 @@ impl Route {
 }
 
 impl Bed {
-    /// Starts all that is installed.
+    /// Starts the server, and stunnel if it is installed.
     ///
     /// # Errors
-    /// The server or stunnel does not come up.
+    /// If the server or stunnel does not start.
     pub(super) fn start(options: &ServerOptions) -> Result<Self> {
         let bed = TestBed::make(options)?;
         let server = bed.start_comity(&[SERVER_PROCESSOR], true)?;
@@ -66,16 +66,16 @@ impl Bed {
         self.stunnel.is_some()
     }
 
-    /// The ways that there are.
+    /// Returns the routes that are available.
     pub(super) fn routes(&self) -> Vec<Route> {
         let routes = [Route::Plain, Route::Tls, Route::Stunnel];
         routes.into_iter().filter(|way| *way != Route::Stunnel || self.has_stunnel()).collect()
     }
 
-    /// A connection by a route.
+    /// Connects by a route.
     ///
     /// # Errors
-    /// It is refused.
+    /// If the connection is refused.
     pub(super) fn connect(&self, route: Route) -> Result<Box<dyn Duplex>> {
         Ok(match (route, &self.stunnel) {
             (Route::Plain, _) => Box::new(socket(self.server.address)?),
@@ -91,20 +91,20 @@ impl Bed {
         })
     }
 
-    /// The handle of a file of the tree.
+    /// Returns the handle of a file of the tree.
     ///
     /// # Errors
-    /// It is not found.
+    /// If the file is not found.
     pub(super) fn find(&self, path: &[&str]) -> Result<Vec<u8>> {
         let mut caller = Caller::connect(self.server.address)?;
         path.iter().try_fold(self.root.clone(), |dir, name| caller.lookup(&dir, name))
     }
 
-    /// Processor time that the server and stunnel use for a work, in seconds. A thread that ends
-    /// within it does not count.
+    /// Returns the processor time that the server and stunnel use during `work`, in seconds. A
+    /// thread that ends during it does not count.
     ///
     /// # Errors
-    /// One of them is gone, or the work fails.
+    /// If one of them has ended, or `work` fails.
     pub(super) fn processor_seconds(&self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
         let before = self.processor_times()?;
         work()?;

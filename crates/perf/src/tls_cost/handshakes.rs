@@ -10,13 +10,13 @@ use super::{at_least, median};
 
 /// Handshakes, and those of `--quick`.
 const HANDSHAKES: (u32, u32) = (2_000, 300);
-/// Handshakes in a second of one core, at least.
+/// Least number of handshakes in a second of one core.
 const A_SECOND_LEAST: f64 = 500.0;
-/// Calls of others beside handshakes, as a part of those without, at least. The client's part of a
-/// handshake takes the same processor as these calls' client.
+/// Least rate of other calls during handshakes, as a part of their rate without. The client's part
+/// of a handshake uses the same processor as the client of these calls.
 const CALLS_LEAST: f64 = 0.25;
 
-/// Measures handshakes in which both sides prove a key while another client makes calls.
+/// Measures handshakes in which both sides prove a key, while another client makes calls.
 ///
 /// # Errors
 /// A handshake or a call fails.
@@ -50,8 +50,8 @@ pub(super) fn measure(bed: &Bed, is_quick: bool) -> Result<bool> {
     Ok(at_least("calls meanwhile, of those alone", part, CALLS_LEAST, false) && is_fast)
 }
 
-/// Handshakes in a second of the server's processor time. The time of the other client's calls is
-/// in it, which makes the figure smaller than it is.
+/// Returns the number of handshakes in a second of the server's processor time. This time includes
+/// the calls of the other client, so that the figure is too small.
 fn shake_hands(bed: &Bed, count: u32) -> Result<f64> {
     let shake_hands = || (0..count).try_for_each(|_| bed.connect(Route::Tls).map(drop));
     Ok(f64::from(count) / bed.processor_seconds(shake_hands)?)
@@ -64,7 +64,7 @@ struct CallTimes {
     longest_us: f64,
 }
 
-/// Looks the same name up again and again until it is over.
+/// Looks up the same name repeatedly until `is_over`.
 fn call(bed: &Bed, is_over: &dyn Fn() -> bool) -> Result<CallTimes> {
     let mut caller = Caller::connect(bed.server.address)?;
     let (started, mut times) = (Instant::now(), Vec::new());

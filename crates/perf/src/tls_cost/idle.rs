@@ -9,15 +9,16 @@ use super::bed::{Bed, Route};
 
 /// Idle connections, and those of `--quick`.
 const CONNECTIONS: (usize, usize) = (2_000, 300);
-/// Connections after which the server has all that it keeps for any number of them.
+/// Number of connections after which the server has allocated all that does not depend on their
+/// number.
 const WARM_UP: usize = 64;
 /// KiB of the server's memory that an idle connection may take.
 const KIB_MOST: f64 = 24.0;
-/// Longest time that the server may take to come to rest.
+/// Longest time until the server is idle.
 const REST: Duration = Duration::from_millis(500);
 
-/// Measures the growth of the server's memory for each connection that has made a call by TLS and
-/// is idle then.
+/// Measures the growth of the server's memory for each idle connection that has made one call by
+/// TLS.
 ///
 /// # Errors
 /// A connection is refused.

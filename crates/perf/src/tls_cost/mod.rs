@@ -1,9 +1,9 @@
-//! The cost of TLS: data over it beside stunnel before the same server and beside the cipher alone,
-//! handshakes beside the calls of others, and connections that are idle.
+//! The cost of TLS: data over it compared with stunnel in front of the same server and with the
+//! cipher alone, handshakes during the calls of others, and idle connections.
 //!
 //! The server and stunnel run on one processor, the client on another. Speed is that of one core:
 //! bytes for each second of processor time that the server, and stunnel before it, have used.
-//! Other work on the machine so changes it little.
+//! Other work on the machine therefore hardly changes it.
 
 mod bed;
 mod cipher;
@@ -32,15 +32,15 @@ pub struct Options {
 
 /// Rounds, and those of `--quick`.
 const ROUNDS: (usize, usize) = (7, 3);
-/// Speed by TLS, as multiples of that by stunnel, at least.
+/// Least speed of TLS, as a multiple of that of stunnel.
 const STUNNEL_LEAST: f64 = 1.5;
-/// Speed by TLS, as a multiple of that of the cipher alone, at least.
+/// Least speed of TLS, as a multiple of that of the cipher alone.
 const CIPHER_LEAST: f64 = 0.8;
 
-/// Measures and prints; says whether nothing that is judged misses its bound.
+/// Measures and prints, and returns whether all judged figures are within their bounds.
 ///
 /// # Errors
-/// A server does not come up or answers wrongly.
+/// A server does not start or answers wrongly.
 pub fn run(options: &Options) -> Result<bool> {
     let bed = Bed::start(&options.server)?;
     let cipher = cipher::bytes_a_second()?;
@@ -55,8 +55,9 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(read? && write? && others == [true; 2])
 }
 
-/// Measures one direction by each route in turns; says whether TLS is fast enough beside stunnel.
-/// That TLS is slower than its cipher is known: the rest of a server's work is in its time, too.
+/// Measures one direction by each route in turns. Returns whether TLS is fast enough compared with
+/// stunnel. It is known that TLS is slower than its cipher, because the time includes the rest of
+/// the server's work.
 fn data(bed: &Bed, what: (DataDirection, bool), cipher: f64) -> Result<bool> {
     let mut speeds: Vec<(Route, Vec<f64>)> =
         bed.routes().into_iter().map(|route| (route, Vec::new())).collect();
@@ -82,7 +83,8 @@ fn data(bed: &Bed, what: (DataDirection, bool), cipher: f64) -> Result<bool> {
     Ok(beside.is_none_or(|times| at_least("of stunnel, times", times, STUNNEL_LEAST, false)))
 }
 
-/// Prints a figure beside the least that it must be; says whether it is that, or is known not to.
+/// Prints a figure and its lower bound. Returns whether the figure is within the bound, or is known
+/// to miss it.
 fn at_least(what: &str, figure: f64, least: f64, is_known: bool) -> bool {
     let verdict = match (figure >= least, is_known) {
         (true, _) => "met",

@@ -39,10 +39,10 @@ impl DataDirection {
     }
 }
 
-/// Bytes that go one way in a second of the processor time of the server, and of what is before it.
+/// Returns the bytes transferred in a second of the processor time of the server and of stunnel.
 ///
 /// # Errors
-/// The server is gone, or answers wrongly.
+/// If the server has ended, or its answer is wrong.
 pub(super) fn bytes_a_second(
     bed: &Bed,
     route: Route,
@@ -58,7 +58,7 @@ pub(super) fn bytes_a_second(
     Ok((calls * BYTES) as f64 / seconds)
 }
 
-/// Makes so many calls, [`DEPTH`] of them outstanding.
+/// Makes `calls` calls, [`DEPTH`] of them outstanding.
 fn run(stream: &mut dyn Duplex, file: &[u8], direction: DataDirection, calls: u64) -> Result<()> {
     let mut records: Vec<_> =
         (0..LARGE_BYTES / BYTES).map(|at| record(file, direction, at * BYTES)).collect();
@@ -66,7 +66,7 @@ fn run(stream: &mut dyn Duplex, file: &[u8], direction: DataDirection, calls: u6
         if number < calls {
             let place = number as usize % records.len();
             let record = &mut records[place];
-            // Each call is another one, or it would be answered from memory.
+            // Each call differs, because the server would answer a repeated one from its cache.
             record[4..8].copy_from_slice(&next_xid().to_be_bytes());
             stream.write_all(record)?;
             stream.flush()?;
@@ -99,7 +99,7 @@ fn record(file: &[u8], direction: DataDirection, offset: u64) -> Vec<u8> {
     }
 }
 
-/// A reply must be a success, and that of a READ have all data.
+/// Checks that a reply is a success, and that a reply to a READ has all data.
 fn check(reply: &[u8], direction: DataDirection) -> Result<()> {
     let is_done = reply.get(RESULTS_AT - 4..RESULTS_AT + 4) == Some(&[0; 8]);
     ensure!(is_done, "{} fails: {:?}", direction.name(), reply.get(..RESULTS_AT + 4));

@@ -57,7 +57,7 @@ impl Medium for Nowhere {
 }
 
 impl KeyedExport {
-    /// Starts one that keeps decisions about so many objects.
+    /// Starts a server that keeps decisions about `decisions` objects.
     pub(super) fn new(folder: &Path, decisions: usize) -> Result<Self> {
         Self::holding(folder, decisions, Arc::new(new_key()?), Vec::new())
     }

@@ -1,4 +1,5 @@
-//! The creator of an object is its grantor, by a credential that is signed when it is fetched.
+//! The creator of an object may grant rights to it, by a credential that is signed when it is
+//! fetched.
 #![allow(clippy::unwrap_used)]
 
 mod world;
@@ -7,7 +8,7 @@ use comity_grants::{FetchError, Moment, Operation, Outcome, Revocation, Revoker}
 use comity_vfs::{Fs, Handle};
 use world::{BEGUN, Person, World};
 
-/// Alice with an account, Bob who may create in her directory, and a file that he has made.
+/// Alice with an account, Bob who may create in her directory, and a file that Bob has created.
 struct Case {
     world: World,
     alice: Person,
@@ -41,7 +42,7 @@ impl Case {
         self.world.grants.fetch(&self.file, &who.key())
     }
 
-    /// Bob hands the right to read his file on to Carol.
+    /// Bob grants Carol the right to read his file.
     fn hand_on(&self) -> String {
         let fetched = self.fetch(&self.bob).unwrap();
         let on = self.bob.grants(&self.carol, &self.file, "r");
@@ -61,7 +62,7 @@ fn a_creator_has_all_rights_to_what_it_made_at_once_and_nobody_else_does() {
     let other = case.world.create(&case.dir, "other");
     assert_eq!(case.world.allowed(&case.bob, &other), "look search create");
     assert_eq!(case.carols(), "");
-    // It is done under the ids of whoever let the creator create.
+    // It is done under the ids of the account that let the creator create.
     let holder = case.world.holder(&case.bob);
     let account = case.world.grantor(&holder, &case.file, Operation::Write).unwrap().unwrap();
     assert_eq!(account.user, "user1000");
@@ -73,27 +74,27 @@ fn the_credential_of_a_creator_is_the_same_each_time_and_only_its_own() {
     let fetched = case.fetch(&case.bob).unwrap();
     assert_eq!(case.fetch(&case.bob).unwrap(), fetched);
     assert!(matches!(case.fetch(&case.carol), Err(FetchError::NotCreator)));
-    // A user needs none.
+    // A user needs no such credential.
     case.world.grants.created(&case.dir, &case.alice.key());
     let of_user = case.world.grants.fetch(&case.dir, &case.alice.key());
     assert!(matches!(of_user, Err(FetchError::NotCreator)));
-    // A server with another key takes it for nothing.
+    // A server with another key does not accept it.
     let other = World::after(case.world.kept.clone(), &case.world.fs, BEGUN);
     let submitted = other.grants.submit(case.bob.key(), &fetched).unwrap();
     assert_eq!(submitted[0].outcome, Outcome::NoAccount);
 }
 
 #[test]
-fn a_fetched_credential_is_handed_on() {
+fn a_fetched_credential_is_the_base_of_further_grants() {
     let case = case();
     let fetched = case.hand_on();
     assert_eq!(case.carols(), "look read");
-    // A chain without the link from the server to the creator gives nothing.
+    // A chain without the link from the server to the creator grants nothing.
     let dave = Person::new();
     let on = case.bob.grants(&dave, &case.file, "r");
     let submitted = case.world.grants.submit(dave.key(), &on).unwrap();
     assert_eq!(submitted[0].outcome, Outcome::NoAccount);
-    // It speaks of that object alone.
+    // It applies only to that object.
     let other = case.world.create(&case.dir, "other");
     case.world.submit(&case.carol, &[&fetched, &case.bob.grants(&case.carol, &other, "r")]);
     assert_eq!(case.world.allowed(&case.carol, &other), "");
@@ -116,7 +117,7 @@ fn rights_by_creation_end_with_the_right_to_create() {
 }
 
 #[test]
-fn a_creator_whose_grant_is_final_hands_nothing_on() {
+fn a_creator_whose_grant_is_final_grants_nothing() {
     let case = case();
     let requester = format!("requester == \"{}\"", case.bob.key().to_keynote());
     let case = Case { grant: String::new(), ..case };
@@ -156,7 +157,7 @@ fn the_credential_of_a_creator_is_revoked_by_those_above_it() {
 }
 
 impl Case {
-    /// Bob's rights to his file on a server that starts with what is stored now.
+    /// Bob's rights to his file on a server that starts with the current storage.
     fn after_a_restart(&self) -> String {
         let world = World::after(self.world.kept.clone(), &self.world.fs, BEGUN);
         world.bind(&[(&self.alice, 1000)]);
@@ -192,7 +193,7 @@ fn creators_that_could_not_be_stored_are_stored_later() {
     assert!(case.world.grants.store_creations().is_err());
     case.world.pass_seconds(1);
     assert!(case.world.grants.store_creations().is_err());
-    // A server that ends waits for no pause.
+    // A server that ends does not wait for the pause.
     assert!(case.world.grants.store_at_end().is_err());
     case.world.kept.fail(false);
     case.world.grants.store_at_end().unwrap();

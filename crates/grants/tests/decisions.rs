@@ -1,4 +1,4 @@
-//! Decisions about objects are kept, and made again when they no longer hold.
+//! Decisions about objects are kept, and are made again when they no longer hold.
 #![allow(clippy::unwrap_used)]
 
 mod world;
@@ -27,7 +27,7 @@ fn case(rights: &str, test: &str) -> Case {
 }
 
 impl Case {
-    /// The decisions that are made for operations on the file by a new holder.
+    /// The number of decisions that are made for operations of a new holder on the file.
     fn queries(&self, operations: &[Operation]) -> u64 {
         let holder = self.world.holder(&self.bob);
         let before = self.world.grants.counts().queries;
@@ -57,7 +57,7 @@ fn a_condition_on_the_operation_is_evaluated_for_each_operation() {
 #[test]
 fn rights_of_a_later_root_do_not_hide_the_earlier_root_of_another_operation() {
     let case = case("r", "true");
-    // Roots are asked in the order of their keys.
+    // Roots are tried in the order of their keys.
     let is_later = |other: &Person| other.key() > case.alice.key();
     let other = std::iter::repeat_with(Person::new).find(is_later).unwrap();
     case.world.bind(&[(&case.alice, 1000), (&other, 1001)]);
@@ -98,8 +98,8 @@ fn unmet(case: &Case) -> [Handle; 3] {
     [dir, other, made.value.handle]
 }
 
-/// Bob's rights after he has found the file by its name in the directory, which a program moves
-/// then, with something between the look-up and the time at which it is remembered.
+/// Bob's rights after he has found the file by its name in the directory. A program then moves the
+/// file, and `between` runs between the lookup and the time at which it is recorded.
 fn reads_after(case: &Case, between: impl FnOnce()) -> bool {
     let [dir, other, file] = unmet(case);
     let places = case.world.grants.ancestry();
@@ -172,7 +172,7 @@ fn canonical(from: &Person, to: &Person, object: &Handle, rights: &str) -> Strin
 }
 
 #[test]
-fn all_files_of_a_directory_take_two_evaluations_unless_a_grant_speaks_of_one() {
+fn all_files_of_a_directory_take_two_evaluations_unless_a_grant_names_one() {
     let world = World::new();
     let (alice, bob) = (Person::new(), Person::new());
     world.bind(&[(&alice, 1000)]);
@@ -184,7 +184,7 @@ fn all_files_of_a_directory_take_two_evaluations_unless_a_grant_speaks_of_one() 
     assert!(files.iter().all(|file| may(file, Operation::Read)));
     assert_eq!(world.grants.counts().queries - before, 2);
     assert!(!files.iter().any(|file| may(file, Operation::Write)));
-    // A grant to one file gives nothing to its neighbours, and does not hide what they have.
+    // A grant to one file does not apply to its neighbours, and does not hide their rights.
     world.submit(&bob, &[&canonical(&alice, &bob, &files[7], "w")]);
     for (at, file) in files.iter().enumerate() {
         assert_eq!(may(file, Operation::Write), at == 7, "f{at}");
@@ -193,7 +193,7 @@ fn all_files_of_a_directory_take_two_evaluations_unless_a_grant_speaks_of_one() 
 }
 
 #[test]
-fn a_condition_that_tells_files_of_a_directory_apart_is_evaluated_for_each() {
+fn a_condition_that_distinguishes_files_of_a_directory_is_evaluated_for_each() {
     let case = case("r", "true");
     let dir = case.world.mkdir(&case.world.fs.root(), "apart");
     let files: Vec<_> = (0..6).map(|at| case.world.create(&dir, &format!("f{at}"))).collect();
@@ -208,7 +208,7 @@ fn a_condition_that_tells_files_of_a_directory_apart_is_evaluated_for_each() {
 }
 
 #[test]
-fn a_file_that_leaves_a_directory_loses_what_follows_from_the_directory() {
+fn a_file_that_leaves_a_directory_loses_the_rights_by_the_directory() {
     let world = World::new();
     let (alice, bob) = (Person::new(), Person::new());
     world.bind(&[(&alice, 1000)]);
@@ -226,7 +226,7 @@ fn a_file_that_leaves_a_directory_loses_what_follows_from_the_directory() {
     world.rename((&dir, "b"), (&other, "b"));
     world.pass_seconds(1);
     assert_eq!(files.iter().map(may).collect::<Vec<_>>(), [true, false, false]);
-    // The revocation of the only grant ends all at once.
+    // The revocation of the only grant ends all rights at once.
     let by = comity_grants::Revoker::Key(alice.key());
     let what = comity_grants::Revocation::Key(bob.key());
     world.grants.revoke(by, &what).unwrap();
@@ -237,7 +237,7 @@ fn a_file_that_leaves_a_directory_loses_what_follows_from_the_directory() {
 fn a_grant_to_one_file_by_an_earlier_root_counts_before_one_to_its_directory() {
     let world = World::new();
     let (alice, bob) = (Person::new(), Person::new());
-    // Roots are asked in the order of their keys.
+    // Roots are tried in the order of their keys.
     let is_earlier = |other: &Person| other.key() < alice.key();
     let other = std::iter::repeat_with(Person::new).find(is_earlier).unwrap();
     world.bind(&[(&alice, 1000), (&other, 1001)]);

@@ -1,4 +1,4 @@
-//! Credentials come in, are revoked, end, and outlive a restart.
+//! Credentials are submitted and revoked, expire, and survive a restart.
 #![allow(clippy::unwrap_used)]
 
 mod world;
@@ -57,15 +57,15 @@ fn digest(text: &str) -> Revocation {
 }
 
 #[test]
-fn only_credentials_that_lead_from_an_account_to_the_key_are_held() {
+fn only_credentials_from_an_account_to_the_key_are_held() {
     let case = case();
     let Case { world, alice, bob, carol, dir } = &case;
     let good = alice.grants(bob, dir, "r");
     assert_eq!(case.outcomes(bob, &[&good]), [Outcome::Held]);
     assert_eq!(case.outcomes(bob, &[&good]), [Outcome::Known]);
-    // A credential of another key is worth nothing, replayed or not.
+    // A credential of another key has no effect, replayed or not.
     assert_eq!(case.outcomes(carol, &[&good]), [Outcome::NotYours]);
-    // Anybody can sign something.
+    // Everybody can sign a credential.
     let stranger = Person::new();
     assert_eq!(case.outcomes(bob, &[&stranger.grants(bob, dir, "r")]), [Outcome::NoAccount]);
     let ended = alice.grants_if(bob, dir, "r", "now < \"2020-01-01T00:00:00Z\"");
@@ -88,7 +88,7 @@ fn faulty_credentials_are_named_with_their_number_and_line() {
     };
     assert_eq!((number, line), (2, 4 + good.lines().count()));
     assert!(why.to_string().contains("the text was changed"), "{why}");
-    assert_eq!(world.grants.held_by(&bob.key()), [], "none is held if one is faulty");
+    assert_eq!(world.grants.held_by(&bob.key()), [], "no credential is held if one is faulty");
     for (text, part) in [("", "this has 0"), ("hello", "line 1")] {
         let error = world.grants.submit(bob.key(), text).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
@@ -101,12 +101,12 @@ fn faulty_credentials_are_named_with_their_number_and_line() {
 fn a_revoked_link_ends_all_links_below_it_at_once() {
     let case = case();
     let (first, second) = case.chain();
-    // Carol is below Bob and may not revoke what he was given, nor may a stranger.
+    // Carol is below Bob and may not revoke Bob's rights, nor may a stranger.
     for who in [&case.carol, &Person::new()] {
         let refused = case.revoke(Revoker::Key(who.key()), &digest(&first));
         assert!(matches!(refused, Err(RevokeError::NotAbove)));
     }
-    // Alice stands above what Bob signed.
+    // Alice is above Bob in the chain.
     case.revoke(Revoker::Key(case.alice.key()), &digest(&second)).unwrap();
     assert_eq!(case.reads(), [true, false]);
     case.revoke(Revoker::Key(case.alice.key()), &digest(&first)).unwrap();
@@ -131,7 +131,7 @@ fn an_account_revokes_a_key_for_what_comes_from_it_and_the_administrator_for_all
     case.world.bind(&[(&case.alice, 1000), (&dave, 2000)]);
     case.chain();
     case.world.submit(&case.carol, &[&dave.grants(&case.carol, &case.dir, "r")]);
-    // Bob's key gives Carol nothing any more; what Dave gave her holds.
+    // Bob's key grants Carol nothing any more, but Dave's grant holds.
     case.revoke(Revoker::Key(case.alice.key()), &Revocation::Key(case.bob.key())).unwrap();
     assert_eq!(case.reads(), [false, true]);
     case.revoke(Revoker::Administrator, &Revocation::Key(case.carol.key())).unwrap();
@@ -150,7 +150,7 @@ fn a_key_without_an_account_revokes_what_it_gave_to_another() {
 }
 
 #[test]
-fn an_account_that_is_taken_away_ends_what_rests_on_it() {
+fn the_end_of_an_account_ends_the_rights_that_depend_on_it() {
     let case = case();
     case.chain();
     case.world.bind(&[]);
@@ -208,7 +208,7 @@ fn a_submission_that_cannot_be_stored_is_not_acknowledged_and_leaves_nothing_beh
     assert!(matches!(world.grants.submit(bob.key(), &text), Err(SubmitError::Store(_))));
     assert_eq!(world.allowed(bob, dir), "");
     assert_eq!(world.grants.held_by(&bob.key()), []);
-    // A second after there is room again everything goes on, and all is stored.
+    // A second after the disk has room again, all is stored.
     world.kept.fail(false);
     world.pass_seconds(1);
     world.submit(bob, &[&text]);
@@ -260,7 +260,7 @@ fn a_right_that_has_ended_stays_ended_when_the_clock_is_set_back_over_a_restart(
 }
 
 #[test]
-fn the_report_tells_which_link_gives_nothing_and_why() {
+fn the_report_names_the_link_that_grants_nothing_and_the_reason() {
     let case = case();
     let Case { world, alice, bob, carol, dir } = &case;
     let first = alice.grants_if(bob, dir, "rx", "operation != \"write\"");

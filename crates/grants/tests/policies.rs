@@ -1,4 +1,4 @@
-//! Keys get rights by a policy, and by what conditions say of their hosts.
+//! Keys get rights from a policy, and from conditions on their hosts.
 #![allow(clippy::unwrap_used)]
 
 mod world;
@@ -34,7 +34,7 @@ fn a_key_has_rights_by_the_policy_alone_and_acts_as_the_guest() {
     assert_eq!(account.user, "guest");
     assert!(!allowed(&world, &holder, &dir, Operation::Write));
     assert!(!allowed(&world, &world.guest(&carol, ""), &dir, Operation::Read));
-    // Bob hands on what the policy gives to him.
+    // Bob grants Carol the rights that he has by the policy.
     let on = bob.grants(&carol, &dir, "rw");
     world.submit(&carol, &[&on]);
     let carols = world.guest(&carol, "");

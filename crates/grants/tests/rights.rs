@@ -52,7 +52,7 @@ fn each_right_allows_its_operation_and_every_right_allows_to_look() {
 }
 
 #[test]
-fn rights_are_handed_on_as_far_as_they_reach() {
+fn rights_are_granted_further_as_far_as_they_reach() {
     let world = World::new();
     let (alice, bob, carol) = (Person::new(), Person::new(), Person::new());
     world.bind(&[(&alice, 1000)]);
@@ -61,16 +61,16 @@ fn rights_are_handed_on_as_far_as_they_reach() {
     let to_bob = alice.grants(&bob, &dir, "rx");
     let to_carol = bob.grants(&carol, &below, "rw");
     world.submit(&carol, &[&to_bob, &to_carol]);
-    // Bob had no right to write, so that he could hand none on.
+    // Bob had no right to write, so that he could not grant it.
     assert_eq!(world.allowed(&carol, &below), "look read");
     assert_eq!(world.allowed(&carol, &world.mkdir(&below, "deeper")), "look read");
-    // The directory above leads to what was granted.
+    // The directory above leads to the object of the grant.
     assert_eq!(world.allowed(&carol, &dir), "look read search");
     assert_eq!(world.allowed(&bob, &dir), "", "Bob has submitted nothing");
 }
 
 #[test]
-fn a_final_grant_is_not_handed_on() {
+fn a_final_grant_is_not_granted_further() {
     let world = World::new();
     let (alice, bob, carol) = (Person::new(), Person::new(), Person::new());
     world.bind(&[(&alice, 1000)]);
@@ -111,7 +111,7 @@ fn a_moved_file_loses_the_rights_of_its_old_directory_at_once_or_within_a_second
 }
 
 #[test]
-fn the_way_to_what_was_granted_is_open_and_nothing_beside_it() {
+fn only_the_path_to_a_granted_object_is_open() {
     let world = World::new();
     let (alice, bob) = (Person::new(), Person::new());
     world.bind(&[(&alice, 1000)]);
@@ -158,7 +158,7 @@ fn a_grant_ends_at_its_second() {
 }
 
 #[test]
-fn an_object_that_is_gone_is_stale() {
+fn a_removed_object_is_stale() {
     let world = World::new();
     let (alice, bob) = (Person::new(), Person::new());
     world.bind(&[(&alice, 1000)]);

@@ -19,14 +19,14 @@ use comity_vfs::{Fs, Handle};
 use rustix::time::{ClockId, clock_gettime};
 use world::{BEGUN, Kept, Person, World};
 
-/// Longest wait for what happens at once.
+/// Longest wait for something that happens at once.
 const AT_ONCE: Duration = Duration::from_secs(20);
 
 fn digest(text: &str) -> AssertionDigest {
     *SignedAssertion::parse(text).unwrap().digest()
 }
 
-/// A medium whose writes wait until the test lets them go on.
+/// A medium whose writes wait until the test releases them.
 struct Gated {
     arrived: mpsc::Sender<()>,
     go_on: Mutex<mpsc::Receiver<()>>,
@@ -44,7 +44,7 @@ impl Medium for Gated {
     }
 }
 
-/// A change of what is held or revoked, which is stored before it counts.
+/// A change of the held or revoked credentials, which is stored before it takes effect.
 type Change = fn(&World, &Person, &Person, &str);
 
 #[test]
@@ -86,14 +86,18 @@ fn rights_are_read_while_a_change_is_being_stored() {
             changing.join().unwrap();
             let (of_carol, of_bob) = read.expect("a reader waits for the disk");
             assert!(of_carol.contains("read"), "{of_carol}");
-            assert_eq!(of_bob.contains("read"), number > 0, "nothing counts before it is stored");
+            assert_eq!(
+                of_bob.contains("read"),
+                number > 0,
+                "nothing takes effect before it is stored"
+            );
         });
         assert_eq!(world.allowed(&bob, &dir).contains("read"), number == 0);
     }
 }
 
 #[test]
-fn a_key_that_nothing_was_granted_to_revokes_nothing() {
+fn a_key_without_grants_revokes_nothing() {
     let world = World::new();
     let [alice, bob, mallory] = [(); 3].map(|()| Person::new());
     world.bind(&[(&alice, 1000)]);
@@ -103,12 +107,12 @@ fn a_key_that_nothing_was_granted_to_revokes_nothing() {
     let refused = world.grants.revoke(by, &text);
     assert!(matches!(refused, Err(RevokeError::Stranger)), "{refused:?}");
     assert_eq!(world.kept.records(), []);
-    // With a grant it is somebody, and may revoke what it will have signed.
+    // A key with a grant may revoke the credentials that it will sign.
     world.submit(&mallory, &[&alice.grants(&mallory, &dir, "r")]);
     world.grants.revoke(by, &text).unwrap();
 }
 
-/// A revocation of a credential that nobody has met.
+/// A revocation of a credential that the server has not seen.
 fn other(number: usize, by: Revoker) -> RememberedRevocation {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&number.to_be_bytes());
@@ -136,9 +140,9 @@ fn a_key_that_has_used_up_its_revocations_is_refused_before_anything_is_stored()
     assert!(matches!(revoke(Revoker::Key(bob.key())), Err(RevokeError::KeyFull)));
     assert_eq!(world.kept.records().len(), stored);
     assert!(world.allowed(&carol, &dir).contains("read"));
-    // Others above in the chain have their own room.
+    // Others above in the chain have their own limit.
     revoke(Revoker::Key(alice.key())).unwrap();
-    // It takes no room to revoke again.
+    // Revoking again uses no room.
     revoke(Revoker::Key(bob.key())).unwrap();
 }
 
@@ -163,7 +167,7 @@ fn an_administrator_has_room_that_keys_cannot_use_up() {
     assert_eq!(kept.records().len(), free);
 }
 
-/// A medium that fails, and counts how often it is written.
+/// A medium that always fails, and counts the writes.
 #[derive(Clone, Default)]
 struct Failing(Arc<AtomicUsize>);
 
@@ -208,7 +212,7 @@ fn a_failed_write_is_tried_again_after_pauses_that_double_up_to_a_minute() {
     }
     let pauses: Vec<_> = tries.windows(2).map(|two| two[1] - two[0]).collect();
     assert_eq!(pauses[..7], [2, 4, 8, 16, 32, 60, 60], "{tries:?}");
-    // An administrator is not kept waiting.
+    // An administrator does not have to wait.
     let before = failing.0.load(Ordering::Relaxed);
     let by = Revoker::Administrator;
     assert!(world.grants.revoke(by, &Revocation::Key(bob.key())).is_err());
@@ -241,7 +245,7 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// The processor time in which a key at the top of a chain of so many links revokes the last one.
+/// The processor time in which a key at the top of a chain of `links` links revokes the last one.
 fn time_to_revoke_the_end_of_a_chain(links: usize) -> Duration {
     let world = World::new();
     let people: Vec<_> = (0..=links).map(|_| Person::new()).collect();
@@ -266,7 +270,7 @@ fn the_time_to_revoke_grows_with_the_credentials_and_not_with_their_square() {
         (0..2).map(|_| time_to_revoke_the_end_of_a_chain(links)).min().unwrap().as_secs_f64()
     };
     let (short, long) = (fastest(150), fastest(1_200));
-    // Eight times as many: a square would take 64 times as long.
+    // The chain is eight times as long. Quadratic growth would take 64 times as long.
     assert!(long < 24.0 * short.max(0.0005), "{short} s, {long} s");
 }
 
@@ -282,7 +286,7 @@ fn operations_are_decided_the_same_way_after_credentials_were_dropped_together()
         .collect();
     texts.iter().for_each(|text| world.submit(&bob, &[text]));
     let digests: Vec<_> = texts.iter().map(|text| digest(text)).collect();
-    // All of one directory, and one of the other.
+    // All of one directory, and one of the other directory.
     let gone = [digests[0], digests[2], digests[4], digests[1]];
     assert_eq!(world.grants.drop_held(&bob.key(), &gone).unwrap(), 4);
     assert_eq!(world.grants.held_by(&bob.key()).len(), 2);

@@ -65,7 +65,7 @@ impl Kept {
         self.0.lock().unwrap().0.clone()
     }
 
-    /// All that a server finds when it restarts.
+    /// Everything that a server finds when it restarts.
     pub fn recovered(&self) -> Recovered {
         let mut found = Recovered::default();
         for record in self.records() {
@@ -123,19 +123,19 @@ pub fn cred(uid: u32) -> Cred<Disk> {
     Cred::new(Uid::new(uid), Gid::new(uid))
 }
 
-/// A new key for a server to sign with.
+/// A new signing key for a server.
 fn server_key() -> ServerKey {
     ServerKey::new(PrivateKey::generate(Algorithm::Ed25519).unwrap())
 }
 
-/// Grants that tell the time by `now`, in milliseconds.
+/// Grants with the clock `now`, in milliseconds.
 pub fn grants(now: &Arc<AtomicU64>, medium: Box<dyn Medium>, recovered: Recovered) -> Arc<Grants> {
     let clock = Arc::clone(now);
     let clock = Box::new(move || Moment(clock.load(Ordering::SeqCst)));
     Arc::new(Grants::new(clock, medium, recovered).signing(server_key()))
 }
 
-/// The moment at which the tests begin.
+/// The time at which the tests begin.
 pub const BEGUN: u64 = 1_800_000_000;
 
 impl World {
@@ -144,7 +144,7 @@ impl World {
         Self::after(Kept::default(), &fs, BEGUN)
     }
 
-    /// A server that starts with what another one has kept.
+    /// A server that starts with what another server has stored.
     pub fn after(kept: Kept, fs: &Arc<Memory>, seconds: u64) -> Self {
         let fs = Arc::clone(fs);
         let now = Arc::new(AtomicU64::new(seconds * 1000));
@@ -184,7 +184,7 @@ impl World {
         Arc::new(Holder::new(&self.grants, person.key(), IpAddr::from([192, 0, 2, 1])))
     }
 
-    /// A person on a host of these names, who acts as user 7 by the policy.
+    /// A person on a host with these names, who acts as user 7 by the policy.
     pub fn guest(&self, person: &Person, names: &'static str) -> Arc<Holder> {
         let guest = Account { user: "guest".to_owned(), cred: cred(7) };
         let caller = KeyCaller::new(person.key(), IpAddr::from([192, 0, 2, 1]));
@@ -198,7 +198,7 @@ impl World {
         self.fs.mkdir(&cred(0), dir, name, &set).unwrap().value.handle
     }
 
-    /// Makes a file that the holder then meets by its name.
+    /// Creates a file, which the holder then looks up by its name.
     pub fn create(&self, dir: &Handle, name: &str) -> Handle {
         let how = Create::Guarded(SetAttr::default());
         let bytes = name.as_bytes();
@@ -227,14 +227,14 @@ impl World {
         self.through(EXPORT, |scene| holder.grantor(scene, object, operation).map(|it| it.cloned()))
     }
 
-    /// Asks through an export of another path.
+    /// Makes a request through an export of another path.
     pub fn through<T>(&self, path: &str, ask: impl FnOnce(&Scene<'_>) -> T) -> T {
         let key = |handle: &Handle| self.key(handle);
         let tree = Tree { fs: &*self.fs, key: &key };
         ask(&Scene { number: 1, path, tree, policy: self.policy.as_ref() })
     }
 
-    /// The operations that a person may do to an object, by their names.
+    /// The names of the operations that a person may do on an object.
     pub fn allowed(&self, person: &Person, object: &Handle) -> String {
         let holder = self.holder(person);
         let may =

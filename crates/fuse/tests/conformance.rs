@@ -19,17 +19,17 @@ use common::{cached, can_mount, kept, memory, mount_with, options, passthrough};
 /// Blocks cannot be shared through FUSE: it has no such request.
 const LACKING: Needs = Needs::CLONE;
 
-/// The kernel may keep for `time` what it was told.
+/// The kernel may cache replies for `time`.
 fn check(what: &str, fs: Arc<dyn Fs>, time: Duration, kernel_judges: bool) {
-    // The client keeps files open, so that without opens below each removed one would leave a
-    // hidden name.
+    // The client keeps files open. Without opens in the lower layer, each removed file would leave
+    // a hidden name.
     let fs = WithOpens::new(fs);
     let options = Options { kernel_judges, ..options() };
     let mounted = mount_with(fs, kept(time), &options);
     let client = Passthrough::open(&mounted.dir, PassthroughOptions::default()).unwrap();
     let has = Needs::ALL.without(LACKING);
     let root = Cred::new(Uid::new(0), Gid::new(0));
-    // The cases run in a separate thread, because the thread takes on the callers' ids.
+    // The cases run in a separate thread, because the thread switches to the callers' ids.
     let report = thread::scope(|scope| scope.spawn(|| run(&client, &root, has)).join()).unwrap();
     println!("{what}: {report}");
     assert!(report.failed.is_empty(), "{what}: {report}");

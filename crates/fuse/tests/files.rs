@@ -47,7 +47,7 @@ fn an_open_file_outlives_its_last_name() {
     file.read_to_string(&mut all).unwrap();
     assert_eq!(all, "before and after");
     drop(file);
-    // The close is told to the file system after close(2) has returned.
+    // The file system learns of the close only after close(2) has returned.
     let removed = (0..200).any(|_| {
         std::thread::sleep(Duration::from_millis(5));
         fs::remove_dir(&dir).is_ok()
@@ -125,7 +125,7 @@ fn reads_and_writes_are_large() {
     assert_eq!(file.write_at(&data, 0).unwrap(), data.len());
     assert_eq!(metrics.sample(Verb::Write).calls, MEBIBYTES as u64);
     drop(file);
-    // The pages that were written are those that are read.
+    // Reads are answered from the pages that were written.
     assert!(fs::read(&path).unwrap() == data);
     assert_eq!(metrics.sample(Verb::Read).calls, 0);
     drop_pages(&path);
@@ -150,7 +150,7 @@ fn pages_are_kept_over_opens_and_dropped_after_a_change_elsewhere() {
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
     }
     let before = reads();
-    assert!(before <= 1, "a page that was written in part is read once, not {before} times");
+    assert!(before <= 1, "a page that was partly written is read once, not {before} times");
     let root = Cred::new(Uid::new(0), Gid::new(0));
     let found = fs_below.lookup(&root, &fs_below.root(), Name::new(b"file").unwrap()).unwrap();
     fs_below.write(&root, &found.node.handle, 0, b"two").unwrap();
@@ -159,14 +159,14 @@ fn pages_are_kept_over_opens_and_dropped_after_a_change_elsewhere() {
 }
 
 #[test]
-fn a_listing_with_attributes_looks_nothing_up() {
+fn a_listing_with_attributes_makes_no_lookups() {
     if !can_mount() {
         return;
     }
     let metrics = Arc::new(Metrics::default());
     let below = Arc::new(Layer::new(memory(), Arc::clone(&metrics)));
     let root = Cred::new(Uid::new(0), Gid::new(0));
-    // Made below, so that the kernel knows none of them.
+    // Created in the lower file system, so that the kernel knows none of them.
     for number in 0..500 {
         let name = format!("file-{number}");
         let how = Create::Guarded(SetAttr::default());

@@ -1,5 +1,5 @@
-//! Random reads and writes of a file through a mount against the same in memory, in the manner of
-//! fsx (Apple, 1991).
+//! Random reads and writes of a file through a mount, compared with a copy in memory, in the manner
+//! of fsx (Apple, 1991).
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -19,7 +19,7 @@ use common::{cached, can_mount, kept, memory, mount, passthrough};
 const LENGTH_MAX: u64 = 256 << 10;
 const STEPS: u32 = 1_500;
 
-/// A file, and what must be in it.
+/// A file, and its expected content.
 struct Pair {
     path: PathBuf,
     file: File,
@@ -99,11 +99,11 @@ impl Pair {
     }
 }
 
-/// Another client of the file system below changes a part of the file while it is closed here.
+/// Another client of the lower file system changes a part of the file while it is closed here.
 fn change_elsewhere(pair: &mut Pair, below: &dyn Fs, name: &str) {
     let root = Cred::new(Uid::new(0), Gid::new(0));
     let found = below.lookup(&root, &below.root(), Name::new(name.as_bytes()).unwrap()).unwrap();
-    // Data that waits here goes first: close-to-open is all that is promised.
+    // Cached data is written first, because only close-to-open consistency is promised.
     pair.file.sync_all().unwrap();
     let offset = pair.numbers.below(LENGTH_MAX);
     let data = vec![pair.numbers.below(256) as u8; 3_000];

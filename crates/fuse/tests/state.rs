@@ -1,4 +1,4 @@
-//! Opens, locks and delegations of a layer below that holds them at a server.
+//! Opens, locks and delegations of a lower layer that keeps them at a server.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -21,7 +21,7 @@ use rustix::fs::{FlockOperation, fcntl_lock, flock};
 use common::open_files::WithOpens;
 use common::{Fixture, can_mount, kept, memory, mount};
 
-/// The file that a child of a test locks.
+/// The file that a test's child process locks.
 const LOCKS: &str = "COMITY_TEST_LOCKS";
 
 fn mounted() -> (Fixture, Arc<WithOpens>) {
@@ -37,7 +37,7 @@ fn handle(fs: &dyn Fs, name: &str) -> Handle {
     fs.lookup(&root(), &fs.root(), Name::new(name.as_bytes()).unwrap()).unwrap().node.handle
 }
 
-/// Waits for something that happens soon.
+/// Waits until a condition holds.
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let seen = (0..2_000).any(|_| {
         thread::sleep(Duration::from_millis(5));
@@ -50,7 +50,7 @@ fn lockable(path: &Path) -> File {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap()
 }
 
-/// This program as another process, which locks a file and says so.
+/// This program as another process, which locks a file and prints that.
 fn child(path: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "the_child_of_a_test_locks_a_file", "--nocapture"])
@@ -73,7 +73,7 @@ fn the_child_of_a_test_locks_a_file() {
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }
 
-/// The next line of a child that begins like this.
+/// Returns the next line of a child that begins with `start`.
 fn line(lines: &mut impl BufRead, start: &str) -> String {
     let mut line = String::new();
     while !line.contains(start) {
@@ -100,7 +100,7 @@ fn a_process_waits_for_the_lock_of_another() {
     assert!(fcntl_lock(&file, FlockOperation::NonBlockingLockShared).is_err());
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
-    // The locks of a process that has ended are gone.
+    // The locks of a process end with it.
     until("the lock is free", || {
         fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
     });
@@ -138,7 +138,7 @@ fn locks_of_flock_are_forwarded_and_end_with_the_file() {
 }
 
 #[test]
-fn a_close_makes_what_was_written_stable_and_is_told() {
+fn a_close_makes_written_data_stable_and_is_forwarded() {
     if !can_mount() {
         return;
     }
@@ -153,7 +153,7 @@ fn a_close_makes_what_was_written_stable_and_is_told() {
 }
 
 #[test]
-fn the_kernels_cache_of_a_delegated_file_goes_before_the_delegation() {
+fn the_kernels_cache_of_a_delegated_file_is_dropped_before_the_delegation() {
     if !can_mount() {
         return;
     }

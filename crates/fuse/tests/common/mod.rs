@@ -13,7 +13,7 @@ use comity_fuse::{FuseMount, Keep, Lower, Options, Plain};
 use comity_vfs::Fs;
 use tempfile::TempDir;
 
-/// Returns whether this process can mount; says so if not.
+/// Returns whether this process can mount. Prints a message if not.
 pub fn can_mount() -> bool {
     let can = rustix::process::geteuid().is_root() && Path::new("/dev/fuse").exists();
     if !can {
@@ -22,23 +22,23 @@ pub fn can_mount() -> bool {
     can
 }
 
-/// A folder with something mounted on it.
+/// A folder on which something is mounted.
 pub struct Fixture {
     pub mount: Option<FuseMount>,
     pub dir: PathBuf,
-    /// Removed after the mount is gone.
+    /// The mount is dropped first.
     pub folder: TempDir,
 }
 
 impl Drop for Fixture {
     fn drop(&mut self) {
         drop(self.mount.take());
-        // A test that failed may have left a program in it.
+        // A test that failed may have left a program that uses it.
         let _ = comity_fuse::unmount(&self.dir, true);
     }
 }
 
-/// A layer below that lets the kernel keep everything for so long.
+/// A lower layer that lets the kernel cache everything for `time`.
 pub fn kept(time: Duration) -> Arc<dyn Lower> {
     Arc::new(Plain { keep: Keep::both(time), missing: time })
 }

@@ -1,4 +1,4 @@
-//! Any `Fs` with a side for opens and locks, as a client of a server has one.
+//! Any `Fs` with opens and locks, as a client of a server has them.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
@@ -80,7 +80,7 @@ impl WithOpens {
         locks.iter().find(stands).map(|(_, held)| *held)
     }
 
-    /// Unlocks whole locks only: the tests ask for no more.
+    /// Unlocks only whole locks, because the tests need nothing else.
     fn unlock(&self, node: &Handle, owner: LockOwner, bytes: (u64, u64)) {
         let within = |held: &LockRequest| bytes.0 <= held.bytes.0 && held.bytes.1 <= bytes.1;
         self.locks

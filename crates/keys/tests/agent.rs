@@ -1,4 +1,4 @@
-//! ssh-agent: the real one where it is installed, and one that answers wrongly.
+//! Tests with ssh-agent, if it is installed, and with agents that answer wrongly.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod wire;
@@ -21,7 +21,7 @@ struct RealAgent {
 }
 
 impl RealAgent {
-    /// Starts one; `None` if it is not installed.
+    /// Starts an agent; `None` if it is not installed.
     fn start(folder: &Path) -> Option<Self> {
         let socket = folder.join("agent");
         let command = Command::new("ssh-agent")
@@ -34,10 +34,10 @@ impl RealAgent {
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
             child => child.unwrap(),
         };
-        // The agent prints the path of its socket as soon as it listens there.
+        // The agent prints the path of its socket as soon as it listens on it.
         let mut line = String::new();
         let length = BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(length > 0, "ssh-agent is installed and does not start");
+        assert!(length > 0, "ssh-agent is installed but does not start");
         Some(Self { child, socket })
     }
 
@@ -72,7 +72,7 @@ fn a_real_agent_lists_its_keys_and_signs_with_them() {
     let comments: Vec<&str> = keys.iter().map(|(_, comment)| comment.as_str()).collect();
     assert_eq!(comments, ["alice@example.org", "bob at work"]);
     for (key, _) in &keys {
-        // Numbers with a leading zero are written shorter, so that some messages are needed.
+        // Numbers with a leading zero are written shorter, so that several messages are needed.
         for message in 0..300_u32 {
             let signature = key.sign(&message.to_be_bytes()).unwrap();
             assert!(key.public_key().verify(&message.to_be_bytes(), signature.as_bytes()));
@@ -83,7 +83,7 @@ fn a_real_agent_lists_its_keys_and_signs_with_them() {
     assert!(matches!(error, SignError::Agent(AgentError::Refused)), "{error}");
 }
 
-/// Answers one request with these bytes.
+/// Starts an agent that answers one request with these bytes.
 fn answering(folder: &Path, answer: Vec<u8>) -> (SshAgent, JoinHandle<()>) {
     let socket = folder.join("agent");
     let _ = fs::remove_file(&socket);

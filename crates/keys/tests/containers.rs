@@ -83,7 +83,7 @@ fn keys_of_other_algorithms_are_named_as_unsupported() {
     let error = PublicKey::from_spki(&rsa).unwrap_err();
     assert_eq!(error, KeyError::Unsupported("this type of key".into()));
     let spki = PrivateKey::generate(Algorithm::P256).unwrap().public_key().to_spki();
-    // A compressed point has the same beginning but for two lengths.
+    // A compressed point begins in the same way except for two lengths.
     let mut compressed = spki[..26 + 33].to_vec();
     (compressed[1], compressed[24], compressed[26]) = (0x39, 0x22, 2);
     assert!(PublicKey::from_spki(&compressed).is_err());
@@ -148,8 +148,8 @@ fn private_keys_of_other_kinds_are_refused() {
         }
     }
     let p256 = PrivateKey::generate(Algorithm::P256).unwrap().to_pkcs8().unwrap();
-    // The last bytes of the object identifiers of the curves P-256 and P-384 differ in form, so
-    // that another curve is an identifier that nobody knows.
+    // The object identifiers of the curves P-256 and P-384 differ in their last bytes, so that
+    // another curve has an unknown identifier.
     let at = p256.windows(3).position(|window| window == [3, 1, 7]).unwrap();
     let mut other = p256.to_vec();
     other[at + 2] = 6;

@@ -1,4 +1,4 @@
-//! Keys by chance, broken keys, and bytes that are no keys.
+//! Random keys, broken keys, and bytes that are no keys.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use comity_keys::{Algorithm, KeyError, PrivateKey, PublicKey, Signature, Signer, limits, sha256};
@@ -15,7 +15,7 @@ const FILES: [&str; 8] = [
     include_str!("files/openssl_p256_certificate.pem"),
 ];
 
-/// Reads a text in all ways; returns what came of it.
+/// Reads a text in all ways, and returns the results.
 fn read(text: &str) -> (Result<PublicKey, KeyError>, Option<PublicKey>) {
     let private = PrivateKey::from_text(text, None).ok();
     (PublicKey::from_text(text), private.map(|key| *key.public_key()))
@@ -78,7 +78,8 @@ proptest! {
         let Ok(text) = String::from_utf8(bytes) else { return Ok(()) };
         let (before, _) = read(FILES[file]);
         let (public, private) = read(&text);
-        // A key is not protected against another point; a private file is, by its two halves.
+        // A public key is not protected against another point. A private file is protected by its
+        // two halves.
         if FILES[file].contains("OPENSSH") {
             let whole = PrivateKey::from_text(FILES[file], None).unwrap();
             prop_assert!(private.is_none_or(|key| key == *whole.public_key()));
@@ -155,7 +156,7 @@ fn signatures_are_read_from_their_texts() {
 
 /// The hash of three bytes in FIPS 180-2, appendix B.1.
 #[test]
-fn the_hash_of_the_standard_comes_out() {
+fn the_hash_is_that_of_the_standard() {
     let hash = sha256(b"abc");
     assert_eq!(
         (hash[..4].to_vec(), hash[28..].to_vec()),
@@ -171,7 +172,7 @@ fn base64_has_one_spelling_for_a_key() {
     for other in [text.trim_end_matches('=').to_owned(), format!("{text}="), format!(" {text}x")] {
         assert!(other.parse::<PublicKey>().is_err(), "{other}");
     }
-    // The last digit has two bits that are not used.
+    // The last digit has two unused bits.
     let (head, last) = text.trim_end_matches('=').split_at(text.len() - 2);
     let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let digit = alphabet.find(last).unwrap();

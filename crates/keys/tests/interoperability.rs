@@ -90,7 +90,7 @@ fn private_keys_of_openssh_sign_for_their_public_keys() {
 }
 
 #[test]
-fn a_passphrase_that_is_missing_or_wrong_is_told_from_a_broken_file() {
+fn a_missing_or_wrong_passphrase_is_distinguished_from_a_broken_file() {
     for (private, _, _) in &OPENSSH[2..] {
         let read = |passphrase| PrivateKey::from_text(private, passphrase).unwrap_err();
         assert_eq!(read(None), KeyError::Encrypted);

@@ -6,7 +6,7 @@ mod wire;
 use comity_keys::{Algorithm, KeyError, PrivateKey, PublicKey, Signer};
 use wire::{number, pem, strings};
 
-/// The parts of a file, to be broken one at a time.
+/// The parts of a file, which the tests break one at a time.
 #[derive(Clone)]
 struct Parts {
     magic: Vec<u8>,
@@ -39,8 +39,8 @@ impl Parts {
     }
 }
 
-/// The secret of a key: the end of its PKCS#8 for Ed25519, and the 32 bytes behind a fixed
-/// beginning for P-256.
+/// The secret of a key: the end of its PKCS#8 for Ed25519, and the 32 bytes after a fixed beginning
+/// for P-256.
 fn secret(key: &PrivateKey) -> Vec<u8> {
     let der = key.to_pkcs8().unwrap();
     match key.public_key().algorithm() {
@@ -105,7 +105,7 @@ fn numbers_with_leading_zeros_and_with_high_bits_are_read() {
             return;
         }
     }
-    panic!("no such numbers came: {seen:?}");
+    panic!("no such numbers were generated: {seen:?}");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_secret_of_another_key_is_refused() {
         let mut mixed = parts(&one);
         mixed.public = parts(&other).public;
         assert_eq!(mixed.read(), Err(KeyError::Inconsistent));
-        // The point in the private part is the one of the public part, the secret is not.
+        // The private part has the point of the public part, but another secret.
         let public = other.public_key();
         let secret = match algorithm {
             Algorithm::Ed25519 => strings(&[&[&secret(&one)[..], public.as_bytes()].concat()]),
@@ -168,7 +168,7 @@ fn negative_and_long_numbers_are_refused() {
         Parts { key: private, ..parts(&key) }.read()
     };
     assert!(with(number(&secret(&key))).is_ok());
-    // Without the zero in front, the number is negative.
+    // Without the leading zero, the number is negative.
     assert!(with(strings(&[&secret(&key)])).is_err());
     assert!(with(strings(&[&[0x80; 32]])).is_err());
     assert!(with(strings(&[&[1; 33]])).is_err());
@@ -219,7 +219,7 @@ fn a_file_that_ends_anywhere_is_refused() {
                 &encoded[..end]
             );
             let read = PrivateKey::from_text(&cut, None);
-            // Padding that is cut short is padding.
+            // Shorter padding is still padding.
             assert!(read.is_err() || end + 4 >= encoded.len(), "{end} of {}", encoded.len());
         }
     }

@@ -1,7 +1,7 @@
 //! Bytes of SSH and text of PEM, written without the crate that is tested.
 #![allow(dead_code, reason = "each test uses some of it")]
 
-/// Strings with their lengths in front, one behind the other.
+/// Strings, each preceded by its length.
 pub(crate) fn strings(strings: &[&[u8]]) -> Vec<u8> {
     let parts = strings.iter().map(|string| {
         let length = (string.len() as u32).to_be_bytes();
@@ -10,8 +10,8 @@ pub(crate) fn strings(strings: &[&[u8]]) -> Vec<u8> {
     parts.collect::<Vec<_>>().concat()
 }
 
-/// A number that is not negative, as SSH writes it: without leading zeros, and with one where the
-/// highest bit would make it negative.
+/// A number that is not negative, as SSH encodes it: without leading zeros, except for one if the
+/// highest bit would make the number negative.
 pub(crate) fn number(bytes: &[u8]) -> Vec<u8> {
     let start = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len());
     let digits = &bytes[start..];
@@ -19,7 +19,7 @@ pub(crate) fn number(bytes: &[u8]) -> Vec<u8> {
     strings(&[&[sign, digits].concat()])
 }
 
-/// A block in PEM; all of the base64 is in one line.
+/// A PEM block with all of the base64 in one line.
 pub(crate) fn pem(label: &str, bytes: &[u8]) -> String {
     format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", base64(bytes))
 }

@@ -1,4 +1,4 @@
-//! A file system of a server does what an `Fs` must do.
+//! The file system of a server behaves as an `Fs` must.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod served;
@@ -56,7 +56,7 @@ fn version_3() {
     over(NfsVersion::Three, lacks.into_iter().fold(Needs::ALL, Needs::without));
 }
 
-/// Each server adds to the names of objects: in the end they have more bytes than a handle.
+/// Each server adds to the names of objects, so that they finally have more bytes than a handle.
 #[test]
 fn a_server_of_a_server_names_objects_by_many_bytes() {
     let first = TestServer::start();
@@ -67,7 +67,7 @@ fn a_server_of_a_server_names_objects_by_many_bytes() {
     let how = Create::Guarded(mode(0o640));
     let made = fs.create(&cred, &top, name("f"), &how).unwrap().value;
     let (dir, length) = (fs.mkdir(&cred, &top, name("d"), &mode(0o755)).unwrap().value, 17);
-    assert_eq!(dir.handle.bytes().len(), length, "a digest stands for the name");
+    assert_eq!(dir.handle.bytes().len(), length, "a digest replaces the name");
     fs.write(&cred, &made.handle, 0, b"far away").unwrap();
     fs.commit(&made.handle).unwrap();
     fs.rename(&cred, (&top, name("f")), (&dir.handle, name("g"))).unwrap();

@@ -1,4 +1,4 @@
-//! Files that are opened by name over NFS 3, which has no OPEN: the client finds out which are new.
+//! Files that are opened by name over NFS 3, which has no OPEN. The client finds out which are new.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod served;
@@ -23,7 +23,7 @@ fn served() -> (Arc<dyn Fs>, TestServer, Mounted) {
 }
 
 #[test]
-fn a_file_that_was_there_is_not_taken_for_a_new_one_while_others_change_the_directory() {
+fn an_existing_file_is_not_taken_for_a_new_one_while_others_change_the_directory() {
     let (disk, _server, mounted) = served();
     let there = file(&*disk, "there", b"secret");
     disk.setattr(&root(), &there, &mode(0o600), None).unwrap();
@@ -56,7 +56,7 @@ fn a_new_file_is_open_for_its_maker_whatever_its_mode_and_one_that_is_there_is_c
         |at: &str, how| files.open_name(&cred, (&fs.root(), name(at)), OpenAccess::Both, Some(how));
     let made = open("new", &create).unwrap().value;
     assert_eq!(made.attr.unwrap().mode, Mode::new(0o400));
-    assert_eq!(open("new", &create).unwrap_err(), Status::Acces, "it is not new any more");
+    assert_eq!(open("new", &create).unwrap_err(), Status::Acces, "the file is not new any more");
     file(&*disk, "there", b"data");
     let cutting = Create::Unchecked(SetAttr { size: Some(0), ..mode(0o400) });
     let opened = open("there", &cutting).unwrap().value.attr.unwrap();

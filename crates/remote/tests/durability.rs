@@ -1,4 +1,4 @@
-//! Data that a server loses in a restart, because it was not committed, is written again.
+//! Data that a server loses in a restart because it was not committed are written again.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod served;
@@ -10,7 +10,7 @@ use comity_remote::{Mounted, NfsVersion};
 use comity_vfs::{Cred, Disk, Fs, Handle, Mode, ReadInto, SetAttr, Status};
 use served::{TestServer, TestSettings, cred, file, name, options, root};
 
-/// A server, what it serves, and a client of it.
+/// A server, its file system, and a client.
 struct Trial {
     server: TestServer,
     disk: Arc<dyn Fs>,
@@ -44,7 +44,7 @@ impl Trial {
         assert_eq!(written.value as usize, data.len());
     }
 
-    /// The server restarts, and has lost what was not committed.
+    /// Restarts the server, which loses the data that were not committed.
     fn lose(&mut self) {
         self.server.stop();
         let found = self.disk.lookup(&root(), &self.disk.root(), name("f")).unwrap().node;
@@ -77,7 +77,7 @@ fn write_again(mut trial: Trial) {
     assert_eq!(trial.on_disk(), b"first, second");
     trial.lose();
     trial.mounted.fs.commit(&trial.file()).unwrap();
-    assert_eq!(trial.on_disk(), b"", "nothing is kept that was committed");
+    assert_eq!(trial.on_disk(), b"", "committed data are not kept");
 }
 
 #[test]
@@ -124,8 +124,8 @@ fn much_more_data_can_be_written_than_is_kept() {
     }
     trial.lose();
     trial.mounted.fs.commit(&trial.file()).unwrap();
-    // The client no longer has the data that it committed to make room, and this server breaks its
-    // word.
+    // The client no longer has the data that it committed to make room, and this server loses them
+    // although it promised not to.
     let found = trial.disk.lookup(&root(), &trial.disk.root(), name("f")).unwrap().node.attr;
     assert_eq!(found.size, 80 << 20);
     assert!(found.used >= 16 << 20 && found.used <= 40 << 20, "{}", found.used);

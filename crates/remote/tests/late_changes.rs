@@ -1,5 +1,5 @@
-//! Changes that a server does later than a soft mount waits, for a caller that asks again, such as
-//! a proxy.
+//! Changes that a server finishes after the timeout of a soft mount, for a caller that retries,
+//! such as a proxy.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod served;
@@ -14,10 +14,10 @@ use comity_vfs::layers::{Hook, Layer, Verb};
 use comity_vfs::{Handle, Mode, Result, Status};
 use served::{TestServer, TestSettings, cred, file, mode, name, options};
 
-/// The time for which the client waits for an answer.
+/// The time for which the client waits for a reply.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// A disk that takes its time over changes of names.
+/// A disk on which changes of names are slow.
 struct Slow;
 
 impl Hook for Slow {

@@ -1,5 +1,5 @@
-//! A server of this project in this process: over a socket, over any file system, and as often
-//! restarted as a test wants.
+//! A server of this project in this process, over a socket. It serves any file system and can be
+//! restarted.
 #![allow(dead_code, reason = "each test takes what it needs")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on ends")]
 
@@ -21,7 +21,7 @@ use comity_store::{MemoryMedium, Store};
 use comity_vfs::{Cred, Disk, Fs, Gid, Handle, Mode, Name, SetAttr, Uid};
 use comity_xdr::Encoder;
 
-/// The path that is exported.
+/// The exported path.
 pub(crate) const PATH: &str = "/export";
 
 /// A server.
@@ -62,7 +62,7 @@ impl TestServer {
         Self::with(TestSettings::default())
     }
 
-    /// The same with other settings.
+    /// Serves a new file system in memory with other settings.
     pub(crate) fn with(settings: TestSettings) -> Self {
         let options = MemoryOptions { root_mode: Mode::new(0o777), ..MemoryOptions::default() };
         Self::over(Arc::new(MemoryFs::new(options).unwrap()), settings)
@@ -77,14 +77,14 @@ impl TestServer {
         server
     }
 
-    /// Ends the server, all of whose connections end.
+    /// Ends the server and all its connections.
     pub(crate) fn stop(&mut self) {
         if let Some(running) = self.running.take() {
             running.server.shutdown();
         }
     }
 
-    /// Starts the server again, with what is on its stable storage.
+    /// Starts the server again with the contents of its stable storage.
     pub(crate) fn resume(&mut self) {
         let listener = TcpListener::bind(self.address).unwrap();
         self.address = listener.local_addr().unwrap();
@@ -114,17 +114,17 @@ impl TestServer {
         self.address
     }
 
-    /// The clients' state.
+    /// Returns the clients' state.
     pub(crate) fn engine(&self) -> Arc<Engine> {
         Arc::clone(&self.running.as_ref().unwrap().memory.engine)
     }
 
-    /// The time of that state.
+    /// Returns the time of that state.
     pub(crate) fn now(&self) -> Duration {
         self.running.as_ref().unwrap().memory.clock.now()
     }
 
-    /// Mounts what it exports.
+    /// Mounts the server's export.
     pub(crate) fn mount(&self, options: MountOptions) -> Mounted {
         mount(Box::new(Tcp::from(self.address)), &options.at(PATH)).unwrap()
     }
@@ -157,7 +157,7 @@ pub(crate) fn mode(bits: u32) -> SetAttr<Disk> {
     SetAttr { mode: Some(Mode::new(bits)), ..SetAttr::default() }
 }
 
-/// Makes a file with some data, directly in the file system that is served.
+/// Creates a file with some data directly in the served file system.
 pub(crate) fn file(fs: &dyn Fs, at: &str, data: &[u8]) -> Handle {
     let how = comity_vfs::Create::Guarded(mode(0o666));
     let made = fs.create(&root(), &fs.root(), name(at), &how).unwrap().value;
@@ -165,7 +165,7 @@ pub(crate) fn file(fs: &dyn Fs, at: &str, data: &[u8]) -> Handle {
     made.handle
 }
 
-/// Waits until something is so; panics after a minute.
+/// Waits until a condition holds, and panics after a minute.
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..6000 {
         if is_so() {
@@ -173,7 +173,7 @@ pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
         }
         thread::sleep(Duration::from_millis(10));
     }
-    panic!("it never came about that {what}");
+    panic!("this did not happen: {what}");
 }
 
 fn exports(fs: &Arc<dyn Fs>) -> Arc<Exports> {
@@ -212,7 +212,7 @@ fn memory(
     }
 }
 
-/// Lets the server's time pass while it runs.
+/// Advances the server's time while it runs.
 fn tick(memory: Memory, running: Weak<()>) {
     thread::spawn(move || {
         while running.strong_count() > 0 {
@@ -271,7 +271,7 @@ impl Service for Programs {
     }
 }
 
-/// A program after whose calls clients are called back.
+/// A program that calls clients back after their calls.
 struct CallingBack {
     program: Nfs4,
     memory: Memory,

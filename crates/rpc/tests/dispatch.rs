@@ -14,8 +14,8 @@ use comity_xdr::{Decoder, Encoder, Opaque};
 
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Procedure 0 counts and is harmless, 1 counts and is remembered, 2 is deferred, 3 is denied,
-/// 4 wants a number, 5 is deferred and remembered; there are no others.
+/// Procedure 0 counts and is harmless, 1 counts and is remembered, 2 is deferred, 3 is denied, 4
+/// needs a number, and 5 is deferred and remembered. There are no others.
 #[derive(Default)]
 struct Counter(AtomicU32);
 
@@ -64,11 +64,11 @@ fn record(program: u32, version: u32, procedure: u32) -> Vec<u8> {
     encoder.bytes().to_vec()
 }
 
-/// The words of the reply behind the record mark, which is checked.
+/// Returns the words of the reply after the record mark, which is checked.
 fn reply(dispatcher: &Dispatcher<(), impl Gate<()>>, record: &[u8]) -> Vec<u32> {
     let mut replies = Encoder::new();
     if let Answered::Later(late) = dispatcher.answer(record, PEER, &(), &mut replies).unwrap() {
-        assert!(replies.bytes().is_empty(), "what was begun is taken back");
+        assert!(replies.bytes().is_empty(), "an unfinished reply is removed");
         late.finish(&mut replies);
     }
     let mut decoder = Decoder::new(replies.bytes());
@@ -140,7 +140,7 @@ fn a_copy_of_a_call_being_done_is_dropped_and_the_next_gets_the_answer() {
     };
     let copy = dispatcher.answer(&record, PEER, &(), &mut replies);
     assert!(matches!(copy, Ok(Answered::Never)) && replies.bytes().is_empty());
-    // Its connection may be gone by now.
+    // Its connection may have ended.
     late.finish(&mut Encoder::new());
     assert_eq!(reply(&dispatcher, &record), [7, 1, 0, 0, 0, 0, 99]);
     assert_eq!(dispatcher.repeats(), 2);
@@ -154,7 +154,7 @@ fn a_repeated_change_is_made_once_and_answered_twice() {
     assert_ne!(reply(&dispatcher, &record(5, 3, 0)), reply(&dispatcher, &record(5, 3, 0)));
 }
 
-/// Says the same of everybody.
+/// Admits every peer in the same way.
 struct Says(Admission);
 
 impl Gate<()> for Says {
@@ -194,7 +194,7 @@ fn a_refused_peer_gets_no_remembered_answer_and_has_none_remembered() {
     assert_eq!(dispatcher.repeats(), 1);
 }
 
-/// Says what was put in.
+/// Admits peers as the test sets it.
 struct Turned(Arc<Mutex<Admission>>);
 
 impl Gate<()> for Turned {
@@ -259,7 +259,7 @@ fn a_verifier_above_400_bytes_is_refused() {
     assert_eq!(ReplyVerifier::filled(Flavor::GSS, &[0; 401]), None);
 }
 
-/// Lets a peer begin TLS, or not.
+/// Allows a peer to begin TLS, or not.
 struct Tls(bool);
 
 impl Gate<()> for Tls {
@@ -295,12 +295,12 @@ fn a_probe_for_tls_is_answered_starttls_before_the_peer_is_judged() {
     assert_eq!(reply(&dispatcher, &call), [7, 1, 0, 0, 8, start, tls, 0]);
     let answered = dispatcher.answer(&call, PEER, &(), &mut Encoder::new());
     assert!(matches!(answered, Ok(Answered::StartTls)));
-    // A program that is not there has no channel either.
+    // A program that does not exist has no TLS channel either.
     assert_eq!(reply(&dispatcher, &probe(6, 0, [b"", b""])), [7, 1, 0, 0, 0, 1]);
 }
 
 #[test]
-fn a_probe_that_is_malformed_or_not_taken_is_refused() {
+fn a_malformed_or_unaccepted_probe_is_refused() {
     let bad_credential = [7, 1, 1, 1, AuthStat::BadCred as u32];
     for (offered, call) in [
         (false, probe(5, 0, [b"", b""])),

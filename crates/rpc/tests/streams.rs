@@ -18,7 +18,7 @@ use proptest::prelude::*;
 const LIMITS: RecordLimits = RecordLimits { bytes_max: 4096 };
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// A record as it travels: its bytes, cut into fragments at these places.
+/// A record as it is sent: its bytes, cut into fragments at these places.
 #[derive(Debug, Clone)]
 struct Sent {
     bytes: Vec<u8>,
@@ -57,7 +57,7 @@ fn take_all(buffer: &mut [u8], taken: &mut Vec<Vec<u8>>) -> Result<usize, Record
                 used += end;
             }
             Scan::Partial { bytes_needed } => {
-                assert!(bytes_needed > buffer.len() - used, "more was needed than is there");
+                assert!(bytes_needed > buffer.len() - used, "more bytes were requested than exist");
                 return Ok(used);
             }
         }
@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn a_back_channel_gives_its_records_out_once_and_in_order(
+    fn a_back_channel_returns_its_records_once_and_in_order(
         steps in vec(prop_oneof![vec(any::<u8>(), 1..100).prop_map(Some), Just(None)], 0..60),
     ) {
         let backchannel = Backchannel::new(|| {});
@@ -157,7 +157,7 @@ proptest! {
 }
 
 #[test]
-fn calls_are_told_apart_by_their_first_kilobyte_and_their_length() {
+fn calls_are_distinguished_by_their_first_kilobyte_and_their_length() {
     let cache = ReplayCache::default();
     let long = vec![0; 2 * REPLAY_DIGEST_BYTES];
     let is_new = |record: &[u8]| match cache.begin(ReplayKey::new(PEER, 1, record)) {
@@ -175,7 +175,7 @@ fn calls_are_told_apart_by_their_first_kilobyte_and_their_length() {
     assert!(is_new(&early));
     let mut late = long;
     late[REPLAY_DIGEST_BYTES] = 1;
-    assert!(!is_new(&late), "what is behind the first kilobyte is not compared");
+    assert!(!is_new(&late), "bytes after the first kilobyte are not compared");
 }
 
 #[test]

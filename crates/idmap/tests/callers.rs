@@ -1,4 +1,4 @@
-//! Callers with maps by hand: the ids they act under, and the ids they see.
+//! Callers with hand-written maps: the ids that they act under, and the ids that they see.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use comity_idmap::{Denied, IdMap, IdMapBuilder, IdOutcome, Ids, MapDefault, Range, Rule, Squash};
@@ -165,7 +165,7 @@ fn one_to_one() -> impl Strategy<Value = Ids> {
 }
 
 proptest! {
-    /// The names in an ACL come back to the client that set it, whoever asks.
+    /// A client that sets an ACL is shown the same names, whoever asks.
     #[test]
     fn an_acl_that_was_set_is_shown_as_it_was(
         ids in one_to_one(),
@@ -185,7 +185,7 @@ proptest! {
         prop_assert_eq!(ids.acl_out(&ids.nobody(), &disk), acl);
     }
 
-    /// The outcome that is explained is the one that is applied.
+    /// The explained outcome is the applied one.
     #[test]
     fn outcomes_agree_with_the_ids_that_a_caller_acts_under(
         ids in one_to_one(),
@@ -215,7 +215,7 @@ proptest! {
         }
     }
 
-    /// An owner that a client sets is the owner that it sees afterwards.
+    /// The owner that a client sets is the owner that it is shown afterwards.
     #[test]
     fn an_owner_that_was_set_is_shown_as_it_was(ids in one_to_one(), uid in 0..700_u32) {
         let set = SetAttr { uid: Some(Uid::new(uid)), ..SetAttr::default() };
@@ -225,7 +225,7 @@ proptest! {
         }
     }
 
-    /// Supplementary groups keep their order, and none appears that no rule leads to.
+    /// Supplementary groups keep their order, and each one results from a rule.
     #[test]
     fn groups_keep_their_order(
         ids in one_to_one(),

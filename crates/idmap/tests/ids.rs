@@ -1,5 +1,5 @@
-//! Random maps: nobody acts as somebody it is not mapped to, and nothing is shown that has no
-//! client form.
+//! Random maps: nobody acts as a user that it is not mapped to, and ids without a client form are
+//! not shown.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use comity_idmap::{IdMap, IdMapBuilder, Ids, MapDefault, Range, Rule, Squash};
@@ -15,7 +15,8 @@ fn map() -> impl Strategy<Value = IdMap> {
         for (first, target, more, gather) in rules {
             let (wire, target) = (Range { first, last: first + more }, 1000 + target);
             let last = if gather { target } else { target + more };
-            // Rules that contradict earlier ones are left out, as a configuration would be refused.
+            // Rules that contradict earlier ones are left out, because a configuration with them
+            // would be refused.
             let _ = builder.add(Rule { wire, disk: Range { first: target, last } });
         }
         builder.build()

@@ -1,5 +1,5 @@
-//! The words of parallel NFS: what is written is read again, the bytes are those of the RFCs, and
-//! no bytes make a decoder panic or take memory that the record does not pay for.
+//! The XDR of parallel NFS: values are decoded as they were encoded, the bytes are those of the
+//! RFCs, and no bytes make a decoder panic or use more memory than the record has.
 
 use comity_proto::nfs4::callback::CbNotifyDeviceid4args;
 use comity_proto::nfs4::files_layout::{FileLayout4, FileLayoutDsAddr4, util};
@@ -28,7 +28,7 @@ fn encoded(value: &impl Encode) -> Vec<u8> {
     encoder.bytes().to_vec()
 }
 
-/// Writes a value and reads it again. Each shorter record and a longer one must be refused.
+/// Encodes a value and decodes it again. Every shorter record and a longer one must be refused.
 macro_rules! assert_round_trip {
     ($value:expr, $of:ty) => {{
         let bytes = encoded(&$value);
@@ -264,8 +264,8 @@ fn counts_above_their_bounds_are_refused_before_anything_is_read() {
     assert!(matches!(iomode, Err(Malformed::Discriminant { found: 4, .. })));
 }
 
-/// Reads the bytes as a `T`. A value that is read must be written as the same bytes.
-fn stands_or_is_refused<'a, T: Decode<'a> + Encode>(bytes: &'a [u8]) {
+/// Decodes the bytes as a `T`. A decoded value must be encoded to the same bytes.
+fn assert_stable_or_refused<'a, T: Decode<'a> + Encode>(bytes: &'a [u8]) {
     let mut decoder = Decoder::new(bytes);
     if let Ok(value) = decoder.value::<T>() {
         let read = bytes.len() - decoder.rest().len();
@@ -274,23 +274,23 @@ fn stands_or_is_refused<'a, T: Decode<'a> + Encode>(bytes: &'a [u8]) {
 }
 
 proptest! {
-    /// Small numbers come often, so that lists and unions are entered.
+    /// Small numbers are frequent, so that lists and unions are reached.
     #[test]
     fn no_bytes_make_a_decoder_panic(
         numbers in proptest::collection::vec(prop_oneof![4 => 0_u32..4, 1 => any::<u32>()], 0..96),
     ) {
         let bytes = words(&numbers);
-        stands_or_is_refused::<Layoutget4args>(&bytes);
-        stands_or_is_refused::<Layoutget4resok<'_>>(&bytes);
-        stands_or_is_refused::<Layoutcommit4args<'_>>(&bytes);
-        stands_or_is_refused::<Layoutreturn4args<'_>>(&bytes);
-        stands_or_is_refused::<Getdevicelist4resok>(&bytes);
-        stands_or_is_refused::<FileLayout4<'_>>(&bytes);
-        stands_or_is_refused::<FileLayoutDsAddr4<'_>>(&bytes);
-        stands_or_is_refused::<FfLayout4<'_>>(&bytes);
-        stands_or_is_refused::<FfDeviceAddr4<'_>>(&bytes);
-        stands_or_is_refused::<FfLayoutreturn4<'_>>(&bytes);
-        stands_or_is_refused::<CbLayoutrecall4args<'_>>(&bytes);
-        stands_or_is_refused::<NotifyDeviceidChange4>(&bytes);
+        assert_stable_or_refused::<Layoutget4args>(&bytes);
+        assert_stable_or_refused::<Layoutget4resok<'_>>(&bytes);
+        assert_stable_or_refused::<Layoutcommit4args<'_>>(&bytes);
+        assert_stable_or_refused::<Layoutreturn4args<'_>>(&bytes);
+        assert_stable_or_refused::<Getdevicelist4resok>(&bytes);
+        assert_stable_or_refused::<FileLayout4<'_>>(&bytes);
+        assert_stable_or_refused::<FileLayoutDsAddr4<'_>>(&bytes);
+        assert_stable_or_refused::<FfLayout4<'_>>(&bytes);
+        assert_stable_or_refused::<FfDeviceAddr4<'_>>(&bytes);
+        assert_stable_or_refused::<FfLayoutreturn4<'_>>(&bytes);
+        assert_stable_or_refused::<CbLayoutrecall4args<'_>>(&bytes);
+        assert_stable_or_refused::<NotifyDeviceidChange4>(&bytes);
     }
 }

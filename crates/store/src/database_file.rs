@@ -27,7 +27,7 @@ pub(crate) fn private(path: &Path) -> std::io::Result<File> {
 /// what was stored.
 pub(crate) fn database(file: File) -> Result<Database, redb::Error> {
     let mut database = Database::builder().create_with_backend(FileBackend::new(file)?)?;
-    // Whether the check repaired the file does not matter.
+    // It does not matter whether the check repaired the file.
     let _ = database.check_integrity()?;
     Ok(database)
 }

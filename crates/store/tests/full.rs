@@ -1,4 +1,4 @@
-//! A store on a disk that is full for a while.
+//! A store on a disk that is temporarily full.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const NOW: Duration = Duration::from_secs(1);
 
-/// A file system in memory, gone when this is.
+/// A file system in memory, which is unmounted on drop.
 struct Tmpfs(TempDir);
 
 impl Tmpfs {
@@ -32,7 +32,7 @@ impl Tmpfs {
         self.0.path()
     }
 
-    /// Leaves no byte free.
+    /// Uses all free bytes.
     fn fill(&self) {
         let mut file = File::create(self.path().join("fill")).unwrap();
         while file.write(&[1; 4096]).is_ok_and(|written| written > 0) {}
@@ -54,7 +54,7 @@ fn engine(store: &Store) -> Engine {
     Engine::new(NOW, settings, store.recovered())
 }
 
-/// A client comes, and is to be remembered.
+/// Registers a new client, which the store has to remember.
 fn meet(store: &Store, engine: &Engine, number: u32) -> Result<(), StoreError> {
     let owner = ClientOwner { verifier: Verifier([1; 8]), id: number.to_be_bytes().into() };
     let (caller, callback) = (Caller::default(), CallbackAddress::default());
@@ -64,7 +64,7 @@ fn meet(store: &Store, engine: &Engine, number: u32) -> Result<(), StoreError> {
     store.settle(engine, engine.unstored().unwrap())
 }
 
-/// Returns the number of clients that a store remembers, and of its starts.
+/// Returns the number of remembered clients and the number of starts of a store.
 fn remembered(path: &Path) -> (usize, u32) {
     let store = Store::open(path).unwrap();
     (store.recovered().records().count(), store.starts())
@@ -89,7 +89,7 @@ fn a_store_on_a_full_disk_stores_again_when_there_is_room() {
     disk.make_room();
     assert!(store.repair(&engine).unwrap());
     assert!(!store.is_broken() && engine.unstored().is_none());
-    assert!(!store.repair(&engine).unwrap(), "there is nothing more to repair");
+    assert!(!store.repair(&engine).unwrap(), "nothing is left to repair");
     meet(&store, &engine, next.next().unwrap()).unwrap();
     let met = next.start as usize;
     drop(store);
@@ -97,7 +97,7 @@ fn a_store_on_a_full_disk_stores_again_when_there_is_room() {
     assert!(!path.with_extension("new").exists());
 }
 
-/// A crash at that moment loses nothing: the old file has all that was promised.
+/// A crash at this time loses nothing, because the old file has everything that was promised.
 #[test]
 fn a_repair_that_fails_leaves_the_old_file_alone() {
     let Some(disk) = Tmpfs::mount("size=16m") else { return };
@@ -109,9 +109,9 @@ fn a_repair_that_fails_leaves_the_old_file_alone() {
     let stored = (1..10_000).take_while(|number| meet(&store, &engine, *number).is_ok()).count();
     store.repair(&engine).unwrap_err();
     drop(store);
-    assert!(!path.with_extension("new").exists(), "it takes no space");
+    assert!(!path.with_extension("new").exists(), "the new file uses no space");
     disk.make_room();
-    // The record whose write failed may be there or not.
+    // The record whose write failed may be stored or not.
     let (found, _) = remembered(&path);
     assert!(found == stored + 1 || found == stored + 2, "{found} of {stored}");
 }

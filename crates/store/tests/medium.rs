@@ -1,4 +1,4 @@
-//! A store does the same on every medium.
+//! A store behaves in the same way on every medium.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn engine(store: &Store) -> Engine {
     Engine::new(NOW, settings, store.recovered())
 }
 
-/// A client gets a lease, and the store is asked to remember it.
+/// Gives a client a lease that the store has to remember.
 fn meet(store: &Store, engine: &Engine, id: u8) -> Result<(), StoreError> {
     let owner = ClientOwner { verifier: Verifier([1; 8]), id: [id].into() };
     let (caller, callback) = (Caller::default(), CallbackAddress::default());
@@ -51,11 +51,12 @@ fn a_store_promises_nothing_until_its_medium_is_repaired() {
     assert!(store.is_broken());
     assert!(matches!(store.repair(&engine), Err(StoreError::Write { .. })));
     medium.set_failing(false);
-    // The medium may have lost any of its records, so that it is not written as it is.
+    // The medium may have lost any of its records, so that nothing is written to it before the
+    // repair.
     assert!(matches!(meet(&store, &engine, 3), Err(StoreError::Broken { .. })));
     assert_eq!(count(&Store::on(medium.open()).recovered()), 1);
     assert!(store.repair(&engine).unwrap());
     assert!(!store.is_broken() && engine.unstored().is_none());
-    assert!(!store.repair(&engine).unwrap(), "there is nothing more to repair");
+    assert!(!store.repair(&engine).unwrap(), "nothing is left to repair");
     assert_eq!(count(&Store::on(medium.open()).recovered()), 3);
 }

@@ -1,4 +1,4 @@
-//! Records are still there after the process has ended.
+//! Records still exist after the process has ended.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::{self, File, Permissions};
@@ -24,7 +24,7 @@ fn folder() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// Settling stores the engine's records for all who wait.
+/// Settling an engine stores its records for all callers that wait.
 #[test]
 fn the_records_of_an_engine_are_stored_when_it_is_settled() {
     let (_folder, path) = folder();
@@ -48,7 +48,7 @@ fn the_records_of_an_engine_are_stored_when_it_is_settled() {
     assert_eq!(recovered.records().collect::<Vec<_>>(), [record]);
 }
 
-/// A client comes and has a lease.
+/// Registers a client with a lease.
 fn meet(engine: &Engine, id: &[u8]) {
     let owner = ClientOwner { verifier: Verifier([1; 8]), id: id.into() };
     let callback = CallbackAddress::default();
@@ -90,7 +90,7 @@ fn every_start_has_a_number_of_its_own() {
     assert_eq!(starts, [1, 2, 3]);
 }
 
-/// A store with so many clients: as its file was when the process was killed, and when it ended.
+/// Returns the file of a store with `clients` clients, before the process ended and after.
 fn filled(path: &Path, clients: u32) -> [Vec<u8>; 2] {
     let store = Store::open(path).unwrap();
     let settings = Settings { durable: true, ..Settings::new(7, [7; 16]) };
@@ -102,7 +102,7 @@ fn filled(path: &Path, clients: u32) -> [Vec<u8>; 2] {
     [killed, fs::read(path).unwrap()]
 }
 
-/// Opens a store, and stores that a client has come; tells who was there.
+/// Opens a store, stores a new client, and returns the records that were found.
 fn used(path: &Path) -> Result<Vec<Record>, StoreError> {
     let store = Store::open(path)?;
     let recovered = store.recovered();
@@ -114,19 +114,19 @@ fn used(path: &Path) -> Result<Vec<Record>, StoreError> {
     Ok(found)
 }
 
-/// Returns whether it is one of so many clients.
+/// Returns whether a record is that of one of `clients` clients.
 fn is_one_of(clients: u32, record: &Record) -> bool {
     let Record::Client(client, _) = record else { return false };
     let number = client.id.as_ref().try_into().map(u32::from_be_bytes);
     number.is_ok_and(|number| number < clients)
 }
 
-/// A folder in memory where there is one: a thousand stores are opened in it.
+/// A folder in memory if possible, because a thousand stores are opened in it.
 fn quick_folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
-/// A damaged file causes no crash, and no client is read from it that was never stored.
+/// A damaged file causes no crash, and every client that is read from it was stored.
 #[test]
 fn a_store_that_is_cut_off_or_overwritten_anywhere_is_read_or_refused() {
     let folder = quick_folder();

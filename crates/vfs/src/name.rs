@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_out_of_a_directory_is_no_name() {
+    fn a_path_that_leaves_a_directory_is_no_name() {
         for bytes in [&b""[..], b".", b"..", b"a/b", b"/", b"a\0"] {
             assert_eq!(Name::new(bytes), Err(Status::Inval), "{bytes:?}");
         }

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proved_key_is_enough_where_tls_is() {
+    fn a_proved_key_is_enough_where_tls_is_required() {
         let [plain, tls, mutual] = ChannelKind::ALL;
         let takes = |channels: Channels| ChannelKind::ALL.map(|kind| channels.take(kind));
         assert_eq!(takes(Channels::NONE.with(plain)), [true, false, false]);

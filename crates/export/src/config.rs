@@ -210,8 +210,8 @@ mod tests {
         }
     }
 
-    /// Makes a file with a domain, whose further settings begin at the fourth line, and an export
-    /// that names it.
+    /// Makes a file with a domain, whose other settings begin on the fourth line, and an export
+    /// that names the domain.
     fn domain(rest: &str) -> String {
         format!("[[domain]]\nname = \"b\"\nclients = [\n \"*\"]\n{rest}\n{EXPORT}")
     }
@@ -219,7 +219,7 @@ mod tests {
     const EXPORT: &str = "[[export]]\npath = \"/a\"\ndomains = [\"b\"]";
 
     #[test]
-    fn a_domain_is_what_its_options_would_be() {
+    fn a_domain_has_the_effect_of_its_options() {
         let (_, exports, found) = read(
             "[[domain]]\nname = \"b\"\nclients = [\"10.0.0.0/8\", \"*\"]\n\
              options = [\"rw\", \"no_client_cache\"]\nusers = [\"1-2:3-4\", \"5:6\"]\n\
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_without_an_export_is_told() {
+    fn a_domain_without_an_export_is_reported() {
         let found = read("[[domain]]\nname = \"b\"\nclients = [\"*\"]").2;
         assert_eq!(found.len(), 1);
         assert!(found[0].starts_with("t.toml:2:8: warning: domain \"b\" is named by no export"));
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_declare_the_same() {
+    fn both_forms_declare_the_same_exports() {
         let toml = "[server]\nport = 2050\nlisten = [\"::1\"]\n\n[[export]]\npath = \"/srv/a b\"\n\
                     options = [\"rw\", \"sec=sys:none\"]\nclients = [\n { client = \"10.0.0.0/8\" \
                     },\n\

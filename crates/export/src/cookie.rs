@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn there_and_back(cookie: u64) {
+    fn encoded_and_decoded(cookie: u64) {
         let position = Position::Entry(cookie);
         assert_eq!(Position::from_wire(position.to_wire()), position, "{cookie:#x}");
     }
@@ -81,9 +81,9 @@ mod tests {
         for position in [Position::Start, Position::Dot, Position::DotDot] {
             assert_eq!(Position::from_wire(position.to_wire()), position);
         }
-        (1..5).for_each(there_and_back);
-        (LARGEST_OFFSET - 5..LARGEST_OFFSET + 5).for_each(there_and_back);
-        there_and_back(u64::MAX - 2);
+        (1..5).for_each(encoded_and_decoded);
+        (LARGEST_OFFSET - 5..LARGEST_OFFSET + 5).for_each(encoded_and_decoded);
+        encoded_and_decoded(u64::MAX - 2);
     }
 
     #[test]
@@ -96,7 +96,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_cookie_comes_back(cookie in 1..u64::MAX - 1) {
-            there_and_back(cookie);
+            encoded_and_decoded(cookie);
         }
 
         #[test]

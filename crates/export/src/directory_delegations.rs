@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_would_do_nothing_or_contradict_each_other_are_refused() {
+    fn useless_and_contradictory_values_are_refused() {
         for (value, told) in [
             ("always", "without sole-writer"),
             ("", "unknown word \"\""),

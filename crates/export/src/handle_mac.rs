@@ -138,9 +138,9 @@ mod tests {
     use proptest::prelude::*;
 
     /// The expected handle comes from the reference implementation of SipHash-2-4. Clients keep
-    /// handles for years: they must be valid after every change of this program.
+    /// handles for years, so that they have to stay valid after every change of this program.
     #[test]
-    fn a_handle_is_sealed_as_ever() {
+    fn a_handle_is_sealed_as_in_earlier_versions() {
         let handle = Handle::new(b"fourteen bytes").unwrap();
         let sealed = HandleKey::new([7; 16]).seal(ExportId(0x0102_0304), &handle);
         let mut reference = SipHasher24::new_with_key(&[7; 16]);
@@ -160,9 +160,9 @@ mod tests {
         assert_eq!(key(7, "one"), key(7, "one"));
     }
 
-    /// A client chooses the hashed text, and sees the result.
+    /// A client chooses the hashed text and sees the result.
     #[test]
-    fn a_verifier_tells_nothing_of_the_mac_of_a_handle() {
+    fn a_verifier_reveals_nothing_about_the_mac_of_a_handle() {
         let client: IpAddr = "192.0.2.1".parse().unwrap();
         let mut message = SipHasher24::new_with_key(&[7; 16]);
         client.hash(&mut message);
@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn only_what_was_sealed_opens(
+        fn only_sealed_handles_are_opened(
             data in proptest::collection::vec(any::<u8>(), 1..=48),
             id in any::<u32>(),
             flip in any::<(u8, u8)>(),

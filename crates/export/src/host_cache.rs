@@ -228,7 +228,7 @@ mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// A resolver with a fixed table, which counts the questions; it never answers for
+    /// A resolver with a fixed table, which counts the questions. It never answers for
     /// 203.0.113.0/24 and for IPv6 addresses.
     #[derive(Default)]
     struct Phonebook {
@@ -280,12 +280,12 @@ mod tests {
         (HostCache::new(Arc::clone(&book) as Arc<dyn Resolver>, None), book)
     }
 
-    /// Returns the names of an address after its look-up has ended.
+    /// Returns the names of an address after its lookup has ended.
     fn of(names: &HostCache, last: u8) -> Result<Vec<String>> {
         let deadline = Instant::now() + Duration::from_secs(10);
         let mut found = names.of(peer(last));
         while names.0.table().asked.contains(&peer(last)) {
-            assert!(Instant::now() < deadline, "a look-up does not end");
+            assert!(Instant::now() < deadline, "a lookup does not end");
             std::thread::sleep(Duration::from_millis(1));
             found = names.of(peer(last));
         }
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_counts_only_if_it_leads_back() {
+    fn a_name_is_used_only_if_it_resolves_to_the_address() {
         let (names, _) = names();
         assert_eq!(of(&names, 1).unwrap(), ["192.0.2.1", "a", "a.example.org"]);
         assert_eq!(of(&names, 2).unwrap(), ["192.0.2.2", "b.example.org"], "short name unknown");
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_look_up_is_no_answer() {
+    fn a_failed_lookup_is_no_answer() {
         let (names, _) = names();
         for failing in [4, 5, 6] {
             assert_eq!(of(&names, failing), Err(Status::Delay));
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stays_known_while_it_is_looked_up_again_or_cannot_be() {
+    fn a_name_stays_known_during_and_after_a_failed_lookup() {
         let (names, _) = names();
         let known: Arc<[Box<str>]> = ["203.0.113.1".into(), "old.example.org".into()].into();
         for failing in [peer(4), stuck(1)] {
@@ -364,14 +364,14 @@ mod tests {
             assert!(Instant::now() < deadline);
             std::thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(names.of(peer(4)), Ok(known), "after that failed");
+        assert_eq!(names.of(peer(4)), Ok(known), "after the lookup failed");
         let too_old = Instant::now().checked_sub(Duration::from_secs(NAME_STALE_SECONDS));
         if let Some(too_old) = too_old {
             let mut table = names.0.table();
             let known = table.known.get_mut(&peer(4)).unwrap();
             known.names.as_mut().unwrap().1 = too_old;
             drop(table);
-            assert_eq!(names.of(peer(4)), Err(Status::Delay), "but not for ever");
+            assert_eq!(names.of(peer(4)), Err(Status::Delay), "but not forever");
         }
     }
 
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_whose_names_are_never_told_keep_nobody_waiting() {
+    fn strangers_whose_names_are_never_found_delay_nobody() {
         let (names, _) = names();
         let begun = Instant::now();
         for last in 0..4 {
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn look_ups_are_bounded_by_network_and_in_all() {
+    fn lookups_are_bounded_by_network_and_in_all() {
         let (names, _) = names();
         for number in 0..100 {
             let address = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, number);
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_took_long_is_left_alone_for_longer() {
+    fn an_address_that_took_long_is_retried_later() {
         let (names, _) = names();
         let took = Duration::from_secs(20);
         names.0.table().keep(stuck(1), Err(Status::Delay), took);

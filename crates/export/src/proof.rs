@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_counts_below_its_authority_only() {
+    fn a_certificate_is_accepted_below_its_authority_only() {
         let named = below(&proof("cert=*.north.example@/ca.pem"), 1);
         assert!(named.is_given_by(&identity(&["a.north.example"], &[1])));
         assert!(named.is_given_by(&identity(&["x.example", "a.north.example"], &[2, 1])));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_counts_whoever_signed_its_certificate() {
+    fn a_key_is_accepted_whoever_signed_its_certificate() {
         let key = proof(&format!("key={KEY}"));
         let spki = PublicKey::from_str(KEY).unwrap().to_spki();
         let own = PeerIdentity { key: PeerKey::new(&spki, KeyId([1; 32])), ..identity(&[], &[]) };

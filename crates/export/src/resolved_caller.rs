@@ -237,7 +237,7 @@ mod tests {
     use comity_vfs::{Cred, Gid, Uid};
 
     #[test]
-    fn without_rooms_nobody_meets_rules_that_need_one() {
+    fn without_private_rooms_nobody_is_under_rules_that_need_one() {
         let plain = Rules::default();
         let caller = plain.ids.nobody();
         assert!(NeededFeatures::of(&plain, &caller, false).is_some());
@@ -276,7 +276,7 @@ mod tests {
         rules
     }
 
-    /// The ways by which ids and attributes are shown: as they are, mapped and nothing else.
+    /// Returns whether ids and attributes are shown unchanged, and whether they are only mapped.
     fn ways(needed: &NeededFeatures) -> [bool; 2] {
         [needed.plain, needed.mapped_alone]
     }

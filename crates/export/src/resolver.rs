@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_need_nobody_to_be_asked() {
+    fn addresses_need_no_lookup() {
         let found = SystemResolver.addresses("192.0.2.7");
         assert_eq!(found, Ok(vec!["192.0.2.7".parse().unwrap()]));
         assert!(SystemResolver.addresses("no such host").is_err());

@@ -175,7 +175,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn many_stars_take_no_time(text in "[*a]{0,200}", name in "[ab]{0,200}") {
+        fn many_stars_take_little_time(text in "[*a]{0,200}", name in "[ab]{0,200}") {
             let pattern = Wildcard::parse(&text).unwrap();
             let slow = text.as_bytes().iter().fold(vec![0_usize], |ends, letter| {
                 let mut next: Vec<usize> = match letter {

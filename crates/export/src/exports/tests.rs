@@ -72,14 +72,18 @@ fn blanks_quotes_escapes_and_comments() {
     let place = &read[1].specs[1].place;
     assert_eq!((place.line, place.column), (5, 2));
     assert!(!read[3].specs[0].terms.rules.read_only);
-    assert_eq!(clients(&fine("/a h(ro)\\\nh2(ro)")[0]), ["h", "h2"], "it ends a word");
+    assert_eq!(
+        clients(&fine("/a h(ro)\\\nh2(ro)")[0]),
+        ["h", "h2"],
+        "a continued line ends a word"
+    );
     assert_eq!(fine("/a//b/./c/ h")[0].path.to_str(), Some("/a/b/c"));
     assert_eq!(fine("/\\377 h")[0].path.as_os_str().as_encoded_bytes(), b"/\xff");
 }
 
-/// exports(5): one or more, each for all that follows on its line.
+/// exports(5) allows several default options, each for the rest of its line.
 #[test]
-fn default_options_hold_for_what_is_behind_them() {
+fn default_options_apply_to_the_clients_after_them() {
     let read = fine("/a -rw,insecure one two(ro) -async three -ro four(rw,sync) five\n/b six");
     let rules = |at: usize| {
         let rules = &read[0].specs[at].terms.rules;
@@ -104,7 +108,7 @@ fn a_blank_before_the_options_is_a_trap() {
 }
 
 #[test]
-fn errors_say_where_and_what() {
+fn errors_have_a_place_and_a_reason() {
     for (text, expected) in [
         ("\n /a h(rw,x)", "e:2:10: unknown option \"x\""),
         ("/a h(rw,ro)", "e:1:9: option ro contradicts rw"),
@@ -161,7 +165,7 @@ fn errors_say_where_and_what() {
 }
 
 #[test]
-fn a_line_that_is_wrong_takes_no_other_with_it() {
+fn a_wrong_line_does_not_affect_others() {
     let (read, diagnostics) = parse(b"/a \"h\n/b h(x)\n/c h\nd h\n/e h");
     let paths: Vec<_> = read.iter().filter(|d| !d.specs.is_empty()).map(|d| &d.path).collect();
     assert_eq!(paths, [std::path::Path::new("/c"), std::path::Path::new("/e")]);
@@ -169,7 +173,7 @@ fn a_line_that_is_wrong_takes_no_other_with_it() {
 }
 
 #[test]
-fn options_do_what_they_say() {
+fn options_have_their_effects() {
     assert_eq!(terms("").rules, Rules::default());
     assert_eq!(terms("no_root_squash,all_squash").rules.ids.squash, Squash::All);
     assert_eq!(terms("all_squash,no_root_squash").rules.ids.squash, Squash::All);
@@ -213,7 +217,7 @@ fn maps_and_cloaks_are_read_in_their_order() {
 }
 
 #[test]
-fn a_rule_in_the_shadow_of_another_names_it() {
+fn a_rule_that_is_covered_by_another_is_reported_with_it() {
     assert_eq!(
         found("/a h(range_map_uid=1-9:21-29,range_map_uid=5-12:31-38,range_map_uid=2:99)"),
         [
@@ -229,7 +233,7 @@ fn a_rule_in_the_shadow_of_another_names_it() {
 }
 
 #[test]
-fn every_option_of_the_table_is_what_the_table_says() {
+fn every_option_is_as_the_table_describes() {
     for option in OPTIONS {
         let value = match (option.name, option.argument) {
             (_, Argument::None | Argument::Possible(_)) => "",
@@ -252,7 +256,7 @@ fn every_option_of_the_table_is_what_the_table_says() {
     }
 }
 
-/// All that people paste, and what exports(5) of nfs-utils 2.8 knows.
+/// The options that people paste, and those of exports(5) of nfs-utils 2.8.
 #[test]
 fn no_option_of_linux_is_unknown() {
     for name in "rw ro sync async no_wdelay wdelay root_squash no_root_squash all_squash \
@@ -342,7 +346,7 @@ fn cloak() -> impl Strategy<Value = Cloak> {
     proptest::collection::vec(entry, 0..4).prop_map(|entries| Cloak::new(&entries).0)
 }
 
-/// The flavors of callers who are known by their keys alone.
+/// The flavors of callers that are known by their keys alone.
 fn both() -> Vec<Flavor> {
     vec![Flavor::SYS, Flavor::NONE]
 }
@@ -444,7 +448,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_near_the_grammar_makes_it_panic(
+    fn nothing_near_the_grammar_causes_a_panic(
         text in "(/a|h|\\*|@|10\\.|/8|\\(|\\)|rw|,|=|-|\"|\\\\|\\\\04|#|\n| \
                  |fsid=|sec=|:|\\[|\\])*",
     ) {

@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes down what happens.
+    /// Records the events.
     #[derive(Default)]
     struct Noted(RefCell<Vec<Event>>);
 
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn work_within_work_leaves_nothing_more() {
+    fn nested_work_does_not_leave_the_event_loop_again() {
         let noted = hooked();
         let mut inner = || {
             blocking_on_peers(|| noted.work());
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_serves_nobody_just_works() {
+    fn a_thread_outside_an_event_loop_only_does_the_work() {
         set_hook(None);
         assert_eq!(blocking(|| blocking_on_peers(|| 7)), 7);
     }

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use crate::counters::CLOSE_REASONS;
 
-    /// Every reason that can be made here, with the name under which it is counted.
+    /// Every reason that can be made here, with the name of its counter.
     fn reasons() -> Vec<(CloseReason, &'static str)> {
         let broken = || io::Error::from(io::ErrorKind::ConnectionReset);
         vec![

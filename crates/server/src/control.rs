@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_performed_and_failures_told() {
+    fn requests_are_performed_and_failures_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("control.sock");
         std::fs::write(&path, "left by an earlier server").unwrap();
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_says_nothing_keeps_no_other_waiting() {
+    fn a_silent_peer_delays_no_other() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("control.sock");
         let socket = ControlSocket::start(&path, Echo).unwrap();
@@ -443,13 +443,13 @@ mod tests {
         assert!(matches!(ask(&path, &Request::Status), Ok(Answer::Done(_))));
         let half = Duration::from_secs(CONTROL_PATIENCE_SECONDS) / 2;
         assert!(begun.elapsed() < half, "{:?}", begun.elapsed());
-        // A peer that sends a byte now and then does not occupy the thread for ever either.
+        // A peer that sends a byte now and then does not occupy the thread forever either.
         let slow = &mut silent[0];
         let ended = (0..20).any(|_| {
             std::thread::sleep(Duration::from_millis(500));
             slow.write_all(b" ").is_err()
         });
-        assert!(ended, "its time is up");
+        assert!(ended, "the time limit ends the connection");
         socket.shutdown();
     }
 }

@@ -175,7 +175,7 @@ mod tests {
         }
 
         fn call(&self, call: &Call<'_>, (): &(), _: &mut Encoder) -> Outcome {
-            assert_ne!(call.header.procedure, 1, "so it was asked");
+            assert_ne!(call.header.procedure, 1, "the program panics on request");
             Outcome::Done(Done::default())
         }
     }
@@ -232,7 +232,7 @@ mod tests {
             answers += 1;
             answered = Instant::now();
         }
-        // The calls come in many turns, and no turn answers more than its part.
+        // The calls come in many turns, and each turn answers only a part of them.
         let rests = (answered - started).as_millis() as usize / STRANGERS_REST_MS as usize;
         assert!(answers >= STRANGERS_A_TURN, "{answers}");
         assert!(answers <= STRANGERS_A_TURN * (rests + 1), "{answers} answers, {rests} rests");

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_nobody_here_is_said_so() {
+    fn a_foreign_address_is_reported_as_such() {
         let error = listen("192.0.2.1:0".parse().unwrap(), WEB).unwrap_err();
         assert!(error.to_string().contains("no interface"), "{error}");
     }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_needs_root_is_said_so_with_the_option_for_another() {
+    fn a_port_that_needs_root_is_reported_with_the_option_for_another() {
         let denied = io::ErrorKind::PermissionDenied.into();
         let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
         let low = reason(at(111), WEB, &denied);

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_takes_all_it_can_leaves_as_much_to_the_next() {
+    fn a_greedy_client_leaves_as_much_to_the_next() {
         let budget = Arc::new(MemoryBudget::new(1_200));
         let accounts: Vec<_> = (0..5).map(|_| Arc::new(budget.account())).collect();
         let mut charges = Vec::new();

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use crate::memory_budget::MemoryBudget;
 
-    /// A transport that changes every byte, as a cipher would, and takes `room` bytes.
+    /// A transport that changes every byte, as a cipher does, and has room for `room` bytes.
     struct Ciphered {
         sent: Vec<u8>,
         room: usize,

@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_are_what_stands_behind_the_header() {
+    fn results_are_the_bytes_after_the_header() {
         let mut reply = Encoder::new();
         accepted::success(&mut reply, 1, &ReplyVerifier::Empty);
         reply.value(&7_u32);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_not_there_is_an_error() {
+    fn a_missing_host_is_an_error() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
@@ -249,7 +249,7 @@ mod tests {
     const CALL: [u8; 24] = [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 3];
 
     #[test]
-    fn it_leaves_from_the_address_that_the_host_knows() {
+    fn a_call_leaves_from_the_address_that_the_host_knows() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let there = OneWayTarget::Tcp(listener.local_addr().unwrap());
         for source in ["127.0.0.2", "127.0.0.3"] {

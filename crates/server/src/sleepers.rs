@@ -85,8 +85,8 @@ mod tests {
         (0..count).map(|_| Sleepers::new(Arc::clone(&all))).collect()
     }
 
-    /// Each client in turn sleeps as often as it may; returns the resulting number of threads of
-    /// each.
+    /// Lets each client in turn block as many threads as it may. Returns the number of threads of
+    /// each client.
     fn fill(clients: &[Sleepers]) -> Vec<usize> {
         let (line, _) = line();
         for _ in 0..THREADS {
@@ -100,13 +100,13 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_take_all_they_can_leave_as_much_to_the_next() {
+    fn greedy_clients_leave_as_much_to_the_next() {
         assert_eq!(fill(&clients(1)), [6]);
         assert_eq!(fill(&clients(2)), [4, 4]);
         assert_eq!(fill(&clients(3)), [3, 3, 3]);
         for count in 1..THREADS {
             let taken: usize = fill(&clients(count)).iter().sum();
-            assert!(taken < THREADS, "one thread is left beside {count} clients");
+            assert!(taken < THREADS, "one thread is free with {count} clients");
         }
     }
 
@@ -127,11 +127,11 @@ mod tests {
         }
         other.begin();
         other.end();
-        assert_eq!(woken(), [0, 0], "the calls of another client are of no concern");
+        assert_eq!(woken(), [0, 0], "calls of another client wake nothing");
         greedy.end();
         assert_eq!(woken(), [1, 1]);
         assert!(!greedy.postpone(&first, THREADS));
         greedy.end();
-        assert_eq!(woken(), [1, 1], "nothing waits any more");
+        assert_eq!(woken(), [1, 1], "no connection waits any more");
     }
 }

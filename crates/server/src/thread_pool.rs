@@ -123,7 +123,7 @@ mod tests {
 
     const AT_ONCE: Duration = Duration::ZERO;
 
-    /// A pool whose threads are played by the test, and the number of those that were started.
+    /// A pool whose threads are simulated by the test, and the number of started threads.
     fn pool(event_loops: usize, threads_max: usize) -> (ThreadPool<u32>, Arc<AtomicUsize>) {
         let started = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&started);
@@ -190,6 +190,6 @@ mod tests {
         assert_eq!([pool.next(), pool.next()].map(|it| it.is_some()), [true, true]);
         pool.is_free();
         assert_eq!(pool.next(), None);
-        assert_eq!(pool.threads(), 1, "the thread that was told so has left");
+        assert_eq!(pool.threads(), 1, "the thread that had to end has left");
     }
 }

@@ -362,7 +362,7 @@ mod tests {
         EventLoop::new(Arc::new(EventLoopHandle::new().unwrap()), Patience::default())
     }
 
-    /// Adds a connection; returns it as for its first turn, and the peer's end.
+    /// Adds a connection, and returns it as in its first turn, with the peer's end.
     fn connect(event_loop: &mut EventLoop<()>, listed: bool) -> (Job<()>, UnixStream) {
         let (connection, there) = connection(listed);
         let token = Arc::clone(&connection.call_back.token);
@@ -386,7 +386,7 @@ mod tests {
                 job = starve(&mut event_loop, job);
             }
             assert_eq!(event_loop.starved, [job.token]);
-            // The connection is away during a retry: it stays in the list once.
+            // The connection is gone during a retry and stays in the list once.
             event_loop.tick(1);
             event_loop.wait();
             assert_eq!(event_loop.starved, [job.token]);
@@ -406,7 +406,7 @@ mod tests {
         let token = job.token;
         event_loop.settle(token, job.connection, After::Starved);
         for second in 1..4 {
-            assert!(event_loop.next_job(second).is_none(), "it rests until the tick");
+            assert!(event_loop.next_job(second).is_none(), "the connection rests until the tick");
             event_loop.tick(second);
             event_loop.wait();
             let job = event_loop.next_job(second).expect("the tick wakes it");
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_a_stranger_are_reported_when_it_rests_no_more() {
+    fn bytes_of_a_stranger_are_reported_after_its_rest() {
         use std::io::Write;
         let mut event_loop = event_loop();
         let (mut job, mut peer) = connect(&mut event_loop, !LISTED);
@@ -435,13 +435,13 @@ mod tests {
             job = event_loop.next_job(second).unwrap();
         }
         event_loop.settle(job.token, job.connection, After::Wait);
-        assert_eq!(reports(&event_loop), 1, "those that came while it rested");
+        assert_eq!(reports(&event_loop), 1, "the bytes that came while the connection rested");
         let mut seen = [0; 9];
         let job = event_loop.reported(0, false).unwrap();
         assert_eq!(rustix::io::read(job.connection.socket(), &mut seen[..]), Ok(3));
         event_loop.settle(job.token, job.connection, After::Wait);
         peer.write_all(b"x").unwrap();
-        assert_eq!(reports(&event_loop), 1, "and those that come later");
+        assert_eq!(reports(&event_loop), 1, "and the bytes that come later");
     }
 
     #[test]

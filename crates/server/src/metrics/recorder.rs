@@ -213,7 +213,7 @@ mod tests {
         metrics
     }
 
-    /// Counts successes of READ about these exports, in a thread of their own.
+    /// Counts successful READ calls on these exports, in a separate thread.
     fn count(metrics: &Arc<Metrics>, exports: impl IntoIterator<Item = u32> + Send) {
         let record = |export| metrics.record(1, begun(), Ending::Status(0), Some(export));
         std::thread::scope(|scope| drop(scope.spawn(|| exports.into_iter().for_each(record))));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn exports_whose_numbers_begin_at_one_place_are_told_apart() {
+    fn exports_whose_numbers_begin_at_one_place_are_distinguished() {
         let metrics = metrics();
         let step = DIRECT_EXPORTS as u32;
         count(&metrics, [7, 7 + step, 7 + 2 * step, 7, 7 + step, 7]);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_not_there_is_not_counted() {
+    fn a_missing_row_is_not_counted() {
         let metrics = metrics();
         metrics.record(2, begun(), Ending::Status(0), None);
         assert!(metrics.read().procedures.is_empty());

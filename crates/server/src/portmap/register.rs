@@ -165,7 +165,7 @@ mod tests {
     const OFFERED: Mapping = Mapping { program: 100_003, version: 3, protocol: 6, port: 2049 };
     const LAST: u32 = 1 << 31;
 
-    /// A portmapper that answers with these bytes, and what it was sent.
+    /// A portmapper that answers with these bytes, and the request that it received.
     struct Answers<'a> {
         sent: Vec<u8>,
         answer: &'a [u8],
@@ -191,7 +191,7 @@ mod tests {
         words.iter().flat_map(|word| word.to_be_bytes()).collect()
     }
 
-    /// Asks a portmapper that answers with this body, whose record mark is true.
+    /// Sends a request to a portmapper that answers with this body and a correct record mark.
     fn asked(body: &[u32]) -> io::Result<bool> {
         let mark = LAST | (4 * body.len()) as u32;
         asked_raw(&words(&[&[mark], body].concat()))
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_portmapper_says_whether_it_was_done() {
+    fn the_answer_of_a_portmapper_is_read() {
         assert!(asked(&[1, 1, 0, 0, 0, 0, 1]).unwrap());
         assert!(!asked(&[1, 1, 0, 0, 0, 0, 0]).unwrap());
     }

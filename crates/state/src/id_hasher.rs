@@ -48,8 +48,8 @@ mod tests {
     fn numbers_in_a_row_and_addresses_are_spread() {
         let hash = |number: u64| BuildIdHasher::default().hash_one(number);
         for step in [1, 64, 1 << 32] {
-            // A map of 128 buckets takes the bucket from the lowest bits and the tag from the
-            // highest.
+            // A map of 128 buckets uses the lowest bits for the bucket and the highest bits for the
+            // tag.
             let places: HashSet<u64> = (0..128).map(|number| hash(number * step) % 128).collect();
             let tags: HashSet<u64> = (0..128).map(|number| hash(number * step) >> 57).collect();
             assert!(places.len() > 64 && tags.len() > 64, "{step}: {places:?} {tags:?}");

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_is_named_by_who_knows_the_secret() {
+    fn a_session_is_named_only_with_the_secret() {
         let name = |secret, client, number| {
             let secret = Secret([secret; 16]);
             SessionId::new(&secret, ClientId(client), number)
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clientid_tells_its_life_to_the_server_alone() {
+    fn only_the_server_reads_the_life_of_a_clientid() {
         let (secret, other) = (Secret([7; 16]), Secret([8; 16]));
         let id = ClientId::new(&secret, 3, 0x1234_5678);
         assert_eq!(id.number(), 0x1234_5678);

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Clients that take all the memory they can get, and free none.
+        /// Clients that use all the memory they can get, and free none.
         #[test]
         fn a_client_leaves_as_much_memory_as_it_has(
             limit_bytes in 0..1_000_000_usize,
@@ -189,7 +189,7 @@ mod tests {
         let take = |who: usize| Portion { pool: &pool, share: &shares[who] }.take(10, 4, 8);
         assert_eq!([take(0), take(0)], [5, 0]);
         assert_eq!([take(1), take(1)], [4, 0], "a fair part would be two");
-        assert_eq!(take(2), 0, "there is one left, of which half is none");
+        assert_eq!(take(2), 0, "one is left, and half of it is zero");
         Portion { pool: &pool, share: &shares[0] }.give_back(50);
         assert_eq!(take(2), 4, "a fair part would be three");
     }

@@ -131,7 +131,7 @@ proptest! {
             }
             let mut next = 0;
             while let Some(offer) = offers.get(next).copied() {
-                prop_assert!(waiting.contains(&offer), "the lock is offered to an owner that does not wait");
+                prop_assert!(waiting.contains(&offer), "an owner that does not wait is offered it");
                 waiting.retain(|waiter| *waiter != offer);
                 let taken = locks.lock(NOW, offer, Some(Duration::MAX), &mut offers);
                 prop_assert_eq!(taken, Ok(()), "an offered lock cannot be taken");
@@ -139,7 +139,7 @@ proptest! {
             }
             if let Some(first) = waiting.first() {
                 let Offer { owner, range, kind } = *first;
-                prop_assert!(locks.test(owner, range, kind).is_some(), "the first owner waits for free bytes");
+                prop_assert!(locks.test(owner, range, kind).is_some(), "waits for free bytes");
             }
         }
     }

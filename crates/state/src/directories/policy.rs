@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn never_and_always_do_not_look_at_the_past() {
+    fn never_and_always_ignore_the_past() {
         let mut seen = DirectoryUse::default();
         seen.ask(seconds(1));
         assert!(!Never.grants(seconds(1), &seen));
@@ -129,11 +129,11 @@ mod tests {
     }
 
     #[test]
-    fn a_delegation_saves_the_looks_that_its_client_would_have_made() {
+    fn a_delegation_saves_the_lookups_that_its_client_would_have_made() {
         let mut seen = DirectoryUse::default();
         seen.ask(seconds(0));
         seen.grant(seconds(0));
-        assert_eq!(seen.saved(seconds(100)), 0, "nothing is known of a client that looked once");
+        assert_eq!(seen.saved(seconds(100)), 0, "one lookup of a client proves nothing");
         seen.ask(seconds(10));
         assert_eq!(seen.saved(seconds(100)), 10);
         seen.end();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn adaptive_rests_longer_where_delegations_cost_more_than_they_save() {
+    fn adaptive_rests_longer_if_delegations_cost_more_than_they_save() {
         let waits = |policy: &dyn DirectoryPolicy, held: u64| {
             let (mut seen, mut now) = (DirectoryUse::default(), 0);
             let mut waited = 0;

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_holders_and_many_are_found_alike() {
+    fn few_and_many_holders_are_found_alike() {
         let holder = |client| Holder { client: ClientId(client), state: 7 };
         let mut holders = Holders::default();
         for client in 1..=3 * FEW as u64 {

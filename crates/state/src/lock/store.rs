@@ -147,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_few_locks_and_many_are_found_alike(
+        fn few_and_many_locks_are_found_alike(
             steps in proptest::collection::vec((0..OWNERS, 0..BYTES, 0..4_u64, kind()), 1..120),
         ) {
             let (mut held, mut many) = (LockStore::new(), TreeIndex::from(&LockVec::new()));

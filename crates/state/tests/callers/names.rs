@@ -1,4 +1,4 @@
-//! Which callers may take the name of a client that has state.
+//! The callers that may take the name of a client with state.
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_out_of_a_directory_is_no_name() {
+    fn a_path_that_leaves_a_directory_is_no_name() {
         for (name, status) in [
             (&b""[..], Nfsstat4::Inval),
             (b".", Nfsstat4::BadName),
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_told_from_other_bytes() {
+    fn text_is_distinguished_from_other_bytes() {
         for text in ["", "create", "Gr\u{fc}\u{df}e", "\u{feff}\u{1f30d}"] {
             assert!(is_text(text.as_bytes()), "{text}");
         }

@@ -76,7 +76,7 @@ mod tests {
             args.opaque(b"data");
             args.value(&op::SETATTR);
         }));
-        assert!(changes(|args| args.raw(&[0; REPEAT_SCAN_BYTES + 4])), "too long to look at");
+        assert!(changes(|args| args.raw(&[0; REPEAT_SCAN_BYTES + 4])), "too long to be searched");
     }
 
     #[test]

@@ -313,7 +313,7 @@ mod tests {
     use comity_vfs::Mode;
     use comity_xdr::Decoder;
 
-    fn there_and_back(acls: &Acls, is_dir: bool) -> Acls {
+    fn encoded_and_decoded(acls: &Acls, is_dir: bool) -> Acls {
         let mut encoder = Encoder::new();
         say(&mut encoder, &Site, acls, is_dir);
         let said: Acl4<'_> = Decoder::whole(encoder.bytes()).unwrap();
@@ -329,14 +329,14 @@ mod tests {
         for bits in 0..0o1000 {
             for is_dir in [false, true] {
                 let acls = Acls { access: Acl::from_mode(Mode::new(bits)), default: None };
-                assert_eq!(there_and_back(&acls, is_dir), acls, "{bits:o}");
+                assert_eq!(encoded_and_decoded(&acls, is_dir), acls, "{bits:o}");
             }
         }
     }
 
     /// The encoded ACL omits rights that the mask removes, since they have no effect.
     #[test]
-    fn an_acl_with_names_comes_back_as_far_as_its_mask_lets_it() {
+    fn an_acl_with_names_is_read_back_as_far_as_its_mask_allows() {
         for digits in 0..8_u32.pow(5) {
             let digit = |at: u32| ((digits >> (3 * at)) & 7) as u8;
             let mask = digit(0) | digit(1) | digit(2);
@@ -351,12 +351,12 @@ mod tests {
                 ],
             };
             let acls = Acls { access: access.clone(), default: Some(access) };
-            assert_eq!(there_and_back(&acls, true), acls);
+            assert_eq!(encoded_and_decoded(&acls, true), acls);
         }
     }
 
     #[test]
-    fn an_id_with_a_name_is_called_by_it() {
+    fn an_id_with_a_name_is_shown_by_name() {
         let access = Acl {
             entries: vec![
                 entry(AclTag::UserObj, 7),
@@ -379,7 +379,7 @@ mod tests {
 
     /// A denied user may be the owner of a new object, or in its group.
     #[test]
-    fn an_inherited_denial_holds_where_nothing_else_is_said() {
+    fn an_inherited_denial_applies_if_no_other_entry_does() {
         let ace = |acetype, flag, access_mask, who| Nfsace4 {
             acetype,
             flag,

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_believed_its_own_address_only() {
+    fn a_client_may_only_give_its_own_address() {
         let reached = |address: &str, from: &str| {
             let (netid, address) = (b"tcp"[..].into(), address.as_bytes().into());
             let said = CallbackAddress { netid, address, program: 7, ident: 9 };

@@ -168,7 +168,7 @@ mod tests {
             told(&[attribute::TYPE, attribute::CHANGE, attribute::SIZE], &[1, 7, 8]),
             Some(None)
         );
-        assert_eq!(told(&both, &[7]), None, "a lie is no answer");
+        assert_eq!(told(&both, &[7]), None, "a false answer is not used");
     }
 
     #[test]

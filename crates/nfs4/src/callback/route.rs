@@ -167,11 +167,11 @@ mod tests {
         assert!(routes.dialled(client, old).is_some());
         assert!(routes.dialled(client, new).is_none());
         routes.keep_dialled(client, new, &Arc::new(Backchannel::new(|| {})));
-        assert!(line.is_closed(), "nobody needs it any more");
+        assert!(line.is_closed(), "the connection is no longer needed");
     }
 
     #[test]
-    fn a_number_is_spent_only_when_the_client_took_it() {
+    fn a_number_is_used_only_when_the_client_accepted_it() {
         let session = SessionId([1; 16]);
         let mut routes = Routes::default();
         let taken = |routes: &mut Routes| {

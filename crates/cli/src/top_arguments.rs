@@ -11,7 +11,7 @@ pub(crate) struct TopArguments {
     #[arg(long)]
     pub(crate) once: bool,
 
-    /// Seconds between two looks
+    /// Seconds between two updates
     #[arg(short, long, value_name = "SECONDS", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=3600))]
     pub(crate) delay: u16,

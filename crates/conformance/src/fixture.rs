@@ -37,8 +37,8 @@ pub(super) fn ids(uid: Option<u32>, gid: Option<u32>) -> SetAttr<Disk> {
     SetAttr { uid: uid.map(Uid::new), gid: gid.map(Gid::new), ..SetAttr::default() }
 }
 
-/// A caller with supplementary groups. The ids of the cases are above those of people and below
-/// those of containers.
+/// Returns a caller with supplementary groups. The cases use ids above those of real users and
+/// below those of containers.
 pub(super) fn caller(uid: u32, gid: u32, groups: &[u32]) -> Cred<Disk> {
     Cred::new(Uid::new(uid), Gid::new(gid)).with_groups(groups.iter().map(|gid| Gid::new(*gid)))
 }

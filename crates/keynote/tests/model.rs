@@ -157,7 +157,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn signed_grants_give_the_rights_of_the_model(given in vec(given(), 0..12), asked in vec(asked(), 8)) {
+    fn signed_grants_give_the_rights_of_the_model(
+        given in vec(given(), 0..12),
+        asked in vec(asked(), 8),
+    ) {
         let signed: Vec<SignedAssertion> = given.iter().map(Given::sign).collect();
         for asked in asked {
             let (rights, validity) = evaluated(&signed, asked);

@@ -86,7 +86,10 @@ proptest! {
     }
 
     #[test]
-    fn a_signed_assertion_is_verified_with_the_same_content(body in trees::body(), algorithm in 0..2_usize) {
+    fn a_signed_assertion_is_verified_with_the_same_content(
+        body in trees::body(),
+        algorithm in 0..2_usize,
+    ) {
         let key = PrivateKey::generate(Algorithm::ALL[algorithm]).unwrap();
         let authorizer = StringExpr::Literal(key.public_key().to_keynote());
         let body = Body { authorizer, ..body };

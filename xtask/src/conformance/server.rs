@@ -119,7 +119,7 @@ fn furnish(folder: &Path) -> Result<()> {
 fn keep(command: &mut Command, first: Child, done: &AtomicBool, place: (&Path, u16)) {
     let mut child = first;
     loop {
-        // Whether it ended well is for the tests to find out.
+        // The tests find out whether it ended with success.
         let _ = child.wait();
         if done.load(Ordering::SeqCst) {
             return;

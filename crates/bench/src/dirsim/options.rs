@@ -27,10 +27,10 @@ const HISTORY: &str = "\nCITI 2006 (Wickman; always, no bound): over 90 % of LOO
 /// Longest delay of a simulated copy of a client behind the client of the trace.
 const SHIFT_MICROSECONDS: u64 = 1_000_000;
 
-/// The trace, and what is tried on it.
+/// The trace, and the simulated servers.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Files of events; each is done by a client of its own where it does not name clients
+    /// Files of events. Each is replayed by a client of its own if it does not name clients
     #[arg(value_name = "TRACE", required_unless_present = "pattern")]
     traces: Vec<PathBuf>,
     /// Make a trace of this pattern instead

@@ -13,13 +13,13 @@ use crate::limits::NOTIFICATIONS_PER_CALL_MAX;
 pub struct Settings {
     /// The policy of the server.
     pub policy: PolicyName,
-    /// Most directories that a client caches.
+    /// The largest number of directories that a client caches.
     pub cached_directories: usize,
     /// The shortest and the longest time for which a client uses its cache without a delegation
     /// (`acdirmin` and `acdirmax` of nfs(5)), in microseconds.
     pub believed_microseconds: (u64, u64),
-    /// The time for which the server gathers notifications of changes (CB_NOTIFY); without one it
-    /// recalls.
+    /// The time for which the server collects changes before it notifies (CB_NOTIFY). Without it
+    /// the server recalls delegations.
     pub notification_delay_microseconds: Option<u64>,
     /// Most delegations of all clients together.
     pub delegations_max: usize,

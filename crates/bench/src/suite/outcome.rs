@@ -38,7 +38,7 @@ pub struct Outcome {
     pub workloads: Vec<WorkloadRecord>,
 }
 
-/// Why a run ended early.
+/// Why a run failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The workload during which it failed.

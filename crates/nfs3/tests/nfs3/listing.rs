@@ -120,7 +120,7 @@ proptest! {
             prop_assert!(page.bytes <= limits.count as usize);
             let names_max = limits.dircount.map_or(usize::MAX, |dircount| dircount as usize);
             prop_assert!(page.names_bytes <= names_max || page.names.len() == 1);
-            prop_assert!(page.eof || !page.names.is_empty(), "a page has no entry and is not the last one");
+            prop_assert!(page.eof || !page.names.is_empty(), "an empty page is not the last one");
             seen.extend(page.names);
             if page.eof {
                 break;

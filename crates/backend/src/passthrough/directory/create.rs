@@ -236,7 +236,7 @@ fn forget(dir: BorrowedFd<'_>, name: &CStr, flags: AtFlags) {
     {
         // The name is not logged, since it may be hidden from readers of the log.
         let directory = fstat(dir).map_or(0, |stat| stat.st_ino);
-        tracing::warn!(%error, directory, "an object whose creation failed half-way could not be removed");
+        tracing::warn!(%error, directory, "a partly created object could not be removed");
         tracing::debug!(?name, directory, "the name of that object");
     }
 }

@@ -1,12 +1,12 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use comity_export::{ChangedPlace, DirectoryHolders, NameChange, NamedObject, Turns};
+use comity_export::{ChangedPlace, DirectoryHolders, NameChange, Turns};
 use comity_state::limits::{NOTICE_PAUSES_MAX, SILENT_PAUSES_MAX, WRITER_PAUSE};
 use comity_state::{
-    Client, ClientId, DirectoryNotice, Engine, NotedAttributes, NotedChange, NotedObject, Notified,
+    Client, ClientId, DirectoryNotice, Engine, NotedAttributes, NotedChange, Notified,
 };
-use comity_vfs::{Attr, FileKey, Wire};
+use comity_vfs::{Attr, FileKey, NamedObject, Wire};
 
 /// A caller whose changes conflict with the delegations of other clients.
 pub trait Changer<'a>: Copy + Send + Sync + 'a {
@@ -51,7 +51,7 @@ impl<'a, C: Changer<'a>> Holders<'a, C> {
     fn note_move(
         &self,
         (from, to): (&ChangedPlace<'_>, &ChangedPlace<'_>),
-        object: NotedObject,
+        object: NamedObject,
         replaces: bool,
     ) {
         let name = to.name.into();
@@ -79,14 +79,14 @@ impl<'a, C: Changer<'a>> DirectoryHolders for Holders<'a, C> {
     fn tell(&self, change: &NameChange<'_>) {
         match change {
             NameChange::Added { place, object } => {
-                let (name, object) = (place.name.into(), noted_object(object));
+                let (name, object) = (place.name.into(), *object);
                 self.note(place, NotedChange::Added { name, object, replaces: false });
             }
             NameChange::Removed(place) => {
                 self.note(place, NotedChange::Removed { name: place.name.into() });
             }
             NameChange::Moved { from, to, object: Some(object), replaces } => {
-                self.note_move((from, to), noted_object(object), *replaces);
+                self.note_move((from, to), *object, *replaces);
             }
             NameChange::Moved { from, to, object: None, .. } => {
                 self.recall(&from.directory);
@@ -122,8 +122,4 @@ const fn noted(attr: &Attr<Wire>) -> NotedAttributes {
         ctime: attr.ctime,
         mtime: attr.mtime,
     }
-}
-
-const fn noted_object(object: &NamedObject) -> NotedObject {
-    NotedObject { key: object.key, fileid: object.fileid, file_type: object.file_type }
 }

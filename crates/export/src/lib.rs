@@ -97,7 +97,7 @@ pub use server_settings::{NfsVersion, ServerSettings};
 pub use sources::{Configuration, ReadAuthorities, Source, Sources};
 pub use view::{
     ChangeUnderWay, ChangedPlace, Clearance, DirectoryClearance, DirectoryHolders, Door,
-    ListingPart, NameChange, NamedObject, Node, Outside, Seen, SeenMade, Turns, View, VisitSeen,
+    ListingPart, NameChange, Node, Outside, Seen, SeenMade, Turns, View, VisitSeen,
 };
 pub use visible_export::VisibleExport;
 pub use wildcard::Wildcard;

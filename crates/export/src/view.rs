@@ -38,7 +38,7 @@ use self::cloaking::may_add;
 use self::creation::new;
 pub use self::listing::{ListingPart, VisitSeen};
 use self::name::{MADE, REMOVED, REMOVED_AS_DIR, RENAMED, entry_name, plain_name};
-pub use self::name_change::{ChangedPlace, DirectoryHolders, NameChange, NamedObject, Turns};
+pub use self::name_change::{ChangedPlace, DirectoryHolders, NameChange, Turns};
 pub use self::node::{Node, Outside, Seen};
 use self::rights::DirectoryChange;
 use crate::admission::{admit, admit_to_mount, locate};

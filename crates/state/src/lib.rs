@@ -108,7 +108,7 @@ pub use delegations::{
 };
 pub use directories::{
     Adaptive, Always, DirectoryNotice, DirectoryPolicy, DirectoryUse, Never, NotedAttributes,
-    NotedChange, NotedObject, NoticeBatch, NoticeWishes, SecondAsk,
+    NotedChange, NoticeBatch, NoticeWishes, SecondAsk,
 };
 pub use effect::Effect;
 pub use engine::{Engine, Settings};

@@ -34,6 +34,7 @@ pub mod layers;
 pub mod limits;
 mod local_locks;
 mod name;
+mod named_object;
 mod node;
 mod open_files;
 pub mod permission;
@@ -63,6 +64,7 @@ pub use id_domain::{Disk, Gid, IdDomain, Uid, Wire};
 pub use interrupt::{Interrupt, Interruptible};
 pub use local_locks::{FileHold, LocalLocks, LocalUse, RangeLock};
 pub use name::Name;
+pub use named_object::NamedObject;
 pub use node::Node;
 pub use open_files::{
     DelegationKind, HeldLock, LockOutcome, LockOwner, LockRequest, OpenAccess, OpenEvent,

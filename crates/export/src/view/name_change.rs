@@ -2,20 +2,9 @@
 
 use std::sync::MutexGuard;
 
-use comity_vfs::{Attr, FileKey, FileType, Result, Wire};
+use comity_vfs::{Attr, FileKey, NamedObject, Result, Wire};
 
 use super::clearance::DirectoryClearance;
-
-/// An object that got a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NamedObject {
-    /// The object.
-    pub key: FileKey,
-    /// Its number.
-    pub fileid: u64,
-    /// Its type.
-    pub file_type: FileType,
-}
 
 /// A change of names that was made.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,8 @@
 //! Changes of names that holders of the directories are told of.
 
-use comity_vfs::{Attr, Change, Changed, Disk, Handle, Name, Result, Wire};
+use comity_vfs::{Attr, Change, Changed, Disk, Handle, Name, NamedObject, Result, Wire};
 
-use super::{ChangedPlace, DirectoryClearance, NameChange, NamedObject, Node, View, server};
+use super::{ChangedPlace, DirectoryClearance, NameChange, Node, View, server};
 
 /// A name in a directory of the file system.
 type EntryName<'n> = (&'n Handle, Name<'n>);

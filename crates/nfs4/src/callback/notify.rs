@@ -8,9 +8,9 @@ use comity_proto::nfs4::{
     notify_type as kind,
 };
 use comity_state::{
-    DirectoryNotice, FileKey, NotedAttributes, NotedChange, NotedObject, NoticeBatch, NoticeWishes,
-    Stateid,
+    DirectoryNotice, FileKey, NotedAttributes, NotedChange, NoticeBatch, NoticeWishes, Stateid,
 };
+use comity_vfs::NamedObject;
 use comity_xdr::{Counted, Encoder, Opaque, encoded};
 
 use crate::attribute_values::{ftype4, nfstime4};
@@ -147,7 +147,7 @@ fn added<'a>(
     }
 }
 
-fn entry_values(plan: &Plan, wishes: &NoticeWishes, object: &NotedObject) -> (Bitmap4, Encoder) {
+fn entry_values(plan: &Plan, wishes: &NoticeWishes, object: &NamedObject) -> (Bitmap4, Encoder) {
     let (mut mask, mut values) = (Bitmap4::EMPTY, Encoder::new());
     if wishes.types {
         mask.insert(a::TYPE);

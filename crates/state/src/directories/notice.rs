@@ -1,8 +1,6 @@
 use std::sync::Arc;
 
-use comity_vfs::{FileType, Time};
-
-use crate::FileKey;
+use comity_vfs::{NamedObject, Time};
 
 /// Bytes of a notification beside its names and handles: masks, lengths and attributes, each at its
 /// longest.
@@ -10,17 +8,6 @@ const REST_BYTES: usize = 320;
 
 /// Bytes of a handle as clients get it.
 const HANDLE_BYTES: usize = 64;
-
-/// An object that got a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotedObject {
-    /// The object.
-    pub key: FileKey,
-    /// Its number.
-    pub fileid: u64,
-    /// Its type.
-    pub file_type: FileType,
-}
 
 /// Attributes of a directory after a change. None of them is an id, so that they are the same for
 /// all clients.
@@ -48,7 +35,7 @@ pub enum NotedChange {
         /// The name.
         name: Box<[u8]>,
         /// Its object.
-        object: NotedObject,
+        object: NamedObject,
         /// True if another object had the name before.
         replaces: bool,
     },
@@ -64,7 +51,7 @@ pub enum NotedChange {
         /// The new name.
         name: Box<[u8]>,
         /// Its object.
-        object: NotedObject,
+        object: NamedObject,
         /// True if another object had the new name before.
         replaces: bool,
     },

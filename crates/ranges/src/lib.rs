@@ -285,6 +285,60 @@ mod tests {
     }
 
     #[test]
+    fn a_range_has_both_its_ends() {
+        let range = Range { first: 5, last: 9 };
+        let covered: Vec<u32> = (0..20).filter(|&number| range.covers(number)).collect();
+        assert_eq!(covered, [5, 6, 7, 8, 9]);
+        assert_eq!(range.count(), 5);
+        assert_eq!(Range::single(7).count(), 1);
+        assert_eq!(Range { first: 0, last: u32::MAX }.count(), 1 << 32);
+        assert_eq!((range.to_string(), Range::single(7).to_string()), ("5-9".into(), "7".into()));
+    }
+
+    #[test]
+    fn ranges_have_in_common_what_lies_in_both() {
+        let common = |(a, b), (c, d)| {
+            let other = Range { first: c, last: d };
+            let common = Range { first: a, last: b }.common(other);
+            common.map(|range| (range.first, range.last))
+        };
+        assert_eq!(common((5, 9), (7, 20)), Some((7, 9)));
+        assert_eq!(common((5, 9), (9, 20)), Some((9, 9)), "one number is enough");
+        assert_eq!(common((5, 9), (0, u32::MAX)), Some((5, 9)));
+        assert_eq!(common((5, 9), (10, 20)), None);
+    }
+
+    #[test]
+    fn parts_that_are_left_are_told_in_order_up_to_the_last_number() {
+        let mut builder = Builder::default();
+        let range = |first, last| Range { first, last };
+        assert_eq!(builder.add(range(10, 19), 'a'), [range(10, 19)]);
+        assert_eq!(builder.add(range(15, 29), 'b'), [range(20, 29)]);
+        assert_eq!(builder.add(range(40, 49), 'c'), [range(40, 49)]);
+        assert_eq!(builder.left(range(0, 60)), [range(0, 9), range(30, 39), range(50, 60)]);
+        assert_eq!(builder.left(range(12, 45)), [range(30, 39)]);
+        assert_eq!(builder.left(range(30, 30)), [range(30, 30)]);
+        assert_eq!(builder.left(range(12, 29)), [], "two that touch leave nothing");
+        let (whole, all) = (range(0, u32::MAX), range(50, u32::MAX));
+        assert_eq!(builder.add(whole, 'd'), [range(0, 9), range(30, 39), all]);
+        assert_eq!(builder.left(whole), []);
+        let within: Vec<_> = builder.within(range(18, 31)).collect();
+        let expected = [(range(18, 19), 'a'), (range(20, 29), 'b'), (range(30, 31), 'd')];
+        assert_eq!(within, expected);
+    }
+
+    #[test]
+    fn a_table_lists_its_ranges_in_order() {
+        let range = |first, last| Range { first, last };
+        let built = table(&[range(30, 39), range(10, 19)]);
+        assert_eq!(built.iter().collect::<Vec<_>>(), [(range(10, 19), 1), (range(30, 39), 0)]);
+        assert!(!built.is_empty());
+        let empty = table(&[]);
+        assert!(empty.is_empty() && empty.iter().next().is_none());
+        assert_eq!((empty.find(0), empty.find(u32::MAX)), (None, None));
+    }
+
+    #[test]
     fn a_hundred_thousand_ranges_are_found_each() {
         let ranges: Vec<_> =
             (0..100_000_u32).map(|at| Range { first: at * 30, last: at * 30 + 9 }).collect();

@@ -110,6 +110,43 @@ mod tests {
     }
 
     #[test]
+    fn two_numbers_of_one_place_are_both_kept_and_a_third_replaces_the_older() {
+        let pair: Pair = [const { AtomicU64::new(word(NONE, NONE)) }; 2];
+        let asked = std::cell::Cell::new(0);
+        let ask = |number: u32| {
+            let find = || {
+                asked.set(asked.get() + 1);
+                Some(number * 10)
+            };
+            // The newer one is looked at before.
+            let newer = pair[0].load(Ordering::Relaxed);
+            if (newer >> 32) as u32 == number {
+                newer as u32
+            } else {
+                older_or(&pair, number, find)
+            }
+        };
+        let answers =
+            |numbers: &[u32]| numbers.iter().map(|&number| ask(number)).collect::<Vec<_>>();
+        assert_eq!(answers(&[1, 2, 1, 2]), [10, 20, 10, 20]);
+        assert_eq!(asked.get(), 2);
+        assert_eq!(answers(&[3, 2, 3]), [30, 20, 30]);
+        assert_eq!(asked.get(), 3, "the two last ones are kept");
+        assert_eq!(ask(1), 10);
+        assert_eq!(asked.get(), 4);
+    }
+
+    #[test]
+    fn caches_make_no_difference_between_two_tables() {
+        let (used, empty) = (LookupCache::default(), LookupCache::default());
+        used.kept().get_or(7, || Some(9));
+        assert_eq!(used, empty);
+        assert_eq!(used.kept(), empty.kept());
+        let shown = format!("{used:?} {:?}", used.kept());
+        assert_eq!(shown, "LookupCache SharedCache");
+    }
+
+    #[test]
     fn an_answer_is_looked_for_once() {
         let recent = LookupCache::default();
         let kept = recent.kept();

@@ -169,17 +169,11 @@ impl ResolvedCaller {
         self.needed.plain
     }
 
-    /// Returns whether the cloak may hide objects from the caller.
-    #[inline]
-    pub(crate) const fn is_cloaked(&self) -> bool {
-        MAPS_AND_CLOAKS && self.needed.cloaked
-    }
-
     /// Returns whether objects may be hidden from the caller, because of a cloak or because it acts
     /// by a key.
     #[inline]
     pub(crate) const fn is_guarded(&self) -> bool {
-        if KEYS { self.needed.guarded } else { self.is_cloaked() }
+        if KEYS { self.needed.guarded } else { MAPS_AND_CLOAKS && self.needed.cloaked }
     }
 
     /// Returns whether an object is visible to the caller only by a right to it.

@@ -72,6 +72,28 @@ fn handles_of_hidden_objects_are_stale() {
 }
 
 #[test]
+fn names_and_handles_that_a_cloak_hid_are_counted_for_their_client() {
+    let site = site();
+    let (admin, root) = site.admin();
+    let sealed = admin.seal(&admin.lookup(&root, b"secret").unwrap().0.node);
+    let hidden = || {
+        let export = &site.plan().exports()[0];
+        let counted = export.counters().map(|of| (of.name().to_owned(), of.counts().hidden));
+        counted.filter(|(_, hidden)| *hidden > 0).collect::<Vec<_>>()
+    };
+    assert_eq!(hidden(), []);
+    let (view, root) = site.guest(7, 7, &[]);
+    assert_eq!(view.lookup(&root, b"plain").map(drop), Ok(()));
+    assert_eq!(hidden(), [], "a visible name does not count");
+    assert_eq!(view.lookup(&root, b"secret").map(drop), Err(Status::NoEnt));
+    assert_eq!(hidden(), [("10.0.0.2".to_owned(), 1)]);
+    assert_eq!(view.admit(sealed.bytes()), Err(Status::Stale));
+    assert_eq!(hidden(), [("10.0.0.2".to_owned(), 2)]);
+    assert_eq!(names(&view, &root), ["plain"]);
+    assert_eq!(hidden(), [("10.0.0.2".to_owned(), 4)], "a listing leaves two entries out");
+}
+
+#[test]
 fn an_open_file_goes_stale_when_it_is_cloaked() {
     let site = Site::new("rw,insecure");
     site.file(b"secret", (500, 7), 0o666);
@@ -259,6 +281,23 @@ fn without_client_caches_a_directory_looks_changed_in_every_reply() {
     assert_eq!(times(&view, &root), times(&view, &root));
     let made = view.create(NAMES, &root, b"new", &Create::Guarded(owned(0o600))).unwrap();
     assert!(made.change.before.is_some());
+}
+
+/// A client serves a delegated file to all its users without asking, whoever opened it.
+#[test]
+fn without_client_caches_no_file_of_a_cloak_is_delegated_not_even_to_root() {
+    for (options, covered) in [("no_root_squash,no_client_cache", false), ("no_root_squash", true)]
+    {
+        let site = Site::new(&format!("{CLOAK},{options}"));
+        site.file(b"plain", (7, 7), 0o666);
+        site.file(b"secret", (500, 7), 0o666);
+        for (uid, name) in [(0, "secret"), (500, "secret"), (0, "plain"), (7, "plain")] {
+            let (view, root) = site.guest(uid, 7, &[]);
+            let file = view.lookup(&root, name.as_bytes()).unwrap().0.node;
+            let expected = covered || name == "plain";
+            assert_eq!(view.may_be_delegated(&file), Ok(expected), "{name} to {uid}, {options}");
+        }
+    }
 }
 
 /// The exception `onto-hidden` of docs/semantics.md does not apply here.

@@ -8,15 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use comity_backend::{Memory, MemoryOptions};
+use comity_cloak::{Entry, Owned};
 use comity_credential::{Channel, CredentialRef, Gate, KeyId, PeerIdentity, PeerKey};
 use comity_export::{
-    Clearance, Client, Door, Export, ExportId, Exports, HandleKey, KeyUse, Node, Plan, Refusal,
-    RpcPeer, Rules, View,
+    Clearance, Client, Cloak, Door, Export, ExportId, Exports, HandleKey, KeyUse, Node, Plan,
+    Refusal, RpcPeer, Rules, View,
 };
 use comity_grants::{
     Accounts, Binding, FetchError, Grants, Medium, MediumError, Moment, ObjectId, Record,
     Recovered, ServerKey,
 };
+use comity_idmap::Range;
 use comity_keynote::sign;
 use comity_keys::{Algorithm, PrivateKey, PublicKey, Signer};
 use comity_vfs::{
@@ -63,6 +65,10 @@ fn name(name: &str) -> Name<'_> {
 
 impl Site {
     fn new(key_use: KeyUse) -> Self {
+        Self::under(Rules { read_only: false, key_use, ..Rules::default() })
+    }
+
+    fn under(rules: Rules) -> Self {
         let root_mode = Mode::new(0o777);
         let options = MemoryOptions { root_mode, ..MemoryOptions::default() };
         let fs = Arc::new(Memory::new(options).unwrap());
@@ -76,7 +82,6 @@ impl Site {
         let user = "alice".to_owned();
         let binding = Binding { user, key: *alice.public_key(), comment: String::new() };
         grants.bind(Accounts::new(&[binding], |_| Some(cred(ALICE))).0);
-        let rules = Rules { read_only: false, key_use, ..Rules::default() };
         let clients = vec![(Client::Everybody, Arc::new(rules))];
         let export = Export::new(ExportId(1), "/srv".into(), Arc::clone(&fs) as _, clients);
         let plan = Plan::new(HandleKey::new([9; 16]), vec![Arc::new(export)]);
@@ -183,6 +188,27 @@ fn a_bound_key_acts_as_its_user_whatever_ids_it_claims() {
 }
 
 #[test]
+fn a_caller_is_told_as_whom_it_acts_and_its_state_rests_on_that() {
+    let site = Site::new(KeyUse::Preferred);
+    site.mkdir(&site.fs.root(), "shared");
+    let alice = *site.alice.public_key();
+    let (view, _) = site.enter(Some(&alice), "/srv/shared").unwrap();
+    assert!(view.whoami().starts_with(&format!("key {alice} ")), "{}", view.whoami());
+    assert!(view.whoami().ends_with("acts as user alice\n"), "{}", view.whoami());
+    let grantee = view.grantee().unwrap();
+    assert_eq!((grantee.key, grantee.user.as_deref()), (alice, Some("alice")));
+    assert_eq!((grantee.address, grantee.export), ("192.0.2.7".parse().unwrap(), 1));
+    let (view, _) = site.enter(None, "/srv/shared").unwrap();
+    assert_eq!(view.whoami(), "no key\nacts as uid 65534, gid 65534\n");
+    assert!(view.grantee().is_none(), "ids that a host claims rest on no key");
+    let only = Site::new(KeyUse::Only);
+    let (view, _) = only.bob("/srv").unwrap();
+    assert!(view.whoami().ends_with("acts by what was granted to the key\n"));
+    let grantee = view.grantee().unwrap();
+    assert_eq!((grantee.key, grantee.user.clone()), (*only.bob.public_key(), None));
+}
+
+#[test]
 fn a_connection_loses_a_user_with_the_account_of_its_key() {
     let site = Site::new(KeyUse::AccountsOnly);
     site.mkdir(&site.fs.root(), "shared");
@@ -227,6 +253,27 @@ fn a_key_sees_only_granted_objects_and_the_directories_above_them() {
     // An old handle is stale, and so is one that Bob has learned from somebody else.
     for object in [&secret, &private, &hidden] {
         assert!(matches!(site.bob_at(object), Err(Refusal::Status(Status::Stale))));
+    }
+}
+
+#[test]
+fn a_cloak_hides_from_a_key_as_from_its_grantor_whoever_is_anonymous() {
+    for anonymous in [65_534, 0] {
+        let key_use = KeyUse::Only;
+        let mut rules = Rules { read_only: false, key_use, ..Rules::default() };
+        rules.ids.anonymous = cred(anonymous);
+        let (ids, mask) = (Range::single(500), "+000".parse().unwrap());
+        rules.cloak = Cloak::new(&[Entry { owned: Owned::ByUser, ids, mask }]).0;
+        let site = Site::under(rules);
+        let dir = site.mkdir(&site.fs.root(), "dir");
+        site.create(&dir, "plain");
+        let secret = site.create(&dir, "secret");
+        let owner = SetAttr { uid: Some(Uid::new(500)), ..SetAttr::default() };
+        site.fs.setattr(&cred(0), &secret, &owner, None).unwrap();
+        site.grant(&dir, "rx");
+        let (view, dir) = site.bob_at(&dir).unwrap();
+        assert_eq!(names(&view, &dir), ["plain"], "anonymous is {anonymous}");
+        assert_eq!(view.lookup(&dir, b"secret").map(drop), Err(Status::NoEnt));
     }
 }
 

@@ -341,6 +341,9 @@ fn two_exports_of_one_file_system_have_two_fsids() {
     assert_ne!(fsid(&both, "/a"), fsid(&both, "/b"));
     let again = plan(vec![export(7, "/c", &memory(), vec![(Client::Everybody, writable())])]);
     assert_eq!(fsid(&both, "/a"), fsid(&again, "/c"), "the export's number decides alone");
+    // A client keeps the number over a new start of the server, also one of another version.
+    assert_eq!(fsid(&both, "/a"), 0x0000_0007_0000_0007);
+    assert_eq!(fsid(&both, "/b"), 0x0000_0008_0000_0008);
 }
 
 #[test]

@@ -14,7 +14,8 @@ impl View<'_> {
     }
 
     /// Returns whether a file may be delegated. If clients must not cache for several users, only a
-    /// file that is hidden from nobody may be. A caller that acts by grants needs a grant to read
+    /// file that no cloak covers may be, whoever opens it: the client's root sees all, and its other
+    /// users would read what their root was delegated. A caller that acts by grants needs a grant to read
     /// it, because a client reads a delegated file without asking.
     ///
     /// # Errors
@@ -25,11 +26,12 @@ impl View<'_> {
         {
             return Ok(false);
         }
-        if !self.rules().no_client_cache || !self.is_cloaked() {
+        let rules = self.rules();
+        if !rules.no_client_cache || rules.cloak.is_empty() {
             return Ok(true);
         }
         let attr = self.fs().getattr(node.handle())?;
-        Ok(self.rules().cloak.covering(attr.uid, attr.gid).is_none())
+        Ok(rules.cloak.covering(attr.uid, attr.gid).is_none())
     }
 
     /// Returns the ctime that a guard from the wire stands for. For a directory that looks changed,

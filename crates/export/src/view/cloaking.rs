@@ -7,11 +7,6 @@ use super::rights::Passage;
 use super::{Node, View};
 
 impl View<'_> {
-    #[inline]
-    pub(super) fn is_cloaked(&self) -> bool {
-        self.resolved.is_cloaked()
-    }
-
     /// Returns whether objects may be hidden from the caller, for any reason.
     #[inline]
     pub(super) fn is_guarded(&self) -> bool {

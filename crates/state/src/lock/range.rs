@@ -82,3 +82,78 @@ impl fmt::Display for ByteRange {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn range(first: u64, last: u64) -> ByteRange {
+        ByteRange { first, last }
+    }
+
+    #[test]
+    fn a_range_contains_those_that_end_where_it_does_and_none_that_stand_out() {
+        let middle = range(10, 20);
+        for inside in [middle, range(10, 10), range(20, 20), range(11, 19), range(10, 19)] {
+            assert!(middle.contains(inside), "{inside}");
+        }
+        for outside in [range(9, 20), range(10, 21), range(9, 21), range(0, 5), range(30, 40)] {
+            assert!(!middle.contains(outside), "{outside}");
+        }
+        assert!(ByteRange::ALL.contains(middle) && !middle.contains(ByteRange::ALL));
+    }
+
+    #[test]
+    fn a_range_surrounds_those_with_bytes_of_it_on_both_sides() {
+        let middle = range(10, 20);
+        assert!(middle.surrounds(range(11, 19)) && middle.surrounds(range(15, 15)));
+        for other in [middle, range(10, 19), range(11, 20), range(9, 19), range(11, 21)] {
+            assert!(!middle.surrounds(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn ranges_that_share_one_byte_overlap() {
+        let middle = range(10, 20);
+        for other in [range(0, 10), range(20, 30), range(15, 15), ByteRange::ALL] {
+            assert!(middle.overlaps(other) && other.overlaps(middle), "{other}");
+        }
+        for other in [range(0, 9), range(21, 30)] {
+            assert!(!middle.overlaps(other) && !other.overlaps(middle), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_range_is_cut_into_the_parts_beside_another() {
+        let middle = range(10, 20);
+        let parts = |other| (middle.before(other), middle.behind(other));
+        assert_eq!(parts(range(12, 15)), (Some(range(10, 11)), Some(range(16, 20))));
+        assert_eq!(parts(middle), (None, None));
+        assert_eq!(parts(ByteRange::ALL), (None, None));
+        assert_eq!(parts(range(30, 40)), (Some(middle), None));
+        assert_eq!(parts(range(0, 5)), (None, Some(middle)));
+        assert_eq!(parts(range(11, u64::MAX)), (Some(range(10, 10)), None));
+        assert_eq!(parts(range(0, 19)), (None, Some(range(20, 20))));
+    }
+
+    #[test]
+    fn a_range_is_joined_and_widened_within_the_offsets_there_are() {
+        assert_eq!(range(10, 20).hull(range(15, 30)), range(10, 30));
+        assert_eq!(range(15, 30).hull(range(10, 20)), range(10, 30));
+        assert_eq!(range(10, 20).widened(), range(9, 21));
+        assert_eq!(ByteRange::ALL.widened(), ByteRange::ALL);
+    }
+
+    #[test]
+    fn a_length_of_all_ones_reaches_to_the_end_and_none_beyond_it() {
+        assert_eq!(ByteRange::new(5, 1), Some(range(5, 5)));
+        assert_eq!(ByteRange::new(5, 10), Some(range(5, 14)));
+        assert_eq!(ByteRange::new(5, u64::MAX), Some(range(5, u64::MAX)));
+        assert_eq!(ByteRange::new(1, u64::MAX - 1), Some(range(1, u64::MAX - 1)));
+        assert_eq!(ByteRange::new(2, u64::MAX - 1), Some(range(2, u64::MAX)));
+        assert_eq!(ByteRange::new(3, u64::MAX - 1), None);
+        assert_eq!(ByteRange::new(5, 0), None);
+        assert_eq!(range(5, 9).to_string(), "5..=9");
+        assert_eq!(range(5, u64::MAX).to_string(), "5..");
+    }
+}

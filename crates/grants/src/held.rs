@@ -9,6 +9,7 @@ use comity_keynote::{
 use comity_keys::PublicKey;
 
 use crate::limits::{CREDENTIAL_BYTES_PER_KEY_MAX, CREDENTIALS_PER_KEY_MAX};
+use crate::links::Links;
 use crate::record::Record;
 use crate::{Moment, ObjectId};
 
@@ -99,6 +100,7 @@ pub(crate) struct HeldSet {
     all: HashMap<AssertionDigest, Arc<Held>>,
     by_object: HashMap<ObjectId, Vec<Arc<Held>>>,
     general: Vec<Arc<Held>>,
+    links: Links,
     bytes: usize,
 }
 
@@ -124,6 +126,7 @@ impl HeldSet {
         self.check_room(1, bytes)?;
         self.bytes += bytes;
         self.all.insert(digest, Arc::clone(held));
+        self.links.insert(held);
         match &held.objects {
             Some(objects) => {
                 for object in objects {
@@ -163,6 +166,7 @@ impl HeldSet {
         if gone.iter().any(|held| held.objects.is_none()) {
             self.general.retain(keep);
         }
+        self.links.remove(&gone);
         self.bytes -= gone.iter().map(|held| held.assertion.text().len()).sum::<usize>();
         gone
     }
@@ -182,6 +186,11 @@ impl HeldSet {
     /// Returns whether a credential names an object itself.
     pub(crate) fn speaks_of(&self, object: &ObjectId) -> bool {
         self.by_object.contains_key(object)
+    }
+
+    /// Returns the links that they make between keys.
+    pub(crate) const fn links(&self) -> &Links {
+        &self.links
     }
 
     /// Returns whether the key holds a credential.

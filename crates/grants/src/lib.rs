@@ -26,6 +26,7 @@ mod held;
 mod holder;
 mod kept_decisions;
 pub mod limits;
+mod links;
 mod memory;
 mod moment;
 mod object_id;

@@ -11,6 +11,7 @@ use crate::accounts::Accounts;
 use crate::creations::Creations;
 use crate::held::{Full, Held, HeldSet};
 use crate::limits::{CREDENTIAL_BYTES_MAX, HOLDERS_MAX};
+use crate::links::{Links, licensees_for, trusted_signers};
 use crate::outcome::Outcome;
 use crate::record::Record;
 use crate::{Moment, Revocations};
@@ -168,16 +169,21 @@ impl Memory {
         trusted: &Trusted<'_>,
         new: &[Arc<Held>],
     ) -> Vec<Result<(), Outcome>> {
-        let old = self.held.get(holder);
-        let known: Vec<&Arc<Held>> = old.iter().flat_map(|set| set.iter()).chain(new).collect();
-        let from = reached(&known, trusted);
-        let to = leading(&known, holder);
-        let judge =
-            |new: &Arc<Held>| match (from.contains(&new.digest()), to.contains(&new.digest())) {
-                (false, _) => Err(Outcome::NoAccount),
-                (true, false) => Err(Outcome::NotYours),
-                (true, true) => Ok(()),
-            };
+        let fresh = Links::of(new);
+        let old = self.held.get(holder).map(HeldSet::links);
+        let links: Vec<_> = old.into_iter().chain([&fresh]).collect();
+        let signers = trusted_signers(&links, new, |key| trusted.has(key));
+        let licensees = licensees_for(&links, new, holder);
+        let leads = |named: &Vec<PublicKey>| named.iter().any(|key| licensees.contains(key));
+        let judge = |held: &Arc<Held>| {
+            if !signers.contains(held.signer()) {
+                Err(Outcome::NoAccount)
+            } else if held.licensees.as_ref().is_none_or(leads) {
+                Ok(())
+            } else {
+                Err(Outcome::NotYours)
+            }
+        };
         new.iter().map(judge).collect()
     }
 
@@ -200,53 +206,6 @@ impl Memory {
         let made = self.creations.iter().map(|creation| Record::Made(*creation));
         self.held.iter().flat_map(of_one).chain(revoked).chain(made).collect()
     }
-}
-
-/// The credentials whose signer is trusted or named by another such credential. Each credential and
-/// each key is visited once, because a key may hold many.
-fn reached(known: &[&Arc<Held>], trusted: &Trusted<'_>) -> HashSet<AssertionDigest> {
-    let mut by_signer: HashMap<&PublicKey, Vec<&Arc<Held>>> = HashMap::new();
-    known.iter().for_each(|held| by_signer.entry(held.signer()).or_default().push(held));
-    let mut open: Vec<_> = by_signer.keys().copied().filter(|key| trusted.has(key)).collect();
-    let mut seen: HashSet<&PublicKey> = open.iter().copied().collect();
-    let mut found = HashSet::new();
-    while let Some(signer) = open.pop() {
-        for held in by_signer.get(signer).into_iter().flatten() {
-            found.insert(held.digest());
-            let Some(licensees) = &held.licensees else {
-                // It names everybody, so every signer is reached.
-                return known.iter().map(|held| held.digest()).collect();
-            };
-            open.extend(licensees.iter().filter(|key| seen.insert(key)));
-        }
-    }
-    found
-}
-
-/// The credentials that name the holder, or a key that signed another such credential.
-fn leading(known: &[&Arc<Held>], holder: &PublicKey) -> HashSet<AssertionDigest> {
-    let mut by_licensee: HashMap<&PublicKey, Vec<&Arc<Held>>> = HashMap::new();
-    let mut first = Vec::new();
-    for held in known {
-        match &held.licensees {
-            Some(keys) => {
-                keys.iter().for_each(|key| by_licensee.entry(key).or_default().push(held))
-            }
-            // It names everybody, including the holder.
-            None => first.push(*held),
-        }
-    }
-    let mut seen = HashSet::from([holder]);
-    let mut open = vec![holder];
-    let mut found: HashSet<_> = first.iter().map(|held| held.digest()).collect();
-    open.extend(first.iter().map(|held| held.signer()).filter(|key| seen.insert(key)));
-    while let Some(licensee) = open.pop() {
-        for held in by_licensee.get(licensee).into_iter().flatten() {
-            found.insert(held.digest());
-            open.extend([held.signer()].into_iter().filter(|key| seen.insert(key)));
-        }
-    }
-    found
 }
 
 #[cfg(test)]
@@ -292,27 +251,50 @@ mod tests {
         }
     }
 
+    /// What the definition says of each new credential, beside those that are known.
+    fn judged(
+        known: &[&Arc<Held>],
+        (root, holder): (&PublicKey, &PublicKey),
+        new: &[Arc<Held>],
+    ) -> Vec<Result<(), Outcome>> {
+        let from = spread(known, |held| held.signer() == root, |from, to| from.names(to.signer()));
+        let to = spread(known, |held| held.names(holder), |from, to| to.names(from.signer()));
+        let judge = |held: &Arc<Held>| match held.digest() {
+            digest if !from.contains(&digest) => Err(Outcome::NoAccount),
+            digest if !to.contains(&digest) => Err(Outcome::NotYours),
+            _ => Ok(()),
+        };
+        new.iter().map(judge).collect()
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn credentials_are_reached_as_the_definition_says(
+        fn new_credentials_are_judged_as_the_definition_says(
             links in prop::collection::vec(
                 (0_usize..6, weighted(0.9, subsequence((0..6).collect::<Vec<_>>(), 1..3))),
                 0..10,
             ),
+            before in any::<prop::sample::Index>(),
         ) {
             let keys: Vec<_> =
                 (0..6).map(|_| PrivateKey::generate(Algorithm::Ed25519).unwrap()).collect();
-            let held: Vec<_> = links.iter().map(|link| credential(&keys, link)).collect();
-            let (known, root) = (held.iter().collect::<Vec<_>>(), *keys[0].public_key());
+            let all: Vec<_> = links.iter().map(|link| credential(&keys, link)).collect();
+            let (old, new) = all.split_at(before.index(all.len() + 1));
+            let (root, holder) = (*keys[0].public_key(), *keys[1].public_key());
+            let mut memory = Memory::default();
+            for held in old {
+                memory.insert(holder, held).unwrap();
+            }
+            // One that was held and given up counts no more.
+            let gone = old.first().map(|held| held.digest());
+            memory.remove(&holder, gone.as_slice());
+            let held = old.iter().filter(|held| Some(held.digest()) != gone);
+            let known: Vec<_> = held.chain(new).collect();
             let (accounts, is_root) = (Accounts::default(), |key: &PublicKey| *key == root);
             let trusted = Trusted { accounts: &accounts, by_policy: &is_root, server: None };
-            let is_first = |held: &Held| is_root(held.signer());
-            let slow = spread(&known, is_first, |from, to| from.names(to.signer()));
-            prop_assert_eq!(reached(&known, &trusted), slow);
-            let is_first = |held: &Held| held.names(&root);
-            let slow = spread(&known, is_first, |from, to| to.names(from.signer()));
-            prop_assert_eq!(leading(&known, &root), slow);
+            let expected = judged(&known, (&root, &holder), new);
+            prop_assert_eq!(memory.useful(&holder, &trusted, new), expected);
         }
     }
 }

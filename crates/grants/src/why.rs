@@ -105,13 +105,18 @@ impl Grants {
 }
 
 fn outcome_line(one: &Submitted) -> String {
+    let signer = &one.authorizer;
     let outcome = match one.outcome {
         Outcome::Held => "is held",
         Outcome::Known => "was held before",
         Outcome::Revoked => "was revoked",
         Outcome::Ended => "has ended",
-        Outcome::NoAccount => "gives nothing: no user of this server leads to its signer",
-        Outcome::NotYours => "gives nothing: it does not lead to your key",
+        Outcome::NoAccount => {
+            &format!("gives nothing: no user of this server leads to its signer {signer}")
+        }
+        Outcome::NotYours => {
+            &format!("gives nothing: it does not lead to your key; its signer is {signer}")
+        }
     };
     format!("credential {} {outcome}\n", one.digest)
 }

@@ -2,7 +2,7 @@
 //! caller.
 
 use comity_grants::Operation;
-use comity_vfs::{Attr, Disk, Handle, Result, Status, Wire};
+use comity_vfs::{Attr, Cred, Disk, Handle, Result, Status, Wire};
 
 use super::View;
 
@@ -71,9 +71,22 @@ impl View<'_> {
     #[inline]
     pub(super) fn let_in(&self, Outside(handle): Outside) -> Result<Node> {
         if self.is_guarded() && handle != self.fs().root() {
-            self.judge(&handle, &self.fs().getattr(&handle)?, Status::Stale)?;
+            self.judge_guarded(&handle)?;
         }
         Ok(Node(handle))
+    }
+
+    /// Returns an error if an object is hidden from the caller. A right to the object does not
+    /// depend on its attributes, so they are read only if the cloak may hide it.
+    #[inline(never)]
+    fn judge_guarded(&self, handle: &Handle) -> Result<()> {
+        if self.has_cloak() || !self.resolved.is_by_right() {
+            return self.judge(handle, &self.fs().getattr(handle)?, Status::Stale);
+        }
+        match self.ids_by_right(handle) {
+            Some(_) => Ok(()),
+            None => self.refuse(handle, Status::Stale),
+        }
     }
 
     /// Returns an object that was found, or the error `otherwise` if it is hidden from the caller.
@@ -109,11 +122,20 @@ impl View<'_> {
     /// none, as when NFSv3 is mounted in clear, only the root is visible.
     #[cold]
     fn knows_by_right(&self, handle: &Handle, attr: &Attr<Disk>) -> bool {
+        let cred = self.ids_by_right(handle);
+        cred.is_some_and(|cred| !self.has_cloak() || self.shows(cred, attr))
+    }
+
+    /// Returns whether the export has a cloak. The caller's own ids do not matter, not even if they
+    /// are those of root.
+    fn has_cloak(&self) -> bool {
+        !self.rules().cloak.is_empty()
+    }
+
+    /// Returns the ids under which the caller may look at an object by a grant.
+    fn ids_by_right(&self, handle: &Handle) -> Option<&Cred<Disk>> {
         let pass = |holder| self.pass(holder, handle, Operation::Look).unwrap_or_default();
-        let cred = self.resolved.holder().and_then(pass);
-        // The caller's own ids do not matter, not even if they are those of root.
-        let has_cloak = !self.rules().cloak.is_empty();
-        cred.is_some_and(|cred| !has_cloak || self.shows(cred, attr))
+        self.resolved.holder().and_then(pass)
     }
 
     #[cold]

@@ -59,6 +59,7 @@ pub enum ChannelKind {
 impl Channel {
     /// The identity that the peer has proved.
     #[must_use]
+    #[inline]
     pub fn identity(&self) -> Option<&Arc<PeerIdentity>> {
         match self {
             Self::Plain | Self::Tls(None) => None,

@@ -14,6 +14,7 @@ use crate::rules_version::RulesVersion;
 use crate::{Export, ExportId, Plan, Refusal, RpcPeer};
 
 /// Resolves a credential to the rules and ids that hold for it at an export.
+#[inline]
 pub(crate) fn admit(
     plan: &Plan,
     visitor: &RpcPeer,
@@ -24,6 +25,16 @@ pub(crate) fn admit(
     if let Some(resolved) = visitor.resolved(version, id, credential) {
         return Ok(resolved);
     }
+    admit_anew((plan, visitor), credential, id, version)
+}
+
+#[cold]
+fn admit_anew(
+    (plan, visitor): (&Plan, &RpcPeer),
+    credential: &CredentialRef<'_>,
+    id: ExportId,
+    version: RulesVersion,
+) -> std::result::Result<Arc<ResolvedCaller>, Refusal> {
     let resolved = resolve((plan, visitor), credential, id, Some(visitor.channel().kind()))?;
     visitor.keep(version, credential, &resolved);
     Ok(resolved)
@@ -40,8 +51,9 @@ pub(crate) fn admit_to_mount(
     resolve((plan, visitor), credential, id, None)
 }
 
+#[inline]
 fn rules_version(plan: &Plan, visitor: &RpcPeer) -> RulesVersion {
-    let grants = plan.grants().filter(|_| KEYS && visitor.key().is_some());
+    let grants = plan.grants().filter(|_| KEYS && visitor.channel().identity().is_some());
     RulesVersion { plan: plan.generation(), grants: grants.map_or(0, |grants| grants.epoch()) }
 }
 

@@ -172,6 +172,7 @@ impl RpcPeer {
     }
 
     /// Returns the cached caller of a credential at an export under the rules of this version.
+    #[inline]
     pub(crate) fn resolved(
         &self,
         version: RulesVersion,
@@ -186,8 +187,7 @@ impl RpcPeer {
         if let Some(kept) = recent {
             return Some(Arc::clone(&kept.resolved));
         }
-        all.recent = all.kept.iter().position(|kept| kept.is(export, credential))?;
-        all.kept.get(all.recent).map(|kept| Arc::clone(&kept.resolved))
+        all.search(export, credential)
     }
 
     /// Caches the caller of a credential; the oldest entry is dropped if there are too many.
@@ -214,6 +214,19 @@ impl RpcPeer {
 
     fn kept(&self) -> MutexGuard<'_, ResolvedCallers> {
         self.resolved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ResolvedCallers {
+    /// Finds a caller that is not the most recent one.
+    #[inline(never)]
+    fn search(
+        &mut self,
+        export: ExportId,
+        credential: &CredentialRef<'_>,
+    ) -> Option<Arc<ResolvedCaller>> {
+        self.recent = self.kept.iter().position(|kept| kept.is(export, credential))?;
+        self.kept.get(self.recent).map(|kept| Arc::clone(&kept.resolved))
     }
 }
 

@@ -6,6 +6,7 @@ mod cloaking;
 mod creation;
 mod crossing;
 mod directory_delegation;
+mod entry;
 mod grant_xattr;
 mod key;
 mod key_caller;
@@ -19,15 +20,11 @@ mod rights;
 mod telling;
 mod xattr;
 
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path};
 use std::sync::Arc;
 
 use comity_cloak::Verdict;
-use comity_credential::CredentialRef;
 use comity_grants::Operation;
 use comity_idmap::Unmapped;
-use comity_placement::PlacementKey;
 use comity_vfs::{
     Access, Attr, Change, Changed, Create, Cred, Disk, FileType, Fs, Gid, Properties, Read,
     ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid, Wire, Written,
@@ -41,9 +38,8 @@ use self::name::{MADE, REMOVED, REMOVED_AS_DIR, RENAMED, entry_name, plain_name}
 pub use self::name_change::{ChangedPlace, DirectoryHolders, NameChange, Turns};
 pub use self::node::{Node, Outside, Seen};
 use self::rights::DirectoryChange;
-use crate::admission::{admit, admit_to_mount, locate};
 use crate::resolved_caller::ResolvedCaller;
-use crate::{Barrier, ExportId, Plan, Refusal, RpcPeer, Rules, SealedHandle};
+use crate::{Barrier, ExportId, Plan, Rules, SealedHandle};
 
 /// The way in which a request names its export and its first object.
 #[derive(Debug, Clone, Copy)]
@@ -68,79 +64,8 @@ pub struct View<'a> {
 pub type SeenMade = Changed<Seen, Wire>;
 
 impl<'a> View<'a> {
-    /// Admits a request: finds its export, the rules for its caller, the ids under which it acts,
-    /// and its first object.
-    ///
-    /// # Errors
-    /// [`Refusal`]: the handle is not one of this server's or its export is gone, the export is not
-    /// offered to the client, or its rules do not allow the port or the credential.
-    #[inline]
-    pub fn enter(
-        plan: &'a Plan,
-        visitor: &RpcPeer,
-        credential: &CredentialRef<'_>,
-        door: Door<'_>,
-    ) -> std::result::Result<(Self, Node), Refusal> {
-        match door {
-            Door::Handle(sealed) => {
-                let (view, object) = Self::approach(plan, visitor, credential, sealed)?;
-                let node = view.let_in(object)?;
-                Ok((view, node))
-            }
-            Door::Path(path) => {
-                let (export, below) = locate(plan, visitor, path_of(path))?;
-                let view = Self::of(plan, admit(plan, visitor, credential, export.id())?).counted();
-                let node = view.walk(below)?;
-                Ok((view, node))
-            }
-            Door::Mount(path) => {
-                let (export, below) = locate(plan, visitor, path_of(path))?;
-                let resolved = admit_to_mount(plan, visitor, credential, export.id())?;
-                let view = Self::of(plan, resolved).counted();
-                if !below.as_os_str().is_empty() && !view.takes(visitor) {
-                    return Err(Status::Acces.into());
-                }
-                let node = view.walk(below)?;
-                Ok((view, node))
-            }
-        }
-    }
-
-    /// Admits a request that only asks for the attributes of an object. [`View::look`] checks the
-    /// object later, with the attributes that it reads in any case.
-    ///
-    /// # Errors
-    /// [`Refusal`].
-    #[inline]
-    pub fn approach(
-        plan: &'a Plan,
-        visitor: &RpcPeer,
-        credential: &CredentialRef<'_>,
-        sealed: &[u8],
-    ) -> std::result::Result<(Self, Outside), Refusal> {
-        if PlacementKey::claims_layout(sealed) {
-            return Ok(Self::approach_by_layout(plan, sealed)?);
-        }
-        let (id, handle) = plan.key().open(sealed)?;
-        let view = Self::of(plan, admit(plan, visitor, credential, id)?).counted();
-        Ok((view, Outside::new(handle)))
-    }
-
     pub(crate) const fn of(plan: &'a Plan, resolved: Arc<ResolvedCaller>) -> Self {
         Self { plan, resolved }
-    }
-
-    /// Returns whether the export may be used by the channel of this peer.
-    fn takes(&self, visitor: &RpcPeer) -> bool {
-        self.rules().channels.take(visitor.channel().kind())
-    }
-
-    #[inline]
-    fn counted(self) -> Self {
-        if self.resolved.caller().is_squashed() {
-            self.resolved.counters().squash();
-        }
-        self
     }
 
     /// Admits another handle of the same request.
@@ -271,11 +196,13 @@ impl<'a> View<'a> {
         into: &mut ReadInto<'_>,
     ) -> Result<Read<Wire>> {
         let at = self.gate(node, Operation::Read)?;
-        // By reference, which saves a copy of the attributes.
+        // The attributes are read by reference and written in place: each copy of them costs a READ
+        // a hundredth of its instructions.
         match at.fs.read(at.cred, node.handle(), offset, count, into) {
-            Ok(Read { data, eof, ref attr }) => {
-                Ok(Read { data, eof, attr: attr.as_ref().map(|attr| self.attr_out(attr)) })
+            Ok(Read { data, eof, attr: Some(ref attr) }) => {
+                Ok(Read { data, eof, attr: Some(self.attr_out(attr)) })
             }
+            Ok(Read { data, eof, attr: None }) => Ok(Read { data, eof, attr: None }),
             Err(status) => Err(status),
         }
     }
@@ -532,21 +459,6 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Walks down from the export's root as the caller, who needs the right to search each
-    /// directory.
-    fn walk(&self, below: &Path) -> Result<Node> {
-        let mut node = self.root();
-        for component in below.components() {
-            let Component::Normal(name) = component else { return Err(Status::Inval) };
-            let (found, _) = self.lookup(&node, name.as_bytes())?;
-            if found.attr.file_type == FileType::Symlink {
-                return Err(Status::NotDir);
-            }
-            node = found.node;
-        }
-        Ok(node)
-    }
-
     fn change_out(&self, change: Change<Disk>) -> Change<Wire> {
         let before = change.before.filter(|attr| !self.looks_changed(attr));
         Change { before, ..change }.map(|attr| self.attr_out(&attr))
@@ -588,10 +500,6 @@ impl View<'_> {
         }
         seen
     }
-}
-
-fn path_of(bytes: &[u8]) -> &Path {
-    Path::new(std::ffi::OsStr::from_bytes(bytes))
 }
 
 /// Returns the ids of the server, which may access everything.

@@ -58,6 +58,7 @@ impl<'a> Request<'a> {
     }
 
     /// Lets the request in.
+    #[inline]
     pub(crate) fn enter(&self, door: Door<'_>) -> Result<(View<'a>, Node), Stop> {
         self.enter_by(&self.credential(), door)
     }
@@ -85,6 +86,7 @@ impl<'a> Request<'a> {
         CredentialRef::parse(&self.call.header.credential)
     }
 
+    #[inline]
     fn enter_by(
         &self,
         credential: &CredentialRef<'_>,

@@ -1,13 +1,13 @@
 use std::net::IpAddr;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use comity_xdr::{Encoder, RecordStart};
 
 use crate::{
-    Admission, AuthStat, Call, Deferred, Done, Flavor, Gate, OpaqueAuth, Outcome, Program, Repeat,
-    ReplayCache, ReplayKey, ReplyVerifier, Ticket, Unparsed, Verdict, accepted, denied,
+    Admission, AuthStat, Call, CallHeader, Deferred, Done, Flavor, Gate, OpaqueAuth, Outcome,
+    Program, Repeat, ReplayCache, ReplayKey, ReplyVerifier, Ticket, Unparsed, Verdict, accepted,
+    denied,
 };
 
 /// The number of the procedure NULL, the same in every program (RFC 5531, 12.1).
@@ -24,13 +24,15 @@ pub struct Dispatcher<V: ?Sized, G> {
 /// A program, with the number and the versions that each call is compared with.
 struct Offered<V: ?Sized> {
     number: u32,
-    versions: RangeInclusive<u32>,
+    version_min: u32,
+    version_max: u32,
     program: Arc<dyn Program<V>>,
 }
 
 impl<V: ?Sized> From<Arc<dyn Program<V>>> for Offered<V> {
     fn from(program: Arc<dyn Program<V>>) -> Self {
-        Self { number: program.number(), versions: program.versions(), program }
+        let (version_min, version_max) = program.versions().into_inner();
+        Self { number: program.number(), version_min, version_max, program }
     }
 }
 
@@ -128,8 +130,8 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
             }
         }
         let verifier = self.gate.reply_verifier(header, visitor);
-        let Some(program) = self.program(&call, &verifier, replies) else {
-            return Ok(Answered::Now);
+        let Some(program) = self.program(header) else {
+            return Ok(self.unavailable(header, &verifier, replies));
         };
         let ticket = match program.repeat_of(&call) {
             Repeat::Harmless => None,
@@ -157,33 +159,40 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
             framed(replies, |reply| denied::auth_error(reply, header.xid, AuthStat::BadCred));
             return Answered::Now;
         }
-        if self.program(call, &ReplyVerifier::Empty, replies).is_none() {
-            return Answered::Now;
+        if self.program(header).is_none() {
+            return self.unavailable(header, &ReplyVerifier::Empty, replies);
         }
         framed(replies, |reply| accepted::start_tls(reply, header.xid));
         Answered::StartTls
     }
 
-    /// Returns the program of a call; if there is none, the reply is an error.
-    fn program(
+    /// Returns the program of a call, if it is offered in that version.
+    #[inline]
+    fn program(&self, header: &CallHeader<'_>) -> Option<&dyn Program<V>> {
+        let is_it = |offered: &&Offered<V>| {
+            let versions = offered.version_min..=offered.version_max;
+            offered.number == header.program && versions.contains(&header.version)
+        };
+        self.programs.iter().find(is_it).map(|offered| &*offered.program)
+    }
+
+    /// Answers a call of a program that is not offered, or not in that version.
+    #[cold]
+    fn unavailable(
         &self,
-        call: &Call<'_>,
+        header: &CallHeader<'_>,
         verifier: &ReplyVerifier,
         replies: &mut Encoder,
-    ) -> Option<&dyn Program<V>> {
-        let header = &call.header;
-        let named = || self.programs.iter().filter(|it| it.number == header.program);
-        if let Some(offered) = named().find(|it| it.versions.contains(&header.version)) {
-            return Some(&*offered.program);
-        }
+    ) -> Answered<'_> {
         // One number may be several programs', each with versions of its own.
-        let low = named().map(|it| *it.versions.start()).min();
-        let high = named().map(|it| *it.versions.end()).max();
+        let named = || self.programs.iter().filter(|it| it.number == header.program);
+        let low = named().map(|it| it.version_min).min();
+        let high = named().map(|it| it.version_max).max();
         framed(replies, |reply| match low.zip(high) {
             Some((low, high)) => accepted::prog_mismatch(reply, header.xid, verifier, low, high),
             None => accepted::prog_unavail(reply, header.xid, verifier),
         });
-        None
+        Answered::Now
     }
 }
 

@@ -54,7 +54,21 @@ pub enum RecordError {
 ///
 /// # Errors
 /// [`RecordError`] as soon as an announced length exceeds the limits.
+#[inline]
 pub fn next_record(buffer: &mut [u8], limits: &RecordLimits) -> Result<Scan, RecordError> {
+    // Nearly every record has one fragment, which has arrived whole.
+    if let Some(header) = fragment_header(buffer, 0) {
+        let end = HEADER_BYTES + header.length;
+        if header.last && header.length <= limits.bytes_max && end <= buffer.len() {
+            return Ok(Scan::Record { body: HEADER_BYTES..end, end });
+        }
+    }
+    join_fragments(buffer, limits)
+}
+
+/// Looks for a record of any number of fragments.
+#[inline(never)]
+fn join_fragments(buffer: &mut [u8], limits: &RecordLimits) -> Result<Scan, RecordError> {
     let (mut at, mut length, mut fragments) = (0_usize, 0_usize, 0_u32);
     loop {
         let Some(header) = fragment_header(buffer, at) else {
@@ -81,6 +95,7 @@ struct FragmentHeader {
     last: bool,
 }
 
+#[inline]
 fn fragment_header(buffer: &[u8], at: usize) -> Option<FragmentHeader> {
     let word = u32::from_be_bytes(*buffer.get(at..)?.first_chunk()?);
     let length = (word & !LAST_FRAGMENT) as usize;

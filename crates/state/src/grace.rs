@@ -26,7 +26,7 @@ impl Engine {
     /// # Errors
     /// [`Error::WrongCred`]: the client belongs to another principal. [`Error::CompleteAlready`].
     pub fn reclaim_complete(&self, now: Duration, client: &Client, caller: Caller) -> Result<()> {
-        if !client.is_principal(caller) {
+        if !client.is_principal(&caller) {
             return Err(Error::WrongCred);
         }
         let mut state = client.live()?;

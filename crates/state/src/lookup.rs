@@ -44,7 +44,7 @@ pub(crate) struct Found<'a> {
 
 impl Engine {
     /// Finds the client of a stateid.
-    pub(crate) fn find<'a>(&self, sender: Sender<'a>, stateid: &Stateid) -> Result<Found<'a>> {
+    pub(crate) fn find<'a>(&self, sender: &Sender<'a>, stateid: &Stateid) -> Result<Found<'a>> {
         let (id, number) = stateid.place()?;
         if let Some(client) = sender.client {
             let found = Found { client: Cow::Borrowed(client), number };
@@ -58,7 +58,7 @@ impl Engine {
             // Clients with sessions and hosts of NLM are not named by stateids.
             return Err(Error::BadStateid);
         }
-        client.admit(sender.caller)?;
+        client.admit(&sender.caller)?;
         Ok(Found { client: Cow::Owned(client), number })
     }
 }
@@ -69,7 +69,7 @@ impl Found<'_> {
     pub(crate) fn look<'s>(
         &self,
         state: &'s ClientState,
-        sender: Sender<'_>,
+        sender: &Sender<'_>,
         stateid: &Stateid,
     ) -> Result<&'s State> {
         let it = state.at(self.number)?;
@@ -79,7 +79,7 @@ impl Found<'_> {
     }
 
     /// Renews the lease of a client of minor version 0.
-    pub(crate) fn renew(&self, sender: Sender<'_>) {
+    pub(crate) fn renew(&self, sender: &Sender<'_>) {
         self.client.renew_unsequenced(sender.now);
     }
 
@@ -88,10 +88,10 @@ impl Found<'_> {
     pub(crate) fn current<'s>(
         &self,
         state: &'s mut ClientState,
-        (sender, file): At<'_>,
+        (sender, file): (&Sender<'_>, &FileKey),
         stateid: &Stateid,
     ) -> Result<&'s mut State> {
-        if !self.client.is_principal(sender.caller) {
+        if !self.client.is_principal(&sender.caller) {
             self.may_change(state, (sender, Some(file)))?;
         }
         let it = state.holdings.get_mut(self.number).ok_or(Error::BadStateid)?;
@@ -111,13 +111,13 @@ impl Found<'_> {
     pub(crate) fn may_change(
         &self,
         state: &ClientState,
-        (sender, file): (Sender<'_>, Option<&FileKey>),
+        (sender, file): (&Sender<'_>, Option<&FileKey>),
     ) -> Result<()> {
         let it = state.at(self.number)?;
         if file.is_some_and(|file| it.file.key != *file) {
             return Err(Error::BadStateid);
         }
-        let may = self.client.is_principal(sender.caller)
+        let may = self.client.is_principal(&sender.caller)
             || self.is_of(sender.caller.principal, state, it);
         if may { Ok(()) } else { Err(Error::WrongCred) }
     }
@@ -146,7 +146,7 @@ fn check_seqid(given: u32, current: u32, unsequenced: bool) -> Result<()> {
 
 impl State {
     /// Checks that a stateid is current.
-    pub(crate) fn check(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<()> {
+    pub(crate) fn check(&self, sender: &Sender<'_>, stateid: &Stateid) -> Result<()> {
         match &self.what {
             StateKind::Open(opening) if opening.closed => Err(Error::BadStateid),
             StateKind::Revoked(why) => Err(why.error()),
@@ -166,7 +166,7 @@ impl Sender<'_> {
 impl ClientState {
     /// Returns whether a caller uses an owner that belongs to another principal. The client itself
     /// may use all owners of its principals.
-    pub(crate) fn borrows(&self, client: &Client, caller: Caller, owner: u32) -> bool {
+    pub(crate) fn borrows(&self, client: &Client, caller: &Caller, owner: u32) -> bool {
         let known = self.holdings.owner(owner).map(|owner| owner.principal);
         known.is_some_and(|known| known != caller.principal) && !client.is_principal(caller)
     }
@@ -187,7 +187,7 @@ pub(crate) fn forget_opener(client: &Client, owner: &[u8]) {
 pub(crate) fn opening<'a>(
     found: &Found<'_>,
     state: &'a mut ClientState,
-    shown: At<'_>,
+    shown: (&Sender<'_>, &FileKey),
     stateid: &Stateid,
 ) -> Result<&'a mut OpenState> {
     match &mut found.current(state, shown, stateid)?.what {
@@ -200,7 +200,7 @@ pub(crate) fn opening<'a>(
 pub(crate) fn confirmed(
     found: &Found<'_>,
     state: &mut ClientState,
-    shown: At<'_>,
+    shown: (&Sender<'_>, &FileKey),
     stateid: &Stateid,
 ) -> Result<u32> {
     let owner = opening(found, state, shown, stateid)?.owner;

@@ -90,7 +90,7 @@ impl Engine {
     ) -> Result<Option<Shown<'a>>> {
         let by = || (sender.now, sender.client.map(|client| client.id));
         match stateid.special() {
-            None => match self.check_state(sender, stateid, io)? {
+            None => match self.check_state(&sender, stateid, io)? {
                 Judged::Shown(shown) => Ok(Some(shown)),
                 Judged::Foreign(open) => {
                     let by = (sender.now, Some(open.client));
@@ -112,7 +112,7 @@ impl Engine {
     /// Checks an access under a stateid that names a state.
     fn check_state<'a>(
         &self,
-        sender: Sender<'a>,
+        sender: &Sender<'a>,
         stateid: &Stateid,
         io: &Io<'_>,
     ) -> Result<Judged<'a>> {
@@ -193,8 +193,8 @@ impl Engine {
         if stateid.special().is_some() {
             return Err(Error::BadStateid);
         }
-        let found = self.find(sender, stateid)?;
-        found.look(&*found.client.live()?, sender, stateid).map(|_| ())
+        let found = self.find(&sender, stateid)?;
+        found.look(&*found.client.live()?, &sender, stateid).map(|_| ())
     }
 
     /// FREE_STATEID (RFC 8881, 18.38) of a lock state without locks, or of a revoked state.
@@ -203,10 +203,10 @@ impl Engine {
     /// The errors of an invalid stateid. [`Error::WrongCred`]: the locks belong to another
     /// principal. [`Error::LocksHeld`].
     pub fn free_stateid(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<()> {
-        let found = self.find(sender, stateid)?;
+        let found = self.find(&sender, stateid)?;
         let (client, number) = (&found.client, found.number);
         let mut state = client.live()?;
-        match found.look(&state, sender, stateid) {
+        match found.look(&state, &sender, stateid) {
             Err(Error::DelegRevoked | Error::AdminRevoked) => {
                 state.holdings.remove(number);
                 client.note_revoked(&state);
@@ -218,7 +218,7 @@ impl Engine {
                 return Ok(());
             }
             Err(error) => return Err(error),
-            Ok(_) => found.may_change(&state, (sender, None))?,
+            Ok(_) => found.may_change(&state, (&sender, None))?,
         }
         let lock = state.holdings.get(number).ok_or(Error::BadStateid)?;
         let StateKind::Lock(locking) = &lock.what else { return Err(Error::LocksHeld) };

@@ -185,7 +185,8 @@ impl Client {
     /// principal itself. It is also the system user of the machine if an ordinary user introduced
     /// the client: in minor version 0, FreeBSD introduces itself as the user who opens a file
     /// first, and sends RENEW and reclaims as root.
-    pub(crate) fn is_principal(&self, caller: Caller) -> bool {
+    #[inline]
+    pub(crate) fn is_principal(&self, caller: &Caller) -> bool {
         let is_system = || caller.principal == Principal::SYSTEM && caller.origin == self.origin();
         let is_it = || caller.principal == self.introduced_by.principal || is_system();
         caller.origin.channel() == self.channel() && is_it()
@@ -359,7 +360,7 @@ impl Client {
     /// # Errors
     /// [`Error::Delay`]: the caller is another user with another origin. If the client has moved,
     /// the next call of its principal shows the new origin.
-    pub(crate) fn admit(&self, caller: Caller) -> Result<()> {
+    pub(crate) fn admit(&self, caller: &Caller) -> Result<()> {
         if self.origin() == caller.origin {
             return Ok(());
         }

@@ -24,7 +24,7 @@ impl Engine {
         if state.standing == Standing::Gone {
             return Err(Error::StaleClientid);
         }
-        if !client.is_principal(caller) {
+        if !client.is_principal(&caller) {
             return Err(Error::WrongCred);
         }
         if !state.sessions.is_empty() || state.has_state() {

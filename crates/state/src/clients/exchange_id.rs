@@ -48,7 +48,7 @@ impl Engine {
         }
         let holder = confirmed.as_ref().filter(|old| self.is_in_use(now, old));
         self.may_take_name(holder, (ClientProtocol::ExchangeId, &args.owner), args.caller)?;
-        if let Some(old) = confirmed.filter(|old| !old.is_principal(args.caller)) {
+        if let Some(old) = confirmed.filter(|old| !old.is_principal(&args.caller)) {
             self.discard(now, &mut names, &old);
         }
         // The state of an earlier instance stays until CREATE_SESSION confirms the new one.
@@ -63,7 +63,7 @@ impl Engine {
     ) -> Result<Exchanged> {
         let old = confirmed.ok_or(Error::Noent)?;
         // Check the principal first: no other principal may learn whether a verifier is right.
-        if !old.is_principal(args.caller) {
+        if !old.is_principal(&args.caller) {
             return Err(Error::Perm);
         }
         if old.verifier != args.owner.verifier {
@@ -97,7 +97,7 @@ impl Engine {
         caller: Caller,
     ) -> Result<()> {
         let Some(old) = holder else { return self.grace.may_take_name((protocol, owner), caller) };
-        if !old.is_principal(caller) {
+        if !old.is_principal(&caller) {
             return Err(Error::ClidInuse);
         }
         let is_there = old.verifier == owner.verifier || old.origin() == caller.origin;
@@ -124,7 +124,7 @@ impl Client {
     /// Returns whether the same instance of the client repeats its EXCHANGE_ID, perhaps from
     /// another address.
     fn is_again(&self, args: &ExchangeId) -> bool {
-        self.is_principal(args.caller) && self.verifier == args.owner.verifier
+        self.is_principal(&args.caller) && self.verifier == args.owner.verifier
     }
 }
 

@@ -20,7 +20,7 @@ impl Engine {
     pub fn renew(&self, now: Duration, clientid: ClientId, caller: Caller) -> Result<()> {
         let client = self.client(clientid, caller)?;
         let state = client.live()?;
-        if !client.is_principal(caller) && !state.holdings.has_owner_of(caller.principal) {
+        if !client.is_principal(&caller) && !state.holdings.has_owner_of(caller.principal) {
             return Err(Error::WrongCred);
         }
         client.renew(now);
@@ -52,7 +52,7 @@ impl Engine {
         if standing != Standing::Confirmed || client.protocol != ClientProtocol::Setclientid {
             return Err(Error::StaleClientid);
         }
-        client.admit(caller)?;
+        client.admit(&caller)?;
         Ok(client)
     }
 

@@ -45,7 +45,8 @@ impl Engine {
         let confirmed = names.confirmed(&owner.by(ClientProtocol::Setclientid, caller));
         let holder = confirmed.filter(|old| self.is_in_use(now, old));
         self.may_take_name(holder, (ClientProtocol::Setclientid, &owner), caller)?;
-        let again = |old: &&Arc<Client>| old.verifier == owner.verifier && old.is_principal(caller);
+        let again =
+            |old: &&Arc<Client>| old.verifier == owner.verifier && old.is_principal(&caller);
         if let Some(old) = confirmed.filter(again) {
             old.state().announced = Some(announced);
             return Ok(Introduced { clientid: old.id, confirm });
@@ -77,7 +78,7 @@ impl Engine {
         if client.protocol != ClientProtocol::Setclientid {
             return Err(Error::StaleClientid);
         }
-        if !client.is_principal(caller) {
+        if !client.is_principal(&caller) {
             return Err(Error::ClidInuse);
         }
         // Another client may have taken the name since SETCLIENTID.

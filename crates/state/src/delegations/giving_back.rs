@@ -16,12 +16,11 @@ impl Engine {
     /// # Errors
     /// The errors of a stateid that is not valid for this file; [`Error::WrongCred`]: another
     /// principal received the delegation.
-    pub fn delegreturn(&self, shown: At<'_>, stateid: &Stateid) -> Result<()> {
-        let (sender, _) = shown;
-        let found = self.find(sender, stateid)?;
+    pub fn delegreturn(&self, (sender, file): At<'_>, stateid: &Stateid) -> Result<()> {
+        let found = self.find(&sender, stateid)?;
         let (client, number) = (&found.client, found.number);
         let mut state = client.live()?;
-        match found.current(&mut state, shown, stateid)?.what {
+        match found.current(&mut state, (&sender, file), stateid)?.what {
             StateKind::Delegation(_) => {}
             _ => return Err(Error::BadStateid),
         }
@@ -56,9 +55,9 @@ impl Engine {
         file: &FileKey,
         share: Share,
     ) -> Result<()> {
-        let found = self.find(sender, stateid)?;
+        let found = self.find(&sender, stateid)?;
         let state = found.client.live()?;
-        let state = found.look(&state, sender, stateid)?;
+        let state = found.look(&state, &sender, stateid)?;
         let StateKind::Delegation(delegating) = &state.what else { return Err(Error::BadStateid) };
         if state.file.key != *file {
             return Err(Error::BadStateid);

@@ -56,7 +56,7 @@ impl Engine {
         stateid: &Stateid,
         range: ByteRange,
     ) -> Result<()> {
-        let found = self.find(sender, stateid)?;
+        let found = self.find(&sender, stateid)?;
         let state = found.client.live()?;
         let layout = found.layout(&state, key, stateid)?;
         if layout.allows_write(range) { Ok(()) } else { Err(Error::BadLayout) }
@@ -68,7 +68,7 @@ impl Engine {
         if stateid.special().is_some() {
             return Err(Error::BadStateid);
         }
-        let found = self.find(sender, stateid)?;
+        let found = self.find(&sender, stateid)?;
         let state = found.client.live()?;
         match &state.at(found.number)?.what {
             StateKind::Layout(_) => found.layout(&state, key, stateid).map(|_| true),

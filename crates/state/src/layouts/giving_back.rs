@@ -38,7 +38,7 @@ impl Engine {
         stateid: &Stateid,
         (iomode, range): (Option<LayoutIomode>, ByteRange),
     ) -> Result<Option<Stateid>> {
-        let found = self.find(sender, stateid)?;
+        let found = self.find(&sender, stateid)?;
         let (client, number) = (&found.client, found.number);
         let mut state = client.live()?;
         found.layout(&state, key, stateid)?;

@@ -57,7 +57,7 @@ impl Engine {
     /// [`Error::ReclaimBad`], [`Error::ReclaimConflict`], [`Error::BadSeqid`], [`Error::Resource`];
     /// the errors of an invalid stateid.
     pub fn lock(&self, sender: Sender<'_>, args: &Lock<'_>) -> Result<Stateid, LockRefusal> {
-        self.lock_counted(sender, args).map(|(stateid, _)| stateid)
+        self.lock_counted(&sender, args).map(|(stateid, _)| stateid)
     }
 
     /// LOCK, with programs on the server: the bytes are locked in the file system first.
@@ -72,7 +72,7 @@ impl Engine {
     ) -> Result<Result<Stateid, LockRefusal>, Taken> {
         let mut locked = None;
         let taken = locals.take(&args.file, (args.range, args.kind), &mut || {
-            let done = locked.insert(self.lock_counted(sender, args));
+            let done = locked.insert(self.lock_counted(&sender, args));
             done.as_ref().ok().map(|(_, held)| *held)
         });
         locked.map(|locked| locked.map(|(stateid, _)| stateid)).ok_or(taken)
@@ -81,7 +81,7 @@ impl Engine {
     /// Locks; returns the stateid, and the number of ranges of the file that are locked now.
     fn lock_counted(
         &self,
-        sender: Sender<'_>,
+        sender: &Sender<'_>,
         args: &Lock<'_>,
     ) -> Result<(Stateid, usize), LockRefusal> {
         let locked = self.unless_courteous(sender.now, || self.try_lock(sender, args));
@@ -91,7 +91,7 @@ impl Engine {
         }
     }
 
-    fn try_lock(&self, sender: Sender<'_>, args: &Lock<'_>) -> Result<(Stateid, usize), Blocked> {
+    fn try_lock(&self, sender: &Sender<'_>, args: &Lock<'_>) -> Result<(Stateid, usize), Blocked> {
         let named = match &args.locker {
             Locker::New { open, .. } => open,
             Locker::Known { lock } => lock,
@@ -163,7 +163,7 @@ impl Engine {
 
     fn add_locker(
         &self,
-        sender: Sender<'_>,
+        sender: &Sender<'_>,
         state: &mut ClientState,
         args: &Lock<'_>,
     ) -> Result<u32> {
@@ -184,7 +184,7 @@ impl Engine {
     /// Notes a granted lock; returns its new stateid.
     fn note_lock(
         &self,
-        (sender, client): (Sender<'_>, &Arc<Client>),
+        (sender, client): (&Sender<'_>, &Arc<Client>),
         state: &mut ClientState,
         place: Place,
         args: &Lock<'_>,
@@ -201,7 +201,7 @@ impl Engine {
                 Ok(lock.change(client.id, number))
             }
             None => {
-                let shared = state.borrows(client, sender.caller, owner);
+                let shared = state.borrows(client, &sender.caller, owner);
                 let what =
                     StateKind::Lock(LockState { owner, open: place.open, ranges: 0, shared });
                 let file = Arc::clone(&state.at(place.named)?.file);

@@ -17,7 +17,7 @@ pub(crate) struct Place {
 
 /// Checks the stateid of the request; returns the open and the lock-owner of the lock.
 pub(crate) fn lock_place(
-    sender: Sender<'_>,
+    sender: &Sender<'_>,
     found: &Found<'_>,
     state: &mut ClientState,
     args: &Lock<'_>,

@@ -53,11 +53,11 @@ impl Engine {
         stateid: &Stateid,
         (key, range): (&FileKey, ByteRange),
     ) -> Result<(Stateid, usize)> {
-        let found = self.find(sender, stateid)?;
+        let found = self.find(&sender, stateid)?;
         let (client, number) = (&*found.client, found.number);
         let mut state = client.live()?;
         let has_room = state.holdings.has_room();
-        let lock = found.current(&mut state, (sender, key), stateid)?;
+        let lock = found.current(&mut state, (&sender, key), stateid)?;
         let StateKind::Lock(locking) = &lock.what else { return Err(Error::BadStateid) };
         let owner = lock_owner(client.id, locking.owner);
         let mut offers = Vec::new();
@@ -105,7 +105,7 @@ impl Engine {
     ) -> Result<()> {
         let mut state = client.live()?;
         let Some(owner) = state.holdings.find_owner(OwnerKind::Lock, owner) else { return Ok(()) };
-        if state.borrows(client, caller, owner) {
+        if state.borrows(client, &caller, owner) {
             return Err(Error::WrongCred);
         }
         let number = lock_owner(client.id, owner);

@@ -11,8 +11,9 @@ impl Engine {
     /// # Errors
     /// The errors of a stateid that is not valid for this file. [`Error::WrongCred`]: the open
     /// belongs to another principal. [`Error::BadStateid`]: its owner is already confirmed.
-    pub fn open_confirm(&self, shown: At<'_>, stateid: &Stateid) -> Result<Stateid> {
-        let found = self.find(shown.0, stateid)?;
+    pub fn open_confirm(&self, (sender, file): At<'_>, stateid: &Stateid) -> Result<Stateid> {
+        let shown = (&sender, file);
+        let found = self.find(&sender, stateid)?;
         let (client, number) = (&found.client, found.number);
         let mut state = client.live()?;
         let owner = opening(&found, &mut state, shown, stateid)?.owner;
@@ -30,11 +31,12 @@ impl Engine {
     /// share.
     pub fn open_downgrade(
         &self,
-        shown: At<'_>,
+        (sender, file): At<'_>,
         stateid: &Stateid,
         share: Share,
     ) -> Result<Stateid> {
-        let found = self.find(shown.0, stateid)?;
+        let shown = (&sender, file);
+        let found = self.find(&sender, stateid)?;
         let (client, number) = (&found.client, found.number);
         let mut state = client.live()?;
         confirmed(&found, &mut state, shown, stateid)?;
@@ -54,9 +56,9 @@ impl Engine {
     ///
     /// # Errors
     /// The errors of an invalid stateid.
-    pub fn close(&self, shown: At<'_>, stateid: &Stateid) -> Result<Stateid> {
-        let (sender, _) = shown;
-        let found = self.find(sender, stateid)?;
+    pub fn close(&self, (sender, file): At<'_>, stateid: &Stateid) -> Result<Stateid> {
+        let shown = (&sender, file);
+        let found = self.find(&sender, stateid)?;
         let (client, number) = (&found.client, found.number);
         let mut wakes = Vec::new();
         let mut state = client.live()?;

@@ -150,7 +150,7 @@ impl Engine {
             return Err(Obstacle::Delegation(other));
         }
         on_file.by_many_exports |= open.file.export != file.key.export;
-        let shared = state.borrows(open.client, open.caller, owner);
+        let shared = state.borrows(open.client, &open.caller, owner);
         let (stateid, before) = match known {
             Some(number) => upgrade(open, &mut state, (number, shared))?,
             None => {

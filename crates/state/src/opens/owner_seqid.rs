@@ -147,11 +147,11 @@ impl Engine {
         stateid: &Stateid,
         seqid: u32,
     ) -> Result<Turn> {
-        let found = self.find(sender, stateid)?;
+        let found = self.find(&sender, stateid)?;
         let client = &found.client;
         let mut state = client.live()?;
         let owner = state.at(found.number)?.owner().ok_or(Error::BadStateid)?;
-        found.may_change(&state, (sender, Some(file)))?;
+        found.may_change(&state, (&sender, Some(file)))?;
         self.take_turn(sender.now, client, &mut state, (owner, seqid))
     }
 

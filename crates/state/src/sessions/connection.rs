@@ -23,7 +23,7 @@ impl Engine {
         caller: Caller,
     ) -> Result<Direction> {
         let session = self.session(session).ok_or(Error::BadSession)?;
-        if !session.client.is_principal(caller) {
+        if !session.client.is_principal(&caller) {
             return Err(Error::WrongCred);
         }
         let mut channels = session.channels();
@@ -55,7 +55,7 @@ impl Engine {
         (program, security): (u32, Box<[CallbackSecurity]>),
         caller: Caller,
     ) -> Result<()> {
-        if !session.client.is_principal(caller) {
+        if !session.client.is_principal(&caller) {
             return Err(Error::WrongCred);
         }
         let mut channels = session.channels();

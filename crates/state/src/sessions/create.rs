@@ -51,7 +51,7 @@ impl Engine {
             return Err(Error::StaleClientid);
         }
         let mut state = client.live().map_err(|_| Error::StaleClientid)?;
-        if !client.is_principal(args.caller) {
+        if !client.is_principal(&args.caller) {
             return Err(Error::ClidInuse);
         }
         if let Some(made) = state.creation.replay(args.sequenceid)? {
@@ -122,7 +122,7 @@ impl Engine {
         (connection, caller): (ConnectionId, Caller),
     ) -> Result<()> {
         let session = self.session(id).ok_or(Error::BadSession)?;
-        if !session.client.is_principal(caller) {
+        if !session.client.is_principal(&caller) {
             return Err(Error::WrongCred);
         }
         if !session.channels().back.connections.has(connection) {

@@ -22,6 +22,33 @@ pub(crate) struct OpenFile {
     pub(crate) opened: Option<OpenId>,
     /// True if the file was written since the last flush.
     pub(crate) unflushed: AtomicBool,
+    /// The end of a directory, if its last listing came to it.
+    pub(crate) end: ListingEnd,
+}
+
+/// The offset behind the last entry of an open directory. The kernel asks for more there, to find
+/// that there is nothing. Whether entries that are made meanwhile are shown before the next
+/// rewinddir(3) is unspecified by POSIX, so that no call is made for the answer.
+#[derive(Debug, Default)]
+pub(crate) struct ListingEnd(AtomicU64);
+
+impl ListingEnd {
+    const UNKNOWN: u64 = 0;
+
+    /// Returns whether the listing ended at this offset. Otherwise the end is not known any more:
+    /// the directory is read again.
+    pub(crate) fn is_at(&self, offset: u64) -> bool {
+        if offset != Self::UNKNOWN && self.0.load(Ordering::Acquire) == offset {
+            return true;
+        }
+        self.0.store(Self::UNKNOWN, Ordering::Release);
+        false
+    }
+
+    /// Notes that there is nothing behind this offset.
+    pub(crate) fn note(&self, offset: u64) {
+        self.0.store(offset, Ordering::Release);
+    }
 }
 
 /// All open files and directories.

@@ -189,6 +189,31 @@ fn a_listing_with_attributes_makes_no_lookups() {
 }
 
 #[test]
+fn a_directory_that_was_read_to_its_end_is_not_asked_again_until_it_is_rewound() {
+    if !can_mount() {
+        return;
+    }
+    let metrics = Arc::new(Metrics::default());
+    let below: Arc<dyn Fs> = Arc::new(Layer::new(memory(), Arc::clone(&metrics)));
+    let root = Cred::new(Uid::new(0), Gid::new(0));
+    let make = |name: &str| {
+        let how = Create::Guarded(SetAttr::default());
+        below.create(&root, &below.root(), Name::new(name.as_bytes()).unwrap(), &how).unwrap();
+    };
+    let mounted = mount(Arc::clone(&below), kept(LONG));
+    let open = File::open(&mounted.dir).unwrap();
+    let mut dir = rustix::fs::Dir::read_from(&open).unwrap();
+    for count in [0, 1, 2] {
+        let before = metrics.sample(Verb::Readdir).calls;
+        dir.rewind();
+        assert_eq!(dir.by_ref().map(Result::unwrap).count(), 2 + count, "with . and ..");
+        assert!(dir.next().is_none(), "nor does the next one come from below");
+        assert_eq!(metrics.sample(Verb::Readdir).calls - before, 1, "{count} entries");
+        make(&format!("file-{count}"));
+    }
+}
+
+#[test]
 fn a_verb_that_is_delayed_is_waited_for() {
     if !can_mount() {
         return;

@@ -62,6 +62,9 @@ impl Mounted {
         show: &mut dyn FnMut(&ShownEntry<'_>) -> ControlFlow<()>,
     ) -> io::Result<()> {
         let dir = self.opens.get(open)?;
+        if dir.end.is_at(offset) {
+            return Ok(());
+        }
         let attr = if offset < DOTS { Some(self.fs.getattr(&dir.handle)) } else { None };
         if let Some(attr) = attr {
             let attr = super::told(attr)?;
@@ -72,15 +75,21 @@ impl Mounted {
         let cookie = cookie_of(offset);
         let wanted = if plus { Listed::Nodes } else { Listed::Names };
         let place = (dir.number, self.is_granted(&dir.handle));
-        let mut failure = Ok(());
+        let (mut failure, mut end) = (Ok(()), Some(offset.max(DOTS)));
         self.verb(who, || {
             self.fs.readdir(&dir.cred, &dir.handle, cookie, wanted, &mut |entry| {
-                self.show_entry(who, place, (entry, plus), show).unwrap_or_else(|status| {
+                let shown = self.show_entry(who, place, (entry, plus), show);
+                let shown = shown.unwrap_or_else(|status| {
                     failure = Err(status);
                     ControlFlow::Break(())
-                })
+                });
+                end = shown.is_continue().then(|| offset_of(entry.cookie));
+                shown
             })
         })?;
+        if let Some(end) = end {
+            dir.end.note(end);
+        }
         failure
     }
 

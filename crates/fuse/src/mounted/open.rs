@@ -12,7 +12,7 @@ use rustix::io::{self, Errno};
 use super::names::{NewMode, name};
 use super::{KnownNode, Mounted};
 use crate::callers::Requester;
-use crate::opens::OpenFile;
+use crate::opens::{ListingEnd, OpenFile};
 
 /// An open as it is returned to the kernel.
 #[derive(Debug, Clone, Copy)]
@@ -102,7 +102,8 @@ impl Mounted {
         opened: Option<OpenId>,
         change: Option<u64>,
     ) -> io::Result<Handed> {
-        let file = OpenFile { number, handle, cred, opened, unflushed: AtomicBool::new(false) };
+        let (unflushed, end) = (AtomicBool::new(false), ListingEnd::default());
+        let file = OpenFile { number, handle, cred, opened, unflushed, end };
         let open = self.opens.insert(file).inspect_err(|_| self.close_at_server(opened))?;
         let keeps_pages = self.inodes.open(number, change);
         Ok(Handed { open, keeps_pages })
@@ -193,8 +194,8 @@ impl Mounted {
     pub(crate) fn opendir(&self, who: Requester, number: u64) -> io::Result<u64> {
         let (handle, cred) = (self.inodes.handle(number)?, self.cred(who));
         self.judge(who, (&cred, &handle), Access::READ)?;
-        let unflushed = AtomicBool::new(false);
-        self.opens.insert(OpenFile { number, handle, cred, opened: None, unflushed })
+        let (unflushed, end) = (AtomicBool::new(false), ListingEnd::default());
+        self.opens.insert(OpenFile { number, handle, cred, opened: None, unflushed, end })
     }
 
     /// Closes a directory.

@@ -1,5 +1,7 @@
 use std::fmt;
 
+use crate::limits::{NOTIFICATIONS_DEFAULT, NOTIFICATIONS_MAX};
+
 /// The policy by which clients get delegations of directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DirectoryGrants {
@@ -30,7 +32,7 @@ impl DirectoryGrants {
 }
 
 /// Delegations of the directories of an export (`dir_delegations`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectoryDelegations {
     /// The policy.
     pub grants: DirectoryGrants,
@@ -40,6 +42,20 @@ pub struct DirectoryDelegations {
     /// True if each change by others recalls a delegation, also where the client asks to be
     /// notified of it instead.
     pub recall_only: bool,
+    /// Most notifications of a directory that a client has not acknowledged. A client that has as
+    /// many is recalled before the next change.
+    pub notifications_max: u32,
+}
+
+impl Default for DirectoryDelegations {
+    fn default() -> Self {
+        Self {
+            grants: DirectoryGrants::default(),
+            sole_writer: false,
+            recall_only: false,
+            notifications_max: NOTIFICATIONS_DEFAULT,
+        }
+    }
 }
 
 impl DirectoryDelegations {
@@ -48,28 +64,10 @@ impl DirectoryDelegations {
     /// # Errors
     /// The mistake in the value, as a text for users.
     pub(crate) fn parse(value: &str) -> Result<Self, String> {
-        let (mut grants, mut sole_writer, mut recall_only) = (None, false, false);
-        for word in value.split(':') {
-            let found = DirectoryGrants::ALL.into_iter().find(|grants| grants.name() == word);
-            match (word, found) {
-                ("sole-writer", _) if sole_writer => return Err(format!("{word} stands twice")),
-                ("sole-writer", _) => sole_writer = true,
-                ("recall-only", _) if recall_only => return Err(format!("{word} stands twice")),
-                ("recall-only", _) => recall_only = true,
-                (_, Some(_)) if grants.is_some() => {
-                    return Err("expected one of never, always, second-ask and adaptive".into());
-                }
-                (_, Some(_)) => grants = found,
-                (_, None) => {
-                    return Err(format!(
-                        "unknown word {word:?}: expected sole-writer, recall-only, and never, \
-                         always, second-ask or adaptive"
-                    ));
-                }
-            }
-        }
-        let all = Self { grants: grants.unwrap_or_default(), sole_writer, recall_only };
-        if !sole_writer && all.grants != DirectoryGrants::Never {
+        let mut words = DelegationWords::default();
+        value.split(':').try_for_each(|word| words.take(word))?;
+        let all = words.together()?;
+        if !all.sole_writer && all.grants != DirectoryGrants::Never {
             return Err(format!(
                 "without sole-writer no directory is delegated: write {value}:sole-writer if only \
                  this server changes the directories"
@@ -85,12 +83,78 @@ impl DirectoryDelegations {
     }
 }
 
+/// The words of a value that were read so far.
+#[derive(Default)]
+struct DelegationWords {
+    grants: Option<DirectoryGrants>,
+    sole_writer: Option<()>,
+    recall_only: Option<()>,
+    notifications_max: Option<u32>,
+}
+
+impl DelegationWords {
+    fn take(&mut self, word: &str) -> Result<(), String> {
+        if let Some(number) = word.strip_prefix("notifications=") {
+            return once(&mut self.notifications_max, "notifications", notifications(number)?);
+        }
+        match word {
+            "sole-writer" => once(&mut self.sole_writer, word, ()),
+            "recall-only" => once(&mut self.recall_only, word, ()),
+            _ => self.take_policy(word),
+        }
+    }
+
+    fn take_policy(&mut self, word: &str) -> Result<(), String> {
+        let found = DirectoryGrants::ALL.into_iter().find(|grants| grants.name() == word);
+        let found = found.ok_or_else(|| {
+            format!(
+                "unknown word {word:?}: expected sole-writer, recall-only, notifications=NUMBER, \
+                 and never, always, second-ask or adaptive"
+            )
+        })?;
+        if self.grants.replace(found).is_some() {
+            return Err("expected one of never, always, second-ask and adaptive".into());
+        }
+        Ok(())
+    }
+
+    fn together(self) -> Result<DirectoryDelegations, String> {
+        if self.recall_only.is_some() && self.notifications_max.is_some() {
+            return Err("with recall-only there are no notifications: leave one of them out".into());
+        }
+        Ok(DirectoryDelegations {
+            grants: self.grants.unwrap_or_default(),
+            sole_writer: self.sole_writer.is_some(),
+            recall_only: self.recall_only.is_some(),
+            notifications_max: self.notifications_max.unwrap_or(NOTIFICATIONS_DEFAULT),
+        })
+    }
+}
+
+fn once<T>(place: &mut Option<T>, word: &str, value: T) -> Result<(), String> {
+    if place.replace(value).is_some() {
+        return Err(format!("{word} stands twice"));
+    }
+    Ok(())
+}
+
+fn notifications(number: &str) -> Result<u32, String> {
+    let parsed = number.parse().ok().filter(|parsed| (1..=NOTIFICATIONS_MAX).contains(parsed));
+    parsed.ok_or_else(|| {
+        format!("notifications={number}: expected a number from 1 to {NOTIFICATIONS_MAX}")
+    })
+}
+
 /// Formats the setting as the value of `dir_delegations=`.
 impl fmt::Display for DirectoryDelegations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.grants.name())?;
         f.write_str(if self.sole_writer { ":sole-writer" } else { "" })?;
-        f.write_str(if self.recall_only { ":recall-only" } else { "" })
+        f.write_str(if self.recall_only { ":recall-only" } else { "" })?;
+        match self.notifications_max {
+            NOTIFICATIONS_DEFAULT => Ok(()),
+            number => write!(f, ":notifications={number}"),
+        }
     }
 }
 
@@ -105,12 +169,16 @@ mod tests {
             "always:sole-writer",
             "second-ask:sole-writer",
             "always:sole-writer:recall-only",
+            "second-ask:sole-writer:notifications=1",
         ] {
             assert_eq!(DirectoryDelegations::parse(value).unwrap().to_string(), value);
         }
         let short = DirectoryDelegations::parse("sole-writer").unwrap();
         assert_eq!(short.to_string(), "second-ask:sole-writer");
         assert!(short.are_granted());
+        assert_eq!(short.notifications_max, 64);
+        let more = DirectoryDelegations::parse("notifications=1024:sole-writer").unwrap();
+        assert_eq!(more.notifications_max, 1024);
         assert!(!DirectoryDelegations::parse("sole-writer:never").unwrap().are_granted());
         assert!(!DirectoryDelegations::default().are_granted());
     }
@@ -124,6 +192,11 @@ mod tests {
             ("never:always", "expected one of"),
             ("sole-writer:sole-writer", "stands twice"),
             ("sole-writer:recall-only:recall-only", "stands twice"),
+            ("sole-writer:notifications=0", "1 to 1024"),
+            ("sole-writer:notifications=1025", "1 to 1024"),
+            ("sole-writer:notifications=", "1 to 1024"),
+            ("sole-writer:notifications=2:notifications=2", "stands twice"),
+            ("sole-writer:notifications=2:recall-only", "leave one of them out"),
         ] {
             let error = DirectoryDelegations::parse(value).unwrap_err();
             assert!(error.contains(told), "{value}: {error}");

@@ -89,3 +89,11 @@ pub const THREADS_MAX: usize = 1024;
 /// Time for which a refusal is cached if the name of the peer may still admit it: a decision
 /// examines all exports, and an unknown peer may send many calls.
 pub(crate) const REFUSAL: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// Most notifications of a directory that a client has not acknowledged, where the export does not
+/// say (`dir_delegations=...:notifications=N`). Changes of names come in bursts of some tens.
+pub const NOTIFICATIONS_DEFAULT: u32 = 64;
+
+/// The greatest number that an export may say. Each takes about 200 bytes for each holder of each
+/// directory.
+pub const NOTIFICATIONS_MAX: u32 = 1024;

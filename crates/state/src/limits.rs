@@ -146,10 +146,6 @@ pub const WRITER_PAUSE: Duration = Duration::from_millis(1);
 /// Number of these pauses.
 pub const WRITER_PAUSES_MAX: u32 = 100;
 
-/// Most notifications of one directory delegation that the client has not acknowledged. A client
-/// that has more is too slow, and the delegation is recalled instead. Each takes about 200 bytes.
-pub const NOTICES_MAX: usize = 64;
-
 /// Time for which a change of a directory waits until notifications of it are acknowledged, in
 /// pauses of [`WRITER_PAUSE`]. Then the delegations of silent clients are recalled.
 pub const NOTICE_PAUSES_MAX: u32 = 100;

@@ -397,6 +397,7 @@ fn delegate_directory(engine: &Engine, client: &Arc<Client>) -> Stateid {
         types: false,
         directory: NoticeWishes::CHANGE,
         bytes_max: 2048,
+        unacknowledged_max: 64,
     };
     let request = DirectoryRequest {
         client,

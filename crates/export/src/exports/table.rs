@@ -401,7 +401,9 @@ pub(crate) const OPTIONS: &[Choice] = &[
     ),
     valued(
         "dir_delegations",
-        Argument::Needed("sole-writer, POLICY:sole-writer[:recall-only] or never"),
+        Argument::Needed(
+            "sole-writer, POLICY:sole-writer[:recall-only][:notifications=N] or never",
+        ),
         "dir_delegations",
         dir_delegations,
         "clients of NFSv4.1 that ask for it keep listings and missing names without asking again, \
@@ -411,7 +413,9 @@ pub(crate) const OPTIONS: &[Choice] = &[
          after each recall; the default), `always`, `adaptive` (as second-ask, as long as more \
          calls are saved than caused) or `never`. A client that asks for notifications of all \
          changes of names (`comity mount` does) keeps the directory and is told of them; with \
-         `recall-only` each change recalls it",
+         `recall-only` each change recalls it. A client that has not acknowledged N notifications \
+         of a directory (64 unless it is said, at most 1024) is too slow: the next change recalls \
+         that directory",
     ),
 ];
 

@@ -357,8 +357,12 @@ fn rules() -> impl Strategy<Value = Rules> {
     let default =
         prop_oneof![Just(MapDefault::Squash), Just(MapDefault::Pass), Just(MapDefault::Deny)];
     let ids = (0..u32::MAX, 0..u32::MAX, default, map(), map());
-    let directories = proptest::sample::select(vec!["never", "sole-writer", "always:sole-writer"])
-        .prop_map(|value| DirectoryDelegations::parse(value).unwrap());
+    let directories = proptest::sample::select(vec![
+        "never",
+        "sole-writer",
+        "always:sole-writer:notifications=7",
+    ])
+    .prop_map(|value| DirectoryDelegations::parse(value).unwrap());
     let cloaking = (cloak(), any::<bool>(), any::<bool>(), directories);
     let channels = proptest::sample::subsequence(ChannelKind::ALL.to_vec(), 1..=3);
     let channels =

@@ -38,9 +38,12 @@ const OF_DIRECTORY: [(u32, u8); 6] = [
     (a::TIME_MODIFY, NoticeWishes::MTIME),
 ];
 
-/// Returns the notifications that a client gets with a delegation; none if it wants too few kinds,
-/// or takes no calls that are long enough.
-pub(crate) fn wishes(args: &GetDirDelegation4args, bytes_max: usize) -> Option<NoticeWishes> {
+/// Returns the notifications that a client gets with a delegation, with their bounds; none if it
+/// wants too few kinds, or takes no calls that are long enough.
+pub(crate) fn wishes(
+    args: &GetDirDelegation4args,
+    (bytes_max, unacknowledged_max): (usize, usize),
+) -> Option<NoticeWishes> {
     let wanted = &args.notification_types;
     if wanted.and(&NAMES) != NAMES || bytes_max < NOTICE_BYTES_MIN {
         return None;
@@ -55,6 +58,7 @@ pub(crate) fn wishes(args: &GetDirDelegation4args, bytes_max: usize) -> Option<N
         types: entry.contains(a::TYPE),
         directory: of_directory.fold(0, |all, (_, bit)| all | bit),
         bytes_max,
+        unacknowledged_max,
     })
 }
 

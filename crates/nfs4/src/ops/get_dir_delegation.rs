@@ -78,7 +78,8 @@ fn request(
 ) -> Result<Option<Granted>, Stop> {
     let client = compound.client().ok_or(Nfsstat4::OpNotInSession)?;
     let rules = view.rules().dir_delegations;
-    let notices = wishes(args, callback_bytes_max(compound, client)).filter(|_| !rules.recall_only);
+    let bounds = (callback_bytes_max(compound, client), rules.notifications_max as usize);
+    let notices = wishes(args, bounds).filter(|_| !rules.recall_only);
     let request = DirectoryRequest {
         client,
         caller: compound.caller,

@@ -16,7 +16,7 @@ use comity_proto::nfs4::{
     Openflag4, Rename4args, Setattr4args, Setxattr4args, SetxattrOption4, StateOwner4, Stateid4,
     attribute, notify_type as kind, operation as op, share,
 };
-use comity_state::NoDirectory;
+use comity_state::{Effect, NoDirectory};
 use comity_vfs::layers::{Hook, Layer, Verb};
 use comity_vfs::{Cred, Fs, Gid, Handle, Mode, SetAttr, Uid};
 use comity_xdr::{Decoder, Encoder, Opaque};
@@ -361,6 +361,7 @@ fn no_directory_is_delegated_where_keys_hold_rights() {
         grants: DirectoryGrants::Always,
         sole_writer: true,
         recall_only: false,
+        ..DirectoryDelegations::default()
     };
     for (key_use, granted) in [(KeyUse::AccountsOnly, true), (KeyUse::Preferred, false)] {
         let rules = Rules { secure: false, key_use, dir_delegations, ..Rules::default() };
@@ -496,6 +497,24 @@ fn changes_of_names_are_made_at_once_and_notified_before_they_are_acknowledged()
     let totals = site.world.engine.totals();
     assert_eq!((totals.directory_notices, totals.directory_notice_calls), (12, 12));
     assert_eq!(totals.directory_calls_caused, 12 * (1 + 4), "a notification and a recall each");
+}
+
+#[test]
+fn an_export_says_how_many_notifications_a_holder_may_leave_unacknowledged() {
+    for (more, expected) in [("", 64), (":notifications=7", 7)] {
+        let mut site = Site::of(&format!(",dir_delegations=always:sole-writer{more}"));
+        ask_with(&site.world, &mut site.holder, TOP, (NAMES, CHILD, DIR)).unwrap().unwrap();
+        let first = changes().into_iter().next().unwrap();
+        let say = |call: &mut Encoder| (first.say)(call);
+        let (status, _) = perform(&site.world, 2, &mut site.other, first.operations, say);
+        assert_eq!(status, Nfsstat4::Ok);
+        let effects = std::iter::from_fn(|| site.world.engine.poll_effect());
+        let bounds = effects.filter_map(|effect| match effect {
+            Effect::Notify { wishes, .. } => Some(wishes.unacknowledged_max),
+            _ => None,
+        });
+        assert_eq!(bounds.collect::<Vec<_>>(), [expected], "{more}");
+    }
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use comity_proto::nfs4::{Createtype4, Nfsstat4, operation as op};
-use comity_state::limits::NOTICES_MAX;
 
 use crate::callbacks::{client, go_to, perform};
 use crate::directories::{CHILD, DIR, NAMES, TOP, ask_with, make, plan};
@@ -109,7 +108,7 @@ fn silent_holders_are_recalled_after_one_notification_and_stop_further_changes()
         (1..FILES).for_each(|number| assert_eq!(storm.create(number), Nfsstat4::Delay));
     });
     let totals = storm.world.engine.totals();
-    assert!(totals.directory_notices as usize <= HOLDERS * NOTICES_MAX);
+    assert_eq!(totals.directory_notices as usize, HOLDERS);
     assert_eq!(totals.directories_recalled, HOLDERS as u64);
     storm.return_all();
     assert_eq!(storm.create(1), Nfsstat4::Ok);

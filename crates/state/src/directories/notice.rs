@@ -78,7 +78,7 @@ impl DirectoryNotice {
     }
 }
 
-/// The notifications that a client has asked for with a directory delegation.
+/// The notifications that a client has asked for with a directory delegation, and their bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoticeWishes {
     /// True if it wants the handle of an object that got a name.
@@ -92,6 +92,10 @@ pub struct NoticeWishes {
     pub directory: u8,
     /// Most bytes of notifications in one call.
     pub bytes_max: usize,
+    /// Most notifications that the client has not acknowledged, a bound of the export. A client
+    /// that has as many is too slow: the next change recalls the delegation. Each takes about 200
+    /// bytes.
+    pub unacknowledged_max: usize,
 }
 
 impl NoticeWishes {

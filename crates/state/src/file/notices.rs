@@ -2,7 +2,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::directories::{DirectoryNotice, NoticeBatch, NoticeWishes};
-use crate::limits::NOTICES_MAX;
 
 /// The notifications of one directory delegation. One CB_NOTIFY is under way at a time, so that a
 /// client gets them in the order of the changes; those that come meanwhile wait, and go together.
@@ -29,7 +28,7 @@ impl Notices {
 
     /// Returns whether another change may be notified. Otherwise the client is too slow.
     pub(crate) fn has_room(&self) -> bool {
-        self.waiting.len() + self.under_way < NOTICES_MAX
+        self.waiting.len() + self.under_way < self.wishes.unacknowledged_max
     }
 
     /// Queues a notification; returns its number.
@@ -84,6 +83,7 @@ mod tests {
             types: true,
             directory: 0,
             bytes_max,
+            unacknowledged_max: 5,
         })
     }
 
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_client_that_answers_nothing_has_no_room_left() {
         let mut notices = notices(1 << 16);
-        for _ in 0..NOTICES_MAX {
+        for _ in 0..5 {
             assert!(notices.has_room());
             notices.push(notice());
             let _ = notices.take();

@@ -9,7 +9,8 @@ use comity_keys::PublicKey;
 
 use crate::accounts::Accounts;
 use crate::creations::Creations;
-use crate::held::{Full, Held, HeldSet};
+use crate::held::Held;
+use crate::held_set::{Full, HeldSet};
 use crate::limits::{CREDENTIAL_BYTES_MAX, HOLDERS_MAX};
 use crate::links::{Links, licensees_for, trusted_signers};
 use crate::outcome::Outcome;
@@ -251,7 +252,7 @@ mod tests {
         }
     }
 
-    /// What the definition says of each new credential, beside those that are known.
+    /// Judges each new credential beside the known ones, as the definition says.
     fn judged(
         known: &[&Arc<Held>],
         (root, holder): (&PublicKey, &PublicKey),

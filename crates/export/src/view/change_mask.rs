@@ -13,10 +13,10 @@ impl View<'_> {
         self.resolved.is_restless() && attr.file_type == FileType::Directory
     }
 
-    /// Returns whether a file may be delegated. If clients must not cache for several users, only a
-    /// file that no cloak covers may be, whoever opens it: the client's root sees all, and its other
-    /// users would read what their root was delegated. A caller that acts by grants needs a grant to read
-    /// it, because a client reads a delegated file without asking.
+    /// Returns whether a file may be delegated. If clients must not cache for several users, only
+    /// a file that no cloak covers may be, whoever opens it: the client's root sees all, and its
+    /// other users would read what their root was delegated. A caller that acts by grants needs a
+    /// grant to read it, because a client reads a delegated file without asking.
     ///
     /// # Errors
     /// [`comity_vfs::Status`].

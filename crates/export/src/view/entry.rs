@@ -1,4 +1,4 @@
-//! How a request enters a view: by a handle, by a path, or by MOUNT.
+//! A request enters a view by a handle, by a path, or by MOUNT.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};

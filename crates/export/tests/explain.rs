@@ -1,4 +1,4 @@
-//! An explanation has the same decisions as the server.
+//! `comity explain` decides each question as the server does.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod site;

@@ -66,7 +66,7 @@ fn is_root(path: &str) -> bool {
     named || holds_roots(folder) || (file == "main.rs" && above.is_some_and(holds_roots))
 }
 
-/// The files that a source may include, and whether for tests only.
+/// Returns the files that a source may include, and for each whether only tests include it.
 fn children(source: &Source, is_test: bool) -> Vec<(String, bool)> {
     let path = Path::new(&source.path);
     let stem = path.file_stem().unwrap_or_default();

@@ -30,7 +30,7 @@ pub(crate) const VERIFIER: [u8; 8] = *b"verifier";
 /// The time of the lock manager's clock.
 pub(crate) const BEGUN: Duration = Duration::from_secs(1);
 
-/// The number of calls by which the lock manager may answer before they are taken.
+/// The number of answers of the lock manager that may wait until a test reads them.
 const MESSAGES_MAX: usize = 8;
 
 thread_local! {

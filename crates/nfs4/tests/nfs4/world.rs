@@ -183,7 +183,7 @@ impl World {
         calls_on(&self.line)
     }
 
-    /// Lets the engine do what is due now.
+    /// Lets the engine end leases and delegations whose time has passed.
     pub(crate) fn tick(&self) {
         let now = self.memory.clock.now();
         self.engine.tick(now);

@@ -107,7 +107,7 @@ fn a_delegation_can_be_used_by_all_users_of_its_client() {
     }
 }
 
-/// It is not for users of other machines, or for another file.
+/// A stateid gives no access to users of other machines, nor to another file.
 #[test]
 fn a_stateid_from_another_address_gives_no_access() {
     let [(engine, person), _] = Person::both(engine);

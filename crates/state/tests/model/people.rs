@@ -68,7 +68,7 @@ impl Both {
         self.settle();
     }
 
-    /// Evicts all clients; asserts that nothing stays behind.
+    /// Evicts all clients, and asserts that the engine then has no state.
     pub(super) fn end(&mut self) {
         for client in self.clients.iter().flatten() {
             self.engine.evict(self.now, client);

@@ -5,7 +5,7 @@ use super::twins::Identified;
 pub(crate) struct Tally {
     /// The number of hidden objects.
     pub(crate) hidden: usize,
-    /// Seeds in which an exception was met.
+    /// The number of seeds in which a documented exception occurred.
     pub(crate) excepted: u64,
     /// The number of buried directories that were looked upward from.
     pub(crate) buried: usize,

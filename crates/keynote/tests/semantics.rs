@@ -233,7 +233,8 @@ fn rights_are_intersected_along_a_chain_and_united_over_chains() {
         )
     };
     let of = |text: &str| rights(text, "bob").to_string();
-    // If all sets of rights were in one order, "w" would be less than "r", and this chain would give it.
+    // If all sets of rights were in one order, "w" would be less than "r", and this chain would
+    // give it.
     assert_eq!(of(&chain("r", "w")), "none");
     assert_eq!(of(&chain("rwx", "xcr")), "rx");
     assert_eq!(of(&chain("none", "rwx")), "none");

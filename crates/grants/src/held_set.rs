@@ -8,7 +8,7 @@ use comity_keynote::AssertionDigest;
 use crate::ObjectId;
 use crate::held::Held;
 use crate::limits::{CREDENTIAL_BYTES_PER_KEY_MAX, CREDENTIALS_PER_KEY_MAX};
-use crate::links::Links;
+use crate::links::{Links, retain};
 
 /// The credentials of one key. A question about an object reads only those that name it or a
 /// directory above it, and those whose objects are unknown.
@@ -72,14 +72,7 @@ impl HeldSet {
         let addresses: HashSet<_> = gone.iter().map(Arc::as_ptr).collect();
         let keep = |other: &Arc<Held>| !addresses.contains(&Arc::as_ptr(other));
         let objects: HashSet<_> = gone.iter().flat_map(|held| &held.objects).flatten().collect();
-        for object in objects {
-            if let Some(list) = self.by_object.get_mut(object) {
-                list.retain(keep);
-                if list.is_empty() {
-                    self.by_object.remove(object);
-                }
-            }
-        }
+        objects.into_iter().for_each(|object| retain(&mut self.by_object, object, keep));
         if gone.iter().any(|held| held.objects.is_none()) {
             self.general.retain(keep);
         }

@@ -2,6 +2,7 @@
 //! new credential is judged by those that are linked to it, and not by all that a key holds.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use comity_keys::PublicKey;
@@ -61,9 +62,10 @@ impl Links {
     }
 }
 
-fn retain(
-    lists: &mut HashMap<PublicKey, Vec<Arc<Held>>>,
-    key: &PublicKey,
+/// Takes credentials out of the list of a key or object, and the list away if none is left.
+pub(crate) fn retain<K: Eq + Hash>(
+    lists: &mut HashMap<K, Vec<Arc<Held>>>,
+    key: &K,
     keep: impl Fn(&Arc<Held>) -> bool,
 ) {
     if let Some(list) = lists.get_mut(key) {

@@ -31,35 +31,24 @@ impl<'a> View<'a> {
                 let node = view.let_in(object)?;
                 Ok((view, node))
             }
-            Door::Path(path) => Self::enter_path(plan, visitor, credential, path),
-            Door::Mount(path) => Self::enter_to_mount(plan, visitor, credential, path),
+            Door::Path(path) => Self::enter_path(plan, visitor, credential, (path, false)),
+            Door::Mount(path) => Self::enter_path(plan, visitor, credential, (path, true)),
         }
     }
 
+    /// Admits a request by a path, or by MOUNT. A MOUNT by a channel that the export does not take
+    /// reaches the root only.
     #[inline(never)]
     fn enter_path(
         plan: &'a Plan,
         visitor: &RpcPeer,
         credential: &CredentialRef<'_>,
-        path: &[u8],
+        (path, is_mount): (&[u8], bool),
     ) -> std::result::Result<(Self, Node), Refusal> {
         let (export, below) = locate(plan, visitor, path_of(path))?;
-        let view = Self::of(plan, admit(plan, visitor, credential, export.id())?).counted();
-        let node = view.walk(below)?;
-        Ok((view, node))
-    }
-
-    #[inline(never)]
-    fn enter_to_mount(
-        plan: &'a Plan,
-        visitor: &RpcPeer,
-        credential: &CredentialRef<'_>,
-        path: &[u8],
-    ) -> std::result::Result<(Self, Node), Refusal> {
-        let (export, below) = locate(plan, visitor, path_of(path))?;
-        let resolved = admit_to_mount(plan, visitor, credential, export.id())?;
-        let view = Self::of(plan, resolved).counted();
-        if !below.as_os_str().is_empty() && !view.takes(visitor) {
+        let resolve = if is_mount { admit_to_mount } else { admit };
+        let view = Self::of(plan, resolve(plan, visitor, credential, export.id())?).counted();
+        if is_mount && !below.as_os_str().is_empty() && !view.takes(visitor) {
             return Err(Status::Acces.into());
         }
         let node = view.walk(below)?;

@@ -100,9 +100,29 @@ impl Cloak {
         if caller.uid == owner {
             return true;
         }
-        let Some(mask) = self.mask(owner, group) else { return true };
+        // Only without entries of groups there is a cache, so that one check decides for each file.
+        let Some(recent) = self.recent.allocated() else {
+            return self.shows_uncached(caller, owner, group, mode);
+        };
+        let owner = owner.number();
+        let Some(word) = recent.get_or(owner, move || self.word(owner)) else { return true };
         // Nothing is hidden from root, which is checked last because few callers are root.
-        mask.shows(mode.bits(), class(caller, group)) || caller.is_root()
+        Mask::from_word(word).shows(mode.bits(), class(caller, group)) || caller.is_root()
+    }
+
+    /// Returns the same without the cache, and allocates the cache where it is of use.
+    #[inline(never)]
+    fn shows_uncached(
+        &self,
+        caller: &Cred<Disk>,
+        owner: Uid<Disk>,
+        group: Gid<Disk>,
+        mode: Mode,
+    ) -> bool {
+        if self.groups.is_empty() {
+            let _ = self.recent.kept();
+        }
+        self.verdict(caller, owner, group, mode).is_visible()
     }
 
     /// Decides if `caller`, in ids on disk, may know of a file with this owner, group and mode.
@@ -126,17 +146,6 @@ impl Cloak {
             Verdict::Shown(entry)
         } else {
             Verdict::Hidden(entry)
-        }
-    }
-
-    /// The mask of the first entry that covers a file.
-    #[inline(always)]
-    fn mask(&self, owner: Uid<Disk>, group: Gid<Disk>) -> Option<Mask> {
-        if self.groups.is_empty() {
-            let owner = owner.number();
-            self.recent.kept().get_or(owner, move || self.word(owner)).map(Mask::from_word)
-        } else {
-            self.first(owner, group).map(|(_, mask)| mask)
         }
     }
 

@@ -22,6 +22,13 @@ pub struct LookupCache(Arc<OnceLock<SharedCache>>);
 pub struct SharedCache(Arc<[Pair; PAIRS]>);
 
 impl LookupCache {
+    /// Returns the cache, if it is allocated.
+    #[inline]
+    #[must_use]
+    pub fn allocated(&self) -> Option<&SharedCache> {
+        self.0.get()
+    }
+
     /// Returns the cache, and allocates it at the first call.
     #[inline]
     #[must_use]

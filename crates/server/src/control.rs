@@ -213,13 +213,14 @@ impl ControlSocket {
         Ok(Self { path: path.to_owned(), bell, thread })
     }
 
-    /// Closes and removes the socket.
+    /// Removes and closes the socket, in this order: a socket that refuses connections is that of a
+    /// program that died.
     pub fn shutdown(self) {
+        // Another program may have removed the socket.
+        let _ = std::fs::remove_file(&self.path);
         // Writing to an eventfd whose value is zero does not fail.
         let _ = rustix::io::write(&*self.bell, &1_u64.to_ne_bytes());
         let _ = self.thread.join();
-        // Another program may have removed the socket.
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 
@@ -411,6 +412,24 @@ mod tests {
             assert!(answer.contains("not understood"), "{answer}");
         }
         socket.shutdown();
+    }
+
+    /// A peer takes a socket that refuses it for that of a program that died.
+    #[test]
+    fn a_socket_that_is_shut_down_refuses_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control.sock");
+        for _ in 0..300 {
+            let socket = ControlSocket::start(&path, Echo).unwrap();
+            std::thread::scope(|scope| {
+                let peer = scope.spawn(|| {
+                    while UnixStream::connect(&path).is_ok() {}
+                    path.exists()
+                });
+                socket.shutdown();
+                assert!(!peer.join().unwrap(), "the socket is gone before it refuses");
+            });
+        }
     }
 
     #[test]

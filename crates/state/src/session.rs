@@ -115,10 +115,10 @@ impl Session {
 }
 
 impl Back {
-    /// Returns whether the client has answered on the back channel, but no connection carries it
-    /// any more.
+    /// Returns whether no connection carries the back channel. This holds for a client that has not
+    /// answered on it yet, too: it may believe that the connection of its CREATE_SESSION does.
     pub(crate) fn is_cut_off(&self) -> bool {
-        self.channel.is_some() && self.worked && self.connections.back().next().is_none()
+        self.channel.is_some() && self.connections.back().next().is_none()
     }
 }
 

@@ -163,6 +163,7 @@ impl ClientMachine {
     pub(super) fn create_session(&mut self, now: Duration) {
         let Some(client) = &self.client else { return self.introduce(now) };
         self.phase = ClientPhase::CreatingSession;
+        self.has_new_link = false;
         let data = self.settings.data_bytes_max + COMPOUND_BYTES;
         let arguments = CreateSession4args {
             clientid: client.clientid,
@@ -213,6 +214,13 @@ impl ClientMachine {
         self.lease.is_renewing = false;
         let has_reclaimed = client.has_reclaimed;
         self.callbacks.reset();
+        // The server bound the connection of the first CREATE_SESSION, which may have ended, and
+        // repeated its reply over this one without binding it.
+        if self.has_new_link
+            && let Some(place) = self.calls.any_up()
+        {
+            self.bind(now, place);
+        }
         if has_reclaimed { self.ready(now) } else { self.begin_reclaim(now) }
     }
 

@@ -87,7 +87,7 @@ impl ClientMachine {
             let request = self.unlock_request(task);
             self.forget_range(task);
             if request.is_none() {
-                self.end_turn(id, task);
+                self.end_turn(now, id, task);
                 self.answer(id, Ok(SessionAnswer::Lock(LockOutcome::Done)));
                 return Readiness::Over;
             }
@@ -106,6 +106,9 @@ impl ClientMachine {
         }
         self.take_turn(id, task);
         let request = self.lock_request(task);
+        if request.is_none() {
+            self.end_turn(now, id, task);
+        }
         self.write_or_end(id, request)
     }
 
@@ -144,12 +147,12 @@ impl ClientMachine {
         }
     }
 
-    fn end_turn(&mut self, id: u64, task: &LockTask) {
+    fn end_turn(&mut self, now: Duration, id: u64, task: &LockTask) {
         self.set_turn(id, false);
         if let Some(open) = self.states.open_mut(&task.key) {
             open.is_busy = false;
         }
-        self.unblock(&task.key);
+        self.open_is_free(now, &task.key);
     }
 
     fn call(&self, task: &LockTask) -> Option<CompoundCall> {
@@ -239,7 +242,7 @@ impl ClientMachine {
             }
         }
         let is_forsaken = self.requests.get(&id).is_some_and(|pending| pending.is_forsaken);
-        self.end_turn(id, task);
+        self.end_turn(now, id, task);
         self.answer(id, Ok(SessionAnswer::Lock(LockOutcome::Done)));
         match task.kind {
             // The caller was interrupted and does not know of the lock, so unlock it.
@@ -270,7 +273,7 @@ impl ClientMachine {
     }
 
     fn lock_failed(&mut self, now: Duration, id: u64, task: &LockTask, failure: OpFailure) {
-        self.end_turn(id, task);
+        self.end_turn(now, id, task);
         let outcome = match failure {
             OpFailure::Status(Nfsstat4::Denied) if task.kind == LockTaskKind::Lock => {
                 if task.wanted.waits && self.wait_for_lock(now, id, task) {
@@ -294,7 +297,7 @@ impl ClientMachine {
         if let Some(open) = self.states.open_mut(&task.key).filter(|_| task.has_turn) {
             open.is_busy = false;
         }
-        self.unblock(&task.key);
+        self.open_is_free(now, &task.key);
         if task.kind == LockTaskKind::Reclaim {
             self.lose_locks(&task.key);
             self.reclaim_step_ended(now);

@@ -34,6 +34,8 @@ pub(crate) struct ClientMachine {
     pub(super) minor: u32,
     pub(super) client: Option<KnownClient>,
     pub(super) session: Option<LiveSession>,
+    /// True if a connection was made since the first CREATE_SESSION of the session was sent.
+    pub(super) has_new_link: bool,
     /// The requests by number; numbers rise in order of arrival.
     pub(super) requests: BTreeMap<u64, PendingRequest>,
     pub(super) next_request: u64,
@@ -135,6 +137,7 @@ impl Machine for ClientMachine {
 
     fn handle_up(&mut self, now: Duration, place: LinkPlace) {
         if self.calls.handle_up(now, place) {
+            self.has_new_link = true;
             self.bind(now, place);
         }
     }
@@ -220,6 +223,7 @@ impl ClientMachine {
             minor: settings.minors.0,
             client: None,
             session: None,
+            has_new_link: false,
             requests: BTreeMap::new(),
             next_request: 1,
             waiting: BTreeSet::new(),
@@ -383,6 +387,13 @@ impl ClientMachine {
         for id in self.blocked.remove(key).unwrap_or_default() {
             self.send_again(id);
         }
+    }
+
+    /// Continues after an operation on an open has ended: the requests that wait for the open, and
+    /// the return of the file's delegation.
+    pub(super) fn open_is_free(&mut self, now: Duration, key: &OpenKey) {
+        self.unblock(key);
+        self.go_on_returning(now, &key.0);
     }
 
     /// Sends the record of a request.

@@ -164,8 +164,7 @@ impl ClientMachine {
             _ => self.answer(id, Ok(SessionAnswer::Reply(reply))),
         }
         self.states.watch(now + IDLE, key);
-        self.unblock(&key);
-        self.go_on_returning(now, &file);
+        self.open_is_free(now, &key);
         self.go_on_reclaiming(now, &key);
     }
 
@@ -195,9 +194,8 @@ impl ClientMachine {
         }
         self.answer(id, Ok(SessionAnswer::Reply(reply)));
         if let Some(key) = key {
-            self.unblock(&key);
+            self.open_is_free(now, &key);
             self.states.tidy(&key.0);
-            self.go_on_returning(now, &key.0);
         }
     }
 
@@ -209,7 +207,7 @@ impl ClientMachine {
             open.refused |= share_bits(task.access);
         }
         self.states.watch(now + IDLE, key);
-        self.unblock(&key);
+        self.open_is_free(now, &key);
         if matches!(task.claim, TaskClaim::Previous(_)) {
             self.reclaim_step_ended(now);
         }
@@ -263,12 +261,12 @@ impl ClientMachine {
     }
 
     /// Builds a CLOSE.
-    pub(super) fn prepare_close(&mut self, id: u64, key: &OpenKey) -> Readiness {
+    pub(super) fn prepare_close(&mut self, now: Duration, id: u64, key: &OpenKey) -> Readiness {
         let open = self.states.open(key);
         let Some((open_stateid, owner)) =
             open.and_then(|open| Some((open.stateid?, Arc::clone(&open.owner))))
         else {
-            self.closed(id, key);
+            self.closed(now, id, key);
             return Readiness::Over;
         };
         let arguments = Close4args { seqid: 0, open_stateid };
@@ -300,16 +298,16 @@ impl ClientMachine {
             open.access = 0;
             self.states.forget_locks(key);
         }
-        self.closed(id, key);
+        self.closed(now, id, key);
         self.close_idle(now);
     }
 
-    pub(super) fn closed(&mut self, id: u64, key: &OpenKey) {
+    pub(super) fn closed(&mut self, now: Duration, id: u64, key: &OpenKey) {
         self.remove(id);
         if let Some(open) = self.states.open_mut(key) {
             open.is_busy = false;
         }
-        self.unblock(key);
+        self.open_is_free(now, key);
         self.states.tidy(&key.0);
     }
 

@@ -39,7 +39,7 @@ impl ClientMachine {
             Job::Verb => self.prepare_verb(now, id),
             Job::Open(task) => self.prepare_open(now, id, &task),
             Job::Return(file) => self.prepare_return(id, &file),
-            Job::Close(key, _) => self.prepare_close(id, &key),
+            Job::Close(key, _) => self.prepare_close(now, id, &key),
             Job::Lock(task) => self.prepare_lock(now, id, &task),
             _ => Readiness::Ready,
         }

@@ -87,7 +87,7 @@ impl ClientMachine {
         self.answer(id, Err(failure));
         match job {
             Job::Open(task) => self.open_failed(now, &task),
-            Job::Close(key, _) => self.closed(id, &key),
+            Job::Close(key, _) => self.closed(now, id, &key),
             Job::Lock(task) => self.lock_turn_failed(now, &task),
             Job::Return(file) => self.return_ended(now, id, &file),
             Job::Test(_) => self.test_lost(),

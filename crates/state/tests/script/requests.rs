@@ -47,6 +47,11 @@ impl World {
                 let bound = self.engine.bind_connection(self.now, session, wanted, caller);
                 vec![format!("{bound:?}")]
             }
+            ("disconnect", [session, connection]) => {
+                let connection = ConnectionId(connection.parse().unwrap());
+                self.engine.connection_lost(&self.sessions[*session], connection);
+                Vec::new()
+            }
             // The client has answered CB_RECALL_SLOT.
             ("slots", [session, "told", target]) => {
                 self.engine.slots_recalled(&self.sessions[*session], target.parse().unwrap());

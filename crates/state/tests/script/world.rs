@@ -87,8 +87,10 @@ impl World {
             "clients" | "states" | "waits" | "totals" => self.inventory(verb, args),
             "setclientid" | "confirm" | "renew" | "exchange" | "complete" | "destroy-client"
             | "callbacks" | "evict" => self.people(verb, args),
-            "session" | "destroy-session" | "sequence" | "answer" | "bind" | "turn" | "turn-of"
-            | "do" | "true" | "untrue" | "done" | "slots" => self.requests(verb, args),
+            "session" | "destroy-session" | "sequence" | "answer" | "bind" | "disconnect"
+            | "turn" | "turn-of" | "do" | "true" | "untrue" | "done" | "slots" => {
+                self.requests(verb, args)
+            }
             _ => self.files(verb, args),
         }
     }

@@ -6,13 +6,13 @@ use comity_proto::nfs4::callback::{
     ReferringCall4, ReferringCallList4, VERSION, operation, procedure,
 };
 use comity_rpc::{CallHeader, OpaqueAuth};
-use comity_vfs::{DelegationKind, OpenAccess};
+use comity_vfs::{DelegationKind, OpenAccess, RangeLock};
 use comity_xdr::{Counted, Decoder, Encode, Encoder, Opaque};
 
 use crate::machine::StateEvent;
-use crate::session::SessionRequest;
 use crate::session::sim::world::settings;
 use crate::session::sim::*;
+use crate::session::{OpenAnswer, SessionRequest};
 
 fn delegating() -> ServerSettings {
     ServerSettings { delegations: true, ..ServerSettings::default() }
@@ -296,6 +296,33 @@ fn a_recall_is_reported_and_the_delegation_returned_on_request() {
     world.perform(0, SessionRequest::Return(file)).unwrap();
     opened(world.outcome(1, other));
     assert_eq!(bytes(world.perform(1, read(0, &file))), Ok(b"kept".to_vec()));
+}
+
+/// Recalls the delegation of client 0 while its request is under way; returns the time until the
+/// file is open for client 1.
+fn recalled_during(request: impl Fn(&OpenAnswer) -> SessionRequest) -> Duration {
+    let mut world = World::new(2, delegating());
+    let top = top(&mut world);
+    let file = file(&mut world, &top, "f");
+    world.pass(Duration::from_secs(10));
+    let first = opened(world.perform(0, open(0, &file, OpenAccess::Both)));
+    assert_eq!(first.delegation, Some(DelegationKind::Write));
+    let begun = world.now;
+    let other = world.submit(1, open(0, &file, OpenAccess::Both));
+    world.pass(Duration::from_micros(1500));
+    // The recall arrives half a millisecond from now, and the reply to this after two.
+    world.submit(0, request(&first));
+    opened(world.outcome(1, other));
+    world.now - begun
+}
+
+#[test]
+fn a_delegation_recalled_during_an_operation_on_its_open_is_returned_after_it() {
+    let locked = recalled_during(|open| lock(open, 1, RangeLock::Exclusive, false));
+    let closed = recalled_during(|open| SessionRequest::Close(open.open));
+    for taken in [locked, closed] {
+        assert!(taken < Duration::from_secs(5), "{taken:?}");
+    }
 }
 
 #[test]

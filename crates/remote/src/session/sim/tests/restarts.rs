@@ -3,6 +3,7 @@ use std::time::Duration;
 use comity_vfs::{DelegationKind, LockOutcome, OpenAccess, RangeLock};
 
 use crate::machine::{CallFailure, Notice};
+use crate::session::sim::world::settings;
 use crate::session::sim::*;
 use crate::session::{SessionAnswer, SessionRequest};
 
@@ -128,4 +129,21 @@ fn a_client_whose_lease_expired_during_sleep_continues_without_its_state() {
     let lost = world.perform(0, read(0, &file));
     assert!(matches!(lost, Err(CallFailure::StateLost)), "{lost:?}");
     assert_eq!(bytes(world.perform(0, read(1, &file))), Ok(vec![]), "other users are not affected");
+}
+
+/// The server bound the connection of the first CREATE_SESSION, and repeats its reply over the next
+/// one without binding it.
+#[test]
+fn a_session_whose_first_connection_ended_gets_another_for_callbacks() {
+    let server = ServerSettings { delegations: true, ..ServerSettings::default() };
+    let mut world = World::unconnected(server, vec![settings(0)]);
+    world.until(|world| world.server.engine().census().sessions == 1);
+    assert_eq!(world.clients[0].ready, 0, "the reply to CREATE_SESSION has not arrived");
+    world.cut(0);
+    world.until(|world| world.clients[0].ready == 1);
+    world.pass(Duration::from_secs(1));
+    let top = top(&mut world);
+    let file = file(&mut world, &top, "f");
+    let open = opened(world.perform(0, open(0, &file, OpenAccess::Both)));
+    assert_eq!(open.delegation, Some(DelegationKind::Write), "callbacks work");
 }

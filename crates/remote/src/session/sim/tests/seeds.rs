@@ -125,6 +125,12 @@ impl Storm {
     }
 }
 
+fn run(seed: u64, restarts: bool) {
+    let mut storm = Storm::new(seed, restarts);
+    (0..150).for_each(|_| storm.step());
+    storm.settle();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 60,
@@ -134,26 +140,26 @@ proptest! {
 
     #[test]
     fn connections_that_end_lose_nothing_and_do_nothing_twice(seed in any::<u64>()) {
-        let mut storm = Storm::new(seed, false);
-        (0..150).for_each(|_| storm.step());
-        storm.settle();
+        run(seed, false);
     }
 }
 
 proptest! {
-    // Some seeds find a lock that is lost after a second restart of the server, among them
-    // 16870160825771582636. Until that is mended each run has the same seeds.
     #![proptest_config(ProptestConfig {
         cases: 60,
         failure_persistence: None,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(1),
         ..ProptestConfig::default()
     })]
 
     #[test]
     fn restarts_of_the_server_lose_no_open_and_no_lock(seed in any::<u64>()) {
-        let mut storm = Storm::new(seed, true);
-        (0..150).for_each(|_| storm.step());
-        storm.settle();
+        run(seed, true);
     }
+}
+
+/// With this seed a connection ends while CREATE_SESSION is executed on it. Then the server recalls
+/// a delegation and restarts again.
+#[test]
+fn a_restart_after_a_recall_loses_no_lock() {
+    run(16_870_160_825_771_582_636, true);
 }

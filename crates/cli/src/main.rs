@@ -92,7 +92,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Account(typed) => keys::account::perform(typed),
         Command::Id(typed) => keys::id::show(&typed),
         Command::Grant(typed) => keys::grant::print(&typed),
-        Command::Submit(typed) => keys::server::submit(&typed),
+        Command::Submit(typed) => keys::submit::submit(&typed),
         Command::Grants(typed) => keys::server::grants(&typed),
         Command::Revoke(typed) => keys::server::revoke(typed),
         Command::Fetch(typed) => keys::server::fetch(&typed),

@@ -7,6 +7,7 @@ pub(crate) mod key;
 mod key_choice;
 mod known_servers;
 pub(crate) mod server;
+pub(crate) mod submit;
 
 pub(crate) use key_choice::public_key;
 pub(crate) use known_servers::KnownServers;

@@ -10,8 +10,7 @@ use comity_granting::{GrantClient, whole};
 use comity_keynote::{Assertion, AssertionDigest, Grant};
 use comity_keys::PublicKey;
 use comity_proto::grants::{
-    DropArgs, ListArgs, ListOk, Outcome, RevokeArgs, RevokeKind, SUBMISSION_BYTES_MAX, SubmitOk,
-    Text, WhyArgs, procedure,
+    DropArgs, ListArgs, ListOk, RevokeArgs, RevokeKind, Text, WhyArgs, procedure,
 };
 use comity_server::control::Request;
 use comity_tls::client::{ClientIdentity, ServerTrust};
@@ -22,7 +21,7 @@ use super::key_choice::public_key;
 use super::known_servers::KnownServers;
 use crate::control_client::ask;
 use crate::key_arguments::KeyChoice;
-use crate::key_arguments::server::{Fetch, Grants, Revoke, Server, Submit, Whoami, Why};
+use crate::key_arguments::server::{Fetch, Grants, Revoke, Server, Whoami, Why};
 use crate::stdout::{say, show};
 
 /// The port of NFS.
@@ -63,50 +62,6 @@ pub(crate) fn fetch(typed: &Fetch) -> Result<ExitCode> {
     let path: Text<'_> = Opaque(typed.path.as_bytes());
     show(connect(&typed.server)?.text(procedure::FETCH, &path)?.as_bytes());
     Ok(ExitCode::SUCCESS)
-}
-
-/// Submits credentials; fails if the server keeps none of them.
-pub(crate) fn submit(typed: &Submit) -> Result<ExitCode> {
-    let text = read(&typed.files)?;
-    let mut client = connect(&typed.server)?;
-    let submitted: Vec<(AssertionDigest, Outcome)> =
-        client.call(procedure::SUBMIT, &submission(&text), |reply| {
-            let Counted(submitted) = whole::<SubmitOk<'_>>(reply)?;
-            let one = |one: &comity_proto::grants::Submitted<'_>| {
-                (AssertionDigest::from_bytes(one.digest), one.outcome)
-            };
-            Some(submitted.iter().map(one).collect())
-        })?;
-    if typed.json.json {
-        let one = |(digest, outcome): &(AssertionDigest, Outcome)| {
-            let (digest, outcome) = (digest.to_string(), outcome_name(*outcome));
-            json!({ "digest": digest, "outcome": outcome })
-        };
-        say(submitted.iter().map(one).collect::<Value>());
-    } else {
-        for (digest, outcome) in &submitted {
-            say(format_args!("{digest}  {}", outcome_name(*outcome)));
-        }
-    }
-    let is_held = |outcome: Outcome| matches!(outcome, Outcome::Held | Outcome::Known);
-    let held = submitted.iter().any(|(_, outcome)| is_held(*outcome));
-    Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// A submission as it is sent.
-fn submission(text: &str) -> Opaque<'_, SUBMISSION_BYTES_MAX> {
-    Opaque(text.as_bytes())
-}
-
-const fn outcome_name(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Held => "held",
-        Outcome::Known => "held before",
-        Outcome::Revoked => "revoked",
-        Outcome::Ended => "ended",
-        Outcome::NoAccount => "gives nothing: no user of the server leads to its signer",
-        Outcome::NotYours => "gives nothing: it does not lead to your key",
-    }
 }
 
 /// A credential in a list.
@@ -240,7 +195,7 @@ fn revoked(what: &str) -> Result<(RevokeKind, String)> {
 
 /// Connects to a server under the user's key. The key of a server that is met for the first time is
 /// remembered; later it has to be the same.
-fn connect(typed: &Server) -> Result<GrantClient> {
+pub(super) fn connect(typed: &Server) -> Result<GrantClient> {
     let (host, port) = host_and_port(&typed.server)?;
     let known = KnownServers::of_user()?;
     let place = format!("{host}:{port}");
@@ -302,7 +257,7 @@ fn host_and_port(server: &str) -> Result<(String, u16)> {
     }
 }
 
-fn read(files: &[PathBuf]) -> Result<String> {
+pub(super) fn read(files: &[PathBuf]) -> Result<String> {
     let mut all = String::new();
     let standard_input = [PathBuf::from("-")];
     for file in if files.is_empty() { &standard_input[..] } else { files } {

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use comity_cache::Cache;
 use comity_daemon::GivenExport;
 use comity_vfs::layers::{Hook, Layer, Verb};
-use comity_vfs::{FileHold, Fs, Handle, LocalLocks, LocalUse, OpenEvent, RangeLock};
+use comity_vfs::{FileHold, Fs, Handle, LocalLocks, LocalUse, OpenEvent, OpenFiles, RangeLock};
 
 use crate::far_arguments::FarServer;
 use crate::mount::Ticker;
@@ -53,13 +53,15 @@ impl FarExport {
         Ok(Some(Self { given: GivenExport { path, fs }, cache, ticker, recalls }))
     }
 
-    /// Sends the dirty data of the cache, and stops the threads.
+    /// Sends the dirty data of the cache, stops the threads, and leaves the other server.
     ///
     /// # Errors
     /// Data of clients could not be sent.
     pub(crate) fn finish(self) -> Result<()> {
         drop((self.ticker, self.recalls));
-        match self.cache.as_deref().map_or(0, Cache::finish) {
+        let unsent = self.cache.as_deref().map_or(0, Cache::finish);
+        self.given.fs.open_files().into_iter().for_each(OpenFiles::leave);
+        match unsent {
             0 => Ok(()),
             failed => bail!(
                 "{failed} files have data that the server of --from did not take; with \

@@ -16,8 +16,8 @@ use comity_backend::Location;
 use comity_cache::Cache;
 use comity_daemon::logging;
 use comity_fuse::{FuseMount, Plain};
-use comity_vfs::Fs;
 use comity_vfs::layers::{Layer, ReadOnly};
+use comity_vfs::{Fs, OpenFiles};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -80,7 +80,7 @@ fn serve(
     let fs = if options.fuse.read_only { Arc::new(Layer::new(fs, ReadOnly)) } else { fs };
     let lower = Arc::new(Plain { keep: options.keep, missing: options.keep.entry });
     let fuse = comity_fuse::Options { source: source.clone(), ..options.fuse };
-    let mounted = FuseMount::new(fs, lower, &dir, &fuse)?;
+    let mounted = FuseMount::new(Arc::clone(&fs), lower, &dir, &fuse)?;
     let (unsent, of_control) = (Arc::default(), cache.clone());
     let control = MountControl { dir: resolved(&dir), source, cache: of_control, unsent };
     let control = OpenControl::start(&typed.state, control);
@@ -91,6 +91,7 @@ fn serve(
     drop(ticker);
     // Sends the data that the server does not have yet.
     let unsent = cache.as_deref().map_or(0, Cache::finish);
+    fs.open_files().into_iter().for_each(OpenFiles::leave);
     control.end(unsent as u64);
     told(unsent)?;
     joined.map(|()| ExitCode::SUCCESS)

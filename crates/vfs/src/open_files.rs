@@ -105,6 +105,11 @@ pub trait OpenFiles: Send + Sync {
     /// As [`OpenFiles::lock`].
     fn find_lock(&self, wanted: &LockRequest) -> Result<Option<HeldLock>>;
 
+    /// Gives back all delegations, opens and locks, and takes leave of the server. Called once, as
+    /// the last verb, after all dirty data were written. It takes 15 s at most; what the server
+    /// does not take back in that time ends with the lease.
+    fn leave(&self) {}
+
     /// Waits for the next event, at most for the time `patience`. Each event is returned once.
     fn poll_event(&self, patience: Duration) -> Option<OpenEvent>;
 }

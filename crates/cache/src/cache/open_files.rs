@@ -111,6 +111,10 @@ impl OpenFiles for Cache {
         self.below()?.delegate_directory(dir)
     }
 
+    fn leave(&self) {
+        self.fs.open_files().into_iter().for_each(OpenFiles::leave);
+    }
+
     fn return_delegation(&self, node: &Handle) -> Result<()> {
         // Unsent data may wait only while the delegation is held; after its return others read the
         // file.

@@ -194,6 +194,11 @@ impl OpenFiles for Remote4 {
         Ok(Changed { value, change: made.change })
     }
 
+    fn leave(&self) {
+        // A thread that is interrupted here ends the mount without the server.
+        let _ = self.engine.perform_to_the_end(SessionRequest::Leave, &|| Box::new(|_| None));
+    }
+
     fn close(&self, open: OpenId) -> Result<()> {
         self.ask(0, SessionRequest::Close(open.0)).map(drop)
     }

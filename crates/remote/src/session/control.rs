@@ -48,12 +48,12 @@ impl ClientMachine {
         self.control(op::EXCHANGE_ID, &arguments)
     }
 
-    fn control(&self, operation: u32, arguments: &impl Encode) -> Vec<u8> {
+    pub(super) fn control(&self, operation: u32, arguments: &impl Encode) -> Vec<u8> {
         lone_operation(self.minor, &self.settings.credential, operation, arguments)
     }
 
     /// Sends a COMPOUND of one operation without a session.
-    fn send_control(&mut self, now: Duration, record: Vec<u8>, job: Job) {
+    pub(super) fn send_control(&mut self, now: Duration, record: Vec<u8>, job: Job) {
         let only_over = match job {
             Job::Bind(place, _) => Some(place),
             _ => None,
@@ -90,6 +90,8 @@ impl ClientMachine {
             Job::Introduce => self.introduced(now, reply),
             Job::CreateSession => self.session_created(now, reply),
             Job::Bind(_, sessionid) => self.bound(now, &sessionid, reply),
+            Job::DestroySession => self.session_destroyed(now),
+            Job::DestroyClient => self.left(Ok(SessionAnswer::Done)),
             _ => {}
         }
     }
@@ -381,8 +383,10 @@ fn known_client(known: &ExchangeId4resok<'_>) -> KnownClient {
     }
 }
 
+/// Returns whether a request should be repeated after a pause. A connection that is not bound yet
+/// will be: BIND_CONN_TO_SESSION is sent as soon as it is made.
 const fn is_later(status: Nfsstat4) -> bool {
-    matches!(status, Nfsstat4::Delay | Nfsstat4::Grace)
+    matches!(status, Nfsstat4::Delay | Nfsstat4::Grace | Nfsstat4::ConnNotBoundToSession)
 }
 
 fn channel((bytes, kept): (u32, u32), maxoperations: u32, maxrequests: u32) -> ChannelAttrs4 {

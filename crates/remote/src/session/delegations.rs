@@ -10,7 +10,7 @@ use comity_vfs::{DelegationKind, DelegationNumber, OpenAccess};
 use super::file_states::{HeldDelegation, OpenKey};
 use super::job::{Job, OpenTask, TaskClaim};
 use super::machine::ClientMachine;
-use super::pending::{PendingRequest, RequestStage};
+use super::pending::PendingRequest;
 use super::phase::ClientPhase;
 use super::prepare::Readiness;
 use super::request::SessionAnswer;
@@ -146,13 +146,7 @@ impl ClientMachine {
         if self.states.delegation(file).is_none() {
             return self.answer_at_once(Ok(SessionAnswer::Done));
         }
-        let mut waiter = PendingRequest::unwritten(Job::Waiter, now);
-        waiter.has_caller = true;
-        let id = self.insert(waiter);
-        self.waiting.remove(&id);
-        if let Some(waiter) = self.requests.get_mut(&id) {
-            waiter.stage = RequestStage::Blocked;
-        }
+        let id = self.insert_waiter(now);
         if let Some(held) = self.states.delegation_mut(file) {
             held.waiters.push(id);
         }
@@ -175,7 +169,7 @@ impl ClientMachine {
         }
     }
 
-    fn begin_return(&mut self, now: Duration, file: &ServerHandle) {
+    pub(super) fn begin_return(&mut self, now: Duration, file: &ServerHandle) {
         let Some(held) = self.states.delegation_mut(file) else { return };
         if !std::mem::replace(&mut held.is_returning, true) {
             self.go_on_returning(now, file);

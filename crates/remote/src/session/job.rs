@@ -37,6 +37,10 @@ pub(super) enum Job {
     Bind(LinkPlace, Sessionid4),
     /// RECLAIM_COMPLETE.
     ReclaimComplete,
+    /// DESTROY_SESSION.
+    DestroySession,
+    /// DESTROY_CLIENTID.
+    DestroyClient,
     /// A SEQUENCE that renews the lease.
     Renew,
 }

@@ -8,6 +8,7 @@ use super::callback::CallbackSlots;
 use super::faults::StateTest;
 use super::file_states::{FileStates, OpenKey};
 use super::job::{Job, LockTaskKind};
+use super::leave::Leave;
 use super::notices::NoticeQueue;
 use super::pending::{PendingRequest, RequestForm, RequestStage};
 use super::phase::ClientPhase;
@@ -65,6 +66,8 @@ pub(crate) struct ClientMachine {
     /// True once the log reports that the lease has moved.
     pub(super) has_moved: bool,
     pub(super) outputs: VecDeque<SessionOutput>,
+    /// The end of the client, while it is under way.
+    pub(super) leaving: Option<Leave>,
     responsiveness: Responsiveness,
 }
 
@@ -172,6 +175,7 @@ impl Machine for ClientMachine {
         self.close_idle(now);
         self.return_overdue(now);
         self.note_silence(now);
+        self.stop_leaving(now);
         self.dispatch(now);
     }
 
@@ -189,6 +193,7 @@ impl Machine for ClientMachine {
                 .filter(|_| self.phase == ClientPhase::Ready),
             self.overdue_at(),
             self.silence_at(),
+            self.leave_at(),
         ];
         times.into_iter().flatten().min()
     }
@@ -241,6 +246,7 @@ impl ClientMachine {
             testing: StateTest::default(),
             has_moved: false,
             outputs: VecDeque::new(),
+            leaving: None,
             responsiveness: Responsiveness::default(),
             settings,
         }
@@ -287,6 +293,7 @@ impl ClientMachine {
             SessionRequest::Lock(wanted) => return self.lock(now, wanted, LockTaskKind::Lock),
             SessionRequest::FindLock(wanted) => return self.lock(now, wanted, LockTaskKind::Find),
             SessionRequest::Return(file) => return self.return_for(now, &file),
+            SessionRequest::Leave => return self.leave(now),
         };
         self.insert_for_caller(now, pending)
     }
@@ -298,6 +305,15 @@ impl ClientMachine {
             pending.deadline = Some(now + patience);
         }
         self.insert(pending)
+    }
+
+    /// Adds a request without a call: a caller waits for the end of other requests.
+    pub(super) fn insert_waiter(&mut self, now: Duration) -> u64 {
+        let mut waiter = PendingRequest::unwritten(Job::Waiter, now);
+        (waiter.has_caller, waiter.stage) = (true, RequestStage::Blocked);
+        let id = self.insert(waiter);
+        self.waiting.remove(&id);
+        id
     }
 
     /// Answers a caller whose request needs no call to the server; returns the request's number.
@@ -357,6 +373,7 @@ impl ClientMachine {
                 Readiness::Over => {}
             }
         }
+        self.go_on_leaving(now);
     }
 
     /// The first request that may be sent in the current phase.
@@ -466,6 +483,11 @@ impl ClientMachine {
         if std::mem::take(&mut self.responsiveness.is_reported) {
             self.note(Notice::RespondsAgain);
         }
+    }
+
+    /// The time of the last reply.
+    pub(super) const fn heard(&self) -> Duration {
+        self.responsiveness.heard
     }
 
     /// The time at which the server will count as not responding.

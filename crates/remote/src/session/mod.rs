@@ -10,6 +10,7 @@ mod directories;
 mod faults;
 mod file_states;
 mod job;
+mod leave;
 mod lock_states;
 mod locks;
 mod machine;

@@ -260,6 +260,14 @@ impl ClientMachine {
         }
     }
 
+    /// Closes an open that no caller has, without waiting until it was idle for [`IDLE`].
+    pub(super) fn expire_open(&mut self, now: Duration, key: OpenKey) {
+        if let Some(open) = self.states.open_mut(&key) {
+            open.used = Duration::ZERO;
+        }
+        self.close_if_idle(now, key);
+    }
+
     /// Builds a CLOSE.
     pub(super) fn prepare_close(&mut self, now: Duration, id: u64, key: &OpenKey) -> Readiness {
         let open = self.states.open(key);

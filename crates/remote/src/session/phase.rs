@@ -13,6 +13,8 @@ pub(super) enum ClientPhase {
     Completing,
     /// Requests of callers are sent.
     Ready,
+    /// The session and the client ID are being destroyed.
+    Leaving,
     /// The client has ended, or the server refused it.
     Ended,
 }

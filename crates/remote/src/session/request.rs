@@ -22,6 +22,8 @@ pub(crate) enum SessionRequest {
     FindLock(LockRequest),
     /// Returns a delegation.
     Return(ServerHandle),
+    /// Gives back all that the client holds, and ends it.
+    Leave,
 }
 
 /// The answer to a request.

@@ -52,6 +52,10 @@ impl<H: Hook> OpenFiles for Layer<H> {
         self.below()?.return_delegation(node)
     }
 
+    fn leave(&self) {
+        self.fs.open_files().into_iter().for_each(OpenFiles::leave);
+    }
+
     fn directory_grant(&self, dir: &Handle) -> Option<DelegationNumber> {
         self.fs.open_files()?.directory_grant(dir)
     }

@@ -3,6 +3,7 @@
 mod callbacks;
 mod connections;
 mod directories;
+mod leaving;
 mod locks;
 mod restarts;
 mod revocations;

@@ -1,4 +1,4 @@
-//! A server that keys submit credentials to.
+//! A server to which keys submit credentials.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
@@ -9,9 +9,7 @@ use comity_export::{
     Client, Door, Export, ExportId, Exports, HandleKey, KeyUse, Plan, RpcPeer, Rules, View,
 };
 use comity_granting::GrantProgram;
-use comity_grants::{
-    Accounts, Binding, Grants, Medium, MediumError, Moment, ObjectId, Record, Recovered, ServerKey,
-};
+use comity_grants::{Accounts, Binding, Grants, Moment, ObjectId, Recovered, ServerKey, Unstored};
 use comity_keynote::{Grant, Rights};
 use comity_keys::{Algorithm, PrivateKey, Signer};
 use comity_proto::grants::{PROGRAM, VERSION, procedure};
@@ -25,24 +23,12 @@ const PEER: ([u8; 4], u16) = ([192, 0, 2, 7], 700);
 /// A moment at which all credentials hold.
 const NOW: Moment = Moment(1_800_000_000_000);
 const ALICE: u32 = 1000;
-/// The bit of a procedure number by which the arguments are made of a text.
+/// If this bit of a procedure number is set, the arguments are made from a text.
 const MADE: u8 = 0x80;
 
 /// The keys of Alice, who has an account, of Bob, who has none, and of the server.
 static KEYS: LazyLock<[PrivateKey; 3]> =
     LazyLock::new(|| [(); 3].map(|()| PrivateKey::generate(Algorithm::Ed25519).expect("a key")));
-
-struct Nowhere;
-
-impl Medium for Nowhere {
-    fn store(&self, _: &[Record]) -> Result<(), MediumError> {
-        Ok(())
-    }
-
-    fn replace(&self, _: &[Record]) -> Result<(), MediumError> {
-        Ok(())
-    }
-}
 
 /// A server with the directories `shared`, which Alice has granted to Bob, and `secret`, which she
 /// has not. Bob calls it.
@@ -65,7 +51,7 @@ impl GrantingServer {
         let (shared, made) = (mkdir(&fs, b"shared"), mkdir(&fs, b"made"));
         mkdir(&fs, b"secret");
         let [alice, bob, server] = &*KEYS;
-        let grants = Grants::new(Box::new(|| NOW), Box::new(Nowhere), Recovered::default());
+        let grants = Grants::new(Box::new(|| NOW), Box::new(Unstored), Recovered::default());
         let server = ServerKey::new(
             PrivateKey::from_pkcs8(&server.to_pkcs8().expect("bytes")).expect("a key"),
         );
@@ -85,11 +71,12 @@ impl GrantingServer {
         Self { dispatcher, exports, bob: peer(bob), credential: credential(&shared), xid: 0 }
     }
 
-    /// Makes every call of an input: a byte for the procedure, two for the length of what follows.
-    /// That is the arguments, or, with the highest bit of the procedure, a text for them.
+    /// Makes every call of an input. A call is a byte for the procedure, two bytes for a length,
+    /// and so many bytes: the arguments, or if the highest bit of the procedure is set, a text from
+    /// which the arguments are made.
     ///
     /// # Panics
-    /// If a call is not answered once, or Bob comes to what was not granted.
+    /// A call does not have exactly one reply, or Bob gets a right that was not granted to him.
     pub fn calls(&mut self, mut input: &[u8]) {
         while let [number, high, low, rest @ ..] = input {
             let length = usize::from(u16::from_be_bytes([*high, *low])).min(rest.len());
@@ -118,7 +105,7 @@ impl GrantingServer {
         assert_one_reply(&record, &replies);
     }
 
-    /// Arguments that decode, so that what they say is looked at.
+    /// Makes arguments that can be decoded, so that the server examines their content.
     fn arguments(&self, number: u32, text: &[u8]) -> Vec<u8> {
         let mut arguments = Encoder::new();
         match number {
@@ -141,7 +128,8 @@ impl GrantingServer {
         arguments.bytes().to_vec()
     }
 
-    /// The credential with a part of it replaced: two bytes say where, one how many bytes go.
+    /// Replaces a part of the credential: two bytes of the input give its offset, one gives its
+    /// length.
     fn spliced(&self, text: &[u8]) -> Vec<u8> {
         let mut credential = self.credential.clone().into_bytes();
         if let [high, low, gone, new @ ..] = text {

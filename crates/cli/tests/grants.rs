@@ -13,7 +13,7 @@ use common::raw::Raw;
 use common::{Place, Running, comity, metrics};
 
 /// A server with an export for keys, and the folders of the people.
-struct Site {
+struct KeyServer {
     place: Place,
     server: Running,
     port: u16,
@@ -23,7 +23,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-impl Site {
+impl KeyServer {
     fn new() -> Self {
         Self::with_options("rw,sec=key,xprtsec=mtls")
     }
@@ -119,7 +119,7 @@ fn user() -> String {
 
 #[test]
 fn a_folder_is_granted_handed_on_and_revoked() {
-    let site = Site::new();
+    let site = KeyServer::new();
     let state = site.state();
     let [alice, bob, carol] = ["alice", "bob", "carol"].map(|who| site.key(who));
     let user = user();
@@ -169,7 +169,7 @@ fn a_folder_is_granted_handed_on_and_revoked() {
 
 #[test]
 fn an_edited_credential_and_another_server_are_refused_with_what_to_do() {
-    let site = Site::new();
+    let site = KeyServer::new();
     let [_, _] = ["alice", "bob"].map(|who| site.key(who));
     let report = site.path("data/p/report").display().to_string();
     let grant = site.does("alice", &["grant", &report, "--to", "bob.pub", "--rights", "r"]);
@@ -188,7 +188,7 @@ fn an_edited_credential_and_another_server_are_refused_with_what_to_do() {
 
 #[test]
 fn a_creator_fetches_the_credential_of_its_file_and_hands_it_on() {
-    let site = Site::new();
+    let site = KeyServer::new();
     let bob = site.identity("bob");
     let carol = site.key("carol");
     site.bind_alice();
@@ -236,7 +236,7 @@ fn a_creator_fetches_the_credential_of_its_file_and_hands_it_on() {
 fn a_policy_gives_rights_until_a_reload_removes_them() {
     let uid = text(&Command::new("id").arg("-u").output().unwrap().stdout).trim().to_owned();
     let ids = format!("anonuid={uid},anongid={uid}");
-    let site = Site::with_options(&format!("ro,sec=key,xprtsec=mtls,{ids},policy=POLICY"));
+    let site = KeyServer::with_options(&format!("ro,sec=key,xprtsec=mtls,{ids},policy=POLICY"));
     let policy = site.path("policy");
     let bob = site.identity("bob");
     let state = site.state();
@@ -276,7 +276,7 @@ fn a_policy_gives_rights_until_a_reload_removes_them() {
 
 #[test]
 fn authorizers_of_a_key_and_the_administrator_may_ask_why_it_has_rights() {
-    let site = Site::new();
+    let site = KeyServer::new();
     let [_, carol] = ["bob", "carol"].map(|who| site.key(who));
     site.bind_alice();
     let report = site.path("data/p/report").display().to_string();
@@ -316,7 +316,7 @@ fn authorizers_of_a_key_and_the_administrator_may_ask_why_it_has_rights() {
 
 #[test]
 fn grants_are_counted_and_check_names_those_that_expire_soon() {
-    let site = Site::new();
+    let site = KeyServer::new();
     let state = site.state();
     site.key("bob");
     site.bind_alice();

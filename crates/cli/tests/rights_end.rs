@@ -14,14 +14,14 @@ use common::{PATIENCE, Place, Running, comity, run, wait_until};
 use rcgen::{CertificateParams, KeyPair};
 
 /// A server with an export for keys, and two people with one key each.
-struct Site {
+struct ServerOfTwoPeople {
     place: Place,
     server: Running,
     alice: Identity,
     bob: Identity,
 }
 
-impl Site {
+impl ServerOfTwoPeople {
     fn new() -> Self {
         let place = Place::new();
         fs::create_dir_all(place.data().join("report")).unwrap();
@@ -82,7 +82,7 @@ fn identity(place: &Place, person: &str) -> Identity {
 }
 
 /// Opens the file, and gives a delegation of it back to the server.
-fn opened(client: &mut Four, site: &Site, access: u32) -> Opened {
+fn opened(client: &mut Four, site: &ServerOfTwoPeople, access: u32) -> Opened {
     let opened = client.open(&site.text(), access).unwrap();
     if let Some(delegation) = opened.delegation {
         client.give_back(&opened, delegation).unwrap();
@@ -102,8 +102,8 @@ fn is_revoked(client: &mut Four, stateid: &Stateid4) -> bool {
 }
 
 /// Bob has the file open and locked, and Alice waits for a lock on it. `ends` ends Bob's right.
-fn ends_when(rights: &str, expires: &str, ends: impl FnOnce(&Site)) {
-    let site = Site::new();
+fn ends_when(rights: &str, expires: &str, ends: impl FnOnce(&ServerOfTwoPeople)) {
+    let site = ServerOfTwoPeople::new();
     site.grant(rights, expires);
     let mut bob = site.client(&site.bob, "bob");
     let held = opened(&mut bob, &site, share::WRITE);
@@ -143,7 +143,7 @@ fn a_move_out_of_the_granted_folder_ends_opens_and_locks() {
 
 #[test]
 fn the_end_of_the_grantors_account_ends_opens_and_locks() {
-    let site = Site::new();
+    let site = ServerOfTwoPeople::new();
     site.grant("rwx", "30d");
     let mut bob = site.client(&site.bob, "bob");
     let held = bob.open(&site.text(), share::READ).unwrap();
@@ -155,7 +155,7 @@ fn the_end_of_the_grantors_account_ends_opens_and_locks() {
 
 #[test]
 fn the_end_of_an_account_ends_opens_and_locks_of_its_own_key() {
-    let site = Site::new();
+    let site = ServerOfTwoPeople::new();
     let mut alice = site.client(&site.alice, "alice");
     let reading = alice.open(&site.text(), share::READ).unwrap();
     let delegation = reading.delegation.unwrap();
@@ -178,7 +178,7 @@ fn the_end_of_an_account_ends_opens_and_locks_of_its_own_key() {
 
 #[test]
 fn binding_a_key_to_another_user_ends_its_opens_and_locks() {
-    let site = Site::new();
+    let site = ServerOfTwoPeople::new();
     let mut alice = site.client(&site.alice, "alice");
     let held = opened(&mut alice, &site, share::READ);
     let state = site.place.state();
@@ -189,7 +189,7 @@ fn binding_a_key_to_another_user_ends_its_opens_and_locks() {
 
 #[test]
 fn a_key_whose_account_stays_keeps_its_opens() {
-    let site = Site::new();
+    let site = ServerOfTwoPeople::new();
     let mut alice = site.client(&site.alice, "alice");
     let held = opened(&mut alice, &site, share::READ);
     let state = site.place.state();
@@ -204,7 +204,7 @@ fn a_key_whose_account_stays_keeps_its_opens() {
 
 #[test]
 fn a_delegation_is_recalled_when_its_right_ends() {
-    let site = Site::new();
+    let site = ServerOfTwoPeople::new();
     site.grant("rx", "30d");
     let mut bob = site.client(&site.bob, "bob");
     let held = bob.open(&site.text(), share::READ).unwrap();
@@ -218,7 +218,7 @@ fn a_delegation_is_recalled_when_its_right_ends() {
 
 #[test]
 fn opens_are_kept_if_another_credential_gives_the_same_right() {
-    let site = Site::new();
+    let site = ServerOfTwoPeople::new();
     site.grant("rwx", "10s");
     site.grant("rx", "30d");
     let mut bob = site.client(&site.bob, "bob");

@@ -3,10 +3,8 @@ use std::time::Duration;
 
 use comity_export::{ChangedPlace, DirectoryHolders, NameChange, Turns};
 use comity_state::limits::{NOTICE_PAUSES_MAX, SILENT_PAUSES_MAX, WRITER_PAUSE};
-use comity_state::{
-    Client, ClientId, DirectoryNotice, Engine, NotedAttributes, NotedChange, Notified,
-};
-use comity_vfs::{Attr, FileKey, NamedObject, Wire};
+use comity_state::{Client, ClientId, DirectoryNotice, Engine, NotedChange, Notified};
+use comity_vfs::{Attr, FileKey, NamedObject, NoticedAttributes, Wire};
 
 /// A caller whose changes conflict with the delegations of other clients.
 pub trait Changer<'a>: Copy + Send + Sync + 'a {
@@ -113,8 +111,8 @@ impl<'a, C: Changer<'a>> DirectoryHolders for Holders<'a, C> {
     }
 }
 
-const fn noted(attr: &Attr<Wire>) -> NotedAttributes {
-    NotedAttributes {
+const fn noted(attr: &Attr<Wire>) -> NoticedAttributes {
+    NoticedAttributes {
         change: attr.change,
         size: attr.size,
         links: attr.links,

@@ -78,13 +78,13 @@ fn read(file: &Path) -> Vec<String> {
     };
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let now = Moment(since.as_millis() as u64).max(recovered.seen);
-    ending(&Grants::new(Box::new(move || now), Box::new(Nowhere), recovered))
+    ending(&Grants::new(Box::new(move || now), Box::new(ReadOnlyMedium), recovered))
 }
 
 /// A medium for grants that are only read.
-struct Nowhere;
+struct ReadOnlyMedium;
 
-impl Medium for Nowhere {
+impl Medium for ReadOnlyMedium {
     fn store(&self, _: &[Record]) -> Result<(), MediumError> {
         Err("these grants are read-only".into())
     }

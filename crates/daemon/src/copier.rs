@@ -186,13 +186,13 @@ mod tests {
     }
 
     #[derive(Default)]
-    struct Site {
+    struct ObservedCopier {
         copier: Copier<Copy>,
         noted: Arc<Mutex<String>>,
         told: AtomicUsize,
     }
 
-    impl Site {
+    impl ObservedCopier {
         fn take(&self, name: char, turns: impl FnMut() -> Progress + Send + 'static) -> bool {
             let noted = Arc::clone(&self.noted);
             self.copier.take(Box::new(Copy { name, turns: Box::new(turns), noted })).is_ok()
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn copies_are_made_piece_by_piece_in_turn() {
-        let site = Site::default();
+        let site = ObservedCopier::default();
         assert!(site.take('a', pieces(3)) && site.take('b', pieces(2)));
         assert_eq!((site.turns(3).as_str(), site.told()), ("aba", 0));
         assert_eq!((site.turns(2).as_str(), site.told()), ("ba", 2));
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_copy_that_cannot_continue_delays_no_other_and_is_tried_again() {
-        let site = Site::default();
+        let site = ObservedCopier::default();
         assert!(site.take('a', || Progress::Later) && site.take('b', pieces(50)));
         let before = Instant::now();
         let noted = site.turns(51);
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_limit_counts_copies_in_the_queue_and_under_way() {
-        let site = Site::default();
+        let site = ObservedCopier::default();
         for _ in 0..COPIES_MAX {
             assert!(site.take('a', pieces(2)));
         }
@@ -248,14 +248,14 @@ mod tests {
 
     #[test]
     fn a_copy_that_panics_ends_and_the_others_continue() {
-        let site = Site::default();
+        let site = ObservedCopier::default();
         assert!(site.take('a', || panic!("on purpose")) && site.take('b', pieces(1)));
         assert_eq!((site.turns(2).as_str(), site.told()), ("ab", 2));
     }
 
     #[test]
     fn nothing_is_copied_or_accepted_after_the_stop() {
-        let site = Site::default();
+        let site = ObservedCopier::default();
         assert!(site.take('a', pieces(1)));
         site.copier.stop();
         assert!(!site.copier.turn(&|| {}));

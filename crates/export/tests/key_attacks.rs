@@ -15,9 +15,7 @@ use comity_export::{
     Client, DirectoryClearance, Door, Export, ExportId, HandleKey, KeyUse, Node, Plan, Refusal,
     RpcPeer, Rules, View,
 };
-use comity_grants::{
-    Accounts, Binding, Grants, Medium, MediumError, Moment, ObjectId, Record, Recovered,
-};
+use comity_grants::{Accounts, Binding, Grants, Moment, ObjectId, Recovered, Unstored};
 use comity_keynote::Grant;
 use comity_keys::{Algorithm, PrivateKey, Signer};
 use comity_vfs::{Cred, Fs, Gid, Handle, ReadInto, Status, Uid};
@@ -30,20 +28,8 @@ const END: u64 = BEGUN + 10;
 /// Files made and removed until an inode is used again; ext4 does so at once.
 const TRIES: usize = 1000;
 
-struct Nowhere;
-
-impl Medium for Nowhere {
-    fn store(&self, _: &[Record]) -> Result<(), MediumError> {
-        Ok(())
-    }
-
-    fn replace(&self, _: &[Record]) -> Result<(), MediumError> {
-        Ok(())
-    }
-}
-
 /// A folder that is exported twice, as `/srv` and as `/again`, to callers known by their keys.
-struct Site {
+struct FolderExportedTwice {
     plan: Plan,
     fs: Arc<Passthrough>,
     grants: Arc<Grants>,
@@ -53,14 +39,14 @@ struct Site {
     folder: tempfile::TempDir,
 }
 
-impl Drop for Site {
+impl Drop for FolderExportedTwice {
     /// Returns this thread to the server's own ids, so that the folder can be removed.
     fn drop(&mut self) {
         self.fs.release_identity().unwrap();
     }
 }
 
-impl Site {
+impl FolderExportedTwice {
     /// Returns the site if the test may act as other users.
     fn new() -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
@@ -74,7 +60,7 @@ impl Site {
         let milliseconds = Arc::new(AtomicU64::new(BEGUN * 1000));
         let clock = Arc::clone(&milliseconds);
         let clock = Box::new(move || Moment(clock.load(Ordering::SeqCst)));
-        let grants = Arc::new(Grants::new(clock, Box::new(Nowhere), Recovered::default()));
+        let grants = Arc::new(Grants::new(clock, Box::new(Unstored), Recovered::default()));
         let [alice, bob] = [(); 2].map(|()| PrivateKey::generate(Algorithm::Ed25519).unwrap());
         let (user, comment) = ("alice".to_owned(), String::new());
         let binding = Binding { user, key: *alice.public_key(), comment };
@@ -169,8 +155,8 @@ fn read(view: &View<'_>, node: &Node) -> Result<(), Status> {
 
 /// Makes `full`, where Bob may do everything, and `poor`, where he may only look up and remove
 /// files.
-fn two_directories() -> Option<Site> {
-    let site = Site::new()?;
+fn two_directories() -> Option<FolderExportedTwice> {
+    let site = FolderExportedTwice::new()?;
     let (full, poor) = (site.mkdir("full"), site.mkdir("poor"));
     site.create("poor/file");
     site.grant(&full, "rwxcda");
@@ -207,7 +193,7 @@ fn no_right_is_gained_by_a_rename() {
 
 #[test]
 fn an_old_handle_gives_no_right_to_a_file_that_got_the_inode() {
-    let Some(site) = Site::new() else { return };
+    let Some(site) = FolderExportedTwice::new() else { return };
     let (shared, _) = (site.mkdir("shared"), site.mkdir("private"));
     let old = site.create("shared/file");
     site.grant(&shared, "r");
@@ -232,7 +218,7 @@ fn an_old_handle_gives_no_right_to_a_file_that_got_the_inode() {
 
 #[test]
 fn a_grant_for_one_export_gives_nothing_by_another_export_of_the_same_files() {
-    let Some(site) = Site::new() else { return };
+    let Some(site) = FolderExportedTwice::new() else { return };
     let shared = site.mkdir("shared");
     let file = site.create("shared/file");
     site.grant(&shared, "rx");
@@ -244,7 +230,7 @@ fn a_grant_for_one_export_gives_nothing_by_another_export_of_the_same_files() {
 
 #[test]
 fn a_cached_pass_ends_with_its_grant() {
-    let Some(site) = Site::new() else { return };
+    let Some(site) = FolderExportedTwice::new() else { return };
     let shared = site.mkdir("shared");
     site.create("shared/file");
     site.grant(&shared, "rx");

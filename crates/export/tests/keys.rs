@@ -15,8 +15,7 @@ use comity_export::{
     Refusal, RpcPeer, Rules, View,
 };
 use comity_grants::{
-    Accounts, Binding, FetchError, Grants, Medium, MediumError, Moment, ObjectId, Record,
-    Recovered, ServerKey,
+    Accounts, Binding, FetchError, Grants, Moment, ObjectId, Recovered, ServerKey, Unstored,
 };
 use comity_idmap::Range;
 use comity_keynote::sign;
@@ -33,20 +32,8 @@ const NAMES: comity_export::DirectoryClearance<'static> =
 /// The ids of Alice, who has an account.
 const ALICE: u32 = 1000;
 
-struct Nowhere;
-
-impl Medium for Nowhere {
-    fn store(&self, _: &[Record]) -> Result<(), MediumError> {
-        Ok(())
-    }
-
-    fn replace(&self, _: &[Record]) -> Result<(), MediumError> {
-        Ok(())
-    }
-}
-
 /// An export whose callers are known by their keys. `/srv/shared` and all in it are Alice's.
-struct Site {
+struct KeyedExport {
     plan: Plan,
     fs: Arc<Memory>,
     grants: Arc<Grants>,
@@ -63,7 +50,7 @@ fn name(name: &str) -> Name<'_> {
     Name::new(name.as_bytes()).unwrap()
 }
 
-impl Site {
+impl KeyedExport {
     fn new(key_use: KeyUse) -> Self {
         Self::under(Rules { read_only: false, key_use, ..Rules::default() })
     }
@@ -76,7 +63,7 @@ impl Site {
         let clock = Arc::clone(&now);
         let clock = Box::new(move || Moment(clock.load(Ordering::SeqCst)));
         let signs = ServerKey::new(PrivateKey::generate(Algorithm::Ed25519).unwrap());
-        let grants = Grants::new(clock, Box::new(Nowhere), Recovered::default()).signing(signs);
+        let grants = Grants::new(clock, Box::new(Unstored), Recovered::default()).signing(signs);
         let grants = Arc::new(grants);
         let [alice, bob] = [(); 2].map(|()| PrivateKey::generate(Algorithm::Ed25519).unwrap());
         let user = "alice".to_owned();
@@ -160,7 +147,7 @@ fn names(view: &View<'_>, dir: &Node) -> Vec<String> {
 #[test]
 fn cached_identities_differ_by_key() {
     let exports = Exports::new(Plan::new(HandleKey::new([0; 16]), Vec::new()));
-    let proof_of = |key| Gate::proof_of(&exports, &Site::peer(key));
+    let proof_of = |key| Gate::proof_of(&exports, &KeyedExport::peer(key));
     let [one, two] = [1, 2].map(|_| PrivateKey::generate(Algorithm::Ed25519).unwrap());
     let numbers = [None, Some(one.public_key()), Some(two.public_key())].map(proof_of);
     assert_eq!(BTreeSet::from(numbers).len(), 3);
@@ -169,7 +156,7 @@ fn cached_identities_differ_by_key() {
 
 #[test]
 fn a_bound_key_acts_as_its_user_whatever_ids_it_claims() {
-    let site = Site::new(KeyUse::Preferred);
+    let site = KeyedExport::new(KeyUse::Preferred);
     let top = site.fs.root();
     let dir = site.mkdir(&top, "shared");
     let (view, shared) = site.enter(Some(site.alice.public_key()), "/srv/shared").unwrap();
@@ -189,7 +176,7 @@ fn a_bound_key_acts_as_its_user_whatever_ids_it_claims() {
 
 #[test]
 fn a_caller_is_told_as_whom_it_acts_and_its_state_rests_on_that() {
-    let site = Site::new(KeyUse::Preferred);
+    let site = KeyedExport::new(KeyUse::Preferred);
     site.mkdir(&site.fs.root(), "shared");
     let alice = *site.alice.public_key();
     let (view, _) = site.enter(Some(&alice), "/srv/shared").unwrap();
@@ -201,7 +188,7 @@ fn a_caller_is_told_as_whom_it_acts_and_its_state_rests_on_that() {
     let (view, _) = site.enter(None, "/srv/shared").unwrap();
     assert_eq!(view.whoami(), "no key\nacts as uid 65534, gid 65534\n");
     assert!(view.grantee().is_none(), "ids that a host claims rest on no key");
-    let only = Site::new(KeyUse::Only);
+    let only = KeyedExport::new(KeyUse::Only);
     let (view, _) = only.bob("/srv").unwrap();
     assert!(view.whoami().ends_with("acts by what was granted to the key\n"));
     let grantee = view.grantee().unwrap();
@@ -210,9 +197,9 @@ fn a_caller_is_told_as_whom_it_acts_and_its_state_rests_on_that() {
 
 #[test]
 fn a_connection_loses_a_user_with_the_account_of_its_key() {
-    let site = Site::new(KeyUse::AccountsOnly);
+    let site = KeyedExport::new(KeyUse::AccountsOnly);
     site.mkdir(&site.fs.root(), "shared");
-    let peer = Site::peer(Some(site.alice.public_key()));
+    let peer = KeyedExport::peer(Some(site.alice.public_key()));
     let door = Door::Path(b"/srv/shared");
     let may_write = || {
         let (view, shared) =
@@ -226,7 +213,7 @@ fn a_connection_loses_a_user_with_the_account_of_its_key() {
 
 #[test]
 fn an_export_for_keys_only_refuses_a_caller_without_one() {
-    let site = Site::new(KeyUse::Only);
+    let site = KeyedExport::new(KeyUse::Only);
     assert!(matches!(site.enter(None, "/srv"), Err(Refusal::Denied(_)) | Err(Refusal::Status(_))));
     let (view, root) = site.bob("/srv").unwrap();
     site.mkdir(&site.fs.root(), "secret");
@@ -236,7 +223,7 @@ fn an_export_for_keys_only_refuses_a_caller_without_one() {
 
 #[test]
 fn a_key_sees_only_granted_objects_and_the_directories_above_them() {
-    let site = Site::new(KeyUse::Only);
+    let site = KeyedExport::new(KeyUse::Only);
     let top = site.fs.root();
     let (p, secret) = (site.mkdir(&top, "p"), site.mkdir(&top, "secret"));
     let (report, private) = (site.mkdir(&p, "report"), site.mkdir(&p, "private"));
@@ -264,7 +251,7 @@ fn a_cloak_hides_from_a_key_as_from_its_grantor_whoever_is_anonymous() {
         rules.ids.anonymous = cred(anonymous);
         let (ids, mask) = (Range::single(500), "+000".parse().unwrap());
         rules.cloak = Cloak::new(&[Entry { owned: Owned::ByUser, ids, mask }]).0;
-        let site = Site::under(rules);
+        let site = KeyedExport::under(rules);
         let dir = site.mkdir(&site.fs.root(), "dir");
         site.create(&dir, "plain");
         let secret = site.create(&dir, "secret");
@@ -339,7 +326,7 @@ const VERBS: [Verb; 27] = [
 fn every_verb_asks_for_exactly_its_right() {
     for (verb, needed, call) in VERBS {
         for right in ["r", "w", "x", "c", "d", "a"] {
-            let site = Site::new(KeyUse::Only);
+            let site = KeyedExport::new(KeyUse::Only);
             let dir = site.mkdir(&site.fs.root(), "dir");
             let file = site.create(&dir, "file");
             site.fs.write(&cred(ALICE), &file, 0, b"text").unwrap();
@@ -359,7 +346,7 @@ fn every_verb_asks_for_exactly_its_right() {
 #[test]
 fn a_file_is_delegated_by_grants_only_to_a_key_that_may_read_it() {
     for (rights, expected) in [("wx", false), ("rx", true)] {
-        let site = Site::new(KeyUse::Only);
+        let site = KeyedExport::new(KeyUse::Only);
         let file = site.create(&site.fs.root(), "file");
         site.grant(&file, rights);
         let (view, file) = site.bob("/srv/file").unwrap();
@@ -369,7 +356,7 @@ fn a_file_is_delegated_by_grants_only_to_a_key_that_may_read_it() {
 
 #[test]
 fn files_that_a_key_makes_belong_to_the_grantor() {
-    let site = Site::new(KeyUse::Only);
+    let site = KeyedExport::new(KeyUse::Only);
     let dir = site.mkdir(&site.fs.root(), "dir");
     site.grant(&dir, "rwxcd");
     let (view, dir) = site.bob_at(&dir).unwrap();
@@ -382,7 +369,7 @@ fn files_that_a_key_makes_belong_to_the_grantor() {
 
 #[test]
 fn no_right_is_gained_by_a_link_or_a_move() {
-    let site = Site::new(KeyUse::Only);
+    let site = KeyedExport::new(KeyUse::Only);
     let top = site.fs.root();
     let (full, poor) = (site.mkdir(&top, "full"), site.mkdir(&top, "poor"));
     let file = site.create(&poor, "file");
@@ -404,7 +391,7 @@ fn no_right_is_gained_by_a_link_or_a_move() {
 
 #[test]
 fn a_right_ends_when_the_file_is_moved_out_even_for_an_open_node() {
-    let site = Site::new(KeyUse::Only);
+    let site = KeyedExport::new(KeyUse::Only);
     let top = site.fs.root();
     let (shared, private) = (site.mkdir(&top, "shared"), site.mkdir(&top, "private"));
     site.create(&shared, "file");
@@ -430,7 +417,7 @@ fn a_right_ends_when_the_file_is_moved_out_even_for_an_open_node() {
 
 #[test]
 fn access_reports_what_was_granted() {
-    let site = Site::new(KeyUse::Only);
+    let site = KeyedExport::new(KeyUse::Only);
     let dir = site.mkdir(&site.fs.root(), "dir");
     site.create(&dir, "file");
     site.grant(&dir, "rx");
@@ -443,7 +430,7 @@ fn access_reports_what_was_granted() {
 
 #[test]
 fn credentials_are_submitted_and_explained_by_extended_attributes() {
-    let site = Site::new(KeyUse::Only);
+    let site = KeyedExport::new(KeyUse::Only);
     let dir = site.mkdir(&site.fs.root(), "dir");
     let (view, root) = site.bob("/srv").unwrap();
     assert!(view.takes_grants(&root, b"comity.grant") && !view.takes_grants(&root, b"tag"));
@@ -461,7 +448,7 @@ fn credentials_are_submitted_and_explained_by_extended_attributes() {
     assert_eq!(view.getxattr(&dir, b"comity.grant"), Err(Status::NoXattr));
 }
 
-impl Site {
+impl KeyedExport {
     /// Alice grants Bob rights to an object alone, not to the objects below it.
     fn grant_alone(&self, object: &Handle, rights: &str) {
         let id = ObjectId(*object);
@@ -483,7 +470,7 @@ impl Site {
 
 #[test]
 fn a_move_onto_a_file_needs_the_right_to_delete_there() {
-    let site = Site::new(KeyUse::Only);
+    let site = KeyedExport::new(KeyUse::Only);
     let top = site.fs.root();
     let (full, poor) = (site.mkdir(&top, "full"), site.mkdir(&top, "poor"));
     let victim = site.create(&poor, "victim");
@@ -500,7 +487,7 @@ fn a_move_onto_a_file_needs_the_right_to_delete_there() {
 
 #[test]
 fn a_name_whose_object_was_not_granted_cannot_be_removed_replaced_or_emptied() {
-    let site = Site::new(KeyUse::Only);
+    let site = KeyedExport::new(KeyUse::Only);
     let dir = site.mkdir(&site.fs.root(), "dir");
     let (file, sub) = (site.create(&dir, "file"), site.mkdir(&dir, "sub"));
     let own = site.create(&dir, "own");
@@ -529,7 +516,7 @@ fn a_name_whose_object_was_not_granted_cannot_be_removed_replaced_or_emptied() {
 
 #[test]
 fn a_directory_cannot_be_moved_to_a_place_where_a_key_gains_rights_to_its_entries() {
-    let site = Site::new(KeyUse::Only);
+    let site = KeyedExport::new(KeyUse::Only);
     let top = site.fs.root();
     let (full, poor) = (site.mkdir(&top, "full"), site.mkdir(&top, "poor"));
     let dir = site.mkdir(&poor, "dir");
@@ -552,7 +539,7 @@ fn a_directory_cannot_be_moved_to_a_place_where_a_key_gains_rights_to_its_entrie
 
 #[test]
 fn a_key_is_the_creator_of_what_it_makes_and_of_nothing_that_it_finds() {
-    let site = Site::new(KeyUse::Only);
+    let site = KeyedExport::new(KeyUse::Only);
     let shared = site.mkdir(&site.fs.root(), "shared");
     let old = site.create(&shared, "old");
     site.grant(&shared, "xc");

@@ -69,7 +69,8 @@ impl Grants {
         recovered.revoked.into_iter().for_each(|one| memory.revocations.insert(one));
         for (holder, text) in recovered.held {
             if let Ok(held) = Held::read(&text) {
-                // A credential that does not fit now did not fit when it was stored either.
+                // The limits are those of the earlier run, so a credential that is refused now was
+                // not stored by it.
                 let _ = memory.insert(holder, &Arc::new(held));
             }
         }
@@ -276,8 +277,8 @@ impl Grants {
     }
 
     /// Returns whether a credential of a key names this object itself.
-    pub(crate) fn speaks_of(&self, key: &PublicKey, object: &Handle) -> bool {
-        self.read().of(key).is_some_and(|set| set.speaks_of(&ObjectId(*object)))
+    pub(crate) fn names(&self, key: &PublicKey, object: &Handle) -> bool {
+        self.read().of(key).is_some_and(|set| set.names(&ObjectId(*object)))
     }
 
     /// Returns whether a key may do an operation on an object now because of its credentials.

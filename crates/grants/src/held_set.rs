@@ -94,7 +94,7 @@ impl HeldSet {
     }
 
     /// Returns whether a credential names an object itself.
-    pub(crate) fn speaks_of(&self, object: &ObjectId) -> bool {
+    pub(crate) fn names(&self, object: &ObjectId) -> bool {
         self.by_object.contains_key(object)
     }
 

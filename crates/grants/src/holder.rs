@@ -224,7 +224,7 @@ impl Holder {
     ) -> Result<Option<KeptDecision>> {
         let place = self.grants.ancestry().only_directory(scene.tree, object, now)?;
         let Some((dir, until)) = place else { return Ok(None) };
-        if self.grants.speaks_of(&self.caller.key, object) {
+        if self.grants.names(&self.caller.key, object) {
             return Ok(None);
         }
         let below = self.below(scene, (&dir, object), now)?;

@@ -61,7 +61,7 @@ pub use object_id::{NoObjectId, ObjectId};
 pub use operation::Operation;
 pub use outcome::Outcome;
 pub use policy::{Policy, PolicyError};
-pub use record::{Medium, MediumError, Record, Recovered};
+pub use record::{Medium, MediumError, Record, Recovered, Unstored};
 pub use revocations::{NoRoom, RememberedRevocation, Revocations, Revoked, Revoker};
 pub use revoke::{Revocation, RevokeError};
 pub use scene::Scene;

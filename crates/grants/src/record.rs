@@ -68,3 +68,18 @@ pub struct Recovered {
     /// The last moment of the clock that was stored.
     pub seen: Moment,
 }
+
+/// A [`Medium`] that stores nothing, for measurements and tests. All grants are lost with the
+/// process.
+#[derive(Debug, Clone, Copy)]
+pub struct Unstored;
+
+impl Medium for Unstored {
+    fn store(&self, _: &[Record]) -> Result<(), MediumError> {
+        Ok(())
+    }
+
+    fn replace(&self, _: &[Record]) -> Result<(), MediumError> {
+        Ok(())
+    }
+}

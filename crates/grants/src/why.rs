@@ -81,7 +81,7 @@ impl Grants {
                 writeln!(reasons, "  made by key {creator}, which may create here, from {from}");
         }
         if roots.is_empty() && by_creation.is_none() {
-            reasons += "  no credential of a user of this server speaks of it\n";
+            reasons += "  none of the credentials for it was signed by a user of this server\n";
         }
         for held in found.iter().filter(|held| memory.listed(question.caller.key, held).revoked) {
             let _ = writeln!(reasons, "  {} was revoked", held.digest());

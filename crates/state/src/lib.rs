@@ -107,8 +107,8 @@ pub use delegations::{
     Notified,
 };
 pub use directories::{
-    Adaptive, Always, DirectoryNotice, DirectoryPolicy, DirectoryUse, Never, NotedAttributes,
-    NotedChange, NoticeBatch, NoticeWishes, SecondAsk,
+    Adaptive, Always, DirectoryNotice, DirectoryPolicy, DirectoryUse, Never, NotedChange,
+    NoticeBatch, NoticeWishes, SecondAsk,
 };
 pub use effect::Effect;
 pub use engine::{Engine, Settings};

@@ -36,12 +36,12 @@ fn bytes(offset: u64, length: u64) -> ByteRange {
 }
 
 /// A server with one client that has a session.
-struct Site {
+struct OneClient {
     engine: Engine,
     client: Arc<Client>,
 }
 
-impl Site {
+impl OneClient {
     fn new() -> Self {
         let engine = Engine::new(NOW, Settings::new(1, [7; 16]), Recovered::new());
         let owner = ClientOwner { verifier: Verifier([1; 8]), id: b"client"[..].into() };
@@ -112,7 +112,7 @@ impl Site {
 
 #[test]
 fn the_seqid_of_a_layout_begins_at_one_and_counts_its_changes() {
-    let (site, file) = (Site::new(), key(1, 1));
+    let (site, file) = (OneClient::new(), key(1, 1));
     let open = site.open(file, Share::READ);
     let first = site.get(&file, &open, (READ, bytes(0, 10))).unwrap();
     assert_eq!(first.seqid, 1);
@@ -127,7 +127,7 @@ fn the_seqid_of_a_layout_begins_at_one_and_counts_its_changes() {
 
 #[test]
 fn a_layout_is_asked_for_by_older_seqids_but_not_by_later_ones_or_zero() {
-    let (site, file) = (Site::new(), key(1, 1));
+    let (site, file) = (OneClient::new(), key(1, 1));
     let open = site.open(file, Share::READ);
     let first = site.get(&file, &open, (READ, bytes(0, 1))).unwrap();
     site.get(&file, &first, (READ, bytes(1, 1))).unwrap();
@@ -144,7 +144,7 @@ fn a_layout_is_asked_for_by_older_seqids_but_not_by_later_ones_or_zero() {
 
 #[test]
 fn a_layout_needs_an_open_for_its_access() {
-    let (site, file) = (Site::new(), key(1, 1));
+    let (site, file) = (OneClient::new(), key(1, 1));
     let open = site.open(file, Share::READ);
     let refused = site.get(&file, &open, (READ_WRITE, ByteRange::ALL));
     assert_eq!(refused, Err(Error::Openmode));
@@ -159,7 +159,7 @@ fn a_layout_needs_an_open_for_its_access() {
 
 #[test]
 fn a_stateid_of_a_layout_is_refused_for_another_file_and_for_reading_at_the_server() {
-    let (site, file, other) = (Site::new(), key(1, 1), key(1, 2));
+    let (site, file, other) = (OneClient::new(), key(1, 1), key(1, 2));
     let open = site.open(file, Share::BOTH);
     site.open(other, Share::BOTH);
     let layout = site.get(&file, &open, (READ_WRITE, ByteRange::ALL)).unwrap();
@@ -174,7 +174,7 @@ fn a_stateid_of_a_layout_is_refused_for_another_file_and_for_reading_at_the_serv
 
 #[test]
 fn a_commit_needs_a_layout_for_writing_all_of_its_range() {
-    let (site, file) = (Site::new(), key(1, 1));
+    let (site, file) = (OneClient::new(), key(1, 1));
     let open = site.open(file, Share::BOTH);
     site.get(&file, &open, (READ, ByteRange::ALL)).unwrap();
     let layout = site.get(&file, &open, (READ_WRITE, bytes(10, 10))).unwrap();
@@ -187,7 +187,7 @@ fn a_commit_needs_a_layout_for_writing_all_of_its_range() {
 
 #[test]
 fn a_layout_that_is_wholly_returned_has_no_stateid() {
-    let (site, file) = (Site::new(), key(1, 1));
+    let (site, file) = (OneClient::new(), key(1, 1));
     let open = site.open(file, Share::BOTH);
     let layout = site.get(&file, &open, (READ_WRITE, bytes(0, 10))).unwrap();
     let kept = site.give_back(&file, &layout, (Some(READ), ByteRange::ALL)).unwrap();
@@ -199,7 +199,7 @@ fn a_layout_that_is_wholly_returned_has_no_stateid() {
 
 #[test]
 fn all_layouts_of_a_file_system_are_returned_at_once() {
-    let site = Site::new();
+    let site = OneClient::new();
     for file in [key(1, 1), key(1, 2), key(2, 3)] {
         let open = site.open(file, Share::BOTH);
         site.get(&file, &open, (READ, ByteRange::ALL)).unwrap();
@@ -220,7 +220,7 @@ fn all_layouts_of_a_file_system_are_returned_at_once() {
 
 #[test]
 fn a_layout_ends_with_the_last_open_of_the_file() {
-    let (site, file) = (Site::new(), key(1, 1));
+    let (site, file) = (OneClient::new(), key(1, 1));
     let open = site.open(file, Share::READ);
     let layout = site.get(&file, &open, (READ, ByteRange::ALL)).unwrap();
     site.close(&file, &open);
@@ -232,7 +232,7 @@ fn a_layout_ends_with_the_last_open_of_the_file() {
 
 #[test]
 fn a_layout_with_too_many_ranges_gets_no_more_and_keeps_what_it_has() {
-    let (site, file) = (Site::new(), key(1, 1));
+    let (site, file) = (OneClient::new(), key(1, 1));
     let open = site.open(file, Share::READ);
     let ranges = (0..).map(|number| bytes(2 * number, 1));
     let granted = ranges.map_while(|range| site.get(&file, &open, (READ, range)).ok());
@@ -247,7 +247,7 @@ fn a_layout_with_too_many_ranges_gets_no_more_and_keeps_what_it_has() {
 
 #[test]
 fn the_memory_of_layouts_is_freed_at_their_end() {
-    let (site, file) = (Site::new(), key(1, 1));
+    let (site, file) = (OneClient::new(), key(1, 1));
     let before = site.engine.census().held_bytes;
     let open = site.open(file, Share::READ);
     for number in 0..50 {
@@ -261,7 +261,7 @@ fn the_memory_of_layouts_is_freed_at_their_end() {
 
 #[test]
 fn a_client_whose_lease_has_expired_has_no_layouts() {
-    let (site, file) = (Site::new(), key(1, 1));
+    let (site, file) = (OneClient::new(), key(1, 1));
     let open = site.open(file, Share::READ);
     let layout = site.get(&file, &open, (READ, ByteRange::ALL)).unwrap();
     site.engine.evict(NOW, &site.client);

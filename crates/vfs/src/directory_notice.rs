@@ -49,7 +49,8 @@ pub struct NoticedObject {
     pub fileid: Option<u64>,
 }
 
-/// Attributes of a directory that change with its names.
+/// Attributes of a directory that change with its names. None of them is an id, so that they are
+/// the same for all clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoticedAttributes {
     /// The change attribute.

@@ -18,14 +18,14 @@ use serde_json::json;
 const HOSTILE: &str = "<img src=x onerror=alert(1)>";
 
 /// A server whose export has a hostile name, and the address of its web page.
-struct Site {
+struct WebServer {
     place: Place,
     server: Running,
     address: String,
     token: String,
 }
 
-impl Site {
+impl WebServer {
     fn start() -> Self {
         let place = Place::new();
         let export = place.path(HOSTILE);
@@ -59,7 +59,7 @@ impl Site {
 
 #[test]
 fn requests_without_the_token_get_no_data() {
-    let site = Site::start();
+    let site = WebServer::start();
     let status = json!({ "command": "status" }).to_string();
     let answer = site.ask_with(&site.token, &status);
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("onerror"), "{answer}");
@@ -77,7 +77,7 @@ fn requests_without_the_token_get_no_data() {
 
 #[test]
 fn the_page_cannot_change_the_configuration_and_other_sites_cannot_use_it() {
-    let site = Site::start();
+    let site = WebServer::start();
     let commands = ["reload", "evict", "log-level", "bind-account", "unbind-account"];
     for command in commands {
         let request = json!({
@@ -116,7 +116,7 @@ fn the_page_is_served_to_this_machine_only() {
 
 #[test]
 fn a_browser_shows_every_page_with_live_data_and_its_forms_work() {
-    let site = Site::start();
+    let site = WebServer::start();
     let Some(mut browser) = Browser::start() else { return };
     browser.open(&format!("http://{}/", site.address));
     sign_in(&mut browser, &site);
@@ -148,7 +148,7 @@ fn a_browser_shows_every_page_with_live_data_and_its_forms_work() {
 
 /// Signs in by the keyboard alone: the form refuses a wrong token and accepts the right one. A
 /// browser logs that a request was refused.
-fn sign_in(browser: &mut Browser, site: &Site) {
+fn sign_in(browser: &mut Browser, site: &WebServer) {
     browser.wait_for("!document.querySelector('#sign-in').hidden");
     browser.value("document.querySelector('#token').focus()");
     browser.order("Input.insertText", json!({ "text": "wrong" }));
@@ -185,7 +185,7 @@ fn every_page(browser: &mut Browser) {
 }
 
 /// The server returns 256 clients in one answer; the page shows all that match its filter.
-fn more_clients_than_one_answer_has(browser: &mut Browser, site: &Site) {
+fn more_clients_than_one_answer_has(browser: &mut Browser, site: &WebServer) {
     let kept: Vec<_> =
         (0..300).map(|n| Four::connect(site.server.port, 0, &format!("client-{n:03}"))).collect();
     browser.value("location.hash = '#clients'");
@@ -197,7 +197,7 @@ fn more_clients_than_one_answer_has(browser: &mut Browser, site: &Site) {
     drop(kept);
 }
 
-fn forms(browser: &mut Browser, site: &Site) {
+fn forms(browser: &mut Browser, site: &WebServer) {
     browser.value("document.querySelector('#offered-address').value = '127.0.0.1'");
     browser.value("document.querySelector('#offered-form').requestSubmit()");
     browser.wait_for("document.querySelector('#offered tbody').innerText.includes('root_squash')");

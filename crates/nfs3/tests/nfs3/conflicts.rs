@@ -21,7 +21,7 @@ use crate::world::{Ground, PEER, World};
 const ACCES: u32 = 13;
 
 /// A server of NFSv3 with an engine, and a file and a directory on it.
-struct Site {
+struct ServerWithState {
     engine: Arc<Engine>,
     world: World,
     file: Vec<u8>,
@@ -29,7 +29,7 @@ struct Site {
     clock: Arc<AtomicU64>,
 }
 
-fn site(engine: Engine) -> Site {
+fn site(engine: Engine) -> ServerWithState {
     let (engine, world) = (Arc::new(engine), World::new(Ground::default()));
     world.call(procedure::CREATE, &create(&world, "a"));
     world.call(procedure::MKDIR, &mkdir(&world, "dir"));
@@ -38,15 +38,15 @@ fn site(engine: Engine) -> Site {
     let now = move || Duration::from_secs(time.load(Ordering::Relaxed));
     let world = world.recalling(Hosts::new(Arc::clone(&engine), now));
     let file = world.handle("a");
-    Site { engine, world, file, clock }
+    ServerWithState { engine, world, file, clock }
 }
 
-fn fresh() -> Site {
+fn fresh() -> ServerWithState {
     site(Engine::new(NOW, Settings::new(7, [7; 16]), Recovered::new()))
 }
 
 /// Returns a server that has restarted after `before` changed its state.
-fn restarted(before: impl FnOnce(&Engine)) -> Site {
+fn restarted(before: impl FnOnce(&Engine)) -> ServerWithState {
     let settings = Settings { durable: true, ..Settings::new(7, [7; 16]) };
     let engine = Engine::new(NOW, settings, Recovered::new());
     before(&engine);
@@ -71,7 +71,7 @@ const EMPTY: Sattr3 = Sattr3 {
     mtime: comity_proto::nfs3::SetTime3::DontChange,
 };
 
-impl Site {
+impl ServerWithState {
     fn status(&self, procedure: u32, arguments: &impl Encode) -> u32 {
         let body = self.world.call(procedure, arguments);
         u32::from_be_bytes(body[..4].try_into().unwrap())

@@ -19,13 +19,13 @@ use crate::recalls::{JUKEBOX, NOW, client, create, place};
 use crate::world::{Ground, World, encoded};
 
 /// A server of NFSv3, and a client of NFSv4 that asks for delegations of directories.
-struct Site {
+struct ServerAndHolder {
     engine: Arc<Engine>,
     client: Arc<Client>,
     world: World,
 }
 
-impl Site {
+impl ServerAndHolder {
     fn new() -> Self {
         Self::beside(|engine| Hosts::new(engine, || NOW))
     }
@@ -79,7 +79,7 @@ impl Site {
 
 #[test]
 fn every_procedure_that_changes_a_directory_waits_for_the_recall() {
-    let site = Site::new();
+    let site = ServerAndHolder::new();
     let (world, root) = (&site.world, site.world.root.clone());
     let attributes = Sattr3::default();
     let exclusive = comity_proto::nfs3::Create3args {
@@ -113,7 +113,7 @@ fn every_procedure_that_changes_a_directory_waits_for_the_recall() {
 #[test]
 fn a_rename_recalls_the_source_the_target_and_a_moved_directory() {
     for held in ["from", "to", "from/moved"] {
-        let site = Site::new();
+        let site = ServerAndHolder::new();
         let world = &site.world;
         let make = |dir: &[u8], name: &str| {
             let place = Diropargs3 { dir: Opaque(dir), name: Opaque(name.as_bytes()) };
@@ -133,7 +133,7 @@ fn a_rename_recalls_the_source_the_target_and_a_moved_directory() {
 
 #[test]
 fn a_removed_directory_is_recalled() {
-    let site = Site::new();
+    let site = ServerAndHolder::new();
     let args = Mkdir3args { place: place(&site.world, "d"), attributes: Sattr3::default() };
     assert_eq!(site.status(procedure::MKDIR, &encoded(&args)), 0);
     let directory = site.world.handle("d");
@@ -143,7 +143,7 @@ fn a_removed_directory_is_recalled() {
 
 #[test]
 fn a_host_without_the_right_to_change_a_directory_recalls_nothing() {
-    let site = Site::new();
+    let site = ServerAndHolder::new();
     let set = Sattr3 { mode: Some(0o755), ..Sattr3::default() };
     let root = site.world.root.clone();
     let args = Setattr3args { object: Opaque(&root), new_attributes: set, guard: None };
@@ -159,7 +159,7 @@ fn a_host_without_the_right_to_change_a_directory_recalls_nothing() {
 fn a_call_waits_for_a_holder_that_answers_at_once() {
     let pauses = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&pauses);
-    let site = Site::beside(|engine| {
+    let site = ServerAndHolder::beside(|engine| {
         let hosts = Hosts::new(Arc::clone(&engine), || NOW);
         hosts.pausing(Box::new(move |_: Duration| {
             count.fetch_add(1, Ordering::Relaxed);
@@ -178,7 +178,7 @@ fn a_call_waits_for_a_holder_that_answers_at_once() {
 fn a_call_waits_a_tenth_of_a_second_for_a_silent_holder() {
     let pauses = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&pauses);
-    let site = Site::beside(|engine| {
+    let site = ServerAndHolder::beside(|engine| {
         Hosts::new(engine, || NOW).pausing(Box::new(move |moment: Duration| {
             count.fetch_add(moment.as_millis() as u32, Ordering::Relaxed);
             true

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use comity_backend::{Memory, MemoryOptions};
 use comity_credential::{Channel, KeyId, PeerIdentity, PeerKey};
 use comity_export::{Client, Export, ExportId, Exports, HandleKey, KeyUse, Plan, Rules};
-use comity_grants::{
-    Accounts, Binding, Grants, Medium, MediumError, Moment, ObjectId, Record, Recovered,
-};
+use comity_grants::{Accounts, Binding, Grants, Moment, ObjectId, Recovered, Unstored};
 use comity_keynote::sign;
 use comity_keys::{Algorithm, PrivateKey, Signer};
 use comity_vfs::{
@@ -19,19 +17,6 @@ use comity_vfs::{
 
 /// A moment at which all credentials hold.
 const NOW: Moment = Moment(1_800_000_000_000);
-
-/// A medium that keeps nothing.
-struct Nowhere;
-
-impl Medium for Nowhere {
-    fn store(&self, _: &[Record]) -> Result<(), MediumError> {
-        Ok(())
-    }
-
-    fn replace(&self, _: &[Record]) -> Result<(), MediumError> {
-        Ok(())
-    }
-}
 
 /// The objects that a credential is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +38,7 @@ impl Granted {
     /// Alice acts under these ids and has granted nothing yet.
     pub(crate) fn by(alice: Cred<Disk>) -> Self {
         let clock = Box::new(|| NOW);
-        let grants = Arc::new(Grants::new(clock, Box::new(Nowhere), Recovered::default()));
+        let grants = Arc::new(Grants::new(clock, Box::new(Unstored), Recovered::default()));
         let key = || PrivateKey::generate(Algorithm::Ed25519).unwrap();
         let (user, comment) = ("alice".to_owned(), String::new());
         let site = Self { grants, alice: key(), bob: key() };

@@ -30,14 +30,14 @@ pub(crate) const NOW: Duration = Duration::from_secs(1);
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 5));
 pub(crate) const COOKIE: Opaque<'static, 1024> = Opaque(b"cookie");
 
-pub(crate) struct Site {
+pub(crate) struct LockServer {
     pub(crate) engine: Arc<Engine>,
     pub(crate) world: World,
     pub(crate) file: Vec<u8>,
     pub(crate) settled: Arc<AtomicUsize>,
 }
 
-pub(crate) fn site(settles: bool) -> Site {
+pub(crate) fn site(settles: bool) -> LockServer {
     site_beside(settles, None)
 }
 
@@ -82,19 +82,19 @@ fn a_range_that_a_program_has_locked_is_denied_to_hosts() {
     assert_eq!((holder.exclusive, holder.l_offset, holder.l_len), (true, 0, 11));
 }
 
-fn site_beside(settles: bool, locals: Option<Arc<dyn Locals>>) -> Site {
+fn site_beside(settles: bool, locals: Option<Arc<dyn Locals>>) -> LockServer {
     site_of(settles, |nlm| nlm.beside(locals))
 }
 
 /// A server that sends replies as calls, at most `messages_max` before they are taken. It was
 /// reached at an address of its own.
-fn site_messaging(messages_max: usize) -> (Site, Receiver<Message>) {
+fn site_messaging(messages_max: usize) -> (LockServer, Receiver<Message>) {
     let (sender, receiver) = sync_channel(messages_max);
     let site = site_of(true, |nlm| nlm.messaging(sender));
-    (Site { world: site.world.reached_at(SERVER), ..site }, receiver)
+    (LockServer { world: site.world.reached_at(SERVER), ..site }, receiver)
 }
 
-fn site_of(settles: bool, wish: impl FnOnce(Nlm) -> Nlm) -> Site {
+fn site_of(settles: bool, wish: impl FnOnce(Nlm) -> Nlm) -> LockServer {
     let settings = Settings { durable: true, ..Settings::new(7, [7; 16]) };
     let engine = Arc::new(Engine::new(NOW, settings, Recovered::new()));
     let world = World::new(Ground::default());
@@ -113,10 +113,10 @@ fn site_of(settles: bool, wish: impl FnOnce(Nlm) -> Nlm) -> Site {
     };
     let nlm = Nlm::new(Arc::clone(&world.exports), Arc::clone(&engine), || NOW, Arc::new(settle));
     let (nlm, nsm) = (wish(nlm), Nsm::new(Arc::clone(&engine), || NOW, 11));
-    Site { world: world.with(vec![Arc::new(nlm), Arc::new(nsm)]), engine, file, settled }
+    LockServer { world: world.with(vec![Arc::new(nlm), Arc::new(nsm)]), engine, file, settled }
 }
 
-impl Site {
+impl LockServer {
     pub(crate) fn ask(&self, procedure: u32, arguments: &impl Encode) -> Vec<u8> {
         self.world.send(&self.world.record(PROGRAM, procedure, &encoded(arguments))).body
     }
@@ -256,7 +256,7 @@ fn a_host_that_could_not_be_told_of_a_lock_has_none() {
 }
 
 /// A site, and a lock that a host waited for and that was taken for it.
-fn granted_to_a_waiting_host() -> (Site, Grants, Grant) {
+fn granted_to_a_waiting_host() -> (LockServer, Grants, Grant) {
     let site = site(true);
     let grants = Grants::new(Arc::clone(&site.engine), Arc::clone(&site.world.exports));
     assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
@@ -271,7 +271,7 @@ fn granted_to_a_waiting_host() -> (Site, Grants, Grant) {
 fn a_grant_leaves_from_the_address_that_the_host_used_last() {
     let site = site(true);
     let grants = Grants::new(Arc::clone(&site.engine), Arc::clone(&site.world.exports));
-    let granted_from = |site: &Site| {
+    let granted_from = |site: &LockServer| {
         assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
         assert_eq!(site.lock(2, (5, 1), true), Nlm4Stats::Blocked);
         site.unlock(1, 0, 0);
@@ -280,7 +280,7 @@ fn a_grant_leaves_from_the_address_that_the_host_used_last() {
         grant.source
     };
     assert_eq!(granted_from(&site), None, "it is not known");
-    let site = Site { world: site.world.reached_at(SERVER), ..site };
+    let site = LockServer { world: site.world.reached_at(SERVER), ..site };
     assert_eq!(granted_from(&site), Some(SERVER));
 }
 
@@ -390,7 +390,7 @@ fn a_host_is_remembered_before_it_is_granted_anything() {
 /// A share can be reclaimed after a restart, like a lock.
 #[test]
 fn a_host_is_remembered_before_it_is_granted_a_share() {
-    let ask = |site: &Site, oh| {
+    let ask = |site: &LockServer, oh| {
         let (caller_name, fh, oh) = (Opaque(&b"client"[..]), Opaque(&site.file[..]), Opaque(oh));
         let share = Nlm4Share { caller_name, fh, oh, mode: 2, access: 1 };
         let args = Nlm4Shareargs { cookie: COOKIE, share, reclaim: false };
@@ -528,7 +528,7 @@ fn locks_of_a_hidden_file_are_freed_and_its_handle_is_stale() {
     let plan = |cloak: &str| plan(&fs, &format!("rw,insecure,fsid={EXPORT}{cloak}"));
     let world = World::of(plan(""));
     let (engine, file) = (Arc::clone(&world.engine), sealed(&file));
-    let site = Site { engine, world, file, settled: Arc::default() };
+    let site = LockServer { engine, world, file, settled: Arc::default() };
     site.world.act_as(1, 1, &[]);
     assert_eq!(site.lock(1, (0, 10), false), Nlm4Stats::Granted);
     site.world.exports.replace(plan(",cloak_uid=7:+000"));

@@ -5,13 +5,13 @@ use comity_proto::nsm::{self, HostName, Res, SmStatRes, StatChge};
 use comity_state::{ByteRange, HostLock, LockRequestKind, LockType, Origin};
 use comity_xdr::Opaque;
 
-use crate::nlm::{COOKIE, NOW, Site, site};
+use crate::nlm::{COOKIE, LockServer, NOW, site};
 use crate::world::{decoded, encoded};
 
 /// A site that is called by the system of a host (from a port below 1024), not by a user.
-fn site_for_system() -> Site {
+fn site_for_system() -> LockServer {
     let site = site(true);
-    Site { world: site.world.calling_from(1023), ..site }
+    LockServer { world: site.world.calling_from(1023), ..site }
 }
 
 #[test]

@@ -308,16 +308,16 @@ fn named(all: &mut Vec<(u32, Decided)>, number: u32, everyone: Decided) -> &mut 
 
 #[cfg(test)]
 mod tests {
-    use super::super::owner::tests::Site;
+    use super::super::owner::tests::NamedOwners;
     use super::*;
     use comity_vfs::Mode;
     use comity_xdr::Decoder;
 
     fn encoded_and_decoded(acls: &Acls, is_dir: bool) -> Acls {
         let mut encoder = Encoder::new();
-        say(&mut encoder, &Site, acls, is_dir);
+        say(&mut encoder, &NamedOwners, acls, is_dir);
         let said: Acl4<'_> = Decoder::whole(encoder.bytes()).unwrap();
-        read(&said, &Site, is_dir).unwrap()
+        read(&said, &NamedOwners, is_dir).unwrap()
     }
 
     fn entry(tag: AclTag<Wire>, permissions: u8) -> AclEntry<Wire> {
@@ -368,13 +368,17 @@ mod tests {
             ],
         };
         let mut encoder = Encoder::new();
-        say(&mut encoder, &Site, &Acls { access, default: None }, false);
+        say(&mut encoder, &NamedOwners, &Acls { access, default: None }, false);
         let said: Acl4<'_> = Decoder::whole(encoder.bytes()).unwrap();
         let called = |name: &[u8]| said.0.iter().any(|entry| entry.who.0 == name);
         assert!(called(b"alice@a") && called(b"staff@a"));
         let stranger = Nfsace4 { acetype: 0, flag: 0, access_mask: 1, who: Opaque(b"staff@a") };
         let stranger = comity_xdr::Counted(vec![stranger]);
-        assert_eq!(read(&stranger, &Site, false), Err(Nfsstat4::BadOwner), "that is a group");
+        assert_eq!(
+            read(&stranger, &NamedOwners, false),
+            Err(Nfsstat4::BadOwner),
+            "that is a group"
+        );
     }
 
     /// A denied user may be the owner of a new object, or in its group.
@@ -393,7 +397,7 @@ mod tests {
                 [&b"OWNER@"[..], b"GROUP@", b"EVERYONE@"].map(|who| ace(0, 0, all, who));
             let denial = ace(1, only | flag, ace::READ_DATA, who);
             let said = comity_xdr::Counted(vec![denial, owner, group, others]);
-            let default = read(&said, &Site, true).unwrap().default.unwrap();
+            let default = read(&said, &NamedOwners, true).unwrap().default.unwrap();
             let has = |tag| default.entries.iter().find(|it| it.tag == tag).unwrap().permissions;
             [AclTag::UserObj, AclTag::GroupObj, AclTag::Other].map(has)
         };
@@ -404,7 +408,7 @@ mod tests {
     #[test]
     fn an_acl_that_posix_cannot_express_is_refused() {
         let entry = |acetype, flag| Nfsace4 { acetype, flag, access_mask: 1, who: Opaque(b"5") };
-        let read = |entry| read(&comity_xdr::Counted(vec![entry]), &Site, false);
+        let read = |entry| read(&comity_xdr::Counted(vec![entry]), &NamedOwners, false);
         assert_eq!(read(entry(2, 0)), Err(Nfsstat4::AttrNotSupp));
         assert_eq!(read(entry(0, ace::FILE_INHERIT)), Err(Nfsstat4::Inval));
         assert_eq!(read(entry(0, 0x10)), Err(Nfsstat4::Inval));

@@ -77,9 +77,9 @@ pub(super) mod tests {
     use super::*;
 
     /// A domain with one named user and one named group; all others are numbers.
-    pub(in crate::attributes) struct Site;
+    pub(in crate::attributes) struct NamedOwners;
 
-    impl Owners for Site {
+    impl Owners for NamedOwners {
         fn user_out(&self, uid: Uid<Wire>) -> Owner<'_> {
             if uid.number() == 7 { Owner::Named("alice@a") } else { Owner::Number(uid.number()) }
         }
@@ -111,9 +111,9 @@ pub(super) mod tests {
             assert_eq!(&encoder.bytes()[4..4 + text.len()], text.as_bytes());
         }
         let mut encoder = Encoder::new();
-        say(&mut encoder, Site.user_out(Uid::new(7)));
+        say(&mut encoder, NamedOwners.user_out(Uid::new(7)));
         assert_eq!(encoder.bytes(), b"\0\0\0\x07alice@a\0");
-        assert_eq!(Site.user_in(b""), Err(Nfsstat4::Inval));
-        assert_eq!(Site.user_in(b"bob@a"), Err(Nfsstat4::BadOwner));
+        assert_eq!(NamedOwners.user_in(b""), Err(Nfsstat4::Inval));
+        assert_eq!(NamedOwners.user_in(b"bob@a"), Err(Nfsstat4::BadOwner));
     }
 }

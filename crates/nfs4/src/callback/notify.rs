@@ -7,10 +7,8 @@ use comity_proto::nfs4::{
     NotifyAttr4, NotifyEntry4, NotifyRemove4, NotifyRename4, Stateid4, attribute as a,
     notify_type as kind,
 };
-use comity_state::{
-    DirectoryNotice, FileKey, NotedAttributes, NotedChange, NoticeBatch, NoticeWishes, Stateid,
-};
-use comity_vfs::NamedObject;
+use comity_state::{DirectoryNotice, FileKey, NotedChange, NoticeBatch, NoticeWishes, Stateid};
+use comity_vfs::{NamedObject, NoticedAttributes};
 use comity_xdr::{Counted, Encoder, Opaque, encoded};
 
 use crate::attribute_values::{ftype4, nfstime4};
@@ -168,7 +166,7 @@ fn entry_values(plan: &Plan, wishes: &NoticeWishes, object: &NamedObject) -> (Bi
     (mask, values)
 }
 
-fn directory_values(wishes: &NoticeWishes, after: &NotedAttributes) -> Encoder {
+fn directory_values(wishes: &NoticeWishes, after: &NoticedAttributes) -> Encoder {
     let mut values = Encoder::new();
     for (_, bit) in OF_DIRECTORY.iter().filter(|(_, bit)| wishes.directory & bit != 0) {
         match *bit {

@@ -22,13 +22,13 @@ const OWNER: u32 = 7;
 const GUEST: u32 = 1;
 
 /// A file of one owner that all users may write.
-struct Site {
+struct SharedFile {
     fs: Arc<dyn Fs>,
     dir: Vec<u8>,
     file: Vec<u8>,
 }
 
-impl Site {
+impl SharedFile {
     fn new() -> Self {
         let fs = memory();
         let set = SetAttr {
@@ -139,7 +139,7 @@ fn close(open_stateid: Stateid4) -> Close4args {
 /// A client with a delegation would show the file to all its users.
 #[test]
 fn a_cloaked_file_is_not_delegated_with_no_client_cache() {
-    let site = Site::new();
+    let site = SharedFile::new();
     let given = |options: &str, wish: u32| {
         let (world, [session, _]) = site.world(options);
         let mut guest = User { world: &world, session, uid: GUEST };
@@ -162,7 +162,7 @@ fn a_cloaked_file_is_not_delegated_with_no_client_cache() {
 /// After a file is hidden, neither an old handle nor an old stateid leads to it.
 #[test]
 fn a_hidden_file_is_stale_but_its_locks_and_opens_can_be_released() {
-    let site = Site::new();
+    let site = SharedFile::new();
     let (world, [session, other]) = site.world("");
     let mut guest = User { world: &world, session, uid: GUEST };
     let mut owner = User { world: &world, session: other, uid: OWNER };
@@ -204,7 +204,7 @@ fn a_hidden_file_is_stale_but_its_locks_and_opens_can_be_released() {
 
 #[test]
 fn a_delegation_of_a_hidden_file_gives_no_access_and_can_be_returned() {
-    let site = Site::new();
+    let site = SharedFile::new();
     let (world, [session, other]) = site.world("");
     let mut guest = User { world: &world, session, uid: GUEST };
     let mut owner = User { world: &world, session: other, uid: OWNER };
@@ -229,7 +229,7 @@ fn a_delegation_of_a_hidden_file_gives_no_access_and_can_be_returned() {
 /// delegations are recalled.
 #[test]
 fn all_delegations_of_an_export_are_recalled_together() {
-    let site = Site::new();
+    let site = SharedFile::new();
     let (world, [session, other]) = site.world("");
     let mut guest = User { world: &world, session, uid: GUEST };
     let mut owner = User { world: &world, session: other, uid: OWNER };

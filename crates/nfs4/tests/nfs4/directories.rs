@@ -37,14 +37,14 @@ pub(crate) fn plan(fs: &Arc<dyn Fs>, options: &str) -> Plan {
 }
 
 /// A server and two of its clients.
-struct Site {
+struct ServerAndClients {
     world: World,
     fs: Arc<dyn Fs>,
     holder: Session,
     other: Session,
 }
 
-impl Site {
+impl ServerAndClients {
     fn new() -> Self {
         Self::of(ALWAYS)
     }
@@ -238,10 +238,10 @@ fn changes() -> Vec<Change> {
 
 #[test]
 fn every_change_by_another_client_waits_for_the_recall() {
-    let mut site = Site::new();
+    let mut site = ServerAndClients::new();
     for Change { name, operations, say } in changes() {
         let stateid = site.hold(TOP);
-        let other = |site: &mut Site| {
+        let other = |site: &mut ServerAndClients| {
             perform(&site.world, 2, &mut site.other, operations, |call| say(call)).0
         };
         assert_eq!(other(&mut site), Nfsstat4::Delay, "{name}");
@@ -255,7 +255,7 @@ fn every_change_by_another_client_waits_for_the_recall() {
 
 #[test]
 fn the_holder_s_own_changes_recall_nothing() {
-    let mut site = Site::new();
+    let mut site = ServerAndClients::new();
     let stateid = site.hold(TOP);
     for Change { name, operations, say } in changes() {
         let (status, _) = perform(&site.world, 2, &mut site.holder, operations, |call| say(call));
@@ -269,9 +269,9 @@ fn the_holder_s_own_changes_recall_nothing() {
 fn a_rename_waits_for_the_holder_of_either_directory_and_of_the_moved_one() {
     let moved: &[&[u8]] = &[b"srv", b"pub", b"inner", b"own"];
     for held in [TOP, INNER, moved] {
-        let mut site = Site::new();
+        let mut site = ServerAndClients::new();
         let stateid = site.hold(held);
-        let other = |site: &mut Site| {
+        let other = |site: &mut ServerAndClients| {
             let say = |call: &mut Encoder| rename(call, (INNER, b"own"), (TOP, b"own"));
             perform(&site.world, 2, &mut site.other, 9, say).0
         };
@@ -285,9 +285,9 @@ fn a_rename_waits_for_the_holder_of_either_directory_and_of_the_moved_one() {
 #[test]
 fn a_removed_directory_is_recalled_too() {
     let own: &[&[u8]] = &[b"srv", b"pub", b"inner", b"own"];
-    let mut site = Site::new();
+    let mut site = ServerAndClients::new();
     let stateid = site.hold(own);
-    let other = |site: &mut Site| {
+    let other = |site: &mut ServerAndClients| {
         perform(&site.world, 2, &mut site.other, 5, |call| remove(call, INNER, b"own")).0
     };
     assert_eq!(other(&mut site), Nfsstat4::Delay);
@@ -298,7 +298,7 @@ fn a_removed_directory_is_recalled_too() {
 
 #[test]
 fn reading_and_writing_files_recalls_no_directory() {
-    let mut site = Site::new();
+    let mut site = ServerAndClients::new();
     site.hold(TOP);
     let (status, _) = perform(&site.world, 2, &mut site.other, 4, |call| {
         open(call, b"file", Createhow4::Unchecked(none()));
@@ -309,7 +309,7 @@ fn reading_and_writing_files_recalls_no_directory() {
 
 #[test]
 fn a_caller_without_the_right_to_change_a_directory_recalls_nothing() {
-    let mut site = Site::new();
+    let mut site = ServerAndClients::new();
     site.hold(TOP);
     site.world.act_as(9, 9, &[]);
     for Change { name, operations, say } in changes().into_iter().take(6) {
@@ -324,7 +324,7 @@ fn a_caller_without_the_right_to_change_a_directory_recalls_nothing() {
 
 #[test]
 fn a_directory_is_delegated_to_several_clients_and_recalled_from_all_others() {
-    let mut site = Site::new();
+    let mut site = ServerAndClients::new();
     let mut third = client(&site.world, 2, b"third");
     site.hold(TOP);
     assert!(ask(&site.world, &mut third, TOP).unwrap().is_some());
@@ -337,7 +337,7 @@ fn a_directory_is_delegated_to_several_clients_and_recalled_from_all_others() {
 
 #[test]
 fn files_are_not_delegated_as_directories() {
-    let mut site = Site::new();
+    let mut site = ServerAndClients::new();
     assert_eq!(site.ask(&[b"srv", b"pub", b"file"]), Err(Nfsstat4::NotDir));
     assert_eq!(site.ask(&[b"srv"]), Ok(None), "nor are directories above the exports");
 }
@@ -350,7 +350,7 @@ fn no_directory_is_delegated_where_others_may_write_or_users_may_see_different_n
         ",dir_delegations=always:sole-writer,no_client_cache",
         ",dir_delegations=always:sole-writer,cloak_uid=1-2:+000",
     ] {
-        Site::of(options).is_refused(NoDirectory::Export);
+        ServerAndClients::of(options).is_refused(NoDirectory::Export);
     }
 }
 
@@ -377,7 +377,7 @@ fn no_directory_is_delegated_where_keys_hold_rights() {
 #[test]
 fn a_client_that_has_used_a_directory_gets_its_delegation_at_the_first_request() {
     for look in [None, Some(op::ACCESS), Some(op::LOOKUP)] {
-        let mut site = Site::of(",dir_delegations=sole-writer");
+        let mut site = ServerAndClients::of(",dir_delegations=sole-writer");
         if let Some(look) = look {
             let (status, _) = perform(&site.world, 2, &mut site.holder, 4, |call| {
                 go_to(call, TOP);
@@ -397,7 +397,7 @@ fn a_client_that_has_used_a_directory_gets_its_delegation_at_the_first_request()
 
 #[test]
 fn a_user_who_may_not_use_a_directory_gets_no_delegation_of_it() {
-    let mut site = Site::new();
+    let mut site = ServerAndClients::new();
     let set = SetAttr { mode: Some(Mode::new(0o700)), ..SetAttr::default() };
     let server = Cred::new(Uid::new(0), Gid::new(0));
     site.fs.setattr(&server, &site.fs.root(), &set, None).unwrap();
@@ -407,7 +407,7 @@ fn a_user_who_may_not_use_a_directory_gets_no_delegation_of_it() {
 
 #[test]
 fn a_reload_recalls_directories_that_were_granted_under_earlier_rules() {
-    let mut site = Site::new();
+    let mut site = ServerAndClients::new();
     let stateid = site.hold(TOP);
     site.world.exports.replace(plan(&site.fs, ",dir_delegations=never"));
     site.world.engine.recall_directories(site.world.now());
@@ -459,7 +459,7 @@ fn told(notify: &Notify4<'_>) -> String {
 }
 
 /// Answers all callbacks that have been sent; returns the notifications as text.
-fn notifications(site: &Site, stateid: &Stateid4) -> Vec<String> {
+fn notifications(site: &ServerAndClients, stateid: &Stateid4) -> Vec<String> {
     let (world, mut found) = (&site.world, Vec::new());
     for call in world.calls() {
         match opened(&call) {
@@ -482,7 +482,7 @@ fn notifications(site: &Site, stateid: &Stateid4) -> Vec<String> {
 #[test]
 fn changes_of_names_are_made_at_once_and_notified_before_they_are_acknowledged() {
     let expected = ["+a", "+b", "+c", "+d", "+l", "+f", "+second", "b>e", "-e", "+g", "-g", "-d"];
-    let mut site = Site::new();
+    let mut site = ServerAndClients::new();
     for (Change { name, operations, say }, told) in changes().into_iter().zip(expected) {
         let wishes = (all_kinds(), CHILD.or(&DIR), DIR.or(&CHILD));
         let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();
@@ -502,7 +502,7 @@ fn changes_of_names_are_made_at_once_and_notified_before_they_are_acknowledged()
 #[test]
 fn an_export_says_how_many_notifications_a_holder_may_leave_unacknowledged() {
     for (more, expected) in [("", 64), (":notifications=7", 7)] {
-        let mut site = Site::of(&format!(",dir_delegations=always:sole-writer{more}"));
+        let mut site = ServerAndClients::of(&format!(",dir_delegations=always:sole-writer{more}"));
         ask_with(&site.world, &mut site.holder, TOP, (NAMES, CHILD, DIR)).unwrap().unwrap();
         let first = changes().into_iter().next().unwrap();
         let say = |call: &mut Encoder| (first.say)(call);
@@ -519,7 +519,7 @@ fn an_export_says_how_many_notifications_a_holder_may_leave_unacknowledged() {
 
 #[test]
 fn changes_of_the_attributes_of_a_directory_recall_it_from_a_client_that_is_notified_of_names() {
-    let mut site = Site::new();
+    let mut site = ServerAndClients::new();
     let wishes = (NAMES, Bitmap4::EMPTY, Bitmap4::EMPTY);
     let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();
     assert_eq!(granted.notification, NAMES);
@@ -532,12 +532,12 @@ fn changes_of_the_attributes_of_a_directory_recall_it_from_a_client_that_is_noti
 
 #[test]
 fn a_client_that_wants_notifications_of_some_changes_only_gets_none() {
-    let mut site = Site::new();
+    let mut site = ServerAndClients::new();
     let some = Bitmap4::of(&[kind::ADD_ENTRY, kind::REMOVE_ENTRY]);
     let wishes = (some, CHILD, DIR);
     let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();
     assert!(granted.notification.is_empty());
-    let mut site = Site::of(",dir_delegations=always:sole-writer:recall-only");
+    let mut site = ServerAndClients::of(",dir_delegations=always:sole-writer:recall-only");
     let wishes = (NAMES, CHILD, DIR);
     let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();
     assert!(

@@ -13,7 +13,7 @@ use comity_proto::nfs4::{
 };
 use comity_xdr::{Decoder, Encode, Encoder, Opaque};
 
-use self::site::{CALLER, FILES, Site, sealed};
+use self::site::{CALLER, FILES, ReloadedTree, sealed};
 use crate::attributes;
 use crate::world::World;
 
@@ -22,7 +22,7 @@ const TURNS: usize = 6;
 
 #[test]
 fn each_compound_is_answered_by_one_plan_while_plans_are_replaced() {
-    let site = Site::new();
+    let site = ReloadedTree::new();
     let calls = calls(&site);
     let answers: Vec<[Vec<u8>; 2]> = calls
         .iter()
@@ -80,7 +80,7 @@ impl Call {
 
 /// Returns one call with many listings, and calls that use files one after another. Such a call
 /// ends at the first file that the plan in force hides.
-fn calls(site: &Site) -> Vec<Call> {
+fn calls(site: &ReloadedTree) -> Vec<Call> {
     let dir = sealed(&site.dir);
     let attr_request = attributes::bitmap(&["owner", "owner_group"]);
     let (cookie, cookieverf, dircount, maxcount) = (0, [0; 8], 0, 1 << 16);

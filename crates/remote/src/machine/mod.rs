@@ -3,12 +3,16 @@
 mod backoff;
 mod event;
 mod notice;
+mod responsiveness;
+mod schedule;
 
 use std::time::Duration;
 
 pub(crate) use backoff::pause;
 pub(crate) use event::StateEvent;
 pub(crate) use notice::{CallFailure, MountFailure, Notice};
+pub(crate) use responsiveness::Responsiveness;
+pub(crate) use schedule::Schedule;
 
 use crate::calls::{LinkAction, LinkPlace};
 

@@ -300,7 +300,7 @@ impl ClientMachine {
         let belongs = matches!(pending.job, Job::Renew | Job::ReclaimComplete | Job::Test(_));
         let is_over = is_over && !pending.job.has_turn();
         if let Some(at) = retry_at {
-            self.delayed.remove(&(at, id));
+            self.delayed.remove(at, id);
         }
         pending.stage = RequestStage::Waiting;
         if is_over || belongs {

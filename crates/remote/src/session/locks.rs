@@ -327,7 +327,7 @@ impl ClientMachine {
             };
             let Job::Lock(task) = &pending.job else { continue };
             if let (true, RequestStage::Delayed(at)) = (is_it(task), pending.stage) {
-                self.delayed.remove(&(at, id));
+                self.delayed.remove(at, id);
                 self.send_again(id);
             }
         }

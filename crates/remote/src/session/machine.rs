@@ -19,7 +19,7 @@ use super::settings::{MachineSettings, Persistence};
 use super::slots::SlotTable;
 
 use crate::calls::{CallBytes, Heard, LinkPlace, OutstandingCalls, Sending};
-use crate::machine::{CallFailure, Machine, MachineOutput, Notice};
+use crate::machine::{CallFailure, Machine, MachineOutput, Notice, Responsiveness, Schedule};
 use crate::server_handle::ServerHandle;
 
 /// An output of this machine.
@@ -43,9 +43,9 @@ pub(crate) struct ClientMachine {
     /// Requests that wait for a slot.
     pub(super) waiting: BTreeSet<u64>,
     /// Requests that are sent again at a time.
-    pub(super) delayed: BTreeSet<(Duration, u64)>,
+    pub(super) delayed: Schedule,
     /// Requests that fail at a time.
-    pub(super) deadlines: BTreeSet<(Duration, u64)>,
+    pub(super) deadlines: Schedule,
     /// Bytes of the records of all requests.
     pub(super) bytes: usize,
     pub(super) lease: Lease,
@@ -103,13 +103,6 @@ pub(super) struct Lease {
     pub(super) is_renewing: bool,
 }
 
-/// The last reply of the server.
-#[derive(Debug, Default)]
-struct Responsiveness {
-    heard: Duration,
-    is_reported: bool,
-}
-
 impl Machine for ClientMachine {
     type Request = SessionRequest;
     type Outcome = SessionOutcome;
@@ -153,7 +146,7 @@ impl Machine for ClientMachine {
     fn handle_record(&mut self, now: Duration, place: LinkPlace, bytes: Vec<u8>) {
         match self.calls.handle_record(now, place, &bytes) {
             Heard::Reply(owner) => {
-                self.note_answer(now);
+                self.outputs.extend(self.responsiveness.answered(now).map(MachineOutput::Note));
                 self.settle(now, (owner, place), bytes);
             }
             Heard::Call => self.heed_call(now, place, &bytes),
@@ -174,17 +167,17 @@ impl Machine for ClientMachine {
         self.renew(now);
         self.close_idle(now);
         self.return_overdue(now);
-        self.note_silence(now);
+        let silence = self.responsiveness.check(now, self.oldest());
+        self.outputs.extend(silence.map(MachineOutput::Note));
         self.stop_leaving(now);
         self.dispatch(now);
     }
 
     fn poll_timeout(&self) -> Option<Duration> {
-        let first = |set: &BTreeSet<(Duration, u64)>| set.first().map(|(at, _)| *at);
         let times = [
             self.calls.poll_timeout(),
-            first(&self.delayed),
-            first(&self.deadlines),
+            self.delayed.next_at(),
+            self.deadlines.next_at(),
             self.renew_at(),
             self.states
                 .idle
@@ -192,7 +185,7 @@ impl Machine for ClientMachine {
                 .map(|(at, _)| *at)
                 .filter(|_| self.phase == ClientPhase::Ready),
             self.overdue_at(),
-            self.silence_at(),
+            self.responsiveness.silent_at(self.oldest()),
             self.leave_at(),
         ];
         times.into_iter().flatten().min()
@@ -214,14 +207,12 @@ impl Machine for ClientMachine {
 
 /// The lease before the server has announced its length; most servers have 90 s.
 const LEASE_FIRST: Duration = Duration::from_secs(90);
-/// Connections are closed after this multiple of the time after which a server counts as not
-/// responding.
-const SILENCE_FACTOR: u32 = 3;
 
 impl ClientMachine {
     /// Makes a client that is not connected.
     pub(crate) fn new(settings: MachineSettings) -> Self {
-        let silence = settings.patience * SILENCE_FACTOR;
+        let responsiveness = Responsiveness::new(settings.patience);
+        let silence = responsiveness.silence_max();
         Self {
             calls: OutstandingCalls::new(settings.connections, silence, settings.seed),
             phase: ClientPhase::Idle,
@@ -232,8 +223,8 @@ impl ClientMachine {
             requests: BTreeMap::new(),
             next_request: 1,
             waiting: BTreeSet::new(),
-            delayed: BTreeSet::new(),
-            deadlines: BTreeSet::new(),
+            delayed: Schedule::default(),
+            deadlines: Schedule::default(),
             bytes: 0,
             lease: Lease { length: LEASE_FIRST, renewed: Duration::ZERO, is_renewing: false },
             states: FileStates::default(),
@@ -247,7 +238,7 @@ impl ClientMachine {
             has_moved: false,
             outputs: VecDeque::new(),
             leaving: None,
-            responsiveness: Responsiveness::default(),
+            responsiveness,
             settings,
         }
     }
@@ -328,7 +319,9 @@ impl ClientMachine {
         let id = self.next_request;
         self.next_request += 1;
         self.bytes += pending.record.len();
-        self.deadlines.extend(pending.deadline.map(|at| (at, id)));
+        if let Some(at) = pending.deadline {
+            self.deadlines.add(at, id);
+        }
         if matches!(pending.form, RequestForm::InSession(_)) {
             self.waiting.insert(id);
         }
@@ -342,10 +335,10 @@ impl ClientMachine {
         self.bytes -= pending.record.len();
         self.waiting.remove(&id);
         if let Some(at) = pending.retry_at() {
-            self.delayed.remove(&(at, id));
+            self.delayed.remove(at, id);
         }
         if let Some(at) = pending.deadline {
-            self.deadlines.remove(&(at, id));
+            self.deadlines.remove(at, id);
         }
         Some(pending)
     }
@@ -425,7 +418,7 @@ impl ClientMachine {
         if let Some(pending) = self.requests.get_mut(&id) {
             pending.stage = stage;
             pending.delays = pending.delays.saturating_add(1);
-            self.delayed.insert((at, id));
+            self.delayed.add(at, id);
         }
     }
 
@@ -435,8 +428,7 @@ impl ClientMachine {
 
     /// Sends the delayed requests that are due.
     fn send_delayed(&mut self, now: Duration) {
-        while let Some((at, id)) = self.delayed.first().copied().filter(|(at, _)| *at <= now) {
-            self.delayed.remove(&(at, id));
+        while let Some(id) = self.delayed.pop_due(now) {
             let Some(pending) = self.requests.get_mut(&id) else { continue };
             match (pending.stage, &pending.form) {
                 (RequestStage::SlotDelayed(slot, _), _) => {
@@ -457,8 +449,7 @@ impl ClientMachine {
 
     /// Fails the requests that have timed out. One in a slot stays there without a caller.
     fn fail_overdue(&mut self, now: Duration) {
-        while let Some((at, id)) = self.deadlines.first().copied().filter(|(at, _)| *at <= now) {
-            self.deadlines.remove(&(at, id));
+        while let Some(id) = self.deadlines.pop_due(now) {
             let Some(pending) = self.requests.get_mut(&id) else { continue };
             pending.deadline = None;
             if self.settings.awaits_changes && pending.may_have_changed() {
@@ -478,32 +469,14 @@ impl ClientMachine {
         lost.into_iter().for_each(|id| drop(self.remove(id)));
     }
 
-    fn note_answer(&mut self, now: Duration) {
-        self.responsiveness.heard = now;
-        if std::mem::take(&mut self.responsiveness.is_reported) {
-            self.note(Notice::RespondsAgain);
-        }
-    }
-
     /// The time of the last reply.
     pub(super) const fn heard(&self) -> Duration {
-        self.responsiveness.heard
+        self.responsiveness.heard()
     }
 
-    /// The time at which the server will count as not responding.
-    fn silence_at(&self) -> Option<Duration> {
-        if self.responsiveness.is_reported {
-            return None;
-        }
-        let first = self.requests.values().next()?.since;
-        Some(first.max(self.responsiveness.heard) + self.settings.patience)
-    }
-
-    fn note_silence(&mut self, now: Duration) {
-        if self.silence_at().is_some_and(|at| at <= now) {
-            self.responsiveness.is_reported = true;
-            self.note(Notice::NotResponding);
-        }
+    /// The time since when the oldest request has waited.
+    fn oldest(&self) -> Option<Duration> {
+        self.requests.values().next().map(|pending| pending.since)
     }
 }
 

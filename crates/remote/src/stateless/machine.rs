@@ -1,10 +1,12 @@
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::call::{StatelessCall, StatelessReply};
 use crate::calls::{CallBytes, Heard, LinkPlace, OutstandingCalls, Sending};
-use crate::machine::{CallFailure, Machine, MachineOutput, MountFailure, Notice, pause};
+use crate::machine::{
+    CallFailure, Machine, MachineOutput, MountFailure, Responsiveness, Schedule, pause,
+};
 use crate::session::Persistence;
 
 /// The outcome of a call.
@@ -21,7 +23,7 @@ pub(crate) struct StatelessSettings {
     pub(crate) connections: usize,
     /// The time without a reply after which a server counts as not responding.
     pub(crate) patience: Duration,
-    /// The time for which calls without a reply are tried.
+    /// The time for which a call is repeated until it has a reply.
     pub(crate) persistence: Persistence,
     /// A number that differs from run to run.
     pub(crate) seed: u32,
@@ -37,13 +39,13 @@ pub(crate) struct StatelessMachine {
     pending: BTreeMap<u64, PendingCall>,
     next: u64,
     /// Calls that are sent again at a time.
-    delayed: BTreeSet<(Duration, u64)>,
+    delayed: Schedule,
+    /// Calls that fail at a time.
+    deadlines: Schedule,
     bytes: usize,
     /// Number of connections made so far.
     connections_made: u64,
-    heard: Duration,
-    /// True once the log reports that the server does not respond.
-    is_reported: bool,
+    responsiveness: Responsiveness,
     outputs: VecDeque<MachineOutput<StatelessOutcome>>,
 }
 
@@ -52,7 +54,10 @@ pub(crate) struct StatelessMachine {
 struct PendingCall {
     record: CallBytes,
     is_put_off: fn(&[u8]) -> bool,
-    is_awaited: bool,
+    /// The time at which it fails, if it may.
+    deadline: Option<Duration>,
+    /// The time at which it is sent again, if the server asked for that.
+    retry_at: Option<Duration>,
     /// The time since when its caller has waited.
     since: Duration,
     /// Number of times that the server asked to try again later.
@@ -61,10 +66,6 @@ struct PendingCall {
 
 /// The number of the first call, to NULL.
 const INTRODUCTION: u64 = 0;
-
-/// Connections are closed after this multiple of the time after which a server counts as not
-/// responding.
-const SILENCE_FACTOR: u32 = 3;
 
 impl Machine for StatelessMachine {
     type Request = StatelessCall;
@@ -110,20 +111,20 @@ impl Machine for StatelessMachine {
     fn handle_timeout(&mut self, now: Duration) {
         self.calls.handle_timeout(now);
         self.fail_overdue(now);
-        while let Some((_, id)) = self.delayed.first().copied().filter(|(at, _)| *at <= now) {
-            self.delayed.pop_first();
+        while let Some(id) = self.delayed.pop_due(now) {
             self.transmit(now, id);
         }
-        if self.silence_at().is_some_and(|at| at <= now) {
-            self.is_reported = true;
-            self.outputs.push_back(MachineOutput::Note(Notice::NotResponding));
-        }
+        let silence = self.responsiveness.check(now, self.oldest());
+        self.outputs.extend(silence.map(MachineOutput::Note));
     }
 
     fn poll_timeout(&self) -> Option<Duration> {
-        let delayed = self.delayed.first().map(|(at, _)| *at);
-        let overdue = self.first_overdue().map(|(at, _)| at);
-        let times = [self.calls.poll_timeout(), delayed, overdue, self.silence_at()];
+        let times = [
+            self.calls.poll_timeout(),
+            self.delayed.next_at(),
+            self.deadlines.next_at(),
+            self.responsiveness.silent_at(self.oldest()),
+        ];
         times.into_iter().flatten().min()
     }
 
@@ -144,16 +145,17 @@ impl Machine for StatelessMachine {
 impl StatelessMachine {
     /// Makes a client that is not connected.
     pub(crate) fn new(settings: StatelessSettings) -> Self {
-        let silence = settings.patience * SILENCE_FACTOR;
+        let responsiveness = Responsiveness::new(settings.patience);
+        let silence = responsiveness.silence_max();
         Self {
             calls: OutstandingCalls::new(settings.connections, silence, settings.seed),
             pending: BTreeMap::new(),
             next: INTRODUCTION + 1,
-            delayed: BTreeSet::new(),
+            delayed: Schedule::default(),
+            deadlines: Schedule::default(),
             bytes: 0,
             connections_made: 0,
-            heard: Duration::ZERO,
-            is_reported: false,
+            responsiveness,
             outputs: VecDeque::new(),
             settings,
         }
@@ -168,9 +170,15 @@ impl StatelessMachine {
     fn accept(&mut self, now: Duration, id: u64, call: StatelessCall) {
         let StatelessCall { record, is_put_off, is_awaited } = call;
         self.bytes += record.len();
-        let record = Arc::new(record);
-        self.pending
-            .insert(id, PendingCall { record, is_put_off, is_awaited, since: now, delays: 0 });
+        let patience = self.settings.persistence.patience();
+        let may_fail = !is_awaited && id != INTRODUCTION;
+        let deadline = patience.filter(|_| may_fail).map(|patience| now + patience);
+        if let Some(at) = deadline {
+            self.deadlines.add(at, id);
+        }
+        let (record, retry_at) = (Arc::new(record), None);
+        let call = PendingCall { record, is_put_off, deadline, retry_at, since: now, delays: 0 };
+        self.pending.insert(id, call);
         self.transmit(now, id);
     }
 
@@ -184,22 +192,25 @@ impl StatelessMachine {
     fn remove(&mut self, id: u64) -> Option<PendingCall> {
         let call = self.pending.remove(&id)?;
         self.bytes -= call.record.len();
-        self.delayed.retain(|(_, delayed)| *delayed != id);
+        if let Some(at) = call.retry_at {
+            self.delayed.remove(at, id);
+        }
+        if let Some(at) = call.deadline {
+            self.deadlines.remove(at, id);
+        }
         Some(call)
     }
 
     /// Handles the reply to a call.
     fn settle(&mut self, now: Duration, id: u64, bytes: Vec<u8>) {
-        self.heard = now;
-        if std::mem::take(&mut self.is_reported) {
-            self.outputs.push_back(MachineOutput::Note(Notice::RespondsAgain));
-        }
+        self.outputs.extend(self.responsiveness.answered(now).map(MachineOutput::Note));
         let reply = StatelessReply::parse(bytes).map_err(CallFailure::Refused);
         let Some(call) = self.pending.get_mut(&id) else { return };
         if reply.as_ref().is_ok_and(|reply| (call.is_put_off)(reply.results())) {
             let at = now + pause(call.delays);
             call.delays = call.delays.saturating_add(1);
-            self.delayed.insert((at, id));
+            call.retry_at = Some(at);
+            self.delayed.add(at, id);
             return;
         }
         self.end(id, reply);
@@ -218,28 +229,16 @@ impl StatelessMachine {
         });
     }
 
-    /// The oldest call that may time out, and when it does.
-    fn first_overdue(&self) -> Option<(Duration, u64)> {
-        let patience = self.settings.persistence.patience()?;
-        let mut callers = self.pending.range(INTRODUCTION + 1..);
-        let (id, call) = callers.find(|(_, call)| !call.is_awaited)?;
-        Some((call.since + patience, *id))
-    }
-
     fn fail_overdue(&mut self, now: Duration) {
-        while let Some((_, id)) = self.first_overdue().filter(|(at, _)| *at <= now) {
+        while let Some(id) = self.deadlines.pop_due(now) {
             self.calls.forget(id);
             self.end(id, Err(CallFailure::TimedOut));
         }
     }
 
-    /// The time at which the server will count as not responding.
-    fn silence_at(&self) -> Option<Duration> {
-        if self.is_reported {
-            return None;
-        }
-        let first = self.pending.values().next()?.since;
-        Some(first.max(self.heard) + self.settings.patience)
+    /// The time since when the oldest call has waited.
+    fn oldest(&self) -> Option<Duration> {
+        self.pending.values().next().map(|call| call.since)
     }
 }
 

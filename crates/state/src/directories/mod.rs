@@ -9,7 +9,7 @@ mod usage;
 
 pub(crate) use changes::Changes;
 pub(crate) use history::DirectoryHistory;
-pub use notice::{DirectoryNotice, NotedAttributes, NotedChange, NoticeBatch, NoticeWishes};
+pub use notice::{DirectoryNotice, NotedChange, NoticeBatch, NoticeWishes};
 pub use policy::{Adaptive, Always, DirectoryPolicy, Never, SecondAsk};
 pub(crate) use usage::CALLS_OF_A_RECALL;
 pub use usage::DirectoryUse;

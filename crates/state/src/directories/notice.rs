@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use comity_vfs::{NamedObject, Time};
+use comity_vfs::{NamedObject, NoticedAttributes};
 
 /// Bytes of a notification beside its names and handles: masks, lengths and attributes, each at its
 /// longest.
@@ -8,24 +8,6 @@ const REST_BYTES: usize = 320;
 
 /// Bytes of a handle as clients get it.
 const HANDLE_BYTES: usize = 64;
-
-/// Attributes of a directory after a change. None of them is an id, so that they are the same for
-/// all clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotedAttributes {
-    /// The change attribute.
-    pub change: u64,
-    /// The size in bytes.
-    pub size: u64,
-    /// The number of links.
-    pub links: u32,
-    /// The space used, in bytes.
-    pub used: u64,
-    /// The time of the last change of the attributes.
-    pub ctime: Time,
-    /// The time of the last change of the names.
-    pub mtime: Time,
-}
 
 /// A change of the names of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +45,7 @@ pub struct DirectoryNotice {
     /// The change.
     pub change: NotedChange,
     /// The attributes of the directory afterwards, if they are known.
-    pub after: Option<NotedAttributes>,
+    pub after: Option<NoticedAttributes>,
 }
 
 impl DirectoryNotice {

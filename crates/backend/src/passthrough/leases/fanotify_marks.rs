@@ -168,7 +168,7 @@ mod tests {
 
     use comity_vfs::{Cred, Disk, FileHold, Fs, Gid, LocalLocks, Mode, Name, SetAttr, Uid};
 
-    use super::super::test_support::{Site, cred};
+    use super::super::test_support::{WatchedFile, cred};
     use super::*;
     use crate::lease_watch::CHANGES_REST;
     use crate::passthrough::PassthroughOptions;
@@ -185,18 +185,18 @@ mod tests {
     ];
 
     /// A held file that was changed some time ago.
-    fn settled(hold: FileHold) -> Site {
-        let site = Site::new();
+    fn settled(hold: FileHold) -> WatchedFile {
+        let site = WatchedFile::new();
         std::thread::sleep(TIME_GRAIN * 2);
         assert_eq!(site.hold(hold), Ok(true));
         site
     }
 
-    fn changed(site: &Site) -> Option<(Handle, LocalUse)> {
+    fn changed(site: &WatchedFile) -> Option<(Handle, LocalUse)> {
         Some((site.file, LocalUse::Change))
     }
 
-    fn each_change(hold: FileHold, mut tried: impl FnMut(&Site, &str, &[&str])) {
+    fn each_change(hold: FileHold, mut tried: impl FnMut(&WatchedFile, &str, &[&str])) {
         for (program, arguments) in CHANGES {
             if program == "chown" && !rustix::process::geteuid().is_root() {
                 eprintln!("skipped: only root gives files away");
@@ -209,7 +209,7 @@ mod tests {
     }
 
     /// The number of marks in the kernel.
-    fn marks(site: &Site) -> usize {
+    fn marks(site: &WatchedFile) -> usize {
         site.fs.leases.changes().unwrap().marks()
     }
 
@@ -227,7 +227,7 @@ mod tests {
     }
 
     /// Makes a second file and holds it.
-    fn hold_second(site: &Site) -> Handle {
+    fn hold_second(site: &WatchedFile) -> Handle {
         std::fs::write(site.folder.path().join("second"), "").unwrap();
         let name = Name::new(b"second").unwrap();
         let second = site.fs.lookup(&cred(), &site.fs.root(), name).unwrap().node.handle;
@@ -236,7 +236,7 @@ mod tests {
     }
 
     /// Starts a program that changes one file many times and then another one.
-    fn storm(site: &Site) -> std::process::Child {
+    fn storm(site: &WatchedFile) -> std::process::Child {
         let files = std::iter::repeat_n("file", 50_000).chain(["second"]);
         let mut command = Command::new("chmod");
         command.arg("600").args(files).current_dir(site.folder.path()).spawn().unwrap()
@@ -254,7 +254,8 @@ mod tests {
             heard.borrow_mut().extend(std::iter::from_fn(|| LocalLocks::poll_wanted(&site.fs)));
             heard.borrow().contains(&(second, LocalUse::Change))
         });
-        // The listener first reads changes before it is notified, and marking may be due.
+        // Three more: the listener reads changes once before the first signal, and is woken when a
+        // file is to be marked.
         let most = start.elapsed().as_millis() / CHANGES_REST.as_millis() + 3;
         assert!(times.get() <= most, "told {} times, not {most}", times.get());
         assert!(heard.borrow().contains(&(site.file, LocalUse::Change)));
@@ -283,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_file_that_was_just_changed_is_marked_at_once() {
-        let site = Site::new();
+        let site = WatchedFile::new();
         let path = site.folder.path().join("file");
         std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o640))
             .unwrap();
@@ -293,7 +294,7 @@ mod tests {
         assert_eq!(site.wanted(), changed(&site));
     }
 
-    fn change_all(site: &Site) {
+    fn change_all(site: &WatchedFile) {
         let (cred, file): (Cred<Disk>, _) = (cred(), &site.file);
         let mode = |mode| SetAttr { mode: Some(Mode::new(mode)), ..SetAttr::default() };
         site.fs.setattr(&cred, file, &mode(0o600), None).unwrap();
@@ -374,8 +375,8 @@ mod tests {
     }
 
     /// A held file that only its owner may read, on a thread that has last acted for another user.
-    fn spoken_for_another(hold: FileHold) -> Option<Site> {
-        let site = Site::new();
+    fn spoken_for_another(hold: FileHold) -> Option<WatchedFile> {
+        let site = WatchedFile::new();
         site.program("chmod", &["600", "file"]);
         std::thread::sleep(TIME_GRAIN * 2);
         assert_eq!(site.hold(hold), Ok(true));

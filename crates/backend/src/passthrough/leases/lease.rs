@@ -221,14 +221,16 @@ impl Lease {
 mod tests {
     use comity_vfs::{Fs, LocalLocks, Name, SetAttr};
 
-    use super::super::test_support::{MOMENT, PATIENCE, Site, cred, emptying, reading, writing};
+    use super::super::test_support::{
+        MOMENT, PATIENCE, WatchedFile, cred, emptying, reading, writing,
+    };
     use super::*;
     use crate::passthrough::PassthroughOptions;
 
     #[test]
     fn a_program_that_writes_a_file_leased_for_readers_is_reported_and_waits() {
         for program in [writing(), emptying()] {
-            let site = Site::new();
+            let site = WatchedFile::new();
             assert_eq!(site.hold(FileHold::Shared), Ok(true));
             site.opens(&reading()).recv_timeout(PATIENCE).unwrap();
             let opened = site.opens(&program);
@@ -244,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_reader_of_a_file_leased_against_all_waits_and_sees_the_written_data() {
-        let site = Site::new();
+        let site = WatchedFile::new();
         assert_eq!(site.hold(FileHold::Exclusive), Ok(true));
         let opened = site.opens(&reading());
         assert_eq!(site.wanted(), Some((site.file, LocalUse::Open)));
@@ -257,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_file_that_a_program_has_open_cannot_be_leased() {
-        let site = Site::new();
+        let site = WatchedFile::new();
         let program = site.opens(&reading()).recv().unwrap();
         assert_eq!(site.hold(FileHold::Exclusive), Ok(false));
         assert_eq!(site.hold(FileHold::Shared), Ok(true));
@@ -273,7 +275,7 @@ mod tests {
 
     #[test]
     fn opens_by_the_server_itself_break_no_lease() {
-        let site = Site::new();
+        let site = WatchedFile::new();
         let reads = site.read();
         assert_eq!(site.hold(FileHold::Exclusive), Ok(true));
         site.fs.write(&cred(), &site.file, 0, b"SOME").unwrap();
@@ -301,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_file_that_was_leased_against_all_can_be_executed_afterwards() {
-        let site = Site::new();
+        let site = WatchedFile::new();
         site.read();
         let before = site.fs.nodes.ledger().descriptors.open();
         assert_eq!(site.hold(FileHold::Exclusive), Ok(true));
@@ -315,7 +317,7 @@ mod tests {
 
     #[test]
     fn the_server_itself_waits_with_writing_what_is_held_for_readers() {
-        let site = Site::new();
+        let site = WatchedFile::new();
         assert_eq!(site.hold(FileHold::Shared), Ok(true));
         let written = site.fs.write(&cred(), &site.file, 0, b"more");
         assert_eq!(written.unwrap_err(), Status::Delay);
@@ -326,7 +328,7 @@ mod tests {
 
     #[test]
     fn nothing_is_held_where_nobody_would_be_told() {
-        let site = Site::new();
+        let site = WatchedFile::new();
         let fs = Passthrough::open(site.folder.path(), PassthroughOptions::default()).unwrap();
         assert_eq!(LocalLocks::hold_file(&fs, &site.file, FileHold::Shared), Ok(false));
         assert_eq!(LocalLocks::hold_file(&fs, &site.file, FileHold::Free), Ok(true));
@@ -338,7 +340,7 @@ mod tests {
 
     #[test]
     fn half_of_all_descriptors_are_left_to_what_is_not_held() {
-        let site = Site::with(8);
+        let site = WatchedFile::with(8);
         let cred = cred();
         let handles = ["a", "b", "c"].map(|name| {
             std::fs::write(site.folder.path().join(name), "").unwrap();
@@ -355,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_change_that_could_not_be_reported_is_found() {
-        let site = Site::new();
+        let site = WatchedFile::new();
         assert_eq!(site.hold(FileHold::Shared), Ok(true));
         let _opened = site.opens(&writing());
         let watch = site.fs.leases.watch.as_ref().unwrap();

@@ -19,7 +19,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) const MOMENT: Duration = Duration::from_millis(50);
 
 /// A file system with one file, and a thread that is notified of programs that want it.
-pub(crate) struct Site {
+pub(crate) struct WatchedFile {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) fs: Passthrough,
     pub(crate) file: Handle,
@@ -28,7 +28,7 @@ pub(crate) struct Site {
     _end: UnixStream,
 }
 
-impl Site {
+impl WatchedFile {
     pub(crate) fn new() -> Self {
         Self::with(1000)
     }
@@ -122,7 +122,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for WatchedFile {
     fn drop(&mut self) {
         self.fs.release_identity().unwrap();
     }

@@ -32,7 +32,7 @@ fn no_reply_contains_a_server_id_and_no_unmapped_id_reaches_the_file_system() {
     for seed in 0..SEEDS {
         let mut rng = Rng::new(seed);
         // The server refuses ambiguous maps; those are skipped.
-        let Some(site) = Site::new(&mut rng) else { continue };
+        let Some(site) = MappedServer::new(&mut rng) else { continue };
         plans += 1;
         for _ in 0..CALLERS {
             told += site.visit(&mut rng);
@@ -42,13 +42,13 @@ fn no_reply_contains_a_server_id_and_no_unmapped_id_reaches_the_file_system() {
     assert!(told > 100 * plans, "{told} ids were shown: the search is for nothing");
 }
 
-struct Site {
+struct MappedServer {
     world: World,
     maps: Maps,
     targets: Vec<Target>,
 }
 
-impl Site {
+impl MappedServer {
     fn new(rng: &mut Rng) -> Option<Self> {
         set_clock(1);
         let Ground { plan, maps, targets } = Ground::new(rng)?;

@@ -13,7 +13,7 @@ use comity_proto::nfs3::{
 };
 use comity_xdr::Opaque;
 
-use self::site::{CALLER, FILES, Site, sealed};
+use self::site::{CALLER, FILES, ReloadedTree, sealed};
 use crate::world::{World, encoded};
 
 /// A call: its procedure and arguments.
@@ -21,7 +21,7 @@ type Asked = (u32, Vec<u8>);
 
 #[test]
 fn each_call_is_answered_by_one_plan_while_plans_are_replaced() {
-    let site = Site::new();
+    let site = ReloadedTree::new();
     let calls = site.calls();
     let answers: Vec<[Vec<u8>; 2]> = calls.iter().map(|call| site.answers(call)).collect();
     for ([one, other], call) in answers.iter().zip(&calls) {
@@ -38,7 +38,7 @@ fn each_call_is_answered_by_one_plan_while_plans_are_replaced() {
     site.check_made();
 }
 
-impl Site {
+impl ReloadedTree {
     /// The calls of a client, for all objects.
     fn calls(&self) -> Vec<Asked> {
         let worlds = [0, 1].map(|which| entered(&Arc::new(Exports::new(self.plan(which)))));

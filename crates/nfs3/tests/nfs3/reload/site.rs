@@ -33,13 +33,13 @@ const PLANS: [&str; 2] = [
 ];
 
 /// A file system with a directory that the plans serve.
-pub(crate) struct Site {
+pub(crate) struct ReloadedTree {
     fs: Arc<Memory>,
     pub(crate) dir: Handle,
     pub(crate) made: Handle,
 }
 
-impl Site {
+impl ReloadedTree {
     pub(crate) fn new() -> Self {
         let options = MemoryOptions {
             root_mode: Mode::new(0o777),

@@ -176,8 +176,8 @@ impl Hunt {
         Outcome(answers)
     }
 
-    /// Repeats a call while it is answered with DELAY, as a client does: on a disk, a handle whose
-    /// object is just being removed has this answer.
+    /// Repeats a call while it is answered with DELAY, as a client does. On a disk, DELAY is the
+    /// answer for a handle while its object is being removed.
     fn answer_at_last(&mut self, side: usize, shot: &Shot) -> Vec<u8> {
         let later = (Nfsstat4::Delay as u32).to_be_bytes();
         let tries = if self.twins.are_on_disk() { TRIES } else { 1 };

@@ -14,8 +14,8 @@ use comity_bench::targets::files_over;
 use comity_credential::{Channel, KeyId, PeerIdentity, PeerKey};
 use comity_export::{Client, Export, ExportId, Exports, HandleKey, KeyUse, Plan, RpcPeer, Rules};
 use comity_grants::{
-    Accounts, Binding, Grants, Holder, Medium, MediumError, Moment, ObjectId, Operation, Record,
-    Recovered, RightsClock, Scene, Tree,
+    Accounts, Binding, Grants, Holder, Moment, ObjectId, Operation, Recovered, RightsClock, Scene,
+    Tree, Unstored,
 };
 use comity_keynote::{Grant, Rights};
 use comity_keys::{Algorithm, PrivateKey, PublicKey, Signer};
@@ -32,28 +32,16 @@ const EXPORT: ExportId = ExportId(1);
 /// The address of all callers.
 const PEER: ([u8; 4], u16) = ([127, 0, 0, 1], 777);
 
-/// A server of a folder that has met nothing of it.
+/// A new server of a folder: it has decided nothing yet, and has opened no file.
 pub(super) struct KeyedExport {
     exports: Arc<Exports>,
     volume: u64,
     fs: Arc<dyn Fs>,
     grants: Arc<Grants>,
     account: Arc<PrivateKey>,
-    /// Credentials made so far: the number of each stands in it, so that no two are the same.
+    /// Number of credentials made so far. Each credential contains its number, so that no two are
+    /// equal.
     made: Cell<u64>,
-}
-
-/// Keeps nothing: what a medium takes is not measured here.
-struct Nowhere;
-
-impl Medium for Nowhere {
-    fn store(&self, _: &[Record]) -> Result<(), MediumError> {
-        Ok(())
-    }
-
-    fn replace(&self, _: &[Record]) -> Result<(), MediumError> {
-        Ok(())
-    }
 }
 
 impl KeyedExport {
@@ -62,7 +50,8 @@ impl KeyedExport {
         Self::holding(folder, decisions, Arc::new(new_key()?), Vec::new())
     }
 
-    /// The same for an account, with credentials that keys have submitted to an earlier server.
+    /// Starts a server like [`Self::new`] for an account, with credentials that keys submitted to
+    /// an earlier server.
     pub(super) fn holding(
         folder: &Path,
         decisions: usize,
@@ -71,7 +60,7 @@ impl KeyedExport {
     ) -> Result<Self> {
         let fs: Arc<dyn Fs> = Arc::new(Passthrough::open(folder, PassthroughOptions::default())?);
         let recovered = Recovered { held, ..Recovered::default() };
-        let grants = Grants::new(clock(), Box::new(Nowhere), recovered);
+        let grants = Grants::new(clock(), Box::new(Unstored), recovered);
         let grants = Arc::new(grants.keeping(decisions));
         let (user, key) = ("owner".to_owned(), *account.public_key());
         let binding = Binding { user, key, comment: String::new() };
@@ -172,7 +161,7 @@ impl KeyedExport {
         Holder::new(&self.grants, key, SocketAddr::from(PEER).ip())
     }
 
-    /// Lets a key read an object, which it must be allowed.
+    /// Checks that a key may read an object.
     pub(super) fn pass(&self, holder: &Holder, object: &Handle) -> Result<()> {
         let (volume, export) = (self.volume, EXPORT.0);
         let key = |handle: &Handle| FileKey { volume, export, handle: *handle };

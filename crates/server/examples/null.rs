@@ -1,11 +1,11 @@
 //! Measures the cost of the server itself: a program that does nothing, and a client that keeps it
 //! busy.
 //!
-//! `taskset -c 0 null serve 127.0.0.1:999` and `taskset -c 1 null load 127.0.0.1:999 PID 4 8 5 0`:
-//! connections, calls outstanding on each, seconds; it prints the processor time of process PID for
-//! each call. With a file to serve and bytes to load a call is answered with so many of the file's,
-//! by reference, or copied if the server's environment says COPY; PLAIN there leaves the metrics
-//! out.
+//! `taskset -c 0 null serve 127.0.0.1:999` starts the server. `taskset -c 1 null load 127.0.0.1:999
+//! PID 4 8 5 0` loads it by 4 connections with 8 outstanding calls each, for 5 seconds, and prints
+//! the processor time of process PID for each call. The last number is the size of a reply in
+//! bytes. They come from the file that `serve` is given, by reference. If the server's environment
+//! has COPY they are copied, and if it has PLAIN nothing is counted for the metrics.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measuring tool, not the product")]
 
 use std::fs::File;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use comity_server::{Patience, Server, Settings, limits};
-use toy::{Client, ToyService, eventually, opaque, record, settings, start};
+use toy::{Client, ToyService, eventually, opaque, record, settings, start, until_a_call_sleeps};
 
 const PATIENCE: Duration = Duration::from_secs(8);
 
@@ -134,7 +134,7 @@ fn large_records_wait_for_memory_and_are_served_when_there_is_some() {
     let call = record(1, toy::ECHO, &opaque(&vec![7; 1 << 20]));
     let mut greedy: Vec<_> = (0..2).map(|_| Client::new(&server)).collect();
     greedy.iter_mut().for_each(|client| client.send(&call[..200_000]));
-    std::thread::sleep(Duration::from_millis(200));
+    eventually("the memory is taken", || server.stats().buffered_bytes > 1 << 20);
     let mut honest = Client::new(&server);
     let mut sender = Client(honest.0.try_clone().unwrap());
     std::thread::scope(|scope| {
@@ -230,13 +230,14 @@ fn connections_are_bounded_for_one_address() {
 
 #[test]
 fn shutdown_finishes_the_calls_in_hand_and_sends_their_replies() {
-    let server = start(&Arc::default(), settings());
+    let shared = Arc::default();
+    let server = start(&shared, settings());
     let address = server.addresses()[0];
     let mut sleeper = Client::new(&server);
     let mut idle = Client::new(&server);
     idle.call(1, toy::NULL, &[]);
     sleeper.send(&record(5, toy::SLEEP, &600_u32.to_be_bytes()));
-    std::thread::sleep(Duration::from_millis(100));
+    until_a_call_sleeps(&shared);
     let started = Instant::now();
     assert!(server.shutdown());
     assert!(started.elapsed() > Duration::from_millis(300), "shutdown did not wait for the call");

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use comity_server::{Settings, limits};
-use toy::{Client, Shared, eventually, opaque, record, settings, start};
+use toy::{Client, Shared, eventually, opaque, record, settings, start, until_a_call_sleeps};
 
 #[test]
 fn a_batch_is_answered_in_order_by_one_receive_and_one_send() {
@@ -209,7 +209,8 @@ fn calls_that_wait_for_a_barrier_share_it() {
 
 #[test]
 fn others_are_served_while_one_call_sleeps() {
-    let server = start(&Arc::default(), settings());
+    let shared = Arc::default();
+    let server = start(&shared, settings());
     let mut sleeper = Client::new(&server);
     let mut others: Vec<_> = (0..5).map(|_| Client::new(&server)).collect();
     for other in &mut others {
@@ -217,7 +218,7 @@ fn others_are_served_while_one_call_sleeps() {
     }
     let calls = [record(1, toy::SLEEP, &500_u32.to_be_bytes()), record(2, toy::NULL, &[])].concat();
     sleeper.send(&calls);
-    std::thread::sleep(Duration::from_millis(50));
+    until_a_call_sleeps(&shared);
     let started = Instant::now();
     for xid in 0..20 {
         for other in &mut others {
@@ -240,11 +241,12 @@ fn others_are_served_while_one_call_sleeps() {
 
 #[test]
 fn a_new_connection_does_not_wait_for_a_sleeping_call_of_the_only_other_one() {
-    let server = start(&Arc::default(), settings());
+    let shared = Arc::default();
+    let server = start(&shared, settings());
     let mut sleeper = Client::new(&server);
     sleeper.call(1, toy::NULL, &[]);
     sleeper.send(&record(2, toy::SLEEP, &500_u32.to_be_bytes()));
-    std::thread::sleep(Duration::from_millis(50));
+    until_a_call_sleeps(&shared);
     let started = Instant::now();
     Client::new(&server).call(7, toy::NULL, &[]);
     assert!(started.elapsed() < Duration::from_millis(300), "{:?}", started.elapsed());

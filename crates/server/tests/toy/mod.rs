@@ -43,6 +43,8 @@ pub(crate) const OF_EXPORT: u32 = 9;
 pub(crate) struct Shared {
     pub(crate) file: Option<Arc<File>>,
     pub(crate) calls: AtomicU32,
+    /// Calls that sleep now.
+    pub(crate) sleeping: AtomicU32,
     pub(crate) barriers: AtomicU32,
     pub(crate) done: Mutex<u32>,
     /// The gate's answer for peers other than 127.0.0.1; it admits them if nothing is set.
@@ -117,7 +119,11 @@ impl Program<SocketAddr> for Toy {
                 Ok(bytes) => reply.value(&bytes),
                 Err(_) => return Outcome::GarbageArgs,
             },
-            SLEEP => blocking(|| std::thread::sleep(Duration::from_millis(number.into()))),
+            SLEEP => blocking(|| {
+                self.0.sleeping.fetch_add(1, Ordering::SeqCst);
+                std::thread::sleep(Duration::from_millis(number.into()));
+                self.0.sleeping.fetch_sub(1, Ordering::SeqCst);
+            }),
             DEFER => {
                 let at = self.0.calls.fetch_add(1, Ordering::SeqCst) + 1;
                 return Outcome::Deferred(Box::new(Barrier(Arc::clone(&self.0), at)));
@@ -269,6 +275,11 @@ impl Client {
         self.0.read_exact(&mut word).unwrap();
         u32::from_be_bytes(word)
     }
+}
+
+/// Waits until a call sleeps.
+pub(crate) fn until_a_call_sleeps(shared: &Shared) {
+    eventually("a call sleeps", || shared.sleeping.load(Ordering::SeqCst) > 0);
 }
 
 /// Waits until a condition holds; panics after ten seconds.

@@ -30,7 +30,7 @@ fn print(assertion: &Assertion) {
     let printed = assertion.body().to_string();
     match Assertion::parse(&printed) {
         Ok(again) => assert_eq!(again.body(), assertion.body(), "{printed}"),
-        // The canonical text may be longer than a text may be.
+        // The canonical text may exceed the limit of texts.
         Err(error) => assert!(error.expected.starts_with("at most"), "{error}: {printed}"),
     }
     if let Some(grant) = Grant::read(assertion) {
@@ -53,7 +53,7 @@ fn evaluate(policies: &[PolicyAssertion]) {
     }
 }
 
-/// An assertion whose needs are not met, or whose time is over, gives nothing.
+/// An assertion whose needs are not met, or which has expired, gives no rights.
 fn look_up(policy: &PolicyAssertion) {
     let prepared = policy.prepared();
     let requesters: Vec<Principal> =

@@ -1,5 +1,5 @@
-//! Answers to callbacks: the server goes on after any answer of a client that holds delegations,
-//! and has them all back in the end.
+//! Answers to callbacks: a client that holds delegations may answer anything. The server continues,
+//! and has all delegations back in the end.
 #![no_main]
 
 use comity_fuzz::Town;

@@ -1,4 +1,4 @@
-//! Record marking: the records of a stream are the same however it arrives.
+//! Record marking: the records of a stream do not depend on the pieces in which it arrives.
 #![no_main]
 
 use comity_rpc::{RecordError, RecordLimits, Scan, next_record};

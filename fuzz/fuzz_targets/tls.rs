@@ -1,6 +1,6 @@
-//! The server's end of TLS meets bytes that no honest client sends: instead of a hello, between the
-//! flights of a handshake, and after it, where they are sealed with the client's keys, so that they
-//! are opened and understood.
+//! The server's end of TLS, with bytes that no honest client sends. They replace a hello, or come
+//! between the flights of a handshake, or follow it. In the last case they are encrypted with the
+//! client's keys, so that the server decrypts and decodes them.
 #![no_main]
 
 use comity_fuzz::Eavesdropped;

@@ -42,7 +42,7 @@ pub const HANDLE: [u8; 6] = [0, 0, 0, 4, b'f', b'h'];
 /// Most handles that are remembered.
 const HANDLES_MAX: usize = 256;
 
-/// Knows no host.
+/// A resolver that knows no host.
 struct Nobody;
 
 impl Resolver for Nobody {
@@ -169,7 +169,7 @@ impl TestServer {
         replies.bytes().to_vec()
     }
 
-    /// Keeps the handles in a reply: all look alike at their beginning.
+    /// Remembers the handles in a reply, which are recognized by their first bytes.
     fn remember(&mut self, reply: &[u8]) {
         let known = self.handles.first().cloned();
         for at in (0..reply.len().saturating_sub(8)).step_by(4) {
@@ -252,10 +252,10 @@ impl Default for TestServer {
     }
 }
 
-/// The replies hold nothing, or one whole record with the call's xid.
+/// Checks that the replies are empty, or are one whole record with the xid of the call.
 ///
 /// # Panics
-/// If they do not.
+/// They are not.
 pub fn assert_one_reply(record: &[u8], replies: &Encoder) {
     let bytes = replies.bytes();
     if bytes.is_empty() {

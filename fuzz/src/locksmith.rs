@@ -1,6 +1,6 @@
-//! The lock manager of NFSv3 with its status monitor, and three hosts that do what the bytes of an
-//! input say: they ask at once or by messages, answer grants or do not, and restart; so does the
-//! server.
+//! The lock manager of NFSv3 with its status monitor, and three hosts that the bytes of an input
+//! control. They send calls or messages, answer grants or do not, and restart. The server restarts,
+//! too.
 
 mod wishes;
 
@@ -99,7 +99,7 @@ impl Locksmith {
         locksmith
     }
 
-    /// Does what an input says.
+    /// Runs the steps that an input describes.
     pub fn work(&mut self, input: &[u8]) {
         let mut bytes = Bytes(input);
         while !bytes.is_empty() {
@@ -119,10 +119,7 @@ impl Locksmith {
         }
     }
 
-    /// All hosts go; nothing of them stays.
-    ///
-    /// # Panics
-    /// If something does.
+    /// Ends all hosts, and checks that no state of them is left.
     pub fn end(mut self) {
         for summary in self.engine.clients_after(self.age, ClientId(0), LIMITS.clients) {
             self.engine.evict(self.age, &summary.client);
@@ -135,7 +132,7 @@ impl Locksmith {
         assert_eq!((census.locks, census.waits), (0, 0), "{census:?}");
     }
 
-    /// Takes the place of a server that is gone, or of its clock.
+    /// Starts the server, again after a restart or when its clock is replaced.
     fn serve(&mut self) {
         let (engine, store) = (Arc::clone(&self.engine), Arc::clone(&self.store));
         let settle = move |_: JournalPosition| {
@@ -208,7 +205,7 @@ impl Locksmith {
         }
     }
 
-    /// A host answers a grant, or cannot be reached, or says what cannot be understood.
+    /// A host answers a grant, cannot be reached, or sends an answer that cannot be decoded.
     fn answer(&mut self, bytes: &mut Bytes<'_>) {
         if self.granted.is_empty() {
             return;
@@ -225,14 +222,14 @@ impl Locksmith {
         self.grants.answered(self.age, &grant, results.bytes());
     }
 
-    /// The answers that are calls leave.
+    /// Sends the answers that are calls.
     fn send(&mut self) {
         let sent = self.messages.try_iter().count();
         assert_eq!(sent, self.owed, "each message is answered once");
         self.owed = 0;
     }
 
-    /// A host restarts, or says so.
+    /// A host notifies the server that it has restarted, truly or not.
     fn notify(&mut self, who: usize, bytes: &mut Bytes<'_>) {
         let mut arguments = Encoder::new();
         arguments.opaque(b"host");
@@ -240,7 +237,7 @@ impl Locksmith {
         self.call(who, (nsm::PROGRAM, 1), nsm::procedure::NOTIFY, arguments.bytes());
     }
 
-    /// A host has not heard the answer to its last call.
+    /// A host repeats its last call, because it has not received the answer.
     fn again(&mut self, who: usize) {
         let record = self.last[who].clone();
         if !record.is_empty() {
@@ -300,7 +297,7 @@ impl Locksmith {
         assert!(census.clients <= LIMITS.clients, "{census:?}");
         assert!(census.states <= LIMITS.clients * LIMITS.states_per_client, "{census:?}");
         assert!(census.owners <= LIMITS.clients * LIMITS.owners_per_client, "{census:?}");
-        // A split makes one of what there is.
+        // A split may exceed the limit, by one range for each range that is counted.
         let files = self.handles.len();
         assert!(census.locks + census.waits <= files * LIMITS.locks_per_file * 2, "{census:?}");
     }

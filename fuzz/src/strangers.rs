@@ -1,4 +1,4 @@
-//! A server in one process with a victim, and strangers that do what the bytes of an input say.
+//! A server in one process with a victim, and strangers that the bytes of an input control.
 
 mod victim;
 
@@ -79,10 +79,11 @@ impl Strangers {
         strangers
     }
 
-    /// Lets the victim work, and strangers call what an input says before each of its steps.
+    /// Runs the steps of the victim. Before each of them, strangers make the calls that an input
+    /// describes.
     ///
     /// # Panics
-    /// If the victim notices.
+    /// The victim gets other answers than if it were alone.
     pub fn disturb(mut self, input: &[u8]) {
         static ALONE: OnceLock<Vec<(Told, [usize; 3])>> = OnceLock::new();
         let alone = ALONE.get_or_init(|| {
@@ -121,13 +122,13 @@ impl Strangers {
         self.dispatch(&self.strangers[who], &record);
     }
 
-    /// Any procedure with any arguments.
+    /// A call of any procedure with any arguments.
     fn raw(&self, bytes: &mut Bytes<'_>) -> ((u32, u32), u32, Vec<u8>) {
         let program = PROGRAMS[bytes.below(PROGRAMS.len())];
         (program, u32::from(bytes.next() % 32), self.filled(bytes.some()))
     }
 
-    /// A COMPOUND of anything.
+    /// A COMPOUND of any operations with any arguments.
     fn raw_operations(&self, bytes: &mut Bytes<'_>) -> ((u32, u32), u32, Vec<u8>) {
         let (minorversion, operations) = (bytes.below(3) as u32, u32::from(bytes.next() % 8));
         let mut call = Encoder::new();
@@ -175,7 +176,7 @@ impl Strangers {
         stateid
     }
 
-    /// Puts what belongs to the victim where arguments name it.
+    /// Replaces placeholders in arguments by handles, stateids and other data of the victim.
     fn filled(&self, arguments: &[u8]) -> Vec<u8> {
         let (mut filled, mut rest) = (Vec::new(), arguments);
         while let Some((first, behind)) = rest.split_first() {
@@ -218,7 +219,7 @@ impl Default for Strangers {
     }
 }
 
-/// Somebody with a connection of its own.
+/// A caller with a connection of its own.
 fn visitor(address: Ipv4Addr, port: u16) -> RpcPeer {
     let line = Arc::new(Backchannel::new(|| {}));
     RpcPeer::on(SocketAddr::new(IpAddr::V4(address), port), &line)

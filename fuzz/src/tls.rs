@@ -26,7 +26,7 @@ pub struct Eavesdropped {
     client: UnbufferedClientConnection,
 }
 
-/// Takes any certificate, as no input tells them apart.
+/// Accepts any certificate, because no input depends on it.
 #[derive(Debug)]
 struct AnyServer;
 
@@ -65,7 +65,7 @@ impl ServerCertVerifier for AnyServer {
     }
 }
 
-/// Seals what an honest client would not.
+/// Encrypts records that an honest client would not send.
 struct Sealer {
     cipher: Box<dyn MessageEncrypter>,
     sequence: u64,
@@ -172,7 +172,8 @@ impl Default for Eavesdropped {
     }
 }
 
-/// Each piece of the input is a kind and content: sealed with the client's keys, or as it is.
+/// Each piece of the input is a content type and content. It is encrypted with the client's keys,
+/// or sent as it is.
 fn after_handshake(mut session: RecordLayer, mut sealer: Sealer, mut input: &[u8]) {
     let mut answers = VecDeque::new();
     while let Some((&[kind, length], rest)) = input.split_first_chunk() {

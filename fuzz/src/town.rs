@@ -1,5 +1,5 @@
-//! A whole server in one process, and three clients that do what the bytes of an input say: with
-//! its clock, its storage, its restarts, and what it says to them over their own connections.
+//! A whole server in one process, and three clients that the bytes of an input control. It includes
+//! the server's clock, its storage, its restarts, and its callbacks over the clients' connections.
 
 mod operations;
 mod people;
@@ -115,7 +115,7 @@ impl Town {
         town
     }
 
-    /// Does what an input says.
+    /// Runs the steps that an input describes.
     pub fn live(&mut self, input: &[u8]) {
         let mut bytes = Bytes(input);
         while !bytes.is_empty() {
@@ -135,15 +135,12 @@ impl Town {
         }
     }
 
-    /// All clients go; nothing of them stays.
-    ///
-    /// # Panics
-    /// If something does.
+    /// Ends all clients, and checks that no state of them is left.
     pub fn end(mut self) {
         for summary in self.engine.clients_after(self.age, ClientId(0), LIMITS.clients) {
             self.engine.evict(self.age, &summary.client);
         }
-        // Grace, and the rest that files have from delegations.
+        // The grace period, and the time for which a recalled file is not delegated again.
         (0..8).for_each(|_| self.let_pass(LEASE));
         let census = self.engine.census();
         let left = (census.clients, census.sessions, census.files, census.states, census.owners);
@@ -153,7 +150,7 @@ impl Town {
         assert_eq!(census.held_bytes, 0, "{census:?}");
     }
 
-    /// Takes the place of a server that is gone, or of its clock.
+    /// Starts the server, again after a restart or when its clock is replaced.
     fn serve(&mut self) {
         let clock = Clock::begun(self.age);
         let (engine, store) = (Arc::clone(&self.engine), Arc::clone(&self.store));
@@ -180,7 +177,7 @@ impl Town {
         self.dispatcher = Dispatcher::new(vec![nfs], Arc::clone(&self.exports));
     }
 
-    /// One client more, with a connection.
+    /// Makes one more client, with a connection.
     fn furnish(&mut self) {
         let line = Arc::new(Backchannel::new(|| {}));
         let number = self.people.len();
@@ -218,7 +215,7 @@ impl Town {
         }
     }
 
-    /// A client says something that is no call.
+    /// A client sends a record that is not a call.
     fn hear(&self, who: usize, record: &[u8]) {
         self.callbacks.heard(self.age, self.people[who].line.id(), record);
     }
@@ -248,7 +245,7 @@ impl Town {
         assert!(census.delegations <= LIMITS.delegations, "{census:?}");
         assert!(census.reply_cache_bytes <= LIMITS.reply_cache_bytes, "{census:?}");
         assert!(census.held_bytes <= LIMITS.held_bytes, "{census:?}");
-        // A split makes one of what there is.
+        // A split may exceed the limit, by one range for each range that is counted.
         assert!(census.locks + census.waits <= FILES.len() * LIMITS.locks_per_file * 2);
     }
 }

@@ -99,7 +99,7 @@ impl Run {
         }
     }
 
-    /// All tests that run on any kernel, on this one.
+    /// Selects all tests, those that need another kernel excepted, to run on this kernel.
     pub(crate) fn on(kernel: Kernel) -> Self {
         Self { kernel: Some(kernel), ..Self::all() }
     }

@@ -22,7 +22,7 @@ const READS_MAX: usize = 16;
 #[derive(Debug)]
 pub(crate) struct ChangeWatch {
     groups: Mutex<Groups>,
-    /// Readable when one of the groups is.
+    /// An epoll set, which is readable when one of the groups is readable.
     any: OwnedFd,
     /// The eventfd, written when there are files to be marked.
     bell: OwnedFd,

@@ -112,8 +112,8 @@ pub(crate) enum Command {
     Log(Log),
     /// Make, show and import keys
     ///
-    /// A key is who you are to a server of another administration: what is granted to it, its owner
-    /// may use without an account.
+    /// A key identifies you to a server of another administration. The owner of a key may use files
+    /// that were granted to it without an account.
     #[command(subcommand)]
     Key(key_arguments::Key),
     /// Bind keys to users of this machine
@@ -142,14 +142,14 @@ pub(crate) enum Command {
     Grants(key_arguments::server::Grants),
     /// Revoke a credential or a key
     ///
-    /// The signer of a credential may revoke it, and everybody above in its chain. It ends at once
-    /// for all who rest on it. With a public key, all that this key was given by you ends.
+    /// The signer of a credential, and each signer above it in its chain, may revoke it. All rights
+    /// that depend on it end at once. Of a public key, all rights end that it received through you.
     Revoke(key_arguments::server::Revoke),
-    /// Print the credential for a file or folder that you have made by what was granted to you
+    /// Print the credential for a file or folder that you have created by granted rights
     ///
     /// It gives all rights to the object and what is below it. Submit it, so that it outlives a
     /// restart of the server, or give it together with a grant of yours to the owner of another
-    /// key. The server signs it now; it holds as long as you may create in the folder of the
+    /// key. The server signs it now; it is valid as long as you may create in the folder of the
     /// object.
     Fetch(key_arguments::server::Fetch),
     /// Explain which rights a key has to a file, and by which credentials

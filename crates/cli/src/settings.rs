@@ -27,8 +27,7 @@ const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1"];
 /// The default log level.
 const LEVEL: &str = "info";
 
-/// Decides the settings that were not typed: the command line comes before the configuration's
-/// `[server]`.
+/// Decides the settings. An argument comes before the `[server]` section of the configuration.
 ///
 /// # Errors
 /// There is no folder for the state, or the log level in the configuration is invalid.

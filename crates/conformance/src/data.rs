@@ -204,7 +204,7 @@ fn a_read_tells_the_attributes(f: &Fixture<'_>) -> Check {
 fn a_read_under_an_open_is_like_any_other(f: &Fixture<'_>) -> Check {
     let file = f.filled("a", &pattern(10_000, 5))?;
     f.set(&file, &mode(0o600))?;
-    // The first read may be what brings it into use.
+    // Read twice: the file system may open the file at the first read, and use another path then.
     for _ in 0..2 {
         for offset in [0, 1, 4096, 9_999, 10_000, 10_001, u64::MAX] {
             for count in [0, 1, 4096, 8_192, 10_000, 10_001] {

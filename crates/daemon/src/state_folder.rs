@@ -5,7 +5,6 @@
 //! key must survive it. Anybody who knows it can forge handles, so it must not be readable by
 //! others. `tls.key` and `tls.crt` are made if no other files are configured; they are kept,
 //! because clients may trust the certificate.
-//! both stay.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, Permissions};

@@ -111,7 +111,8 @@ impl ResolvedCaller {
         })
     }
 
-    /// The same for a caller whom a layout lets in: it may use the data of files, and nothing else.
+    /// Resolves a caller that shows the handle of a layout: it may use the data of files, and
+    /// nothing else.
     pub(crate) fn by_layout(self) -> Self {
         Self { by_layout: true, ..self }
     }

@@ -166,9 +166,8 @@ impl Inodes {
         stale
     }
 
-    /// Notes a change that was made through this mount: the kernel's pages are as valid after it as
-    /// before. If another change may have come between, the pages belong to no known change
-    /// attribute.
+    /// Notes a change that was made through this mount. Pages of the kernel that were valid before
+    /// it are valid after it. If another change may have come between, they are invalid.
     pub(crate) fn changed(&self, number: u64, before: Option<u64>, after: Option<u64>) {
         let mut table = self.lock();
         let Some(inode) = table.by_number.get_mut(&number) else { return };

@@ -32,7 +32,7 @@ struct Requests {
 struct WatchedRequest {
     pid: u32,
     interrupt: Interrupt,
-    /// True if the request was there at the last check, so that it counts as long.
+    /// True if the last check saw the request, too: only such requests count as long.
     is_old: bool,
 }
 

@@ -76,7 +76,7 @@ impl Decisions {
         known.copied().unwrap_or(Pass::Unknown)
     }
 
-    /// Assigns the slot to an object, for decisions that are valid until then.
+    /// Assigns the slot to an object. Its decisions are valid until the moment `until`.
     pub(crate) fn claim(
         &mut self,
         file: (u32, FileKey),

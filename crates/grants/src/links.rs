@@ -76,8 +76,8 @@ pub(crate) fn retain<K: Eq + Hash>(
     }
 }
 
-/// Returns those of the signers of new credentials that are trusted, or that a trusted key leads to
-/// by these links, with the keys between.
+/// Returns the signers of new credentials that are trusted, or to which these links lead from a
+/// trusted key, and the keys on the way.
 pub(crate) fn trusted_signers<'a>(
     links: &[&'a Links],
     new: &'a [Arc<Held>],
@@ -89,8 +89,8 @@ pub(crate) fn trusted_signers<'a>(
     })
 }
 
-/// Returns those of the licensees of new credentials that are the holder, or that lead to it by
-/// these links, with the keys between.
+/// Returns the licensees of new credentials that are the holder, or from which these links lead to
+/// it, and the keys on the way.
 pub(crate) fn licensees_for<'a>(
     links: &[&'a Links],
     new: &'a [Arc<Held>],
@@ -108,9 +108,9 @@ pub(crate) fn licensees_for<'a>(
     )
 }
 
-/// Searches from some keys; returns the goals, and the keys met from which a goal is reached.
-/// `next` tells the keys to which one step leads from a key; no step is taken from a goal. Each key
-/// is looked at once.
+/// Searches from some keys. Returns the goals that are found, and the keys from which one of them
+/// is reached. `next` returns the neighbours of a key; the search does not go beyond a goal, and
+/// visits each key once.
 fn reaching<'a, I: Iterator<Item = &'a PublicKey>>(
     from: impl Iterator<Item = &'a PublicKey>,
     is_goal: impl Fn(&PublicKey) -> bool,

@@ -287,7 +287,7 @@ mod tests {
             for held in old {
                 memory.insert(holder, held).unwrap();
             }
-            // One that was held and given up counts no more.
+            // A credential that was removed does not count.
             let gone = old.first().map(|held| held.digest());
             memory.remove(&holder, gone.as_slice());
             let held = old.iter().filter(|held| Some(held.digest()) != gone);

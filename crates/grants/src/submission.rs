@@ -25,7 +25,7 @@ pub struct Submitted {
     pub digest: AssertionDigest,
     /// Its signer.
     pub authorizer: PublicKey,
-    /// The outcome for it.
+    /// The outcome of its submission.
     pub outcome: Outcome,
 }
 

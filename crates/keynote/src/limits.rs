@@ -38,8 +38,8 @@ pub const REGEX_PROGRAM_BYTES_MAX: usize = 64 << 10;
 /// among them; further ones are compiled when used.
 pub const PATTERNS_READY_MAX: usize = 32;
 
-/// Most of those that need an engine's program, because of its memory; the others search for a
-/// plain text.
+/// Most prepared patterns that need an engine's program, which takes memory; the others search for
+/// a plain text.
 pub const PROGRAMS_READY_MAX: usize = 4;
 
 /// Longest string that an expression may produce, in bytes. RFC 2704 requires 2,048 characters.

@@ -42,7 +42,7 @@ pub(crate) fn damped(average: f64, sample: f64, elapsed: Duration, tau: f64) -> 
 mod tests {
     use super::*;
 
-    /// After the time of its name, an average has moved by all but 1/e of a step.
+    /// After a time constant, an average has followed a step of its input except for a part of 1/e.
     #[test]
     fn an_average_reaches_63_percent_of_a_step_after_its_time() {
         let mut averages = Averages::first(Ratio::IDLE);

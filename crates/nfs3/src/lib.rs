@@ -1,8 +1,7 @@
 //! NFSv3 (RFC 1813) and MOUNT version 3 (its appendix I), verb by verb, over a view.
 //!
-//! **Answers:** which results a call of one of these procedures gets, and behind which barrier a
-//! reply has to wait before it may be said. One file a verb: [`Nfs3`] and [`Mount`] are tables of
-//! them.
+//! **Answers:** which results a call of one of these procedures gets, and which barrier must have
+//! ended before its reply is sent. Each verb has a file: [`Nfs3`] and [`Mount`] are tables of them.
 //!
 //! **May not know:** sockets and threads, which backend a file system is, how ids look on disk, how
 //! an export's rules came about.

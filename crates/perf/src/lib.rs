@@ -1,9 +1,9 @@
-//! The project's own harness: what an operation costs the server, and who notices.
+//! The project's own harness: it measures the cost of operations to the server and its clients.
 //!
 //! **Answers:** the cost of an operation to a server, in its own processor time and in the time
-//! that a client waits. Other servers are measured in alternation in the same run: a minimal one
-//! that makes nothing but the one system call ([`baseline_server`]), and nfs-ganesha if it is
-//! installed. Also the instructions and system calls of single operations.
+//! that a client waits. Other servers are measured in turn in the same run: a minimal one that
+//! makes only the one system call that an operation needs ([`baseline_server`]), and nfs-ganesha if
+//! it is installed. Also the instructions and system calls of single operations.
 //!
 //! **May not know:** how the server that is measured works inside. The delivered program does not
 //! contain this crate.

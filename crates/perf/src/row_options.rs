@@ -8,7 +8,7 @@ pub struct RowOptions {
     /// The servers that are measured.
     #[command(flatten)]
     pub subject: ServerOptions,
-    /// Fewer or smaller rounds: a first look.
+    /// Measure fewer or smaller rounds, for a first look.
     #[arg(long)]
     pub quick: bool,
     /// Only the rows whose names contain one of these, e.g. `read,GETATTR`.

@@ -219,7 +219,7 @@ impl Shard {
         self.shares.entry(key.owner()).or_default().bytes += answer.len();
     }
 
-    /// Removes a call that was removed from its peer's order of arrival before.
+    /// Removes a call whose key its peer's order of arrival no longer contains.
     fn remove(&mut self, key: &ReplayKey) {
         let answer = self.entries.remove(key).and_then(|entry| entry.answer);
         let bytes = answer.map_or(0, |answer| answer.len());

@@ -22,8 +22,8 @@ pub trait LocalLocks: Send + Sync {
 
     /// Holds a file against programs that open it. A program whose open conflicts waits until the
     /// file is released, or as long as the kernel lets it wait, and [`LocalLocks::poll_wanted`]
-    /// reports the open. Returns `false` if a program has the file open, or if opens could not be
-    /// reported: then the file is held as before, or not at all.
+    /// reports the open. Returns `false` if a program has the file open, or if the kernel cannot
+    /// report opens. The file then keeps its earlier hold, or loses it.
     ///
     /// # Errors
     /// [`crate::Status::Delay`] while too many files are held; [`crate::Status`].

@@ -34,7 +34,8 @@ const TOML: &[(&str, &str)] = &[
     ("wrong", "[server]\nport = 99999\nlisten = 7\n[[export]]\npth = \"\"\n"),
 ];
 
-/// When the input begins to replace the client's bytes, and the input.
+/// The byte that says when the input begins to replace the client's bytes, and the rest of the
+/// input.
 const TLS: &[(&str, &[u8])] = &[
     ("hello", &[0, 0x16, 3, 1, 0, 5, 1, 0, 0, 1, 0]),
     ("second_flight", &[1, 0x14, 3, 3, 0, 1, 1, 0x17, 3, 3, 0, 1, 0]),

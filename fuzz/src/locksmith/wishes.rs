@@ -1,5 +1,5 @@
-//! Requests of a host: arguments as the standard gives them, of files, owners and ranges that are
-//! few enough to meet.
+//! Requests of a host. Their arguments are well-formed, and name so few files, owners and ranges
+//! that requests conflict.
 
 use comity_proto::nlm::{
     self, Netobj, Nlm4Cancargs, Nlm4Lock, Nlm4Lockargs, Nlm4Notify, Nlm4Share, Nlm4Shareargs,
@@ -26,10 +26,10 @@ const PROCEDURES: [u32; 12] = [
     procedure::FREE_ALL,
 ];
 
-/// From the procedure of a message to that of its answer.
+/// The difference between the numbers of an answer's procedure and of its message's.
 const ANSWER: u32 = procedure::TEST_RES - procedure::TEST_MSG;
 
-/// From a procedure to that of its message.
+/// The difference between the numbers of a message and of the procedure that it stands for.
 const MESSAGE: u32 = procedure::TEST_MSG - procedure::TEST;
 
 /// The file, owner and range of a call.
@@ -54,8 +54,8 @@ impl Locksmith {
         }
     }
 
-    /// A message, where there is room for its answer: that is of its kind, for its host, and, where
-    /// nothing is changed, the same that is told at once.
+    /// Sends a message, and checks its answer. The answer has the right procedure and host, and if
+    /// the call changes nothing, the same content as a direct reply.
     fn message(&mut self, who: usize, number: u32, (arguments, cookie): (&[u8], Netobj<'_>)) {
         self.send();
         self.ask(who, number, arguments);

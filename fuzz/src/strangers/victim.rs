@@ -25,7 +25,7 @@ const CLIENTS: [&[u8]; 2] = [b"the victim's client of 4.0", b"the victim's clien
 /// The name of all its owners.
 const OWNER: &[u8] = b"the victim's owner";
 
-/// The secrets that strangers have learnt.
+/// The victim's handles, stateids and ids, all of which strangers know.
 #[derive(Default)]
 pub(super) struct Known {
     /// The root, the file of 4.0 and that of 4.1.
@@ -90,7 +90,7 @@ impl Known {
 }
 
 impl Strangers {
-    /// Takes a lock in every way.
+    /// Takes a lock by NLM, by 4.0 and by 4.1.
     pub(super) fn begin(&mut self) {
         let mut path = Encoder::new();
         path.opaque(b"/export");

@@ -253,7 +253,7 @@ impl Town {
             }
         });
         if what & 0x40 != 0 {
-            // It opens another beside this one.
+            // The client creates another session beside this one.
             self.people[who].session = None;
         }
     }
@@ -268,7 +268,8 @@ impl Town {
         });
     }
 
-    /// In 4.0 an owner counts what it was answered, but for a few failures (RFC 7530, 9.1.7).
+    /// Counts the seqid of a 4.0 owner up after an answer, except after a few failures (RFC 7530,
+    /// 9.1.7).
     fn counted(&mut self, who: usize, told: &Results, number: u32, by_open_owner: bool) {
         let Some(status) = told.of(number) else { return };
         let uncounted = [
@@ -296,10 +297,11 @@ impl Town {
         }
     }
 
-    /// Each client has a file delegated, and the others ask about it and want to write it.
+    /// Each client gets a delegation of a file. The others ask for its attributes and want to write
+    /// it.
     pub fn delegate(&mut self) {
         for who in 0..FILES.len() {
-            // It introduces itself, and answers whether it can be called back.
+            // The client introduces itself, and answers the probe of its callback path.
             self.ask(who, &mut Bytes(&[0, 14]));
             self.callbacks.pump(self.age);
             self.answer(who, &mut Bytes(&[0]));
@@ -360,7 +362,7 @@ impl Town {
         (!heard.is_empty()).then(|| heard.remove(0))
     }
 
-    /// A client answers what it is asked first: as it should, with some status, or with anything.
+    /// A client answers its first callback: correctly, with some status, or with any bytes.
     pub(super) fn answer(&mut self, who: usize, bytes: &mut Bytes<'_>) {
         let Some(call) = self.asked(who) else { return };
         let (line, how) = (self.line(who), bytes.next());
@@ -386,7 +388,7 @@ fn records(mut said: &[u8]) -> Vec<Vec<u8>> {
     records
 }
 
-/// A well-formed answer to a call: it failed if `how` says so, and where.
+/// Makes a well-formed answer to a callback. If `how` is set, it says which operation fails.
 fn answered(reply: &mut Encoder, call: &[u8], how: u8) {
     [1_u32, 0].iter().for_each(|word| reply.value(word));
     reply.value(&OpaqueAuth::NONE);

@@ -32,7 +32,8 @@ pub(super) struct Person {
     pub(super) clientid: u64,
     pub(super) session: Option<nfs4::Sessionid4>,
     slot_seqid: u32,
-    /// The generation of its owners: a new one when it has lost count of their seqids.
+    /// The generation of its owners. The client begins a new one when it no longer knows their
+    /// seqids.
     pub(super) turn: u8,
     /// The numbers of its open-owner and its lock-owner, in 4.0.
     pub(super) open_seqid: u32,

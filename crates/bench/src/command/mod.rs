@@ -19,17 +19,17 @@ pub use run::Run;
 /// The subcommands of `comity bench`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Name the workloads, and say what they do
+    /// List the workloads, with what each does and needs
     List,
     /// Measure file systems and NFS servers
     ///
-    /// A workload is named and one or more targets: a directory on any file system, an NFS server
-    /// as nfs://host:port/export, or a server that is started for the run: peer:comity,
-    /// peer:ganesha. Several targets take turns, round by round, so that a noisy machine hurts all
+    /// Give a workload and one or more targets: a directory on any file system, an NFS server as
+    /// nfs://host:port/export, or a server that is started for the run: peer:comity, peer:ganesha.
+    /// Several targets are measured in turn, round by round, so that a noisy machine affects all
     /// alike. `all` runs every workload. Data read back is checked; wrong data ends the run.
     ///
-    /// The result goes into a directory: result.json, with every sample in it. It is kept when the
-    /// run is interrupted or fails, and the same command with --resume goes on. Files made on the
+    /// The result goes into a directory: result.json contains every sample. It is kept when the run
+    /// is interrupted or fails, and the same command with --resume continues. Files made on the
     /// targets are removed afterwards.
     ///
     /// Exits with 0 when all was measured, with 1 if something failed, with 2 if the arguments make
@@ -42,17 +42,17 @@ pub enum Command {
     /// Compare two results, figure by figure
     ///
     /// The page says how many times better B is than A, with the 95 % interval (Welch's t over the
-    /// rounds), and whether the samples tell the two apart at all. Where both hold selfscale, each
-    /// is predicted on the other's focal workload too.
+    /// rounds), and whether the samples differ significantly. If both results contain selfscale,
+    /// each is also predicted on the other's focal workload.
     ///
     /// Exits with 1 if --fail-over is given and a figure is worse by more.
     Compare(compare::Options),
-    /// Say what directory delegations would save on a trace
+    /// Predict the calls that directory delegations would save on a trace
     ///
-    /// Replays look-ups, listings and changes of directories against policies of a server and
-    /// memories of clients, and counts the calls that are saved and caused. The trace is a file in
-    /// the project's own text format, of strace, fatrace or nfsdump, or a classic pattern that is
-    /// made here. Nothing is mounted and nobody is asked.
+    /// Replays look-ups, listings and changes of directories against policies of a server and cache
+    /// sizes of clients, and counts the calls that are saved and caused. The trace is a file in the
+    /// project's own text format, of strace, fatrace or nfsdump, or a classic pattern that is made
+    /// here. No file system is mounted, and no server is called.
     Dirsim(dirsim::Options),
     /// Keep one resource of this machine busy for a part of the time
     ///
@@ -60,7 +60,7 @@ pub enum Command {
     /// --load` compares the prediction with the times.
     #[command(arg_required_else_help = false)]
     Consume(consume::ConsumeOptions),
-    /// Make the report of a result again: report.html and plots, which `run` has made once
+    /// Make the report of a result again: report.html and plots, which `run` made at its end
     Report(report::Options),
     /// Empty this machine's caches when a client that measures asks for it
     ///

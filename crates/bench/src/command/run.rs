@@ -39,9 +39,9 @@ pub struct Run {
 #[derive(Debug, Args)]
 struct Options {
     /// The target to measure: a directory, nfs://host:port/export, peer:comity, peer:memory (comity
-    /// with its files in memory), peer:keys (comity over TLS, its callers known by their keys) or
-    /// peer:ganesha (peer:NAME=DIR lays files in DIR), or idle: for the cost of the suite itself;
-    /// `?vers=4.1` behind a server has it spoken to in that version
+    /// with its files in memory), peer:keys (comity over TLS, its callers known by their keys),
+    /// peer:ganesha (peer:NAME=DIR puts files in DIR), or idle: for the cost of the suite itself.
+    /// `?vers=4.1` after a server selects this version of the protocol
     #[arg(value_name = "TARGET", required = true, value_parser = Spec::parse)]
     targets: Vec<Spec>,
 

@@ -23,8 +23,8 @@ pub struct Options {
     /// The result that is judged.
     #[arg(value_name = "B")]
     after: PathBuf,
-    /// Exit with 1 if a figure of B is worse than that of A by more than this part, and the samples
-    /// tell the two apart.
+    /// Exit with 1 if a figure of B is worse by more than this part, e.g. `5%`, and the samples
+    /// differ significantly
     #[arg(long, value_name = "PERCENT", value_parser = part)]
     fail_over: Option<f64>,
     /// Show only figures that the samples tell apart.

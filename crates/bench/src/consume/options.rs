@@ -41,7 +41,7 @@ enum Consumer {
     Seek(DiskOptions),
     /// Send datagrams over a line
     Network {
-        /// Host and port that they go to; nobody needs to receive them
+        /// Host and port to which they are sent; no program needs to receive them
         #[arg(long, value_name = "HOST:PORT")]
         to: String,
         /// Speed of the line in bits a second, such as 1e9

@@ -3,12 +3,13 @@
 //! A workload is a [`Point`] of five parameters, the [`Axis`] of each. [`explore()`] looks for the
 //! focal value of each axis around those of the others; [`scale()`] draws throughput over
 //! uniqueBytes there and finds the plateaus (client cache, server cache, disk); a [`Model`] holds
-//! one family of graphs for each plateau and predicts any workload from them; a [`SelfCheck`] holds
-//! predictions against workloads that are measured too, and warns where the shapes are not
-//! independent.
+//! one family of graphs for each plateau and predicts any workload from them; a [`SelfCheck`]
+//! compares predictions with measured workloads, and warns if the shapes of the graphs depend on
+//! each other.
 //!
-//! Nothing here knows files: what is measured is a [`Subject`]. The one that does is in `engine`.
-//! `record` says how a result holds it: only measured batches and the choices made.
+//! These modules know no files: they measure a [`Subject`]. The one that uses files is in `engine`.
+//! `record` defines how a result stores a measurement: it has only the measured batches and the
+//! choices made.
 
 mod axis;
 mod check;

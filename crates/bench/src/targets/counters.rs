@@ -31,12 +31,13 @@ fn parse_mountstats(text: &str, point: &str) -> Option<BTreeMap<String, u64>> {
     Some(counts.collect())
 }
 
-/// Calls that a comity has answered, by procedure, from its metrics page.
+/// The number of calls that a server of this project has answered, by procedure, from its metrics
+/// page.
 pub(super) fn of_comity(metrics: SocketAddr) -> Result<BTreeMap<String, u64>> {
     Ok(parse_metrics(&metrics_page(metrics)?))
 }
 
-/// Reads the metrics page of a comity.
+/// Reads the metrics page of a server of this project.
 ///
 /// # Errors
 /// Nobody answers there in time.

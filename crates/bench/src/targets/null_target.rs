@@ -18,7 +18,7 @@ pub struct NullTarget {
     state: Arc<Mutex<State>>,
 }
 
-/// The state that right answers need.
+/// The objects and open files that the target must know to answer correctly.
 #[derive(Debug, Default)]
 struct State {
     objects: BTreeMap<String, Object>,

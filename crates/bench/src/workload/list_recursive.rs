@@ -4,7 +4,7 @@ use anyhow::{Context as _, Error, Result, ensure};
 
 use crate::suite::{Context, Driver, Parameter, ParameterKind, Parameters, Unit, Workload};
 
-/// `ls -lR` of directories whose files belong to more and more users, of the evaluation of
+/// `ls -lR` of directories whose files belong to more and more users, from the evaluation of
 /// range-mapping and file-cloaking (2002).
 pub(super) struct ListRecursive;
 

@@ -1,4 +1,4 @@
-//! Changes of names, as those who hold the directories are told of them.
+//! Changes of names, and the interface by which clients that hold the directories are notified.
 
 use std::sync::MutexGuard;
 
@@ -42,18 +42,18 @@ pub struct ChangedPlace<'n> {
     pub after: Option<Attr<Wire>>,
 }
 
-/// The turns of a change in its directories: other changes of them are made and told later.
+/// The locks by which changes of one directory are made and notified one after the other.
 pub type Turns<'a> = Vec<MutexGuard<'a, ()>>;
 
-/// Clients that hold the directories of a change, and want to be told of it.
+/// Clients that hold delegations of the changed directories and want notifications.
 pub trait DirectoryHolders: Send + Sync {
     /// Waits until no other change of these directories is being made.
     fn turns(&self) -> Turns<'_>;
 
-    /// Queues what there is to tell of a change.
+    /// Queues the notifications of a change.
     fn tell(&self, change: &NameChange<'_>);
 
-    /// Waits until all who were told know of it. The turns must have ended before.
+    /// Waits until all notified clients have answered. [`Turns`] must have been released before.
     fn wait(&self);
 }
 

@@ -1,4 +1,4 @@
-//! Changes of names that holders of the directories are told of.
+//! Changes of names, of which clients that hold the directories are notified.
 
 use comity_vfs::{Attr, Change, Changed, Disk, Handle, Name, NamedObject, Result, Wire};
 
@@ -8,7 +8,7 @@ use super::{ChangedPlace, DirectoryClearance, NameChange, Node, View, server};
 type EntryName<'n> = (&'n Handle, Name<'n>);
 
 impl View<'_> {
-    /// Makes a name, and tells of it. `object` returns the object from the result.
+    /// Makes a name, and notifies the holders. `object` returns the object from the result.
     pub(super) fn tell_name<T>(
         &self,
         cleared: &DirectoryClearance<'_>,
@@ -23,7 +23,7 @@ impl View<'_> {
         })
     }
 
-    /// Removes a name, and tells of it.
+    /// Removes a name, and notifies the holders.
     pub(super) fn tell_removal(
         &self,
         cleared: &DirectoryClearance<'_>,
@@ -36,7 +36,7 @@ impl View<'_> {
         Ok(self.change_out(change))
     }
 
-    /// Moves a name, and tells of it.
+    /// Moves a name, and notifies the holders.
     pub(super) fn tell_move(
         &self,
         cleared: &DirectoryClearance<'_>,

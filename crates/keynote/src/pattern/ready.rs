@@ -21,7 +21,7 @@ pub(crate) fn ready_patterns(
 struct ReadyPatterns<'a, 'b> {
     fixed: &'a mut FixedValues<'b>,
     found: Vec<(String, Pattern)>,
-    /// The number of those with a program.
+    /// The number of patterns with a program.
     programs: usize,
 }
 

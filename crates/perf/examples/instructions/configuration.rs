@@ -28,7 +28,7 @@ pub(crate) fn key() -> HandleKey {
     HandleKey::new([7; 16])
 }
 
-/// A server of `fs`, configured so.
+/// Makes a server of `fs` with a configuration.
 pub(crate) fn serving(
     fs: &Arc<dyn Fs>,
     configuration: Configuration,
@@ -61,7 +61,7 @@ fn rules(configuration: Configuration, entries: u32) -> Result<Rules> {
     Ok(Rules { ids, cloak, ..Rules::default() })
 }
 
-/// The caller is itself; all others are people of another domain, a few ids each.
+/// The map: the caller keeps its id, and each further entry is a few ids of another domain.
 fn map(entries: u32) -> Result<IdMap> {
     let mut map = IdMapBuilder::default();
     let caller = Range::single(CALLER);
@@ -76,8 +76,8 @@ fn map(entries: u32) -> Result<IdMap> {
     Ok(map.build())
 }
 
-/// The caller's files and those of the hidden one by the strictest mask; others by one that lets
-/// them be seen when it has been tried.
+/// The cloak: the strictest mask hides the files of the caller and of [`HIDDEN`] from others. The
+/// mask of all other entries is tried for each file, and hides none that everybody may read.
 fn cloaked(entries: u32) -> Result<Vec<Entry>> {
     let entry = |ids: &RangeInclusive<u32>, mask: &str| -> Result<Entry> {
         let ids = Range { first: *ids.start(), last: *ids.end() };

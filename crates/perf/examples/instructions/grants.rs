@@ -1,6 +1,5 @@
-//! The cost of rights held by keys, in one process: `grants TREE FILES` prints a line of JSON with
-//! the processor time of what a server does for a caller of an account and for one who acts by
-//! grants.
+//! The cost of rights held by keys, in one process. `grants TREE FILES` prints a line of JSON: the
+//! server's processor time for a caller with an account, and for one that acts by grants.
 
 mod first_look;
 mod line;

@@ -45,7 +45,7 @@ pub(crate) fn run(
         let place = SlotPlace { sessionid, sequenceid, slotid, highest };
         let stamp = &mut stamps[slotid as usize];
         *stamp = Stamp { xid: number as u32, place, ..*stamp };
-        // The same file over and over, as the calls of version 3 do here.
+        // Use one file for all calls, as the calls of version 3 do.
         let template = script.choose(Turn { number: 7, place: slotid as usize, before });
         call.clear();
         script.encode(template, stamp, &mut call);

@@ -37,7 +37,7 @@ fn serving(layout: &FixtureTree) -> Result<Stack> {
     Ok(Stack::new(vec![nfs, mount], exports))
 }
 
-/// Longer than a directory must have been at rest to be remembered.
+/// Longer than a directory must be unchanged before the server caches its listing.
 const REST: Duration = Duration::from_millis(200);
 
 /// The first 35 entries or so of a directory.
@@ -46,7 +46,7 @@ fn page(dir: &[u8]) -> Readdirplus3args<'_> {
     Readdirplus3args { dir: Opaque(dir), cookie, cookieverf, dircount: 1_024, maxcount: 65_536 }
 }
 
-/// The record of a call of this operation; it has been made before.
+/// Makes the record of a call of this operation, and makes the call a few times.
 fn prepare(stack: &mut Stack, layout: &FixtureTree, operation: &str) -> Result<Vec<u8>> {
     let root = mount(stack, layout)?;
     let place =
@@ -65,7 +65,8 @@ fn prepare(stack: &mut Stack, layout: &FixtureTree, operation: &str) -> Result<V
             nfs(nfs3::procedure::READ, &arguments)
         }
         "readdirplus" => {
-            // Only a directory at rest is remembered, and its objects when it is listed again.
+            // The server caches only listings of unchanged directories, and opens their objects at
+            // the second listing.
             sleep(REST);
             nfs(nfs3::procedure::READDIRPLUS, &page(&small))
         }

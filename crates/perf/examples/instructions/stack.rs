@@ -1,4 +1,4 @@
-//! All there is between a record and its reply.
+//! All layers between a received record and its reply.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -41,18 +41,18 @@ impl Walk {
             }
             cookie = last;
         }
-        // `.` and `..` are no entries of their own.
+        // `.` and `..` do not count as entries.
         let seen = attributes.len() - 2;
         ensure!(seen == count, "{seen} entries are seen, not {count}");
         Ok(Self { stack, listing, attributes: attributes.split_off(2) })
     }
 
-    /// The listing alone.
+    /// Makes the calls of the listing alone.
     pub(crate) fn list(&mut self) -> Result<()> {
         self.listing.iter_mut().try_for_each(|record| self.stack.answer(record))
     }
 
-    /// The whole of it.
+    /// Makes the calls of the whole walk.
     pub(crate) fn walk(&mut self) -> Result<()> {
         self.list()?;
         self.attributes.iter_mut().try_for_each(|record| self.stack.answer(record))

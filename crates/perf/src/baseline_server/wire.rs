@@ -14,7 +14,7 @@ pub(crate) enum Verb {
     Null,
     /// `fstat` of a small file.
     Stat,
-    /// `fstatat` and the object's handle.
+    /// `fstatat` by name, and the handle of the object.
     Find,
     Read,
     Write,

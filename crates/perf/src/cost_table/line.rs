@@ -75,8 +75,8 @@ impl Line {
         Spread::of(&quotients(&self.comity, &self.ganesha))
     }
 
-    /// Returns the distance from a bar: 1.0 is exactly there, more is beyond it on the wrong side.
-    /// `None` if what it is held against was not measured.
+    /// Returns the distance from a bar: 1.0 is exactly on it, and a greater number is worse.
+    /// Returns `None` if the figure to compare with was not measured.
     #[must_use]
     pub fn distance(&self, bar: Bar) -> Option<f64> {
         let ratio = self.ratio().map(|ratio| ratio.median);

@@ -1,4 +1,4 @@
-//! The same load for every target in turn, round after round.
+//! Measures every target in turn under the same load, round after round.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::server_process::{Prepared, SERVER_PROCESSOR, ServerProcess};
 pub(super) const CONNECTIONS: usize = 4;
 pub(super) const DEPTH: usize = 8;
 
-/// Files created in a sample, in a whole run and in a quick one.
+/// Files created in a sample: in a whole run, and with `--quick`.
 const CREATED: (u64, u64) = (8_000, 2_000);
 /// Directories listed for the first time in a sample.
 const COLD_DIRECTORIES: (usize, usize) = (16, 6);
@@ -41,7 +41,7 @@ pub(super) fn rate(bench: &Bench, operation: Operation) -> Result<Figures> {
     in_turn(bench, operation, (CONNECTIONS, DEPTH), |sample| sample.rate())
 }
 
-/// Time that half of the calls take at most, one at a time, in microseconds.
+/// Measures the median time of a call in microseconds, with one call outstanding.
 pub(super) fn latency(bench: &Bench, operation: Operation) -> Result<Figures> {
     in_turn(bench, operation, (1, 1), |sample| {
         sample.outcome.latency.value_at_quantile(0.5) as f64 / 1e3

@@ -23,9 +23,9 @@ enum How {
     Special(fn(&Bench) -> Result<Figures>),
     /// Calls a second.
     Rate(Operation),
-    /// Time that half of the calls take at most, one at a time.
+    /// Median time of a call, with one call outstanding.
     Latency(Operation),
-    /// Comity alone, against itself under other circumstances.
+    /// Comity under some circumstances, compared with itself under plain ones.
     Itself(fn(&Bench) -> Result<Itself>),
 }
 

@@ -19,8 +19,8 @@ use super::rows::Itself;
 use crate::baseline_server;
 use crate::server_process::{LOAD_PROCESSOR, SERVER_PROCESSOR, ServerProcess};
 
-/// The number of idle connections for the memory row. With the first ones, it is what one address
-/// may have.
+/// The number of idle connections in the memory row. Together with [`FIRST_CONNECTIONS`] they are
+/// as many as the server accepts from one address.
 const IDLE_CONNECTIONS: usize = 900;
 /// The number of connections opened beforehand, so that memory that is allocated once is not
 /// counted.

@@ -10,13 +10,13 @@ pub(super) struct Judged {
     pub(super) history: &'static str,
     pub(super) ours: String,
     pub(super) bound: &'static str,
-    /// True if the bound is met; none where there is no bound.
+    /// True if the bound is met; `None` if there is no bound.
     pub(super) is_met: Option<bool>,
-    /// A bound of a case that is known to miss it, so that nothing fails by it.
+    /// A bound that is known to be missed in this case, so that `--check` does not fail by it.
     pub(super) is_known: bool,
 }
 
-/// Files of the build of 2003, as a multiple of those of the search.
+/// Number of files of the build of 2003, as a multiple of that of the search.
 const BUILD_FILES: f64 = 4_500.0;
 
 /// All lines of the table.

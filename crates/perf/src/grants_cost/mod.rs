@@ -40,7 +40,7 @@ pub struct Options {
     /// Exit with 1 if something costs more than it may.
     #[arg(long)]
     pub check: bool,
-    /// Rounds; of each figure the median counts.
+    /// Number of rounds. The median of each figure counts.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
 }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub const CHAIN_LENGTHS: [usize; 6] = [1, 2, 3, 4, 8, 16];
 /// Numbers of credentials held by one key that are compared.
 pub const CREDENTIALS: [usize; 2] = [10, 10_000];
-/// Credentials for one folder, the worst that a key can hold.
+/// Number of credentials for one folder: the most expensive set that a key can hold.
 pub const OF_ONE_FOLDER: usize = 1_000;
-/// Numbers of objects about which decisions are kept.
+/// Numbers of objects whose decisions are cached.
 pub const SIZES: [usize; 6] = [1, 8, 64, 256, 1_024, 16_384];
 
 /// Processor time of the same work, in nanoseconds.
@@ -29,7 +29,7 @@ impl BothCosts {
     }
 }
 
-/// The figures of one round; processor time in nanoseconds.
+/// The figures of one round. Processor time is in nanoseconds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RoundCosts {
     /// A search of all files by a chain of 3 for the tree.
@@ -90,7 +90,8 @@ pub(super) fn take(
 pub(super) fn median(samples: &[RoundCosts]) -> RoundCosts {
     let of = |figure: &dyn Fn(&RoundCosts) -> f64| middle(samples.iter().map(figure).collect());
     let pair = |pair: &dyn Fn(&RoundCosts) -> BothCosts| {
-        // Each round has its own machine: the difference is taken within it.
+        // Take the difference within a round, because the speed of the machine differs between
+        // rounds.
         let more = of(&|sample| pair(sample).more());
         let account = of(&|sample| pair(sample).account);
         BothCosts { account, key: account + more }

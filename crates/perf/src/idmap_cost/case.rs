@@ -54,7 +54,7 @@ pub struct Case {
     pub files: Files,
 }
 
-/// Files in a directory in which any are seen.
+/// Number of files in each directory whose files the caller sees.
 const SEEN: usize = 1000;
 
 /// Counts of entries.

@@ -8,7 +8,7 @@ struct Goal {
     what: &'static str,
     case: Case,
     base: Case,
-    /// The most that the cost may grow, in percent.
+    /// Most percent by which the cost may exceed that of the other configuration.
     percent_max: f64,
     /// The figure of the paper, in percent of time.
     paper: f64,

@@ -9,14 +9,14 @@ use tempfile::TempDir;
 
 use super::case::{ENTRIES, HIDDEN_FILES};
 
-/// The first id of those who own files and are of another domain.
+/// The first id on disk of the owners from another domain.
 pub const FOREIGN: u32 = 2_000_000;
 
 /// The owner of the files that are hidden from the caller.
 pub const HIDDEN: u32 = 1_500_000;
 
-/// The number of ids of a foreign entry, and the distance from its first id to that of the next
-/// entry.
+/// The number of ids in an entry of the other domain, and the distance between the first ids of two
+/// entries.
 const IDS: u32 = 10;
 const APART: u32 = 20;
 

@@ -7,9 +7,9 @@ use super::LoadStep;
 const R_SQUARED_LEAST: f64 = 0.9;
 /// Largest relative error of predicted times.
 const ERROR_MOST: f64 = 0.2;
-/// A resource whose ratio varies by less is not what the consumer uses.
+/// If the ratio of a resource varies by less, the consumer does not use this resource.
 const RATIO_VARIES: f64 = 0.1;
-/// Times that differ by less than this part are the same: there is nothing to explain.
+/// Times that differ by less than this part count as equal, so that there is nothing to explain.
 const VARIES: f64 = 0.15;
 
 /// The prediction for one benchmark under one consumer, and how good it is.
@@ -19,7 +19,7 @@ pub(super) struct Fit {
     full: f64,
     /// The resource and the prediction by it; `None` if the times do not vary with the consumer.
     kept: Option<(String, Prediction)>,
-    /// The mean of the errors of the last round, in parts of what was measured.
+    /// The mean error of the prediction of the last round, as a part of the measured times.
     error: f64,
     /// Resources whose ratios do not explain the times.
     dropped: usize,

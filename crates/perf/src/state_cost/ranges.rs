@@ -27,7 +27,7 @@ const ROUNDS: usize = 3;
 /// The times for a number of ranges.
 struct Taken {
     ranges: u64,
-    /// Processor time of the server, in microseconds for all.
+    /// Processor time of the server for all ranges together, in microseconds.
     server: f64,
     /// Time that the client waits for each range, in round trips: the median of all batches.
     round_trips: f64,

@@ -13,7 +13,7 @@ use super::{Bench, server_time};
 const WAITERS: [(u64, &str); 5] =
     [(1, "68"), (10, "73"), (100, "353"), (1_000, "29,215"), (10_000, "-")];
 
-/// Largest ratio of the highest cost to the lowest.
+/// Largest ratio between the costs in two queues.
 const SPREAD_MOST: f64 = 1.2;
 /// Hand-overs in a sample, and the number of samples.
 const HANDED: usize = 100;
@@ -30,7 +30,7 @@ pub(super) fn hand_over(bench: &Bench) -> Result<bool> {
     let mut client = Person::new(&server, Backchannel::No)?;
     let dir = client.session.mount(&bench.path(FixtureTree::SMALL))?;
     let mut lines = Vec::new();
-    // The longest comes first, because a place in the queue is kept for more than half a minute.
+    // Fill the longest queue first: each waiter keeps its place for more than half a minute.
     for (number, (waiters, _)) in WAITERS.iter().enumerate().rev() {
         let file = client.open_plainly(&dir, &FixtureTree::file(number))?;
         let waiters = if *waiters > 10 { bench.scaled(*waiters) } else { *waiters };

@@ -11,11 +11,11 @@ use super::source::Stage;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Crowd {
     pub(super) connections: usize,
-    /// Bytes that each of them sends in a second; those of one record that never ends.
+    /// Bytes that each stranger sends in a second, as parts of one record that never ends.
     pub(super) bytes_a_second: u32,
 }
 
-/// The server is given this time to refuse connections before those that are left are counted.
+/// Time in which the server may refuse connections before the remaining ones are counted.
 const REFUSALS: Duration = Duration::from_millis(500);
 
 impl Crowd {

@@ -125,7 +125,7 @@ fn datagrams(server: SocketAddr, number: usize) -> Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Keeps to a rate.
+/// Limits the rate of calls.
 struct Pace {
     rate: Option<u32>,
     started: Instant,

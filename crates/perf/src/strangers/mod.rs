@@ -74,7 +74,7 @@ struct Rounds {
     /// Calls a second and p99, disturbed by undisturbed, for each measure of [`Listed`].
     rates: Vec<Vec<f64>>,
     p99s: Vec<Vec<f64>>,
-    /// The most that strangers had, or did a second.
+    /// The most connections that strangers had, or the most calls that they made in a second.
     done: f64,
     weight: Weight,
 }

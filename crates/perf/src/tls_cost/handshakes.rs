@@ -8,7 +8,7 @@ use comity_remote::rpc::Caller;
 use super::bed::{Bed, Route};
 use super::{at_least, median};
 
-/// Handshakes, and those of `--quick`.
+/// Number of handshakes: in a whole run, and with `--quick`.
 const HANDSHAKES: (u32, u32) = (2_000, 300);
 /// Least number of handshakes in a second of one core.
 const A_SECOND_LEAST: f64 = 500.0;

@@ -7,7 +7,7 @@ use comity_remote::rpc::{Caller, Duplex, caller_ids};
 
 use super::bed::{Bed, Route};
 
-/// Idle connections, and those of `--quick`.
+/// Number of idle connections: in a whole run, and with `--quick`.
 const CONNECTIONS: (usize, usize) = (2_000, 300);
 /// Number of connections after which the server has allocated all that does not depend on their
 /// number.

@@ -25,12 +25,12 @@ pub struct Options {
     /// Fewer data, rounds, handshakes and connections.
     #[arg(long)]
     pub quick: bool,
-    /// Exit with 1 if a bound is missed that is not known to be.
+    /// Exit with 1 if a bound is missed, except for bounds that are known to be missed.
     #[arg(long)]
     pub check: bool,
 }
 
-/// Rounds, and those of `--quick`.
+/// Number of rounds: in a whole run, and with `--quick`.
 const ROUNDS: (usize, usize) = (7, 3);
 /// Least speed of TLS, as a multiple of that of stunnel.
 const STUNNEL_LEAST: f64 = 1.5;

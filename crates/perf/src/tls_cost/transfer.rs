@@ -10,9 +10,9 @@ use super::bed::{Bed, Route};
 
 /// Bytes of a READ or WRITE.
 const BYTES: u64 = 1 << 20;
-/// Calls of a sample, a second or so, and those of `--quick`.
+/// Number of calls in a sample, which takes about a second; the second number is for `--quick`.
 const CALLS: (u64, u64) = (1_024, 128);
-/// Calls outstanding.
+/// Number of outstanding calls.
 const DEPTH: u64 = 4;
 
 /// The direction of data.

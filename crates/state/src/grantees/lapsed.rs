@@ -8,11 +8,11 @@ use crate::{Client, ClientProtocol, Engine};
 impl Engine {
     /// Forgets revoked states of clients that were told of them for the time of a lease.
     ///
-    /// RFC 8881 (18.46.3) tells a client until it has freed all of them. But a client may have
-    /// forgotten such a state before: its CLOSE was refused because it had no right to the file any
-    /// more. Linux would test all its stateids after each SEQUENCE then, for ever. A stateid that
-    /// is forgotten is a bad one, which clients take as they take a revoked one. In minor version
-    /// 0, where no SEQUENCE tells the client, the time counts from the revocation.
+    /// By RFC 8881 (18.46.3) the server tells a client until it has freed all of them. But a client
+    /// may have forgotten such a state: its CLOSE was refused because it no longer had a right to
+    /// the file. Linux would then test all its stateids after each SEQUENCE, for ever. The stateid
+    /// of a forgotten state gets BAD_STATEID, which clients handle like a revoked one. In minor
+    /// version 0, where no SEQUENCE tells the client, the time counts from the revocation.
     pub(crate) fn forget_lapsed(&self, now: Duration) {
         let clients = self.clients.all();
         let revoked = clients.iter().filter(|client| client.has_revoked());

@@ -103,8 +103,8 @@ impl Line {
         };
         let earlier = |tree: &Tree<u64>| {
             let (_, _, first) = tree.lightest(wish.range).filter(|found| found.2 < ticket)?;
-            // The earliest wish may be the owner's own. Then all are searched, which only an owner
-            // that waits twice for the same bytes pays for.
+            // The earliest wish may belong to this owner. Only then all wishes are searched, so
+            // only an owner that waits twice for the same bytes pays for it.
             let mine = self.places.get(&first).is_some_and(|p| p.wish.owner == wish.owner);
             let any = || tree.find(wish.range, |_, found| other(found).is_some());
             if mine { other(any()?.1) } else { other(first) }

@@ -32,8 +32,8 @@ impl Engine {
 }
 
 impl ClientState {
-    /// Notes that an owner has a lock. The owner was told of it in the reply, or NLM_GRANTED still
-    /// has to tell it; then `before` are the locks that it had.
+    /// Notes that an owner has a lock. If NLM_GRANTED still has to tell the owner, `before`
+    /// contains the locks that it had; if the reply has told it, `before` is `None`.
     pub(crate) fn note_granted(
         &mut self,
         owner: u32,

@@ -1,4 +1,4 @@
-//! A look at whether a file is in use.
+//! The check whether a file is in use.
 
 use std::time::Duration;
 

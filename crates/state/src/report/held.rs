@@ -39,7 +39,7 @@ pub struct ClientSummary {
 /// A state of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldState {
-    /// Its number among the client's.
+    /// The number of the state, unique for the client.
     pub number: u32,
     /// The file.
     pub file: FileKey,

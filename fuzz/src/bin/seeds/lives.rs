@@ -1,4 +1,4 @@
-//! Lives of a server, and answers to what it asks, as `Town` reads them.
+//! Seeds of `Town`: runs of a server with its clients, and the clients' answers to callbacks.
 
 use super::write;
 

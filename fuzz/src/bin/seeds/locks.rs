@@ -11,8 +11,8 @@ const UNSHARE: u8 = 9;
 const NM_LOCK: u8 = 10;
 const FREE_ALL: u8 = 11;
 
-/// The number of NLM_LOCK_MSG and its like, which are answered by a call, minus that of the
-/// procedure that is answered at once.
+/// The difference between the numbers of a message, such as NLM_LOCK_MSG, and of the procedure with
+/// a direct reply.
 const MESSAGE: u8 = 4;
 
 const EXCLUSIVE: u8 = 1;
@@ -52,7 +52,7 @@ pub(crate) fn all() -> std::io::Result<()> {
         let restarted = [&held[..], &RESTART, &reclaims, &waits, &MINUTES, &waits].concat();
         write("nlm", &format!("{name}-restarted"), &restarted)?;
     }
-    // More answers than there is room for, and then they are sent.
+    // Queue more answers than there is room for, and then send them.
     let unread = [wish(2, LOCK + MESSAGE, 0, 0, (0, 0)), [2, 5].repeat(5), vec![0, 4]];
     write("nlm", "unread", &unread.concat())?;
     let shares = [

@@ -22,8 +22,8 @@ pub(crate) fn all() -> std::io::Result<()> {
             ("write", 38, 0),
             ("free-stateid", 45, 0),
         ] {
-            // The first file and its open as it is: in 4.0, and in 4.1 in the victim's session.
-            // The next request of its open-owner has number 4.
+            // A call with the first file and its open, unaltered: in 4.0, and in 4.1 in the
+            // victim's session. The next request of its open-owner has number 4.
             let behind =
                 [&[1, number, words, 0, 3][..], &vec![4; usize::from(words)], &[0]].concat();
             for (version, begin) in [("4.0", &[2, 0, 0][..]), ("4.1", &[2, 1, 1, 1])] {
@@ -34,7 +34,7 @@ pub(crate) fn all() -> std::io::Result<()> {
         // NLM UNLOCK of raw arguments: the handle of the first file.
         let unlock = [0, 2, 4, 3, 0xfb, 0, 1];
         write("strangers", &format!("{name}-nlm"), &always(who, &unlock))?;
-        // One raw operation: minor version, one of it, seven bytes.
+        // A COMPOUND of one raw operation: the minor version, the number 1, and seven bytes.
         for (operation, minor, number, kind) in
             [("renew", 0, 30, 2), ("destroy-session", 1, 44, 3), ("destroy-clientid", 1, 57, 2)]
         {

@@ -35,8 +35,8 @@ fn make(context: &Context<'_>, driver: &mut Driver, files: u64) -> Result<()> {
     Ok(())
 }
 
-/// Reads each file once, so that all is known that there is room for, and then the files that the
-/// seed draws.
+/// Reads each file once, so that the server's table of decisions is full, and then the files that
+/// the seed chooses.
 fn measure(
     context: &mut Context<'_>,
     driver: &mut Driver,

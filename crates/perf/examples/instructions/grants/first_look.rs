@@ -1,4 +1,4 @@
-//! The decision about an object that a key meets for the first time, and the same from the table.
+//! The time of the first decision about an object, and of the same decision from the table.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -11,13 +11,13 @@ use comity_vfs::Handle;
 use super::site::KeyedExport;
 use super::{CHAIN, processor_time};
 
-/// Decisions that are kept, as in 2003.
+/// Number of cached decisions, as in 2003.
 const DECISIONS: usize = 1_024;
-/// Files that are met, at most.
+/// Most files about which a first decision is made.
 const MET_MAX: u64 = 1_000;
-/// Times that a decision is taken from the table.
+/// Number of look-ups of a cached decision.
 const TAKEN: u32 = 200_000;
-/// Signatures that are verified.
+/// Number of signatures that are verified.
 const VERIFIED: u32 = 500;
 
 /// Nanoseconds in which a signature is verified.
@@ -59,8 +59,8 @@ pub(super) fn chains(tree: &Path, files: u64) -> Result<Vec<f64>> {
     CHAIN_LENGTHS.iter().map(|links| decision(tree, files, *links)).collect()
 }
 
-/// The same where the key holds each number of credentials, one for the tree and others for other
-/// objects.
+/// Measures the first decision for each number of [`CREDENTIALS`] that the key holds: one is for
+/// the tree, the others are for other objects.
 pub(super) fn credentials(tree: &Path, files: u64) -> Result<Vec<f64>> {
     let number = |count: &usize| {
         let site = KeyedExport::new(tree, DECISIONS)?;
@@ -72,7 +72,8 @@ pub(super) fn credentials(tree: &Path, files: u64) -> Result<Vec<f64>> {
     CREDENTIALS.iter().map(number).collect()
 }
 
-/// The same where [`OF_ONE_FOLDER`] credentials are for the folder that the file is in.
+/// Measures the first decision if the key holds [`OF_ONE_FOLDER`] credentials for the file's
+/// folder.
 pub(super) fn one_folder(tree: &Path, files: u64) -> Result<f64> {
     let site = KeyedExport::new(tree, DECISIONS)?;
     let folder = site.find(&directory(0))?;
@@ -81,14 +82,14 @@ pub(super) fn one_folder(tree: &Path, files: u64) -> Result<f64> {
     first(&site, key, &all)
 }
 
-/// An object that is none of the tree.
+/// An object outside the tree.
 fn other(number: usize) -> Result<Handle> {
     let bytes = [&[0xee; 8][..], &number.to_be_bytes()].concat();
     Handle::new(&bytes).ok().context("no handle")
 }
 
-/// A server, and a key that holds a credential for each object. They come from an earlier server:
-/// to submit them takes time that grows with the square of those held.
+/// A server, and a key that holds a credential for each object. The server loads the credentials as
+/// those of an earlier run, because the time to submit them grows with the square of their number.
 fn holding(
     tree: &Path,
     site: &KeyedExport,

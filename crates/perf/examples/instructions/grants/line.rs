@@ -51,7 +51,7 @@ impl CallStream {
         self.send(&reply)
     }
 
-    /// Puts a reply together with what a server sends from where it lies.
+    /// Appends a reply to those that can be read, with the file data that the reply refers to.
     fn send(&mut self, reply: &Encoder) -> io::Result<()> {
         let mut from = 0;
         for segment in reply.files() {

@@ -1,4 +1,4 @@
-//! Reads of a set of files where more and more decisions are kept.
+//! The cost of reads of a set of files, for growing numbers of cached decisions.
 
 use std::path::Path;
 

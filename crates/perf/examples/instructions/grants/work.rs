@@ -11,20 +11,20 @@ use comity_perf::grants_cost::{BothCosts, RoundCosts, directory, file};
 use super::site::KeyedExport;
 use super::{CHAIN, processor_time};
 
-/// Decisions that are kept, as in 2003.
+/// Number of cached decisions, as in 2003.
 const DECISIONS: usize = 1_024;
-/// Bytes that are read and written of a file.
+/// Bytes that are read from or written to each file.
 const BYTES: usize = 12 << 10;
-/// Files and transactions of PostMark, as by default.
+/// Number of files and of transactions of PostMark: its defaults.
 const POSTMARK: u64 = 500;
 
-/// A search: every file is opened, read and closed once. The credentials are submitted within the
-/// time.
+/// Measures a search: every file is opened, read and closed once. The time includes submitting the
+/// credentials.
 pub(super) fn grep(tree: &Path, files: u64) -> Result<BothCosts> {
     pair(tree, |files_of| (0..files).try_for_each(|number| read(files_of, &file(number))))
 }
 
-/// The same where each file has a chain of its own.
+/// Measures a search in which each file has a chain of credentials of its own.
 pub(super) fn grep_of_own_chains(tree: &Path, files: u64) -> Result<BothCosts> {
     let files = RoundCosts::own_chains(files);
     let search = |of: &mut dyn Files| (0..files).try_for_each(|number| read(of, &file(number)));
@@ -35,7 +35,7 @@ pub(super) fn grep_of_own_chains(tree: &Path, files: u64) -> Result<BothCosts> {
     for number in 0..files {
         chains.push(site.chain_to(&site.find(&file(number))?, CHAIN, &key)?);
     }
-    // The way to the files is not what is measured, so it is granted before.
+    // Grant the directories before: the cost of looking them up is not measured.
     site.submit(key, &directories)?;
     let mut of = site.files(&key)?;
     let key = processor_time(|| {
@@ -45,7 +45,8 @@ pub(super) fn grep_of_own_chains(tree: &Path, files: u64) -> Result<BothCosts> {
     Ok(BothCosts { account, key })
 }
 
-/// The work of a build on files: sources are read, half as many products are written and read.
+/// Measures the file operations of a build: it reads sources, and writes and reads half as many
+/// products.
 pub(super) fn build(tree: &Path, files: u64) -> Result<BothCosts> {
     pair(tree, |of| {
         (0..files).try_for_each(|number| read(of, &file(number)))?;
@@ -55,7 +56,8 @@ pub(super) fn build(tree: &Path, files: u64) -> Result<BothCosts> {
     })
 }
 
-/// Files are made, then read or written again and made or removed as chance has it, then removed.
+/// Measures the operations of PostMark: it makes files, then reads or writes and creates or deletes
+/// files at random, then deletes all.
 pub(super) fn postmark(tree: &Path) -> Result<BothCosts> {
     pair(tree, |of| {
         (0..POSTMARK).try_for_each(|number| write(of, &product(number)))?;
@@ -76,7 +78,7 @@ pub(super) fn postmark(tree: &Path) -> Result<BothCosts> {
     })
 }
 
-/// Does the same by an account and by a chain of grants.
+/// Measures the same work by an account and by a chain of grants.
 fn pair(tree: &Path, work: impl Fn(&mut dyn Files) -> Result<()>) -> Result<BothCosts> {
     let account = by_account(tree, &work)?;
     let site = KeyedExport::new(tree, DECISIONS)?;

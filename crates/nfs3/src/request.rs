@@ -72,9 +72,9 @@ impl<'a> Request<'a> {
     /// Lets a request in that belongs to mounting. A caller that sends AUTH_NONE (RFC 2623, 2.3.2)
     /// becomes nobody where AUTH_SYS is wanted: an AUTH_SYS credential would prove as little.
     pub(crate) fn enter_to_mount(&self, door: Door<'_>) -> Result<(View<'a>, Node), Stop> {
-        let says_nothing = self.call.header.credential.flavor == Flavor::NONE;
+        let is_anonymous = self.call.header.credential.flavor == Flavor::NONE;
         match self.enter(door) {
-            Err(Stop::Denied(AuthStat::TooWeak)) if says_nothing => {
+            Err(Stop::Denied(AuthStat::TooWeak)) if is_anonymous => {
                 self.enter_by(&CredentialRef::NOBODY, door)
             }
             entered => entered,

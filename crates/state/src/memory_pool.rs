@@ -193,4 +193,38 @@ mod tests {
         Portion { pool: &pool, share: &shares[0] }.give_back(50);
         assert_eq!(take(2), 4, "a fair part would be three");
     }
+
+    #[test]
+    fn memory_is_short_when_more_than_three_quarters_are_given_out() {
+        let (pool, share) = (Pool::new(100), PoolShare::default());
+        let portion = Portion { pool: &pool, share: &share };
+        portion.add(75);
+        assert!(!portion.is_short());
+        portion.add(1);
+        assert!(portion.is_short());
+        assert_eq!(pool.wanted_bytes(), 1);
+    }
+
+    #[test]
+    fn an_allotment_takes_what_leaves_as_much_for_others_and_returns_all_when_it_is_dropped() {
+        let (pool, share) = (Arc::new(Pool::new(100)), Arc::new(PoolShare::default()));
+        let allotment = Allotment::of(&pool, Arc::clone(&share));
+        assert!(allotment.has_room(50) && !allotment.has_room(51));
+        assert!(allotment.take(20).is_ok());
+        assert!(allotment.has_room(30) && !allotment.has_room(31));
+        assert_eq!(allotment.take(31), Err(Error::Resource));
+        assert_eq!((pool.reserved_bytes(), share.bytes()), (20, 20));
+        allotment.adjust(5, 125);
+        assert_eq!((pool.reserved_bytes(), share.bytes()), (140, 140), "beyond the limit");
+        allotment.adjust(125, 15);
+        allotment.adjust(15, 15);
+        allotment.give_back(10);
+        assert_eq!((pool.reserved_bytes(), share.bytes()), (20, 20));
+        let other = allotment.anew();
+        other.adjust(0, 7);
+        drop(allotment);
+        assert_eq!((pool.reserved_bytes(), share.bytes()), (7, 7));
+        drop(other);
+        assert_eq!((pool.reserved_bytes(), share.bytes()), (0, 0));
+    }
 }

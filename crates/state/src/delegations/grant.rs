@@ -166,8 +166,9 @@ impl Engine {
         let share = Share::access(if writes { Share::BOTH } else { Share::READ });
         let held = on_file.delegations.of(open.client.id).is_some()
             || on_file.delegations.conflict(Some(open.client.id), share).is_some();
-        let tired = !reclaims && on_file.delegations.was_recalled_recently(now, open.client.id);
-        let contended = used || held || tired || locked(on_file, open.client, wanted);
+        let was_recalled =
+            !reclaims && on_file.delegations.was_recalled_recently(now, open.client.id);
+        let contended = used || held || was_recalled || locked(on_file, open.client, wanted);
         if contended { Err(NoDelegation::Contention) } else { Ok(wanted) }
     }
 }

@@ -21,17 +21,17 @@ impl Engine {
         (mine, share): (Option<ClientId>, Share),
     ) {
         let rest = now.saturating_add(self.settings.recall_rest);
-        let mut tired = Vec::new();
+        let mut recalled = Vec::new();
         for (holder, delegated) in on_file.delegations.iter_mut() {
             if Some(holder.client) != mine
                 && delegated.stands_against(share)
                 && self.begin_recall(now, file, (holder, delegated), mine)
                 && delegated.kind != DelegationKind::Directory
             {
-                tired.push(holder.client);
+                recalled.push(holder.client);
             }
         }
-        tired.into_iter().for_each(|client| on_file.delegations.note_recall(client, rest));
+        recalled.into_iter().for_each(|client| on_file.delegations.note_recall(client, rest));
         self.files.watch(file);
     }
 

@@ -102,3 +102,70 @@ impl DirectoryUse {
 fn averaged(past: Option<f64>, newest: f64) -> f64 {
     past.map_or(newest, |past| past + NEWEST * (newest - past))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    /// A client that has asked for a directory at these times.
+    fn asked(times: &[u64]) -> DirectoryUse {
+        let mut seen = DirectoryUse::default();
+        times.iter().for_each(|&time| seen.ask(at(time)));
+        seen
+    }
+
+    #[test]
+    fn requests_of_one_visit_count_once_and_the_visit_begins_with_the_first() {
+        assert_eq!(asked(&[0]).pause(), None);
+        assert_eq!(asked(&[0, 99]).pause(), None);
+        assert_eq!(asked(&[0, 100]).pause(), Some(at(100)));
+        assert_eq!(asked(&[0, 60, 120]).pause(), Some(at(120)), "the second one extends nothing");
+    }
+
+    #[test]
+    fn the_newest_pause_counts_a_quarter_in_the_average() {
+        let mut seen = asked(&[0, 10_000, 12_000]);
+        seen.grant(at(12_000));
+        assert_eq!(seen.saved(at(12_000)), 0);
+        assert_eq!(seen.saved(at(12_000 + 80_000)), 10, "a look each 8 s is expected");
+    }
+
+    #[test]
+    fn a_recall_compares_the_looks_that_were_saved_with_the_calls_that_it_causes() {
+        let mut seen = asked(&[0, 10_000]);
+        seen.grant(at(10_000));
+        seen.recall(at(90_000));
+        assert_eq!(seen.saved_per_caused(), Some(80.0 / 10.0 / 4.0));
+        seen.recall(at(90_000));
+        assert_eq!(seen.saved_per_caused(), Some(1.5), "no delegation was held the second time");
+        let mut unknown = asked(&[0]);
+        unknown.grant(at(0));
+        unknown.recall(at(90_000));
+        assert_eq!(unknown.saved_per_caused(), Some(0.0), "one look shows no rate");
+    }
+
+    #[test]
+    fn a_delegation_that_lasted_no_longer_than_the_rest_before_it_doubles_the_rest() {
+        for (held, rest) in [(10_000, DIRECTORY_REST_MIN * 2), (10_001, DIRECTORY_REST_MIN)] {
+            let mut seen = DirectoryUse::default();
+            seen.recall(at(0));
+            assert_eq!((seen.rest(), seen.rests_until()), (DIRECTORY_REST_MIN, at(10_000)));
+            seen.grant(at(20_000));
+            seen.recall(at(20_000 + held));
+            assert_eq!((seen.rest(), seen.rests_until()), (rest, at(20_000 + held) + rest));
+        }
+    }
+
+    #[test]
+    fn a_delegation_that_was_returned_saves_nothing_more() {
+        let mut seen = asked(&[0, 1_000]);
+        seen.grant(at(1_000));
+        assert_eq!(seen.saved(at(6_000)), 5);
+        seen.end();
+        assert_eq!(seen.saved(at(6_000)), 0);
+    }
+}

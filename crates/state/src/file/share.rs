@@ -136,3 +136,82 @@ pub(crate) const fn share_of(kind: LockType) -> Share {
         LockType::Write => Share::WRITE,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn holder(client: u64, state: u32) -> Holder {
+        Holder { client: ClientId(client), state }
+    }
+
+    const fn share(access: u32, deny: u32) -> Share {
+        Share { access, deny }
+    }
+
+    #[test]
+    fn a_share_asks_for_some_access_and_has_no_unknown_bits() {
+        for (access, deny) in (0..=4).flat_map(|access| (0..=4).map(move |deny| (access, deny))) {
+            let valid = (1..=3).contains(&access) && deny <= 3;
+            assert_eq!(share(access, deny).is_valid(), valid, "{access} {deny}");
+        }
+        assert!(Share::access(Share::WRITE | Share::NAMES).is_of_names());
+        assert!(!Share::access(Share::BOTH).is_of_names());
+    }
+
+    #[test]
+    fn an_open_conflicts_if_one_of_the_two_denies_what_the_other_asks_for() {
+        for bits in 0..256_u32 {
+            let [access, deny, other_access, other_deny] = [0, 2, 4, 6].map(|at| bits >> at & 3);
+            let mut shares = Shares::default();
+            shares.set(holder(1, 1), Some(share(access, deny)));
+            let conflicts = access & other_deny != 0 || deny & other_access != 0;
+            let wanted = share(other_access, other_deny);
+            let found = shares.conflict(Some(holder(1, 2)), wanted);
+            assert_eq!(found, conflicts.then_some(holder(1, 1)), "{bits:#x}");
+            assert_eq!(shares.conflict(None, wanted), found, "{bits:#x}");
+            assert_eq!(shares.conflict(Some(holder(1, 1)), wanted), None, "it is the same open");
+        }
+    }
+
+    #[test]
+    fn a_client_does_not_deny_its_own_access_and_others_do() {
+        let mut shares = Shares::default();
+        shares.set(holder(1, 1), Some(share(Share::READ, Share::WRITE)));
+        assert_eq!(shares.denied(Some(ClientId(2)), Share::WRITE), Some(holder(1, 1)));
+        assert_eq!(shares.denied(None, Share::BOTH), Some(holder(1, 1)));
+        assert_eq!(shares.denied(None, Share::READ), None);
+        assert_eq!(shares.denied(Some(ClientId(1)), Share::WRITE), None);
+        shares.set(holder(2, 1), Some(share(Share::READ, Share::READ)));
+        assert_eq!(shares.denied(Some(ClientId(1)), Share::WRITE), None);
+        assert_eq!(shares.denied(Some(ClientId(1)), Share::READ), Some(holder(2, 1)));
+    }
+
+    #[test]
+    fn only_opens_of_other_clients_for_the_asked_access_count_as_others() {
+        let mut shares = Shares::default();
+        shares.set(holder(1, 1), Some(share(Share::WRITE, 0)));
+        shares.set(holder(2, 1), Some(share(Share::READ, 0)));
+        assert!(shares.others(holder(1, 9), Share::READ));
+        assert!(!shares.others(holder(1, 9), Share::WRITE));
+        assert!(shares.others(holder(2, 9), Share::WRITE));
+        assert!(!shares.others(holder(2, 9), Share::READ));
+    }
+
+    #[test]
+    fn each_mode_counts_until_its_last_open_has_ended_or_was_downgraded() {
+        let mut shares = Shares::default();
+        assert!(shares.is_empty() && !shares.is_written());
+        let both = share(Share::BOTH, Share::READ);
+        assert_eq!(shares.set(holder(1, 1), Some(both)), None);
+        assert_eq!(shares.set(holder(1, 2), Some(share(Share::WRITE, 0))), None);
+        assert_eq!(shares.set(holder(1, 1), Some(share(Share::READ, 0))), Some(both));
+        assert!(shares.is_written());
+        assert_eq!(shares.conflict(None, share(Share::READ, 0)), None, "nothing is denied now");
+        assert_eq!(shares.set(holder(1, 2), None), Some(share(Share::WRITE, 0)));
+        assert!(!shares.is_written() && !shares.is_empty());
+        assert_eq!(shares.opens_of(ClientId(1)).collect::<Vec<_>>(), [1]);
+        shares.set(holder(1, 1), None);
+        assert!(shares.is_empty());
+    }
+}

@@ -1,8 +1,8 @@
 //! State that rests on grants: who has it, and its end when the right ends.
 
 mod ended;
-mod held;
+mod granted_files;
 mod lapsed;
 
 pub use ended::GrantedAccess;
-pub use held::GrantedFiles;
+pub use granted_files::GrantedFiles;

@@ -2,7 +2,7 @@
 
 mod close;
 mod deny;
-mod held;
+mod in_use;
 mod open;
 mod owner_seqid;
 

@@ -72,7 +72,7 @@ mod tests {
         let looks = DirectoryLooks::new();
         looks.note(&dir(), 0);
         let mut now = 1;
-        for pause in [200, 400, 800] {
+        for pause in [100, 200, 400] {
             assert!(looks.note(&dir(), now));
             looks.note_answer(&dir(), now, false);
             assert!(!looks.note(&dir(), now + pause - 1));

@@ -26,8 +26,9 @@ pub(crate) const LOOKS_MAX: usize = 16_384;
 pub(crate) const LOOKS_WITHIN: u64 = 60_000;
 
 /// First pause in milliseconds after a delegation of a directory was refused. It doubles. The
-/// servers of this project count requests within 100 ms as one, and grant at the second.
-pub(crate) const REFUSED_FIRST: u64 = 200;
+/// servers of this project count requests within 100 ms as one, and grant at the second: a request
+/// after this pause is the second one.
+pub(crate) const REFUSED_FIRST: u64 = 100;
 
 /// Longest pause in milliseconds after a delegation of a directory was refused.
 pub(crate) const REFUSED_MAX: u64 = 60_000;

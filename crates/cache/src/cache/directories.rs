@@ -37,12 +37,10 @@ impl Cache {
     }
 
     /// Notes that a directory is about to be read, and requests its delegation if it was read often
-    /// enough.
-    pub(super) fn look_into(&self, dir: &Handle) {
-        if self.wants_grant(dir) {
-            // Ignore a failure: the call that follows meets it again.
-            let _ = self.ask_for_grant(dir);
-        }
+    /// enough. Returns whether it is delegated now and was not before.
+    pub(super) fn look_into(&self, dir: &Handle) -> bool {
+        // Ignore a failure: the call that follows meets it again.
+        self.wants_grant(dir) && self.ask_for_grant(dir).is_ok() && self.is_delegated(dir)
     }
 
     fn wants_grant(&self, dir: &Handle) -> bool {

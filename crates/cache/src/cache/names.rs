@@ -19,7 +19,11 @@ impl Cache {
         dir: &Handle,
         name: Name<'_>,
     ) -> Result<Entry<Disk>> {
-        match self.find_known(cred, dir, name) {
+        let known = self.find_known(cred, dir, name).or_else(|| {
+            // A name from before the delegation is good if the directory has not changed since.
+            self.look_into(dir).then(|| self.find_known(cred, dir, name)).flatten()
+        });
+        match known {
             Some(Some(handle)) => match self.attr(&handle) {
                 Ok(attr) => {
                     let node = Node { handle, attr: self.shown(&handle, attr) };
@@ -54,7 +58,6 @@ impl Cache {
     }
 
     fn find_below(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Entry<Disk>> {
-        self.look_into(dir);
         let (asked, moment) = (self.attributes.ask(), self.attributes.moment(dir));
         let found = self.fs.lookup(cred, dir, name);
         let node = match &found {

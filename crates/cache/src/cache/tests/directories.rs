@@ -68,6 +68,21 @@ fn a_directory_delegation_is_requested_at_the_second_read() {
 }
 
 #[test]
+fn a_name_from_before_a_delegation_is_used_unless_the_directory_has_changed() {
+    let world = delegating();
+    world.file("old", b"");
+    let look = || (find(&world.cache, "old").is_ok(), find(&world.cache, "new").is_ok());
+    assert_eq!((0..3).map(|_| look()).max(), Some((true, false)));
+    let before = world.calls(Verb::Lookup);
+    recall(&world);
+    assert_eq!(look(), (true, false));
+    assert_eq!(world.calls(Verb::Lookup), before, "nobody has changed the directory");
+    recall(&world);
+    world.file("new", b"");
+    assert_eq!(look(), (true, true));
+}
+
+#[test]
 fn names_missing_names_listings_and_attributes_cost_no_call_under_a_delegation() {
     let world = usual();
     let files: Vec<String> = (0..50).map(|number| format!("f{number:02}")).collect();

@@ -37,10 +37,10 @@ impl Cache {
     }
 
     /// Notes that a directory is about to be read, and requests its delegation if it was read often
-    /// enough. Returns whether it is delegated now and was not before.
+    /// enough. Returns whether its attributes came with the answer.
     pub(super) fn look_into(&self, dir: &Handle) -> bool {
         // Ignore a failure: the call that follows meets it again.
-        self.wants_grant(dir) && self.ask_for_grant(dir).is_ok() && self.is_delegated(dir)
+        self.wants_grant(dir) && self.ask_for_grant(dir).is_ok()
     }
 
     fn wants_grant(&self, dir: &Handle) -> bool {
@@ -67,9 +67,13 @@ impl Cache {
     /// Fetches attributes; those of a directory together with its delegation if it was read often
     /// enough.
     pub(super) fn fetch_with_grant(&self, node: &Handle) -> Option<Result<Attr<Disk>>> {
-        let is_dir = |attr: Attr<Disk>| attr.file_type == FileType::Directory;
-        let wants = self.attributes.last(node).is_some_and(is_dir) && self.wants_grant(node);
+        let wants = self.is_directory(node) && self.wants_grant(node);
         wants.then(|| self.ask_for_grant(node)).filter(|answer| *answer != Err(Status::NotSupp))
+    }
+
+    /// Returns whether an object is known to be a directory.
+    pub(super) fn is_directory(&self, node: &Handle) -> bool {
+        self.attributes.last(node).is_some_and(|attr| attr.file_type == FileType::Directory)
     }
 
     /// Lists a directory: from memory while it is delegated and cached, the rest from the file

@@ -20,7 +20,7 @@ impl Cache {
         name: Name<'_>,
     ) -> Result<Entry<Disk>> {
         let known = self.find_known(cred, dir, name).or_else(|| {
-            // A name from before the delegation is good if the directory has not changed since.
+            // A name from before is good if the attributes show that the directory is unchanged.
             self.look_into(dir).then(|| self.find_known(cred, dir, name)).flatten()
         });
         match known {

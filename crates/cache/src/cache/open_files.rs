@@ -118,7 +118,11 @@ impl OpenFiles for Cache {
     fn return_delegation(&self, node: &Handle) -> Result<()> {
         // Unsent data may wait only while the delegation is held; after its return others read the
         // file.
-        let flushed = self.flush(node).and_then(|()| self.fs.commit(node).map(|_| ()));
+        let flushed = if self.is_directory(node) {
+            Ok(())
+        } else {
+            self.flush(node).and_then(|()| self.fs.commit(node).map(|_| ()))
+        };
         self.attributes.expire(node);
         let returned = self.below()?.return_delegation(node);
         flushed.and(returned)

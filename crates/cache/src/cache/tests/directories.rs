@@ -83,6 +83,29 @@ fn a_name_from_before_a_delegation_is_used_unless_the_directory_has_changed() {
 }
 
 #[test]
+fn a_refused_request_for_a_delegation_saves_the_lookup_of_a_known_name() {
+    let times = AttributeTimes { dir: (1_000, 1_000), ..AttributeTimes::default() };
+    let world = World::new(CacheOptions { times, ..CacheOptions::default() });
+    // The file system below has delegations, and none for directories.
+    world.below.delegates.store(true, Ordering::SeqCst);
+    world.file("old", b"");
+    find(&world.cache, "old").unwrap();
+    world.pass(1_000);
+    find(&world.cache, "old").unwrap();
+    assert_eq!(world.below.asked_for.load(Ordering::SeqCst), 1);
+    assert_eq!(world.calls(Verb::Lookup), 1, "the attributes came with the refusal");
+}
+
+#[test]
+fn the_return_of_a_directory_commits_nothing() {
+    let world = delegating();
+    (0..3).for_each(|_| drop(list(&world.cache, Listed::Names)));
+    let before = world.all_calls();
+    recall(&world);
+    assert_eq!(world.all_calls(), before);
+}
+
+#[test]
 fn names_missing_names_listings_and_attributes_cost_no_call_under_a_delegation() {
     let world = usual();
     let files: Vec<String> = (0..50).map(|number| format!("f{number:02}")).collect();

@@ -12,7 +12,9 @@ mod common;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use comity_proto::nfs4::files_layout::{FileLayout4, FileLayoutDsAddr4};
 use comity_proto::nfs4::{
@@ -22,11 +24,14 @@ use comity_proto::nfs4::{
     Stateid4, Write4args, layout_type, operation as op, share,
 };
 use comity_xdr::{Decoder, Opaque};
-use common::four::{Four, Opened, Operation, operation, result, skip, walk};
+use common::four::{Four, Opened, Operation, bare, operation, result, skip, walk};
 use common::raw::{Raw, stream_from};
-use common::{Place, Running, comity, run};
+use common::{PATIENCE, Place, Running, comity, run};
 
 const UNIT: u64 = 64 << 10;
+
+/// Access of an open for reading and writing without a delegation.
+const BOTH: u32 = share::READ | share::WRITE | share::WANT_NO_DELEG;
 
 /// A metadata server and its two data servers.
 struct World {
@@ -37,19 +42,20 @@ struct World {
 
 impl World {
     fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// A world whose metadata server has these further arguments.
+    fn with(arguments: &[&str]) -> Self {
         let place = Place::new();
         let key = place.write("key", "000102030405060708090a0b0c0d0e0f\n");
         fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
         let stores = ["a", "b"].map(|name| {
             fs::create_dir(place.path(name)).unwrap();
-            let mut command = comity();
-            command.args(["serve", "--json", "--port", "0", "--listen", "127.0.0.1"]);
-            command.args(["--no-register", "--for", "127.0.0.1", "--placement-key"]).arg(&key);
-            command.arg("--state-dir").arg(place.path(&format!("state-{name}")));
-            Running::start(command.arg("--data-server").arg(place.path(name)))
+            store_of(&place, name, 0)
         });
         let config = place.write("config.toml", &config(&place, [stores[0].port, stores[1].port]));
-        let mds = Running::start(place.serve(&["--config"]).arg(config));
+        let mds = Running::start(place.serve(&["--config"]).arg(config).args(arguments));
         Self { place, stores, mds }
     }
 
@@ -72,6 +78,16 @@ impl World {
     }
 }
 
+/// Starts the data server of a folder of this name.
+fn store_of(place: &Place, name: &str, port: u16) -> Running {
+    let mut command = comity();
+    command.args(["serve", "--json", "--listen", "127.0.0.1", "--no-register"]);
+    command.args(["--port", &port.to_string(), "--for", "127.0.0.1"]);
+    command.arg("--placement-key").arg(place.path("key"));
+    command.arg("--state-dir").arg(place.path(&format!("state-{name}")));
+    Running::start(command.arg("--data-server").arg(place.path(name)))
+}
+
 fn config(place: &Place, ports: [u16; 2]) -> String {
     let (data, key) = (place.data(), place.path("key"));
     format!(
@@ -85,6 +101,7 @@ fn config(place: &Place, ports: [u16; 2]) -> String {
 }
 
 /// The layout of a file: its stateid, and the handle on each data server.
+#[derive(Clone)]
 struct Layout {
     stateid: Stateid4,
     device: [u8; 16],
@@ -260,7 +277,7 @@ fn a_data_server_takes_no_more_than_the_layout_allows() {
     let mut store = Four::try_on(elsewhere, 0, "client").unwrap();
     let mut write = |handle: &[u8]| write(&mut store, handle, file.stateid, (0, b"data"));
     assert_eq!(write(&reading.handles[0]), Err(Nfsstat4::RoFs), "a layout for reading");
-    let own = &writing.handles[0][18..];
+    let own = &writing.handles[0][26..];
     assert_eq!(write(own), Err(Nfsstat4::Access), "the data server's own handle");
     let mut forged = reading.handles[0].clone();
     forged[1] = 1;
@@ -275,6 +292,156 @@ fn a_data_server_takes_no_more_than_the_layout_allows() {
         Err(10_001),
         "the metadata server accepts no handle of a data server"
     );
+}
+
+/// The status of NFSv3 that makes a client repeat its call.
+const JUKEBOX: u32 = 10_008;
+
+/// Repeats a call of NFSv3 as long as the server says so; returns the last answer.
+fn repeated(mut call: impl FnMut() -> Result<(), u32>) -> Result<(), u32> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let answer = call();
+        if answer != Err(JUKEBOX) || Instant::now() > until {
+            return answer;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Waits until a data server answers a write by a handle with this error.
+fn refused_in_time(store: &mut Four, handle: &[u8], stateid: Stateid4, error: Nfsstat4) {
+    let until = Instant::now() + PATIENCE;
+    while write(store, handle, stateid, (0, b"late")) != Err(error) {
+        assert!(Instant::now() < until, "the handle is still good");
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn the_handles_of_an_evicted_client_are_refused_and_others_go_on() {
+    let world = World::new();
+    let (mut client, mut other) = (world.client(), Four::connect(world.mds.port, 0, "other"));
+    let file = client.open(&world.file("f"), BOTH).unwrap();
+    let its = other.open(&world.file("f"), BOTH).unwrap();
+    let held = layout(&mut client, &file, Layoutiomode4::Rw).unwrap();
+    let mut store = Four::connect(world.stores[0].port, 1000, "client");
+    write(&mut store, &held.handles[0], file.stateid, (0, b"data")).unwrap();
+    let id = format!("{:016x}", client.clientid);
+    let said = run(comity().args(["evict", &id, "--state-dir"]).arg(world.place.state()));
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    refused_in_time(&mut store, &held.handles[0], file.stateid, Nfsstat4::Stale);
+    let until = Instant::now() + PATIENCE;
+    let fresh = loop {
+        match layout(&mut other, &its, Layoutiomode4::Rw) {
+            Err(Nfsstat4::RecallConflict) if Instant::now() < until => {}
+            got => break got.unwrap(),
+        }
+    };
+    write(&mut store, &fresh.handles[0], its.stateid, (0, b"more")).unwrap();
+    assert_eq!(
+        write(&mut store, &held.handles[0], file.stateid, (0, b"late")),
+        Err(Nfsstat4::Stale)
+    );
+    assert_eq!(world.stored()[0], b"more");
+}
+
+#[test]
+fn the_fence_of_a_file_outlives_a_restart_of_its_data_server() {
+    let world = World::new();
+    let mut client = world.client();
+    let file = client.open(&world.file("f"), BOTH).unwrap();
+    let held = layout(&mut client, &file, Layoutiomode4::Rw).unwrap();
+    let id = format!("{:016x}", client.clientid);
+    run(comity().args(["evict", &id, "--state-dir"]).arg(world.place.state()));
+    let mut store = Four::connect(world.stores[0].port, 1000, "client");
+    refused_in_time(&mut store, &held.handles[0], file.stateid, Nfsstat4::Stale);
+    let World { place, stores: [one, _other], mds: _mds } = world;
+    one.stop();
+    let one = store_of(&place, "a", 0);
+    let mut store = Four::connect(one.port, 1000, "client");
+    let late = write(&mut store, &held.handles[0], file.stateid, (0, b"late"));
+    assert_eq!(late, Err(Nfsstat4::Stale));
+}
+
+#[test]
+fn a_change_of_the_mode_waits_for_the_layouts_of_others_and_their_handles_end() {
+    let world = World::new();
+    let mut client = world.client();
+    let file = client.open(&world.file("f"), BOTH).unwrap();
+    let held = layout(&mut client, &file, Layoutiomode4::Rw).unwrap();
+    let mut third = Raw::connect(world.mds.port, 0);
+    let mut chmod = || third.setattr(&file.handle, (Some(0o600), None));
+    assert_eq!(chmod(), Err(JUKEBOX));
+    assert!(client.listen(PATIENCE, |client| !client.recalled_layouts.is_empty()));
+    let recalled = client.recalled_layouts[0];
+    assert_eq!(recalled.other, held.stateid.other);
+    assert_eq!(recalled.seqid, held.stateid.seqid + 1, "a recall counts (RFC 8881, 12.5.3)");
+    let refused = layout(&mut client, &file, Layoutiomode4::Rw).err();
+    assert_eq!(refused, Some(Nfsstat4::RecallConflict), "no layout during a recall");
+    give_back(&mut client, &file, &Layout { stateid: recalled, ..held.clone() });
+    assert_eq!(chmod(), Ok(()));
+    let mut store = Four::connect(world.stores[0].port, 1000, "client");
+    let late = write(&mut store, &held.handles[0], file.stateid, (0, b"late"));
+    assert_eq!(late, Err(Nfsstat4::Stale), "the client may have lost its right");
+}
+
+#[test]
+fn a_silent_client_delays_a_truncation_for_a_bounded_time_and_loses_its_handles() {
+    let world = World::with(&["--lease-seconds", "2"]);
+    let mut client = world.client();
+    let file = client.open(&world.file("f"), BOTH).unwrap();
+    let held = layout(&mut client, &file, Layoutiomode4::Rw).unwrap();
+    let mut third = Raw::connect(world.mds.port, 0);
+    let mut cut = || third.setattr(&file.handle, (None, Some(0)));
+    assert_eq!(cut(), Err(JUKEBOX));
+    assert_eq!(repeated(cut), Ok(()));
+    for (at, handle) in held.handles.iter().enumerate() {
+        let mut store = Four::connect(world.stores[at].port, 1000, "client");
+        let late = write(&mut store, handle, file.stateid, (at as u64 * UNIT, b"late"));
+        assert_eq!(late, Err(Nfsstat4::Stale), "data server {at}");
+    }
+}
+
+fn handle_of(client: &mut Four, path: &Path) -> Vec<u8> {
+    let mut operations = walk(path);
+    let steps = operations.len();
+    operations.push(bare(op::GETFH));
+    let results = client.perform(operations).unwrap();
+    let mut results = Decoder::new(&results);
+    (0..=steps).for_each(|_| skip(&mut results));
+    results.opaque(128).unwrap().to_vec()
+}
+
+/// Asserts that no data server has a file.
+fn nothing_stored(world: &World) {
+    for name in ["a", "b"] {
+        assert_eq!(fs::read_dir(world.place.path(name)).unwrap().count(), 0, "on {name}");
+    }
+}
+
+#[test]
+fn a_refused_layoutget_leaves_no_file_on_a_data_server() {
+    let world = World::new();
+    let mut client = world.client();
+    let file = client.open(&world.file("f"), BOTH).unwrap();
+    fs::set_permissions(world.file("f"), Permissions::from_mode(0o644)).unwrap();
+    let mut other = Four::connect(world.mds.port, 1000, "other");
+    let reader = other.open(&world.file("f"), share::READ | share::WANT_NO_DELEG).unwrap();
+    let unknown = Opened { stateid: Stateid4 { other: [7; 12], ..file.stateid }, ..file.clone() };
+    let special = Opened { stateid: Stateid4 { seqid: 0, other: [0; 12] }, ..file.clone() };
+    let directory = Opened { handle: handle_of(&mut client, &world.place.data()), ..file.clone() };
+    let rw = Layoutiomode4::Rw;
+    assert_eq!(layout(&mut client, &unknown, rw).err(), Some(Nfsstat4::BadStateid));
+    assert_eq!(layout(&mut client, &special, rw).err(), Some(Nfsstat4::BadStateid));
+    assert_eq!(layout(&mut client, &directory, rw).err(), Some(Nfsstat4::WrongType));
+    assert_eq!(layout(&mut client, &file, Layoutiomode4::Any).err(), Some(Nfsstat4::BadIoMode));
+    assert_eq!(layout(&mut other, &reader, rw).err(), Some(Nfsstat4::Access));
+    nothing_stored(&world);
+    fs::set_permissions(world.file("f"), Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(layout(&mut other, &reader, rw).err(), Some(Nfsstat4::OpenMode));
+    nothing_stored(&world);
+    layout(&mut client, &file, rw).unwrap();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use comity_export::Node;
 use comity_state::Share;
-use comity_vfs::Status;
+use comity_vfs::{SetAttr, Status, Wire};
 
 /// The operation that is about to be done on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,8 +11,10 @@ pub enum Act<'a> {
     Write,
     /// Sets its size.
     Resize,
-    /// Changes its attributes.
+    /// Changes its attributes, and not the rights to it.
     Change,
+    /// Changes its mode, owner, group or ACL, and with it the rights to it.
+    Rights,
     /// Changes its extended attributes.
     Tag,
     /// Gives it another name in this directory.
@@ -26,6 +28,23 @@ pub enum Act<'a> {
 }
 
 impl Act<'_> {
+    /// Returns the act of setting attributes, and ACLs if `sets_acls` is true.
+    #[must_use]
+    pub const fn of_setting(set: &SetAttr<Wire>, sets_acls: bool) -> Self {
+        let changes_rights = set.mode.is_some() || set.uid.is_some() || set.gid.is_some();
+        match set.size {
+            Some(_) => Self::Resize,
+            None if changes_rights || sets_acls => Self::Rights,
+            None => Self::Change,
+        }
+    }
+
+    /// Returns whether the operation contradicts layouts of other clients. Reads and writes do not:
+    /// clients with layouts see them at the data servers.
+    pub(crate) const fn contradicts_layouts(self) -> bool {
+        matches!(self, Self::Resize | Self::Rights)
+    }
+
     /// Returns the share with which the operation conflicts with delegations.
     pub(crate) const fn share(self) -> Share {
         match self {
@@ -41,6 +60,7 @@ impl Act<'_> {
             Self::Read => Share::READ,
             Self::Write | Self::Resize => Share::WRITE,
             Self::Change
+            | Self::Rights
             | Self::Tag
             | Self::Link(_)
             | Self::Unlink(_)

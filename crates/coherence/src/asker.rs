@@ -58,7 +58,7 @@ impl<'a> ChangesDirectories<'a> for Asker<'a> {
         (dir, name): (&Node, &[u8]),
         act: Act<'_>,
     ) -> Result<()> {
-        if !self.engine.has_delegations() {
+        if !self.engine.has_delegations() && !self.contradicts_layouts(act) {
             return Ok(());
         }
         match view.lookup(dir, name) {
@@ -69,18 +69,38 @@ impl<'a> ChangesDirectories<'a> for Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// Recalls the delegations of an object by other clients that conflict with an act, if the
-    /// caller may do the act.
+    /// Recalls the delegations and layouts of an object by other clients that conflict with an act,
+    /// if the caller may do the act.
     ///
     /// # Errors
-    /// [`Status::Delay`]: a delegation is being recalled. [`Status`]: the caller may not do this,
-    /// and nothing was recalled.
+    /// [`Status::Delay`]: a delegation or a layout is being recalled. [`Status`]: the caller may not
+    /// do this, and nothing was recalled.
     #[inline]
     pub fn clear(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance> {
+        if self.contradicts_layouts(act) {
+            self.recall_layouts(object, act)?;
+        }
         if self.engine.has_delegations() {
             self.recall(object, act)
         } else {
             Ok(Clearance::given())
+        }
+    }
+
+    /// Returns whether an act may contradict a layout of any file.
+    pub(crate) fn contradicts_layouts(&self, act: Act<'_>) -> bool {
+        act.contradicts_layouts() && self.engine.has_layouts()
+    }
+
+    #[inline(never)]
+    fn recall_layouts(&self, (view, node): (&View<'_>, &Node), act: Act<'_>) -> Result<()> {
+        let refused = Cell::new(Status::Acces);
+        let may = || judge(view, node, act).inspect_err(|why| refused.set(*why)).is_ok();
+        let file = view.key(node);
+        match self.engine.recall_layouts_if(self.now, self.client, &file, &may) {
+            Ok(()) => Ok(()),
+            Err(Error::Perm) => Err(refused.get()),
+            Err(_) => Err(Status::Delay),
         }
     }
 

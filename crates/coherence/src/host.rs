@@ -174,6 +174,7 @@ impl Hosts {
     #[inline]
     fn concerns(&self, act: Act<'_>) -> bool {
         self.engine.has_delegations()
+            || self.asker().contradicts_layouts(act)
             || self.engine.has_denies()
             || act != Act::Read && self.engine.is_in_grace()
     }

@@ -18,7 +18,9 @@ pub(crate) fn judge(view: &View<'_>, node: &Node, act: Act<'_>) -> Result<()> {
             grant(has(view, node, Access::MODIFY)? || view.owns(node)?, Status::Acces)
         }
         // A caller with the right to write may set the times to now.
-        Act::Change => grant(view.owns(node)? || has(view, node, Access::MODIFY)?, Status::Perm),
+        Act::Change | Act::Rights => {
+            grant(view.owns(node)? || has(view, node, Access::MODIFY)?, Status::Perm)
+        }
         Act::AddName => grant(has(view, node, Access::EXTEND)?, Status::Acces),
         Act::RemoveName => grant(has(view, node, Access::DELETE)?, Status::Acces),
         Act::Link(dir) => {

@@ -13,7 +13,7 @@ use comity_export::{
     load,
 };
 use comity_grants::Grants;
-use comity_placement::PlacementKey;
+use comity_placement::{DataStore, PlacementKey};
 use comity_vfs::Fs;
 use comity_vfs::layers::{Layer, ReadOnly};
 
@@ -36,7 +36,7 @@ pub struct Configuration {
     /// An export whose file system is already open.
     given: Option<GivenExport>,
     /// The key of the metadata server, if this is a data server.
-    placement_key: Option<PlacementKey>,
+    data_store: Option<Arc<DataStore>>,
     /// The watch that reports when local programs access delegated files.
     leases: Option<Arc<LeaseWatch>>,
     /// The grants of keys.
@@ -68,7 +68,7 @@ impl Configuration {
             all_as_root: false,
             in_memory: false,
             given: None,
-            placement_key: None,
+            data_store: None,
             leases: None,
             grants: None,
             is_one_user: AtomicBool::new(false),
@@ -98,7 +98,7 @@ impl Configuration {
 
     /// Makes this a data server of the metadata server with this key.
     pub(crate) fn storing(self, placement_key: Option<PlacementKey>) -> Self {
-        Self { placement_key, ..self }
+        Self { data_store: placement_key.map(DataStore::new).map(Arc::new), ..self }
     }
 
     /// Sets the watch that reports when local programs access delegated files.
@@ -127,7 +127,7 @@ impl Configuration {
             Ok(if self.read_only { Arc::new(Layer::new(fs, ReadOnly)) } else { fs })
         };
         let (plan, doubts) = load(&self.sources, &open, self.key.clone(), old)?;
-        let plan = plan.granting(self.grants.clone()).storing(self.placement_key.as_ref());
+        let plan = plan.granting(self.grants.clone()).storing(self.data_store.as_ref());
         Ok((plan, doubts))
     }
 

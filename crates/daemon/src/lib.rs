@@ -13,6 +13,7 @@ mod control_handler;
 mod copier;
 mod diagnostics;
 mod explanation;
+mod fencer;
 mod grant_admin;
 mod grant_service;
 mod host_queue;

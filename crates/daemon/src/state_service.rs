@@ -21,6 +21,7 @@ use comity_store::Store;
 use siphasher::sip::SipHasher24;
 
 use crate::copier::Copier;
+use crate::fencer::Fencer;
 use crate::grant_service::GrantService;
 use crate::host_queue::HostQueue;
 use crate::lease_break_watcher::LeaseBreakWatcher;
@@ -171,6 +172,7 @@ impl StateService {
         let (memory, callbacks) = (self.memory.clone(), Arc::clone(&self.callbacks));
         let mut repair = Repair::new(Arc::clone(&memory.engine), Arc::clone(&self.store));
         let mut rights = RightsWatch::new((&memory, &callbacks), &self.exports, &self.grants);
+        let mut fencer = Fencer::new(&memory, &self.exports);
         let keep = move || {
             pass(&memory, &callbacks);
             repair.pass();
@@ -183,9 +185,12 @@ impl StateService {
         let tidier = tidier.context("cannot start the thread that closes removed files")?;
         let rights = each_second("rights", move || rights.pass());
         let rights = rights.context("cannot start the thread that watches rights")?;
+        let fences = each_second("fences", move || fencer.pass());
+        let fences = fences.context("cannot start the thread that raises fences")?;
         let (callbacks, clock) = (Arc::clone(&self.callbacks), self.memory.clock);
         let mut threads = self.copier.begin(move || callbacks.pump(clock.now()))?;
-        let (stop, others): (Vec<_>, Vec<_>) = [state_service, tidier, rights].into_iter().unzip();
+        let started = [state_service, tidier, rights, fences];
+        let (stop, others): (Vec<_>, Vec<_>) = started.into_iter().unzip();
         threads.extend(others);
         self.watch = Some((stop, threads));
         Ok(())

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use comity_credential::Credential;
 use comity_idmap::{Ids, Squash};
-use comity_placement::{LayoutHandle, PlacementKey};
-use comity_vfs::{Cred, Gid, Result, Status, Uid};
+use comity_placement::{DataStore, Fences, LayoutHandle, Passed};
+use comity_vfs::{Cred, Gid, Handle, Result, Status, Uid};
 
 use crate::key_identity::KeyIdentity;
 use crate::resolved_caller::ResolvedCaller;
@@ -16,16 +16,16 @@ use crate::{ClientCounters, Export, ExportId, Rules};
 /// The callers with a layout, made once for all of them: whoever shows such a handle may do the
 /// same.
 pub(crate) struct LayoutCallers {
-    key: PlacementKey,
+    store: Arc<DataStore>,
     /// For each export, the caller that reads and the one that also writes.
     callers: HashMap<ExportId, [Arc<ResolvedCaller>; 2]>,
 }
 
 impl LayoutCallers {
-    pub(crate) fn new(key: &PlacementKey, exports: &[Arc<Export>]) -> Self {
+    pub(crate) fn new(store: &Arc<DataStore>, exports: &[Arc<Export>]) -> Self {
         let both = |export: &Arc<Export>| Some([made(export, true)?, made(export, false)?]);
         let callers = exports.iter().filter_map(|export| Some((export.id(), both(export)?)));
-        Self { key: key.clone(), callers: callers.collect() }
+        Self { store: Arc::clone(store), callers: callers.collect() }
     }
 
     /// Opens the handle of a layout.
@@ -33,7 +33,25 @@ impl LayoutCallers {
     /// # Errors
     /// [`Status::BadHandle`].
     pub(crate) fn open<'h>(&self, sealed: &'h [u8]) -> Result<LayoutHandle<'h>> {
-        self.key.open(sealed).ok_or(Status::BadHandle)
+        self.store.key.open(sealed).ok_or(Status::BadHandle)
+    }
+
+    /// The fences of the files.
+    pub(crate) fn fences(&self) -> &Fences {
+        &self.store.fences
+    }
+
+    /// Lets a call by a layout pass the fence of its file.
+    ///
+    /// # Errors
+    /// [`Status::Stale`] if the fence was raised since the layout was given out; [`Status`].
+    pub(crate) fn pass(
+        &self,
+        caller: &ResolvedCaller,
+        (file, layout): (&Handle, &LayoutHandle<'_>),
+    ) -> Result<Arc<Passed>> {
+        let fs = &**caller.export().fs();
+        self.store.fences.pass(fs, file, layout.fence).map(Arc::new)
     }
 
     pub(crate) fn caller(&self, export: ExportId, writes: bool) -> Option<Arc<ResolvedCaller>> {

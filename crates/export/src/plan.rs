@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
 use comity_grants::Grants;
-use comity_placement::PlacementKey;
+use comity_placement::DataStore;
 use comity_vfs::{
     FileHold, FileKey, Handle, LocalLocks, LocalUse, RangeLock, Result, Status, Time,
 };
@@ -54,10 +54,10 @@ impl Plan {
     }
 
     /// The same plan for a data server, which takes the layouts of the metadata server that has
-    /// this key, from any address.
+    /// the key of this store, from any address.
     #[must_use]
-    pub fn storing(self, key: Option<&PlacementKey>) -> Self {
-        let layouts = key.map(|key| LayoutCallers::new(key, &self.exports));
+    pub fn storing(self, store: Option<&Arc<DataStore>>) -> Self {
+        let layouts = store.map(|store| LayoutCallers::new(store, &self.exports));
         Self { layouts, ..self }
     }
 
@@ -181,6 +181,20 @@ impl Plan {
     pub fn hold_file(&self, file: &FileKey, hold: FileHold) -> Result<bool> {
         let locks = local_locks(self.export(ExportId(file.export)))?;
         locks.hold_file(&file.handle, hold)
+    }
+
+    /// See [`comity_vfs::Placement::fence`]. It is not a verb of a view, because it ends what
+    /// clients may do. A file that is gone, or not on data servers, needs no fence.
+    ///
+    /// # Errors
+    /// [`Status::NotSupp`] if the export is gone; [`Status`].
+    pub fn fence(&self, file: &FileKey) -> Result<()> {
+        let export = self.export_of(file).ok_or(Status::NotSupp)?;
+        let fenced = export.fs().placement().map(|placement| placement.fence(&file.handle));
+        match fenced {
+            None | Some(Ok(()) | Err(Status::Stale | Status::NoEnt)) => Ok(()),
+            Some(Err(status)) => Err(status),
+        }
     }
 
     /// Closes files that were removed, once a second: see `Fs::release_removed`.

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use comity_cloak::Verdict;
 use comity_grants::Operation;
 use comity_idmap::Unmapped;
+use comity_placement::Passed;
 use comity_vfs::{
     Access, Attr, Change, Changed, Create, Cred, Disk, FileType, Fs, Gid, Properties, Read,
     ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid, Wire, Written,
@@ -58,6 +59,9 @@ pub enum Door<'a> {
 pub struct View<'a> {
     plan: &'a Plan,
     resolved: Arc<ResolvedCaller>,
+    /// The fence that a call by a layout has passed. It is held until the request is done.
+    #[expect(dead_code, reason = "it is held and not read")]
+    passed: Option<Arc<Passed>>,
 }
 
 /// A new object, and the change of its directory.
@@ -65,7 +69,7 @@ pub type SeenMade = Changed<Seen, Wire>;
 
 impl<'a> View<'a> {
     pub(crate) const fn of(plan: &'a Plan, resolved: Arc<ResolvedCaller>) -> Self {
-        Self { plan, resolved }
+        Self { plan, resolved, passed: None }
     }
 
     /// Admits another handle of the same request.

@@ -1,14 +1,16 @@
 use std::net::SocketAddr;
 
 use comity_vfs::{
-    Create, Cred, Data, Gid, Handle, HandleTable, LongName, Mode, Name, Read, ReadInto, Result,
-    SetAttr, Status, Uid,
+    Create, Data, Handle, HandleTable, LongName, Mode, Name, Read, ReadInto, Result, SetAttr,
+    Status, XattrMode,
 };
 use quick_cache::sync::Cache;
 
 use crate::data_server::DataServer;
+use crate::fences::{FENCE_ATTRIBUTE, stored};
 use crate::limits::DATA_HANDLES_MAX;
 use crate::record::PlaceRecord;
+use crate::root::root;
 use crate::stripes::{StripePiece, pieces};
 
 /// The files of a placement on its data servers.
@@ -16,6 +18,16 @@ pub(crate) struct DataFiles {
     servers: Vec<DataServer>,
     /// The handles of files on data servers, by the number of the file and that of the server.
     handles: Cache<(u128, usize), Handle>,
+    /// The fences of files that this process has made or raised, in the same way.
+    fences: Cache<(u128, usize), KnownFence>,
+}
+
+/// The fence of a file on one data server.
+#[derive(Clone, Copy)]
+struct KnownFence {
+    number: u64,
+    /// True if a handle with this number was given out.
+    is_used: bool,
 }
 
 /// A file on one data server.
@@ -27,7 +39,8 @@ struct DataFile<'s> {
 
 impl DataFiles {
     pub(crate) fn new(servers: Vec<DataServer>) -> Self {
-        Self { servers, handles: Cache::new(DATA_HANDLES_MAX) }
+        let (handles, fences) = (Cache::new(DATA_HANDLES_MAX), Cache::new(DATA_HANDLES_MAX));
+        Self { servers, handles, fences }
     }
 
     /// The names of the data servers that new files are placed on.
@@ -89,6 +102,7 @@ impl DataFiles {
         let mut outcome = Ok(());
         for at in 0..record.servers.len() {
             self.handles.remove(&(record.number, at));
+            self.fences.remove(&(record.number, at));
             let server = self.server(record, at)?;
             let (name, top) = (record.name(), server.fs.root());
             match server.fs.remove(&root(), &top, Name::new(name.as_bytes())?) {
@@ -99,18 +113,56 @@ impl DataFiles {
         outcome
     }
 
-    /// Returns the handles that the data servers themselves have for a file. Missing files are
-    /// created.
-    pub(crate) fn own_handles(&self, record: &PlaceRecord) -> Result<Vec<Box<[u8]>>> {
+    /// Returns the handles that the data servers themselves have for a file, with its fences there.
+    /// Missing files are created. Only one thread at a time may call this for a file.
+    ///
+    /// The first call for a file raises its fences: an earlier process of this server may have
+    /// given out layouts that nobody knows of any more.
+    pub(crate) fn own_handles(&self, record: &PlaceRecord) -> Result<Vec<(Box<[u8]>, u64)>> {
         let table = HandleTable::with_capacity(1);
         let own = |at| {
-            let handle = self.make(record, at)?.handle;
-            match table.name(&handle)? {
-                LongName::InHandle(own) => Ok(own.into()),
-                LongName::Remembered(own) => Ok((*own).into()),
+            let file = self.make(record, at)?;
+            let fence = match self.fences.get(&(record.number, at)) {
+                Some(known) => known.number,
+                None => self.raise((record, at), file)?,
+            };
+            self.fences.insert((record.number, at), KnownFence { number: fence, is_used: true });
+            match table.name(&file.handle)? {
+                LongName::InHandle(own) => Ok((own.into(), fence)),
+                LongName::Remembered(own) => Ok(((*own).into(), fence)),
             }
         };
         (0..record.servers.len()).map(own).collect()
+    }
+
+    /// Raises the fences of a file on all data servers where handles may have been given out since
+    /// the last time; it also tries those behind one that fails. Only one thread at a time may call
+    /// this for a file.
+    pub(crate) fn fence(&self, record: &PlaceRecord) -> Result<()> {
+        let raise = |at| {
+            if self.fences.get(&(record.number, at)).is_some_and(|known| !known.is_used) {
+                return Ok(());
+            }
+            match self.find(record, at)? {
+                Some(file) => self.raise((record, at), file).map(drop),
+                None => Ok(()),
+            }
+        };
+        (0..record.servers.len()).map(raise).fold(Ok(()), Result::and)
+    }
+
+    /// Raises the fence of a file on one data server; returns the new one.
+    fn raise(&self, (record, at): (&PlaceRecord, usize), file: DataFile<'_>) -> Result<u64> {
+        let (fs, known) = (&*file.server.fs, self.fences.remove(&(record.number, at)));
+        let before = match known {
+            Some((_, known)) => known.number,
+            None => stored(fs, &file.handle)?,
+        };
+        let fence = before.checked_add(1).ok_or(Status::ServerFault)?;
+        let (name, value) = (Name::new(FENCE_ATTRIBUTE)?, fence.to_be_bytes());
+        fs.setxattr(&root(), &file.handle, name, Some(&value), XattrMode::Either)?;
+        self.fences.insert((record.number, at), KnownFence { number: fence, is_used: false });
+        Ok(fence)
     }
 
     fn each(&self, record: &PlaceRecord, work: impl Fn(DataFile<'_>) -> Result<()>) -> Result<()> {
@@ -164,6 +216,9 @@ impl DataFiles {
         let made = server.fs.create(&root(), &top, name, &Create::Unchecked(set))?;
         let handle = made.value.handle;
         self.handles.insert((record.number, at), handle);
+        // Nobody has a handle of a new file, which has no fence yet.
+        let unused = KnownFence { number: 0, is_used: false };
+        self.fences.insert((record.number, at), unused);
         Ok(DataFile { server, handle })
     }
 }
@@ -200,9 +255,4 @@ fn write_piece(file: DataFile<'_>, mut offset: u64, mut data: &[u8]) -> Result<(
         offset += u64::from(count);
     }
     Ok(())
-}
-
-/// The user as which the metadata server works, on itself and on data servers.
-pub(crate) fn root() -> Cred<comity_vfs::Disk> {
-    Cred::new(Uid::new(0), Gid::new(0))
 }

@@ -10,9 +10,9 @@ use comity_vfs::{
     Result, Seek, SetAttr, Space, Special, Status, Target, Time, Written, XattrMode,
 };
 
-use crate::data_files::root;
 use crate::placed::{ATTRIBUTE, Placed};
 use crate::record::PlaceRecord;
+use crate::root::root;
 use crate::sizes::shown;
 
 impl Fs for Placed {
@@ -43,13 +43,19 @@ impl Fs for Placed {
         set: &SetAttr<Disk>,
         guard: Option<Time>,
     ) -> Result<Change<Disk>> {
-        let record = set.size.map(|_| self.record(node)).transpose()?.flatten();
-        let (Some(record), Some(size)) = (record, set.size) else {
+        let changes_rights = set.mode.is_some() || set.uid.is_some() || set.gid.is_some();
+        let is_placed = set.size.is_some() || changes_rights;
+        let Some(record) = is_placed.then(|| self.record(node)).transpose()?.flatten() else {
             return self.below.setattr(cred, node, set, guard);
         };
         let _turn = self.lock(node);
         let change = self.below.setattr(cred, node, set, guard)?;
-        self.files.cut(&record, size)?;
+        if changes_rights {
+            self.fence_rights(&record)?;
+        }
+        if let Some(size) = set.size {
+            self.files.cut(&record, size)?;
+        }
         Ok(change)
     }
 
@@ -255,7 +261,13 @@ impl Fs for Placed {
         kind: AclKind,
         acl: Option<&Acl<Disk>>,
     ) -> Result<Change<Disk>> {
-        self.below.setacl(cred, node, kind, acl)
+        let Some(record) = self.record(node)? else {
+            return self.below.setacl(cred, node, kind, acl);
+        };
+        let _turn = self.lock(node);
+        let change = self.below.setacl(cred, node, kind, acl)?;
+        self.fence_rights(&record)?;
+        Ok(change)
     }
 
     fn getxattr(&self, cred: &Cred<Disk>, node: &Handle, name: Name<'_>) -> Result<Vec<u8>> {
@@ -366,6 +378,16 @@ impl Placed {
         }
         self.files.write(record, offset, data)?;
         self.note_written(node, Some(end))
+    }
+
+    /// Has data servers refuse all handles that were given out before the rights to a file changed.
+    /// If one does not answer, the caller repeats its change.
+    fn fence_rights(&self, record: &PlaceRecord) -> Result<()> {
+        self.files.fence(record).map_err(|status| {
+            let name = record.name();
+            tracing::warn!(%status, name, "a data server was not told of a change of rights");
+            Status::Delay
+        })
     }
 
     /// Refuses a verb that needs all bytes of a file in the file system below. Clients then use

@@ -1,7 +1,7 @@
 //! The secret that a metadata server and its data servers share, and the handles of layouts.
 //!
-//! A handle of a layout has a version (1 byte), accesses (1), a MAC (16), and the data server's own
-//! handle of the file, which that server's own key has sealed.
+//! A handle of a layout has a version (1 byte), accesses (1), the fence (8, big endian), a MAC
+//! (16), and the data server's own handle of the file, which that server's own key has sealed.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -9,10 +9,10 @@ use std::hash::Hasher;
 use siphasher::sip128::{Hasher128, SipHasher24};
 
 /// The first byte of a handle of a layout. Handles of exports begin with another byte.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// Bytes before the data server's own handle.
-const HEADER_BYTES: usize = 18;
+const HEADER_BYTES: usize = 26;
 
 /// Prefix of the bytes for a handle's MAC, so that no record has the same MAC.
 const OF_HANDLES: &[u8] = b"layout handle";
@@ -44,6 +44,9 @@ impl fmt::Debug for PlacementKey {
 pub struct LayoutHandle<'h> {
     /// True if the layout allows writing.
     pub writes: bool,
+    /// The fence of the file when the handle was sealed. A data server refuses the handle when the
+    /// fence was raised since.
+    pub fence: u64,
     /// The data server's own handle of the file, sealed by the data server.
     pub own: &'h [u8],
 }
@@ -77,19 +80,23 @@ impl PlacementKey {
     #[must_use]
     pub fn seal(&self, handle: LayoutHandle<'_>) -> Box<[u8]> {
         let accesses = u8::from(handle.writes);
-        let mac = self.mac(OF_HANDLES, &[&[accesses], handle.own]);
-        [&[VERSION, accesses][..], &mac, handle.own].concat().into()
+        let fence = handle.fence.to_be_bytes();
+        let mac = self.mac(OF_HANDLES, &[&[accesses], &fence, handle.own]);
+        [&[VERSION, accesses][..], &fence, &mac, handle.own].concat().into()
     }
 
     /// Checks the seal of a handle from the wire; returns `None` if this key did not seal it.
     #[must_use]
     pub fn open<'h>(&self, sealed: &'h [u8]) -> Option<LayoutHandle<'h>> {
         let (header, own) = sealed.split_first_chunk::<HEADER_BYTES>()?;
-        let [VERSION, accesses, mac @ ..] = header else { return None };
-        let expected = self.mac(OF_HANDLES, &[&[*accesses], own]);
+        let [VERSION, accesses, rest @ ..] = header else { return None };
+        let (fence, mac) = rest.split_first_chunk::<8>()?;
+        let mac = mac.first_chunk()?;
+        let expected = self.mac(OF_HANDLES, &[&[*accesses], fence, own]);
         // A comparison of u128 takes the same time wherever the bytes differ.
         let genuine = u128::from_be_bytes(*mac) == u128::from_be_bytes(expected);
-        (genuine && *accesses <= 1).then_some(LayoutHandle { writes: *accesses == 1, own })
+        let (writes, fence) = (*accesses == 1, u64::from_be_bytes(*fence));
+        (genuine && *accesses <= 1).then_some(LayoutHandle { writes, fence, own })
     }
 
     /// Returns the MAC of parts; different purposes give different MACs.
@@ -122,11 +129,11 @@ mod tests {
         #[test]
         fn a_changed_handle_of_a_layout_does_not_open(
             own in proptest::collection::vec(any::<u8>(), 1..64),
-            writes in any::<bool>(),
+            (writes, fence) in any::<(bool, u64)>(),
             flip in any::<(usize, u8)>(),
         ) {
             let key = PlacementKey::new([7; 16]);
-            let handle = LayoutHandle { writes, own: &own };
+            let handle = LayoutHandle { writes, fence, own: &own };
             let mut sealed = key.seal(handle);
             prop_assert_eq!(key.open(&sealed), Some(handle));
             prop_assert_eq!(PlacementKey::new([8; 16]).open(&sealed), None);

@@ -1,7 +1,8 @@
 //! Files in stripes over data servers (parallel NFS, RFC 8881, 12 and 13).
 //!
 //! **Answers:** on which data server a byte of a file is ([`Placed`], an [`comity_vfs::Fs`] over an
-//! `Fs`); which handle proves that a client has a layout ([`PlacementKey`]).
+//! `Fs`); which handle proves that a client has a layout ([`PlacementKey`]), and whether the layout
+//! is still good ([`Fences`]).
 //!
 //! **May not know:** protocols, exports, callers' addresses, how a data server is reached.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
@@ -12,14 +13,19 @@
 
 mod data_files;
 mod data_server;
+mod fences;
 mod fs;
 mod key;
 pub mod limits;
 mod placed;
 mod record;
+mod root;
 mod sizes;
+mod store;
 mod stripes;
 
 pub use data_server::DataServer;
+pub use fences::{FENCE_ATTRIBUTE, Fences, Passed};
 pub use key::{KeyError, LayoutHandle, PlacementKey};
 pub use placed::{Placed, PlacementSettings};
+pub use store::DataStore;

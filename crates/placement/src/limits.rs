@@ -23,3 +23,9 @@ pub(crate) const DATA_HANDLES_MAX: usize = 1 << 17;
 
 /// Locks for changes of files. Two files may share one.
 pub(crate) const FILE_LOCKS: usize = 256;
+
+/// Fences that a data server remembers, about 150 bytes each.
+pub(crate) const FENCES_MAX: usize = 1 << 16;
+
+/// Parts of the table of fences, each with a lock.
+pub(crate) const FENCE_SHARDS: usize = 32;

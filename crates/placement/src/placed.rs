@@ -8,11 +8,12 @@ use comity_vfs::{
 use quick_cache::sync::Cache;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use crate::data_files::{DataFiles, root};
+use crate::data_files::DataFiles;
 use crate::data_server::DataServer;
 use crate::key::LayoutHandle;
 use crate::limits::{FILE_LOCKS, RECORDS_MAX};
 use crate::record::PlaceRecord;
+use crate::root::root;
 use crate::{PlacementKey, sizes};
 
 /// The extended attribute with the place of a file.
@@ -190,9 +191,18 @@ impl Placement for Placed {
         if record.servers != self.files.names() {
             return Ok(None);
         }
-        let seal = |own: Box<[u8]>| self.key.seal(LayoutHandle { writes, own: &own });
+        let seal = |(own, fence): (Box<[u8]>, u64)| {
+            self.key.seal(LayoutHandle { writes, fence, own: &own })
+        };
+        let _turn = self.lock(node);
         let handles = self.files.own_handles(&record)?.into_iter().map(seal).collect();
         Ok(Some(Striping { device: self.device, unit_bytes: record.unit_bytes, handles }))
+    }
+
+    fn fence(&self, node: &Handle) -> Result<()> {
+        let Some(record) = self.record(node)? else { return Ok(()) };
+        let _turn = self.lock(node);
+        self.files.fence(&record)
     }
 
     fn device(&self, device: &DeviceId) -> Option<Vec<SocketAddr>> {

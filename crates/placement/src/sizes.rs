@@ -2,7 +2,7 @@
 
 use comity_vfs::{Attr, Disk, FileType, Fs, Handle, Mode, Result, SetAttr, SetTime};
 
-use crate::data_files::root;
+use crate::root::root;
 
 /// The bits of a mode that a write clears: set-user-ID and set-group-ID.
 const SET_ID: u32 = 0o6000;

@@ -28,6 +28,17 @@ pub enum Effect {
         /// data back.
         truncate: bool,
     },
+    /// CB_LAYOUTRECALL of a whole file, for clients with sessions. The shell reports that it was
+    /// sent by [`crate::Engine::layout_recall_sent`], and a client that does not know the layout by
+    /// [`crate::Engine::layout_forgotten`].
+    RecallLayout {
+        /// The client that has the layout.
+        client: Arc<Client>,
+        /// The layout. Its seqid counts the recall.
+        stateid: Stateid,
+        /// The file.
+        file: FileKey,
+    },
     /// CB_NOTIFY_LOCK for clients with sessions: the lock that the lock-owner waits for is free. It
     /// may be lost, since clients also poll (RFC 8881, 20.11). For a host of NLM it is NLM_GRANTED;
     /// the lock is taken for the host before it is sent.
@@ -111,10 +122,10 @@ pub enum Effect {
     },
 }
 
-/// Messages that the shell has not taken yet. Their number is bounded: one recall, one CB_NOTIFY
-/// and one CB_GETATTR for a delegation, one CB_NOTIFY_LOCK for a waiting owner, one CB_OFFLOAD for
-/// a copy, one probe for a confirmation or a silent host, one CB_RECALL_SLOT for a session in 10 s
-/// and one CB_RECALL_ANY for a client in 5 s.
+/// Messages that the shell has not taken yet. Their number is bounded: one recall for a layout, one
+/// recall, one CB_NOTIFY and one CB_GETATTR for a delegation, one CB_NOTIFY_LOCK for a waiting
+/// owner, one CB_OFFLOAD for a copy, one probe for a confirmation or a silent host, one
+/// CB_RECALL_SLOT for a session in 10 s and one CB_RECALL_ANY for a client in 5 s.
 #[derive(Default)]
 pub(crate) struct EffectQueue {
     effects: Mutex<VecDeque<Effect>>,

@@ -100,6 +100,8 @@ pub struct Engine {
     pub(crate) counters: Counters,
     pub(crate) unlocked: ReleaseQueue<(FileKey, ByteRange)>,
     pub(crate) undelegated: ReleaseQueue<FileKey>,
+    /// Files whose data servers must refuse the handles of earlier layouts.
+    pub(crate) fences: ReleaseQueue<FileKey>,
     journal: Journal,
     confirms: AtomicU64,
 }
@@ -123,6 +125,7 @@ impl Engine {
             counters: Counters::default(),
             unlocked: ReleaseQueue::default(),
             undelegated: ReleaseQueue::default(),
+            fences: ReleaseQueue::default(),
             journal: Journal::default(),
             confirms: AtomicU64::new(1),
             settings,

@@ -38,6 +38,8 @@ pub enum Error {
     Grace,
     /// The arguments are invalid.
     Inval,
+    /// An operation that conflicts with layouts of the file was asked for a moment ago.
+    LayoutTryLater,
     /// The client still has locks of an open or owner that it closes or releases.
     LocksHeld,
     /// The object does not exist.
@@ -52,6 +54,8 @@ pub enum Error {
     Openmode,
     /// The principal differs.
     Perm,
+    /// Layouts of the file are being recalled, or one was revoked and its data servers do not know.
+    RecallConflict,
     /// The client had nothing to reclaim.
     ReclaimBad,
     /// Another client holds the state that is reclaimed.

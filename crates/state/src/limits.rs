@@ -66,6 +66,10 @@ pub(crate) const LAYOUT_RANGES_MAX: usize = 256;
 /// be on their way at once.
 pub(crate) const LAYOUT_SEQIDS_OLD_MAX: u32 = 1024;
 
+/// Time after a conflicting operation in which no layout of the file is given out. A host of NFSv3
+/// repeats its call after 5 s, and a Linux client of NFSv4 after 15 s at most.
+pub(crate) const LAYOUT_REST: Duration = Duration::from_secs(15);
+
 /// Slots of a new session, if the client asks for as many. Linux asks for this number.
 pub(crate) const SLOTS_START: u32 = 64;
 

@@ -19,6 +19,9 @@ impl Engine {
         let mut wakes = Vec::new();
         for (number, state) in holdings.states {
             let holder = Holder { client: client.id, state: number };
+            if matches!(state.what, StateKind::Layout(_)) {
+                self.fence(&state.file);
+            }
             self.release_state(now, holder, &state, &mut wakes);
         }
         self.announce(wakes);
@@ -47,7 +50,7 @@ impl Engine {
             StateKind::Delegation(_) => {
                 self.drop_delegation(&state.file, &mut file, holder);
             }
-            StateKind::Layout(_) => drop(file.layouts.remove(holder)),
+            StateKind::Layout(_) => self.forget_layout(&mut file, holder),
             StateKind::Revoked(_) => {}
         }
         drop(file);
@@ -69,6 +72,12 @@ impl Engine {
             (false, true) => drop(self.files.denies.fetch_add(1, Ordering::AcqRel)),
             (true, false) => drop(self.files.denies.fetch_sub(1, Ordering::AcqRel)),
             _ => {}
+        }
+    }
+
+    fn forget_layout(&self, on_file: &mut FileState, holder: Holder) {
+        if on_file.layouts.remove(holder) {
+            self.files.layouts.fetch_sub(1, Ordering::SeqCst);
         }
     }
 

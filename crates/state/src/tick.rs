@@ -23,6 +23,7 @@ impl Engine {
         for file in self.files.watched() {
             self.expire_waits(now, &file);
             self.revoke_overdue(now, &file);
+            self.take_overdue_layouts(now, &file);
             self.files.unwatch(&file);
             self.files.let_go(now, &file);
         }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use comity_keys::{Algorithm, PublicKey};
 use comity_state::{
     ByteRange, Caller, ChannelAttrs, Claim, Client, ClientOwner, Delegation, DelegationWish,
-    Effect, Engine, Error, ExchangeId, FileKey, GrantedAccess, Grantee, Lock, LockType, Locker,
-    Open, Opened, Recovered, Sender, Settings, Share, Stateid, Verifier,
+    Effect, Engine, Error, ExchangeId, FileKey, GrantedAccess, Grantee, LayoutIomode, Lock,
+    LockType, Locker, Open, Opened, Recovered, Sender, Settings, Share, Stateid, Verifier,
 };
 use comity_vfs::Handle;
 use introduction::session_of;
@@ -230,4 +230,20 @@ fn grants_of_a_state_migrate_with_its_client_even_when_they_have_ended() {
     assert_eq!(tested, Err(Error::AdminRevoked));
     assert_eq!(to.grantee_clients().len(), 1);
     assert_eq!(to.end_rights(NOW, &new, (&file(2), &by), NOTHING), 2);
+}
+
+#[test]
+fn a_layout_for_writing_ends_with_the_right_to_write_and_is_fenced() {
+    let engine = engine();
+    let (one, by) = (client(&engine, "a"), grantee(1, 1));
+    let open = opened(&engine, &one, ("o", 1, Share::WRITE), Some(&by)).stateid;
+    opened(&engine, &one, ("p", 1, Share::READ), None);
+    let get = |iomode| {
+        let sender = Sender::of(NOW, &one);
+        engine.layoutget((sender, &file(1)), &open, (iomode, ByteRange::ALL))
+    };
+    get(LayoutIomode::ReadWrite).unwrap();
+    assert!(end(&engine, &one, &by, NOTHING) > 0);
+    assert_eq!(engine.census().layouts, 0, "an open for reading is left, and does not suffice");
+    assert_eq!(engine.poll_fence(), Some(file(1)));
 }

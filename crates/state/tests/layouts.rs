@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, Caller, ChannelAttrs, Claim, Client, ClientOwner, DelegationWish, Engine, Error,
-    ExchangeId, FileKey, Io, LayoutIomode, LayoutScope, Open, Origin, Principal, Recovered, Sender,
-    Settings, Share, StateDetails, Stateid, Verifier,
+    ByteRange, Caller, ChannelAttrs, Claim, Client, ClientOwner, DelegationWish, Effect, Engine,
+    Error, ExchangeId, FileKey, Io, LayoutIomode, LayoutScope, Open, Origin, Principal, Recovered,
+    Sender, Settings, Share, StateDetails, Stateid, Verifier,
 };
 use comity_vfs::Handle;
 use introduction::session_of;
@@ -268,5 +268,115 @@ fn a_client_whose_lease_has_expired_has_no_layouts() {
     let refused = site.get(&file, &layout, (READ, ByteRange::ALL));
     assert_eq!(refused, Err(Error::Expired));
     site.engine.tick(NOW);
+    assert_eq!(site.engine.poll_fence(), Some(file), "its data servers must refuse its handles");
+    assert_eq!(site.engine.poll_fence(), None);
+    assert!(site.engine.has_layouts());
+    site.engine.fenced(NOW, &file, true);
+    assert!(!site.engine.has_layouts());
+    site.engine.tick(NOW);
     assert_eq!(site.engine.census().files, 0);
+}
+
+/// Takes the recalls of layouts that are to be sent.
+fn recalls(engine: &Engine) -> Vec<Stateid> {
+    let effects = std::iter::from_fn(|| engine.poll_effect());
+    let stateid = |effect| match effect {
+        Effect::RecallLayout { stateid, .. } => Some(stateid),
+        _ => None,
+    };
+    effects.filter_map(stateid).collect()
+}
+
+fn change(site: &Site, now: Duration, file: &FileKey) -> Result<(), Error> {
+    site.engine.recall_layouts_if(now, None, file, &|| true)
+}
+
+#[test]
+fn a_change_waits_until_a_recalled_layout_is_returned() {
+    let (site, file) = (Site::new(), key(1, 1));
+    let open = site.open(file, Share::BOTH);
+    assert_eq!(change(&site, NOW, &file), Ok(()));
+    let layout = site.get(&file, &open, (READ_WRITE, ByteRange::ALL)).unwrap();
+    assert!(site.engine.has_layouts());
+    assert_eq!(change(&site, NOW, &file), Err(Error::Delay));
+    let recalled = Stateid { seqid: layout.seqid + 1, ..layout };
+    assert_eq!(recalls(&site.engine), [recalled], "the recall counts (RFC 8881, 12.5.3)");
+    assert_eq!(change(&site, NOW, &file), Err(Error::Delay));
+    assert_eq!(recalls(&site.engine), [], "one recall is enough");
+    let refused = site.get(&file, &open, (READ, ByteRange::ALL));
+    assert_eq!(refused, Err(Error::RecallConflict));
+    assert_eq!(site.give_back(&file, &recalled, (None, ByteRange::ALL)), Ok(None));
+    assert_eq!(change(&site, NOW, &file), Ok(()));
+    assert_eq!(site.engine.poll_fence(), None, "a layout that was returned needs no fence");
+    assert!(!site.engine.has_layouts());
+}
+
+#[test]
+fn a_client_does_not_wait_for_its_own_layout_and_a_caller_without_rights_recalls_none() {
+    let (site, file) = (Site::new(), key(1, 1));
+    let open = site.open(file, Share::BOTH);
+    site.get(&file, &open, (READ_WRITE, ByteRange::ALL)).unwrap();
+    let own = site.engine.recall_layouts_if(NOW, Some(&site.client), &file, &|| true);
+    assert_eq!(own, Ok(()));
+    let refused = site.engine.recall_layouts_if(NOW, None, &file, &|| false);
+    assert_eq!(refused, Err(Error::Perm));
+    assert_eq!(recalls(&site.engine), []);
+}
+
+#[test]
+fn no_layout_is_given_out_for_a_while_after_a_recall() {
+    let (site, file) = (Site::new(), key(1, 1));
+    let open = site.open(file, Share::BOTH);
+    let layout = site.get(&file, &open, (READ_WRITE, ByteRange::ALL)).unwrap();
+    assert_eq!(change(&site, NOW, &file), Err(Error::Delay));
+    site.give_back(&file, &layout, (None, ByteRange::ALL)).unwrap();
+    let again = site.get(&file, &open, (READ, ByteRange::ALL));
+    assert_eq!(again, Err(Error::LayoutTryLater));
+    let later = Sender { now: NOW + Duration::from_secs(16), ..site.sender() };
+    let again = site.engine.layoutget((later, &file), &open, (READ, ByteRange::ALL));
+    assert_eq!(again.map(|layout| layout.seqid), Ok(1));
+}
+
+#[test]
+fn a_layout_that_the_client_does_not_know_is_returned() {
+    let (site, file) = (Site::new(), key(1, 1));
+    let open = site.open(file, Share::BOTH);
+    let layout = site.get(&file, &open, (READ_WRITE, ByteRange::ALL)).unwrap();
+    assert_eq!(change(&site, NOW, &file), Err(Error::Delay));
+    let recalled = recalls(&site.engine);
+    site.engine.layout_forgotten(NOW, &site.client, &layout);
+    assert_eq!(change(&site, NOW, &file), Err(Error::Delay), "an answer about an older layout");
+    recalled.iter().for_each(|it| site.engine.layout_forgotten(NOW, &site.client, it));
+    assert_eq!(change(&site, NOW, &file), Ok(()));
+    assert_eq!(site.engine.poll_fence(), None);
+}
+
+#[test]
+fn a_layout_that_is_not_returned_in_time_ends_and_the_change_waits_for_the_fence() {
+    let (site, file) = (Site::new(), key(1, 1));
+    let open = site.open(file, Share::BOTH);
+    let layout = site.get(&file, &open, (READ_WRITE, ByteRange::ALL)).unwrap();
+    assert_eq!(change(&site, NOW, &file), Err(Error::Delay));
+    let lease = site.engine.settings().lease;
+    let recalled = recalls(&site.engine);
+    recalled.iter().for_each(|it| site.engine.layout_recall_sent(NOW, &site.client, it));
+    let late = NOW + lease - Duration::from_secs(1);
+    assert_eq!(site.engine.layout_recalls(&site.client).len(), 1, "it is sent again");
+    site.engine.tick(late);
+    assert_eq!((site.layouts(), site.engine.poll_fence()), (vec![(0, 1)], None));
+    let late = NOW + lease;
+    site.engine.tick(late);
+    assert_eq!(site.layouts(), []);
+    let refused = site.give_back(&file, &layout, (None, ByteRange::ALL));
+    assert_eq!(refused, Err(Error::BadStateid));
+    assert_eq!(change(&site, late, &file), Err(Error::Delay), "the data servers do not know yet");
+    let refused = site.get(&file, &open, (READ, ByteRange::ALL));
+    assert_eq!(refused, Err(Error::RecallConflict));
+    assert_eq!(site.engine.poll_fence(), Some(file));
+    site.engine.fenced(late, &file, false);
+    assert_eq!(change(&site, late, &file), Err(Error::Delay));
+    assert_eq!(site.engine.poll_fence(), Some(file), "it is tried again");
+    site.engine.fenced(late, &file, true);
+    assert_eq!(change(&site, late, &file), Ok(()));
+    assert!(!site.engine.has_layouts());
 }

@@ -29,6 +29,15 @@ pub trait Placement: Send + Sync {
     /// [`Status`](crate::Status): a data server does not answer, or the file is gone.
     fn striping(&self, node: &Handle, writes: bool) -> Result<Option<Striping>>;
 
+    /// Makes the data servers refuse all handles of a file that [`Placement::striping`] has
+    /// returned so far. Returns when no call by them is under way. It does nothing for a file that
+    /// is not on data servers.
+    ///
+    /// # Errors
+    /// [`Status`](crate::Status): a data server does not answer. Data servers that did answer
+    /// refuse the handles.
+    fn fence(&self, node: &Handle) -> Result<()>;
+
     /// The addresses of the data servers of a device, in the order of the handles.
     fn device(&self, device: &DeviceId) -> Option<Vec<SocketAddr>>;
 

@@ -11,6 +11,7 @@ use comity_proto::nfs4::callback::{
     CbCompoundHead, CbCompoundResultHead, CbRecall4args, CbResultHead, CbSequence4args,
     CbSequence4resok, operation as cb,
 };
+use comity_proto::nfs4::layout_callback::{CbLayoutrecall4args, Layoutrecall4};
 use comity_proto::nfs4::{
     Bitmap4, ChannelAttrs4, ClientOwner4, CompoundHead, CompoundResultHead, CreateSession4args,
     CreateSession4resok, Createhow4, ExchangeId4args, ExchangeId4resok, Fattr4, Lock4args, Locker4,
@@ -37,6 +38,8 @@ pub struct Four {
     seqid: u32,
     /// Delegations that the server has recalled.
     pub recalled: Vec<Stateid4>,
+    /// Layouts that the server has recalled.
+    pub recalled_layouts: Vec<Stateid4>,
     probed: bool,
 }
 
@@ -84,8 +87,17 @@ impl Four {
     pub fn try_on(stream: impl Into<Line>, uid: u32, name: &str) -> Result<Self, Nfsstat4> {
         let stream = stream.into();
         let (recalled, probed, session) = (Vec::new(), false, Sessionid4::default());
-        let mut client =
-            Self { stream, uid, xid: 1, clientid: 0, session, seqid: 0, recalled, probed };
+        let mut client = Self {
+            stream,
+            uid,
+            xid: 1,
+            clientid: 0,
+            session,
+            seqid: 0,
+            recalled,
+            recalled_layouts: Vec::new(),
+            probed,
+        };
         client.introduce(name)?;
         client.perform(vec![operation(op::RECLAIM_COMPLETE, &false)])?;
         client.listen(PATIENCE, |client| client.probed);
@@ -134,6 +146,7 @@ impl Four {
             session: self.session,
             seqid: self.seqid,
             recalled: Vec::new(),
+            recalled_layouts: Vec::new(),
             probed: false,
         }
     }
@@ -349,6 +362,14 @@ impl Four {
                 cb::CB_RECALL => {
                     let args: CbRecall4args<'_> = call.value().unwrap();
                     self.recalled.push(args.stateid);
+                }
+                cb::CB_LAYOUTRECALL => {
+                    let args: CbLayoutrecall4args<'_> = call.value().unwrap();
+                    let Layoutrecall4::File(file) = args.recall else {
+                        panic!("a recall of one file was expected: {args:?}")
+                    };
+                    assert_eq!((file.offset, file.length), (0, u64::MAX));
+                    self.recalled_layouts.push(file.stateid);
                 }
                 other => panic!("callback operation {other}"),
             }

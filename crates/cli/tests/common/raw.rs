@@ -125,6 +125,24 @@ impl Raw {
         status(&self.call(NFS, 1, &arguments))
     }
 
+    /// SETATTR of the mode or of the size.
+    pub fn setattr(
+        &mut self,
+        handle: &[u8],
+        (mode, size): (Option<u32>, Option<u64>),
+    ) -> Result<(), u32> {
+        let mut arguments = Vec::new();
+        opaque(&mut arguments, handle);
+        number(&mut arguments, mode.is_some().into());
+        mode.into_iter().for_each(|mode| number(&mut arguments, mode));
+        [0, 0].iter().for_each(|unset| number(&mut arguments, *unset));
+        number(&mut arguments, size.is_some().into());
+        arguments.extend(size.iter().flat_map(|size| size.to_be_bytes()));
+        // The times, and the guard.
+        [0, 0, 0].iter().for_each(|unset| number(&mut arguments, *unset));
+        status(&self.call(NFS, 2, &arguments))
+    }
+
     /// The owner of an object by GETATTR.
     pub fn owner(&mut self, handle: &[u8]) -> u32 {
         let mut arguments = Vec::new();

@@ -13,14 +13,18 @@ impl<'a> View<'a> {
     /// its credential counts: the metadata server has judged them.
     ///
     /// # Errors
-    /// [`Status::BadHandle`] if the handle is of no layout, or of another data server.
+    /// [`Status::BadHandle`] if the handle is of no layout, or of another data server;
+    /// [`Status::Stale`] if the layout was revoked. PUTFH may not answer `NFS4ERR_PNFS_NO_LAYOUT`
+    /// (RFC 8881, 15.2); a Linux client destroys the layout for either error, and goes on through
+    /// the metadata server.
     #[inline(never)]
     pub(super) fn approach_by_layout(plan: &'a Plan, sealed: &[u8]) -> Result<(Self, Outside)> {
         let layouts = plan.layouts().ok_or(Status::BadHandle)?;
         let layout = layouts.open(sealed)?;
         let (id, handle) = plan.key().open(layout.own)?;
         let caller = layouts.caller(id, layout.writes).ok_or(Status::Stale)?;
-        Ok((Self::of(plan, caller), Outside::new(handle)))
+        let passed = layouts.pass(&caller, (&handle, &layout))?;
+        Ok((Self { passed: Some(passed), ..Self::of(plan, caller) }, Outside::new(handle)))
     }
 }
 

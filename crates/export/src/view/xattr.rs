@@ -1,4 +1,5 @@
 use comity_grants::Operation;
+use comity_placement::FENCE_ATTRIBUTE;
 use comity_vfs::{Acl, AclKind, Change, Changed, Name, Result, Seek, Status, Wire, XattrMode};
 
 use super::rights::DirectoryChange;
@@ -58,13 +59,13 @@ impl View<'_> {
         mode: XattrMode,
     ) -> Result<Change<Wire>> {
         let at = self.before_change(DirectoryChange::Attributes(node))?;
-        Ok(self.change_out(at.fs.setxattr(
-            at.cred,
-            node.handle(),
-            xattr_name(name)?,
-            value,
-            mode,
-        )?))
+        let (file, as_name) = (node.handle(), xattr_name(name)?);
+        let set = || at.fs.setxattr(at.cred, file, as_name, value, mode);
+        let change = match self.plan.layouts() {
+            Some(layouts) if name == FENCE_ATTRIBUTE => layouts.fences().raise(file, value, set)?,
+            _ => set()?,
+        };
+        Ok(self.change_out(change))
     }
 
     /// See [`comity_vfs::Fs::listxattr`].

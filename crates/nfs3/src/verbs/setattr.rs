@@ -22,7 +22,7 @@ pub(super) fn setattr(
     let (view, node) = request.enter(Door::Handle(args.object.0))?;
     let set = set_attr(&args.new_attributes)?;
     let guard = args.guard.map(time).transpose()?;
-    let act = if set.size.is_some() { Act::Resize } else { Act::Change };
+    let act = Act::of_setting(&set, false);
     let cleared = nfs.host_call(request).clear_attributes((&view, &node), act);
     let set = cleared.and_then(|cleared| view.setattr(cleared.of_object(), &node, &set, guard));
     Ok(match set {

@@ -141,6 +141,9 @@ impl Callbacks {
             (Ok(()), Effect::Recall { stateid, .. }) => {
                 self.engine.recall_sent(now, &client, stateid);
             }
+            (Ok(()), Effect::RecallLayout { stateid, .. }) => {
+                self.engine.layout_recall_sent(now, &client, stateid);
+            }
             (Ok(()), _) | (Err(NoWay::Busy), _) => {}
             (Err(NoWay::Closed), Effect::Probe { .. }) if is_dialled => {
                 self.dial(now, &client, effect);
@@ -264,6 +267,12 @@ impl Callbacks {
             // If the reply that grants the delegation is still on its way, the client does not know
             // the delegation yet. A delegation that was returned meanwhile is not recalled again.
             Effect::Recall { .. } if answer.status != 0 => self.book().later(now, effect),
+            Effect::RecallLayout { client, stateid, .. }
+                if answer.status == Nfsstat4::NoMatchingLayout as u32 =>
+            {
+                self.engine.layout_forgotten(now, client, stateid);
+            }
+            Effect::RecallLayout { .. } if answer.status != 0 => self.book().later(now, effect),
             Effect::GetAttr { client, file } => {
                 self.engine.writer_attributes(now, client, file, answer.attributes);
             }
@@ -280,6 +289,7 @@ impl Callbacks {
                 self.pump(now);
             }
             Effect::Recall { .. }
+            | Effect::RecallLayout { .. }
             | Effect::NotifyLock { .. }
             | Effect::RecallAny { .. }
             | Effect::RecallSlot { .. } => {}
@@ -319,6 +329,7 @@ impl Callbacks {
     fn say_again(self: &Arc<Self>, now: Duration, client: &Arc<Client>) {
         self.say_waiting(now, client.id());
         let mut effects = self.engine.recalls(client);
+        effects.append(&mut self.engine.layout_recalls(client));
         effects.append(&mut self.engine.offloads(now, client));
         let told = self.book().told(client.id());
         effects.retain(|effect| state_of(effect).is_some_and(|stateid| !told.contains(stateid)));
@@ -336,7 +347,10 @@ impl Callbacks {
 
 impl Book {
     fn later(&mut self, now: Duration, effect: &Effect) {
-        if let Effect::Recall { client, .. } | Effect::Offload { client, .. } = effect {
+        if let Effect::Recall { client, .. }
+        | Effect::RecallLayout { client, .. }
+        | Effect::Offload { client, .. } = effect
+        {
             let at = now + Duration::from_secs(CALLBACK_RETRY_SECONDS);
             self.unsaid.entry(client.id()).or_insert_with(|| (at, Arc::clone(client)));
         }
@@ -432,6 +446,7 @@ const fn is_unheard(answer: &Answer) -> bool {
 const fn client_of(effect: &Effect) -> &Arc<Client> {
     match effect {
         Effect::Recall { client, .. }
+        | Effect::RecallLayout { client, .. }
         | Effect::NotifyLock { client, .. }
         | Effect::GetAttr { client, .. }
         | Effect::Notify { client, .. }
@@ -454,6 +469,7 @@ fn object(plan: &Plan, effect: &Effect) -> Vec<u8> {
 const fn file_of(effect: &Effect) -> Option<&FileKey> {
     match effect {
         Effect::Recall { file, .. }
+        | Effect::RecallLayout { file, .. }
         | Effect::NotifyLock { file, .. }
         | Effect::Offload { file, .. }
         | Effect::GetAttr { file, .. }
@@ -465,7 +481,9 @@ const fn file_of(effect: &Effect) -> Option<&FileKey> {
 /// Returns the state of a message that is sent again until the client has answered it.
 const fn state_of(effect: &Effect) -> Option<&Stateid> {
     match effect {
-        Effect::Recall { stateid, .. } | Effect::Offload { stateid, .. } => Some(stateid),
+        Effect::Recall { stateid, .. }
+        | Effect::RecallLayout { stateid, .. }
+        | Effect::Offload { stateid, .. } => Some(stateid),
         _ => None,
     }
 }

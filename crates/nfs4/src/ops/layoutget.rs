@@ -7,7 +7,7 @@ use comity_proto::nfs4::{
     Layout4, LayoutContent4, Layoutget4args, Layoutget4resok, Layoutiomode4, Nfsstat4, layout_type,
 };
 use comity_state::{ByteRange, LayoutIomode};
-use comity_vfs::{Access, Striping};
+use comity_vfs::{Access, FileType, Striping};
 use comity_xdr::{Counted, Decoder, Encoder, Opaque, encoded};
 
 use crate::compound::Compound;
@@ -23,16 +23,21 @@ pub(super) fn layoutget(
 ) -> Result<(), Stop> {
     let args: Layoutget4args = args.value()?;
     let (view, node) = compound.real(Nfsstat4::Inval)?;
-    compound.must_be_file(view.getattr(node)?.file_type)?;
+    if view.getattr(node)?.file_type != FileType::Regular {
+        return Err(Nfsstat4::WrongType.into());
+    }
     let iomode = iomode(&args)?;
     may(view, node, iomode)?;
+    let (stateid, file) = (compound.stateid_of(&args.stateid)?, view.key(node));
+    let engine = compound.engine();
+    // A refused request must not leave files on data servers, so the stateid is checked first.
+    let checked = engine.check_layoutget(compound.at(&file), &stateid, iomode);
+    checked.map_err(refused)?;
     let striping = view.striping(node, iomode == LayoutIomode::ReadWrite)?;
     let body = body(&striping.ok_or(Nfsstat4::LayoutUnavailable)?);
     if body.len() + HEAD_BYTES > args.maxcount as usize {
         return Err(Nfsstat4::TooSmall.into());
     }
-    let stateid = compound.stateid_of(&args.stateid)?;
-    let (engine, file) = (compound.engine(), view.key(node));
     let granted = engine.layoutget(compound.at(&file), &stateid, (iomode, ByteRange::ALL));
     let stateid = compound.leave(granted.map_err(refused)?);
     let content = LayoutContent4 { layout_type: layout_type::FILES, body: Opaque(&body) };

@@ -33,12 +33,13 @@ pub(super) fn setattr(
         // The ACL comes last: nothing may be changed before it is known that it can be set.
         view.may_set_attributes(node)?;
     }
-    let (shown, act) = if settings.set.size.is_some() {
+    let act = Act::of_setting(&settings.set, settings.has_acls());
+    let shown = if settings.set.size.is_some() {
         compound.must_be_file(file_type)?;
-        (shows(compound, &args.stateid, Share::WRITE)?.0, Act::Resize)
+        shows(compound, &args.stateid, Share::WRITE)?.0
     } else {
         // The stateid does not matter here, but a valid one identifies the client.
-        (shows(compound, &args.stateid, 0).ok().and_then(|(shown, _)| shown), Act::Change)
+        shows(compound, &args.stateid, 0).ok().and_then(|(shown, _)| shown)
     };
     let bearer = shown.as_ref().map(|shown| &**shown.bearer);
     let cleared = compound.asker(bearer).clear_attributes((view, node), act)?;

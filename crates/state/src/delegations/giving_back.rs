@@ -99,7 +99,7 @@ impl Engine {
 
     /// Returns whether a recall has lasted too long. A recall that could not be sent ends after
     /// twice the usual time.
-    fn is_overdue(&self, now: Duration, recall: Recall) -> bool {
+    pub(crate) fn is_overdue(&self, now: Duration, recall: Recall) -> bool {
         if recall.until.is_some_and(|until| now >= until) {
             return true;
         }
@@ -121,7 +121,7 @@ impl Engine {
         client.note_revoked(&state);
         self.counters.revoked.add(1);
         let kind = self.drop_delegation(file, &mut file.state(), holder);
-        self.end_layout_without_access(now, client, (&mut state, file));
+        self.take_layout_without_right(now, client, (&mut state, file));
         // Delegations of directories are not reclaimed after a restart.
         if kind != Some(DelegationKind::Directory) {
             self.record(Record::Revoked(client.recorded(), file.key));

@@ -2,6 +2,7 @@
 
 mod delegations;
 mod holders;
+mod layouts;
 mod locks;
 mod notices;
 mod share;
@@ -9,6 +10,7 @@ mod table;
 
 pub use delegations::DelegationKind;
 pub(crate) use delegations::{Delegated, Recall, WriterReply};
+pub(crate) use layouts::{Layouts, NoLayout};
 pub(crate) use locks::Locks;
 pub(crate) use notices::Notices;
 pub use share::Share;
@@ -22,7 +24,6 @@ use crate::sync::{Mutex, MutexGuard};
 use crate::table::lock;
 use crate::{ClientId, FileKey};
 use delegations::Delegations;
-use holders::Holders;
 use share::Shares;
 
 /// A file. A thread that holds its lock must not take the lock of a client.
@@ -46,7 +47,7 @@ pub(crate) struct FileState {
     pub(crate) shares: Shares,
     pub(crate) locks: Locks,
     pub(crate) delegations: Delegations,
-    pub(crate) layouts: Holders<()>,
+    pub(crate) layouts: Layouts,
     /// True if it was opened through another export than that of its key.
     pub(crate) by_many_exports: bool,
 }
@@ -55,7 +56,7 @@ impl File {
     fn new(key: FileKey, offer: Duration) -> Self {
         let locks = Locks::new(offer);
         let (shares, delegations) = (Shares::default(), Delegations::default());
-        let layouts = Holders::default();
+        let layouts = Layouts::default();
         let state = FileState { shares, locks, delegations, layouts, by_many_exports: false };
         Self { key, state: Mutex::new(state) }
     }
@@ -82,13 +83,15 @@ impl FileState {
     pub(crate) fn is_idle(&self, now: Duration) -> bool {
         self.shares.is_empty()
             && self.locks.is_empty()
-            && self.layouts.is_empty()
+            && self.layouts.is_idle(now)
             && self.delegations.is_idle(now)
     }
 
     /// Returns whether a tick may change the file.
     pub(crate) fn has_deadline(&self) -> bool {
-        self.locks.deadline().is_some() || self.delegations.has_deadline()
+        self.locks.deadline().is_some()
+            || self.delegations.has_deadline()
+            || self.layouts.has_deadline()
     }
 }
 

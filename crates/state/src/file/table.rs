@@ -12,14 +12,16 @@ pub(crate) struct Files {
     watched: Table<File>,
     /// Number of delegations of all files.
     pub(crate) delegations: AtomicUsize,
+    /// Number of layouts of all files, and of files with a fence that has to be raised.
+    pub(crate) layouts: AtomicUsize,
     /// Number of opens of all files that deny access to others.
     pub(crate) denies: AtomicUsize,
 }
 
 impl Files {
     pub(crate) fn new() -> Self {
-        let (delegations, denies) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Self { all: Table::new(), watched: Table::new(), delegations, denies }
+        let [delegations, layouts, denies] = [(); 3].map(|()| AtomicUsize::new(0));
+        Self { all: Table::new(), watched: Table::new(), delegations, layouts, denies }
     }
 
     pub(crate) fn get(&self, key: &FileKey) -> Option<Arc<File>> {

@@ -82,7 +82,7 @@ impl Engine {
         delegations.iter().for_each(|it| self.end_delegation(&mut state, &mut ending, *it));
         let EndingStates { ended, wakes, recalls, .. } = ending;
         if ended > 0 {
-            self.end_layout_without_access(now, client, (&mut state, &file));
+            self.take_layout_without_right(now, client, (&mut state, &file));
             client.untold();
             client.note_revoked(&state);
             self.record(Record::Revoked(client.recorded(), file.key));

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client_state::{ClientState, StateKind};
-use crate::file::{File, Holder};
+use crate::file::{File, Holder, NoLayout};
 use crate::layout::{LayoutIomode, LayoutState};
 use crate::limits::LAYOUT_SEQIDS_OLD_MAX;
 use crate::lookup::Found;
+use crate::sync::atomic::Ordering;
 use crate::{At, ByteRange, Client, Engine, Error, FileKey, Io, Result, Share, Stateid};
 
 impl LayoutIomode {
@@ -26,22 +27,51 @@ impl Engine {
     ///
     /// # Errors
     /// The errors of a stateid that is not valid for this file. [`Error::Openmode`]: the client has
-    /// not opened the file for this access. [`Error::Resource`].
+    /// not opened the file for this access. [`Error::RecallConflict`], [`Error::LayoutTryLater`]: a
+    /// change contradicts layouts of the file. [`Error::Resource`].
     pub fn layoutget(
         &self,
         (sender, key): At<'_>,
         stateid: &Stateid,
         (iomode, range): (LayoutIomode, ByteRange),
     ) -> Result<Stateid> {
+        let client = self.asks_for_layout((sender, key), stateid, iomode)?;
+        let file = self.file(key)?;
+        let granted = self.extend((sender.now, client), &file, (iomode, range));
+        self.files.let_go(sender.now, &file);
+        granted
+    }
+
+    /// Checks that [`Engine::layoutget`] would not refuse this stateid, before anything is made for
+    /// the layout.
+    ///
+    /// # Errors
+    /// As [`Engine::layoutget`].
+    pub fn check_layoutget(
+        &self,
+        (sender, key): At<'_>,
+        stateid: &Stateid,
+        iomode: LayoutIomode,
+    ) -> Result<()> {
+        let client = self.asks_for_layout((sender, key), stateid, iomode)?;
+        let file = self.files.get(key).ok_or(Error::Openmode)?;
+        let state = client.live()?;
+        may_have(&state, sender.now, (client, &file), iomode)
+    }
+
+    /// Checks the stateid of a LAYOUTGET; returns the client.
+    fn asks_for_layout<'a>(
+        &self,
+        (sender, key): At<'a>,
+        stateid: &Stateid,
+        iomode: LayoutIomode,
+    ) -> Result<&'a Arc<Client>> {
         let client = sender.client.ok_or(Error::BadStateid)?;
         if !self.names_layout((sender, key), stateid)? {
             let io = Io { file: key, access: iomode.access(), user: None };
             self.check_io(sender, stateid, &io)?.ok_or(Error::BadStateid)?;
         }
-        let file = self.file(key)?;
-        let granted = self.extend((sender.now, client), &file, (iomode, range));
-        self.files.let_go(sender.now, &file);
-        granted
+        Ok(client)
     }
 
     /// Checks that a client may commit a range that it has written to data servers (LAYOUTCOMMIT;
@@ -83,10 +113,8 @@ impl Engine {
         (iomode, range): (LayoutIomode, ByteRange),
     ) -> Result<Stateid> {
         let mut state = client.live()?;
-        if !has_access(&state, (client, file), iomode) {
-            return Err(Error::Openmode);
-        }
-        let known = file.state().layouts.of(client.id).map(|(holder, _)| holder.state);
+        may_have(&state, now, (client, file), iomode)?;
+        let known = file.state().layouts.of(client.id);
         if let Some(number) = known {
             state.holdings.change_layout(number, |layout| layout.add(iomode, range))?;
             let it = state.holdings.get_mut(number).ok_or(Error::BadStateid)?;
@@ -96,13 +124,36 @@ impl Engine {
         layout.add(iomode, range);
         let what = StateKind::Layout(layout);
         let number = state.holdings.insert(&self.settings.limits, (now, file), what)?;
-        file.state().layouts.insert(Holder { client: client.id, state: number }, ());
+        if file.state().layouts.insert(Holder { client: client.id, state: number }) {
+            self.files.layouts.fetch_add(1, Ordering::SeqCst);
+        }
         Ok(Stateid::new(client.id, number, 1))
     }
 }
 
+/// Checks that a client may have a layout of a file now.
+fn may_have(
+    state: &ClientState,
+    now: Duration,
+    (client, file): (&Client, &File),
+    iomode: LayoutIomode,
+) -> Result<()> {
+    if !has_access(state, (client, file), iomode) {
+        return Err(Error::Openmode);
+    }
+    match file.state().layouts.refusal(now) {
+        None => Ok(()),
+        Some(NoLayout::Recall) => Err(Error::RecallConflict),
+        Some(NoLayout::Rest) => Err(Error::LayoutTryLater),
+    }
+}
+
 /// Returns whether an open or a delegation of the client allows this access.
-fn has_access(state: &ClientState, (client, file): (&Client, &File), iomode: LayoutIomode) -> bool {
+pub(super) fn has_access(
+    state: &ClientState,
+    (client, file): (&Client, &File),
+    iomode: LayoutIomode,
+) -> bool {
     let on_file = file.state();
     let delegation = on_file.delegations.of(client.id).map(|holder| holder.state);
     let mut numbers = on_file.shares.opens_of(client.id).chain(delegation);

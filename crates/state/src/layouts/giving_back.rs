@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::client_state::{ClientState, StateKind};
 use crate::file::{File, Holder};
 use crate::layout::LayoutIomode;
+use crate::layouts::get::has_access;
 use crate::{At, ByteRange, Client, Engine, Error, FileKey, Result, Stateid};
 
 /// The files whose layouts a client returns at once.
@@ -70,7 +71,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends the layout of a file if the client has no open and no delegation of it any more.
+    /// Ends the layout of a file if the client has closed and returned all that it had of the file.
     pub(crate) fn end_layout_without_access(
         &self,
         now: Duration,
@@ -80,9 +81,30 @@ impl Engine {
         let on_file = file.state();
         let has_access = on_file.shares.opens_of(client.id).next().is_some()
             || on_file.delegations.of(client.id).is_some();
-        let layout = on_file.layouts.of(client.id).map(|(holder, _)| holder.state);
+        let layout = on_file.layouts.of(client.id);
         drop(on_file);
         if let Some(number) = layout.filter(|_| !has_access) {
+            self.drop_layout(now, client, state, number);
+        }
+    }
+
+    /// Takes the layout of a file from a client that lost a right to the file, if the layout needs
+    /// a right that the client has no more.
+    pub(crate) fn take_layout_without_right(
+        &self,
+        now: Duration,
+        client: &Client,
+        (state, file): (&mut ClientState, &Arc<File>),
+    ) {
+        let Some(number) = file.state().layouts.of(client.id) else { return };
+        let Some(StateKind::Layout(layout)) = state.holdings.get(number).map(|it| &it.what) else {
+            return;
+        };
+        let [reads, writes] = layout.ranges();
+        let needs = [(reads, LayoutIomode::Read), (writes, LayoutIomode::ReadWrite)];
+        let mut needs = needs.into_iter().filter(|(ranges, _)| *ranges > 0);
+        if needs.any(|(_, iomode)| !has_access(state, (client, file), iomode)) {
+            self.fence(file);
             self.drop_layout(now, client, state, number);
         }
     }
@@ -105,7 +127,13 @@ impl Engine {
         Ok(is_empty)
     }
 
-    fn drop_layout(&self, now: Duration, client: &Client, state: &mut ClientState, number: u32) {
+    pub(super) fn drop_layout(
+        &self,
+        now: Duration,
+        client: &Client,
+        state: &mut ClientState,
+        number: u32,
+    ) {
         if let Some(layout) = state.holdings.remove(number) {
             let holder = Holder { client: client.id, state: number };
             self.release_state(now, holder, &layout, &mut Vec::new());

@@ -93,16 +93,22 @@ impl Engine {
     /// OPEN of a file that was already looked up.
     ///
     /// # Errors
-    /// [`Error::ShareDenied`]. [`Error::Delay`]: a delegation is being recalled. [`Error::Grace`],
-    /// [`Error::NoGrace`], [`Error::ReclaimBad`], [`Error::ReclaimConflict`]. [`Error::Inval`],
-    /// [`Error::Resource`]. The errors of an invalid stateid.
+    /// [`Error::ShareDenied`]. [`Error::Delay`]: a delegation is being recalled, or a layout for a
+    /// truncation. [`Error::Grace`], [`Error::NoGrace`], [`Error::ReclaimBad`],
+    /// [`Error::ReclaimConflict`]. [`Error::Inval`], [`Error::Resource`]. The errors of an invalid
+    /// stateid.
     pub fn open(&self, now: Duration, open: &Open<'_>) -> Result<Opened> {
         if !open.share.is_valid() {
             return Err(Error::Inval);
         }
         self.check_claim(now, open)?;
         let file = self.file(&open.file)?;
-        let opened = self.unless_expired(now, || self.try_open(now, open, &file));
+        let cleared = match open.empties {
+            true => self.recall_layouts_if(now, Some(open.client), &open.file, &|| true),
+            false => Ok(()),
+        };
+        let opened =
+            cleared.and_then(|()| self.unless_expired(now, || self.try_open(now, open, &file)));
         match &opened {
             Ok(_) => open.client.renew_unsequenced(now),
             Err(_) => forget_opener(open.client, open.owner),

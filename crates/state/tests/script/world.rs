@@ -169,6 +169,10 @@ impl World {
                 let (name, stateid) = (text(client.owner()), self.name(stateid));
                 format!("out: {name}, give back {stateid} of {}", file_name(file))
             }
+            Effect::RecallLayout { client, stateid, file } => {
+                let (name, stateid) = (text(client.owner()), self.name(stateid));
+                format!("out: {name}, give back the layout {stateid} of {}", file_name(file))
+            }
             Effect::NotifyLock { client, owner, file, .. } => {
                 let (name, owner) = (text(client.owner()), text(owner));
                 format!("out: {name}, {owner} may lock {}", file_name(file))

@@ -403,6 +403,33 @@ fn a_silent_client_delays_a_truncation_for_a_bounded_time_and_loses_its_handles(
     }
 }
 
+#[test]
+fn a_metadata_server_serves_while_a_data_server_is_down_and_finds_it_later() {
+    let world = World::new();
+    let whole = text(2 * UNIT);
+    let mut client = world.client();
+    let file = client.open(&world.file("f"), BOTH).unwrap();
+    write(&mut client, &file.handle, file.stateid, (0, &whole)).unwrap();
+    fs::write(world.file("own"), "own data").unwrap();
+    let World { place, stores: [one, two], mds } = world;
+    let ports = [one.port, two.port];
+    mds.stop();
+    two.stop();
+    let mds = Running::start(place.serve(&["--config"]).arg(place.path("config.toml")));
+    let mut third = Raw::connect(mds.port, 0);
+    let top = third.mount(&place.data()).unwrap();
+    let own = third.lookup(&top, b"own").unwrap();
+    assert_eq!(third.read(&own).unwrap(), b"own data");
+    let placed = third.lookup(&top, b"f").unwrap();
+    assert_eq!(third.read(&placed), Err(JUKEBOX), "its second unit is on the lost server");
+    let _two = store_of(&place, "b", ports[1]);
+    let mut found = Vec::new();
+    let read = || third.read(&placed).map(|bytes| found = bytes);
+    assert_eq!(repeated(read), Ok(()));
+    assert!(found == whole);
+    drop(one);
+}
+
 fn handle_of(client: &mut Four, path: &Path) -> Vec<u8> {
     let mut operations = walk(path);
     let steps = operations.len();

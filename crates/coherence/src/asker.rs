@@ -73,8 +73,8 @@ impl Asker<'_> {
     /// if the caller may do the act.
     ///
     /// # Errors
-    /// [`Status::Delay`]: a delegation or a layout is being recalled. [`Status`]: the caller may not
-    /// do this, and nothing was recalled.
+    /// [`Status::Delay`]: a delegation or a layout is being recalled. [`Status`]: the caller may
+    /// not do this, and nothing was recalled.
     #[inline]
     pub fn clear(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance> {
         if self.contradicts_layouts(act) {

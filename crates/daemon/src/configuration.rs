@@ -18,8 +18,9 @@ use comity_vfs::Fs;
 use comity_vfs::layers::{Layer, ReadOnly};
 
 use crate::options::GivenExport;
+use crate::placement::{self, Unreached};
+use crate::systemd;
 use crate::tls::{self, Tls};
-use crate::{placement, systemd};
 
 /// The inputs from which each plan of this process is made.
 pub struct Configuration {
@@ -37,6 +38,8 @@ pub struct Configuration {
     given: Option<GivenExport>,
     /// The key of the metadata server, if this is a data server.
     data_store: Option<Arc<DataStore>>,
+    /// The consequence if a data server does not answer.
+    unreached: Unreached,
     /// The watch that reports when local programs access delegated files.
     leases: Option<Arc<LeaseWatch>>,
     /// The grants of keys.
@@ -69,6 +72,7 @@ impl Configuration {
             in_memory: false,
             given: None,
             data_store: None,
+            unreached: Unreached::TriedAgain,
             leases: None,
             grants: None,
             is_one_user: AtomicBool::new(false),
@@ -113,7 +117,8 @@ impl Configuration {
 
     /// Makes a configuration for a check only: no handle leaves the process.
     pub fn to_look_at(sources: Vec<Source>) -> Self {
-        Self::new(sources, HandleKey::new([0; 16]))
+        let unreached = Unreached::Refused;
+        Self { unreached, ..Self::new(sources, HandleKey::new([0; 16])) }
     }
 
     /// Reads all sources and opens the exports; exports of `old` stay open.
@@ -121,7 +126,8 @@ impl Configuration {
         let open = |request: &ExportRequest<'_>| -> Result<Arc<dyn Fs>, String> {
             let fs = self.open(request)?;
             let fs = match request.placement {
-                Some(spec) => placement::put_over(fs, spec).map_err(|why| format!("{why:#}"))?,
+                Some(spec) => placement::put_over(fs, spec, self.unreached)
+                    .map_err(|why| format!("{why:#}"))?,
                 None => fs,
             };
             Ok(if self.read_only { Arc::new(Layer::new(fs, ReadOnly)) } else { fs })

@@ -148,6 +148,7 @@ impl Running {
             life: verifier,
             key: &key,
             lease_seconds: options.lease_seconds,
+            has_grace: options.placement_key.is_none(),
             limits: options.limits,
             leases,
             state_folder: &options.state_folder,

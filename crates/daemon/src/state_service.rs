@@ -64,6 +64,9 @@ pub(crate) struct StateOptions<'a> {
     pub(crate) key: &'a [u8; 16],
     /// Length of a lease.
     pub(crate) lease_seconds: u32,
+    /// True if clients may reclaim state after a restart. Those of a data server have none there
+    /// to reclaim.
+    pub(crate) has_grace: bool,
     /// Limits of the state.
     pub(crate) limits: Limits,
     /// The watch that reports accesses of local programs. With it, programs and clients respect
@@ -89,11 +92,16 @@ impl StateService {
         let usual = Settings::new(u32::from_be_bytes([a, b, c, d]), secret);
         let locals = beginning.leases.is_some();
         let limits = beginning.limits;
-        let settings = Settings { lease, grace: lease, durable: true, locals, limits, ..usual };
+        let grace = if beginning.has_grace { lease } else { Duration::ZERO };
+        let settings = Settings { lease, grace, durable: true, locals, limits, ..usual };
         let store = Arc::new(Store::open(&beginning.state_folder.join(CLIENTS))?);
         let (clock, recovered) = (Clock::start(), store.recovered());
         let hosts = recovered.hosts().filter_map(address).collect();
         let engine = Arc::new(Engine::new(clock.now(), settings, recovered));
+        if !beginning.has_grace {
+            // A grace period of no length is over.
+            engine.tick(clock.now());
+        }
         if engine.is_in_grace() {
             let seconds = beginning.lease_seconds;
             tracing::info!(

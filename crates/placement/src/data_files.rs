@@ -1,7 +1,8 @@
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use comity_vfs::{
-    Create, Data, Handle, HandleTable, LongName, Mode, Name, Read, ReadInto, Result, SetAttr,
+    Create, Data, Fs, Handle, HandleTable, LongName, Mode, Name, Read, ReadInto, Result, SetAttr,
     Status, XattrMode,
 };
 use quick_cache::sync::Cache;
@@ -31,9 +32,8 @@ struct KnownFence {
 }
 
 /// A file on one data server.
-#[derive(Clone, Copy)]
-struct DataFile<'s> {
-    server: &'s DataServer,
+struct DataFile {
+    fs: Arc<dyn Fs>,
     handle: Handle,
 }
 
@@ -63,7 +63,7 @@ impl DataFiles {
         for piece in pieces(record.unit_bytes, record.servers.len(), offset, length) {
             let end = bytes.len() + piece.length as usize;
             if let Some(file) = self.find(record, piece.server)? {
-                read_piece(file, piece, bytes)?;
+                read_piece(&file, piece, bytes)?;
             }
             bytes.resize(end, 0);
         }
@@ -75,7 +75,7 @@ impl DataFiles {
         let length = data.len() as u64;
         for piece in pieces(record.unit_bytes, record.servers.len(), offset, length) {
             let (own, rest) = data.split_at_checked(piece.length as usize).unwrap_or((data, &[]));
-            write_piece(self.make(record, piece.server)?, piece.offset, own)?;
+            write_piece(&self.make(record, piece.server)?, piece.offset, own)?;
             data = rest;
         }
         Ok(())
@@ -83,15 +83,15 @@ impl DataFiles {
 
     /// Returns when all data of a file are on stable storage.
     pub(crate) fn commit(&self, record: &PlaceRecord) -> Result<()> {
-        self.each(record, |file| file.server.fs.commit(&file.handle).map(drop))
+        self.each(record, |file| file.fs.commit(&file.handle).map(drop))
     }
 
     /// Removes the bytes of a file from the offset `size` on.
     pub(crate) fn cut(&self, record: &PlaceRecord, size: u64) -> Result<()> {
         let set = SetAttr { size: Some(size), ..SetAttr::default() };
         self.each(record, |file| {
-            if file.server.fs.getattr(&file.handle)?.size > size {
-                file.server.fs.setattr(&root(), &file.handle, &set, None)?;
+            if file.fs.getattr(&file.handle)?.size > size {
+                file.fs.setattr(&root(), &file.handle, &set, None)?;
             }
             Ok(())
         })
@@ -103,14 +103,19 @@ impl DataFiles {
         for at in 0..record.servers.len() {
             self.handles.remove(&(record.number, at));
             self.fences.remove(&(record.number, at));
-            let server = self.server(record, at)?;
-            let (name, top) = (record.name(), server.fs.root());
-            match server.fs.remove(&root(), &top, Name::new(name.as_bytes())?) {
-                Ok(_) | Err(Status::NoEnt) => {}
-                Err(status) => outcome = Err(status),
+            if let Err(status) = self.remove_one(record, at) {
+                outcome = Err(status);
             }
         }
         outcome
+    }
+
+    fn remove_one(&self, record: &PlaceRecord, at: usize) -> Result<()> {
+        let (name, fs) = (record.name(), self.server(record, at)?);
+        match fs.remove(&root(), &fs.root(), Name::new(name.as_bytes())?) {
+            Ok(_) | Err(Status::NoEnt) => Ok(()),
+            Err(status) => Err(status),
+        }
     }
 
     /// Returns the handles that the data servers themselves have for a file, with its fences there.
@@ -124,7 +129,7 @@ impl DataFiles {
             let file = self.make(record, at)?;
             let fence = match self.fences.get(&(record.number, at)) {
                 Some(known) => known.number,
-                None => self.raise((record, at), file)?,
+                None => self.raise((record, at), &file)?,
             };
             self.fences.insert((record.number, at), KnownFence { number: fence, is_used: true });
             match table.name(&file.handle)? {
@@ -144,7 +149,7 @@ impl DataFiles {
                 return Ok(());
             }
             match self.find(record, at)? {
-                Some(file) => self.raise((record, at), file).map(drop),
+                Some(file) => self.raise((record, at), &file).map(drop),
                 None => Ok(()),
             }
         };
@@ -152,8 +157,8 @@ impl DataFiles {
     }
 
     /// Raises the fence of a file on one data server; returns the new one.
-    fn raise(&self, (record, at): (&PlaceRecord, usize), file: DataFile<'_>) -> Result<u64> {
-        let (fs, known) = (&*file.server.fs, self.fences.remove(&(record.number, at)));
+    fn raise(&self, (record, at): (&PlaceRecord, usize), file: &DataFile) -> Result<u64> {
+        let (fs, known) = (&*file.fs, self.fences.remove(&(record.number, at)));
         let before = match known {
             Some((_, known)) => known.number,
             None => stored(fs, &file.handle)?,
@@ -165,39 +170,41 @@ impl DataFiles {
         Ok(fence)
     }
 
-    fn each(&self, record: &PlaceRecord, work: impl Fn(DataFile<'_>) -> Result<()>) -> Result<()> {
+    fn each(&self, record: &PlaceRecord, work: impl Fn(&DataFile) -> Result<()>) -> Result<()> {
         for at in 0..record.servers.len() {
             if let Some(file) = self.find(record, at)? {
-                work(file)?;
+                work(&file)?;
             }
         }
         Ok(())
     }
 
-    fn server(&self, record: &PlaceRecord, at: usize) -> Result<&DataServer> {
+    /// Returns the folder of one of the data servers of a file.
+    fn server(&self, record: &PlaceRecord, at: usize) -> Result<Arc<dyn Fs>> {
         let name = record.servers.get(at).ok_or(Status::ServerFault)?;
         let found = self.servers.iter().find(|server| server.name == *name);
-        found.ok_or_else(|| {
+        let found = found.ok_or_else(|| {
             tracing::warn!(
                 server = &**name,
                 "a file is on a data server that its placement does not name; add it again"
             );
             Status::Io
-        })
+        })?;
+        found.files.reach()
     }
 
     /// Finds the file on one of its data servers; returns `None` if nothing was written there.
-    fn find(&self, record: &PlaceRecord, at: usize) -> Result<Option<DataFile<'_>>> {
-        let server = self.server(record, at)?;
+    fn find(&self, record: &PlaceRecord, at: usize) -> Result<Option<DataFile>> {
+        let fs = self.server(record, at)?;
         if let Some(handle) = self.handles.get(&(record.number, at)) {
-            return Ok(Some(DataFile { server, handle }));
+            return Ok(Some(DataFile { fs, handle }));
         }
-        let (name, top) = (record.name(), server.fs.root());
-        match server.fs.lookup(&root(), &top, Name::new(name.as_bytes())?) {
+        let (name, top) = (record.name(), fs.root());
+        match fs.lookup(&root(), &top, Name::new(name.as_bytes())?) {
             Ok(entry) => {
                 let handle = entry.node.handle;
                 self.handles.insert((record.number, at), handle);
-                Ok(Some(DataFile { server, handle }))
+                Ok(Some(DataFile { fs, handle }))
             }
             Err(Status::NoEnt) => Ok(None),
             Err(status) => Err(status),
@@ -205,26 +212,26 @@ impl DataFiles {
     }
 
     /// Finds the file on one of its data servers, or creates it.
-    fn make(&self, record: &PlaceRecord, at: usize) -> Result<DataFile<'_>> {
+    fn make(&self, record: &PlaceRecord, at: usize) -> Result<DataFile> {
         if let Some(file) = self.find(record, at)? {
             return Ok(file);
         }
-        let server = self.server(record, at)?;
-        let (name, top) = (record.name(), server.fs.root());
+        let fs = self.server(record, at)?;
+        let (name, top) = (record.name(), fs.root());
         let set = SetAttr { mode: Some(Mode::new(0o600)), ..SetAttr::default() };
         let name = Name::new(name.as_bytes())?;
-        let made = server.fs.create(&root(), &top, name, &Create::Unchecked(set))?;
+        let made = fs.create(&root(), &top, name, &Create::Unchecked(set))?;
         let handle = made.value.handle;
         self.handles.insert((record.number, at), handle);
         // Nobody has a handle of a new file, which has no fence yet.
         let unused = KnownFence { number: 0, is_used: false };
         self.fences.insert((record.number, at), unused);
-        Ok(DataFile { server, handle })
+        Ok(DataFile { fs, handle })
     }
 }
 
 /// Appends the bytes of a piece that a data server has.
-fn read_piece(file: DataFile<'_>, piece: StripePiece, bytes: &mut Vec<u8>) -> Result<()> {
+fn read_piece(file: &DataFile, piece: StripePiece, bytes: &mut Vec<u8>) -> Result<()> {
     let start = bytes.len() as u64;
     loop {
         let done = bytes.len() as u64 - start;
@@ -234,8 +241,7 @@ fn read_piece(file: DataFile<'_>, piece: StripePiece, bytes: &mut Vec<u8>) -> Re
         }
         let mut into = ReadInto { opened: true, ..ReadInto::new(bytes) };
         let at = piece.offset + done;
-        let Read { data, eof, .. } =
-            file.server.fs.read(&root(), &file.handle, at, rest, &mut into)?;
+        let Read { data, eof, .. } = file.fs.read(&root(), &file.handle, at, rest, &mut into)?;
         match data {
             Data::Appended(count) if count > 0 && !eof => {}
             Data::Appended(_) => return Ok(()),
@@ -245,9 +251,9 @@ fn read_piece(file: DataFile<'_>, piece: StripePiece, bytes: &mut Vec<u8>) -> Re
     }
 }
 
-fn write_piece(file: DataFile<'_>, mut offset: u64, mut data: &[u8]) -> Result<()> {
+fn write_piece(file: &DataFile, mut offset: u64, mut data: &[u8]) -> Result<()> {
     while !data.is_empty() {
-        let count = file.server.fs.write_opened(&root(), &file.handle, offset, data)?;
+        let count = file.fs.write_opened(&root(), &file.handle, offset, data)?;
         match data.get(count as usize..) {
             Some(rest) if count > 0 => data = rest,
             _ => return Err(Status::Io),

@@ -2,7 +2,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use comity_vfs::Fs;
+use comity_vfs::{Fs, Result};
 
 /// A data server of a placement, as the metadata server uses it.
 #[derive(Clone)]
@@ -11,9 +11,18 @@ pub struct DataServer {
     pub name: Box<str>,
     /// The address that clients are given.
     pub address: SocketAddr,
-    /// The folder of its files. Its handles must contain the server's own handles whole, as those
-    /// of [`comity_vfs::HandleTable`] do if they are short.
-    pub fs: Arc<dyn Fs>,
+    /// The way to its files.
+    pub files: Arc<dyn ReachFiles>,
+}
+
+/// The way to the folder of a data server, which may not be up yet.
+pub trait ReachFiles: Send + Sync {
+    /// Returns the folder. Its handles must contain the server's own handles whole, as those of
+    /// [`comity_vfs::HandleTable`] do if they are short.
+    ///
+    /// # Errors
+    /// [`Status::Delay`](comity_vfs::Status::Delay): the data server was not reached yet.
+    fn reach(&self) -> Result<Arc<dyn Fs>>;
 }
 
 impl fmt::Debug for DataServer {

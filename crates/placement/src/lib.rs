@@ -24,7 +24,7 @@ mod sizes;
 mod store;
 mod stripes;
 
-pub use data_server::DataServer;
+pub use data_server::{DataServer, ReachFiles};
 pub use fences::{FENCE_ATTRIBUTE, Fences, Passed};
 pub use key::{KeyError, LayoutHandle, PlacementKey};
 pub use placed::{Placed, PlacementSettings};

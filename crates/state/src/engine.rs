@@ -27,7 +27,8 @@ pub struct Settings {
     pub secret: Secret,
     /// The lease time: a client may be silent for this long.
     pub lease: Duration,
-    /// Time after a restart in which only reclaims are accepted; at least the lease time.
+    /// Time after a restart in which only reclaims are accepted: at least the lease time, or zero
+    /// if nothing can be reclaimed.
     pub grace: Duration,
     /// Time that an expired client keeps state that nobody else needs.
     pub courtesy: Duration,

@@ -58,3 +58,19 @@ pub enum Action {
         to: (String, String),
     },
 }
+
+impl Event {
+    /// The directories and names of the action, with whether each name is there before it, as far
+    /// as the action tells.
+    pub(super) fn before(&self) -> Vec<(&str, Option<&str>, bool)> {
+        match &self.action {
+            Action::Lookup { directory, name, found } => vec![(directory, Some(name), *found)],
+            Action::List(directory) | Action::Stat(directory) => vec![(directory, None, false)],
+            Action::Create { directory, name } => vec![(directory, Some(name), false)],
+            Action::Remove { directory, name } => vec![(directory, Some(name), true)],
+            Action::Rename { from, to } => {
+                vec![(&from.0, Some(&from.1), true), (&to.0, Some(&to.1), false)]
+            }
+        }
+    }
+}

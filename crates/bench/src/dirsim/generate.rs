@@ -122,9 +122,9 @@ fn mail(draft: &mut TraceDraft, (client, clients): (u32, u32), round: u32) {
 }
 
 fn build(draft: &mut TraceDraft, client: u32, round: u32) {
-    for directory in names("/source/", 20) {
+    for (part, directory) in names("/source/", 20).into_iter().enumerate() {
         for number in 0..10 {
-            let (source, object) = (format!("unit{number}.c"), format!("unit{number}.o"));
+            let (source, object) = (format!("unit{number}.c"), format!("unit{part}-{number}.o"));
             let found = true;
             let lookup = Action::Lookup { directory: directory.clone(), name: source, found };
             draft.add(client, 1_000, lookup);

@@ -6,11 +6,13 @@
 //! table prints its figures for comparison.
 
 mod client_cache;
+mod directory_tree;
 mod event;
 mod generate;
 pub mod import;
 mod options;
 mod policy;
+mod replay;
 mod simulated_calls;
 mod simulation;
 mod text;
@@ -20,6 +22,7 @@ pub use event::{Action, Actor, Event};
 pub use generate::Pattern;
 pub use options::{Options, command};
 pub use policy::PolicyName;
+pub use replay::{Replayed, lay_out, replay};
 pub use simulated_calls::{Asked, CallCounts, SimulatedCalls};
 pub use simulation::{Settings, simulate};
 pub use text::{read, write};

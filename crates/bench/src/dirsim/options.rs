@@ -17,8 +17,9 @@ use crate::report::plot;
 use crate::rng::Rng;
 use crate::stdout::say;
 
-/// Bytes that a server stores for a delegation (`crates/state/tests/memory.rs`).
-const DELEGATION_BYTES: u64 = 180;
+/// Bytes that a server stores for a delegation with notifications and the record of its use
+/// (`cargo xtask bench --directories --rows many`).
+const DELEGATION_BYTES: u64 = 840;
 
 /// The figures of the simulation of 2006.
 const HISTORY: &str = "\nCITI 2006 (Wickman; always, no bound): over 90 % of LOOKUP and \

@@ -55,6 +55,11 @@ impl Policy {
         grants
     }
 
+    /// Notes that a client looks into a directory.
+    pub(super) fn looked(&mut self, now_microseconds: u64, asker: Asker) {
+        self.uses.entry(asker).or_default().ask(time(now_microseconds));
+    }
+
     /// Notes that a delegation was recalled.
     pub(super) fn recalled(&mut self, now_microseconds: u64, asker: Asker) {
         self.uses.entry(asker).or_default().recall(time(now_microseconds));

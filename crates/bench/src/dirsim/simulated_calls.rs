@@ -7,9 +7,13 @@ pub struct CallCounts {
     pub lookups: u64,
     /// GETATTR of a directory, to see whether it has changed.
     pub getattrs: u64,
+    /// ACCESS of a directory, before its first listing.
+    pub accesses: u64,
+    /// GET_DIR_DELEGATION, which also returns the attributes.
+    pub requests: u64,
     /// READDIR; a whole listing counts as one.
     pub readdirs: u64,
-    /// Changes, including those sent again because a delegation was recalled.
+    /// Changes. The server lets them wait while holders answer, so none is sent again.
     pub changes: u64,
     /// CB_RECALL.
     pub recalls: u64,
@@ -23,8 +27,8 @@ impl CallCounts {
     /// Returns the number of all calls.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        let asked = self.lookups + self.getattrs + self.readdirs + self.changes;
-        asked + self.recalls + self.returns + self.notifications
+        let asked = self.lookups + self.getattrs + self.accesses + self.requests + self.readdirs;
+        asked + self.changes + self.recalls + self.returns + self.notifications
     }
 }
 

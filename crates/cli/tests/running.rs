@@ -320,7 +320,8 @@ fn a_reload_applies_what_is_good_and_refuses_what_is_bad() {
     let (data, other) = (place.data(), place.path("other"));
     fs::create_dir(&other).unwrap();
     let file = place.write("my.exports", &exports(&[&data]));
-    let server = Running::start(place.serve(&["--exports"]).arg(&file));
+    let (log, errors) = (place.path("log"), fs::File::create(place.path("log")).unwrap());
+    let server = Running::start_with_log(place.serve(&["--exports"]).arg(&file), errors);
     let mut client = Raw::connect(server.port, NOBODY);
     let handle = client.mount(&data).unwrap();
     assert!(client.mount(&other).is_err());
@@ -333,7 +334,9 @@ fn a_reload_applies_what_is_good_and_refuses_what_is_bad() {
 
     fs::write(&file, format!("{}broken(\n", exports(&[&data]))).unwrap();
     server.signal(Signal::HUP);
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    let is_refused =
+        || fs::read_to_string(&log).is_ok_and(|log| log.contains("configuration refused"));
+    wait_until("the refusal of the bad configuration", is_refused);
     assert!(mounts(&other), "a bad configuration changes nothing");
 
     fs::write(&file, exports(&[&other])).unwrap();

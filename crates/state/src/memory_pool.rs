@@ -192,6 +192,10 @@ mod tests {
         assert_eq!(take(2), 0, "one is left, and half of it is zero");
         Portion { pool: &pool, share: &shares[0] }.give_back(50);
         assert_eq!(take(2), 4, "a fair part would be three");
+        Portion { pool: &pool, share: &shares[1] }.give_back(10);
+        let newcomer = PoolShare::default();
+        let taken = Portion { pool: &pool, share: &newcomer }.take(10, 4, 8);
+        assert_eq!(taken, 1, "the least takes 40 bytes, and 30 are left");
     }
 
     #[test]

@@ -3,9 +3,9 @@ use std::time::Duration;
 
 use crate::limits::{SPARE_IDLE_SECONDS, SPARES_KEPT};
 
-/// The threads that run event loops. A thread that hands off its event loop to sleep becomes a
-/// spare one afterwards; there are as many threads as event loops and sleeping calls, and a few
-/// more.
+/// The threads that run event loops. A thread that sleeps hands its event loop to another one, and
+/// is a spare thread afterwards. There are as many threads as event loops and sleeping calls, and a
+/// few more.
 pub(crate) struct ThreadPool<T> {
     state: Mutex<State<T>>,
     called: Condvar,

@@ -30,8 +30,9 @@ const INPUTS_PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
 /// Seconds of wall-clock time after which an input counts as a hang.
 const HANG_SECONDS: u64 = 10;
 
-/// The same for a campaign. It runs next to other work for hours, so that a process may wait long
-/// for a processor: an input that used 0.1 s of processor time has taken more than 10 s.
+/// Seconds of wall-clock time after which an input of a campaign counts as a hang. A campaign runs
+/// for hours next to other work, so that a process may wait long for a processor: an input that
+/// used 0.1 s of processor time has taken more than 10 s.
 const CAMPAIGN_HANG_SECONDS: u64 = 120;
 
 /// The length of the fuzzing of each target.

@@ -27,7 +27,7 @@ pub struct Options {
     /// differ significantly
     #[arg(long, value_name = "PERCENT", value_parser = part)]
     fail_over: Option<f64>,
-    /// Show only figures that the samples tell apart.
+    /// Show only figures whose samples differ significantly.
     #[arg(long)]
     distinct: bool,
     /// Give JSON instead of a table.

@@ -34,7 +34,7 @@ pub struct Check {
 /// The results of the checks of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SelfCheck {
-    /// All of them.
+    /// All comparisons of a prediction with a measurement.
     pub checks: Vec<Check>,
     /// The median of the errors, as a part.
     pub error_median: f64,

@@ -48,9 +48,9 @@ pub struct RoundCosts {
     pub kept: f64,
     /// The first decision by each of [`CHAIN_LENGTHS`].
     pub chains: Vec<f64>,
-    /// The first decision where a key holds each number of [`CREDENTIALS`].
+    /// The first decision if a key holds each number of [`CREDENTIALS`].
     pub credentials: Vec<f64>,
-    /// The first decision where a key holds [`OF_ONE_FOLDER`] for the folder.
+    /// The first decision if a key holds [`OF_ONE_FOLDER`] credentials for the folder.
     pub one_folder: f64,
     /// A read by the account, then by a grant for each of [`SIZES`].
     pub sizes: Vec<f64>,

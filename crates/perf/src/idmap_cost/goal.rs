@@ -69,7 +69,7 @@ pub(super) fn judge(counts: &BTreeMap<(Case, Part), u64>) -> bool {
     })
 }
 
-/// Prints the same in time.
+/// Prints the difference of each goal in processor and wall time.
 pub(super) fn times(samples: &Samples) {
     println!("\ntime: median of the rounds (least to greatest)              against");
     for goal in GOALS {

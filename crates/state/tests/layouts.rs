@@ -287,13 +287,13 @@ fn recalls(engine: &Engine) -> Vec<Stateid> {
     effects.filter_map(stateid).collect()
 }
 
-fn change(site: &Site, now: Duration, file: &FileKey) -> Result<(), Error> {
+fn change(site: &OneClient, now: Duration, file: &FileKey) -> Result<(), Error> {
     site.engine.recall_layouts_if(now, None, file, &|| true)
 }
 
 #[test]
 fn a_change_waits_until_a_recalled_layout_is_returned() {
-    let (site, file) = (Site::new(), key(1, 1));
+    let (site, file) = (OneClient::new(), key(1, 1));
     let open = site.open(file, Share::BOTH);
     assert_eq!(change(&site, NOW, &file), Ok(()));
     let layout = site.get(&file, &open, (READ_WRITE, ByteRange::ALL)).unwrap();
@@ -313,7 +313,7 @@ fn a_change_waits_until_a_recalled_layout_is_returned() {
 
 #[test]
 fn a_client_does_not_wait_for_its_own_layout_and_a_caller_without_rights_recalls_none() {
-    let (site, file) = (Site::new(), key(1, 1));
+    let (site, file) = (OneClient::new(), key(1, 1));
     let open = site.open(file, Share::BOTH);
     site.get(&file, &open, (READ_WRITE, ByteRange::ALL)).unwrap();
     let own = site.engine.recall_layouts_if(NOW, Some(&site.client), &file, &|| true);
@@ -325,7 +325,7 @@ fn a_client_does_not_wait_for_its_own_layout_and_a_caller_without_rights_recalls
 
 #[test]
 fn no_layout_is_given_out_for_a_while_after_a_recall() {
-    let (site, file) = (Site::new(), key(1, 1));
+    let (site, file) = (OneClient::new(), key(1, 1));
     let open = site.open(file, Share::BOTH);
     let layout = site.get(&file, &open, (READ_WRITE, ByteRange::ALL)).unwrap();
     assert_eq!(change(&site, NOW, &file), Err(Error::Delay));
@@ -339,7 +339,7 @@ fn no_layout_is_given_out_for_a_while_after_a_recall() {
 
 #[test]
 fn a_layout_that_the_client_does_not_know_is_returned() {
-    let (site, file) = (Site::new(), key(1, 1));
+    let (site, file) = (OneClient::new(), key(1, 1));
     let open = site.open(file, Share::BOTH);
     let layout = site.get(&file, &open, (READ_WRITE, ByteRange::ALL)).unwrap();
     assert_eq!(change(&site, NOW, &file), Err(Error::Delay));
@@ -353,7 +353,7 @@ fn a_layout_that_the_client_does_not_know_is_returned() {
 
 #[test]
 fn a_layout_that_is_not_returned_in_time_ends_and_the_change_waits_for_the_fence() {
-    let (site, file) = (Site::new(), key(1, 1));
+    let (site, file) = (OneClient::new(), key(1, 1));
     let open = site.open(file, Share::BOTH);
     let layout = site.get(&file, &open, (READ_WRITE, ByteRange::ALL)).unwrap();
     assert_eq!(change(&site, NOW, &file), Err(Error::Delay));

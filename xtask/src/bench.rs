@@ -58,13 +58,18 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
           "grants", "tls"])]
     load: bool,
+    /// Count the calls that directory delegations save and cause instead, with a server and mounts
+    /// of this machine; exits with 1 if a figure misses its bound.
+    #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
+          "grants", "tls", "load"])]
+    directories: bool,
     /// Take the runs of `comity bench` in docs/bench again instead, all of them or those named,
     /// e.g. `--docs local,servers`: 24 minutes at most, 8 with --quick; as root, on a machine that
     /// does nothing else.
     #[arg(long, value_name = "RUN,...", num_args = 0..=1, default_missing_value = "",
           value_delimiter = ',',
           conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
-                             "grants", "tls", "load"])]
+                             "grants", "tls", "load", "directories"])]
     docs: Option<Vec<String>>,
     /// Write the counts of instructions to that file.
     #[arg(long, requires = "instructions", conflicts_with = "check")]
@@ -126,21 +131,24 @@ fn arguments(options: &Options) -> Vec<String> {
     add(options.grants, "grants");
     add(options.tls, "tls");
     add(options.load, "load-model");
+    add(options.directories, "directories");
     add(options.update, "--update");
     let by_key = options.grants || options.tls;
-    let growing = options.identity || options.state || options.strangers || by_key || options.load;
+    let with_rows = options.state || options.strangers || options.load || options.directories;
+    let growing = options.identity || with_rows || by_key;
     let table = !(growing || options.instructions || options.syscalls);
     add(table, "table");
     add(options.quick && (table || growing), "--quick");
     let rows = options.rows.as_deref();
-    let has_rows = options.state || options.strangers || options.load;
-    add(has_rows && rows.is_some(), &format!("--rows={}", rows.unwrap_or_default()));
+    add(with_rows && rows.is_some(), &format!("--rows={}", rows.unwrap_or_default()));
     if table {
         add(true, &format!("--against={}", options.against));
         add(options.rows.is_some(), &format!("--rows={}", options.rows.as_deref().unwrap_or("")));
+    }
+    if table || options.directories {
         let json = options.json.as_ref().map(|path| path.display().to_string());
         add(json.is_some(), &format!("--json={}", json.unwrap_or_default()));
     }
-    add(options.check || options.strangers, "--check");
+    add(options.check || options.strangers || options.directories, "--check");
     words
 }

@@ -18,8 +18,8 @@ use comity_remote::rpc::Caller;
 use crate::baseline_server;
 use crate::row_options::RowOptions;
 use crate::{
-    cost_table, grants_cost, idmap_cost, instructions, load_model, state_cost, strangers, syscalls,
-    tls_cost,
+    cost_table, directory_cost, grants_cost, idmap_cost, instructions, load_model, state_cost,
+    strangers, syscalls, tls_cost,
 };
 
 #[derive(Parser)]
@@ -47,6 +47,8 @@ enum Tool {
     Strangers(strangers::Options),
     /// Compare the model of load with what calls cost while a resource is used.
     LoadModel(RowOptions),
+    /// Measure the calls that directory delegations save and cause.
+    Directories(directory_cost::Options),
     /// Measure what TLS costs.
     Tls(tls_cost::Options),
     /// Make the tree of files that is measured.
@@ -117,6 +119,9 @@ fn run(tool: Tool) -> Result<ExitCode> {
         Tool::State(options) => return Ok(judge(options.check, state_cost::run(&options)?)),
         Tool::Strangers(options) => {
             return Ok(judge(options.rows.check, strangers::run(&options)?));
+        }
+        Tool::Directories(options) => {
+            return Ok(judge(options.rows.check, directory_cost::run(&options)?));
         }
         Tool::LoadModel(options) => return Ok(judge(options.check, load_model::run(&options)?)),
         Tool::Grants(options) => return Ok(judge(options.check, grants_cost::run(&options)?)),

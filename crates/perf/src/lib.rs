@@ -11,6 +11,7 @@
 pub mod baseline_server;
 pub mod command;
 pub mod cost_table;
+pub mod directory_cost;
 pub mod grants_cost;
 pub mod idmap_cost;
 pub mod instructions;

@@ -83,7 +83,9 @@ fn perform(action: &Action, root: &Path) -> Result<bool> {
                 entry?;
             }
         }
-        Action::Stat(directory) => drop(fs::metadata(place(root, directory))?),
+        Action::Stat(directory) => {
+            fs::metadata(place(root, directory))?;
+        }
         Action::Create { directory, name } => make(&place(root, directory).join(name))?,
         Action::Remove { directory, name } => {
             fs::remove_file(place(root, directory).join(name))?;

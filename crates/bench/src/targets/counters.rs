@@ -31,9 +31,12 @@ fn parse_mountstats(text: &str, point: &str) -> Option<BTreeMap<String, u64>> {
     Some(counts.collect())
 }
 
-/// The number of calls that a server of this project has answered, by procedure, from its metrics
-/// page.
-pub(super) fn of_comity(metrics: SocketAddr) -> Result<BTreeMap<String, u64>> {
+/// Returns the calls that a comity has answered, by procedure, and the operations in COMPOUNDs, by
+/// operation, from its metrics page.
+///
+/// # Errors
+/// Nobody answers there in time.
+pub fn of_comity(metrics: SocketAddr) -> Result<BTreeMap<String, u64>> {
     Ok(parse_metrics(&metrics_page(metrics)?))
 }
 
@@ -78,7 +81,8 @@ fn parse_sample<'a>(sample: &'a str, label: &str) -> Option<(&'a str, u64)> {
 }
 
 /// Returns the calls sent between two readings; kinds without calls are left out.
-pub(crate) fn difference(
+#[must_use]
+pub fn difference(
     before: &BTreeMap<String, u64>,
     after: &BTreeMap<String, u64>,
 ) -> BTreeMap<String, u64> {

@@ -15,8 +15,8 @@ mod probe;
 mod server;
 mod spec;
 
-pub(crate) use counters::difference;
-pub use counters::metrics_page;
+pub use counters::difference;
+pub use counters::{metrics_page, of_comity as calls_of_comity};
 pub use directory::DirectoryTarget;
 pub use ganesha::{
     Ganesha, is_installed as is_ganesha_installed, start as start_ganesha, wait_for_export,

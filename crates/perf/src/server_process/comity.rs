@@ -74,12 +74,25 @@ impl TestBed {
         is_async: bool,
         more: &[&str],
     ) -> Result<ServerProcess> {
+        let when = if is_async { "async" } else { "sync" };
+        self.start_comity_exporting(processors, when, more)
+    }
+
+    /// Starts a comity whose export has more options of exports(5).
+    ///
+    /// # Errors
+    /// If the server does not start.
+    pub fn start_comity_exporting(
+        &self,
+        processors: &[usize],
+        export_options: &str,
+        more: &[&str],
+    ) -> Result<ServerProcess> {
         let work = tempfile::Builder::new().prefix("comity-").tempdir_in(&self.work)?.keep();
         let address = free_address()?;
         let exports = work.join("exports");
-        let when = if is_async { "async" } else { "sync" };
         let root = self.layout.root().display();
-        let line = format!("{root} 127.0.0.1(rw,insecure,no_root_squash,{when})\n");
+        let line = format!("{root} 127.0.0.1(rw,insecure,no_root_squash,{export_options})\n");
         fs::write(&exports, line)?;
         let log = work.join("comity.log");
         let mut command = self.serving(&exports, &work, &log)?;

@@ -227,6 +227,8 @@ impl Simulation {
             let directory = self.cached(at);
             (directory.has_rights, directory.may_search) = (true, true);
         }
+        // The mount shows the attributes of the directory as its first entry.
+        self.fetch_unless_valid(at, now);
         let directory = self.cached(at);
         if directory.is_valid(now) && directory.delegated && directory.has_listing {
             if directory.has_all_attributes() {

@@ -196,6 +196,16 @@ mod tests {
         assert!(!shares.others(holder(1, 9), Share::WRITE));
         assert!(shares.others(holder(2, 9), Share::WRITE));
         assert!(!shares.others(holder(2, 9), Share::READ));
+        let mut one = Shares::default();
+        one.set(holder(1, 1), Some(share(Share::READ, 0)));
+        assert!(one.others(holder(2, 1), Share::READ));
+    }
+
+    #[test]
+    fn the_union_of_two_shares_has_the_bits_of_both() {
+        let (read, both) = (share(Share::READ, Share::WRITE), share(Share::BOTH, Share::BOTH));
+        assert_eq!(read.and(share(Share::WRITE, Share::READ)), both);
+        assert_eq!(read.and(both), both);
     }
 
     #[test]
@@ -211,6 +221,7 @@ mod tests {
         assert_eq!(shares.set(holder(1, 2), None), Some(share(Share::WRITE, 0)));
         assert!(!shares.is_written() && !shares.is_empty());
         assert_eq!(shares.opens_of(ClientId(1)).collect::<Vec<_>>(), [1]);
+        assert_eq!(shares.opens_of(ClientId(2)).count(), 0);
         shares.set(holder(1, 1), None);
         assert!(shares.is_empty());
     }

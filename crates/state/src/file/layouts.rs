@@ -5,9 +5,14 @@ use super::delegations::Recall;
 use super::holders::Holders;
 use crate::ClientId;
 
-/// The layouts of a file, and the fence that has to be raised on its data servers.
+/// The layouts of a file, and the fence that has to be raised on its data servers. Most files never
+/// have a layout and take one word.
 #[derive(Default)]
-pub(crate) struct Layouts {
+pub(crate) struct Layouts(Option<Box<PlacedFile>>);
+
+/// The layouts and the fence of a file that has or had layouts.
+#[derive(Default)]
+struct PlacedFile {
     /// The holders, each with the recall of its layout, if one is under way.
     held: Holders<Option<Recall>>,
     /// Time until which no layout is given out, so that the operation that has recalled the layouts
@@ -30,42 +35,43 @@ pub(crate) enum NoLayout {
 impl Layouts {
     /// Returns whether nothing is to be remembered of the file.
     pub(crate) fn is_idle(&self, now: Duration) -> bool {
-        self.held.is_empty() && !self.unfenced && self.rest <= now
+        let is_idle = |it: &PlacedFile| it.held.is_empty() && !it.unfenced && it.rest <= now;
+        self.0.as_deref().is_none_or(is_idle)
     }
 
     /// Returns whether a tick may change the layouts.
     pub(crate) fn has_deadline(&self) -> bool {
-        self.rest > Duration::ZERO || self.held.iter().any(|(_, recall)| recall.is_some())
+        self.0.as_deref().is_some_and(|it| it.rest > Duration::ZERO || it.is_recalled())
     }
 
     /// Forgets a rest that is over.
     pub(crate) fn refresh(&mut self, now: Duration) {
-        if self.rest <= now {
-            self.rest = Duration::ZERO;
+        if let Some(it) = self.0.as_deref_mut().filter(|it| it.rest <= now) {
+            it.rest = Duration::ZERO;
         }
     }
 
     /// Returns the number of a client's layout.
     pub(crate) fn of(&self, client: ClientId) -> Option<u32> {
-        self.held.of(client).map(|(holder, _)| holder.state)
+        self.0.as_deref()?.held.of(client).map(|(holder, _)| holder.state)
     }
 
     /// Adds a layout; returns whether the holder had none before.
     pub(crate) fn insert(&mut self, holder: Holder) -> bool {
-        self.held.insert(holder, None).is_none()
+        self.0.get_or_insert_default().held.insert(holder, None).is_none()
     }
 
     /// Removes a layout; returns whether there was one.
     pub(crate) fn remove(&mut self, holder: Holder) -> bool {
-        self.held.remove(holder).is_some()
+        self.0.as_deref_mut().is_some_and(|it| it.held.remove(holder).is_some())
     }
 
     /// Returns why no layout may be given out now, if that is so.
     pub(crate) fn refusal(&self, now: Duration) -> Option<NoLayout> {
-        let is_recalled = self.held.iter().any(|(_, recall)| recall.is_some());
+        let it = self.0.as_deref()?;
         match () {
-            () if is_recalled || self.unfenced => Some(NoLayout::Recall),
-            () if self.rest > now => Some(NoLayout::Rest),
+            () if it.is_recalled() || it.unfenced => Some(NoLayout::Recall),
+            () if it.rest > now => Some(NoLayout::Rest),
             () => None,
         }
     }
@@ -73,43 +79,53 @@ impl Layouts {
     /// Returns whether an operation of a client has to wait: for layouts of others, or until data
     /// servers refuse the handles of one.
     pub(crate) fn stand_against(&self, mine: Option<ClientId>) -> bool {
-        self.unfenced || self.others(mine).next().is_some()
+        self.0.as_deref().is_some_and(|it| it.unfenced) || self.others(mine).next().is_some()
     }
 
     /// Returns the holders of layouts but one client.
     pub(crate) fn others(&self, mine: Option<ClientId>) -> impl Iterator<Item = Holder> {
-        self.held.iter().map(|(holder, _)| holder).filter(move |it| Some(it.client) != mine)
+        let holders = self.0.iter().flat_map(|it| it.held.iter()).map(|(holder, _)| holder);
+        holders.filter(move |it| Some(it.client) != mine)
     }
 
     /// Gives out no layout until `until`.
     pub(crate) fn rest_until(&mut self, until: Duration) {
-        self.rest = self.rest.max(until);
+        let rest = &mut self.0.get_or_insert_default().rest;
+        *rest = (*rest).max(until);
     }
 
     /// Begins to recall a layout; returns whether no recall of it was under way.
     pub(crate) fn begin_recall(&mut self, now: Duration, holder: Holder) -> bool {
-        let Some(recall @ None) = self.held.get_mut(holder) else { return false };
+        let held = self.0.as_deref_mut().and_then(|it| it.held.get_mut(holder));
+        let Some(recall @ None) = held else { return false };
         *recall = Some(Recall { queued: now, sent: None, until: None, wanted_by: None });
         true
     }
 
     /// Returns the recall of a layout, if one is under way.
     pub(crate) fn recall_mut(&mut self, holder: Holder) -> Option<&mut Recall> {
-        self.held.get_mut(holder)?.as_mut()
+        self.0.as_deref_mut()?.held.get_mut(holder)?.as_mut()
     }
 
     /// Returns the layouts that are being recalled.
     pub(crate) fn recalled(&self) -> impl Iterator<Item = (Holder, Recall)> {
-        self.held.iter().filter_map(|(holder, recall)| Some((holder, (*recall)?)))
+        let held = self.0.iter().flat_map(|it| it.held.iter());
+        held.filter_map(|(holder, recall)| Some((holder, (*recall)?)))
     }
 
     /// Notes that data servers have still to refuse handles; returns whether that is new.
     pub(crate) fn begin_fence(&mut self) -> bool {
-        !std::mem::replace(&mut self.unfenced, true)
+        !std::mem::replace(&mut self.0.get_or_insert_default().unfenced, true)
     }
 
     /// Notes that data servers refuse the handles; returns whether that was awaited.
     pub(crate) fn end_fence(&mut self) -> bool {
-        std::mem::take(&mut self.unfenced)
+        self.0.as_deref_mut().is_some_and(|it| std::mem::take(&mut it.unfenced))
+    }
+}
+
+impl PlacedFile {
+    fn is_recalled(&self) -> bool {
+        self.held.iter().any(|(_, recall)| recall.is_some())
     }
 }

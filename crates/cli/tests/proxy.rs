@@ -174,6 +174,23 @@ fn handles_of_a_proxy_outlive_its_restart() {
 }
 
 #[test]
+fn a_proxy_that_ends_is_unknown_to_the_far_server() {
+    let Some(mut world) = Proxied::new() else { return };
+    fs::write(world.far_file("file"), "text").unwrap();
+    world.mount("vers=4.2");
+    assert_eq!(read(&world.dir.join("file")).unwrap(), "text");
+    world.umount();
+    let far_clients = |world: &Proxied| {
+        let page = metrics(world.server());
+        let line = page.lines().find(|line| line.starts_with("comity_clients "));
+        line.unwrap().rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    assert!(far_clients(&world) > 0.0);
+    assert!(world.proxy.take().unwrap().stop().success());
+    assert_eq!(far_clients(&world), 0.0);
+}
+
+#[test]
 fn a_proxy_that_cannot_start_says_why() {
     let Some(world) = Proxied::new() else { return };
     let said = run(world.proxy_command(1).arg("--check"));

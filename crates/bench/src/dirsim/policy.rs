@@ -11,7 +11,7 @@ pub(super) type Asker = (u32, u32);
 /// The policies by their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum PolicyName {
-    /// Nothing is delegated: what stock clients do
+    /// Nothing is delegated; the client asks now and then, and is refused
     Never,
     /// Everything is delegated, as in the simulation of CITI (2006)
     Always,

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use comity_export::{Clearance, Node, View};
 use comity_state::{Client, Engine, Error, Io, Opened, Sender, Share, Shown, Stateid};
-use comity_vfs::{Result, Status};
+use comity_vfs::{FileKey, Result, Status};
 
 use crate::act::Act;
 use crate::holders::Changer;
@@ -93,27 +93,37 @@ impl Asker<'_> {
     }
 
     #[inline(never)]
-    fn recall_layouts(&self, (view, node): (&View<'_>, &Node), act: Act<'_>) -> Result<()> {
-        let refused = Cell::new(Status::Acces);
-        let may = || judge(view, node, act).inspect_err(|why| refused.set(*why)).is_ok();
-        let file = view.key(node);
-        match self.engine.recall_layouts_if(self.now, self.client, &file, &may) {
-            Ok(()) => Ok(()),
-            Err(Error::Perm) => Err(refused.get()),
-            Err(_) => Err(Status::Delay),
-        }
+    fn recall_layouts(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<()> {
+        judged(object, act, |file, may| {
+            self.engine.recall_layouts_if(self.now, self.client, file, may)
+        })
     }
 
     #[inline(never)]
-    fn recall(&self, (view, node): (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance> {
-        let refused = Cell::new(Status::Acces);
-        let may = || judge(view, node, act).inspect_err(|why| refused.set(*why)).is_ok();
-        let what = (&view.key(node), act.share());
-        match self.engine.break_delegations_if(self.now, self.client, what, &may) {
-            Ok(()) => Ok(Clearance::given()),
-            Err(Error::Perm) => Err(refused.get()),
-            Err(_) => Err(Status::Delay),
-        }
+    fn recall(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance> {
+        judged(object, act, |file, may| {
+            self.engine.break_delegations_if(self.now, self.client, (file, act.share()), may)
+        })?;
+        Ok(Clearance::given())
+    }
+}
+
+/// Recalls state of an object by `recall`, which asks whether the caller may do the act if there is
+/// anything to recall.
+///
+/// # Errors
+/// [`Status::Delay`]: a recall is under way. [`Status`]: the caller may not do the act.
+fn judged(
+    (view, node): (&View<'_>, &Node),
+    act: Act<'_>,
+    recall: impl FnOnce(&FileKey, &dyn Fn() -> bool) -> comity_state::Result<()>,
+) -> Result<()> {
+    let refused = Cell::new(Status::Acces);
+    let may = || judge(view, node, act).inspect_err(|why| refused.set(*why)).is_ok();
+    match recall(&view.key(node), &may) {
+        Ok(()) => Ok(()),
+        Err(Error::Perm) => Err(refused.get()),
+        Err(_) => Err(Status::Delay),
     }
 }
 

@@ -36,7 +36,7 @@ pub struct Configuration {
     in_memory: bool,
     /// An export whose file system is already open.
     given: Option<GivenExport>,
-    /// The key of the metadata server, if this is a data server.
+    /// The key of the metadata server and the fences of files, if this is a data server.
     data_store: Option<Arc<DataStore>>,
     /// The consequence if a data server does not answer.
     unreached: Unreached,

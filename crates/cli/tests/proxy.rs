@@ -180,14 +180,10 @@ fn a_proxy_that_ends_is_unknown_to_the_far_server() {
     world.mount("vers=4.2");
     assert_eq!(read(&world.dir.join("file")).unwrap(), "text");
     world.umount();
-    let far_clients = |world: &Proxied| {
-        let page = metrics(world.server());
-        let line = page.lines().find(|line| line.starts_with("comity_clients "));
-        line.unwrap().rsplit(' ').next().unwrap().parse::<f64>().unwrap()
-    };
-    assert!(far_clients(&world) > 0.0);
+    let far_clients = ["comity_clients "];
+    assert!(world.counted(&far_clients) > 0);
     assert!(world.proxy.take().unwrap().stop().success());
-    assert_eq!(far_clients(&world), 0.0);
+    assert_eq!(world.counted(&far_clients), 0);
 }
 
 #[test]

@@ -109,6 +109,11 @@ impl Run {
         Self { tls: Some(Xprtsec::Mtls), ..Self::all() }
     }
 
+    /// One test.
+    pub(crate) fn of(name: &str) -> Self {
+        Self { names: vec![name.to_owned()], ..Self::all() }
+    }
+
     /// The tests that `cargo xtask test` runs.
     pub(crate) fn core() -> Self {
         Self { core: true, ..Self::all() }
@@ -148,7 +153,7 @@ pub(crate) struct Tally {
     /// Tests that passed.
     pub(crate) passed: usize,
     /// Tests that failed.
-    pub(crate) failed: usize,
+    pub(crate) failed: Vec<&'static str>,
     /// Tests that could not run, with the reasons.
     pub(crate) skipped: Vec<(&'static str, String)>,
     /// Tests that are not in the core.
@@ -172,8 +177,8 @@ pub(crate) fn command(root: &Path, command: &Command) -> Result<ExitCode> {
             for (name, reason) in &tally.skipped {
                 println!("kernel: {name:16} cannot run: {reason}");
             }
-            println!("kernel: {} passed, {} failed", tally.passed, tally.failed);
-            let is_complete = tally.failed == 0 && tally.skipped.is_empty();
+            println!("kernel: {} passed, {} failed", tally.passed, tally.failed.len());
+            let is_complete = tally.failed.is_empty() && tally.skipped.is_empty();
             return Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Command::Shell { server, kernel } => {
@@ -265,7 +270,7 @@ fn work_off(
                 println!("kernel: {:16} ok     {seconds:6.1} s  {note}", test.name);
             }
             Err(error) => {
-                tally.failed += 1;
+                tally.failed.push(test.name);
                 println!("kernel: {:16} FAILED {seconds:6.1} s\n{error:#}", test.name);
             }
         }

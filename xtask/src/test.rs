@@ -4,7 +4,7 @@
 //! Every step runs, even if an earlier one fails. Its output is in `target/xtask/STEP.log`; here it
 //! gets one line, and the end of its log if it failed. Steps whose results do not depend on the
 //! load run at the same time as the others, at low priority. The output ends with the time of each
-//! step and the names of the tests that were not run.
+//! step and the names of the tests that were not run and of those that failed.
 
 mod command;
 mod deny;
@@ -180,14 +180,14 @@ fn perform(root: &Path, step: &'static Step, extent: &Extent) -> StepReport {
     println!("test: {:12} ...", step.name);
     let task = Task { root, name: step.name, extent };
     let verdict = (step.run)(&task).unwrap_or_else(|error| Verdict::failed(format!("{error:#}")));
-    let word = if verdict.failed > 0 { "FAILED" } else { "ok" };
+    let word = if !verdict.failed.is_empty() { "FAILED" } else { "ok" };
     let seconds = start.elapsed().as_secs_f32();
     verdict.notes.iter().for_each(|note| println!("test: {:12} note: {note}", step.name));
     println!("test: {:12} {word:6} {seconds:6.1} s  {verdict}", step.name);
     StepReport { name: step.name, verdict, seconds }
 }
 
-/// Prints the time of each step, the tests that were not run, and the sum.
+/// Prints the time of each step, the tests that were not run, those that failed, and the sum.
 fn conclude(done: &[StepReport]) -> ExitCode {
     let mut total = Verdict::default();
     println!("\nstep          seconds");
@@ -195,11 +195,15 @@ fn conclude(done: &[StepReport]) -> ExitCode {
         println!("{:12} {:8.1}  {}", step.name, step.seconds, step.verdict);
         total.add(step.verdict.clone().of(step.name));
     }
-    let lists = [("skipped", &total.skipped), ("left to `cargo xtask soak`", &total.left)];
+    let lists = [
+        ("skipped", &total.skipped),
+        ("left to `cargo xtask soak`", &total.left),
+        ("failed", &total.failed),
+    ];
     for (title, names) in lists.into_iter().filter(|(_, names)| !names.is_empty()) {
         println!("\n{title}:");
         names.iter().for_each(|name| println!("  {name}"));
     }
     println!("\n{total}");
-    if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if total.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

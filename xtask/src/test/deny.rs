@@ -74,8 +74,11 @@ pub(super) fn check(root: &Path) -> Result<Verdict> {
     let mut verdict = Verdict::default();
     for package in &metadata.packages {
         let wrong = package.wrongs(&rules);
-        let counted = if wrong.is_empty() { &mut verdict.passed } else { &mut verdict.failed };
-        *counted += 1;
+        if wrong.is_empty() {
+            verdict.passed += 1;
+        } else {
+            verdict.failed.push(package.name.clone());
+        }
         verdict.notes.extend(wrong);
     }
     Ok(verdict)

@@ -123,11 +123,12 @@ fn tests(task: &Task<'_>) -> Result<Verdict> {
     let done = run(task.root, task.name, command, PATIENCE)?;
     let mut verdict = Verdict::of_output(&done.text());
     if !done.success {
-        // A crate that does not compile counts as one failure.
-        verdict.failed = verdict.failed.max(1);
+        if verdict.failed.is_empty() {
+            verdict.failed.push("a crate does not compile".into());
+        }
         verdict.notes.push(done.ending());
     }
-    if verdict.passed == 0 && verdict.failed == 0 {
+    if verdict.passed == 0 && verdict.failed.is_empty() {
         return Ok(Verdict::failed("no test ran"));
     }
     Ok(verdict)
@@ -161,7 +162,7 @@ fn trials(root: &Path, run: &kernel::Run) -> Result<Verdict> {
     let skipped = tally.skipped.iter().map(|(test, why)| format!("{test}: {why}"));
     Ok(Verdict {
         passed: tally.passed,
-        failed: tally.failed,
+        failed: names(&tally.failed),
         skipped: skipped.collect(),
         left: names(&tally.left),
         notes: Vec::new(),

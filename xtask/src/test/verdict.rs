@@ -7,8 +7,8 @@ use std::fmt;
 pub(super) struct Verdict {
     /// Tests that passed.
     pub(super) passed: usize,
-    /// Tests that failed.
-    pub(super) failed: usize,
+    /// Tests that failed, each with what it said first.
+    pub(super) failed: Vec<String>,
     /// Tests that could not be run here, each with the reason.
     pub(super) skipped: Vec<String>,
     /// Tests that take too long for `cargo xtask test`.
@@ -23,9 +23,11 @@ impl Verdict {
         Self { passed: 1, ..Self::default() }
     }
 
-    /// One test that failed.
+    /// A step of one test that failed.
     pub(super) fn failed(why: impl Into<String>) -> Self {
-        Self { failed: 1, notes: vec![why.into()], ..Self::default() }
+        let why = why.into();
+        let last = why.lines().last().unwrap_or_default().to_owned();
+        Self { failed: vec![last], notes: vec![why], ..Self::default() }
     }
 
     /// One test that was not run.
@@ -36,23 +38,24 @@ impl Verdict {
     /// Adds the result of another step.
     pub(super) fn add(&mut self, other: Self) {
         self.passed += other.passed;
-        self.failed += other.failed;
+        self.failed.extend(other.failed);
         self.skipped.extend(other.skipped);
         self.left.extend(other.left);
         self.notes.extend(other.notes);
     }
 
-    /// A copy with the name of the step before each test that was not run.
+    /// A copy with the name of the step before each test that failed or was not run.
     pub(super) fn of(self, step: &str) -> Self {
         let name =
             |tests: Vec<String>| tests.iter().map(|test| format!("{step}: {test}")).collect();
-        Self { skipped: name(self.skipped), left: name(self.left), ..self }
+        let (failed, skipped, left) = (name(self.failed), name(self.skipped), name(self.left));
+        Self { failed, skipped, left, ..self }
     }
 
     /// Reads the output of test programs that run with `--show-output`: their own sums, and each
     /// test that printed `skipped: REASON`, which counts as skipped and not as passed.
     pub(super) fn of_output(text: &str) -> Self {
-        let mut verdict = Self::default();
+        let mut verdict = Self { failed: failures(text), ..Self::default() };
         let (mut program, mut test) = (String::new(), String::new());
         let mut has_failed = false;
         for line in text.lines() {
@@ -69,7 +72,6 @@ impl Verdict {
                 verdict.skipped.push(format!("{program} {name}: {why}"));
             } else if let Some(sums) = line.strip_prefix("test result: ") {
                 verdict.passed += count(sums, "passed");
-                verdict.failed += count(sums, "failed");
                 test.clear();
             }
         }
@@ -98,7 +100,7 @@ impl Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { passed, failed, skipped, left, .. } = self;
-        write!(out, "{passed} passed, {failed} failed, {} skipped", skipped.len())?;
+        write!(out, "{passed} passed, {} failed, {} skipped", failed.len(), skipped.len())?;
         if left.is_empty() { Ok(()) } else { write!(out, ", {} left to soak", left.len()) }
     }
 }
@@ -116,6 +118,32 @@ fn program_of(line: &str) -> Option<String> {
     let file = program.trim_end_matches(')').rsplit('/').next()?;
     let name = file.rsplit_once('-').map_or(file, |(name, _)| name);
     Some(if source.starts_with("unittests") { name.to_owned() } else { source.to_owned() })
+}
+
+/// The tests that failed, each with the place and the first line of its panic.
+fn failures(text: &str) -> Vec<String> {
+    let mut failures: Vec<String> = Vec::new();
+    let (mut program, mut has_failed, mut has_panic) = (String::new(), false, false);
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if let Some(name) = program_of(line) {
+            (program, has_failed) = (name, false);
+        } else if line == "failures:" {
+            has_failed = true;
+        } else if line.contains("process didn't exit successfully: ") && !has_failed {
+            // A signal, or a panic during a panic, has ended the program before its sums.
+            failures.push(format!("{program}: {}", line.trim()));
+        } else if let Some(name) = heading(line).filter(|_| has_failed) {
+            failures.push(format!("{program} {name}"));
+            has_panic = false;
+        } else if let Some((_, place)) = line.split_once(" panicked at ")
+            && let Some(failure) = failures.last_mut().filter(|_| has_failed && !has_panic)
+        {
+            *failure += &format!(": {place} {}", lines.next().unwrap_or_default());
+            has_panic = true;
+        }
+    }
+    failures
 }
 
 /// The test whose output follows the line, if the line is such a heading.
@@ -150,13 +178,24 @@ mod tests {
         skipped: this is not what a test says\n\
              Running tests/b.rs (target/debug/deps/b-3c4d)\n\
         ---- c stdout ----\nskipped: no groff\n\
-        failures:\n\n---- d stdout ----\nskipped: a part\npanicked\n\
-        test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        failures:\n\n---- d stdout ----\nskipped: a part\n\
+        thread 'd' (7) panicked at x.rs:1:2:\nassertion failed\n\n---- e stdout ----\n\n\
+        test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n\
+             Running tests/f.rs (target/debug/deps/f-5e6f)\n\
+        Caused by:\n  process didn't exit successfully: `f` (signal: 6, SIGABRT)\n";
 
     #[test]
     fn a_test_that_skips_itself_does_not_count_as_passed() {
         let verdict = Verdict::of_output(OUTPUT);
-        assert_eq!((verdict.passed, verdict.failed), (13, 2));
+        assert_eq!(verdict.passed, 13);
+        assert_eq!(
+            verdict.failed,
+            [
+                "tests/b.rs d: x.rs:1:2: assertion failed",
+                "tests/b.rs e",
+                "tests/f.rs: process didn't exit successfully: `f` (signal: 6, SIGABRT)",
+            ]
+        );
         let expected = [
             "comity_vfs slow: takes an hour (ignored)",
             "comity_vfs a: needs root; and a disk",
@@ -166,11 +205,12 @@ mod tests {
     }
 
     #[test]
-    fn the_sum_names_the_step_of_what_was_not_run() {
-        let mut total = Verdict::passed();
+    fn the_sum_names_the_step_of_what_failed_or_was_not_run() {
+        let mut total = Verdict::failed("the end of a log:\nno such file").of("deny");
         let left = vec!["tar-4.0".to_owned()];
         total.add(Verdict { left, ..Verdict::skipped("no groff") }.of("tests"));
-        assert_eq!(total.to_string(), "1 passed, 0 failed, 1 skipped, 1 left to soak");
+        assert_eq!(total.to_string(), "0 passed, 1 failed, 1 skipped, 1 left to soak");
+        assert_eq!(total.failed, ["deny: no such file"]);
         assert_eq!(total.skipped, ["tests: no groff"]);
         assert_eq!(total.left, ["tests: tar-4.0"]);
     }

@@ -1,6 +1,7 @@
 //! The tests: a script for the guests, its input, and the state that the disk must have afterwards.
 
 mod bench;
+mod bench_client;
 mod build;
 mod clients;
 mod copies;
@@ -161,6 +162,7 @@ const CORE: &[&str] = &[
 /// All tests, beginning with the longest, so that two at a time end at about the same time.
 pub(super) const ALL: &[Test] = &[
     build::TEST,
+    bench_client::TEST,
     build::TEST.killed("build-kill", 6),
     tar::TEST,
     tar::TEST.killed("tar-kill", 6),

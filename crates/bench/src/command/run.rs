@@ -100,6 +100,11 @@ struct Options {
     #[arg(long, value_name = "HOST:PORT", value_parser = agent)]
     agent: Vec<SocketAddr>,
 
+    /// Count the calls of directories at the comity with this metrics page, which serves them and
+    /// nobody else meanwhile [default: a kernel mount's own counts]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    calls_at: Option<SocketAddr>,
+
     /// Drop this machine's caches, too; takes root
     #[arg(long)]
     drop_caches: bool,
@@ -377,6 +382,7 @@ fn plan(run: &Run) -> Result<Plan> {
         options: targets::Options {
             who: options.uid.zip(options.gid),
             comity: options.comity.clone(),
+            calls_at: options.calls_at,
             version: options.vers,
         },
         rounds: options.rounds.unwrap_or(rounds),

@@ -11,7 +11,7 @@ use crate::number::of_unit;
 use crate::suite::{
     Content, Context, Environment, Failure, Gathered, Interrupt, Interrupted, Needs, Outcome,
     Parameters, Preset, Progress, Reset, Round, SCHEMA, Sample, Server, Store, Target, TimeBudget,
-    WorkloadRecord,
+    WorkloadRecord, difference,
 };
 use crate::system::shell;
 use crate::targets::{self, Spec};
@@ -373,7 +373,7 @@ impl Run<'_> {
             notes.push("RPCs are counted since the target was mounted anew".into());
             return after;
         }
-        targets::difference(before, &after)
+        difference(before, &after)
     }
 
     fn context(&self, step: Step) -> Context<'_> {

@@ -5,9 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
+use super::call_counts::{calls_among, difference};
 use super::time_budget::TimeBudget;
 use super::{Content, Driver, Latency, Parameters, Place, Progress, Sample, Tally, Target, Unit};
 use crate::rng::Rng;
+
+/// Time in which calls reach the server that a client sends without waiting for them.
+const CALLS_SETTLE: Duration = Duration::from_millis(200);
 
 /// The input of one round of a workload, and the place for its measurements.
 pub struct Context<'a> {
@@ -167,6 +171,29 @@ impl<'a> Context<'a> {
             true => self.gathered.samples.push(sample),
             false => self.note(format!("{}: no figure, nothing was done", sample.metric)),
         }
+    }
+
+    /// Does a part of the work; stores the number of calls that it caused as `calls: METRIC`, if
+    /// the target can count them.
+    ///
+    /// # Errors
+    /// The work failed, or the calls cannot be read.
+    pub fn counting_calls<T>(
+        &mut self,
+        metric: &str,
+        at: &[(&str, Place)],
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let before = self.target.calls()?;
+        let done = work(self)?;
+        if let Some(before) = before {
+            // Clients send some calls, such as CLOSE, without waiting for the reply.
+            thread::sleep(CALLS_SETTLE);
+            let after = self.target.calls()?.unwrap_or_default();
+            let calls = calls_among(&difference(&before, &after));
+            self.sample(&format!("calls: {metric}"), at, calls as f64, Unit::Count);
+        }
+        Ok(done)
     }
 
     /// Stores latencies.

@@ -9,6 +9,7 @@
 //! - The [runner](crate::runner) lets the targets take turns, round by round, and keeps an
 //!   [`Outcome`] in the result directory ([`Store`]) after each.
 
+mod call_counts;
 mod content;
 mod context;
 mod driver;
@@ -28,6 +29,7 @@ mod time_budget;
 mod version;
 mod workload;
 
+pub use call_counts::difference;
 pub use comity_remote::file::{Entry, FileKind, Metadata};
 pub use content::Content;
 pub use context::{Context, Interrupt, Interrupted, Reset};

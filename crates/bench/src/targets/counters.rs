@@ -80,17 +80,6 @@ fn parse_sample<'a>(sample: &'a str, label: &str) -> Option<(&'a str, u64)> {
     Some((rest.split('"').next()?, count.trim().parse().ok()?))
 }
 
-/// Returns the calls sent between two readings; kinds without calls are left out.
-#[must_use]
-pub fn difference(
-    before: &BTreeMap<String, u64>,
-    after: &BTreeMap<String, u64>,
-) -> BTreeMap<String, u64> {
-    let earlier = |name: &String| before.get(name).copied().unwrap_or(0);
-    let sent = |(name, count): (&String, &u64)| (name.clone(), count.saturating_sub(earlier(name)));
-    after.iter().map(sent).filter(|(_, count)| *count > 0).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,13 +116,5 @@ device host:/b mounted on /mnt/other with fstype nfs4 statvers=1.1
             comity_nfs4_operations_total{operation=\"open\",outcome=\"failed\"} 0\n";
         let counts = [("READ".to_owned(), 4), ("OPEN".to_owned(), 2)].into();
         assert_eq!(parse_metrics(page), counts);
-    }
-
-    #[test]
-    fn a_difference_leaves_out_what_did_not_move() {
-        let before = [("A".to_owned(), 1), ("B".to_owned(), 2)].into();
-        let after = [("A".to_owned(), 1), ("B".to_owned(), 5), ("C".to_owned(), 1)].into();
-        let sent = [("B".to_owned(), 3), ("C".to_owned(), 1)].into();
-        assert_eq!(difference(&before, &after), sent);
     }
 }

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::io::{Error, Result as IoResult};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,7 @@ pub struct DirectoryTarget {
     /// The inode of the top. Its device may change when a hook unmounts and mounts again.
     inode: u64,
     mount: Option<MountRecord>,
+    calls_at: Option<SocketAddr>,
 }
 
 impl DirectoryTarget {
@@ -42,7 +44,14 @@ impl DirectoryTarget {
         let path = path.canonicalize().with_context(failed)?;
         let inode = fs::fstat(open_top(&path).with_context(failed)?).with_context(failed)?.st_ino;
         let mount = mount::of(&path);
-        Ok(Self { name, path, inode, mount })
+        Ok(Self { name, path, inode, mount, calls_at: None })
+    }
+
+    /// Counts calls at the server with this metrics page, if there is one, else at the kernel's
+    /// client.
+    #[must_use]
+    pub fn counting_at(self, calls_at: Option<SocketAddr>) -> Self {
+        Self { calls_at, ..self }
     }
 
     fn is_nfs(&self) -> bool {
@@ -83,6 +92,7 @@ impl Target for DirectoryTarget {
 
     fn calls(&self) -> Result<Option<BTreeMap<String, u64>>> {
         match &self.mount {
+            _ if self.calls_at.is_some() => self.calls_at.map(counters::of_comity).transpose(),
             Some(mount) if self.is_nfs() => counters::of_mount(&mount.point).map(Some),
             _ => Ok(None),
         }

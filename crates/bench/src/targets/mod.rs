@@ -15,7 +15,6 @@ mod probe;
 mod server;
 mod spec;
 
-pub use counters::difference;
 pub use counters::{metrics_page, of_comity as calls_of_comity};
 pub use directory::DirectoryTarget;
 pub use ganesha::{

@@ -1,3 +1,4 @@
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,6 +30,8 @@ pub struct Options {
     pub comity: Option<PathBuf>,
     /// The version for servers whose names contain none.
     pub version: Version,
+    /// The metrics page of the comity that serves the directories, if their calls are counted there.
+    pub calls_at: Option<SocketAddr>,
 }
 
 impl Spec {
@@ -62,7 +65,9 @@ impl Spec {
     /// The target does not exist, or refuses.
     pub fn open(&self, options: &Options, content: &Arc<Content>) -> Result<Box<dyn Target>> {
         Ok(match self {
-            Self::Directory(path) => Box::new(DirectoryTarget::open(path)?),
+            Self::Directory(path) => {
+                Box::new(DirectoryTarget::open(path)?.counting_at(options.calls_at))
+            }
             Self::Server(url, version) => {
                 let who = options.who.unwrap_or_else(caller);
                 let version = version.unwrap_or(options.version);

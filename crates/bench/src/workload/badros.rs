@@ -30,6 +30,7 @@ impl Workload for Badros {
          MB, 1,000 random reads of 1 to 2,663 bytes in 4.3 MB, 2,000 small appends, and 1,000 \
          times an append and a read of the whole file. Caches are not emptied in between; some 8 \
          MB of other data are read between the tests. Untar writes what an archive would hold. The \
+         calls of each test are counted where the target can count them. The \
          thesis does not say how long an append is. With several copies the figure is the time of \
          the slowest."
     }
@@ -155,9 +156,11 @@ fn run_copies(
     let at = [("copies", copies.into())];
     for (number, (metric, test)) in TESTS.iter().enumerate() {
         if *metric == "6 untar" {
-            compile(context, shape, &tops)?;
+            context.counting_calls("5 compile", &at, |context| compile(context, shape, &tops))?;
         }
-        let tally = together(context, &mut drivers, &tops, shape, *test)?;
+        let tally = context.counting_calls(metric, &at, |context| {
+            together(context, &mut drivers, &tops, shape, *test)
+        })?;
         context.sample(metric, &at, tally.spent.as_secs_f64(), Unit::Seconds);
         together(context, &mut drivers, &tops, shape, |copy| copy.unrelated())?;
         context.advance((done + (number + 1) as f64 / TESTS.len() as f64) / of);

@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use comity_bench::targets;
+use comity_bench::{suite, targets};
 
 use crate::row_options::RowOptions;
 use crate::server_process::{SERVER_PROCESSOR, ServerProcess, TestBed};
@@ -124,7 +124,7 @@ impl Site {
         let done = work()?;
         sleep(SETTLE);
         let after = targets::calls_of_comity(self.metrics)?;
-        Ok((done, OperationCounts(targets::difference(&before, &after))))
+        Ok((done, OperationCounts(suite::difference(&before, &after))))
     }
 
     /// The value of a number on the metrics page, summed over its labels.

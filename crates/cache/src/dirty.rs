@@ -1,5 +1,6 @@
 //! The unsent data of one file.
 
+use crate::limits::TRANSFER_BYTES_MAX;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -11,6 +12,11 @@ pub(crate) struct Extents {
 }
 
 impl Extents {
+    /// Returns whether the data is a single piece that one call can carry.
+    pub(crate) fn is_one_call(&self) -> bool {
+        self.pieces.len() == 1 && self.bytes <= TRANSFER_BYTES_MAX
+    }
+
     /// Stores data, over what is there.
     pub(crate) fn put(&mut self, offset: u64, data: &[u8]) {
         if data.is_empty() {

@@ -18,6 +18,10 @@ pub(crate) const LISTED_MAX: usize = 262_144;
 /// Most entries of one cached listing. A longer one is fetched each time.
 pub(crate) const LISTED_OF_ONE_MAX: usize = 16_384;
 
+/// Most entries that are read at once of a directory without a delegation: a caller that wants only
+/// the first ones waits for them.
+pub(crate) const LISTED_UNDELEGATED_MAX: usize = 2_048;
+
 /// Most directories whose last read is remembered: about 100 bytes each.
 pub(crate) const LOOKS_MAX: usize = 16_384;
 

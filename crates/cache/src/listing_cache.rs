@@ -64,7 +64,8 @@ impl KnownListing {
         self.entries.get(at + 1..)
     }
 
-    fn entry(&self, name: &[u8]) -> Option<&KnownEntry> {
+    /// The entry of a name.
+    pub(crate) fn entry(&self, name: &[u8]) -> Option<&KnownEntry> {
         self.entries.iter().find(|entry| *entry.name == *name)
     }
 
@@ -228,6 +229,13 @@ impl ListingCache {
         let listings = listings.lock();
         let mut current = listings.iter().filter(|(_, listing)| listing.moment == moment);
         current.find_map(|(_, listing)| listing.entry(name).cloned())
+    }
+
+    /// Returns whether all entries have cookies of the server, at which a caller can continue even
+    /// if the listing is forgotten.
+    pub(crate) fn is_of_server(&self, listing: &KnownListing) -> bool {
+        // Added entries are the first.
+        listing.entries.first().is_none_or(|entry| self.server_cookie(entry.cookie) != 0)
     }
 
     /// The cookie at which to continue at the server, if the listing is no longer cached. Added

@@ -79,6 +79,8 @@ fn small_appends_are_sent_together_and_are_there_after_the_close() {
     let seen = fs::read_to_string(world.place.data().join("log")).unwrap();
     assert_eq!(seen.lines().count(), 500);
     assert!(calls(&world, "WRITE") <= 5, "{} WRITEs", calls(&world, "WRITE"));
+    let single = fs::write(world.dir.join("single"), "one piece");
+    assert!(single.is_ok() && calls(&world, "COMMIT") <= 1, "the last piece was sent as stable");
     world.umount();
 }
 

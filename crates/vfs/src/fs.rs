@@ -148,6 +148,23 @@ pub trait Fs: Send + Sync {
         self.write(cred, node, offset, data).map(|written| written.value)
     }
 
+    /// Writes as [`Fs::write`] does, and then puts all data of the file on stable storage as
+    /// [`Fs::commit`] does. A file system of a server sends one call for both if it can.
+    ///
+    /// # Errors
+    /// As [`Fs::write`] and [`Fs::commit`]; the data may then have been written.
+    fn write_stable(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Written<Disk>> {
+        let mut written = self.write(cred, node, offset, data)?;
+        written.change.after = self.commit(node)?.or(written.change.after);
+        Ok(written)
+    }
+
     /// Puts on stable storage all that was written to `node` (data, length) or done in it (entries
     /// of a directory) through this file system before the call. Concurrent calls share one
     /// barrier. After a failed barrier, later ones on the same object fail too, because data may be

@@ -121,17 +121,19 @@ impl Cache {
     }
 
     /// Notes a change of a directory's names that was made through this cache. Its listings stay
-    /// cached if no other change came between.
+    /// cached if no other change came between; returns the versions before and after it then.
     pub(super) fn note_own_names(
         &self,
         dir: &Handle,
         change: &Change<Disk>,
         asked: Asked,
         edit: Option<&ListingEdit>,
-    ) {
-        if let (Some(step), Some(edit)) = (self.note_own(dir, change, asked), edit) {
+    ) -> Option<Step> {
+        let step = self.note_own(dir, change, asked);
+        if let (Some(step), Some(edit)) = (step, edit) {
             self.listings.edit(dir, step, edit);
         }
+        step
     }
 
     /// The caller's rights among `wanted`, and the object's attributes from the file system below.

@@ -165,7 +165,9 @@ impl Cache {
         let epoch = match (before, after) {
             (Some(before), Some(after)) => {
                 self.marks.carried(node, before, after.change);
-                self.store.carry(&file, before, after)
+                let carried = self.store.carry(&file, before, after);
+                // Without cached pages of the version before, the written ones are the first.
+                carried.or_else(|| self.options.fills.then(|| self.store.enter(&file, after)))
             }
             _ => None,
         };

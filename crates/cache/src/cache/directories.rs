@@ -1,5 +1,5 @@
-//! Delegated directories: no other client changes them, so names, missing names, listings and
-//! attributes are answered from memory.
+//! Listings, and the delegations of directories: while one is held no other client changes the
+//! directory, so names, missing names, listings and attributes are answered from memory.
 
 use std::ops::ControlFlow;
 
@@ -9,7 +9,7 @@ use comity_vfs::{
 
 use super::Cache;
 use crate::counters::count;
-use crate::limits::LISTED_OF_ONE_MAX;
+use crate::limits::{LISTED_OF_ONE_MAX, LISTED_UNDELEGATED_MAX};
 use crate::listing_cache::{KnownEntry, KnownListing};
 use crate::verdict_cache::CallerId;
 
@@ -76,8 +76,8 @@ impl Cache {
         self.attributes.last(node).is_some_and(|attr| attr.file_type == FileType::Directory)
     }
 
-    /// Lists a directory: from memory while it is delegated and cached, the rest from the file
-    /// system below.
+    /// Lists a directory: from memory while its attributes are valid and its entries cached, the
+    /// rest from the file system below.
     pub(super) fn list(
         &self,
         cred: &Cred<Disk>,
@@ -87,8 +87,8 @@ impl Cache {
     ) -> Result<Attr<Disk>> {
         let caller = CallerId::of(cred);
         if let Some(attr) = self.attributes.get(dir, self.now(), self.is_true(dir))
-            && self.is_delegated(dir)
             && let Some(known) = self.listings.get(caller, dir, self.attributes.moment(dir))
+            && (self.is_delegated(dir) || self.listings.is_of_server(&known))
         {
             count(&self.counters.spared, 1);
             return match self.show_known(&known, (cookie, wanted), visit) {
@@ -97,10 +97,16 @@ impl Cache {
             };
         }
         self.look_into(dir);
-        if cookie != 0 || !self.is_delegated(dir) {
+        let most = match (self.is_delegated(dir), wanted) {
+            (true, _) => LISTED_OF_ONE_MAX,
+            // A caller that wants attributes will look at all objects, one after the other.
+            (false, Listed::Nodes) => LISTED_UNDELEGATED_MAX,
+            (false, Listed::Names) => 0,
+        };
+        if cookie != 0 || most == 0 {
             return self.list_below(cred, dir, (cookie, wanted), visit);
         }
-        self.list_whole(cred, dir, wanted, visit)
+        self.list_whole(cred, dir, (wanted, most), visit)
     }
 
     /// Shows entries while everything wanted about them is cached and valid.
@@ -155,18 +161,18 @@ impl Cache {
         Ok(attr)
     }
 
-    /// Lists a delegated directory to its end, even if the visitor stops early, and caches the
-    /// listing.
+    /// Lists a directory to its end or to `most` entries, even if the visitor stops early, and
+    /// caches the listing if it has reached the end.
     fn list_whole(
         &self,
         cred: &Cred<Disk>,
         dir: &Handle,
-        wanted: Listed,
+        (wanted, most): (Listed, usize),
         visit: &mut ListingVisit<'_>,
     ) -> Result<Attr<Disk>> {
         let (moment, mut found, mut is_whole) = (self.attributes.moment(dir), Vec::new(), true);
         let attr = self.list_below(cred, dir, (0, wanted), &mut |entry| {
-            is_whole = found.len() < LISTED_OF_ONE_MAX;
+            is_whole = found.len() < most;
             if is_whole {
                 found.push((known(entry), entry.node));
                 return ControlFlow::Continue(());

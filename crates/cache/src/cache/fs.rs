@@ -122,7 +122,7 @@ impl Fs for Cache {
         name: Name<'_>,
         set: &SetAttr<Disk>,
     ) -> Result<Made<Disk>> {
-        self.make(cred, (dir, name), || self.fs.mkdir(cred, dir, name, set))
+        self.make_directory(cred, (dir, name), set)
     }
 
     fn symlink(

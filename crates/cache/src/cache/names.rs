@@ -3,14 +3,21 @@
 use std::sync::Arc;
 
 use comity_vfs::{
-    Access, Change, Cred, Disk, Entry, Handle, Listing, Made, Name, Node, Result, Status, Target,
+    Access, Change, Cred, Disk, Entry, Handle, Listing, Made, Name, Node, Result, SetAttr, Status,
+    Target,
 };
 
 use super::Cache;
-use crate::attribute_cache::{Asked, Moment};
+use crate::attribute_cache::{Asked, Moment, Step};
 use crate::counters::count;
-use crate::listing_cache::{KnownEntry, ListingEdit};
+use crate::listing_cache::{KnownEntry, KnownListing, ListingEdit};
 use crate::verdict_cache::CallerId;
+
+/// Returns whether a rename has changed nothing: both names are those of one file.
+fn is_without_effect(change: &Change<Disk>) -> bool {
+    let both = change.before.zip(change.after);
+    both.is_some_and(|(before, after)| before.change == after.change)
+}
 
 impl Cache {
     pub(super) fn find(
@@ -49,12 +56,28 @@ impl Cache {
         self.attributes.get(dir, self.now(), self.is_true(dir))?;
         let generation = self.attributes.generation(dir);
         let granted = self.verdicts.get(caller, dir, Access::LOOKUP, generation)?;
-        let found = self.names.get(caller, (dir, name), generation)?;
+        let found = self.names.get(caller, (dir, name), generation);
+        let found = found.or_else(|| self.find_listed(caller, dir, name))?;
         if granted == Access::NONE {
             return None;
         }
         count(&self.counters.spared, 1);
         Some(found)
+    }
+
+    /// The object of a name by the listing of its directory, which has all names.
+    fn find_listed(
+        &self,
+        caller: CallerId,
+        dir: &Handle,
+        name: Name<'_>,
+    ) -> Option<Option<Handle>> {
+        let listing = self.listings.get(caller, dir, self.attributes.moment(dir))?;
+        match listing.entry(name.bytes()) {
+            None => Some(None),
+            // An entry of a listing of names has no object.
+            Some(entry) => entry.node.map(Some),
+        }
     }
 
     fn find_below(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Entry<Disk>> {
@@ -139,12 +162,45 @@ impl Cache {
         let made = made.inspect_err(|_| self.doubt((dir, name)))?;
         let (node, fileid) = (Some(made.value.handle), made.value.attr.fileid);
         let edit = ListingEdit::Add { name: name.bytes().into(), fileid, node };
-        self.note_own_names(dir, &made.change, asked, Some(&edit));
+        let step = self.note_own_names(dir, &made.change, asked, Some(&edit));
         self.note(&made.value.handle, made.value.attr, asked);
-        self.note_name(cred, (dir, name), Some(made.value.handle));
+        self.note_made(cred, (dir, name), made.value.handle, step);
         let node = made.value;
         let attr = self.shown(&node.handle, node.attr);
         Ok(Made { value: Node { attr, ..node }, ..made })
+    }
+
+    /// Notes the name of an object that a caller has made, unless a later change through this cache
+    /// came between: `step` is the change of the directory by which it was made.
+    pub(super) fn note_made(
+        &self,
+        cred: &Cred<Disk>,
+        place: (&Handle, Name<'_>),
+        node: Handle,
+        step: Option<Step>,
+    ) {
+        let now = self.attributes.moment(place.0);
+        self.note_found(cred, place, Some(node), step.map_or(now, |step| step.to));
+    }
+
+    /// Makes a directory. It is empty, so nobody need ask the server for names in it while it is
+    /// unchanged.
+    pub(super) fn make_directory(
+        &self,
+        cred: &Cred<Disk>,
+        place: (&Handle, Name<'_>),
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        let made = self.make(cred, place, || self.fs.mkdir(cred, place.0, place.1, set))?;
+        let (dir, attr, caller) = (made.value.handle, made.value.attr, CallerId::of(cred));
+        let owner_may_search = attr.mode.bits() & 0o100 != 0;
+        if attr.uid == cred.uid && owner_may_search {
+            let (lookup, generation) = (Access::LOOKUP, self.attributes.generation(&dir));
+            self.verdicts.note(caller, &dir, (lookup, lookup), generation);
+            let moment = self.attributes.moment(&dir);
+            self.listings.note(caller, &dir, KnownListing { moment, entries: Vec::new() });
+        }
+        Ok(made)
     }
 
     /// Removes a name, and notes that it is missing.
@@ -196,6 +252,9 @@ impl Cache {
         self.note_moved((source, target), (from, to), asked);
         // A reply may have cached it again meanwhile.
         self.names.forget(target);
+        if is_without_effect(from) {
+            return;
+        }
         self.note_name(cred, source, None);
         if moved.is_some() {
             self.note_name(cred, target, moved);
@@ -211,8 +270,13 @@ impl Cache {
     ) {
         let [old, new] = [source.1, target.1].map(|name| Arc::<[u8]>::from(name.bytes()));
         if source.0 == target.0 {
-            let edit = if old == new { ListingEdit::Nothing } else { ListingEdit::Move(old, new) };
-            return self.note_own_names(source.0, from, asked, Some(&edit));
+            let is_none = old == new || is_without_effect(from);
+            let edit = if is_none { ListingEdit::Nothing } else { ListingEdit::Move(old, new) };
+            self.note_own_names(source.0, from, asked, Some(&edit));
+            return;
+        }
+        if is_without_effect(from) {
+            return;
         }
         let moved = self.listings.entry(source.0, self.attributes.moment(source.0), &old);
         let edit = moved.map(|KnownEntry { fileid, node, .. }| ListingEdit::Add {

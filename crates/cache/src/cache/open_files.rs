@@ -80,8 +80,9 @@ impl OpenFiles for Cache {
                 Some(ListingEdit::Add { name, fileid: attr.fileid, node })
             }
         };
-        self.note_own_names(place.0, &opened.change, asked, edit.as_ref());
         self.names.forget(place);
+        let step = self.note_own_names(place.0, &opened.change, asked, edit.as_ref());
+        self.note_made(cred, place, opened.value.handle, step);
         let value = self.note_opened(cred, (opened.value, asked), access);
         Ok(Changed { value, ..opened })
     }

@@ -16,6 +16,15 @@ use crate::limits::{DIRTY_AGE_MAX, DIRTY_BYTES_MAX, TRANSFER_BYTES_MAX};
 use crate::options::WriteMode;
 use crate::write_back::DirtyFile;
 
+/// Where data is that the file system below has taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stability {
+    /// In memory, until a commit.
+    Unstable,
+    /// On stable storage.
+    Stable,
+}
+
 /// Returns whether a write failed in a way that a retry cannot mend: its data is kept as a
 /// conflict.
 const fn is_final(status: Status) -> bool {
@@ -147,21 +156,29 @@ impl Cache {
         }
         let Some(file) = self.dirty.get(node) else { return Ok(()) };
         let _turn = file.turn();
-        self.send_all(node, &file)
+        self.send_all(node, &file, Stability::Unstable).map(drop)
     }
 
-    fn send_all(&self, node: &Handle, file: &DirtyFile) -> Result<()> {
+    /// Sends all unsent data. With [`Stability::Stable`], a single piece is sent so that it is on
+    /// stable storage afterwards, with all earlier data of the file. Returns what holds for all
+    /// data that was sent: unstable if there was none.
+    fn send_all(&self, node: &Handle, file: &DirtyFile, wanted: Stability) -> Result<Stability> {
+        let mut reached = Stability::Unstable;
         loop {
             let (extents, cred, record) = {
                 let mut state = file.lock();
                 if state.waiting.is_empty() {
-                    return state.failure.take().map_or(Ok(()), Err);
+                    return state.failure.take().map_or(Ok(reached), Err);
                 }
                 state.sending = std::mem::take(&mut state.waiting);
                 (state.sending.clone(), state.cred.clone(), state.record)
             };
+            reached = if extents.is_one_call() { wanted } else { Stability::Unstable };
             let sent = self.check_base(node, file).and_then(|()| {
-                extents.iter().try_for_each(|(at, data)| self.send(&cred, node, at, data))
+                extents.iter().try_for_each(|(at, data)| {
+                    reached = self.send((&cred, node), at, data, reached)?;
+                    Ok(())
+                })
             });
             self.settle(node, file, sent, record)?;
         }
@@ -215,15 +232,26 @@ impl Cache {
         given_up
     }
 
-    /// Writes one piece in as few calls as possible.
-    fn send(&self, cred: &Cred<Disk>, node: &Handle, offset: u64, data: &[u8]) -> Result<()> {
+    /// Writes one piece in as few calls as possible; returns how stable it is.
+    fn send(
+        &self,
+        (cred, node): (&Cred<Disk>, &Handle),
+        offset: u64,
+        data: &[u8],
+        mut stability: Stability,
+    ) -> Result<Stability> {
         let mut done = 0;
         while let Some(rest) = data.get(done..).filter(|rest| !rest.is_empty()) {
             let piece = rest.get(..TRANSFER_BYTES_MAX as usize).unwrap_or(rest);
             let at = offset + done as u64;
             let written = self.write_through(node, at, piece, || {
-                match self.fs.write(cred, node, at, piece) {
+                let written = match stability {
+                    Stability::Stable => self.fs.write_stable(cred, node, at, piece),
+                    Stability::Unstable => self.fs.write(cred, node, at, piece),
+                };
+                match written {
                     Err(Status::Acces | Status::Perm) => {
+                        stability = Stability::Unstable;
                         self.write_opened_below(cred, node, at, piece)
                     }
                     written => written,
@@ -234,7 +262,7 @@ impl Cache {
                 count => done += count as usize,
             }
         }
-        Ok(())
+        Ok(stability)
     }
 
     /// Commits all data of a file. With a journal and a delegation the journal is enough: no other
@@ -251,9 +279,14 @@ impl Cache {
     pub(super) fn commit_below(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         let file = self.dirty.get(node);
         let record = file.as_ref().map_or(0, |file| file.lock().record);
+        let mut reached = Stability::Unstable;
         if let Some(file) = file {
             let _turn = file.turn();
-            self.send_all(node, &file)?;
+            reached = self.send_all(node, &file, Stability::Stable)?;
+        }
+        if let (Stability::Stable, Some(attr)) = (reached, self.true_attr(node)) {
+            self.note_done(node, record, attr.change);
+            return Ok(Some(self.shown(node, attr)));
         }
         let asked = self.attributes.ask();
         let attr = self.fs.commit(node)?;

@@ -65,7 +65,26 @@ impl Remote4 {
         offset: u64,
         data: &[u8],
     ) -> Result<Written<Disk>> {
-        self.write_as(&self.callers.using(cred, node), node, offset, data)
+        self.write_as(&self.callers.using(cred, node), node, (offset, data), UNSTABLE)
+    }
+
+    /// Writes, and has all data of the file on stable storage afterwards: by one WRITE with
+    /// FILE_SYNC, unless the server keeps earlier data of the file in memory.
+    pub(super) fn write_stable(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Written<Disk>> {
+        let caller = self.callers.using(cred, node);
+        let stable =
+            if self.unstable.awaits_commit(node) { UNSTABLE } else { StableHow4::FileSync };
+        let mut written = self.write_as(&caller, node, (offset, data), stable)?;
+        if self.unstable.awaits_commit(node) {
+            written.change.after = self.commit(node)?.or(written.change.after);
+        }
+        Ok(written)
     }
 
     /// Writes for a caller that has opened the file; rights are treated as in [`Remote4::read`].
@@ -77,7 +96,7 @@ impl Remote4 {
         data: &[u8],
     ) -> Result<u32> {
         let written = match self.write(cred, node, offset, data) {
-            Err(Status::Acces) => self.write_as(&self.owner, node, offset, data),
+            Err(Status::Acces) => self.write_as(&self.owner, node, (offset, data), UNSTABLE),
             written => written,
         };
         written.map(|written| written.value)
@@ -87,14 +106,14 @@ impl Remote4 {
         &self,
         caller: &Arc<OpenOwner>,
         node: &Handle,
-        offset: u64,
-        data: &[u8],
+        (offset, data): (u64, &[u8]),
+        stable: StableHow4,
     ) -> Result<Written<Disk>> {
         let data = data.get(..self.transfer_bytes.1 as usize).unwrap_or(data);
         self.unstable.make_room(data.len(), |node| self.commit(node))?;
         let turn = self.unstable.begin_write(node)?;
         let (before, written, after) =
-            self.send_write(caller, node, WriteRest { offset, stable: UNSTABLE, data })?;
+            self.send_write(caller, node, WriteRest { offset, stable, data })?;
         let value = written.count.min(data.len() as u32);
         let data = data.get(..value as usize).unwrap_or_default();
         if written.committed == UNSTABLE {

@@ -93,6 +93,16 @@ impl Fs for Remote4 {
         self.write_opened(cred, node, offset, data)
     }
 
+    fn write_stable(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Written<Disk>> {
+        self.write_stable(cred, node, offset, data)
+    }
+
     fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         self.commit(node)
     }

@@ -192,6 +192,17 @@ impl<H: Hook> Fs for Layer<H> {
         self.hook.around(Verb::Write, node, || self.fs.write_opened(cred, node, offset, data))
     }
 
+    fn write_stable(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Written<Disk>> {
+        let data = data.get(..self.hook.write_bytes(data.len())).unwrap_or(data);
+        self.hook.around(Verb::Write, node, || self.fs.write_stable(cred, node, offset, data))
+    }
+
     fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         self.hook.around(Verb::Commit, node, || self.fs.commit(node))
     }

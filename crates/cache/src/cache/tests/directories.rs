@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use comity_vfs::layers::Verb;
-use comity_vfs::{Create, Fs, Handle, Listed, OpenAccess, OpenEvent, OpenFiles, SetAttr, Status};
+use comity_vfs::{
+    Create, Fs, Handle, Listed, Mode, OpenAccess, OpenEvent, OpenFiles, SetAttr, Status,
+};
 
 use super::*;
 use crate::options::AttributeTimes;
@@ -126,7 +128,7 @@ fn names_missing_names_listings_and_attributes_cost_no_call_under_a_delegation()
     round();
     round();
     assert_eq!(world.all_calls(), before);
-    assert_eq!(world.calls(Verb::Lookup), 20, "one lookup for each missing name");
+    assert_eq!(world.calls(Verb::Lookup), 0, "the listing has all names");
 }
 
 #[test]
@@ -278,4 +280,71 @@ fn a_change_that_failed_for_its_caller_and_was_made_is_seen_under_a_delegation()
     world.below.mend();
     create(world.below.others(), "y");
     assert_eq!(list(&world.cache, Listed::Names), ["x", "y"], "after a create that failed");
+}
+
+fn make_directory(world: &World, text: &str) -> Handle {
+    let set = SetAttr { mode: Some(Mode::new(0o755)), ..SetAttr::default() };
+    let root_dir = world.cache.root();
+    world.cache.mkdir(&root(), &root_dir, name(text), &set).unwrap().value.handle
+}
+
+#[test]
+fn names_in_a_directory_that_was_made_here_cost_no_lookup() {
+    let world = World::new(CacheOptions::default());
+    let dir = make_directory(&world, "dir");
+    let missing = || world.cache.lookup(&root(), &dir, name("file")).unwrap_err();
+    assert_eq!(missing(), Status::NoEnt);
+    let how = Create::Guarded(SetAttr::default());
+    let made = world.cache.create(&root(), &dir, name("file"), &how).unwrap().value.handle;
+    let found = world.cache.lookup(&root(), &dir, name("file")).unwrap();
+    assert_eq!(found.node.handle, made);
+    world.cache.remove(&root(), &dir, name("file")).unwrap();
+    assert_eq!(missing(), Status::NoEnt);
+    assert_eq!(world.calls(Verb::Lookup), 0);
+}
+
+#[test]
+fn a_name_that_another_client_adds_is_found_once_the_attributes_are_old() {
+    let world = World::new(CacheOptions::default());
+    let dir = make_directory(&world, "dir");
+    let how = Create::Guarded(SetAttr::default());
+    world.below.others().create(&root(), &dir, name("file"), &how).unwrap();
+    world.pass(AttributeTimes::default().dir.0);
+    assert!(world.cache.lookup(&root(), &dir, name("file")).is_ok());
+}
+
+#[test]
+fn a_caller_who_is_not_the_owner_is_not_answered_from_the_listing() {
+    let world = World::new(CacheOptions::default());
+    let dir = make_directory(&world, "dir");
+    world.cache.lookup(&cred(7), &dir, name("file")).unwrap_err();
+    assert_eq!(world.calls(Verb::Lookup), 1);
+}
+
+#[test]
+fn a_listing_with_attributes_answers_the_looks_that_follow() {
+    let world = World::new(CacheOptions::default());
+    let files: Vec<String> = (0..50).map(|number| format!("f{number:02}")).collect();
+    for file in &files {
+        world.file(file, b"");
+    }
+    world.cache.getattr(&world.cache.root()).unwrap();
+    for _ in 0..4 {
+        assert_eq!(list(&world.cache, Listed::Nodes), files);
+        assert!(files.iter().all(|file| find(&world.cache, file).is_ok()));
+    }
+    assert_eq!((world.calls(Verb::Readdir), world.calls(Verb::Lookup)), (1, 0));
+}
+
+#[test]
+fn a_rename_of_a_link_over_another_of_the_same_file_keeps_both() {
+    let world = World::new(CacheOptions::default());
+    let file = world.file("a", b"");
+    world.below.others().link(&root(), &file, &world.cache.root(), name("b")).unwrap();
+    let dir = world.cache.root();
+    world.cache.getattr(&dir).unwrap();
+    assert_eq!(list(&world.cache, Listed::Nodes), ["a", "b"]);
+    world.cache.rename(&root(), (&dir, name("a")), (&dir, name("b"))).unwrap();
+    assert_eq!(list(&world.cache, Listed::Nodes), ["a", "b"]);
+    assert_eq!(find(&world.cache, "a"), Ok(file));
 }

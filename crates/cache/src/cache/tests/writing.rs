@@ -40,6 +40,18 @@ fn small_appends_are_written_together() {
 }
 
 #[test]
+fn written_data_of_a_cache_that_adds_nothing_is_read_from_below() {
+    let options =
+        CacheOptions { write: WriteMode::Memory, fills: false, ..CacheOptions::default() };
+    let world = World::new(options);
+    let file = world.file("file", b"");
+    world.write(&file, 0, b"data");
+    world.cache.commit(&file).unwrap();
+    assert_eq!(world.read(&file), b"data");
+    assert_eq!(world.calls(Verb::Read), 1);
+}
+
+#[test]
 fn a_file_that_is_appended_to_is_not_read_again() {
     let world = world(WriteMode::Memory);
     let file = world.file("log", &[7; 10_000]);

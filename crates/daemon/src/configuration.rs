@@ -14,6 +14,7 @@ use comity_export::{
 };
 use comity_grants::Grants;
 use comity_placement::{DataStore, PlacementKey};
+use comity_state::Limits;
 use comity_vfs::Fs;
 use comity_vfs::layers::{Layer, ReadOnly};
 
@@ -77,6 +78,14 @@ impl Configuration {
             grants: None,
             is_one_user: AtomicBool::new(false),
         }
+    }
+
+    /// Returns the bounds of the clients' state: no more delegations than files can have leases, so
+    /// that clients are asked to return some before others are refused.
+    pub(crate) fn bounds(&self, limits: Limits) -> Limits {
+        let by_leases = self.leases.is_some() && !self.in_memory;
+        let most = if by_leases { self.descriptors.leases_max() } else { limits.delegations };
+        Limits { delegations: limits.delegations.min(most), ..limits }
     }
 
     /// Makes all exports read-only, regardless of their rules.

@@ -13,6 +13,7 @@ use comity_nfs4::{Memory, Tally};
 use comity_server::control::{ControlHandler, ControlSocket, Request};
 use comity_server::metrics::Metrics;
 use comity_server::{HttpService, LogRateLimit, Patience, Server, Settings, blocking_hook};
+use comity_state::Limits;
 use rustix::fs::Mode;
 use rustix::rand::{GetRandomFlags, getrandom};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -74,6 +75,7 @@ pub fn run(
         .storing(placement_key)
         .leases(leases.clone())
         .granting(grants.grants());
+    let limits = configuration.bounds(options.limits);
     let plan = match configuration.load(None) {
         Ok((plan, doubts)) => {
             log(&doubts);
@@ -91,7 +93,7 @@ pub fn run(
     let PageListeners { metrics, web } = PageListeners::open(options)?;
     let web = web.map(|listener| Ok::<_, anyhow::Error>((listener, state.web_token()?)));
     let web = web.transpose()?;
-    let state = StartState { plan, key, leases, tls, grants, metrics, web };
+    let state = StartState { plan, key, limits, leases, tls, grants, metrics, web };
     let running = Running::start(options, state, listeners, reload)?;
     running.run(options, logging)?;
     Ok(Ended::Stopped)
@@ -102,6 +104,7 @@ struct StartState {
     plan: Plan,
     /// The key of the handles.
     key: [u8; 16],
+    limits: Limits,
     leases: Option<Arc<LeaseWatch>>,
     tls: Option<Arc<Tls>>,
     /// The grants of keys.
@@ -132,7 +135,7 @@ struct Running {
 impl Running {
     fn start(
         options: &Options,
-        StartState { plan, key, leases, tls, grants, metrics: listener, web }: StartState,
+        StartState { plan, key, limits, leases, tls, grants, metrics: listener, web }: StartState,
         listeners: Vec<TcpListener>,
         reload: impl FnOnce(&Arc<Exports>, Memory) -> Reload,
     ) -> Result<Self> {
@@ -149,7 +152,7 @@ impl Running {
             key: &key,
             lease_seconds: options.lease_seconds,
             has_grace: options.placement_key.is_none(),
-            limits: options.limits,
+            limits,
             leases,
             state_folder: &options.state_folder,
             exports: &exports,

@@ -44,6 +44,12 @@ impl Descriptors {
         Self::at_most(part_of(raise_limit()))
     }
 
+    /// Returns the number of files that may have a lease at the same time.
+    #[must_use]
+    pub fn leases_max(&self) -> usize {
+        self.0.pinned_max()
+    }
+
     /// Returns the share of one more file system.
     pub(crate) fn share(&self) -> Share {
         self.0.sharers.fetch_add(1, Ordering::Relaxed);
@@ -73,7 +79,7 @@ impl Share {
     /// Pins one more object, whose descriptors then stay open until [`Share::unpin`]. Returns
     /// `false` if half of all descriptors may be pinned already.
     pub(crate) fn pin(&self) -> bool {
-        let most = self.pool.most / (2 * DESCRIPTORS_PER_OBJECT);
+        let most = self.pool.pinned_max();
         let pin = |pinned| (pinned < most).then_some(pinned + 1);
         let pinned = self.pool.pinned.fetch_update(Ordering::Relaxed, Ordering::Relaxed, pin);
         self.pinned.fetch_add(usize::from(pinned.is_ok()), Ordering::Relaxed);
@@ -119,6 +125,11 @@ impl Drop for Share {
 }
 
 impl Pool {
+    /// Returns the number of objects that may stay open: half of all descriptors are for others.
+    const fn pinned_max(&self) -> usize {
+        self.most / (2 * DESCRIPTORS_PER_OBJECT)
+    }
+
     /// Returns the total number of open descriptors above which sharers close some, and the number
     /// that each sharer may always keep. A sharer that has many and opens no more keeps them: the
     /// others can have their parts even then.
@@ -160,6 +171,14 @@ mod tests {
             assert!(part_of(limit) + limit / 2 < limit, "{limit}: no room for connections");
         }
         assert_eq!(part_of(usize::MAX), DESCRIPTORS_DEFAULT);
+    }
+
+    #[test]
+    fn as_many_objects_can_be_pinned_as_there_may_be_leases() {
+        let all = Descriptors::at_most(100);
+        let share = all.share();
+        assert_eq!((0..100).filter(|_| share.pin()).count(), all.leases_max());
+        assert_eq!(all.leases_max(), 25);
     }
 
     #[test]

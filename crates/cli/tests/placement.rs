@@ -11,6 +11,7 @@
 mod common;
 
 use std::fs::{self, Permissions};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -428,6 +429,45 @@ fn a_metadata_server_serves_while_a_data_server_is_down_and_finds_it_later() {
     assert_eq!(repeated(read), Ok(()));
     assert!(found == whole);
     drop(one);
+}
+
+#[test]
+fn data_servers_that_are_silent_at_the_start_are_waited_for_together() {
+    let silent = [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+    let ports = silent.each_ref().map(|it| it.local_addr().unwrap().port());
+    let place = Place::new();
+    let key = place.write("key", "000102030405060708090a0b0c0d0e0f\n");
+    fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
+    let config = place.write("config.toml", &config(&place, ports));
+    let begun = Instant::now();
+    let mds = Running::start(place.serve(&["--config"]).arg(config));
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(8), "{took:?}");
+    mds.stop();
+}
+
+#[test]
+fn calls_to_a_data_server_that_is_known_to_be_lost_fail_at_once() {
+    let world = World::new();
+    let whole = text(2 * UNIT);
+    let mut client = world.client();
+    let file = client.open(&world.file("f"), BOTH).unwrap();
+    write(&mut client, &file.handle, file.stateid, (0, &whole)).unwrap();
+    let mut third = Raw::connect(world.mds.port, 0);
+    let World { place, stores: [_one, two], mds: _mds } = world;
+    let port = two.port;
+    two.stop();
+    assert_eq!(third.read(&file.handle), Err(JUKEBOX), "this call finds out");
+    let begun = Instant::now();
+    for _ in 0..3 {
+        assert_eq!(third.read(&file.handle), Err(JUKEBOX));
+    }
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    let _two = store_of(&place, "b", port);
+    let mut found = Vec::new();
+    assert_eq!(repeated(|| third.read(&file.handle).map(|bytes| found = bytes)), Ok(()));
+    assert!(found == whole);
 }
 
 fn handle_of(client: &mut Four, path: &Path) -> Vec<u8> {

@@ -11,6 +11,7 @@ mod client_admin;
 mod configuration;
 mod control_handler;
 mod copier;
+mod data_server_link;
 mod diagnostics;
 mod explanation;
 mod fencer;

@@ -1,32 +1,22 @@
 //! The data servers of exports: connections from the metadata server, and the shared key.
 
 use std::fs;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
-use std::thread;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use comity_export::{DataServerSpec, PlacementSpec};
-use comity_placement::{DataServer, Placed, PlacementKey, PlacementSettings, ReachFiles};
-use comity_remote::{ClientIdentity, DelegationUse, MountOptions, Tcp};
-use comity_vfs::layers::{Hook, Layer, Verb};
-use comity_vfs::{AsServer, Cred, Fs, Gid, Handle, Status, Uid};
+use comity_placement::{DataServer, Placed, PlacementKey, PlacementSettings};
+use comity_vfs::{AsServer, Fs};
 
+use crate::data_server_link::{DataServerLink, Dialed};
 use crate::state_folder::check_secret;
 
-/// Time after which a client whose call waits for a data server gets DELAY.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Time within which a data server must answer the first call.
-const INTRODUCTION: Duration = Duration::from_secs(10);
-
-/// First pause before a data server that did not answer is tried again.
-const PAUSE_MIN: Duration = Duration::from_millis(500);
-
-/// Longest pause between two attempts to reach a data server.
-const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// Time for which a start waits for all data servers together.
+const START: Duration = Duration::from_secs(3);
 
 /// Reads the key of a placement.
 ///
@@ -47,7 +37,7 @@ pub(crate) fn key(path: &Path) -> Result<PlacementKey> {
 pub(crate) enum Unreached {
     /// It is an error.
     Refused,
-    /// It is tried again after pauses, and its files wait.
+    /// Its files wait until it is reached.
     TriedAgain,
 }
 
@@ -60,105 +50,52 @@ pub(crate) fn put_over(
     spec: &PlacementSpec,
     unreached: Unreached,
 ) -> Result<Arc<dyn Fs>> {
-    let servers: Result<Vec<_>> = spec.servers.iter().map(|it| connect(it, unreached)).collect();
-    let (key, unit_bytes, servers) = (key(&spec.key)?, spec.unit_bytes, servers?);
-    Ok(Arc::new(Placed::new(below, PlacementSettings { key, unit_bytes, servers })))
+    let key = key(&spec.key)?;
+    let (first, firsts) = channel();
+    let dial = |(number, spec)| connect(spec, (number, first.clone()));
+    let servers: Result<Vec<_>> = spec.servers.iter().enumerate().map(dial).collect();
+    let servers = servers?;
+    drop(first);
+    for (spec, why) in unanswered(&spec.servers, &firsts) {
+        let why = why.context(format!(
+            "data server {}: start it by `comity serve --data-server`, with --for this server",
+            spec.name
+        ));
+        if unreached == Unreached::Refused {
+            return Err(why);
+        }
+        tracing::warn!(why = format!("{why:#}"), "clients wait for files of this data server");
+    }
+    let settings = PlacementSettings { key, unit_bytes: spec.unit_bytes, servers };
+    Ok(Arc::new(Placed::new(below, settings)))
 }
 
-fn connect(spec: &DataServerSpec, unreached: Unreached) -> Result<DataServer> {
+/// Starts to dial a data server.
+fn connect(spec: &DataServerSpec, first: (usize, Sender<(usize, Dialed)>)) -> Result<DataServer> {
     let named = || format!("data server {}", spec.name);
     let (host, port) = spec.host_and_port().map_err(|what| anyhow!(what)).with_context(named)?;
     let address = (host, port).to_socket_addrs().ok().and_then(|mut found| found.next());
     let address = address
         .with_context(|| format!("{host} has no address: name a host that is known here"))
         .with_context(named)?;
-    let name = spec.name.as_str().into();
-    let files = Arc::new(Remote { spec: spec.clone(), address, fs: OnceLock::new() });
-    if let Err(why) = files.mount() {
-        let why = why.context(format!(
-            "{}: start it by `comity serve --data-server`, with --for this server",
-            named()
-        ));
-        if unreached == Unreached::Refused {
-            return Err(why);
+    let files = DataServerLink::dial(spec, address, first).with_context(named)?;
+    Ok(DataServer { name: spec.name.as_str().into(), address, files })
+}
+
+/// Waits for the first outcome of each data server, no longer than [`START`] for all of them.
+/// Returns the data servers that cannot be used yet, with the reasons.
+fn unanswered<'s>(
+    servers: &'s [DataServerSpec],
+    firsts: &Receiver<(usize, Dialed)>,
+) -> Vec<(&'s DataServerSpec, anyhow::Error)> {
+    let until = Instant::now() + START;
+    let silent = |_| Err(anyhow!("it did not answer within {} s", START.as_secs()));
+    let mut outcomes: Vec<Dialed> = servers.iter().map(silent).collect();
+    let left = || until.saturating_duration_since(Instant::now());
+    while let Ok((number, outcome)) = firsts.recv_timeout(left()) {
+        if let Some(known) = outcomes.get_mut(number) {
+            *known = outcome;
         }
-        tracing::warn!(why = format!("{why:#}"), "clients wait for files of this data server");
-        try_again(&files).with_context(named)?;
     }
-    Ok(DataServer { name, address, files })
-}
-
-/// The connection to a data server, which may still have to be made.
-struct Remote {
-    spec: DataServerSpec,
-    address: SocketAddr,
-    fs: OnceLock<Arc<dyn Fs>>,
-}
-
-impl Remote {
-    fn mount(&self) -> Result<()> {
-        let transport = Box::new(Tcp::from(self.address));
-        let mounted = comity_remote::mount(transport, &options(&self.spec)?)?;
-        // Nobody else mounts it meanwhile.
-        let _ = self.fs.set(Arc::new(Layer::new(mounted.fs, Sleeping)));
-        Ok(())
-    }
-}
-
-impl ReachFiles for Remote {
-    fn reach(&self) -> comity_vfs::Result<Arc<dyn Fs>> {
-        self.fs.get().cloned().ok_or(Status::Delay)
-    }
-}
-
-/// Starts a thread that mounts a data server as soon as it answers. It ends when the placement is
-/// gone.
-fn try_again(files: &Arc<Remote>) -> Result<()> {
-    let files = Arc::downgrade(files);
-    let work = move || {
-        let mut pause = PAUSE_MIN;
-        loop {
-            thread::sleep(pause);
-            let Some(files) = files.upgrade() else { return };
-            if files.mount().is_ok() {
-                tracing::info!(server = files.spec.name, "a data server was reached");
-                return;
-            }
-            pause = (pause * 2).min(PAUSE_MAX);
-        }
-    };
-    thread::Builder::new().name("data-server".into()).spawn(work)?;
-    Ok(())
-}
-
-/// The options for mounting a data server. A client gets DELAY while a data server does not answer.
-/// Delegations are off, because clients write to data servers directly by layouts.
-fn options(spec: &DataServerSpec) -> Result<MountOptions> {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let process = rustix::process::getpid().as_raw_nonzero();
-    let owner = format!("comity placement {host} {process} {}", spec.name);
-    let root = Cred::new(Uid::new(0), Gid::new(0));
-    Ok(MountOptions {
-        patience: PATIENCE,
-        retries: 0,
-        is_soft: true,
-        late: Status::Delay,
-        delegations: DelegationUse::None,
-        introduction: INTRODUCTION,
-        ..MountOptions::new(ClientIdentity::new(owner)?, root)
-    })
-}
-
-/// Runs calls to a data server, which block until it answers, outside of the event loop.
-struct Sleeping;
-
-impl Hook for Sleeping {
-    fn around<T>(
-        &self,
-        _: Verb,
-        _: &Handle,
-        work: impl FnOnce() -> comity_vfs::Result<T>,
-    ) -> comity_vfs::Result<T> {
-        comity_backend::blocking(work)
-    }
+    servers.iter().zip(outcomes).filter_map(|(spec, it)| Some((spec, it.err()?))).collect()
 }

@@ -1,0 +1,185 @@
+//! The connection of a metadata server to one data server. It is made and watched in the
+//! background, so that calls to a data server that is lost fail at once.
+
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use comity_export::DataServerSpec;
+use comity_placement::ReachFiles;
+use comity_remote::{ClientIdentity, DelegationUse, MountOptions, Tcp};
+use comity_vfs::layers::{Hook, Layer, Verb};
+use comity_vfs::{Cred, Fs, Gid, Handle, Status, Uid};
+
+/// Time after which a client whose call waits for a data server gets DELAY.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Time within which a data server must answer the first call.
+const INTRODUCTION: Duration = Duration::from_secs(10);
+
+/// First pause before a data server that did not answer is tried again.
+const PAUSE_MIN: Duration = Duration::from_millis(500);
+
+/// Longest pause between two attempts to reach a data server.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// Time between two calls that only find out whether a data server still answers.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// The connection to a data server, which may still have to be made.
+pub(crate) struct DataServerLink {
+    spec: DataServerSpec,
+    address: SocketAddr,
+    /// The folder of the data server, from the first time on that it was reached.
+    folder: OnceLock<Folder>,
+    state: Mutex<LinkState>,
+    /// Has the thread of the link look at the data server at once. The thread ends when this is
+    /// dropped.
+    doubts: SyncSender<()>,
+}
+
+/// The folder of a data server.
+struct Folder {
+    /// The folder as the link itself uses it.
+    own: Arc<dyn Fs>,
+    /// The folder as the placement uses it: the link notices calls that are not answered.
+    watched: Arc<dyn Fs>,
+}
+
+/// The last known state of the data server.
+struct LinkState {
+    is_up: bool,
+}
+
+/// The first outcome of dialing a data server.
+pub(crate) type Dialed = Result<()>;
+
+impl DataServerLink {
+    /// Starts to dial a data server. The thread of the link sends the first outcome with `number`
+    /// to `first`, and goes on trying until the link is dropped.
+    ///
+    /// # Errors
+    /// The system cannot start a thread.
+    pub(crate) fn dial(
+        spec: &DataServerSpec,
+        address: SocketAddr,
+        (number, first): (usize, Sender<(usize, Dialed)>),
+    ) -> Result<Arc<Self>> {
+        let (doubts, doubted) = sync_channel(1);
+        let link = Arc::new(Self {
+            spec: spec.clone(),
+            address,
+            folder: OnceLock::new(),
+            state: Mutex::new(LinkState { is_up: false }),
+            doubts,
+        });
+        let watched = Arc::downgrade(&link);
+        let report = move |outcome| drop(first.send((number, outcome)));
+        let work = move || watch(&watched, &doubted, report);
+        thread::Builder::new().name("data-server".into()).spawn(work)?;
+        Ok(link)
+    }
+
+    /// Mounts the data server, or looks whether it still answers.
+    fn try_once(self: &Arc<Self>) -> Result<()> {
+        let tried = match self.folder.get() {
+            None => self.mount(),
+            Some(folder) => folder.own.getattr(&folder.own.root()).map(drop).map_err(Into::into),
+        };
+        self.note(tried.is_ok());
+        tried
+    }
+
+    fn mount(self: &Arc<Self>) -> Result<()> {
+        let transport = Box::new(Tcp::from(self.address));
+        let own = comity_remote::mount(transport, &options(&self.spec)?)?.fs;
+        let hook = Watched(Arc::downgrade(self));
+        let watched = Arc::new(Layer::new(Arc::clone(&own), hook));
+        // Only the thread of the link mounts.
+        let _ = self.folder.set(Folder { own, watched });
+        Ok(())
+    }
+
+    fn note(&self, is_up: bool) {
+        let was_up = std::mem::replace(&mut self.state().is_up, is_up);
+        let server = &self.spec.name;
+        match (was_up, is_up) {
+            (false, true) => tracing::info!(server, "a data server was reached"),
+            (true, false) => tracing::warn!(server, "a data server does not answer"),
+            _ => {}
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, LinkState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ReachFiles for DataServerLink {
+    fn reach(&self) -> comity_vfs::Result<Arc<dyn Fs>> {
+        match self.folder.get() {
+            Some(folder) if self.state().is_up => Ok(Arc::clone(&folder.watched)),
+            _ => Err(Status::Delay),
+        }
+    }
+}
+
+/// Dials and watches a data server until its link is dropped.
+fn watch(link: &Weak<DataServerLink>, doubted: &Receiver<()>, report: impl FnOnce(Dialed)) {
+    let mut report = Some(report);
+    let mut backoff = PAUSE_MIN;
+    while let Some(link) = link.upgrade() {
+        let tried = link.try_once();
+        drop(link);
+        let pause = if tried.is_ok() { INTERVAL } else { backoff };
+        backoff = if tried.is_ok() { PAUSE_MIN } else { (backoff * 2).min(PAUSE_MAX) };
+        if let Some(report) = report.take() {
+            report(tried);
+        }
+        if doubted.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
+            return;
+        }
+    }
+}
+
+/// The options for mounting a data server. A client gets DELAY while a data server does not answer.
+/// Delegations are off, because clients write to data servers directly by layouts.
+fn options(spec: &DataServerSpec) -> Result<MountOptions> {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let process = rustix::process::getpid().as_raw_nonzero();
+    let owner = format!("comity placement {host} {process} {}", spec.name);
+    let root = Cred::new(Uid::new(0), Gid::new(0));
+    Ok(MountOptions {
+        patience: PATIENCE,
+        retries: 0,
+        is_soft: true,
+        late: Status::Delay,
+        delegations: DelegationUse::None,
+        introduction: INTRODUCTION,
+        ..MountOptions::new(ClientIdentity::new(owner)?, root)
+    })
+}
+
+/// Runs calls to a data server, which block until it answers, outside of the event loop. A call
+/// that is not answered makes the data server count as lost until its link has reached it again.
+struct Watched(Weak<DataServerLink>);
+
+impl Hook for Watched {
+    fn around<T>(
+        &self,
+        _: Verb,
+        _: &Handle,
+        work: impl FnOnce() -> comity_vfs::Result<T>,
+    ) -> comity_vfs::Result<T> {
+        let done = comity_backend::blocking(work);
+        if let (Err(Status::Delay), Some(link)) = (&done, self.0.upgrade()) {
+            link.note(false);
+            // A full channel has the thread look anyway.
+            let _ = link.doubts.try_send(());
+        }
+        done
+    }
+}

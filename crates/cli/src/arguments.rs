@@ -7,18 +7,19 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use comity_export::{Client, Operation};
+use comity_export::Client;
 use comity_grants::limits::{DECISIONS_DEFAULT, DECISIONS_MAX};
 use comity_state::Limits;
 
 use comity_daemon::{REPLY_CACHE_BYTES_MIN, Spoken, logging};
 
-use crate::common_arguments::{Json, State};
+use crate::common_arguments::{Json, Source, State};
 use crate::data_server_arguments::DataServer;
+use crate::explain_arguments::Explain;
 use crate::far_arguments::FarServer;
 use crate::page_arguments::PageArguments;
 use crate::top_arguments::TopArguments;
-use crate::{cache_arguments, key_arguments};
+use crate::{cache_arguments, key_arguments, placement_arguments};
 
 /// Serve folders to NFS clients.
 ///
@@ -207,6 +208,9 @@ pub(crate) enum Command {
     /// Look after the disk caches of mounts
     #[command(subcommand)]
     Cache(cache_arguments::CacheCommand),
+    /// Look after files on data servers (parallel NFS)
+    #[command(subcommand)]
+    Placement(placement_arguments::PlacementCommand),
     /// Measure file systems and NFS servers
     ///
     /// The workloads of five evaluations, from 1989 to 2006, on directories and on servers, with
@@ -362,18 +366,6 @@ pub(crate) struct Serve {
     pub(crate) json: Json,
 }
 
-/// The files of the configuration.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Source {
-    /// Read exports from this file, in the format of exports(5)
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) exports: Option<PathBuf>,
-
-    /// Read exports from this file, in the format of comity.toml(5)
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) config: Option<PathBuf>,
-}
-
 /// See [`Command::Check`].
 #[derive(Debug, Args)]
 #[command(group = one_of(&["exports", "config"]))]
@@ -397,52 +389,6 @@ pub(crate) struct Exports {
     /// The client's address
     #[arg(long, value_name = "ADDR")]
     pub(crate) client: IpAddr,
-
-    #[command(flatten)]
-    pub(crate) state: State,
-
-    #[command(flatten)]
-    pub(crate) json: Json,
-}
-
-/// See [`Command::Explain`].
-#[derive(Debug, Args)]
-pub(crate) struct Explain {
-    /// The folder that is exported
-    #[arg(value_name = "EXPORT", value_hint = ValueHint::DirPath)]
-    pub(crate) export: PathBuf,
-
-    /// Path of the file, below EXPORT or as seen from there
-    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
-    pub(crate) path: PathBuf,
-
-    /// The client's address
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) from: IpAddr,
-
-    /// The user, by the client's number
-    #[arg(long, value_name = "UID")]
-    pub(crate) uid: u32,
-
-    /// The user's primary group, by the client's number
-    #[arg(long, value_name = "GID")]
-    pub(crate) gid: u32,
-
-    /// Supplementary groups, by the client's numbers
-    #[arg(long, value_name = "GID,...", value_delimiter = ',')]
-    pub(crate) groups: Vec<u32>,
-
-    /// Operation: stat, read, write, execute or list
-    #[arg(long, value_name = "OPERATION", default_value = "stat",
-          value_parser = str::parse::<Operation>)]
-    pub(crate) op: Operation,
-
-    #[command(flatten)]
-    pub(crate) source: Source,
-
-    /// Ask the running server; this is the default without a configuration
-    #[arg(long, conflicts_with_all = ["exports", "config"])]
-    pub(crate) live: bool,
 
     #[command(flatten)]
     pub(crate) state: State,

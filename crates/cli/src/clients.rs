@@ -312,7 +312,7 @@ fn file(item: &Value) -> String {
 }
 
 /// A duration in seconds, minutes, hours or days.
-fn seconds(value: &Value) -> String {
+pub(crate) fn seconds(value: &Value) -> String {
     let seconds = value.as_u64().unwrap_or(0);
     match seconds {
         0..120 => format!("{seconds} s"),
@@ -322,7 +322,8 @@ fn seconds(value: &Value) -> String {
     }
 }
 
-fn text(value: &Value) -> &str {
+/// The text of a value; empty if it is none.
+pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 

@@ -20,3 +20,15 @@ pub(crate) struct Json {
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+/// The files of the configuration.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Source {
+    /// Read exports from this file, in the format of exports(5)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) exports: Option<PathBuf>,
+
+    /// Read exports from this file, in the format of comity.toml(5)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+}

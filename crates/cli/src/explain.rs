@@ -10,13 +10,13 @@ use comity_server::control::Request;
 use serde_json::Value;
 
 use crate::stdout::say;
-use crate::{arguments, check, control_client, settings};
+use crate::{check, control_client, explain_arguments, settings};
 
 /// Explains a call by a configuration, or by the one that a running server has in force.
 ///
 /// # Errors
 /// If no server can be asked. A refused configuration is shown by the exit code.
-pub(crate) fn show(typed: arguments::Explain) -> Result<ExitCode> {
+pub(crate) fn show(typed: explain_arguments::Explain) -> Result<ExitCode> {
     let sources = settings::files(&typed.source);
     let live = typed.live || sources.is_empty();
     let json = typed.json.json;
@@ -33,7 +33,7 @@ pub(crate) fn show(typed: arguments::Explain) -> Result<ExitCode> {
     Ok(if answer["granted"] == true { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn request(typed: arguments::Explain) -> Request {
+fn request(typed: explain_arguments::Explain) -> Request {
     Request::Explain {
         export: typed.export,
         path: typed.path,

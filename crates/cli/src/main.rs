@@ -17,6 +17,7 @@ mod common_arguments;
 mod control_client;
 mod data_server_arguments;
 mod explain;
+mod explain_arguments;
 mod exports_command;
 mod far_arguments;
 mod far_export;
@@ -35,6 +36,8 @@ mod mount_request;
 mod mount_socket;
 mod mount_source;
 mod page_arguments;
+mod placement_arguments;
+mod placement_status;
 mod serve;
 mod settings;
 mod stdout;
@@ -49,6 +52,7 @@ use clap::Parser;
 use arguments::{Arguments, Command};
 use cache_arguments::CacheCommand;
 use mount_request::FileVerb;
+use placement_arguments::PlacementCommand;
 
 fn main() -> ExitCode {
     if mount_helper::is_called() {
@@ -101,6 +105,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Mount(typed) => mount::mount(&typed),
         Command::Umount(typed) => unmount::unmount(&typed),
         Command::Cache(typed) => cache(&typed),
+        Command::Placement(typed) => placement(typed),
         Command::Bench(typed) => comity_bench::command::perform(&typed),
         Command::Completions(typed) => {
             manual::completions(typed.shell);
@@ -113,6 +118,12 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+fn placement(command: PlacementCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        PlacementCommand::Status(typed) => placement_status::print(typed),
     }
 }
 

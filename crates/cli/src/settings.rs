@@ -10,7 +10,7 @@ use comity_export::{NfsVersion, ServerSettings, Source};
 use comity_state::Limits;
 use comity_tls::ObjectId;
 
-use crate::arguments;
+use crate::{arguments, common_arguments};
 
 /// The name shown as the source of exports that were typed as arguments.
 pub(crate) const TYPED: &str = "command line";
@@ -195,7 +195,7 @@ const fn is_written(typed: &arguments::Serve) -> bool {
 }
 
 /// The files that the arguments name.
-pub(crate) fn files(typed: &arguments::Source) -> Vec<Source> {
+pub(crate) fn files(typed: &common_arguments::Source) -> Vec<Source> {
     let exports = typed.exports.iter().cloned().map(Source::Exports);
     let drop_ins = typed.exports.iter().filter_map(|path| drop_ins(path)).map(Source::Directory);
     let config = typed.config.iter().cloned().map(Source::Config);

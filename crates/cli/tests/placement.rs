@@ -27,7 +27,8 @@ use comity_proto::nfs4::{
 use comity_xdr::{Decoder, Opaque};
 use common::four::{Four, Opened, Operation, bare, operation, result, skip, walk};
 use common::raw::{Raw, stream_from};
-use common::{PATIENCE, Place, Running, comity, run};
+use common::{PATIENCE, Place, Running, Said, comity, run};
+use serde_json::Value;
 
 const UNIT: u64 = 64 << 10;
 
@@ -468,6 +469,47 @@ fn calls_to_a_data_server_that_is_known_to_be_lost_fail_at_once() {
     let mut found = Vec::new();
     assert_eq!(repeated(|| third.read(&file.handle).map(|bytes| found = bytes)), Ok(()));
     assert!(found == whole);
+}
+
+/// Runs `comity placement` for the metadata server of a place.
+fn placement(place: &Place, arguments: &[&str]) -> Said {
+    run(comity().arg("placement").args(arguments).arg("--state-dir").arg(place.state()))
+}
+
+/// The data servers that `comity placement status` shows.
+fn shown(place: &Place) -> Vec<Value> {
+    let said = placement(place, &["status", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let answer: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(answer["placements"][0]["export"], place.data().to_str().unwrap());
+    answer["placements"][0]["data_servers"].as_array().unwrap().clone()
+}
+
+#[test]
+fn status_shows_which_data_servers_are_up_and_the_error_of_a_lost_one() {
+    let world = World::new();
+    for (server, store) in shown(&world.place).iter().zip(&world.stores) {
+        assert_eq!(server["is_up"], true);
+        assert_eq!(server["address"], format!("127.0.0.1:{}", store.port));
+        assert_eq!(server["last_error"], Value::Null);
+    }
+    let World { place, stores: [_one, two], mds: _mds } = world;
+    two.stop();
+    let until = Instant::now() + PATIENCE;
+    while shown(&place)[1]["is_up"] == true {
+        assert!(Instant::now() < until, "nobody notices the loss of an idle data server");
+        thread::sleep(Duration::from_millis(100));
+    }
+    let servers = shown(&place);
+    assert_eq!((&servers[0]["is_up"], &servers[1]["name"]), (&true.into(), &"b".into()));
+    assert!(servers[1]["last_error"].is_string(), "{servers:?}");
+    let said = placement(&place, &["status", place.data().to_str().unwrap()]);
+    let states: Vec<&str> =
+        said.out.lines().filter_map(|it| it.split_whitespace().nth(3)).collect();
+    assert_eq!(states[..3], ["STATE", "up", "down"], "{}", said.out);
+    let said = placement(&place, &["status", "/nowhere"]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.err.contains("no export /nowhere has data servers"), "{}", said.err);
 }
 
 fn handle_of(client: &mut Four, path: &Path) -> Vec<u8> {

@@ -20,6 +20,7 @@ use crate::grant_service::GrantService;
 use crate::load::{Load, load_json};
 use crate::logging::Logging;
 use crate::offered::offered_json;
+use crate::placement_admin;
 use crate::tls::Tls;
 
 /// The parts of the server that requests need.
@@ -72,6 +73,9 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
             Request::Waits { client } => admin.waits(client.as_deref()),
             Request::Evict { client } => admin.evict(client),
             Request::Clients { after } => admin.clients(after.as_deref()),
+            Request::Placements { export } => {
+                placement_admin::status(&plan, &self.memory, export.as_deref())
+            }
             Request::Why { .. } => grant_admin::why(&plan, request),
             Request::BindAccount { .. }
             | Request::UnbindAccount { .. }

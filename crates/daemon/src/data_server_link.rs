@@ -5,14 +5,14 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use comity_export::DataServerSpec;
 use comity_placement::ReachFiles;
 use comity_remote::{ClientIdentity, DelegationUse, MountOptions, Tcp};
 use comity_vfs::layers::{Hook, Layer, Verb};
-use comity_vfs::{Cred, Fs, Gid, Handle, Status, Uid};
+use comity_vfs::{Cred, Fs, Gid, Handle, LinkState, Status, Uid};
 
 /// Time after which a client whose call waits for a data server gets DELAY.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -49,11 +49,6 @@ struct Folder {
     watched: Arc<dyn Fs>,
 }
 
-/// The last known state of the data server.
-struct LinkState {
-    is_up: bool,
-}
-
 /// The first outcome of dialing a data server.
 pub(crate) type Dialed = Result<()>;
 
@@ -73,7 +68,7 @@ impl DataServerLink {
             spec: spec.clone(),
             address,
             folder: OnceLock::new(),
-            state: Mutex::new(LinkState { is_up: false }),
+            state: Mutex::new(LinkState { is_up: false, since: Instant::now(), last_error: None }),
             doubts,
         });
         let watched = Arc::downgrade(&link);
@@ -87,9 +82,9 @@ impl DataServerLink {
     fn try_once(self: &Arc<Self>) -> Result<()> {
         let tried = match self.folder.get() {
             None => self.mount(),
-            Some(folder) => folder.own.getattr(&folder.own.root()).map(drop).map_err(Into::into),
+            Some(folder) => look(&*folder.own),
         };
-        self.note(tried.is_ok());
+        self.note(tried.as_ref().err().map(|why| format!("{why:#}")));
         tried
     }
 
@@ -103,17 +98,23 @@ impl DataServerLink {
         Ok(())
     }
 
-    fn note(&self, is_up: bool) {
-        let was_up = std::mem::replace(&mut self.state().is_up, is_up);
-        let server = &self.spec.name;
-        match (was_up, is_up) {
-            (false, true) => tracing::info!(server, "a data server was reached"),
-            (true, false) => tracing::warn!(server, "a data server does not answer"),
-            _ => {}
+    /// Notes the outcome of a call: an error if the data server is lost.
+    fn note(&self, error: Option<String>) {
+        let (is_up, server) = (error.is_none(), &self.spec.name);
+        let mut state = self.known();
+        if state.is_up != is_up {
+            (state.is_up, state.since) = (is_up, Instant::now());
+            match &error {
+                None => tracing::info!(server, "a data server was reached"),
+                Some(why) => tracing::warn!(server, why, "a data server does not answer"),
+            }
+        }
+        if let Some(error) = error {
+            state.last_error = Some(error.into());
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, LinkState> {
+    fn known(&self) -> MutexGuard<'_, LinkState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -121,10 +122,27 @@ impl DataServerLink {
 impl ReachFiles for DataServerLink {
     fn reach(&self) -> comity_vfs::Result<Arc<dyn Fs>> {
         match self.folder.get() {
-            Some(folder) if self.state().is_up => Ok(Arc::clone(&folder.watched)),
+            Some(folder) if self.known().is_up => Ok(Arc::clone(&folder.watched)),
             _ => Err(Status::Delay),
         }
     }
+
+    fn state(&self) -> LinkState {
+        self.known().clone()
+    }
+}
+
+/// Asks a data server for anything.
+fn look(folder: &dyn Fs) -> Result<()> {
+    match folder.getattr(&folder.root()) {
+        Ok(_) => Ok(()),
+        Err(Status::Delay) => Err(silent()),
+        Err(status) => Err(status.into()),
+    }
+}
+
+fn silent() -> anyhow::Error {
+    anyhow!("a call was not answered within {} s", PATIENCE.as_secs())
 }
 
 /// Dials and watches a data server until its link is dropped.
@@ -176,7 +194,7 @@ impl Hook for Watched {
     ) -> comity_vfs::Result<T> {
         let done = comity_backend::blocking(work);
         if let (Err(Status::Delay), Some(link)) = (&done, self.0.upgrade()) {
-            link.note(false);
+            link.note(Some(silent().to_string()));
             // A full channel has the thread look anyway.
             let _ = link.doubts.try_send(());
         }

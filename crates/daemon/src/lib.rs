@@ -29,6 +29,7 @@ mod nlm_replies;
 mod offered;
 mod options;
 mod placement;
+mod placement_admin;
 mod portmap;
 mod rights_watch;
 mod run;

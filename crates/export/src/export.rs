@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use comity_grants::Policy;
-use comity_vfs::{AsServer, FileKey, Fs, Handle, Result, Status};
+use comity_vfs::{AsServer, FileKey, Fs, Handle, Placement, Result, Status};
 
 use crate::counters::{ClientCounters, ExportCounters};
 use crate::export_spec::Settings;
@@ -156,6 +156,13 @@ impl Export {
 
     pub(crate) fn fs(&self) -> &Arc<dyn Fs> {
         &self.fs
+    }
+
+    /// The distribution of its files over data servers, for the administrator; `None` if it has all
+    /// files itself. Clients use it by views only.
+    #[must_use]
+    pub fn placement(&self) -> Option<&dyn Placement> {
+        self.fs.placement()
     }
 
     /// The backend's fsid of its top directory.

@@ -2,8 +2,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use comity_vfs::{
-    Create, Data, Fs, Handle, HandleTable, LongName, Mode, Name, Read, ReadInto, Result, SetAttr,
-    Status, XattrMode,
+    Create, Data, DataServerState, Fs, Handle, HandleTable, LongName, Mode, Name, Read, ReadInto,
+    Result, SetAttr, Status, XattrMode,
 };
 use quick_cache::sync::Cache;
 
@@ -50,6 +50,10 @@ impl DataFiles {
 
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         self.servers.iter().map(|server| server.address).collect()
+    }
+
+    pub(crate) fn states(&self) -> Vec<DataServerState> {
+        self.servers.iter().map(DataServer::state).collect()
     }
 
     /// Reads a range of a file, which must not extend beyond the file's end. Bytes that no data
@@ -182,8 +186,7 @@ impl DataFiles {
     /// Returns the folder of one of the data servers of a file.
     fn server(&self, record: &PlaceRecord, at: usize) -> Result<Arc<dyn Fs>> {
         let name = record.servers.get(at).ok_or(Status::ServerFault)?;
-        let found = self.servers.iter().find(|server| server.name == *name);
-        let found = found.ok_or_else(|| {
+        let found = self.servers.iter().find(|server| server.name == *name).ok_or_else(|| {
             tracing::warn!(
                 server = &**name,
                 "a file is on a data server that its placement does not name; add it again"

@@ -2,7 +2,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use comity_vfs::{Fs, Result};
+use comity_vfs::{DataServerState, Fs, LinkState, Result};
 
 /// A data server of a placement, as the metadata server uses it.
 #[derive(Clone)]
@@ -23,6 +23,17 @@ pub trait ReachFiles: Send + Sync {
     /// # Errors
     /// [`Status::Delay`](comity_vfs::Status::Delay): the data server was not reached yet.
     fn reach(&self) -> Result<Arc<dyn Fs>>;
+
+    /// Returns whether the data server answers, and since when.
+    fn state(&self) -> LinkState;
+}
+
+impl DataServer {
+    /// The state of the data server.
+    pub(crate) fn state(&self) -> DataServerState {
+        let (name, address) = (self.name.clone(), self.address);
+        DataServerState { name, address, link: self.files.state() }
+    }
 }
 
 impl fmt::Debug for DataServer {

@@ -2,8 +2,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use comity_vfs::{
-    Access, Attr, Cred, DeviceId, Disk, FileType, Fs, Handle, Name, Node, Placement, Result,
-    Status, Striping, XattrMode,
+    Access, Attr, Cred, DataServerState, DeviceId, Disk, FileType, Fs, Handle, Name, Node,
+    Placement, Result, Status, Striping, XattrMode,
 };
 use quick_cache::sync::Cache;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -184,6 +184,10 @@ fn device_of(settings: &PlacementSettings) -> DeviceId {
 impl Placement for Placed {
     fn unit_bytes(&self) -> u32 {
         self.unit_bytes
+    }
+
+    fn servers(&self) -> Vec<DataServerState> {
+        self.files.states()
     }
 
     fn striping(&self, node: &Handle, writes: bool) -> Result<Option<Striping>> {

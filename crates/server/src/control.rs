@@ -104,6 +104,11 @@ pub enum Request {
         /// The address from which the key is assumed to call.
         from: IpAddr,
     },
+    /// Asks for the placements and the state of their data servers.
+    Placements {
+        /// The path of the export whose placement is shown; all if none is given.
+        export: Option<PathBuf>,
+    },
     /// Asks for the decisions about a call.
     Explain {
         /// The path of the export.

@@ -70,7 +70,7 @@ pub use open_files::{
     DelegationKind, HeldLock, LockOutcome, LockOwner, LockRequest, OpenAccess, OpenEvent,
     OpenFiles, OpenId, OpenedFile,
 };
-pub use placement::{DeviceId, Placement, Striping};
+pub use placement::{DataServerState, DeviceId, LinkState, Placement, Striping};
 pub use read::{Data, Read, ReadInto};
 pub use split_mix::SplitMix64;
 pub use status::{Result, Status};

@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use crate::{Attr, Disk, Handle, Result};
 
@@ -17,10 +18,35 @@ pub struct Striping {
     pub handles: Vec<Box<[u8]>>,
 }
 
+/// A data server, and whether it answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataServerState {
+    /// The name by which files refer to it.
+    pub name: Box<str>,
+    /// The address that clients are given.
+    pub address: SocketAddr,
+    /// The state of the connection to it.
+    pub link: LinkState,
+}
+
+/// The state of the connection to a data server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkState {
+    /// True if the data server answers.
+    pub is_up: bool,
+    /// The time since when that is so.
+    pub since: Instant,
+    /// The last error of the connection; it stays when the data server answers again.
+    pub last_error: Option<Box<str>>,
+}
+
 /// A file system with files on data servers that clients read and write directly (parallel NFS).
 pub trait Placement: Send + Sync {
     /// The length of the stripe units of new files in bytes.
     fn unit_bytes(&self) -> u32;
+
+    /// The data servers of new files, in the order of the stripe units.
+    fn servers(&self) -> Vec<DataServerState>;
 
     /// Returns the distribution of a file, with handles for reading, or for reading and writing;
     /// `None` if the file is not on data servers that clients may use.

@@ -38,6 +38,7 @@ fn is_for_page(request: &Request) -> bool {
         | Request::Client { .. }
         | Request::Waits { .. }
         | Request::Accounts
+        | Request::Placements { .. }
         | Request::HeldGrants { .. }
         | Request::EndingGrants
         | Request::Why { .. }

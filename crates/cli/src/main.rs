@@ -37,6 +37,8 @@ mod mount_socket;
 mod mount_source;
 mod page_arguments;
 mod placement_arguments;
+mod placement_check;
+mod placement_pages;
 mod placement_status;
 mod serve;
 mod settings;
@@ -123,6 +125,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
 
 fn placement(command: PlacementCommand) -> anyhow::Result<ExitCode> {
     match command {
+        PlacementCommand::Check(typed) => placement_check::perform(&typed),
         PlacementCommand::Status(typed) => placement_status::print(typed),
     }
 }

@@ -15,6 +15,33 @@ pub(crate) enum PlacementCommand {
     /// whether it is up or down and since when, and the last error of the connection to it. The
     /// server looks at each of them every ten seconds.
     Status(PlacementStatus),
+    /// Compare placed files with their data servers, and change nothing
+    ///
+    /// Walks the files of EXPORT, or of all exports with data servers, and names those that are
+    /// lost (a data server has no data file, or a shorter one than the size of the file needs),
+    /// differing (a data file extends beyond the end of its file, or the place of the file does not
+    /// fit the configuration), and data files that are orphaned (no file refers to them). Data
+    /// servers that are down are named, too.
+    ///
+    /// A part that was never written, as in a sparse file, cannot be told from a lost one: both are
+    /// read as zeros. A file that a client is writing by a layout may extend beyond its end until
+    /// the client has committed: repeat the check when nobody writes.
+    ///
+    /// Exits with 0 if all is right, with 1 if there are findings or the check fails, with 2 if the
+    /// arguments are wrong.
+    Check(PlacementCheck),
+}
+
+/// See [`PlacementCommand::Check`].
+#[derive(Debug, Args)]
+pub(crate) struct PlacementCheck {
+    /// The folder of an export with data servers [default: all]
+    #[arg(value_name = "EXPORT", value_hint = ValueHint::DirPath)]
+    pub(crate) export: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) state: State,
+    #[command(flatten)]
+    pub(crate) json: Json,
 }
 
 /// See [`PlacementCommand::Status`].

@@ -13,7 +13,7 @@ mod common;
 use std::fs::{self, Permissions};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,86 +21,14 @@ use comity_proto::nfs4::files_layout::{FileLayout4, FileLayoutDsAddr4};
 use comity_proto::nfs4::{
     Bitmap4, Getdeviceinfo4args, Getdeviceinfo4resok, Layout4, LayoutContent4, Layoutcommit4args,
     Layoutcommit4resok, Layoutget4args, Layoutget4resok, Layoutiomode4, Layoutreturn4,
-    Layoutreturn4args, Layoutreturn4resok, LayoutreturnFile4, Nfsstat4, Read4args, StableHow4,
-    Stateid4, Write4args, layout_type, operation as op, share,
+    Layoutreturn4args, Layoutreturn4resok, LayoutreturnFile4, Nfsstat4, Read4args, Stateid4,
+    layout_type, operation as op, share,
 };
 use comity_xdr::{Decoder, Opaque};
-use common::four::{Four, Opened, Operation, bare, operation, result, skip, walk};
+use common::four::{Four, Opened, bare, operation, result, skip, walk};
+use common::placed::{BOTH, UNIT, World, config, on, store_of, text, write};
 use common::raw::{Raw, stream_from};
-use common::{PATIENCE, Place, Running, Said, comity, run};
-use serde_json::Value;
-
-const UNIT: u64 = 64 << 10;
-
-/// Access of an open for reading and writing without a delegation.
-const BOTH: u32 = share::READ | share::WRITE | share::WANT_NO_DELEG;
-
-/// A metadata server and its two data servers.
-struct World {
-    place: Place,
-    stores: [Running; 2],
-    mds: Running,
-}
-
-impl World {
-    fn new() -> Self {
-        Self::with(&[])
-    }
-
-    /// A world whose metadata server has these further arguments.
-    fn with(arguments: &[&str]) -> Self {
-        let place = Place::new();
-        let key = place.write("key", "000102030405060708090a0b0c0d0e0f\n");
-        fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
-        let stores = ["a", "b"].map(|name| {
-            fs::create_dir(place.path(name)).unwrap();
-            store_of(&place, name, 0)
-        });
-        let config = place.write("config.toml", &config(&place, [stores[0].port, stores[1].port]));
-        let mds = Running::start(place.serve(&["--config"]).arg(config).args(arguments));
-        Self { place, stores, mds }
-    }
-
-    fn client(&self) -> Four {
-        Four::connect(self.mds.port, 0, "client")
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.place.data().join(name)
-    }
-
-    /// The content of the only file on each data server.
-    fn stored(&self) -> [Vec<u8>; 2] {
-        ["a", "b"].map(|name| {
-            let mut files = fs::read_dir(self.place.path(name)).unwrap();
-            let file = files.next().unwrap().unwrap();
-            assert!(files.next().is_none());
-            fs::read(file.path()).unwrap()
-        })
-    }
-}
-
-/// Starts the data server of a folder of this name.
-fn store_of(place: &Place, name: &str, port: u16) -> Running {
-    let mut command = comity();
-    command.args(["serve", "--json", "--listen", "127.0.0.1", "--no-register"]);
-    command.args(["--port", &port.to_string(), "--for", "127.0.0.1"]);
-    command.arg("--placement-key").arg(place.path("key"));
-    command.arg("--state-dir").arg(place.path(&format!("state-{name}")));
-    Running::start(command.arg("--data-server").arg(place.path(name)))
-}
-
-fn config(place: &Place, ports: [u16; 2]) -> String {
-    let (data, key) = (place.data(), place.path("key"));
-    format!(
-        "[[export]]\npath = {data:?}\noptions = [\"rw\", \"insecure\", \"no_root_squash\"]\n\
-         clients = [{{ client = \"127.0.0.1\" }}]\n\n\
-         [[placement]]\nexport = {data:?}\nkey = {key:?}\nstripe_unit_bytes = {UNIT}\n\
-         data_servers = [\n  {{ name = \"a\", address = \"127.0.0.1:{}\" }},\n  \
-         {{ name = \"b\", address = \"127.0.0.1:{}\" }},\n]\n",
-        ports[0], ports[1]
-    )
-}
+use common::{PATIENCE, Place, Running, comity, run};
 
 /// The layout of a file: its stateid, and the handle on each data server.
 #[derive(Clone)]
@@ -108,10 +36,6 @@ struct Layout {
     stateid: Stateid4,
     device: [u8; 16],
     handles: Vec<Vec<u8>>,
-}
-
-fn on(handle: &[u8], what: Operation) -> Vec<Operation> {
-    vec![operation(op::PUTFH, &Opaque::<128>(handle)), what]
 }
 
 fn layout(client: &mut Four, file: &Opened, iomode: Layoutiomode4) -> Result<Layout, Nfsstat4> {
@@ -155,16 +79,6 @@ fn ports(client: &mut Four, device: [u8; 16]) -> Vec<u16> {
     device.multipath_ds_list.0.iter().map(port).collect()
 }
 
-fn write(
-    store: &mut Four,
-    handle: &[u8],
-    stateid: Stateid4,
-    (offset, data): (u64, &[u8]),
-) -> Result<(), Nfsstat4> {
-    let args = Write4args { stateid, offset, stable: StableHow4::FileSync, data: Opaque(data) };
-    store.perform(on(handle, operation(op::WRITE, &args))).map(drop)
-}
-
 fn commit(client: &mut Four, file: &Opened, layout: &Layout, end: u64) -> Option<u64> {
     let layoutupdate = LayoutContent4 { layout_type: layout_type::FILES, body: Opaque(&[]) };
     let args = Layoutcommit4args {
@@ -180,11 +94,6 @@ fn commit(client: &mut Four, file: &Opened, layout: &Layout, end: u64) -> Option
     let mut results = Decoder::new(&results);
     skip(&mut results);
     result::<Layoutcommit4resok>(&mut results).newsize
-}
-
-/// Bytes of which no two stripe units are the same.
-fn text(length: u64) -> Vec<u8> {
-    (0..length).map(|at| (at / 7 + at / UNIT * 31) as u8).collect()
 }
 
 /// The bytes of a file that one of two data servers has, with zeros in the other's stripe units.
@@ -469,47 +378,6 @@ fn calls_to_a_data_server_that_is_known_to_be_lost_fail_at_once() {
     let mut found = Vec::new();
     assert_eq!(repeated(|| third.read(&file.handle).map(|bytes| found = bytes)), Ok(()));
     assert!(found == whole);
-}
-
-/// Runs `comity placement` for the metadata server of a place.
-fn placement(place: &Place, arguments: &[&str]) -> Said {
-    run(comity().arg("placement").args(arguments).arg("--state-dir").arg(place.state()))
-}
-
-/// The data servers that `comity placement status` shows.
-fn shown(place: &Place) -> Vec<Value> {
-    let said = placement(place, &["status", "--json"]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let answer: Value = serde_json::from_str(&said.out).unwrap();
-    assert_eq!(answer["placements"][0]["export"], place.data().to_str().unwrap());
-    answer["placements"][0]["data_servers"].as_array().unwrap().clone()
-}
-
-#[test]
-fn status_shows_which_data_servers_are_up_and_the_error_of_a_lost_one() {
-    let world = World::new();
-    for (server, store) in shown(&world.place).iter().zip(&world.stores) {
-        assert_eq!(server["is_up"], true);
-        assert_eq!(server["address"], format!("127.0.0.1:{}", store.port));
-        assert_eq!(server["last_error"], Value::Null);
-    }
-    let World { place, stores: [_one, two], mds: _mds } = world;
-    two.stop();
-    let until = Instant::now() + PATIENCE;
-    while shown(&place)[1]["is_up"] == true {
-        assert!(Instant::now() < until, "nobody notices the loss of an idle data server");
-        thread::sleep(Duration::from_millis(100));
-    }
-    let servers = shown(&place);
-    assert_eq!((&servers[0]["is_up"], &servers[1]["name"]), (&true.into(), &"b".into()));
-    assert!(servers[1]["last_error"].is_string(), "{servers:?}");
-    let said = placement(&place, &["status", place.data().to_str().unwrap()]);
-    let states: Vec<&str> =
-        said.out.lines().filter_map(|it| it.split_whitespace().nth(3)).collect();
-    assert_eq!(states[..3], ["STATE", "up", "down"], "{}", said.out);
-    let said = placement(&place, &["status", "/nowhere"]);
-    assert_eq!(said.code, Some(1));
-    assert!(said.err.contains("no export /nowhere has data servers"), "{}", said.err);
 }
 
 fn handle_of(client: &mut Four, path: &Path) -> Vec<u8> {

@@ -76,6 +76,12 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
             Request::Placements { export } => {
                 placement_admin::status(&plan, &self.memory, export.as_deref())
             }
+            Request::PlacementFiles { export, directory, after } => {
+                placement_admin::files(&plan, export, (directory.as_deref(), *after))
+            }
+            Request::PlacementStored { export, server, after } => {
+                placement_admin::stored(&plan, export, (server, *after))
+            }
             Request::Why { .. } => grant_admin::why(&plan, request),
             Request::BindAccount { .. }
             | Request::UnbindAccount { .. }

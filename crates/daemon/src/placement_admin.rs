@@ -1,12 +1,13 @@
 //! The placements of a running metadata server, as JSON.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, anyhow};
 use comity_export::{Export, Plan};
 use comity_nfs4::Memory;
-use comity_vfs::{DataServerState, Placement};
+use comity_vfs::{CheckedFile, DataServerState, Handle, Placement, Status, StripeFault};
 use serde_json::{Value, json};
 
 /// Returns the data servers of each placement, or of that of one export.
@@ -14,13 +15,98 @@ use serde_json::{Value, json};
 /// # Errors
 /// The export has no placement.
 pub(crate) fn status(plan: &Plan, memory: &Memory, export: Option<&Path>) -> Result<Value> {
-    let placed = placed(plan).filter(|(of, _)| export.is_none_or(|path| of.path() == path));
-    let placements: Vec<Value> = placed.map(|(of, placement)| shown(of, placement)).collect();
-    if let (Some(path), true) = (export, placements.is_empty()) {
-        bail!("no export {} has data servers; `comity placement status` names all", path.display());
-    }
+    let placements: Vec<Value> = match export {
+        Some(path) => find(plan, path).map(|(of, placement)| vec![shown(of, placement)])?,
+        None => placed(plan).map(|(of, placement)| shown(of, placement)).collect(),
+    };
     let layouts = if placements.is_empty() { 0 } else { memory.engine.census().layouts };
     Ok(json!({ "placements": placements, "layouts": layouts }))
+}
+
+/// Compares a page of a directory of placed files with their data servers.
+///
+/// # Errors
+/// The export has no placement, or the directory cannot be read.
+pub(crate) fn files(
+    plan: &Plan,
+    export: &Path,
+    (directory, after): (Option<&[u8]>, u64),
+) -> Result<Value> {
+    let (of, placement) = find(plan, export)?;
+    let directory = directory.map_or_else(|| Ok(of.top()), Handle::new)?;
+    let page = placement.check(&directory, after)?;
+    let named = |(name, handle): &(Box<[u8]>, Handle)| {
+        let name = text(name);
+        json!({ "name": name, "handle": handle.bytes() })
+    };
+    Ok(json!({
+        "directories": page.directories.iter().map(named).collect::<Vec<_>>(),
+        "files": page.files.iter().map(checked).collect::<Vec<_>>(),
+        "next": page.next,
+    }))
+}
+
+/// Returns a page of the names of the data files on a data server.
+///
+/// # Errors
+/// The export has no placement, or the data server does not answer.
+pub(crate) fn stored(plan: &Plan, export: &Path, (server, after): (&str, u64)) -> Result<Value> {
+    let page = find(plan, export)?.1.stored(server, after);
+    let page = page.map_err(|status| match status {
+        Status::Delay => anyhow!("the data server {server} does not answer"),
+        status => anyhow!("the data server {server} cannot list its data files: {status}"),
+    })?;
+    let names: Vec<_> = page.names.iter().map(|name| text(name)).collect();
+    Ok(json!({ "names": names, "next": page.next }))
+}
+
+fn checked(file: &CheckedFile) -> Value {
+    let fault = |(server, fault): &(Option<Box<str>>, StripeFault)| {
+        let (kind, text) = described(*fault);
+        json!({ "server": server, "kind": kind, "text": text })
+    };
+    json!({
+        "name": text(&file.name),
+        "fileid": file.fileid,
+        "stored_name": file.stored_name,
+        "faults": file.faults.iter().map(fault).collect::<Vec<_>>(),
+    })
+}
+
+/// The kind of a fault, and its description.
+fn described(fault: StripeFault) -> (&'static str, String) {
+    match fault {
+        StripeFault::Missing(needs) => {
+            ("lost", format!("no data file; {needs} bytes are expected"))
+        }
+        StripeFault::Short { has, needs } => {
+            ("lost", format!("the data file has {has} bytes; {needs} are expected"))
+        }
+        StripeFault::Long { has, size } => {
+            ("differing", format!("the data file has {has} bytes; the file ends at {size}"))
+        }
+        StripeFault::NoFile => ("differing", "the data file is no regular file".to_owned()),
+        StripeFault::UnknownServer => {
+            ("differing", "the placement names no such data server".to_owned())
+        }
+        StripeFault::DamagedPlace => {
+            ("differing", "the attribute with the place was not written for this file".to_owned())
+        }
+        StripeFault::Unchecked(status) => ("unchecked", status.to_string()),
+    }
+}
+
+/// A name for people; bytes that are not UTF-8 are replaced.
+fn text(name: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(name)
+}
+
+fn find<'p>(plan: &'p Plan, export: &Path) -> Result<(&'p Arc<Export>, &'p dyn Placement)> {
+    let found = placed(plan).find(|(of, _)| of.path() == export);
+    found.with_context(|| {
+        let shown = export.display();
+        format!("no export {shown} has data servers; `comity placement status` names all")
+    })
 }
 
 /// The exports with placements.

@@ -165,6 +165,12 @@ impl Export {
         self.fs.placement()
     }
 
+    /// The top directory of its file system.
+    #[must_use]
+    pub fn top(&self) -> Handle {
+        self.fs.root()
+    }
+
     /// The backend's fsid of its top directory.
     pub(crate) const fn fsid(&self) -> u64 {
         self.fsid

@@ -183,10 +183,19 @@ impl DataFiles {
         Ok(())
     }
 
+    pub(crate) fn named(&self, name: &str) -> Option<&DataServer> {
+        self.servers.iter().find(|server| *server.name == *name)
+    }
+
+    /// Returns whether the placement has one of the data servers of a file.
+    pub(crate) fn is_known(&self, record: &PlaceRecord, at: usize) -> bool {
+        record.servers.get(at).is_some_and(|name| self.named(name).is_some())
+    }
+
     /// Returns the folder of one of the data servers of a file.
-    fn server(&self, record: &PlaceRecord, at: usize) -> Result<Arc<dyn Fs>> {
+    pub(crate) fn server(&self, record: &PlaceRecord, at: usize) -> Result<Arc<dyn Fs>> {
         let name = record.servers.get(at).ok_or(Status::ServerFault)?;
-        let found = self.servers.iter().find(|server| server.name == *name).ok_or_else(|| {
+        let found = self.named(name).ok_or_else(|| {
             tracing::warn!(
                 server = &**name,
                 "a file is on a data server that its placement does not name; add it again"

@@ -11,6 +11,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod check;
 mod data_files;
 mod data_server;
 mod fences;
@@ -22,6 +23,7 @@ mod record;
 mod root;
 mod sizes;
 mod store;
+mod stored;
 mod stripes;
 
 pub use data_server::{DataServer, ReachFiles};

@@ -1,5 +1,7 @@
 //! The bounds of a placement.
 
+use std::time::Duration;
+
 /// Most data servers of a placement: the handles of a layout must fit into one reply.
 pub const DATA_SERVERS_MAX: usize = 64;
 
@@ -29,3 +31,12 @@ pub(crate) const FENCES_MAX: usize = 1 << 16;
 
 /// Parts of the table of fences, each with a lock.
 pub(crate) const FENCE_SHARDS: usize = 32;
+
+/// Entries of a directory that are checked at once: about 300 bytes each in the answer.
+pub(crate) const CHECK_ENTRIES_MAX: usize = 256;
+
+/// Time after which a page of checked entries ends, so that other requests have their turn.
+pub(crate) const CHECK_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// Names of data files that are listed at once, 32 bytes each.
+pub(crate) const STORED_NAMES_MAX: usize = 4096;

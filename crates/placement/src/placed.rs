@@ -2,8 +2,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use comity_vfs::{
-    Access, Attr, Cred, DataServerState, DeviceId, Disk, FileType, Fs, Handle, Name, Node,
-    Placement, Result, Status, Striping, XattrMode,
+    Access, Attr, CheckedPage, Cred, DataServerState, DeviceId, Disk, FileType, Fs, Handle, Name,
+    Node, Placement, Result, Status, StoredPage, Striping, XattrMode,
 };
 use quick_cache::sync::Cache;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -38,7 +38,7 @@ pub struct PlacementSettings {
 pub struct Placed {
     pub(crate) below: Arc<dyn Fs>,
     pub(crate) files: DataFiles,
-    key: PlacementKey,
+    pub(crate) key: PlacementKey,
     unit_bytes: u32,
     device: DeviceId,
     /// The places of files; `None` for files without one.
@@ -216,5 +216,13 @@ impl Placement for Placed {
     fn note_written(&self, node: &Handle, end: Option<u64>) -> Result<Attr<Disk>> {
         let _turn = self.lock(node);
         sizes::note(&*self.below, node, end)
+    }
+
+    fn check(&self, directory: &Handle, after: u64) -> Result<CheckedPage> {
+        self.check_page(directory, after)
+    }
+
+    fn stored(&self, server: &str, after: u64) -> Result<StoredPage> {
+        self.files.stored(server, after)
     }
 }

@@ -28,6 +28,19 @@ pub(crate) fn pieces(
     })
 }
 
+/// The length that the data file on one of `servers` data servers must have for a file of this
+/// size, in bytes: the end of the last unit there.
+pub(crate) fn length_on(unit_bytes: u32, servers: usize, server: usize, size: u64) -> u64 {
+    let (unit, servers, server) =
+        (u64::from(unit_bytes.max(1)), servers.max(1) as u64, server as u64);
+    let last = size.checked_sub(1).map(|last| last / unit);
+    let Some((last, over)) = last.and_then(|last| Some((last, last.checked_sub(server)?))) else {
+        return 0;
+    };
+    let own = last - over % servers;
+    (own + 1).saturating_mul(unit).min(size)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,6 +55,21 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_data_file_ends_where_its_last_piece_ends(
+            unit in 1..50_u32,
+            servers in 1..5_usize,
+            size in 0..500_u64,
+        ) {
+            let mut ends = vec![0; servers];
+            for piece in pieces(unit, servers, 0, size) {
+                ends[piece.server] = piece.offset + piece.length;
+            }
+            for (server, end) in ends.into_iter().enumerate() {
+                prop_assert_eq!(length_on(unit, servers, server, size), end);
+            }
+        }
+
         #[test]
         fn pieces_are_the_range_in_order(
             unit in 1..50_u32,

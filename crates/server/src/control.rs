@@ -109,6 +109,24 @@ pub enum Request {
         /// The path of the export whose placement is shown; all if none is given.
         export: Option<PathBuf>,
     },
+    /// Compares a page of a directory of placed files with their data servers.
+    PlacementFiles {
+        /// The path of the export.
+        export: PathBuf,
+        /// The handle of the directory, from an earlier answer; the export's top if none is given.
+        directory: Option<Vec<u8>>,
+        /// The cookie after which the page begins.
+        after: u64,
+    },
+    /// Asks for a page of the names of the data files on a data server.
+    PlacementStored {
+        /// The path of an export whose placement has the data server.
+        export: PathBuf,
+        /// The name of the data server.
+        server: String,
+        /// The cookie after which the page begins.
+        after: u64,
+    },
     /// Asks for the decisions about a call.
     Explain {
         /// The path of the export.
@@ -231,10 +249,14 @@ impl ControlSocket {
 
 impl ControlRequest for Request {
     /// A reload looks hosts up and opens the exports; an explanation, or the list of exports for a
-    /// client, may need to look up a name.
+    /// client, may need to look up a name. A data server may stop to answer during a check.
     fn patience_seconds(&self) -> u64 {
         match self {
-            Self::Reload | Self::Exports { .. } | Self::Explain { .. } => CONTROL_WORK_SECONDS,
+            Self::Reload
+            | Self::Exports { .. }
+            | Self::PlacementFiles { .. }
+            | Self::PlacementStored { .. }
+            | Self::Explain { .. } => CONTROL_WORK_SECONDS,
             _ => CONTROL_ANSWER_SECONDS,
         }
     }

@@ -39,6 +39,7 @@ mod node;
 mod open_files;
 pub mod permission;
 mod placement;
+mod placement_check;
 mod read;
 mod split_mix;
 mod status;
@@ -71,6 +72,7 @@ pub use open_files::{
     OpenFiles, OpenId, OpenedFile,
 };
 pub use placement::{DataServerState, DeviceId, LinkState, Placement, Striping};
+pub use placement_check::{CheckedFile, CheckedPage, StoredPage, StripeFault};
 pub use read::{Data, Read, ReadInto};
 pub use split_mix::SplitMix64;
 pub use status::{Result, Status};

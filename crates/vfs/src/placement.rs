@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use crate::{Attr, Disk, Handle, Result};
+use crate::{Attr, CheckedPage, Disk, Handle, Result, StoredPage};
 
 /// The number of a set of data servers (`deviceid4`).
 pub type DeviceId = [u8; 16];
@@ -74,4 +74,18 @@ pub trait Placement: Send + Sync {
     /// # Errors
     /// [`Status`](crate::Status).
     fn note_written(&self, node: &Handle, end: Option<u64>) -> Result<Attr<Disk>>;
+
+    /// Compares the placed files of a page of a directory with their data files, and changes
+    /// nothing. A page begins after the cookie `after` (0: at the start).
+    ///
+    /// # Errors
+    /// [`Status`](crate::Status): the directory cannot be read.
+    fn check(&self, directory: &Handle, after: u64) -> Result<CheckedPage>;
+
+    /// Returns a page of the names of all data files on the data server of this name.
+    ///
+    /// # Errors
+    /// [`Status::NoEnt`](crate::Status::NoEnt): the placement has no such data server;
+    /// [`Status`](crate::Status): it does not answer.
+    fn stored(&self, server: &str, after: u64) -> Result<StoredPage>;
 }

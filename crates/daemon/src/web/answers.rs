@@ -44,6 +44,8 @@ fn is_for_page(request: &Request) -> bool {
         | Request::Why { .. }
         | Request::Explain { .. } => true,
         Request::Reload
+        | Request::PlacementFiles { .. }
+        | Request::PlacementStored { .. }
         | Request::LogLevel { .. }
         | Request::Evict { .. }
         | Request::BindAccount { .. }

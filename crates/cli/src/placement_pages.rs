@@ -1,0 +1,88 @@
+//! The pages of a check of placements, from a running metadata server.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use comity_server::control::Request;
+use serde_json::Value;
+
+use crate::clients::text;
+use crate::common_arguments::State;
+use crate::control_client;
+
+/// A placement of the server.
+pub(crate) struct ShownPlacement {
+    /// The path of its export.
+    pub(crate) export: PathBuf,
+    /// The names and addresses of its data servers.
+    pub(crate) servers: Vec<(String, String)>,
+}
+
+/// Requests all placements of the server that runs with a state folder.
+///
+/// # Errors
+/// If no server can be asked.
+pub(crate) fn placements(state: &State) -> Result<Vec<ShownPlacement>> {
+    let answer = control_client::ask(state.clone(), &Request::Placements { export: None })?;
+    let server = |server: &Value| (text(&server["name"]).into(), text(&server["address"]).into());
+    let placement = |it: &Value| ShownPlacement {
+        export: text(&it["export"]).into(),
+        servers: items(&it["data_servers"]).map(server).collect(),
+    };
+    Ok(items(&answer["placements"]).map(placement).collect())
+}
+
+/// Requests the names of all data files on a data server, and passes them on.
+///
+/// # Errors
+/// If the data server does not answer, or no server can be asked.
+pub(crate) fn each_stored(
+    state: &State,
+    (export, server): (&Path, &str),
+    mut each: impl FnMut(&str),
+) -> Result<()> {
+    let mut next = Some(0);
+    while let Some(after) = next {
+        let (export, server) = (export.to_owned(), server.to_owned());
+        let request = Request::PlacementStored { export, server, after };
+        let answer = control_client::ask(state.clone(), &request)?;
+        items(&answer["names"]).map(text).for_each(&mut each);
+        next = answer["next"].as_u64();
+    }
+    Ok(())
+}
+
+/// Has the server check all placed files of an export, and passes them on with their paths.
+///
+/// # Errors
+/// If no server can be asked, or a directory cannot be read.
+pub(crate) fn each_file(
+    state: &State,
+    export: &Path,
+    mut each: impl FnMut(String, &Value),
+) -> Result<()> {
+    let mut left: Vec<(String, Option<Vec<u8>>)> = vec![(String::new(), None)];
+    while let Some((path, directory)) = left.pop() {
+        let mut next = Some(0);
+        while let Some(after) = next {
+            let (export, directory) = (export.to_owned(), directory.clone());
+            let request = Request::PlacementFiles { export, directory, after };
+            let page = control_client::ask(state.clone(), &request)?;
+            let below = |of: &Value| format!("{path}/{}", text(&of["name"]));
+            items(&page["files"]).for_each(|file| each(below(file), file));
+            let found = items(&page["directories"]);
+            left.extend(found.map(|it| (below(it), Some(handle(&it["handle"])))));
+            next = page["next"].as_u64();
+        }
+    }
+    Ok(())
+}
+
+fn handle(value: &Value) -> Vec<u8> {
+    items(value).filter_map(|byte| byte.as_u64()?.try_into().ok()).collect()
+}
+
+/// The elements of a list.
+pub(crate) fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}

@@ -1,0 +1,112 @@
+//! `comity placement` shows and checks the data servers of a running metadata server.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on ends"
+)]
+
+mod common;
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::four::Four;
+use common::placed::{BOTH, UNIT, World, config, text, write};
+use common::{PATIENCE, Place, Running, Said, comity, run};
+use serde_json::Value;
+
+/// Runs `comity placement` for the metadata server of a place.
+fn placement(place: &Place, arguments: &[&str]) -> Said {
+    run(comity().arg("placement").args(arguments).arg("--state-dir").arg(place.state()))
+}
+
+/// The data servers that `comity placement status` shows.
+fn shown(place: &Place) -> Vec<Value> {
+    let said = placement(place, &["status", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let answer: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(answer["placements"][0]["export"], place.data().to_str().unwrap());
+    answer["placements"][0]["data_servers"].as_array().unwrap().clone()
+}
+
+#[test]
+fn status_shows_which_data_servers_are_up_and_the_error_of_a_lost_one() {
+    let world = World::new();
+    for (server, store) in shown(&world.place).iter().zip(&world.stores) {
+        assert_eq!(server["is_up"], true);
+        assert_eq!(server["address"], format!("127.0.0.1:{}", store.port));
+        assert_eq!(server["last_error"], Value::Null);
+    }
+    let World { place, stores: [_one, two], mds: _mds } = world;
+    two.stop();
+    let until = Instant::now() + PATIENCE;
+    while shown(&place)[1]["is_up"] == true {
+        assert!(Instant::now() < until, "nobody notices the loss of an idle data server");
+        thread::sleep(Duration::from_millis(100));
+    }
+    let servers = shown(&place);
+    assert_eq!((&servers[0]["is_up"], &servers[1]["name"]), (&true.into(), &"b".into()));
+    assert!(servers[1]["last_error"].is_string(), "{servers:?}");
+    let said = placement(&place, &["status", place.data().to_str().unwrap()]);
+    let states: Vec<&str> =
+        said.out.lines().filter_map(|it| it.split_whitespace().nth(3)).collect();
+    assert_eq!(states[..3], ["STATE", "up", "down"], "{}", said.out);
+    let said = placement(&place, &["status", "/nowhere"]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.err.contains("no export /nowhere has data servers"), "{}", said.err);
+}
+
+/// The counts of lost, orphaned, differing and unchecked data files that a check finds, and its
+/// exit code.
+fn counts(place: &Place, arguments: &[&str]) -> ([u64; 4], Option<i32>) {
+    let said = placement(place, &[&["check", "--json"], arguments].concat());
+    let answer: Value = serde_json::from_str(&said.out).unwrap();
+    let count = |kind: &str| answer[kind].as_u64().unwrap();
+    (["lost", "orphaned", "differing", "unchecked"].map(count), said.code)
+}
+
+#[test]
+fn check_finds_lost_orphaned_and_differing_data_files() {
+    let world = World::new();
+    let mut client = world.client();
+    fs::create_dir(world.file("d")).unwrap();
+    for name in ["f", "d/g"] {
+        let file = client.open(&world.file(name), BOTH).unwrap();
+        write(&mut client, &file.handle, file.stateid, (0, &text(2 * UNIT))).unwrap();
+    }
+    let said = placement(&world.place, &["check"]);
+    assert_eq!((said.out.as_str(), said.code), ("2 files: all right\n", Some(0)), "{}", said.err);
+    let one = fs::read_dir(world.place.path("b")).unwrap().next().unwrap().unwrap().path();
+    let other = world.place.path("a").join(one.file_name().unwrap());
+    fs::remove_file(one).unwrap();
+    fs::write(other, text(5 * UNIT)).unwrap();
+    fs::write(world.place.path("a").join(format!("{:032x}", 7)), "data").unwrap();
+    assert_eq!(counts(&world.place, &[]), ([1, 1, 1, 0], Some(1)));
+    let said = placement(&world.place, &["check", world.place.data().to_str().unwrap()]);
+    assert!(said.out.contains(" on b: no data file; 131072 bytes are expected\n"), "{}", said.out);
+    let World { place, stores: [_one, two], mds: _mds } = world;
+    two.stop();
+    let ([lost, orphaned, differing, unchecked], code) = counts(&place, &[]);
+    assert_eq!(([lost, orphaned, differing], unchecked > 0, code), ([0, 1, 1], true, Some(1)));
+    let (again, _) = counts(&place, &[]);
+    assert_eq!(again, [0, 1, 1, 1], "a data server that is lost is one finding");
+}
+
+#[test]
+fn check_knows_that_exports_may_share_data_servers() {
+    let World { place, stores, mds } = World::new();
+    mds.stop();
+    fs::create_dir(place.path("more")).unwrap();
+    let config = config(&place, stores.each_ref().map(|it| it.port));
+    let data = place.data().to_str().unwrap().to_owned();
+    let more = config.replace(&data, place.path("more").to_str().unwrap());
+    let config = place.write("config.toml", &(config + "\n" + &more));
+    let mds = Running::start(place.serve(&["--config"]).arg(config));
+    let mut client = Four::connect(mds.port, 0, "client");
+    let file = client.open(&place.path("more").join("f"), BOTH).unwrap();
+    write(&mut client, &file.handle, file.stateid, (0, &text(2 * UNIT))).unwrap();
+    assert_eq!(counts(&place, &[&data]), ([0; 4], Some(0)));
+}

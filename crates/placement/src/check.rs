@@ -1,0 +1,128 @@
+//! The comparison of placed files with their data files. It changes nothing.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use comity_vfs::{
+    Attr, CheckedFile, CheckedPage, Disk, FileType, Handle, Listed, Name, Node, Result, Status,
+    StripeFault,
+};
+
+use crate::limits::{CHECK_ENTRIES_MAX, CHECK_TIME_MAX};
+use crate::placed::{ATTRIBUTE, Placed};
+use crate::record::PlaceRecord;
+use crate::root::root;
+use crate::stripes::length_on;
+
+/// An entry of a directory.
+struct SeenEntry {
+    name: Box<[u8]>,
+    cookie: u64,
+    node: Option<Node<Disk>>,
+}
+
+impl Placed {
+    /// Compares the placed files of a page of a directory with their data files.
+    pub(crate) fn check_page(&self, directory: &Handle, after: u64) -> Result<CheckedPage> {
+        let begun = Instant::now();
+        let entries = self.entries(directory, after)?;
+        let is_full = entries.len() == CHECK_ENTRIES_MAX;
+        let mut page = CheckedPage { directories: Vec::new(), files: Vec::new(), next: None };
+        let mut left = entries.into_iter();
+        let mut last = after;
+        for SeenEntry { name, cookie, node } in left.by_ref() {
+            last = cookie;
+            match node {
+                Some(node) if node.attr.file_type == FileType::Directory => {
+                    page.directories.push((name, node.handle));
+                }
+                Some(node) if node.attr.file_type == FileType::Regular => {
+                    page.files.extend(self.check_file(name, &node)?);
+                }
+                _ => {}
+            }
+            if begun.elapsed() > CHECK_TIME_MAX {
+                break;
+            }
+        }
+        page.next = (is_full || left.len() > 0).then_some(last);
+        Ok(page)
+    }
+
+    fn entries(&self, directory: &Handle, after: u64) -> Result<Vec<SeenEntry>> {
+        let mut entries = Vec::new();
+        self.below.readdir(&root(), directory, after, Listed::Nodes, &mut |entry| {
+            let name = entry.name.bytes().into();
+            entries.push(SeenEntry { name, cookie: entry.cookie, node: entry.node });
+            match entries.len() < CHECK_ENTRIES_MAX {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        })?;
+        Ok(entries)
+    }
+
+    /// Compares a file with its data files; returns `None` if it is not placed, or gone.
+    fn check_file(&self, name: Box<[u8]>, node: &Node<Disk>) -> Result<Option<CheckedFile>> {
+        let value = self.below.getxattr(&root(), &node.handle, Name::new(ATTRIBUTE)?);
+        let value = match value {
+            Ok(value) => value,
+            Err(Status::NoXattr | Status::NotSupp | Status::Stale | Status::NoEnt) => {
+                return Ok(None);
+            }
+            Err(status) => return Err(status),
+        };
+        let record = PlaceRecord::decode(&self.key, &node.handle, &value);
+        let faults = match &record {
+            Some(record) => self.faults(record, node),
+            None => vec![(None, StripeFault::DamagedPlace)],
+        };
+        let stored_name = record.map(|record| record.name().into());
+        Ok(Some(CheckedFile { name, fileid: node.attr.fileid, stored_name, faults }))
+    }
+
+    fn faults(
+        &self,
+        record: &PlaceRecord,
+        node: &Node<Disk>,
+    ) -> Vec<(Option<Box<str>>, StripeFault)> {
+        // The size does not shrink while this is held.
+        let _turn = self.lock(&node.handle);
+        let Ok(before) = self.below.getattr(&node.handle) else { return Vec::new() };
+        let servers = record.servers.iter().enumerate();
+        let found = servers.filter_map(|(at, name)| {
+            let fault = self.fault(record, at, (&node.handle, before.size))?;
+            Some((Some(name.clone()), fault))
+        });
+        found.collect()
+    }
+
+    /// Compares a file, which had a size before, with one of its data files.
+    fn fault(
+        &self,
+        record: &PlaceRecord,
+        at: usize,
+        (file, before): (&Handle, u64),
+    ) -> Option<StripeFault> {
+        if !self.files.is_known(record, at) {
+            return Some(StripeFault::UnknownServer);
+        }
+        let found = match self.files.look(record, at) {
+            Ok(found) => found,
+            Err(status) => return Some(StripeFault::Unchecked(status)),
+        };
+        let needs = length_on(record.unit_bytes, record.servers.len(), at, before);
+        let Some(Attr { file_type, size: has, .. }) = found else {
+            return (needs > 0).then_some(StripeFault::Missing(needs));
+        };
+        if file_type != FileType::Regular {
+            return Some(StripeFault::NoFile);
+        }
+        if has < needs {
+            return Some(StripeFault::Short { has, needs });
+        }
+        // A writer may have extended the file meanwhile.
+        let size = if has > before { self.below.getattr(file).ok()?.size } else { before };
+        (has > size).then_some(StripeFault::Long { has, size })
+    }
+}

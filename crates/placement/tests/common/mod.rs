@@ -1,0 +1,81 @@
+//! A placement over file systems in memory or in folders.
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use comity_backend::{Memory, MemoryOptions};
+use comity_placement::limits::UNIT_BYTES_MIN;
+use comity_placement::{DataServer, Placed, PlacementKey, PlacementSettings, ReachFiles};
+use comity_vfs::{Cred, Disk, Fs, Gid, LinkState, Name, Result, Status, Uid};
+
+/// The stripe unit in bytes.
+pub const UNIT: u64 = UNIT_BYTES_MIN as u64;
+
+/// A data server that answers unless it is made to be down.
+pub struct Store {
+    pub fs: Arc<dyn Fs>,
+    pub is_down: AtomicBool,
+}
+
+impl ReachFiles for Store {
+    fn reach(&self) -> Result<Arc<dyn Fs>> {
+        match self.is_down.load(Ordering::Relaxed) {
+            true => Err(Status::Delay),
+            false => Ok(Arc::clone(&self.fs)),
+        }
+    }
+
+    fn state(&self) -> LinkState {
+        let is_up = !self.is_down.load(Ordering::Relaxed);
+        LinkState { is_up, since: Instant::now(), last_error: None }
+    }
+}
+
+/// A placement and its parts.
+pub struct World {
+    pub below: Arc<dyn Fs>,
+    pub stores: Vec<Arc<Store>>,
+    pub placed: Placed,
+}
+
+impl World {
+    /// A placement over these file systems: that of the metadata server, and those of the data
+    /// servers.
+    pub fn over(below: Arc<dyn Fs>, stores: Vec<Arc<dyn Fs>>) -> Self {
+        let store = |fs| Arc::new(Store { fs, is_down: AtomicBool::new(false) });
+        let stores: Vec<Arc<Store>> = stores.into_iter().map(store).collect();
+        let server = |(at, store): (usize, &Arc<Store>)| DataServer {
+            name: format!("s{at}").into(),
+            address: ([192, 0, 2, at as u8], 2049).into(),
+            files: Arc::<Store>::clone(store),
+        };
+        let servers = stores.iter().enumerate().map(server).collect();
+        let settings = PlacementSettings {
+            key: PlacementKey::new([7; 16]),
+            unit_bytes: UNIT_BYTES_MIN,
+            servers,
+        };
+        let placed = Placed::new(Arc::clone(&below), settings);
+        Self { below, stores, placed }
+    }
+
+    /// A placement with everything in memory.
+    pub fn in_memory(stores: usize) -> Self {
+        Self::over(memory(), (0..stores).map(|_| memory()).collect())
+    }
+}
+
+fn memory() -> Arc<dyn Fs> {
+    Arc::new(Memory::new(MemoryOptions::default()).unwrap())
+}
+
+pub fn name(text: &str) -> Name<'_> {
+    Name::new(text.as_bytes()).unwrap()
+}
+
+pub fn root() -> Cred<Disk> {
+    Cred::new(Uid::new(0), Gid::new(0))
+}

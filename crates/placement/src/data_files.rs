@@ -85,19 +85,25 @@ impl DataFiles {
         Ok(())
     }
 
-    /// Returns when all data of a file are on stable storage.
-    pub(crate) fn commit(&self, record: &PlaceRecord) -> Result<()> {
-        self.each(record, |file| file.fs.commit(&file.handle).map(drop))
+    /// Returns when all data of a file are on stable storage; returns the bytes that they use.
+    pub(crate) fn commit(&self, record: &PlaceRecord) -> Result<u64> {
+        self.each(record, |file| {
+            let attr = file.fs.commit(&file.handle)?;
+            Ok(attr.map_or(0, |attr| attr.used))
+        })
     }
 
-    /// Removes the bytes of a file from the offset `size` on.
-    pub(crate) fn cut(&self, record: &PlaceRecord, size: u64) -> Result<()> {
+    /// Removes the bytes of a file from the offset `size` on; returns the bytes that the others
+    /// use.
+    pub(crate) fn cut(&self, record: &PlaceRecord, size: u64) -> Result<u64> {
         let set = SetAttr { size: Some(size), ..SetAttr::default() };
         self.each(record, |file| {
-            if file.fs.getattr(&file.handle)?.size > size {
-                file.fs.setattr(&root(), &file.handle, &set, None)?;
+            let mut attr = file.fs.getattr(&file.handle)?;
+            if attr.size > size {
+                let change = file.fs.setattr(&root(), &file.handle, &set, None)?;
+                attr = change.after.unwrap_or(attr);
             }
-            Ok(())
+            Ok(attr.used)
         })
     }
 
@@ -174,13 +180,15 @@ impl DataFiles {
         Ok(fence)
     }
 
-    fn each(&self, record: &PlaceRecord, work: impl Fn(&DataFile) -> Result<()>) -> Result<()> {
+    /// Does work on each data file; returns the sum of the results.
+    fn each(&self, record: &PlaceRecord, work: impl Fn(&DataFile) -> Result<u64>) -> Result<u64> {
+        let mut sum = 0_u64;
         for at in 0..record.servers.len() {
             if let Some(file) = self.find(record, at)? {
-                work(&file)?;
+                sum = sum.saturating_add(work(&file)?);
             }
         }
-        Ok(())
+        Ok(sum)
     }
 
     pub(crate) fn named(&self, name: &str) -> Option<&DataServer> {

@@ -13,7 +13,7 @@ use comity_vfs::{
 use crate::placed::{ATTRIBUTE, Placed};
 use crate::record::PlaceRecord;
 use crate::root::root;
-use crate::sizes::shown;
+use crate::sizes::SetIdBits;
 
 impl Fs for Placed {
     fn root(&self) -> Handle {
@@ -33,7 +33,7 @@ impl Fs for Placed {
     }
 
     fn getattr(&self, node: &Handle) -> Result<Attr<Disk>> {
-        self.below.getattr(node).map(shown)
+        self.below.getattr(node).map(|attr| self.used.shown(node, attr))
     }
 
     fn setattr(
@@ -46,7 +46,8 @@ impl Fs for Placed {
         let changes_rights = set.mode.is_some() || set.uid.is_some() || set.gid.is_some();
         let is_placed = set.size.is_some() || changes_rights;
         let Some(record) = is_placed.then(|| self.record(node)).transpose()?.flatten() else {
-            return self.below.setattr(cred, node, set, guard);
+            let change = self.below.setattr(cred, node, set, guard)?;
+            return Ok(self.used.shown_change(node, change));
         };
         let _turn = self.lock(node);
         let change = self.below.setattr(cred, node, set, guard)?;
@@ -54,9 +55,9 @@ impl Fs for Placed {
             self.fence_rights(&record)?;
         }
         if let Some(size) = set.size {
-            self.files.cut(&record, size)?;
+            self.used.note(node, self.files.cut(&record, size)?);
         }
-        Ok(change)
+        Ok(self.used.shown_change(node, change))
     }
 
     fn access(
@@ -65,7 +66,8 @@ impl Fs for Placed {
         node: &Handle,
         wanted: Access,
     ) -> Result<(Access, Attr<Disk>)> {
-        self.below.access(cred, node, wanted)
+        let (granted, attr) = self.below.access(cred, node, wanted)?;
+        Ok((granted, self.used.shown(node, attr)))
     }
 
     fn owns(&self, cred: &Cred<Disk>, node: &Handle) -> Result<bool> {
@@ -74,8 +76,7 @@ impl Fs for Placed {
 
     fn lookup(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Entry<Disk>> {
         let entry = self.below.lookup(cred, dir, name)?;
-        let node = Node { attr: shown(entry.node.attr), ..entry.node };
-        Ok(Entry { node, ..entry })
+        Ok(Entry { node: self.used.shown_node(entry.node), ..entry })
     }
 
     fn parent(&self, cred: &Cred<Disk>, dir: &Handle) -> Result<Node<Disk>> {
@@ -111,7 +112,11 @@ impl Fs for Placed {
             into.bytes.truncate(before);
         })?;
         let eof = offset.saturating_add(length) >= attr.size;
-        Ok(Read { data: Data::Appended(length as u32), eof, attr: Some(shown(attr)) })
+        Ok(Read {
+            data: Data::Appended(length as u32),
+            eof,
+            attr: Some(self.used.shown(node, attr)),
+        })
     }
 
     fn write(
@@ -125,7 +130,8 @@ impl Fs for Placed {
             return self.below.write(cred, node, offset, data);
         };
         self.judge(cred, node, Access::MODIFY)?;
-        let after = self.write_placed(&record, node, offset, data)?;
+        let after =
+            self.write_placed(&record, (node, SetIdBits::after_write_of(cred)), offset, data)?;
         let change = Change { before: None, after: Some(after) };
         Ok(Changed { value: data.len() as u32, change })
     }
@@ -140,14 +146,20 @@ impl Fs for Placed {
         let Some(record) = self.record(node)? else {
             return self.below.write_opened(cred, node, offset, data);
         };
-        self.write_placed(&record, node, offset, data).map(|_| data.len() as u32)
+        let set_id = SetIdBits::after_write_of(cred);
+        self.write_placed(&record, (node, set_id), offset, data).map(|_| data.len() as u32)
     }
 
     fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
-        if let Some(record) = self.record(node)? {
-            self.files.commit(&record)?;
+        match self.record(node) {
+            Ok(None) => {}
+            Ok(Some(record)) => self.used.note(node, self.files.commit(&record)?),
+            // A file that has lost its last name has no data on data servers.
+            Err(Status::Stale) => return self.below.commit(node),
+            Err(status) => return Err(status),
         }
-        self.below.commit(node)
+        let attr = self.below.commit(node)?;
+        Ok(attr.map(|attr| self.used.shown(node, attr)))
     }
 
     fn create(
@@ -233,7 +245,8 @@ impl Fs for Placed {
         dir: &Handle,
         name: Name<'_>,
     ) -> Result<Changed<Attr<Disk>, Disk>> {
-        self.below.link(cred, node, dir, name)
+        let linked = self.below.link(cred, node, dir, name)?;
+        Ok(Changed { value: self.used.shown(node, linked.value), ..linked })
     }
 
     fn readdir(
@@ -245,7 +258,7 @@ impl Fs for Placed {
         visit: &mut dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()>,
     ) -> Result<Attr<Disk>> {
         self.below.readdir(cred, dir, cookie, wanted, &mut |entry| {
-            let node = entry.node.map(|node| Node { attr: shown(node.attr), ..node });
+            let node = entry.node.map(|node| self.used.shown_node(node));
             visit(&Listing { node, ..*entry })
         })
     }
@@ -267,7 +280,7 @@ impl Fs for Placed {
         let _turn = self.lock(node);
         let change = self.below.setacl(cred, node, kind, acl)?;
         self.fence_rights(&record)?;
-        Ok(change)
+        Ok(self.used.shown_change(node, change))
     }
 
     fn getxattr(&self, cred: &Cred<Disk>, node: &Handle, name: Name<'_>) -> Result<Vec<u8>> {
@@ -287,7 +300,10 @@ impl Fs for Placed {
     ) -> Result<Change<Disk>> {
         match name.bytes() {
             ATTRIBUTE => Err(Status::Perm),
-            _ => self.below.setxattr(cred, node, name, value, mode),
+            _ => {
+                let change = self.below.setxattr(cred, node, name, value, mode)?;
+                Ok(self.used.shown_change(node, change))
+            }
         }
     }
 
@@ -368,7 +384,7 @@ impl Placed {
     fn write_placed(
         &self,
         record: &PlaceRecord,
-        node: &Handle,
+        (node, set_id): (&Handle, SetIdBits),
         offset: u64,
         data: &[u8],
     ) -> Result<Attr<Disk>> {
@@ -377,7 +393,7 @@ impl Placed {
             return self.getattr(node);
         }
         self.files.write(record, offset, data)?;
-        self.note_written(node, Some(end))
+        self.note(node, (Some(end), set_id))
     }
 
     /// Has data servers refuse all handles that were given out before the rights to a file changed.

@@ -25,6 +25,7 @@ mod sizes;
 mod store;
 mod stored;
 mod stripes;
+mod used_space;
 
 pub use data_server::{DataServer, ReachFiles};
 pub use fences::{FENCE_ATTRIBUTE, Fences, Passed};

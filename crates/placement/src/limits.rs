@@ -17,7 +17,7 @@ pub const UNIT_BYTES_MAX: u32 = 1 << 30;
 /// The stripe unit of placements that set none, in bytes: the longest READ and WRITE.
 pub const UNIT_BYTES_USUAL: u32 = 1 << 20;
 
-/// Files whose place is remembered, about 200 bytes each.
+/// Files whose place is remembered, and files whose used space is, about 200 bytes each.
 pub(crate) const RECORDS_MAX: usize = 1 << 16;
 
 /// Files on data servers whose handles are remembered, about 100 bytes each.

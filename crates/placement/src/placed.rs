@@ -8,13 +8,15 @@ use comity_vfs::{
 use quick_cache::sync::Cache;
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use crate::PlacementKey;
 use crate::data_files::DataFiles;
 use crate::data_server::DataServer;
 use crate::key::LayoutHandle;
 use crate::limits::{FILE_LOCKS, RECORDS_MAX};
 use crate::record::PlaceRecord;
 use crate::root::root;
-use crate::{PlacementKey, sizes};
+use crate::sizes::{self, SetIdBits};
+use crate::used_space::UsedSpace;
 
 /// The extended attribute with the place of a file.
 pub(crate) const ATTRIBUTE: &[u8] = b"comity.placement";
@@ -38,6 +40,7 @@ pub struct PlacementSettings {
 pub struct Placed {
     pub(crate) below: Arc<dyn Fs>,
     pub(crate) files: DataFiles,
+    pub(crate) used: UsedSpace,
     pub(crate) key: PlacementKey,
     unit_bytes: u32,
     device: DeviceId,
@@ -55,6 +58,7 @@ impl Placed {
         Self {
             below,
             files: DataFiles::new(servers),
+            used: UsedSpace::new(),
             key,
             unit_bytes,
             device,
@@ -104,6 +108,18 @@ impl Placed {
     /// Forgets the place of a removed file.
     pub(crate) fn forget(&self, file: &Handle) {
         self.records.remove(file);
+        self.used.forget(file);
+    }
+
+    /// Notes that data were written to data servers; returns the attributes afterwards.
+    pub(crate) fn note(
+        &self,
+        file: &Handle,
+        written: (Option<u64>, SetIdBits),
+    ) -> Result<Attr<Disk>> {
+        let _turn = self.lock(file);
+        self.used.forget(file);
+        sizes::note(&*self.below, file, written).map(|attr| self.used.shown(file, attr))
     }
 
     /// Refuses a caller without a right to a file. The owner may always read and write its file,
@@ -114,10 +130,12 @@ impl Placed {
         file: &Handle,
         right: Access,
     ) -> Result<Attr<Disk>> {
-        let (granted, attr) = self.below.access(cred, file, right)?;
+        // A caller that may execute a file may read it, so that clients can run it.
+        let allowing = if right == Access::READ { right | Access::EXECUTE } else { right };
+        let (granted, attr) = self.below.access(cred, file, allowing)?;
         match attr.file_type {
             FileType::Directory => Err(Status::IsDir),
-            FileType::Regular if granted.contains(right) => Ok(attr),
+            FileType::Regular if granted.intersects(allowing) => Ok(attr),
             FileType::Regular if self.below.owns(cred, file)? => Ok(attr),
             FileType::Regular => Err(Status::Acces),
             _ => Err(Status::Inval),
@@ -214,8 +232,7 @@ impl Placement for Placed {
     }
 
     fn note_written(&self, node: &Handle, end: Option<u64>) -> Result<Attr<Disk>> {
-        let _turn = self.lock(node);
-        sizes::note(&*self.below, node, end)
+        self.note(node, (end, SetIdBits::Cleared))
     }
 
     fn check(&self, directory: &Handle, after: u64) -> Result<CheckedPage> {

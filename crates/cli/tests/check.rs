@@ -145,3 +145,24 @@ fn check_refuses_a_cloak_that_hides_files_from_the_clients_that_make_them() {
     }
     assert_eq!(check("rw,cloak_uid=0-65533:+000").code, Some(0), "they are not covered");
 }
+
+#[test]
+fn a_referral_is_shown_and_explained_and_a_bad_one_is_an_error_with_its_line() {
+    let place = Place::new();
+    let line = "/srv/away 127.0.0.1(rw,refer=/x@b.example.org+[2001:db8::7])\n";
+    let exports = place.write("my.exports", line);
+    let said = run(comity().arg("check").arg("--exports").arg(&exports));
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
+    let show = ["exports", "--client", "127.0.0.1"];
+    let said = run(comity().args(show).arg("--exports").arg(&exports));
+    assert!(said.out.contains("refer=/x@b.example.org+[2001:db8::7]"), "{}{}", said.out, said.err);
+    let question = ["explain", "/srv/away", "f", "--from", "127.0.0.1", "--uid", "1", "--gid", "1"];
+    let said = run(comity().args(question).arg("--exports").arg(&exports));
+    let expected = "NFSv4 clients are referred to /x@b.example.org+[2001:db8::7]";
+    assert!(said.out.contains(expected), "{}{}", said.out, said.err);
+    let bad = place.write("bad.exports", "# one\n/srv/away *(refer=b.example.org)\n");
+    let said = run(comity().arg("check").arg("--exports").arg(&bad));
+    assert_eq!(said.code, Some(1), "{}", said.out);
+    let expected = format!("{}:2:13: option refer: ", bad.display());
+    assert!(said.out.contains(&expected), "{}", said.out);
+}

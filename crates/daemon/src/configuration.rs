@@ -158,7 +158,7 @@ impl Configuration {
         let backends = Registry::default()
             .with(DIRECTORY, |request| self.open_directory(request))
             .with(MEMORY, |_| in_memory());
-        let location = if self.in_memory {
+        let location = if self.in_memory || request.is_absent {
             Location { scheme: MEMORY, place: request.path }
         } else {
             Location::parse(request.path)

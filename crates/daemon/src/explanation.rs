@@ -56,5 +56,9 @@ fn ending(answer: &std::result::Result<(), Refusal>) -> (String, String) {
             let text = format!("the export does not take such a credential ({reason:?})");
             ("AUTH_ERROR".into(), text)
         }
+        Err(Refusal::Referred(_)) => {
+            let text = "other servers have its files, and NFSv3 cannot say which".to_owned();
+            ("NFS3ERR_STALE".into(), text)
+        }
     }
 }

@@ -11,7 +11,7 @@ use crate::export::Entry;
 use crate::key_identity::KeyIdentity;
 use crate::resolved_caller::{KEYS, ResolvedCaller};
 use crate::rules_version::RulesVersion;
-use crate::{Export, ExportId, Plan, Refusal, RpcPeer};
+use crate::{Export, ExportId, Plan, Referred, Refusal, RpcPeer};
 
 /// Resolves a credential to the rules and ids that hold for it at an export.
 #[inline]
@@ -70,7 +70,12 @@ fn resolve(
         }
     })?;
     let met = met((plan, export), &entry, visitor, (credential, channel));
-    Ok(Arc::new(met.inspect_err(|_| entry.counters.refuse())?))
+    let met = met.inspect_err(|_| entry.counters.refuse())?;
+    match export.referral() {
+        // A caller of an absent file system is told where it is, and has no view of it.
+        Some(_) => Err(Refusal::Referred(Referred::to(id))),
+        None => Ok(Arc::new(met)),
+    }
 }
 
 fn met(

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::check_idmap::check_rooms;
 use crate::diagnostic::Diagnostics;
-use crate::export_spec::{ClientSpec, ExportSpec, Settings};
+use crate::export_spec::{ClientSpec, ExportSpec, Fsid, Settings};
 use comity_credential::ChannelKind;
 use comity_idmap::Squash;
 
@@ -41,6 +41,7 @@ pub(crate) fn check(exports: &[Merged], diagnostics: &mut Diagnostics) {
     for export in exports {
         check_twice(&export.declaration, diagnostics);
         check_policy(export, diagnostics);
+        check_referral(export, exports, diagnostics);
         check_widths(&export.declaration, diagnostics);
         check_rooms(&export.declaration, diagnostics);
         for spec in &export.declaration.specs {
@@ -57,6 +58,7 @@ pub(crate) fn check(exports: &[Merged], diagnostics: &mut Diagnostics) {
 fn settle(specs: &[ClientSpec], diagnostics: &mut Diagnostics) -> Settings {
     let mut settled = Settings::default();
     let crossing = specs.first().is_some_and(|spec| spec.terms.settings.crosses_mounts);
+    let refer = specs.first().and_then(|spec| spec.terms.settings.refer.as_ref());
     for spec in specs {
         let settings = &spec.terms.settings;
         let mut agree = |same: bool, name| {
@@ -66,12 +68,14 @@ fn settle(specs: &[ClientSpec], diagnostics: &mut Diagnostics) -> Settings {
             }
         };
         agree(settings.crosses_mounts == crossing, "crossmnt");
+        agree(settings.refer.as_ref() == refer, "refer");
         agree(goes_with(&settled.fsid, &settings.fsid), "fsid");
         agree(goes_with(&settled.mount_point, &settings.mount_point), "mountpoint");
         agree(goes_with(&settled.policy, &settings.policy), "policy");
         settled.fsid = settled.fsid.or(settings.fsid);
         settled.mount_point = settled.mount_point.or_else(|| settings.mount_point.clone());
         settled.policy = settled.policy.or_else(|| settings.policy.clone());
+        settled.refer = settled.refer.or_else(|| settings.refer.clone());
         settled.is_unhidden |= settings.is_unhidden;
         settled.crosses_mounts |= settings.crosses_mounts;
     }
@@ -89,6 +93,28 @@ fn check_policy(export: &Merged, diagnostics: &mut Diagnostics) {
     if export.settings.policy.is_some() && !specs.iter().any(takes_keys) {
         let what = "option policy has no effect: no client of the export has sec=key";
         diagnostics.warning(&export.declaration.place, what);
+    }
+}
+
+/// Reports a referral at the top of what NFSv4 clients see, and exports that nobody could reach
+/// because a referral is above them.
+fn check_referral(export: &Merged, exports: &[Merged], diagnostics: &mut Diagnostics) {
+    if export.settings.refer.is_none() {
+        return;
+    }
+    let (path, place) = (&export.declaration.path, &export.declaration.place);
+    if path.as_path() == Path::new("/") || export.settings.fsid == Some(Fsid::Number(0)) {
+        let what = "option refer: the top of what NFSv4 clients see cannot be on another server";
+        diagnostics.error(place, what);
+    }
+    let is_below = |other: &&ExportSpec| other.path != *path && other.path.starts_with(path);
+    for inner in exports.iter().map(|other| &other.declaration).filter(is_below) {
+        let (inside, outside) = (inner.path.display(), path.display());
+        let what = format!(
+            "{inside} is below {outside} ({place}), whose files are on another server (refer): \
+             NFSv4 clients cannot reach it"
+        );
+        diagnostics.error(&inner.place, what);
     }
 }
 

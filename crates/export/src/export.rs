@@ -10,7 +10,7 @@ use comity_vfs::{AsServer, FileKey, Fs, Handle, Placement, Result, Status};
 use crate::counters::{ClientCounters, ExportCounters};
 use crate::export_spec::Settings;
 use crate::host_cache::HostCache;
-use crate::{Candidate, Client, ExportId, KeyUse, RuleSource, Rules};
+use crate::{Candidate, Client, ExportId, KeyUse, Referral, RuleSource, Rules};
 
 /// A directory that is offered to clients.
 pub struct Export {
@@ -141,6 +141,12 @@ impl Export {
     #[must_use]
     pub const fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// The servers that have its files, if this one has not.
+    #[must_use]
+    pub const fn referral(&self) -> Option<&Referral> {
+        self.settings.refer.as_ref()
     }
 
     /// The clients and their rules, in the order in which they are matched.

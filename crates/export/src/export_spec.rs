@@ -1,8 +1,8 @@
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::{Client, Location, RuleSource, Rules};
+pub(crate) use crate::path::Escaped;
+use crate::{Client, Location, Referral, RuleSource, Rules};
 
 /// An export as it is declared in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +60,8 @@ pub struct Settings {
     pub mount_point: Option<PathBuf>,
     /// The file of the administrator's KeyNote policy (`policy`).
     pub policy: Option<PathBuf>,
+    /// The servers that have its files, if this one has not (`refer`).
+    pub refer: Option<Referral>,
 }
 
 /// The identifier of an export that `fsid=` sets.
@@ -69,19 +71,6 @@ pub enum Fsid {
     Number(u32),
     /// A UUID.
     Uuid([u8; 16]),
-}
-
-/// A path in the syntax of exports(5): special characters are escaped.
-pub(crate) struct Escaped<'a>(pub(crate) &'a Path);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_os_str().as_bytes().iter().try_for_each(|&byte| match byte {
-            b'"' | b'#' | b'\\' | b'(' | b')' | b',' => write!(f, "\\{byte:03o}"),
-            0x21..=0x7e => write!(f, "{}", char::from(byte)),
-            _ => write!(f, "\\{byte:03o}"),
-        })
-    }
 }
 
 impl fmt::Display for ClientSpec {
@@ -109,7 +98,8 @@ impl fmt::Display for Settings {
             Some(path) => write!(f, ",mountpoint={}", Escaped(path))?,
             None => {}
         }
-        self.policy.iter().try_for_each(|path| write!(f, ",policy={}", Escaped(path)))
+        self.policy.iter().try_for_each(|path| write!(f, ",policy={}", Escaped(path)))?;
+        self.refer.iter().try_for_each(|referral| write!(f, ",refer={referral}"))
     }
 }
 

@@ -24,7 +24,8 @@ pub(crate) struct LayoutCallers {
 impl LayoutCallers {
     pub(crate) fn new(store: &Arc<DataStore>, exports: &[Arc<Export>]) -> Self {
         let both = |export: &Arc<Export>| Some([made(export, true)?, made(export, false)?]);
-        let callers = exports.iter().filter_map(|export| Some((export.id(), both(export)?)));
+        let present = exports.iter().filter(|export| export.referral().is_none());
+        let callers = present.filter_map(|export| Some((export.id(), both(export)?)));
         Self { store: Arc::clone(store), callers: callers.collect() }
     }
 

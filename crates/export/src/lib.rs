@@ -15,6 +15,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod absent;
 mod admission;
 mod barrier;
 mod candidate;
@@ -54,6 +55,7 @@ mod plan;
 mod proof;
 mod pseudo;
 mod reasons;
+mod referral;
 mod refusal;
 mod resolved_caller;
 mod resolver;
@@ -66,6 +68,7 @@ mod view;
 mod visible_export;
 mod wildcard;
 
+pub use absent::Absent;
 pub use barrier::Barrier;
 pub use candidate::Candidate;
 pub use channels::Channels;
@@ -88,7 +91,8 @@ pub use placement::{DataServerSpec, PlacementSpec};
 pub use plan::{Exports, Plan};
 pub use proof::{CertificateProof, Proof};
 pub use pseudo::{Found, Pseudo, PseudoNode};
-pub use refusal::Refusal;
+pub use referral::{Referral, ServedAt};
+pub use refusal::{Referred, Refusal};
 pub use resolved_caller::{KEYS, MAPS_AND_CLOAKS};
 pub use resolver::{Resolver, SystemResolver, Unresolved};
 pub use rule_source::RuleSource;

@@ -30,6 +30,12 @@ pub const OWNERS_MAX: usize = 262_144;
 /// Longest host name or pattern in bytes (RFC 1035, 2.3.4, in text).
 pub const NAME_BYTES_MAX: usize = 253;
 
+/// Most locations of the files of an export, and most servers of one location: a Linux client looks
+/// at no more (`NFS4_FS_LOCATIONS_MAXENTRIES`, `NFS4_FS_LOCATION_MAXSERVERS`).
+pub const LOCATIONS_MAX: usize = 10;
+/// See [`LOCATIONS_MAX`].
+pub const LOCATION_SERVERS_MAX: usize = 10;
+
 /// Most hosts of one netgroup.
 pub const NETGROUP_HOSTS_MAX: usize = 65_536;
 

@@ -33,6 +33,9 @@ pub struct ExportRequest<'a> {
     pub path: &'a Path,
     /// True if file systems mounted below it are part of it.
     pub crosses_mounts: bool,
+    /// True if other servers have its files (`refer`): an empty file system will do then, because
+    /// nobody enters it.
+    pub is_absent: bool,
     /// The data servers of its new files, if the export does not keep all bytes itself.
     pub placement: Option<&'a PlacementSpec>,
 }
@@ -299,7 +302,11 @@ fn backend(
     }
     let crosses_mounts = settings.crosses_mounts;
     let placement = placement_of(placements, path);
-    let request = ExportRequest { path, crosses_mounts, placement };
+    let is_absent = settings.refer.is_some();
+    if is_absent && placement.is_some() {
+        diagnostics.error(place, "option refer: the export has a placement, too; leave one out");
+    }
+    let request = ExportRequest { path, crosses_mounts, is_absent, placement };
     let opened = open(&request);
     opened.map_err(|what| diagnostics.error(place, format!("{}: {what}", path.display()))).ok()
 }
@@ -318,6 +325,7 @@ fn kept(old: &Plan, path: &Path, settings: &Settings) -> Option<Arc<dyn Fs>> {
     let same = |export: &&Arc<Export>| {
         export.path() == path
             && export.settings().crosses_mounts == settings.crosses_mounts
+            && export.referral().is_some() == settings.refer.is_some()
             && export.identity() == identity(path)
     };
     let fs = old.exports().iter().find(same)?.fs();

@@ -1,4 +1,5 @@
 use std::ffi::OsStr;
+use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -20,5 +21,18 @@ pub(crate) fn normal(path: &OsStr) -> Result<PathBuf, String> {
             wrong("goes up by \"..\": write where it leads")
         }
         path => Ok(path.components().collect()),
+    }
+}
+
+/// A path in the syntax of exports(5): special characters are escaped.
+pub(crate) struct Escaped<'a>(pub(crate) &'a Path);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_os_str().as_bytes().iter().try_for_each(|&byte| match byte {
+            b'"' | b'#' | b'\\' | b'(' | b')' | b',' => write!(f, "\\{byte:03o}"),
+            0x21..=0x7e => write!(f, "{}", char::from(byte)),
+            _ => write!(f, "\\{byte:03o}"),
+        })
     }
 }

@@ -107,6 +107,20 @@ impl<'a> Pseudo<'a> {
         above.map(PseudoNode).ok_or(Status::NoEnt)
     }
 
+    /// Returns the path of an export below the root for NFSv4 clients, as most of them name it: an
+    /// export with `fsid=0` stands at the root itself.
+    ///
+    /// # Errors
+    /// [`Status::Delay`] while the exports that the caller may use are unknown.
+    pub fn path_of<'e>(&self, export: &'e Export) -> Result<&'e Path> {
+        let top = match self.root()? {
+            Found::Export(top) => top.path(),
+            Found::Pseudo(_) => Path::new("/"),
+        };
+        let path = export.path();
+        Ok(path.strip_prefix(top).or_else(|_| path.strip_prefix("/")).unwrap_or(path))
+    }
+
     /// Returns the innermost export that contains another one, among those that the caller may use.
     ///
     /// # Errors

@@ -36,6 +36,12 @@ impl<'a> VisibleExport<'a> {
         self.export.path()
     }
 
+    /// Returns whether other servers have its files, so that NFSv3 clients cannot mount it.
+    #[must_use]
+    pub const fn is_absent(&self) -> bool {
+        self.export.referral().is_some()
+    }
+
     /// The entry that matched the client.
     #[must_use]
     pub const fn client(&self) -> &'a Client {

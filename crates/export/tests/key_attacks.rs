@@ -141,6 +141,7 @@ impl FolderExportedTwice {
             Ok((view, node)) => read(&view, &node),
             Err(Refusal::Status(status)) => Err(status),
             Err(Refusal::Denied(_)) => Err(Status::Perm),
+            Err(Refusal::Referred(_)) => Err(Status::Stale),
         }
     }
 

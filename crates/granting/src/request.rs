@@ -26,7 +26,7 @@ impl<'a> Request<'a> {
         let entered = View::enter(self.plan, self.visitor, &credential, door);
         entered.map_err(|refusal| match refusal {
             Refusal::Status(status) => CallFailure::of_path(status),
-            Refusal::Denied(_) => CallFailure::of_path(Status::Acces),
+            Refusal::Denied(_) | Refusal::Referred(_) => CallFailure::of_path(Status::Acces),
         })
     }
 }

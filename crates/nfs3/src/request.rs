@@ -24,6 +24,8 @@ pub(crate) enum Stop {
     Denied(AuthStat),
     /// A failure about which nothing more is known.
     Status(Status),
+    /// Other servers have the files, and NFSv3 has no way to say which.
+    Referred,
 }
 
 impl From<Status> for Stop {
@@ -37,6 +39,7 @@ impl Stop {
         match refusal {
             Refusal::Status(status) => Self::Status(status),
             Refusal::Denied(why) => Self::Denied(why),
+            Refusal::Referred(_) => Self::Referred,
         }
     }
 }

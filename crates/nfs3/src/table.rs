@@ -1,6 +1,6 @@
 use comity_rpc::{Outcome, Repeat};
 use comity_vfs::Status;
-use comity_xdr::Encoder;
+use comity_xdr::{Checkpoint, Encoder};
 
 use crate::reply::{Answer, absent};
 use crate::request::{Request, Stop};
@@ -38,13 +38,17 @@ impl<P> Row<P> {
             Ok(answer) => answer.outcome(reply, start, self.absent_words),
             Err(Stop::Garbage) => Outcome::GarbageArgs,
             Err(Stop::Denied(why)) => Outcome::Denied(why),
-            Err(Stop::Status(status)) => {
-                let status = number(status);
-                reply.rollback(start);
-                absent(reply, status, self.absent_words);
-                Outcome::Done(comity_rpc::Done { status, export: None })
-            }
+            Err(Stop::Status(status)) => self.failed(number(status), (reply, start)),
+            // A handle from the time when the files were here is of nothing any more.
+            Err(Stop::Referred) => self.failed(number(Status::Stale), (reply, start)),
         }
+    }
+
+    /// Answers with a status alone.
+    fn failed(&self, status: u32, (reply, start): (&mut Encoder, Checkpoint)) -> Outcome {
+        reply.rollback(start);
+        absent(reply, status, self.absent_words);
+        Outcome::Done(comity_rpc::Done { status, export: None })
     }
 }
 

@@ -70,6 +70,7 @@ impl<'a> Compound<'a> {
         match self.object()? {
             Object::In(view, node) => Ok((view, node)),
             Object::Pseudo(_) => Err(otherwise.into()),
+            Object::Absent(_) => Err(Nfsstat4::Moved.into()),
         }
     }
 
@@ -79,6 +80,7 @@ impl<'a> Compound<'a> {
         match &self.saved {
             Some(Object::In(view, node)) => Ok((view, node)),
             Some(Object::Pseudo(_)) => Err(otherwise.into()),
+            Some(Object::Absent(_)) => Err(Nfsstat4::Moved.into()),
             None => Err(Nfsstat4::NoFileHandle.into()),
         }
     }
@@ -104,6 +106,7 @@ impl<'a> Compound<'a> {
         match object {
             Object::Pseudo(node) => self.plan.pseudo(self.visitor).seal(node),
             Object::In(view, node) => view.seal(node),
+            Object::Absent(absent) => absent.seal(),
         }
     }
 

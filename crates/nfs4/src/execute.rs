@@ -225,11 +225,12 @@ impl<'a> Compound<'a> {
         if row.traits.has(Traits::CHANGES) && matches!(self.current, Some(Object::Pseudo(_))) {
             return Err(Nfsstat4::RoFs.into());
         }
-        if let Some(Object::In(view, _)) = &self.current
-            && view.is_by_layout()
-            && !is_data_operation(row.number)
-        {
-            return Err(Nfsstat4::Access.into());
+        match &self.current {
+            Some(Object::In(view, _)) if view.is_by_layout() && !is_data_operation(row.number) => {
+                return Err(Nfsstat4::Access.into());
+            }
+            Some(Object::Absent(_)) if is_about_object(row) => return Err(Nfsstat4::Moved.into()),
+            _ => {}
         }
         (row.perform)(self, args, reply)
     }
@@ -260,6 +261,12 @@ impl<'a> Compound<'a> {
             ticket,
         }))
     }
+}
+
+/// Returns whether an operation needs the file system of the current handle to be present. GETATTR
+/// alone tells something of an absent one (RFC 7530, 8.3; RFC 8881, 11.4).
+const fn is_about_object(row: &Row) -> bool {
+    row.traits.has(Traits::NEEDS_HANDLE) && row.number != operation::GETATTR
 }
 
 /// Returns whether a layout allows an operation on the file of the current handle, or whether the

@@ -1,5 +1,5 @@
 use comity_credential::{AuthStat, CredentialRef};
-use comity_export::{Door, Export, Node, Plan, PseudoNode, Refusal, RpcPeer, View};
+use comity_export::{Absent, Door, Export, Node, Plan, PseudoNode, Refusal, RpcPeer, View};
 use comity_proto::nfs4::Nfsstat4;
 
 use crate::stop::Stop;
@@ -11,6 +11,8 @@ pub(crate) enum Object<'a> {
     Pseudo(PseudoNode<'a>),
     /// An object inside an export.
     In(View<'a>, Node),
+    /// A file system that other servers have. It has no objects here.
+    Absent(Absent<'a>),
 }
 
 /// The result of a lookup.
@@ -28,10 +30,20 @@ pub(crate) fn enter<'a>(
     credential: &CredentialRef<'_>,
     door: Door<'_>,
 ) -> Result<Object<'a>, Stop> {
-    let entered = View::enter(plan, visitor, credential, door);
-    entered.map(|(view, node)| Object::In(view, node)).map_err(|refusal| match refusal {
-        Refusal::Status(status) => status.into(),
-        Refusal::Denied(AuthStat::TooWeak) => Nfsstat4::WrongSec.into(),
-        Refusal::Denied(_) => Nfsstat4::Access.into(),
-    })
+    match View::enter(plan, visitor, credential, door) {
+        Ok((view, node)) => Ok(Object::In(view, node)),
+        Err(refusal) => refused(plan, refusal),
+    }
+}
+
+#[cold]
+fn refused(plan: &Plan, refusal: Refusal) -> Result<Object<'_>, Stop> {
+    match refusal {
+        Refusal::Status(status) => Err(status.into()),
+        Refusal::Denied(AuthStat::TooWeak) => Err(Nfsstat4::WrongSec.into()),
+        Refusal::Denied(_) => Err(Nfsstat4::Access.into()),
+        Refusal::Referred(referred) => {
+            plan.absent(referred).map(Object::Absent).ok_or(Nfsstat4::Stale.into())
+        }
+    }
 }

@@ -7,7 +7,7 @@ use comity_proto::nfs4::{Bitmap4, Entry4, Nfsstat4, Readdir4args, attribute as a
 use comity_vfs::{Attr, Disk, FileType, Listed, Listing, Wire};
 use comity_xdr::{Checkpoint, Encoder, Opaque, padding};
 
-use crate::attributes::{Subject, What, fattr4};
+use crate::attributes::{Subject, What, absent_entry, fattr4};
 use crate::compound::Compound;
 use crate::filehandle::Object;
 use crate::limits::{COOKIEVERF, LISTING_BYTES_MAX};
@@ -37,12 +37,13 @@ pub(crate) fn list(
     let bytes_max = room.min(args.maxcount as usize);
     let names_left = if args.dircount == 0 { usize::MAX } else { args.dircount as usize };
     let wanted = args.attr_request;
-    let (entries, full, delayed) = (0, false, false);
+    let (entries, full, stopped) = (0, false, None);
     let mut page =
-        Page { compound, reply, start, bytes_max, names_left, wanted, entries, full, delayed };
+        Page { compound, reply, start, bytes_max, names_left, wanted, entries, full, stopped };
     match compound.object()? {
         Object::Pseudo(node) => above(&mut page, *node, from)?,
         Object::In(view, node) => inside(&mut page, view, node, from)?,
+        Object::Absent(_) => return Err(Nfsstat4::Moved.into()),
     }
     page.end()
 }
@@ -88,7 +89,7 @@ fn inside<'a>(
     from: Position,
 ) -> Result<(), Stop> {
     let pseudo = page.compound.pseudo();
-    let by_name = page.wanted.is_within(&BY_NAME);
+    let by_name = page.is_by_name();
     let listed = if by_name { Listed::Names } else { Listed::Nodes };
     let mut next = Some(from.behind());
     while let Some(behind) = next.filter(|_| page.entries == 0 && !page.full) {
@@ -117,11 +118,17 @@ struct Page<'p, 'a> {
     wanted: Bitmap4,
     entries: usize,
     full: bool,
-    /// True if the next entry must be waited for.
-    delayed: bool,
+    /// The failure of the next entry, if it must not be left out.
+    stopped: Option<Nfsstat4>,
 }
 
 impl<'p, 'a> Page<'p, 'a> {
+    /// Returns whether the names are enough. They are not if an entry may be the root of an absent
+    /// file system.
+    fn is_by_name(&self) -> bool {
+        self.wanted.is_within(&BY_NAME) && !self.compound.plan.refers()
+    }
+
     fn subject<'s>(
         &self,
         what: What<'s, 'a>,
@@ -146,8 +153,7 @@ impl<'p, 'a> Page<'p, 'a> {
         let name = listing.name.bytes();
         let at = (Position::Entry(listing.cookie).to_wire(), name);
         let Some(seen) = seen else {
-            let by_name = self.wanted.is_within(&BY_NAME);
-            return if by_name { self.bare(at, Nfsstat4::Ok) } else { self.gone(at) };
+            return if self.is_by_name() { self.bare(at, Nfsstat4::Ok) } else { self.gone(at) };
         };
         let is_dir = seen.attr.file_type == FileType::Directory;
         let covering = if is_dir { view.covering(pseudo, &seen.node, name) } else { Ok(None) };
@@ -183,6 +189,7 @@ impl<'p, 'a> Page<'p, 'a> {
                 let top = Subject { compound, what, attr, mounted_on_fileid, listed };
                 fattr4(reply, &top, &wanted)
             }
+            Object::Absent(absent) => absent_entry(reply, (compound, &absent), &wanted),
             Object::Pseudo(_) => Err(Nfsstat4::ServerFault.into()),
         });
         self.or_error(at, failed)
@@ -215,14 +222,15 @@ impl<'p, 'a> Page<'p, 'a> {
     }
 
     /// Handles a failure to read an entry's attributes. If the client requested `rdattr_error`, the
-    /// entry contains the error; otherwise the entry is left out. DELAY ends the page.
+    /// entry contains the error; otherwise the entry is left out. DELAY ends the page, and so does
+    /// the root of an absent file system (RFC 8881, 11.4.2).
     fn or_error(&mut self, at: At<'_>, outcome: Result<(), Stop>) -> ControlFlow<()> {
         match outcome {
             Err(Stop::Status(status)) if self.wanted.contains(a::RDATTR_ERROR) => {
                 self.bare(at, status)
             }
-            Err(Stop::Status(Nfsstat4::Delay)) => {
-                (self.full, self.delayed) = (true, true);
+            Err(Stop::Status(status @ (Nfsstat4::Delay | Nfsstat4::Moved))) => {
+                (self.full, self.stopped) = (true, Some(status));
                 self.flow()
             }
             _ => self.flow(),
@@ -261,8 +269,8 @@ impl<'p, 'a> Page<'p, 'a> {
     /// entries.
     fn end(self) -> Result<(), Stop> {
         let room = self.reply.length_since(self.start) + TAIL_BYTES <= self.bytes_max;
-        if self.delayed && self.entries == 0 {
-            return Err(Nfsstat4::Delay.into());
+        if let Some(status) = self.stopped.filter(|_| self.entries == 0) {
+            return Err(status.into());
         }
         if !room || self.full && self.entries == 0 {
             return Err(Nfsstat4::TooSmall.into());

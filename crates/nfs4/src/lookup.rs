@@ -16,6 +16,7 @@ impl<'a> Compound<'a> {
         let pseudo = self.pseudo();
         match self.object()? {
             Object::Pseudo(node) => Ok(pseudo.lookup(*node, name)?.into()),
+            Object::Absent(_) => Err(Nfsstat4::Moved.into()),
             Object::In(view, node) => match view.lookup(node, name) {
                 Ok((seen, _)) => {
                     if seen.attr.file_type == FileType::Directory
@@ -43,6 +44,7 @@ impl<'a> Compound<'a> {
                 let above = pseudo.parent(*node).ok_or(Nfsstat4::NoEnt)?;
                 Ok(Object::Pseudo(above))
             }
+            Object::Absent(_) => Err(Nfsstat4::Moved.into()),
             Object::In(view, node) if view.is_root(node) => self.out_of(view.export()),
             Object::In(view, node) => match view.lookup(node, b"..") {
                 Ok((above, _)) => Ok(Object::In(view.clone(), above.node)),

@@ -49,6 +49,6 @@ fn of_object<'c>(
 ) -> Result<Option<Checked<'c>>, Stop> {
     match object {
         Some(Object::In(view, node)) => compound.check_io((view, node), stateid, access).map(Some),
-        Some(Object::Pseudo(_)) | None => Ok(None),
+        Some(Object::Pseudo(_) | Object::Absent(_)) | None => Ok(None),
     }
 }

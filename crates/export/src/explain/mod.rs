@@ -15,7 +15,7 @@ use comity_vfs::{Cred, Status, Wire};
 use crate::export::Entry;
 use crate::key_identity::KeyIdentity;
 use crate::resolved_caller::ResolvedCaller;
-use crate::{Channels, Export, Location, Plan, Refusal, RuleSource, Rules, View};
+use crate::{Channels, Export, Location, Plan, Referred, Refusal, RuleSource, Rules, View};
 
 /// An operation on an object that can be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,6 +128,11 @@ impl Chain {
             &Arc::default(),
         );
         let resolved = resolved.inspect_err(|_| self.add("caller", "is refused", None))?;
+        if let Some(referral) = export.referral() {
+            let place = origin.and_then(|origin| origin.option("refer"));
+            self.add("refer", format!("NFSv4 clients are referred to {referral}"), place);
+            return Err(Refusal::Referred(Referred::to(export.id())));
+        }
         let path = question.path.strip_prefix(&question.export).unwrap_or(&question.path);
         let view = View::of(plan, Arc::new(resolved));
         self.acting(&view);

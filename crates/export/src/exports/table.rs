@@ -12,7 +12,7 @@ use super::idmap_options::{
 };
 use crate::export_spec::{Fsid, Terms};
 use crate::path::normal;
-use crate::{Channels, DirectoryDelegations, KeyUse, Location};
+use crate::{Channels, DirectoryDelegations, KeyUse, Location, Referral};
 
 /// An option of exports(5).
 #[derive(Debug)]
@@ -240,10 +240,15 @@ pub(crate) const OPTIONS: &[Choice] = &[
         |draft, _| set(&mut draft.terms.rules.readdirplus, false),
         "READDIRPLUS is NOTSUPP",
     ),
-    refused(
+    valued(
         "refer",
-        Argument::Needed("PATH@HOST"),
-        "nobody is referred to another server yet; leave it out",
+        Argument::Needed("PATH@HOST[+HOST][:PATH@HOST]"),
+        "refer",
+        refer,
+        "the files are not here but at PATH on HOST (a name or an address; IPv6 in brackets), or \
+         at the other places: NFSv4 clients that may use the export are told where, and NFSv3 \
+         clients are refused. All clients of an export must have the same. Its directory need not \
+         exist, and no export can be below it",
     ),
     refused(
         "replicas",
@@ -471,6 +476,10 @@ fn mount_point(draft: &mut Draft, value: &str) -> Result<(), String> {
 fn policy(draft: &mut Draft, value: &str) -> Result<(), String> {
     let path = normal(OsStr::new(value))?;
     set(&mut draft.terms.settings.policy, Some(path))
+}
+
+fn refer(draft: &mut Draft, value: &str) -> Result<(), String> {
+    set(&mut draft.terms.settings.refer, Some(Referral::parse(value)?))
 }
 
 fn sec(draft: &mut Draft, value: &str) -> Result<(), String> {

@@ -9,7 +9,8 @@ use comity_cloak::{Cloak, Entry, Mask, Owned, Sign};
 use comity_idmap::{IdMap, IdMapBuilder, Ids, MapDefault, Range, Rule, Squash};
 
 use crate::{
-    Channels, Client, DirectoryDelegations, KeyUse, Location, RuleSource, Rules, Severity, limits,
+    Channels, Client, DirectoryDelegations, KeyUse, Location, Referral, RuleSource, Rules,
+    Severity, limits,
 };
 
 fn parse(text: &[u8]) -> (Vec<ExportSpec>, Vec<crate::Diagnostic>) {
@@ -244,6 +245,7 @@ fn every_option_is_as_the_table_describes() {
             ("map_default", _) => "=deny",
             ("dir_delegations", _) => "=sole-writer",
             ("policy", _) => "=/policy",
+            ("refer", _) => "=/x@b",
             _ => "=none",
         };
         let text = format!("/a h({}{value})", option.name);
@@ -403,13 +405,17 @@ fn settings() -> impl Strategy<Value = Settings> {
     let (fsid, mount_point) =
         (proptest::option::of(fsid), proptest::option::of(mount_point.prop_map(Into::into)));
     let policy = proptest::option::of("/[a-z ,()#]{1,8}x".prop_map(Into::into));
-    (fsid, any::<bool>(), any::<bool>(), mount_point, policy).prop_map(
-        |(fsid, crosses_mounts, is_unhidden, mount_point, policy)| Settings {
+    let referral = r"/[a-z ,()#@]{1,8}x@(b|192\.0\.2\.7\+\[2001:db8::7\])(:/y@c)?";
+    let refer = referral.prop_map(|value| Referral::parse(&value).unwrap());
+    let refer = proptest::option::of(refer);
+    (fsid, any::<bool>(), any::<bool>(), mount_point, policy, refer).prop_map(
+        |(fsid, crosses_mounts, is_unhidden, mount_point, policy, refer)| Settings {
             fsid,
             crosses_mounts,
             is_unhidden,
             mount_point,
             policy,
+            refer,
         },
     )
 }

@@ -1,5 +1,6 @@
 //! EXPORT (RFC 1813, 5.2.5): returns the exports that are offered to the caller. Exports for
-//! others only are left out, and so are the names of those others.
+//! others only are left out, and so are the names of those others, and exports whose files other
+//! servers have, because MNT refuses them.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -19,7 +20,8 @@ pub(super) fn export(
 ) -> Result<Answer, Stop> {
     request.arguments::<()>()?;
     let offered = request.plan.offered(request.visitor);
-    offered.iter().for_each(|offered| line(offered, reply));
+    let present = offered.iter().filter(|offered| !offered.is_absent());
+    present.for_each(|offered| line(offered, reply));
     reply.value(&false);
     Ok(Answer::new(Done::default()))
 }

@@ -1,5 +1,6 @@
 //! MNT (RFC 1813, 5.2.1): returns the handle of an export's root or of a directory below it,
-//! and the flavors that the export takes. Symbolic links in the path are not followed.
+//! and the flavors that the export takes. Symbolic links in the path are not followed. An export
+//! whose files other servers have is refused: NFSv3 cannot say where they are.
 
 use comity_export::{Door, View};
 use comity_proto::mount::{Dirpath, MountOk, Mountstat3};
@@ -18,7 +19,11 @@ pub(super) fn mnt(
     reply: &mut Encoder,
 ) -> Result<Answer, Stop> {
     let path = plain(request.arguments::<Dirpath<'_>>()?.0);
-    let (view, node) = request.enter_to_mount(Door::Mount(&path))?;
+    let entered = request.enter_to_mount(Door::Mount(&path));
+    let (view, node) = entered.map_err(|stop| match stop {
+        Stop::Referred => mount.refuse_referral(request, &path).into(),
+        stop => stop,
+    })?;
     if view.getattr(&node)?.file_type != FileType::Directory {
         return Err(Status::NotDir.into());
     }

@@ -12,10 +12,12 @@ mod umntall;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use comity_export::{Exports, RpcPeer};
 use comity_proto::mount::{PROGRAM, VERSION, procedure};
 use comity_rpc::{Call, Outcome, Program, Repeat};
+use comity_vfs::Status;
 use comity_xdr::Encoder;
 
 use self::mounts::Mounts;
@@ -27,13 +29,26 @@ use crate::table::{Row, Verb, row};
 pub struct Mount {
     exports: Arc<Exports>,
     mounts: Mounts,
+    /// The plan of which it was logged last that a client could not be referred.
+    told: AtomicU64,
 }
 
 impl Mount {
     /// Gives out handles of `exports`.
     #[must_use]
     pub fn new(exports: Arc<Exports>) -> Self {
-        Self { exports, mounts: Mounts::default() }
+        Self { exports, mounts: Mounts::default(), told: AtomicU64::new(0) }
+    }
+
+    /// Returns the status for a MNT of an export whose files other servers have. It is logged once
+    /// for each configuration, so that clients cannot fill the log.
+    fn refuse_referral(&self, request: &Request<'_>, path: &[u8]) -> Status {
+        let generation = request.plan.generation();
+        if self.told.swap(generation, Ordering::Relaxed) != generation {
+            let (client, path) = (request.address(), path.escape_ascii());
+            tracing::warn!(%client, %path, "MOUNT refused: NFSv3 clients cannot be referred");
+        }
+        Status::Acces
     }
 }
 

@@ -37,6 +37,7 @@ pub(super) fn refused(status: Status) -> Nlm4Stats {
 pub(super) fn stopped(stop: Stop) -> Result<Nlm4Stats, Stop> {
     match stop {
         Stop::Status(status) => Ok(refused(status)),
+        Stop::Referred => Ok(Nlm4Stats::StaleFh),
         other => Err(other),
     }
 }

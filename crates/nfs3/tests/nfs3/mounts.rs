@@ -1,8 +1,13 @@
 //! MOUNT version 3 (RFC 1813, appendix I).
 
+use std::sync::Arc;
+
+use comity_backend::Memory;
+use comity_export::{ExportRequest, HandleKey, Source, Sources, load};
 use comity_proto::mount::{MountOk, Mountstat3, procedure};
 use comity_proto::nfs3::{Create3args, Createhow3, Diropargs3, Mkdir3args, Sattr3, Symlink3args};
 use comity_proto::{mount, nfs3};
+use comity_vfs::Fs;
 use comity_xdr::{Decoder, Opaque};
 
 use crate::world::{Ground, World, encoded};
@@ -145,4 +150,25 @@ fn a_directory_below_a_closed_one_is_mounted_by_callers_that_may_search_the_clos
     assert_eq!(status(&world, b"/srv/pub/closed"), Mountstat3::Ok);
     world.act_as_nobody();
     assert_eq!(status(&world, b"/srv/pub/closed/open"), Mountstat3::Acces);
+}
+
+/// NFSv3 cannot say where the files are (RFC 1813 has no MOVED).
+#[test]
+fn an_export_of_other_servers_is_neither_mounted_nor_listed() {
+    let exports =
+        "/srv/away 127.0.0.1(rw,insecure,refer=/x@b)\n/srv/pub *(rw,insecure)\n".as_bytes();
+    let source = Source::Text { name: "exports".into(), text: exports.to_vec() };
+    let open = |_: &ExportRequest<'_>| {
+        let fs: Arc<dyn Fs> = Arc::new(Memory::new(Ground::default().memory).unwrap());
+        Ok(fs)
+    };
+    let loaded = load(&Sources::new(vec![source]), &open, HandleKey::new([7; 16]), None);
+    let world = World::of(loaded.unwrap_or_else(|findings| panic!("{findings:?}")).0);
+    assert_eq!(status(&world, b"/srv/away"), Mountstat3::Acces);
+    assert_eq!(status(&world, b"/srv/away/below"), Mountstat3::Acces);
+    assert_eq!(status(&world, b"/srv/pub"), Mountstat3::Ok);
+    let body = world.call_mount(procedure::EXPORT, &());
+    let mut decoder = Decoder::new(&body);
+    assert!(decoder.value::<bool>().unwrap());
+    assert_eq!(opaque(&mut decoder), "/srv/pub");
 }

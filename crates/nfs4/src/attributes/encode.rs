@@ -1,13 +1,16 @@
+use std::path::Path;
+
 use comity_coherence::Newest;
 use comity_export::{Node, PseudoNode, View};
 use comity_proto::nfs4::{
-    Bitmap4, ChangeAttrType4, ChangeInfo4, Fsid4, Nfsstat4, OpenArguments4, Specdata4, ace,
-    attribute as a, layout_type,
+    Bitmap4, ChangeAttrType4, ChangeInfo4, FsLocations4, Fsid4, Nfsstat4, OpenArguments4,
+    Specdata4, ace, attribute as a, layout_type,
 };
 use comity_vfs::limits::NAME_BYTES_MAX;
 use comity_vfs::{Acl, AclKind, Attr, Change, FileType, Properties, Space, Status, Time, Wire};
-use comity_xdr::Encoder;
+use comity_xdr::{Counted, Encoder};
 
+use super::absent::pathname4;
 use super::acl::{self, Acls};
 use super::owner;
 use super::supported::{EXCLUSIVE, supported};
@@ -106,6 +109,7 @@ impl<'s, 'a> Subject<'s, 'a> {
         let (what, attr) = match object {
             Object::Pseudo(node) => (What::Pseudo(*node), compound.pseudo().attr(*node)),
             Object::In(view, node) => (What::In(view, node), view.getattr(node)?),
+            Object::Absent(_) => return Err(Nfsstat4::Moved.into()),
         };
         Ok(Self { compound, what, attr, mounted_on_fileid: None, listed: false })
     }
@@ -260,6 +264,7 @@ fn say_constant(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) -> 
             reply.value(&(lease.as_secs() as u32));
         }
         a::RDATTR_ERROR => reply.value(&Nfsstat4::Ok),
+        a::FS_LOCATIONS => say_locations(reply, subject)?,
         a::FS_LAYOUT_TYPES => reply.words([1, layout_type::FILES]),
         a::LAYOUT_BLKSIZE => reply.value(&stripe_unit_bytes(subject).unwrap_or_default()),
         a::ACLSUPPORT => reply.value(&(ace::SUPPORT_ALLOW | ace::SUPPORT_DENY)),
@@ -273,6 +278,18 @@ fn say_constant(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) -> 
         a::XATTR_SUPPORT => reply.value(&bears_xattrs(subject)),
         _ => return Err(Nfsstat4::ServerFault.into()),
     }
+    Ok(())
+}
+
+/// Appends the path of the file system. No other servers are known to have its files (RFC 7530,
+/// 8.4).
+fn say_locations(reply: &mut Encoder, subject: &Subject<'_, '_>) -> Result<(), Stop> {
+    let pseudo = subject.compound.pseudo();
+    let path = match subject.what {
+        What::In(view, _) => pseudo.path_of(view.export())?,
+        What::Pseudo(_) => Path::new(""),
+    };
+    reply.value(&FsLocations4 { fs_root: pathname4(path), locations: Counted(Vec::new()) });
     Ok(())
 }
 

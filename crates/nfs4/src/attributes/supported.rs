@@ -25,6 +25,7 @@ const ALWAYS: Bitmap4 = Bitmap4::of(&[
     a::FILES_AVAIL,
     a::FILES_FREE,
     a::FILES_TOTAL,
+    a::FS_LOCATIONS,
     a::HOMOGENEOUS,
     a::MAXFILESIZE,
     a::MAXLINK,

@@ -24,6 +24,7 @@ pub(super) fn access(
     }
     let (granted, file_type) = match compound.object()? {
         Object::Pseudo(_) => ((Access::READ | Access::LOOKUP).bits(), FileType::Directory),
+        Object::Absent(_) => return Err(Nfsstat4::Moved.into()),
         Object::In(view, node) => {
             let asked = Access::from_bits(wanted | by_xattr(wanted).bits());
             let (granted, attr) = view.access(node, asked)?;

@@ -3,8 +3,9 @@
 use comity_proto::nfs4::{Bitmap4, Nfsstat4};
 use comity_xdr::{Decoder, Encoder};
 
-use crate::attributes::{READABLE_NOT, Subject, fattr4};
+use crate::attributes::{READABLE_NOT, Subject, absent_fattr4, fattr4};
 use crate::compound::Compound;
+use crate::filehandle::Object;
 use crate::stop::Stop;
 
 pub(super) fn getattr(
@@ -16,5 +17,8 @@ pub(super) fn getattr(
     if !wanted.and(&READABLE_NOT).is_empty() {
         return Err(Nfsstat4::Inval.into());
     }
-    fattr4(reply, &Subject::of(compound, compound.object()?)?, &wanted)
+    match compound.object()? {
+        Object::Absent(absent) => absent_fattr4(reply, (compound, absent), &wanted),
+        object => fattr4(reply, &Subject::of(compound, object)?, &wanted),
+    }
 }

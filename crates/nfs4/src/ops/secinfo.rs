@@ -1,6 +1,7 @@
 //! SECINFO and SECINFO_NO_NAME (RFC 8881, 18.29, 18.45): the security flavors that an object
 //! accepts. From 4.1 on they clear the current filehandle.
 
+use comity_export::Export;
 use comity_proto::nfs4::{Component4, SecinfoStyle4};
 use comity_rpc::Flavor;
 use comity_xdr::{Decoder, Encoder};
@@ -44,14 +45,19 @@ fn say(compound: &Compound<'_>, found: &Finding<'_>, reply: &mut Encoder) {
     match found {
         Finding::Object(Object::In(view, _)) => list(reply, &view.rules().flavors),
         Finding::Object(Object::Pseudo(_)) => list(reply, ABOVE),
-        Finding::Export(export) => match export.rules(compound.visitor) {
-            // No flavor is enough on a channel that the export does not take.
-            Some(rules) if !rules.channels.take(compound.visitor.channel().kind()) => {
-                list(reply, &[]);
-            }
-            Some(rules) => list(reply, &rules.flavors),
-            None => list(reply, ABOVE),
-        },
+        Finding::Object(Object::Absent(absent)) => say_export(compound, absent.export(), reply),
+        Finding::Export(export) => say_export(compound, export, reply),
+    }
+}
+
+fn say_export(compound: &Compound<'_>, export: &Export, reply: &mut Encoder) {
+    match export.rules(compound.visitor) {
+        // No flavor is enough on a channel that the export does not take.
+        Some(rules) if !rules.channels.take(compound.visitor.channel().kind()) => {
+            list(reply, &[]);
+        }
+        Some(rules) => list(reply, &rules.flavors),
+        None => list(reply, ABOVE),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Attributes as text: `mode=644`, in both directions.
 
 use comity_proto::nfs4::{
-    Acl4, Bitmap4, Fattr4, Fsid4, ModeMasked4, Nfsace4, Nfstime4, Owner4, Settime4, Specdata4,
-    attribute as a,
+    Acl4, Bitmap4, Fattr4, FsLocation4, FsLocations4, Fsid4, ModeMasked4, Nfsace4, Nfstime4,
+    Owner4, Pathname4, Settime4, Specdata4, attribute as a,
 };
 use comity_xdr::{Counted, Decoder, Encoder, Opaque};
 
@@ -24,6 +24,7 @@ const NAMES: &[(&str, u32)] = &[
     ("aclsupport", a::ACLSUPPORT),
     ("archive", a::ARCHIVE),
     ("fileid", a::FILEID),
+    ("fs_locations", a::FS_LOCATIONS),
     ("maxname", a::MAXNAME),
     ("maxread", a::MAXREAD),
     ("mode", a::MODE),
@@ -133,6 +134,7 @@ fn decode_one(values: &mut Decoder<'_>, number: u32) -> String {
             let Fsid4 { major, minor } = values.value().unwrap();
             if major == 0 { format!("0.{minor}") } else { format!("some.{minor}") }
         }
+        a::FS_LOCATIONS => locations(&values.value().unwrap()),
         a::MODE => format!("{:o}", values.value::<u32>().unwrap()),
         a::OWNER | a::OWNER_GROUP => {
             values.value::<Owner4<'_>>().unwrap().0.escape_ascii().to_string()
@@ -151,6 +153,21 @@ fn decode_one(values: &mut Decoder<'_>, number: u32) -> String {
         }
         _ => values.value::<u32>().unwrap().to_string(),
     }
+}
+
+/// The path of the file system, and each location behind a `>`.
+fn locations(locations: &FsLocations4<'_>) -> String {
+    let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
+    let path = |path: &Pathname4<'_>| {
+        let names: Vec<_> = path.0.iter().map(|name| text(name.0)).collect();
+        format!("/{}", names.join("/"))
+    };
+    let location = |location: &FsLocation4<'_>| {
+        let servers: Vec<_> = location.server.0.iter().map(|server| text(server.0)).collect();
+        format!("{}:{}", servers.join(","), path(&location.rootpath))
+    };
+    let all: Vec<_> = locations.locations.0.iter().map(location).collect();
+    format!("{}>{}", path(&locations.fs_root), all.join(">"))
 }
 
 /// The text of a number; numbers that the backend chooses are `some`.

@@ -23,6 +23,7 @@ mod opens;
 mod owners;
 mod pairs;
 mod reaching;
+mod referrals;
 mod reload;
 mod rendering;
 mod repeats;

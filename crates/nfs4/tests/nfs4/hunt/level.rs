@@ -3,10 +3,10 @@
 //! directories, space).
 
 use comity_proto::nfs4::{
-    Access4res, Acl4, Bitmap4, ChangeInfo4, CompoundResultHead, Copy4resok, Entry4, Fsid4,
-    GetDirDelegation4res, Linktext4, Listxattrs4resok, NfsFh4, Nfsstat4, Nfstime4, Open4resok,
-    OpenArguments4, Owner4, Read4resok, ReadPlus4resok, Seek4resok, Sequence4resok, Stateid4,
-    Verifier4, Write4resok, Xattrvalue4, ace, attribute as a, operation as op,
+    Access4res, Acl4, Bitmap4, ChangeInfo4, CompoundResultHead, Copy4resok, Entry4, FsLocations4,
+    Fsid4, GetDirDelegation4res, Linktext4, Listxattrs4resok, NfsFh4, Nfsstat4, Nfstime4,
+    Open4resok, OpenArguments4, Owner4, Read4resok, ReadPlus4resok, Seek4resok, Sequence4resok,
+    Stateid4, Verifier4, Write4resok, Xattrvalue4, ace, attribute as a, operation as op,
 };
 use comity_xdr::{Counted, Decode, Decoder};
 
@@ -226,6 +226,7 @@ impl<'a> Leveler<'a> {
             a::FILEHANDLE => self.passed::<NfsFh4<'_>>(),
             a::OWNER | a::OWNER_GROUP => self.owner(number == a::OWNER_GROUP),
             a::FSID => self.passed::<Fsid4>(),
+            a::FS_LOCATIONS => self.passed::<FsLocations4<'_>>(),
             a::TIME_ACCESS | a::TIME_DELTA | a::TIME_METADATA | a::TIME_MODIFY => {
                 self.passed::<Nfstime4>()
             }

@@ -12,6 +12,7 @@ mod git;
 mod grants;
 mod hosts;
 mod placement;
+mod refer;
 mod scarce;
 mod sites;
 mod smoke;
@@ -136,6 +137,7 @@ const CORE: &[&str] = &[
     "mtls-two-6.12",
     "placement",
     "placement-6.12",
+    "refer",
     "scarce-4.1",
     "sites",
     "sites-4.1",
@@ -200,6 +202,7 @@ pub(super) const ALL: &[Test] = &[
     smoke::TEST.over("smoke-4.2", "4.2"),
     smoke::TEST.over("", "4.2").on("smoke-6.12", Kernel::Linux6_12),
     smoke::TEST.over("", "4.2").on("smoke-7.2", Kernel::Linux7_2),
+    refer::TEST,
     placement::TEST,
     placement::TEST.over("", "4.2").on("placement-6.12", Kernel::Linux6_12),
     smoke::TEST.over("", "4.1").killed("smoke-kill-4.1", 6),

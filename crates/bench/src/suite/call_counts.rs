@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
-/// Returns the number of calls among counts of a mount or of a server: a COMPOUND is one call,
-/// whatever operations it has. What a kernel sends for nothing but its lease does not count.
+/// Returns the number of calls among counts of a mount or of a server. A COMPOUND is one call,
+/// whatever operations it has. Calls that a kernel sends only for its lease do not count.
 #[must_use]
 pub(super) fn calls_among(counts: &BTreeMap<String, u64>) -> u64 {
     let of = |name: &str| counts.get(name).copied();

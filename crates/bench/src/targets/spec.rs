@@ -30,7 +30,7 @@ pub struct Options {
     pub comity: Option<PathBuf>,
     /// The version for servers whose names contain none.
     pub version: Version,
-    /// The metrics page of the comity that serves the directories, if their calls are counted there.
+    /// The metrics page of the comity that serves the directories, if calls are counted there.
     pub calls_at: Option<SocketAddr>,
 }
 

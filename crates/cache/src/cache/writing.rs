@@ -16,7 +16,7 @@ use crate::limits::{DIRTY_AGE_MAX, DIRTY_BYTES_MAX, TRANSFER_BYTES_MAX};
 use crate::options::WriteMode;
 use crate::write_back::DirtyFile;
 
-/// Where data is that the file system below has taken.
+/// The place of data that the file system below has taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stability {
     /// In memory, until a commit.

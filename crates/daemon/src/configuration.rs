@@ -263,11 +263,14 @@ impl Reload {
     }
 
     /// Recalls the delegations of cloaked exports: a client serves a delegated file to all users of
-    /// its machine without asking.
+    /// its machine without asking. The same holds for exports whose files other servers have now:
+    /// without a call a client would not learn of it.
     fn recall_cloaked(&self) {
         let comity_nfs4::Memory { engine, clock, .. } = &self.memory;
-        let is_cloaked =
-            |export: &&Arc<Export>| export.clients().iter().any(|(_, it)| !it.cloak.is_empty());
+        let is_cloaked = |export: &&Arc<Export>| {
+            let hides = export.clients().iter().any(|(_, it)| !it.cloak.is_empty());
+            hides || export.referral().is_some()
+        };
         let plan = self.exports.current();
         for export in plan.exports().iter().filter(is_cloaked) {
             engine.recall_export(clock.now(), export.id().0);

@@ -80,9 +80,10 @@ impl Plan {
 
     /// Returns the plan as the successor of `old`.
     pub(crate) fn after(mut self, old: &Self) -> Self {
-        let known = old.exports.iter().map(|export| (export.id(), export.volume()));
+        let known = old.exports.iter().filter(|export| export.referral().is_none());
+        let known = known.map(|export| (export.id(), export.volume()));
         let known = known.chain(old.gone.iter().copied());
-        let gone = known.filter(|(id, _)| self.export(*id).is_none());
+        let gone = known.filter(|(id, _)| self.present(*id).is_none());
         self.gone = gone.take(EXPORTS_MAX).collect();
         self
     }
@@ -133,7 +134,7 @@ impl Plan {
     /// [`Status::BadHandle`]; [`Status::Stale`] if the export has not existed for a long time.
     pub fn unseal_key(&self, sealed: &[u8]) -> Result<FileKey> {
         let (id, handle) = self.unseal(sealed)?;
-        if let Some(export) = self.export(id) {
+        if let Some(export) = self.present(id) {
             return Ok(export.key(&handle));
         }
         let (_, volume) = self.gone.iter().find(|(gone, _)| *gone == id).ok_or(Status::Stale)?;
@@ -254,7 +255,13 @@ impl Plan {
     /// Returns the export of a key; if it is gone, another export of its volume.
     fn export_of(&self, file: &FileKey) -> Option<&Arc<Export>> {
         let shows = |export: &&Arc<Export>| export.volume() == file.volume;
-        self.export(ExportId(file.export)).or_else(|| self.exports.iter().find(shows))
+        self.present(ExportId(file.export)).or_else(|| self.exports.iter().find(shows))
+    }
+
+    /// Returns the export of a number, if its files are on this server. State of files that were
+    /// here before an export got a referral is found as that of an export that is gone.
+    fn present(&self, id: ExportId) -> Option<&Arc<Export>> {
+        self.export(id).filter(|export| export.referral().is_none())
     }
 
     /// Returns the export of a number; none if it is no longer offered.

@@ -55,6 +55,9 @@ impl Plan {
         let export = exports.max_by_key(|export| export.path().components().count());
         let export = export.ok_or(Status::NoEnt)?;
         let below = path.strip_prefix(export.path()).map_err(|_| Status::NoEnt)?;
+        if let Some(referral) = export.referral() {
+            return Ok(format!("NFSv4 clients are referred to other servers: {referral}\n"));
+        }
         let object = walk(export, below)?;
         let takes_keys = |rules: &&Rules| rules.key_use != KeyUse::AccountsOnly;
         let rules = export.clients().iter().map(|(_, rules)| &**rules).find(takes_keys);

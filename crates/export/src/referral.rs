@@ -48,6 +48,9 @@ impl ServedAt {
         let (path, servers) = value.rsplit_once('@').ok_or_else(|| {
             format!("{value:?} names no server: expected PATH@HOST, as in /srv/data@b.example.org")
         })?;
+        if path.contains(['[', ']']) {
+            return Err(format!("{path:?}: brackets are for IPv6 addresses"));
+        }
         let servers = parts(servers, '+');
         if servers.len() > LOCATION_SERVERS_MAX {
             return Err(format!("over {LOCATION_SERVERS_MAX} servers: clients look at no more"));
@@ -129,6 +132,12 @@ mod tests {
             let parsed = Referral::parse(value).unwrap();
             assert_eq!(parsed.to_string(), value);
         }
+    }
+
+    #[test]
+    fn a_bracket_in_a_path_does_not_hide_the_location_behind_it() {
+        let error = Referral::parse("/x[1@b:/y@c").unwrap_err();
+        assert!(error.ends_with("brackets are for IPv6 addresses"), "{error}");
     }
 
     #[test]

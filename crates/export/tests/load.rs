@@ -242,6 +242,20 @@ fn the_files_of_an_export_that_is_gone_are_known_as_before() {
     }
 }
 
+/// The same for an export whose files other servers have now.
+#[test]
+fn the_files_of_an_export_that_has_moved_are_known_as_before() {
+    let plan = loaded(&sources("/a *\n/b *"), None).unwrap().0;
+    let moved = plan.exports().iter().find(|export| export.path() == Path::new("/a")).unwrap().id();
+    let sealed = plan.seal(moved, &comity_vfs::Handle::new(b"a handle").unwrap());
+    let before = plan.unseal_key(sealed.bytes()).unwrap();
+    let mut plan = plan;
+    for _ in 0..2 {
+        plan = loaded(&sources("/a *(refer=/x@b)\n/b *"), Some(&plan)).unwrap().0;
+        assert_eq!(plan.unseal_key(sealed.bytes()), Ok(before));
+    }
+}
+
 /// A pipe has no content when it is read again, and a device has no end.
 #[test]
 fn a_configuration_that_is_not_a_regular_file_is_refused() {

@@ -153,7 +153,9 @@ impl<'p, 'a> Page<'p, 'a> {
         let name = listing.name.bytes();
         let at = (Position::Entry(listing.cookie).to_wire(), name);
         let Some(seen) = seen else {
-            return if self.is_by_name() { self.bare(at, Nfsstat4::Ok) } else { self.gone(at) };
+            // Without its object an entry cannot be entered, so its name tells all.
+            let is_by_name = self.wanted.is_within(&BY_NAME);
+            return if is_by_name { self.bare(at, Nfsstat4::Ok) } else { self.gone(at) };
         };
         let is_dir = seen.attr.file_type == FileType::Directory;
         let covering = if is_dir { view.covering(pseudo, &seen.node, name) } else { Ok(None) };

@@ -13,8 +13,9 @@ use crate::counters::count;
 use crate::listing_cache::{KnownEntry, KnownListing, ListingEdit};
 use crate::verdict_cache::CallerId;
 
-/// Returns whether a rename has changed nothing: both names are those of one file.
-fn is_without_effect(change: &Change<Disk>) -> bool {
+/// Returns whether a rename may have changed nothing, as if both names were those of one file.
+/// Servers whose change attributes have the grain of a clock give an equal one after a change, too.
+fn may_be_without_effect(change: &Change<Disk>) -> bool {
     let both = change.before.zip(change.after);
     both.is_some_and(|(before, after)| before.change == after.change)
 }
@@ -252,7 +253,7 @@ impl Cache {
         self.note_moved((source, target), (from, to), asked);
         // A reply may have cached it again meanwhile.
         self.names.forget(target);
-        if is_without_effect(from) {
+        if may_be_without_effect(from) {
             return;
         }
         self.note_name(cred, source, None);
@@ -268,14 +269,13 @@ impl Cache {
         (from, to): (&Change<Disk>, &Change<Disk>),
         asked: Asked,
     ) {
+        // Otherwise the listings are not of the new version, and are fetched again.
+        let old_is_gone = !may_be_without_effect(from);
         let [old, new] = [source.1, target.1].map(|name| Arc::<[u8]>::from(name.bytes()));
         if source.0 == target.0 {
-            let is_none = old == new || is_without_effect(from);
-            let edit = if is_none { ListingEdit::Nothing } else { ListingEdit::Move(old, new) };
-            self.note_own_names(source.0, from, asked, Some(&edit));
-            return;
-        }
-        if is_without_effect(from) {
+            let edit = if old == new { ListingEdit::Nothing } else { ListingEdit::Move(old, new) };
+            let edit = Some(edit).filter(|_| old_is_gone);
+            self.note_own_names(source.0, from, asked, edit.as_ref());
             return;
         }
         let moved = self.listings.entry(source.0, self.attributes.moment(source.0), &old);
@@ -284,8 +284,9 @@ impl Cache {
             fileid,
             node,
         });
-        self.note_own_names(source.0, from, asked, Some(&ListingEdit::Remove(old)));
-        self.note_own_names(target.0, to, asked, edit.as_ref());
+        let removal = Some(ListingEdit::Remove(old)).filter(|_| old_is_gone);
+        self.note_own_names(source.0, from, asked, removal.as_ref());
+        self.note_own_names(target.0, to, asked, edit.filter(|_| old_is_gone).as_ref());
     }
 
     /// Notes an entry of a listing, and returns it as callers see it.

@@ -22,6 +22,10 @@ pub(super) fn putfh<'a>(
                 let_go(compound, handle, args);
                 return Err(Nfsstat4::Stale.into());
             }
+            Ok(absent @ Object::Absent(_)) => {
+                let_go(compound, handle, args);
+                absent
+            }
             entered => entered?,
         },
     };
@@ -33,7 +37,7 @@ pub(super) fn putfh<'a>(
     Ok(())
 }
 
-/// For a stale object, which was removed or hidden, releases the state that the next operation
+/// For an object that was removed or hidden, or has moved to another server, releases the state that the next operation
 /// would release. The client has no other filehandle of the object, and its state would conflict
 /// with other clients as long as the client lives. The reply does not mention this.
 fn let_go(compound: &Compound<'_>, handle: &[u8], args: &Decoder<'_>) -> Option<()> {

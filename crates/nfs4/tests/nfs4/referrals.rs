@@ -1,6 +1,12 @@
 //! Exports whose files are served by other servers (RFC 7530, 8; RFC 8881, 11).
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use comity_backend::{Passthrough, PassthroughOptions};
 use comity_export::{Diagnostic, ExportRequest, HandleKey, Plan, Source, Sources, load};
+use comity_vfs::Fs;
 
 use crate::script::Script;
 use crate::world::{World, furnish, memory};
@@ -148,6 +154,43 @@ fn a_listing_of_an_export_shows_an_absent_file_system_inside_it() {
         assert!(list(wanted).contains("inner[rdattr_error=10019]"), "{wanted}");
     }
     assert!(list(" fs_locations").contains("inner[fs_locations=/srv/pub/inner>b:/]"));
+}
+
+/// A folder shows only names to a caller that may not search it.
+#[test]
+fn a_referral_elsewhere_hides_no_names_of_a_directory_that_cannot_be_searched() {
+    if !rustix::process::geteuid().is_root() {
+        return println!("skipped: takes root, to act as another user");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let closed = folder.path().join("closed");
+    std::fs::create_dir(&closed).unwrap();
+    std::fs::write(closed.join("inside"), "").unwrap();
+    for (path, mode) in [(folder.path(), 0o755), (&closed, 0o744)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    for referral in ["", "/srv/away 127.0.0.1(rw,refer=/x@b)\n"] {
+        let world = world_of_folder(folder.path(), &format!("{referral}/srv/pub 127.0.0.1(rw)\n"));
+        for wanted in ["", " rdattr_error"] {
+            let mut script = Script::new(&world);
+            script.line("AS 7:7");
+            let dir = "PUTROOTFH; LOOKUP srv; LOOKUP pub; LOOKUP closed";
+            let told = script.line(&format!("{dir}; READDIR 0 4096{wanted}")).pop().unwrap();
+            assert!(told.contains("inside"), "{referral}{wanted}: {told}");
+            assert!(!told.contains("rdattr_error=5"), "{referral}{wanted}: {told}");
+        }
+    }
+}
+
+/// A server of these exports; each has the files of the folder.
+fn world_of_folder(folder: &Path, exports: &str) -> World {
+    let text = exports.as_bytes().to_vec();
+    let sources = Sources::new(vec![Source::Text { name: "exports".into(), text }]);
+    let open = |_: &ExportRequest<'_>| {
+        let fs = Passthrough::open(folder, PassthroughOptions::default());
+        Ok(Arc::new(fs.unwrap()) as Arc<dyn Fs>)
+    };
+    World::of(load(&sources, &open, HandleKey::new([7; 16]), None).unwrap().0)
 }
 
 #[test]

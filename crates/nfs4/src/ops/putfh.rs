@@ -37,9 +37,10 @@ pub(super) fn putfh<'a>(
     Ok(())
 }
 
-/// For an object that was removed or hidden, or has moved to another server, releases the state that the next operation
-/// would release. The client has no other filehandle of the object, and its state would conflict
-/// with other clients as long as the client lives. The reply does not mention this.
+/// For an object that was removed or hidden, or has moved to another server, releases the state
+/// that the next operation would release. The client has no other filehandle of the object, and its
+/// state would conflict with other clients as long as the client lives. The reply does not mention
+/// this.
 fn let_go(compound: &Compound<'_>, handle: &[u8], args: &Decoder<'_>) -> Option<()> {
     let mut next = args.clone();
     let file = compound.plan.unseal_key(handle).ok()?;

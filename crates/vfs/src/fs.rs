@@ -161,7 +161,15 @@ pub trait Fs: Send + Sync {
         data: &[u8],
     ) -> Result<Written<Disk>> {
         let mut written = self.write(cred, node, offset, data)?;
-        written.change.after = self.commit(node)?.or(written.change.after);
+        let after = self.commit(node).map_err(|status| match status {
+            // The WRITE was allowed: the failure is one of earlier data.
+            Status::Acces | Status::Perm => Status::Io,
+            status => status,
+        })?;
+        // Another client may have changed the file between the WRITE and the COMMIT.
+        if after.map(|attr| attr.change) != written.change.after.map(|attr| attr.change) {
+            written.change.after = None;
+        }
         Ok(written)
     }
 

@@ -81,8 +81,17 @@ impl Remote4 {
         let stable =
             if self.unstable.awaits_commit(node) { UNSTABLE } else { StableHow4::FileSync };
         let mut written = self.write_as(&caller, node, (offset, data), stable)?;
-        if self.unstable.awaits_commit(node) {
-            written.change.after = self.commit(node)?.or(written.change.after);
+        if !self.unstable.awaits_commit(node) {
+            return Ok(written);
+        }
+        let after = self.commit(node).map_err(|status| match status {
+            // The WRITE was allowed: the failure is one of earlier data.
+            Status::Acces | Status::Perm => Status::Io,
+            status => status,
+        })?;
+        // Another client may have changed the file between the WRITE and the COMMIT.
+        if after.map(|attr| attr.change) != written.change.after.map(|attr| attr.change) {
+            written.change.after = None;
         }
         Ok(written)
     }

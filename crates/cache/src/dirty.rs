@@ -1,8 +1,9 @@
 //! The unsent data of one file.
 
-use crate::limits::TRANSFER_BYTES_MAX;
 use std::collections::BTreeMap;
 use std::ops::Range;
+
+use crate::limits::TRANSFER_BYTES_MAX;
 
 /// Pieces of data by offset. Pieces that overlap or touch are merged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

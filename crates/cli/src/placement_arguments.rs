@@ -14,7 +14,7 @@ pub(crate) enum PlacementCommand {
     /// Prints for each data server of each placement, or of that of EXPORT, its name, its address,
     /// whether it is up or down and since when, and the last error of the connection to it. The
     /// server looks at each of them every ten seconds.
-    Status(PlacementStatus),
+    Status(PlacementArguments),
     /// Compare placed files with their data servers, and change nothing
     ///
     /// Walks the files of EXPORT, or of all exports with data servers, and names those that are
@@ -29,24 +29,12 @@ pub(crate) enum PlacementCommand {
     ///
     /// Exits with 0 if all is right, with 1 if there are findings or the check fails, with 2 if the
     /// arguments are wrong.
-    Check(PlacementCheck),
+    Check(PlacementArguments),
 }
 
-/// See [`PlacementCommand::Check`].
+/// The placements that a command is about.
 #[derive(Debug, Args)]
-pub(crate) struct PlacementCheck {
-    /// The folder of an export with data servers [default: all]
-    #[arg(value_name = "EXPORT", value_hint = ValueHint::DirPath)]
-    pub(crate) export: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) state: State,
-    #[command(flatten)]
-    pub(crate) json: Json,
-}
-
-/// See [`PlacementCommand::Status`].
-#[derive(Debug, Args)]
-pub(crate) struct PlacementStatus {
+pub(crate) struct PlacementArguments {
     /// The folder of an export with data servers [default: all]
     #[arg(value_name = "EXPORT", value_hint = ValueHint::DirPath)]
     pub(crate) export: Option<PathBuf>,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::cache_status::counted;
 use crate::clients::text;
 use crate::common_arguments::State;
-use crate::placement_arguments::PlacementCheck;
+use crate::placement_arguments::PlacementArguments;
 use crate::placement_pages::{ShownPlacement, each_file, each_stored, items, placements};
 use crate::stdout::say;
 
@@ -38,7 +38,7 @@ struct Findings {
 ///
 /// # Errors
 /// If no server can be asked, or the export has no data servers.
-pub(crate) fn perform(typed: &PlacementCheck) -> Result<ExitCode> {
+pub(crate) fn perform(typed: &PlacementArguments) -> Result<ExitCode> {
     let all = placements(&typed.state)?;
     let is_meant = |of: &Path| typed.export.as_deref().is_none_or(|export| export == of);
     let meant: Vec<&ShownPlacement> = all.iter().filter(|it| is_meant(&it.export)).collect();

@@ -8,14 +8,15 @@ use serde_json::Value;
 
 use crate::clients::{seconds, text};
 use crate::control_client;
-use crate::placement_arguments::PlacementStatus;
+use crate::placement_arguments::PlacementArguments;
+use crate::placement_pages::items;
 use crate::stdout::say;
 
 /// Shows the data servers of placements.
 ///
 /// # Errors
 /// If no server can be asked, or the export has no data servers.
-pub(crate) fn print(typed: PlacementStatus) -> Result<ExitCode> {
+pub(crate) fn print(typed: PlacementArguments) -> Result<ExitCode> {
     let request = Request::Placements { export: typed.export };
     let answer = control_client::ask(typed.state, &request)?;
     match typed.json.json {
@@ -26,7 +27,7 @@ pub(crate) fn print(typed: PlacementStatus) -> Result<ExitCode> {
 }
 
 fn lines(answer: &Value) -> Vec<String> {
-    let placements: Vec<&Value> = answer["placements"].as_array().into_iter().flatten().collect();
+    let placements: Vec<&Value> = items(&answer["placements"]).collect();
     if placements.is_empty() {
         return vec!["no export has data servers".to_owned()];
     }
@@ -41,8 +42,9 @@ fn lines(answer: &Value) -> Vec<String> {
 }
 
 fn rows(placement: &Value) -> Vec<[String; 6]> {
-    let servers = placement["data_servers"].as_array().into_iter().flatten();
-    servers.map(|server| row(text(&placement["export"]), server)).collect()
+    items(&placement["data_servers"])
+        .map(|server| row(text(&placement["export"]), server))
+        .collect()
 }
 
 fn row(export: &str, server: &Value) -> [String; 6] {

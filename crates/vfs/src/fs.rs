@@ -148,29 +148,19 @@ pub trait Fs: Send + Sync {
         self.write(cred, node, offset, data).map(|written| written.value)
     }
 
-    /// Writes as [`Fs::write`] does, and then puts all data of the file on stable storage as
-    /// [`Fs::commit`] does. A file system of a server sends one call for both if it can.
+    /// Writes as [`Fs::write`] does, if possible so that all data of the file is on stable storage
+    /// afterwards. Returns whether it is; if not, [`Fs::commit`] must follow.
     ///
     /// # Errors
-    /// As [`Fs::write`] and [`Fs::commit`]; the data may then have been written.
+    /// As [`Fs::write`].
     fn write_stable(
         &self,
         cred: &Cred<Disk>,
         node: &Handle,
         offset: u64,
         data: &[u8],
-    ) -> Result<Written<Disk>> {
-        let mut written = self.write(cred, node, offset, data)?;
-        let after = self.commit(node).map_err(|status| match status {
-            // The WRITE was allowed: the failure is one of earlier data.
-            Status::Acces | Status::Perm => Status::Io,
-            status => status,
-        })?;
-        // Another client may have changed the file between the WRITE and the COMMIT.
-        if after.map(|attr| attr.change) != written.change.after.map(|attr| attr.change) {
-            written.change.after = None;
-        }
-        Ok(written)
+    ) -> Result<(Written<Disk>, Stability)> {
+        Ok((self.write(cred, node, offset, data)?, Stability::Unstable))
     }
 
     /// Puts on stable storage all that was written to `node` (data, length) or done in it (entries

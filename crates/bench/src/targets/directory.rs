@@ -91,8 +91,10 @@ impl Target for DirectoryTarget {
     }
 
     fn calls(&self) -> Result<Option<BTreeMap<String, u64>>> {
+        if let Some(page) = self.calls_at {
+            return counters::of_comity(page).map(Some);
+        }
         match &self.mount {
-            _ if self.calls_at.is_some() => self.calls_at.map(counters::of_comity).transpose(),
             Some(mount) if self.is_nfs() => counters::of_mount(&mount.point).map(Some),
             _ => Ok(None),
         }

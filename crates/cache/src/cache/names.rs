@@ -14,10 +14,11 @@ use crate::listing_cache::{KnownEntry, KnownListing, ListingEdit};
 use crate::verdict_cache::CallerId;
 
 /// Returns whether a rename may have changed nothing, as if both names were those of one file.
-/// Servers whose change attributes have the grain of a clock give an equal one after a change, too.
+/// Servers whose change attributes have the grain of a clock give an equal one after a change, too,
+/// and some give none.
 fn may_be_without_effect(change: &Change<Disk>) -> bool {
     let both = change.before.zip(change.after);
-    both.is_some_and(|(before, after)| before.change == after.change)
+    both.is_none_or(|(before, after)| before.change == after.change)
 }
 
 impl Cache {
@@ -171,8 +172,8 @@ impl Cache {
         Ok(Made { value: Node { attr, ..node }, ..made })
     }
 
-    /// Notes the name of an object that a caller has made, unless a later change through this cache
-    /// came between: `step` is the change of the directory by which it was made.
+    /// Notes the name of an object that a caller has made, unless another change of the directory
+    /// came between: `step` is the change by which it was made.
     pub(super) fn note_made(
         &self,
         cred: &Cred<Disk>,
@@ -180,8 +181,9 @@ impl Cache {
         node: Handle,
         step: Option<Step>,
     ) {
-        let now = self.attributes.moment(place.0);
-        self.note_found(cred, place, Some(node), step.map_or(now, |step| step.to));
+        if let Some(step) = step {
+            self.note_found(cred, place, Some(node), step.to);
+        }
     }
 
     /// Makes a directory. It is empty, so nobody need ask the server for names in it while it is
@@ -198,8 +200,12 @@ impl Cache {
         if attr.uid == cred.uid && owner_may_search {
             let (lookup, generation) = (Access::LOOKUP, self.attributes.generation(&dir));
             self.verdicts.note(caller, &dir, (lookup, lookup), generation);
+            // A later change of the directory, by another thread, would have made it known anew.
             let moment = self.attributes.moment(&dir);
-            self.listings.note(caller, &dir, KnownListing { moment, entries: Vec::new() });
+            let is_first = self.attributes.last(&dir).is_some_and(|it| it.change == attr.change);
+            if moment.own == 0 && is_first {
+                self.listings.note(caller, &dir, KnownListing { moment, entries: Vec::new() });
+            }
         }
         Ok(made)
     }

@@ -4,7 +4,8 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use comity_vfs::{
-    Access, Attr, Change, Changed, Cred, Disk, FileType, Handle, Result, Status, Time, Written,
+    Access, Attr, Change, Changed, Cred, Disk, FileType, Handle, Result, Stability, Status, Time,
+    Written,
 };
 
 use comity_vfs::permission::mode_after_write;
@@ -15,15 +16,6 @@ use crate::dirty::Extents;
 use crate::limits::{DIRTY_AGE_MAX, DIRTY_BYTES_MAX, TRANSFER_BYTES_MAX};
 use crate::options::WriteMode;
 use crate::write_back::DirtyFile;
-
-/// The place of data that the file system below has taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stability {
-    /// In memory, until a commit.
-    Unstable,
-    /// On stable storage.
-    Stable,
-}
 
 /// Returns whether a write failed in a way that a retry cannot mend: its data is kept as a
 /// conflict.
@@ -159,7 +151,7 @@ impl Cache {
         self.send_all(node, &file, Stability::Unstable).map(drop)
     }
 
-    /// Sends all unsent data. With [`Stability::Stable`], a single piece is sent so that it is on
+    /// Sends all unsent data. With [`Stability::FileSync`], a single piece is sent so that it is on
     /// stable storage afterwards, with all earlier data of the file. Returns what holds for all
     /// data that was sent: unstable if there was none.
     fn send_all(&self, node: &Handle, file: &DirtyFile, wanted: Stability) -> Result<Stability> {
@@ -245,16 +237,18 @@ impl Cache {
             let piece = rest.get(..TRANSFER_BYTES_MAX as usize).unwrap_or(rest);
             let at = offset + done as u64;
             let written = self.write_through(node, at, piece, || {
-                let written = match stability {
-                    Stability::Stable => self.fs.write_stable(cred, node, at, piece),
-                    Stability::Unstable => self.fs.write(cred, node, at, piece),
+                let written = if stability == Stability::FileSync {
+                    self.fs.write_stable(cred, node, at, piece)
+                } else {
+                    self.fs.write(cred, node, at, piece).map(|it| (it, Stability::Unstable))
                 };
+                // Data that one call leaves in memory stays there until the commit.
+                stability = written.as_ref().map_or(Stability::Unstable, |(_, reached)| *reached);
                 match written {
                     Err(Status::Acces | Status::Perm) => {
-                        stability = Stability::Unstable;
                         self.write_opened_below(cred, node, at, piece)
                     }
-                    written => written,
+                    written => written.map(|(written, _)| written),
                 }
             })?;
             match written.value {
@@ -282,9 +276,9 @@ impl Cache {
         let mut reached = Stability::Unstable;
         if let Some(file) = file {
             let _turn = file.turn();
-            reached = self.send_all(node, &file, Stability::Stable)?;
+            reached = self.send_all(node, &file, Stability::FileSync)?;
         }
-        if let (Stability::Stable, Some(attr)) = (reached, self.true_attr(node)) {
+        if let (Stability::FileSync, Some(attr)) = (reached, self.true_attr(node)) {
             self.note_done(node, record, attr.change);
             return Ok(Some(self.shown(node, attr)));
         }

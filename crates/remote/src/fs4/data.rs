@@ -6,8 +6,8 @@ use comity_proto::nfs4::{
     Commit4args, Nfsstat4, Read4resok, StableHow4, Verifier4, Write4resok, operation as op,
 };
 use comity_vfs::{
-    Attr, Change, Changed, Cred, Data, Disk, Handle, OpenAccess, Read, ReadInto, Result, Status,
-    Written,
+    Attr, Change, Changed, Cred, Data, Disk, Handle, OpenAccess, Read, ReadInto, Result, Stability,
+    Status, Written,
 };
 use comity_xdr::{Encode, Encoder};
 
@@ -68,32 +68,21 @@ impl Remote4 {
         self.write_as(&self.callers.using(cred, node), node, (offset, data), UNSTABLE)
     }
 
-    /// Writes, and has all data of the file on stable storage afterwards: by one WRITE with
-    /// FILE_SYNC, unless the server keeps earlier data of the file in memory.
+    /// Writes with FILE_SYNC, unless a COMMIT must follow for earlier data of the file anyway.
     pub(super) fn write_stable(
         &self,
         cred: &Cred<Disk>,
         node: &Handle,
         offset: u64,
         data: &[u8],
-    ) -> Result<Written<Disk>> {
+    ) -> Result<(Written<Disk>, Stability)> {
         let caller = self.callers.using(cred, node);
         let stable =
             if self.unstable.awaits_commit(node) { UNSTABLE } else { StableHow4::FileSync };
-        let mut written = self.write_as(&caller, node, (offset, data), stable)?;
-        if !self.unstable.awaits_commit(node) {
-            return Ok(written);
-        }
-        let after = self.commit(node).map_err(|status| match status {
-            // The WRITE was allowed: the failure is one of earlier data.
-            Status::Acces | Status::Perm => Status::Io,
-            status => status,
-        })?;
-        // Another client may have changed the file between the WRITE and the COMMIT.
-        if after.map(|attr| attr.change) != written.change.after.map(|attr| attr.change) {
-            written.change.after = None;
-        }
-        Ok(written)
+        let written = self.write_as(&caller, node, (offset, data), stable)?;
+        // The server may have kept the data in memory all the same.
+        let is_stable = !self.unstable.awaits_commit(node);
+        Ok((written, if is_stable { Stability::FileSync } else { Stability::Unstable }))
     }
 
     /// Writes for a caller that has opened the file; rights are treated as in [`Remote4::read`].

@@ -3,8 +3,8 @@
 use comity_proto::nfs4::operation as op;
 use comity_vfs::{
     Access, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs, Handle, Listed, Made, Name, Node,
-    OpenFiles, Properties, Read, ReadInto, Result, Seek, SetAttr, Space, Special, Target, Time,
-    Written, XattrMode,
+    OpenFiles, Properties, Read, ReadInto, Result, Seek, SetAttr, Space, Special, Stability,
+    Target, Time, Written, XattrMode,
 };
 
 use super::listing::Visit;
@@ -99,7 +99,7 @@ impl Fs for Remote4 {
         node: &Handle,
         offset: u64,
         data: &[u8],
-    ) -> Result<Written<Disk>> {
+    ) -> Result<(Written<Disk>, Stability)> {
         self.write_stable(cred, node, offset, data)
     }
 

@@ -107,7 +107,8 @@ impl UnstableWrites {
     /// Returns whether a COMMIT of the file would store or report anything.
     pub(crate) fn awaits_commit(&self, node: &Handle) -> bool {
         self.state().files.get(node).is_some_and(|file| {
-            !file.kept.is_empty() || !file.copies.is_empty() || file.failure.is_some()
+            let has_unstable = !file.kept.is_empty() || !file.copies.is_empty();
+            has_unstable || file.is_rewriting || file.failure.is_some()
         })
     }
 

@@ -22,7 +22,7 @@ pub use verb::Verb;
 use crate::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs, Handle, Listed,
     Listing, LocalLocks, Made, Name, Node, OpenAccess, OpenFiles, Properties, Read, ReadInto,
-    Result, Seek, SetAttr, Space, Special, Target, Time, Written, XattrMode,
+    Result, Seek, SetAttr, Space, Special, Stability, Target, Time, Written, XattrMode,
 };
 
 /// The hook of a layer, called for the verbs that pass it.
@@ -198,7 +198,7 @@ impl<H: Hook> Fs for Layer<H> {
         node: &Handle,
         offset: u64,
         data: &[u8],
-    ) -> Result<Written<Disk>> {
+    ) -> Result<(Written<Disk>, Stability)> {
         let data = data.get(..self.hook.write_bytes(data.len())).unwrap_or(data);
         self.hook.around(Verb::Write, node, || self.fs.write_stable(cred, node, offset, data))
     }

@@ -151,21 +151,18 @@ impl Cache {
         self.send_all(node, &file, Stability::Unstable).map(drop)
     }
 
-    /// Sends all unsent data. With [`Stability::FileSync`], a single piece is sent so that it is on
-    /// stable storage afterwards, with all earlier data of the file. Returns what holds for all
-    /// data that was sent: unstable if there was none.
+    /// Sends the data that is unsent now; what is written meanwhile waits, or a program that appends
+    /// would keep the caller here for ever. With [`Stability::FileSync`], a single piece is sent so
+    /// that it is on stable storage afterwards, with all earlier data of the file. Returns what
+    /// holds for the data that was sent: unstable if there was none.
     fn send_all(&self, node: &Handle, file: &DirtyFile, wanted: Stability) -> Result<Stability> {
-        let mut reached = Stability::Unstable;
-        loop {
-            let (extents, cred, record) = {
-                let mut state = file.lock();
-                if state.waiting.is_empty() {
-                    return state.failure.take().map_or(Ok(reached), Err);
-                }
-                state.sending = std::mem::take(&mut state.waiting);
-                (state.sending.clone(), state.cred.clone(), state.record)
-            };
-            reached = if extents.is_one_call() { wanted } else { Stability::Unstable };
+        let (extents, cred, record) = {
+            let mut state = file.lock();
+            state.sending = std::mem::take(&mut state.waiting);
+            (state.sending.clone(), state.cred.clone(), state.record)
+        };
+        let mut reached = if extents.is_one_call() { wanted } else { Stability::Unstable };
+        if !extents.is_empty() {
             let sent = self.check_base(node, file).and_then(|()| {
                 extents.iter().try_for_each(|(at, data)| {
                     reached = self.send((&cred, node), at, data, reached)?;
@@ -174,6 +171,7 @@ impl Cache {
             });
             self.settle(node, file, sent, record)?;
         }
+        file.lock().failure.take().map_or(Ok(reached), Err)
     }
 
     /// Checks that the file is still the version that the data was written over, if that is in

@@ -282,7 +282,8 @@ impl Fs for Below {
         offset: u64,
         data: &[u8],
     ) -> Result<Written<Disk>> {
-        self.fs.write(cred, node, offset, data)
+        let written = self.fs.write(cred, node, offset, data);
+        self.pass_on(written)
     }
 
     fn write_opened(

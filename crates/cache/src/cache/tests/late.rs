@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use comity_vfs::layers::Verb;
 use comity_vfs::{Fs, Handle, Mode, SetAttr, Status};
 
 use super::{World, name, root};
@@ -98,4 +99,18 @@ fn a_name_that_was_listed_before_its_rename_is_not_kept() {
     let find = |text| world.cache.lookup(&root(), &dir, name(text)).map(|found| found.node.handle);
     assert_eq!(find(text), Err(Status::NoEnt));
     assert_eq!(find("new"), Ok(file));
+}
+
+/// Another process closes a descriptor of the file, or calls fsync, while a program appends to it.
+#[test]
+fn a_commit_does_not_wait_for_data_that_is_written_meanwhile() {
+    let options = CacheOptions { write: WriteMode::Memory, ..CacheOptions::default() };
+    let world = &World::new(options);
+    let file = world.file("log", b"");
+    world.write(&file, 0, b"first");
+    let commit = || world.cache.commit(&file).unwrap();
+    answered_late(world, commit, || world.write(&file, 5, b", second"));
+    assert_eq!((world.calls(Verb::Write), world.seen(&file)), (1, b"first".to_vec()));
+    commit();
+    assert_eq!((world.calls(Verb::Write), world.seen(&file)), (2, b"first, second".to_vec()));
 }

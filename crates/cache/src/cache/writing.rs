@@ -151,10 +151,10 @@ impl Cache {
         self.send_all(node, &file, Stability::Unstable).map(drop)
     }
 
-    /// Sends the data that is unsent now; what is written meanwhile waits, or a program that appends
-    /// would keep the caller here for ever. With [`Stability::FileSync`], a single piece is sent so
-    /// that it is on stable storage afterwards, with all earlier data of the file. Returns what
-    /// holds for the data that was sent: unstable if there was none.
+    /// Sends the data that is unsent now; what is written meanwhile waits, or a program that
+    /// appends would keep the caller here for ever. With [`Stability::FileSync`], a single piece
+    /// is sent so that it is on stable storage afterwards, with all earlier data of the file.
+    /// Returns what holds for the data that was sent: unstable if there was none.
     fn send_all(&self, node: &Handle, file: &DirtyFile, wanted: Stability) -> Result<Stability> {
         let (extents, cred, record) = {
             let mut state = file.lock();

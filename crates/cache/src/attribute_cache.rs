@@ -96,6 +96,11 @@ impl AttributeCache {
         (delegated || now.saturating_sub(fetched) < known.life).then_some(known.attr)
     }
 
+    /// The time since valid attributes were fetched, or were those before an own change.
+    pub(crate) fn age(&self, node: &Handle, now: u64) -> Option<u64> {
+        self.known.get(node)?.fetched.map(|fetched| now.saturating_sub(fetched))
+    }
+
     /// The last known attributes, valid or not.
     pub(crate) fn last(&self, node: &Handle) -> Option<Attr<Disk>> {
         self.known.get(node).map(|known| known.attr)

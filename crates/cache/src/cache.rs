@@ -14,6 +14,7 @@ mod shown;
 mod status;
 #[cfg(test)]
 mod tests;
+mod unlisted;
 mod writing;
 
 use std::collections::HashMap;
@@ -29,7 +30,7 @@ use crate::counters::CacheCounters;
 use crate::directory_looks::DirectoryLooks;
 use crate::journal::Journal;
 use crate::key::FileName;
-use crate::limits::{CLEANER_PAUSE, LINKS_MAX};
+use crate::limits::{CLEANER_PAUSE, LINKS_MAX, VOLUMES_MAX};
 use crate::listing_cache::ListingCache;
 use crate::medium::Medium;
 use crate::name_cache::NameCache;
@@ -58,6 +59,8 @@ pub struct Cache {
     verdicts: VerdictCache,
     /// Targets of symbolic links, each with the change attribute of the link when it was read.
     links: QuickCache<Handle, (u64, Target)>,
+    /// True for a volume in which names that differ in a byte are different names.
+    exact_volumes: QuickCache<u64, bool>,
     marks: shown::Marks,
     dirty: DirtyFiles,
     journal: Option<Journal>,
@@ -100,6 +103,7 @@ impl Cache {
             notices: notices::NoticeTurn::default(),
             verdicts: VerdictCache::new(),
             links: QuickCache::new(LINKS_MAX),
+            exact_volumes: QuickCache::new(VOLUMES_MAX),
             marks: shown::Marks::new(),
             dirty: DirtyFiles::default(),
             journal,

@@ -22,6 +22,13 @@ pub(crate) const LISTED_OF_ONE_MAX: usize = 16_384;
 /// the first ones waits for them.
 pub(crate) const LISTED_UNDELEGATED_MAX: usize = 2_048;
 
+/// Time in milliseconds for which the listing of a directory without a delegation shows that a name
+/// is missing. Names that were looked up stay missing for longer.
+pub(crate) const UNLISTED_TIME_MAX: u64 = 1_000;
+
+/// Most file systems of a server of which is remembered how they compare names.
+pub(crate) const VOLUMES_MAX: usize = 1_024;
+
 /// Most directories whose last read is remembered: about 100 bytes each.
 pub(crate) const LOOKS_MAX: usize = 16_384;
 

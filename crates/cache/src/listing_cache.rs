@@ -44,8 +44,9 @@ pub(crate) struct KnownEntry {
 pub(crate) enum ListingEdit {
     /// The entries stay the same.
     Nothing,
-    /// A name was added, or names another object now.
-    Add { name: Arc<[u8]>, fileid: u64, node: Option<Handle> },
+    /// A name was added, or names another object now. If a caller added it, the server may hide it
+    /// from others, whose listings are forgotten.
+    Add { name: Arc<[u8]>, fileid: u64, node: Option<Handle>, caller: Option<CallerId> },
     /// A name was removed.
     Remove(Arc<[u8]>),
     /// The first name was replaced by the second, which names the same object.
@@ -92,7 +93,7 @@ impl KnownListing {
     fn edit(&mut self, cookies: &AtomicU64, edit: &ListingEdit) -> bool {
         match edit {
             ListingEdit::Nothing => true,
-            ListingEdit::Add { name, fileid, node } => {
+            ListingEdit::Add { name, fileid, node, .. } => {
                 let (name, fileid, node) = (Arc::clone(name), *fileid, *node);
                 self.add(cookies, KnownEntry { name, fileid, cookie: 0, node })
             }
@@ -114,6 +115,13 @@ impl KnownListing {
     }
 }
 
+impl ListingEdit {
+    /// Returns whether a caller is known to see the directory as it is after the change.
+    fn is_seen_by(&self, caller: CallerId) -> bool {
+        !matches!(self, Self::Add { caller: Some(by), .. } if *by != caller)
+    }
+}
+
 impl KnownEntry {
     /// Its name; `None` if it is invalid.
     pub(crate) fn name(&self) -> Option<Name<'_>> {
@@ -127,29 +135,28 @@ type OfCallers = Vec<(CallerId, Arc<KnownListing>)>;
 #[derive(Debug)]
 struct DirectoryListings {
     listings: Mutex<OfCallers>,
-    /// Number of entries when the listings were stored. It is their weight in the cache, which must
-    /// not change.
-    entries: usize,
+    /// Most entries for which there is room: their weight in the cache, which must not change.
+    entries_max: usize,
 }
 
 impl DirectoryListings {
     fn new(listings: OfCallers) -> Self {
-        let entries = entries(&listings);
-        Self { listings: Mutex::new(listings), entries }
+        let entries_max = entries(&listings) + ADDED_MAX;
+        Self { listings: Mutex::new(listings), entries_max }
     }
 
     fn lock(&self) -> MutexGuard<'_, OfCallers> {
         self.listings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether added entries have made the listings far larger than their weight.
-    fn has_outgrown(&self, listings: &OfCallers) -> bool {
-        entries(listings) > 2 * self.entries + ADDED_MIN
+    /// Returns whether there are more entries than fit.
+    fn is_too_small(&self, listings: &OfCallers) -> bool {
+        entries(listings) > self.entries_max
     }
 }
 
-/// Entries that may be added to listings even if these are short.
-const ADDED_MIN: usize = 1024;
+/// Entries that may be added to listings before they are stored anew.
+const ADDED_MAX: usize = 32;
 
 fn entries(listings: &OfCallers) -> usize {
     listings.iter().map(|(_, listing)| listing.entries.len()).sum()
@@ -167,7 +174,7 @@ struct ByEntries;
 
 impl Weighter<Handle, Arc<DirectoryListings>> for ByEntries {
     fn weight(&self, _: &Handle, listings: &Arc<DirectoryListings>) -> u64 {
-        listings.entries as u64 + 1
+        listings.entries_max as u64
     }
 }
 
@@ -209,17 +216,23 @@ impl ListingCache {
     pub(crate) fn edit(&self, dir: &Handle, step: Step, edit: &ListingEdit) {
         let Some(known) = self.known.get(dir) else { return };
         let mut listings = known.lock();
-        listings.retain_mut(|(_, listing)| {
+        listings.retain_mut(|(caller, listing)| {
             if listing.moment != step.from {
                 // A listing of the later version already contains the change.
                 return listing.moment == step.to;
+            }
+            if !edit.is_seen_by(*caller) {
+                return false;
             }
             let listing = Arc::make_mut(listing);
             listing.moment = step.to;
             listing.edit(&self.cookies, edit)
         });
-        if known.has_outgrown(&listings) {
-            listings.clear();
+        if known.is_too_small(&listings) {
+            // A thread that edits the old ones meanwhile changes nothing, and then the new ones
+            // belong to an older version than the directory.
+            let grown = DirectoryListings::new(std::mem::take(&mut *listings));
+            self.known.insert(*dir, Arc::new(grown));
         }
     }
 
@@ -283,7 +296,8 @@ mod tests {
     }
 
     fn add(name: &str) -> ListingEdit {
-        ListingEdit::Add { name: name.as_bytes().into(), fileid: 9, node: None }
+        let (name, caller) = (name.as_bytes().into(), Some(caller()));
+        ListingEdit::Add { name, fileid: 9, node: None, caller }
     }
 
     fn names(cache: &ListingCache, own: u64) -> Option<Vec<String>> {
@@ -320,16 +334,31 @@ mod tests {
 
     #[test]
     fn a_listing_that_becomes_too_long_is_forgotten() {
-        for (before, added) in [(0, ADDED_MIN), (LISTED_OF_ONE_MAX - 2, 2)] {
-            let known: Vec<String> = (0..before).map(|number| format!("known {number}")).collect();
-            let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            let cache = listings(&known);
-            for number in 0..added as u64 {
-                cache.edit(&dir(), step(number), &add(&number.to_string()));
-            }
-            assert!(names(&cache, added as u64).is_some());
-            cache.edit(&dir(), step(added as u64), &add("one more"));
-            assert_eq!(names(&cache, added as u64 + 1), None);
+        let known: Vec<String> = (1..LISTED_OF_ONE_MAX).map(|number| number.to_string()).collect();
+        let cache = listings(&known.iter().map(String::as_str).collect::<Vec<_>>());
+        cache.edit(&dir(), step(0), &add("the last"));
+        assert_eq!(names(&cache, 1).unwrap().len(), LISTED_OF_ONE_MAX);
+        cache.edit(&dir(), step(1), &add("one more"));
+        assert_eq!(names(&cache, 2), None);
+    }
+
+    #[test]
+    fn a_listing_that_grows_weighs_more() {
+        let cache = listings(&[]);
+        for number in 0..200 {
+            cache.edit(&dir(), step(number), &add(&number.to_string()));
         }
+        assert_eq!(names(&cache, 200).unwrap().len(), 200);
+        assert!(cache.known.weight() >= 200, "it weighs {}", cache.known.weight());
+    }
+
+    #[test]
+    fn a_name_that_one_caller_adds_is_not_shown_to_others_from_memory() {
+        let cache = listings(&["a"]);
+        let other = CallerId::of(&Cred::new(Uid::new(1), Gid::new(1)));
+        cache.note(other, &dir(), KnownListing { moment: at(0), entries: Vec::new() });
+        cache.edit(&dir(), step(0), &add("b"));
+        assert_eq!(names(&cache, 1).unwrap(), ["b", "a"]);
+        assert!(cache.get(other, &dir(), at(1)).is_none());
     }
 }

@@ -105,6 +105,21 @@ fn the_holder_of_a_lock_reads_what_another_client_wrote_before() {
 }
 
 #[test]
+fn a_file_that_another_client_has_removed_is_missing_and_not_stale() {
+    let Some(world) = world() else { return };
+    world.mount(&world.cached(",actimeo=600"));
+    let other = world.mount_other();
+    for round in 0..20 {
+        let name = format!("file {round}");
+        fs::write(other.join(&name), "data").unwrap();
+        let here = world.dir.join(&name);
+        here.metadata().unwrap();
+        fs::remove_file(other.join(&name)).unwrap();
+        assert_eq!(fs::read(&here).unwrap_err().kind(), std::io::ErrorKind::NotFound);
+    }
+}
+
+#[test]
 fn other_clients_see_length_and_times_of_a_closed_file_that_is_delegated_to_its_writer() {
     use std::os::unix::fs::MetadataExt;
     let Some(world) = world() else { return };

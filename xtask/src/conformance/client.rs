@@ -68,6 +68,9 @@ struct Setting<'a> {
 /// Lease time of the server in seconds.
 const LEASE_SECONDS: u32 = 20;
 
+/// Most lines of a suite's log that are shown after a failure.
+const LAST_LINES: usize = 5;
+
 /// Runs the named suites, or all whose sources are given.
 ///
 /// # Errors
@@ -85,10 +88,14 @@ pub(super) fn command(
     let mut same = true;
     for suite in chosen(options, names)? {
         let start = Instant::now();
-        let report = perform(suite, &setting)?;
+        let log = perform(suite, &setting)?;
+        let report = Report::of_checks(&log)?;
         println!("{}: {report}; {} s", suite.run(), start.elapsed().as_secs());
         let differences = known.differences(&suite.run(), &report);
         differences.iter().for_each(|difference| println!("  {difference}"));
+        if let Some(last) = differences.last() {
+            println!("  {last}; {} ends with: {}", log.display(), last_words(&fs::read(&log)?));
+        }
         same &= differences.is_empty();
     }
     Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -108,8 +115,17 @@ fn chosen(options: &Options, names: &[String]) -> Result<Vec<&'static Suite>> {
     Ok(SUITES.iter().filter(is_chosen).collect())
 }
 
-/// Runs a suite in a folder of its own, on two mounts of an empty export.
-fn perform(suite: &Suite, setting: &Setting<'_>) -> Result<Report> {
+/// The last lines of a log that are not the result of a check, on one line.
+fn last_words(log: &[u8]) -> String {
+    let text = String::from_utf8_lossy(log);
+    let mut lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("check ")).collect();
+    lines.drain(..lines.len().saturating_sub(LAST_LINES));
+    lines.join(" | ")
+}
+
+/// Runs a suite in a folder of its own, on two mounts of an empty export; returns the file with its
+/// output.
+fn perform(suite: &Suite, setting: &Setting<'_>) -> Result<PathBuf> {
     let folder = setting.folder.join(suite.run());
     let server = Server::start(&setting.program, &folder, LEASE_SECONDS)?;
     let options = setting.options;
@@ -129,7 +145,7 @@ fn perform(suite: &Suite, setting: &Setting<'_>) -> Result<Report> {
     run(shell, &log, Duration::from_secs(suite.seconds_max))?;
     second.end()?;
     first.end()?;
-    Report::of_checks(&log)
+    Ok(log)
 }
 
 /// The source of a suite's mount, and its folder on the disk; on another server, a new folder.
@@ -180,4 +196,16 @@ fn run(mut command: Command, log: &Path, longest: Duration) -> Result<()> {
         std::thread::sleep(Duration::from_millis(50));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_failure_the_last_messages_of_the_suite_are_shown() {
+        let log = b"1\n2\n3\ncheck a : PASS\n4\n5\nError: database is locked\ncheck b : FAILURE\n";
+        assert_eq!(last_words(log), "2 | 3 | 4 | 5 | Error: database is locked");
+        assert_eq!(last_words(b"check a : FAILURE\n"), "");
+    }
 }

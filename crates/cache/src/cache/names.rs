@@ -76,7 +76,7 @@ impl Cache {
     ) -> Option<Option<Handle>> {
         let listing = self.listings.get(caller, dir, self.attributes.moment(dir))?;
         match listing.entry(name.bytes()) {
-            None => Some(None),
+            None => self.is_missing_unlisted(dir, name).then_some(None),
             // An entry of a listing of names has no object.
             Some(entry) => entry.node.map(Some),
         }
@@ -163,7 +163,8 @@ impl Cache {
         self.names.forget((dir, name));
         let made = made.inspect_err(|_| self.doubt((dir, name)))?;
         let (node, fileid) = (Some(made.value.handle), made.value.attr.fileid);
-        let edit = ListingEdit::Add { name: name.bytes().into(), fileid, node };
+        let (entry, caller) = (name.bytes().into(), Some(CallerId::of(cred)));
+        let edit = ListingEdit::Add { name: entry, fileid, node, caller };
         let step = self.note_own_names(dir, &made.change, asked, Some(&edit));
         self.note(&made.value.handle, made.value.attr, asked);
         self.note_made(cred, (dir, name), made.value.handle, step);
@@ -256,7 +257,7 @@ impl Cache {
         }
         self.names.forget(source);
         self.names.forget(target);
-        self.note_moved((source, target), (from, to), asked);
+        self.note_moved(cred, (source, target), (from, to), asked);
         // A reply may have cached it again meanwhile.
         self.names.forget(target);
         if may_be_without_effect(from) {
@@ -271,6 +272,7 @@ impl Cache {
     /// Notes the changes of the directories of a rename.
     fn note_moved(
         &self,
+        cred: &Cred<Disk>,
         (source, target): ((&Handle, Name<'_>), (&Handle, Name<'_>)),
         (from, to): (&Change<Disk>, &Change<Disk>),
         asked: Asked,
@@ -289,6 +291,7 @@ impl Cache {
             name: new,
             fileid,
             node,
+            caller: Some(CallerId::of(cred)),
         });
         let removal = Some(ListingEdit::Remove(old)).filter(|_| old_is_gone);
         self.note_own_names(source.0, from, asked, removal.as_ref());

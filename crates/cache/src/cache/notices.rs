@@ -95,7 +95,8 @@ impl Cache {
             // The object may have another link now.
             self.attributes.expire(&node);
         }
-        Some(ListingEdit::Add { name: name.into(), fileid: object.fileid?, node: object.node })
+        let (name, fileid) = (name.into(), object.fileid?);
+        Some(ListingEdit::Add { name, fileid, node: object.node, caller: None })
     }
 
     fn removed(&self, dir: &Handle, name: &[u8]) -> Option<ListingEdit> {
@@ -112,7 +113,7 @@ impl Cache {
     ) -> Option<ListingEdit> {
         self.names.replace((dir, Name::new(from).ok()?), self.attributes.generation(dir), None);
         match self.added(dir, name, object) {
-            Some(ListingEdit::Add { name, fileid, node }) => {
+            Some(ListingEdit::Add { name, fileid, node, .. }) => {
                 Some(ListingEdit::Replace { from: from.into(), name, fileid, node })
             }
             edit => edit,

@@ -53,7 +53,12 @@ impl Cache {
 impl OpenFiles for Cache {
     fn open(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> Result<OpenedFile> {
         let asked = self.attributes.ask();
-        let opened = self.below()?.open(cred, node, access)?;
+        let opened = self.below()?.open(cred, node, access).inspect_err(|status| {
+            // Another client has removed the file. Its name, if cached, must be looked up again.
+            if *status == Status::Stale {
+                self.attributes.expire(node);
+            }
+        })?;
         self.remember(&opened);
         Ok(self.note_opened(cred, (opened, asked), access))
     }
@@ -77,7 +82,8 @@ impl OpenFiles for Cache {
             (Some(_), None) => None,
             (Some(_), Some(attr)) => {
                 let (name, node) = (place.1.bytes().into(), Some(opened.value.handle));
-                Some(ListingEdit::Add { name, fileid: attr.fileid, node })
+                let caller = Some(CallerId::of(cred));
+                Some(ListingEdit::Add { name, fileid: attr.fileid, node, caller })
             }
         };
         self.names.forget(place);
@@ -140,12 +146,14 @@ impl OpenFiles for Cache {
     fn lock(&self, wanted: &LockRequest) -> Result<LockOutcome> {
         let files = self.below()?;
         // A delegated file is not read or written by other clients.
-        let shared = self.node_of(wanted.open).filter(|node| !self.is_delegated(node));
-        if let (RangeLock::Free, Some(node)) = (wanted.lock, shared) {
+        let shared = || self.node_of(wanted.open).filter(|node| !self.is_delegated(node));
+        let before = shared();
+        if let (RangeLock::Free, Some(node)) = (wanted.lock, before) {
             self.commit_file(&node)?;
         }
         let outcome = files.lock(wanted)?;
-        if let Some(node) = shared {
+        // The delegation may have been returned before the lock was granted.
+        if let Some(node) = before.or_else(shared) {
             self.attributes.expire(&node);
         }
         Ok(outcome)

@@ -240,8 +240,12 @@ impl Cache {
                 } else {
                     self.fs.write(cred, node, at, piece).map(|it| (it, Stability::Unstable))
                 };
-                // Data that one call leaves in memory stays there until the commit.
-                stability = written.as_ref().map_or(Stability::Unstable, |(_, reached)| *reached);
+                // Data that one call leaves in memory stays there until the commit. And if one call
+                // does not carry the piece, a commit is cheaper than many stable writes.
+                stability = match &written {
+                    Ok((written, reached)) if written.value as usize == piece.len() => *reached,
+                    _ => Stability::Unstable,
+                };
                 match written {
                     Err(Status::Acces | Status::Perm) => {
                         self.write_opened_below(cred, node, at, piece)

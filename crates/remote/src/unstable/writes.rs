@@ -112,17 +112,21 @@ impl UnstableWrites {
         })
     }
 
-    /// Begins a COMMIT of a file.
+    /// Begins a COMMIT of a file, once no lost data of it is being written again.
     ///
     /// # Errors
-    /// The failure of an earlier commit that was not reported yet.
+    /// The failure of an earlier commit that was not reported yet; [`Status::Interrupted`].
     pub(crate) fn begin_commit(&self, node: &Handle) -> Result<CommitStart> {
-        let mut state = self.state();
-        let serial = state.serial;
-        let found = state.change(node, |file| {
-            let owner = file.kept.newest().map(|piece| Arc::clone(&piece.owner));
-            (file.failure.take(), owner)
-        });
+        let (serial, found) = self.wait(|state| {
+            if state.is_rewriting(node) {
+                return None;
+            }
+            let found = state.change(node, |file| {
+                let owner = file.kept.newest().map(|piece| Arc::clone(&piece.owner));
+                (file.failure.take(), owner)
+            });
+            Some((state.serial, found))
+        })?;
         match found {
             Some((Some(failure), _)) => Err(failure),
             Some((None, owner)) => Ok(CommitStart { serial, owner }),
@@ -141,11 +145,17 @@ impl UnstableWrites {
         start: &CommitStart,
         verifier: WriteVerifier,
     ) -> Result<Option<RewriteTurn<'_>>> {
-        let is_lost = self.state().change(node, |file| {
-            file.kept.take(start.serial, |piece| piece.verifier == verifier);
-            file.copies.retain(|known, serial| *serial > start.serial || *known != verifier);
-            file.kept.has(start.serial) || file.copies.values().any(|it| *it <= start.serial)
-        });
+        let is_lost = self.wait(|state| {
+            // Data that another thread writes again is not stable before that ends.
+            if state.is_rewriting(node) {
+                return None;
+            }
+            Some(state.change(node, |file| {
+                file.kept.take(start.serial, |piece| piece.verifier == verifier);
+                file.copies.retain(|known, serial| *serial > start.serial || *known != verifier);
+                file.kept.has(start.serial) || file.copies.values().any(|it| *it <= start.serial)
+            }))
+        })?;
         if is_lost != Some(true) {
             return Ok(None);
         }
@@ -315,6 +325,10 @@ impl WritesState {
         Some(done)
     }
 
+    fn is_rewriting(&self, node: &Handle) -> bool {
+        self.files.get(node).is_some_and(|file| file.is_rewriting)
+    }
+
     fn wake(&mut self) {
         self.crowd.drain(..).for_each(|thread| thread.unpark());
     }
@@ -337,6 +351,8 @@ impl FileWrites {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     fn owner() -> Arc<OpenOwner> {
@@ -439,6 +455,35 @@ mod tests {
             assert!(!*rewritten.lock().unwrap());
             drop(turn);
             committer.join().unwrap().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_commit_waits_while_lost_data_is_written_again() {
+        let writes = UnstableWrites::default();
+        write(&writes, 0, b"lost", 1);
+        let starts = [1, 2].map(|_| writes.begin_commit(&node(1)).unwrap());
+        let turn = writes.end_commit(&node(1), &starts[0], [2; 8]).unwrap().unwrap();
+        let rewritten = Mutex::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                assert!(writes.end_commit(&node(1), &starts[1], [2; 8]).unwrap().is_none());
+                assert!(*rewritten.lock().unwrap(), "a commit that began before");
+            });
+            scope.spawn(|| {
+                writes.begin_commit(&node(1)).unwrap();
+                assert!(*rewritten.lock().unwrap(), "a commit that begins meanwhile");
+            });
+            // Without the wait, both threads end before the second is counted.
+            let until = Instant::now() + Duration::from_secs(1);
+            while writes.state().crowd.len() < 2 && Instant::now() < until {
+                thread::yield_now();
+            }
+            turn.rewrite(|_, _| {
+                *rewritten.lock().unwrap() = true;
+                Ok(())
+            })
+            .unwrap();
         });
     }
 

@@ -1,9 +1,11 @@
 . "$FOLDER/common.sh"
-# Two processes add rows to one database, each row in a transaction of its own.
+# Two processes add rows to one database, each row in a transaction of its own. SQLite asks for its
+# locks again and again, so that one process may wait until the other has added all its rows: the
+# limit is that of the suite.
 adds() {
     for row in $(seq 100); do
         echo "insert into rows values ($1, $row, hex(randomblob(400)));"
-    done | sqlite3 -bail -cmd '.timeout 120000' "$2/data.db"
+    done | sqlite3 -bail -cmd '.timeout 500000' "$2/data.db"
 }
 
 processes() {

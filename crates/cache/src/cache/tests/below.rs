@@ -12,8 +12,8 @@ use comity_vfs::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, DelegationKind, DelegationNumber,
     DirectoryNotice, Disk, Entry, Fs, Handle, HeldLock, Listed, Listing, LocalLocks, LockOutcome,
     LockRequest, Made, Name, NameNotice, Node, NoticedAttributes, OpenAccess, OpenEvent, OpenFiles,
-    OpenId, OpenedFile, Properties, Read, ReadInto, Result, Seek, SetAttr, Space, Special, Status,
-    Target, Time, Written, XattrMode,
+    OpenId, OpenedFile, Properties, Read, ReadInto, Result, Seek, SetAttr, Space, Special,
+    Stability, Status, Target, Time, Written, XattrMode,
 };
 
 /// The file system as the cache sees it.
@@ -34,6 +34,12 @@ pub(in super::super) struct Below {
     /// True if directories are delegated on request.
     pub(in super::super) grants: AtomicBool,
     granted: Mutex<HashMap<Handle, DelegationNumber>>,
+    /// Most bytes that a write accepts, if it is to be stable. Without a limit no write is stable.
+    pub(in super::super) stable_bytes_max: Mutex<Option<usize>>,
+    /// Number of writes that were stable.
+    pub(in super::super) stable_writes: AtomicU64,
+    /// True if names that differ in the case of a letter are one name.
+    pub(in super::super) ignores_case: AtomicBool,
     /// Number of requests for delegations of directories.
     pub(in super::super) asked_for: AtomicU64,
     events: Mutex<Vec<OpenEvent>>,
@@ -67,6 +73,9 @@ impl Below {
             delegated: Mutex::default(),
             grants: AtomicBool::new(false),
             granted: Mutex::default(),
+            stable_bytes_max: Mutex::default(),
+            stable_writes: AtomicU64::new(0),
+            ignores_case: AtomicBool::new(false),
             asked_for: AtomicU64::new(0),
             events: Mutex::default(),
             notices: Mutex::default(),
@@ -216,7 +225,8 @@ impl Fs for Below {
     }
 
     fn properties(&self, node: &Handle) -> Result<Properties> {
-        self.fs.properties(node)
+        let case_insensitive = self.ignores_case.load(Ordering::SeqCst);
+        Ok(Properties { case_insensitive, ..self.fs.properties(node)? })
     }
 
     fn owns(&self, cred: &Cred<Disk>, node: &Handle) -> Result<bool> {
@@ -284,6 +294,21 @@ impl Fs for Below {
     ) -> Result<Written<Disk>> {
         let written = self.fs.write(cred, node, offset, data);
         self.pass_on(written)
+    }
+
+    fn write_stable(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<(Written<Disk>, Stability)> {
+        let Some(most) = *self.stable_bytes_max.lock().unwrap() else {
+            return Ok((self.write(cred, node, offset, data)?, Stability::Unstable));
+        };
+        self.stable_writes.fetch_add(1, Ordering::SeqCst);
+        let data = data.get(..most).unwrap_or(data);
+        Ok((self.write(cred, node, offset, data)?, Stability::FileSync))
     }
 
     fn write_opened(

@@ -10,6 +10,7 @@ use comity_vfs::{
 };
 
 use super::*;
+use crate::limits::UNLISTED_TIME_MAX;
 use crate::options::AttributeTimes;
 
 /// A cache that uses cached state only under a delegation; directories are delegated.
@@ -304,13 +305,45 @@ fn names_in_a_directory_that_was_made_here_cost_no_lookup() {
 }
 
 #[test]
-fn a_name_that_another_client_adds_is_found_once_the_attributes_are_old() {
+fn a_name_that_another_client_adds_is_found_after_a_moment() {
     let world = World::new(CacheOptions::default());
     let dir = make_directory(&world, "dir");
     let how = Create::Guarded(SetAttr::default());
     world.below.others().create(&root(), &dir, name("file"), &how).unwrap();
-    world.pass(AttributeTimes::default().dir.0);
+    world.pass(UNLISTED_TIME_MAX);
     assert!(world.cache.lookup(&root(), &dir, name("file")).is_ok());
+}
+
+#[test]
+fn names_that_a_server_may_not_list_are_looked_up() {
+    let world = World::new(CacheOptions::default());
+    let dir = make_directory(&world, "dir");
+    for (calls, text) in (1..).zip([".snapshot", "~snapshot", "\u{e9}t\u{e9}"]) {
+        world.cache.lookup(&root(), &dir, name(text)).unwrap_err();
+        assert_eq!(world.calls(Verb::Lookup), calls, "{text}");
+    }
+}
+
+#[test]
+fn all_names_are_looked_up_where_case_is_ignored() {
+    let world = World::new(CacheOptions::default());
+    world.below.ignores_case.store(true, Ordering::SeqCst);
+    let dir = make_directory(&world, "dir");
+    world.cache.lookup(&root(), &dir, name("file")).unwrap_err();
+    assert_eq!(world.calls(Verb::Lookup), 1);
+}
+
+#[test]
+fn a_name_whose_file_is_found_gone_at_an_open_is_looked_up_again() {
+    let world = usual();
+    world.file("file", b"");
+    let old = find(&world.cache, "file").unwrap();
+    let others = world.below.others();
+    others.remove(&root(), &others.root(), name("file")).unwrap();
+    assert_eq!(find(&world.cache, "file"), Ok(old), "the cached name");
+    let files = world.cache.open_files().unwrap();
+    assert_eq!(files.open(&root(), &old, OpenAccess::Read).unwrap_err(), Status::Stale);
+    assert_eq!(find(&world.cache, "file"), Err(Status::NoEnt));
 }
 
 #[test]

@@ -40,6 +40,20 @@ fn small_appends_are_written_together() {
 }
 
 #[test]
+fn a_single_piece_is_sent_as_stable_if_one_call_carries_it() {
+    for (bytes_max, commits) in [(1_000, 0), (999, 1)] {
+        let world = world(WriteMode::Memory);
+        *world.below.stable_bytes_max.lock().unwrap() = Some(bytes_max);
+        let file = world.file("file", b"");
+        world.write(&file, 0, &[7; 1_000]);
+        world.cache.commit(&file).unwrap();
+        assert_eq!(world.below.stable_writes.load(Ordering::SeqCst), 1);
+        assert_eq!(world.calls(Verb::Commit), commits, "{bytes_max} bytes at once");
+        assert_eq!(world.seen(&file), [7; 1_000]);
+    }
+}
+
+#[test]
 fn written_data_of_a_cache_that_adds_nothing_is_read_from_below() {
     let options =
         CacheOptions { write: WriteMode::Memory, fills: false, ..CacheOptions::default() };

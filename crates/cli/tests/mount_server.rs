@@ -120,6 +120,41 @@ fn a_file_that_another_client_has_removed_is_missing_and_not_stale() {
 }
 
 #[test]
+fn a_file_that_another_client_has_replaced_is_opened_anew() {
+    let Some(world) = world() else { return };
+    world.mount(&world.cached(",actimeo=600"));
+    let other = world.mount_other();
+    for round in 0..20 {
+        let (name, backup) = (format!("file {round}"), format!("file {round}~"));
+        fs::write(other.join(&name), "old").unwrap();
+        let here = world.dir.join(&name);
+        here.metadata().unwrap();
+        fs::rename(other.join(&name), other.join(&backup)).unwrap();
+        fs::write(other.join(&name), "new").unwrap();
+        assert_eq!(fs::read_to_string(&here).unwrap(), "new");
+        assert_eq!(fs::read_to_string(world.dir.join(&backup)).unwrap(), "old");
+    }
+}
+
+#[test]
+fn a_file_that_was_renamed_or_removed_here_is_opened_by_one_call() {
+    let Some(world) = world() else { return };
+    world.mount(&world.cached(",actimeo=600"));
+    let (old, new) = (world.dir.join("old"), world.dir.join("new"));
+    fs::write(&old, "data").unwrap();
+    // While another client writes the file it is not delegated, and each open goes to the server.
+    let writer = OpenOptions::new().append(true).open(world.mount_other().join("old")).unwrap();
+    fs::rename(&old, &new).unwrap();
+    let before = calls(&world, "OPEN");
+    let file = fs::File::open(&new).unwrap();
+    assert_eq!(calls(&world, "OPEN") - before, 1, "after a rename");
+    fs::remove_file(&new).unwrap();
+    let again = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+    assert_eq!(fs::read_to_string(again).unwrap(), "data", "after its removal");
+    drop(writer);
+}
+
+#[test]
 fn other_clients_see_length_and_times_of_a_closed_file_that_is_delegated_to_its_writer() {
     use std::os::unix::fs::MetadataExt;
     let Some(world) = world() else { return };

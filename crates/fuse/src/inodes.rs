@@ -121,6 +121,22 @@ impl Inodes {
         self.lock().by_number.get(&number).map(|inode| inode.handle).ok_or(Errno::STALE)
     }
 
+    /// Returns the directory and the name by which an object was looked up last.
+    pub(crate) fn place(&self, number: u64) -> Option<(Handle, Box<[u8]>)> {
+        let table = self.lock();
+        let (dir, name) = table.by_number.get(&number)?.place.as_ref()?;
+        Some((table.by_number.get(dir)?.handle, name.clone()))
+    }
+
+    /// Notes a new name of an object that this mount has renamed.
+    pub(crate) fn renamed(&self, handle: &Handle, place: EntryPlace) {
+        let mut table = self.lock();
+        let number = table.find(handle);
+        if let Some(inode) = number.and_then(|number| table.by_number.get_mut(&number)) {
+            inode.place = Some(place);
+        }
+    }
+
     /// Returns the number of an object, if the kernel knows it.
     pub(crate) fn number(&self, handle: &Handle) -> Option<u64> {
         self.lock().find(handle)
@@ -286,6 +302,20 @@ mod tests {
 
     fn look_up(inodes: &Inodes, number: u64, fileid: u64) -> u64 {
         inodes.look_up(&handle(number), &attr(fileid), None).unwrap().number
+    }
+
+    #[test]
+    fn an_object_has_the_name_of_its_last_lookup_or_of_a_later_rename() {
+        let inodes = Inodes::new(handle(0));
+        let name = |text: &str| (ROOT, text.as_bytes().into());
+        let place = |text: &str| Some((handle(0), text.as_bytes().into()));
+        assert_eq!(inodes.place(70), None);
+        for text in ["one", "two"] {
+            inodes.look_up(&handle(7), &attr(70), Some(name(text))).unwrap();
+            assert_eq!(inodes.place(70), place(text));
+        }
+        inodes.renamed(&handle(7), name("three"));
+        assert_eq!(inodes.place(70), place("three"));
     }
 
     #[test]

@@ -214,7 +214,7 @@ fn a_read_only_layer_neither_makes_files_nor_opens_them_for_writing() {
     let files = layer.open_files().unwrap();
     let made = files.open_name(&root, (&dir, name("new")), OpenAccess::Read, Some(&how));
     assert_eq!(made.map(|made| made.value.handle), Err(Status::RoFs));
-    assert_eq!(files.open(&root, &file, OpenAccess::Both), Err(Status::RoFs));
+    assert_eq!(files.open(&root, &file, None, OpenAccess::Both), Err(Status::RoFs));
     let opened = files.open_name(&root, (&dir, name("file")), OpenAccess::Read, None);
     assert_eq!(opened.unwrap().value.handle, file);
 }

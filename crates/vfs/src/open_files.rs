@@ -11,12 +11,20 @@ use crate::{
 /// attributes stay valid, and are used without asking the server. If the server recalls or revokes
 /// the delegation, [`OpenFiles::poll_event`] returns an event; no verb calls back.
 pub trait OpenFiles: Send + Sync {
-    /// Opens a file that was looked up before. Reads and writes of this caller then use the open,
-    /// until it is closed; reads and writes of callers who have not opened the file work, too.
+    /// Opens a file that was looked up before, as `place` if that is given: another client may have
+    /// renamed it meanwhile. Reads and writes of this caller then use the open, until it is closed;
+    /// reads and writes of callers who have not opened the file work, too.
     ///
     /// # Errors
-    /// [`crate::Status::Acces`]; [`crate::Status`].
-    fn open(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> Result<OpenedFile>;
+    /// [`crate::Status::Acces`]; [`crate::Status::Stale`] if the server says that `place` names
+    /// another object or none; [`crate::Status`].
+    fn open(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        place: Option<(&Handle, Name<'_>)>,
+        access: OpenAccess,
+    ) -> Result<OpenedFile>;
 
     /// Finds a name in a directory, or makes a file of that name as `create` says, and opens it, in
     /// one step. Returns the directory's change.

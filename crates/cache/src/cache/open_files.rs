@@ -51,12 +51,21 @@ impl Cache {
 }
 
 impl OpenFiles for Cache {
-    fn open(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> Result<OpenedFile> {
+    fn open(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        place: Option<(&Handle, Name<'_>)>,
+        access: OpenAccess,
+    ) -> Result<OpenedFile> {
         let asked = self.attributes.ask();
-        let opened = self.below()?.open(cred, node, access).inspect_err(|status| {
-            // Another client has removed the file. Its name, if cached, must be looked up again.
+        // Under a delegation of its directory the name is certain.
+        let doubtful = place.filter(|(dir, _)| !self.is_true(dir));
+        let opened = self.below()?.open(cred, node, doubtful, access).inspect_err(|status| {
+            // Another client has removed or renamed the file: its name must be looked up again.
             if *status == Status::Stale {
                 self.attributes.expire(node);
+                place.into_iter().for_each(|place| self.doubt(place));
             }
         })?;
         self.remember(&opened);

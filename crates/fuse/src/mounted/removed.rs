@@ -49,6 +49,10 @@ impl Removed {
         names.entry(node).or_default().push(hidden);
     }
 
+    fn has(&self, node: &Handle) -> bool {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).contains_key(node)
+    }
+
     fn take(&self, node: &Handle) -> Vec<Hidden> {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         names.remove(node).unwrap_or_default()
@@ -98,6 +102,11 @@ impl Mounted {
             self.removed.add(node.handle, Hidden { dir, name: hidden, cred: cred.clone() });
         }
         Ok(())
+    }
+
+    /// The name as which the kernel opens a file; `None` if that is unknown or hidden.
+    pub(super) fn opened_place(&self, number: u64, node: &Handle) -> Option<(Handle, Box<[u8]>)> {
+        self.inodes.place(number).filter(|_| !self.removed.has(node))
     }
 
     /// Returns the object of a name, if it is open and this is its last name.

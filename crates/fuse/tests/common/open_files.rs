@@ -91,7 +91,13 @@ impl WithOpens {
 }
 
 impl OpenFiles for WithOpens {
-    fn open(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> Result<OpenedFile> {
+    fn open(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        _: Option<(&Handle, Name<'_>)>,
+        access: OpenAccess,
+    ) -> Result<OpenedFile> {
         let attr = self.judge(cred, node, access)?;
         Ok(self.add(Node { handle: *node, attr }))
     }

@@ -136,7 +136,7 @@ impl Remote3 {
             FileType::Directory => return Err(Status::IsDir),
             _ => return Err(Status::Exist),
         }
-        let mut opened = self.open(cred, &found.handle, access)?;
+        let mut opened = self.open(cred, &found.handle, None, access)?;
         if size.is_some() {
             let set = SetAttr { size, ..SetAttr::default() };
             let change = self.setattr(cred, &found.handle, &set, None);
@@ -148,7 +148,14 @@ impl Remote3 {
 }
 
 impl OpenFiles for Remote3 {
-    fn open(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> Result<OpenedFile> {
+    /// NFSv3 has no call that opens a file, so the name is not checked, as in other clients.
+    fn open(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        _: Option<(&Handle, Name<'_>)>,
+        access: OpenAccess,
+    ) -> Result<OpenedFile> {
         let wanted = rights(access);
         let (granted, attr) = self.access(cred, node, wanted)?;
         if !granted.contains(wanted) {
@@ -171,7 +178,7 @@ impl OpenFiles for Remote3 {
         }
         let Some(how) = create else {
             let found = self.lookup(cred, at)?;
-            let value = self.open(cred, &found.node.handle, access)?;
+            let value = self.open(cred, &found.node.handle, None, access)?;
             return Ok(Changed { value, change: Change::UNKNOWN });
         };
         match how {

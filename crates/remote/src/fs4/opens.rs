@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use comity_proto::nfs4::{
-    Access4res, Createhow4, Creatverfattr, Open4resok, OpenClaim4, Openflag4, operation as op,
+    Access4res, Createhow4, Creatverfattr, NfsFh4, Nfsstat4, Open4resok, OpenClaim4, Openflag4,
+    operation as op,
 };
 use comity_vfs::{
     Access, Attr, Change, Changed, Create, Cred, DelegationKind, DelegationNumber, DirectoryNotice,
@@ -14,7 +15,9 @@ use comity_vfs::{
 use super::attributes::{AttributeValues, OBJECT};
 use super::names::{component, finish_made};
 use super::remote4::Remote4;
-use crate::compound::{CompoundReply, CompoundRequest, OpenArguments, share_bits};
+use crate::compound::{
+    CompoundReply, CompoundRequest, OpFailure, OpResults, OpenArguments, share_bits,
+};
 use crate::machine::StateEvent;
 use crate::server_handle::ServerHandle;
 use crate::session::{OpenAnswer, OpenTask, SessionAnswer, SessionRequest, TaskClaim};
@@ -133,13 +136,17 @@ impl Remote4 {
         }
     }
 
-    /// Reads the results of ACCESS and GETATTR that follow an OPEN by handle.
-    fn behind_open(&self, reply: &CompoundReply) -> Result<(Access, Option<Attr<Disk>>)> {
+    /// Reads the results of ACCESS and GETATTR that follow an OPEN by handle, and, if the file was
+    /// opened as a name, those that show what has this name.
+    fn behind_open(&self, reply: &CompoundReply, is_named: bool) -> Result<BehindOpen> {
         let mut results = reply.results();
         results.status(op::PUTFH)?;
         results.next::<Open4resok<'_>>(op::OPEN)?;
         let rights: Access4res = results.next(op::ACCESS)?;
-        Ok((Access::from_bits(rights.access), self.attr(&mut results).ok()))
+        let rights = Access::from_bits(rights.access);
+        let attr = self.attr(&mut results).ok();
+        let named = is_named.then(|| named(&mut results)).transpose()?;
+        Ok(BehindOpen { rights, attr, named })
     }
 
     /// Makes the result of an open. Under a write delegation the client answers CB_GETATTR, so the
@@ -154,16 +161,48 @@ impl Remote4 {
     }
 }
 
+/// The results that follow an OPEN by handle.
+struct BehindOpen {
+    /// The caller's rights.
+    rights: Access,
+    attr: Option<Attr<Disk>>,
+    /// The object of the name as which the file was opened.
+    named: Option<ServerHandle>,
+}
+
+/// Reads the results of PUTFH, LOOKUP and GETFH.
+///
+/// # Errors
+/// [`Status::Stale`] if nothing has the name any more.
+fn named(results: &mut OpResults<'_>) -> Result<ServerHandle> {
+    let looked = results.status(op::PUTFH).and_then(|()| results.status(op::LOOKUP));
+    match looked {
+        Err(OpFailure::Status(Nfsstat4::NoEnt)) => return Err(Status::Stale),
+        looked => looked?,
+    }
+    let handle: NfsFh4<'_> = results.next(op::GETFH)?;
+    ServerHandle::new(handle.0).ok_or(Status::BadHandle)
+}
+
 impl OpenFiles for Remote4 {
-    fn open(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> Result<OpenedFile> {
+    fn open(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        place: Option<NamePlace<'_>>,
+        access: OpenAccess,
+    ) -> Result<OpenedFile> {
         let file = self.file(node)?;
         let task = self.task(cred, Some(file), access, TaskClaim::Caller);
         let arguments = self.open_arguments(&task, Openflag4::NoCreate, OpenClaim4::Fh);
         let caller = self.callers.using(cred, node);
         let call = self.call_on(&caller, &file).op(op::OPEN, &arguments).once();
-        let call = call.op(op::ACCESS, &Access::READ.bits()).op(op::GETATTR, &OBJECT);
+        let mut call = call.op(op::ACCESS, &Access::READ.bits()).op(op::GETATTR, &OBJECT);
+        if let Some((dir, name)) = place {
+            call = call.on(&self.file(dir)?).op(op::LOOKUP, &component(name)).bare(op::GETFH);
+        }
         let (reply, answer) = self.open_by(task, call.finish())?;
-        let behind = reply.map(|reply| self.behind_open(&reply)).transpose();
+        let behind = reply.map(|reply| self.behind_open(&reply, place.is_some())).transpose();
         let answer = match answer {
             Some(answer) => answer,
             None => return behind.and(Err(Status::ServerFault)),
@@ -171,10 +210,13 @@ impl OpenFiles for Remote4 {
         match behind {
             // A server lets a caller open a file for reading that it may only execute. This open is
             // not for execution, so it is refused.
-            Ok(Some((rights, _))) if access.reads() && !rights.contains(Access::READ) => {
+            Ok(Some(seen)) if access.reads() && !seen.rights.contains(Access::READ) => {
                 self.close(OpenId(answer.open)).and(Err(Status::Acces))
             }
-            Ok(behind) => Ok(self.opened(*node, behind.and_then(|(_, attr)| attr), &answer)),
+            Ok(Some(seen)) if seen.named.is_some_and(|named| named != file) => {
+                self.close(OpenId(answer.open)).and(Err(Status::Stale))
+            }
+            Ok(behind) => Ok(self.opened(*node, behind.and_then(|seen| seen.attr), &answer)),
             Err(status) => self.close(OpenId(answer.open)).and(Err(status)),
         }
     }

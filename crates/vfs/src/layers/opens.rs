@@ -16,9 +16,15 @@ impl<H: Hook> Layer<H> {
 }
 
 impl<H: Hook> OpenFiles for Layer<H> {
-    fn open(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> Result<OpenedFile> {
+    fn open(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        place: Option<(&Handle, Name<'_>)>,
+        access: OpenAccess,
+    ) -> Result<OpenedFile> {
         self.hook.opens(access, false)?;
-        self.below()?.open(cred, node, access)
+        self.below()?.open(cred, node, place, access)
     }
 
     fn open_name(

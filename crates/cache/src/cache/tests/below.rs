@@ -146,8 +146,18 @@ impl Below {
 }
 
 impl OpenFiles for Below {
-    fn open(&self, _: &Cred<Disk>, node: &Handle, _: OpenAccess) -> Result<OpenedFile> {
+    fn open(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        place: Option<(&Handle, Name<'_>)>,
+        _: OpenAccess,
+    ) -> Result<OpenedFile> {
         let attr = self.memory.getattr(node)?;
+        let named = place.map(|(dir, name)| self.memory.lookup(cred, dir, name));
+        if named.is_some_and(|named| named.map(|entry| entry.node.handle) != Ok(*node)) {
+            return Err(Status::Stale);
+        }
         Ok(self.opened(Node { handle: *node, attr }))
     }
 

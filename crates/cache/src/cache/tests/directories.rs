@@ -342,8 +342,33 @@ fn a_name_whose_file_is_found_gone_at_an_open_is_looked_up_again() {
     others.remove(&root(), &others.root(), name("file")).unwrap();
     assert_eq!(find(&world.cache, "file"), Ok(old), "the cached name");
     let files = world.cache.open_files().unwrap();
-    assert_eq!(files.open(&root(), &old, OpenAccess::Read).unwrap_err(), Status::Stale);
+    assert_eq!(files.open(&root(), &old, None, OpenAccess::Read).unwrap_err(), Status::Stale);
     assert_eq!(find(&world.cache, "file"), Err(Status::NoEnt));
+}
+
+#[test]
+fn a_file_that_another_client_has_replaced_is_not_opened_by_its_old_name() {
+    for is_listed in [false, true] {
+        let world = World::new(CacheOptions::default());
+        world.below.delegates.store(true, Ordering::SeqCst);
+        world.file("file", b"");
+        if is_listed {
+            list(&world.cache, Listed::Nodes);
+        }
+        let old = find(&world.cache, "file").unwrap();
+        let others = world.below.others();
+        let top = others.root();
+        others.rename(&root(), (&top, name("file")), (&top, name("backup"))).unwrap();
+        let new = world.file("file", b"");
+        assert_eq!(find(&world.cache, "file"), Ok(old), "the cached name");
+        let open = |node: &Handle| {
+            let place = Some((&top, name("file")));
+            world.cache.open_files().unwrap().open(&root(), node, place, OpenAccess::Read)
+        };
+        assert_eq!(open(&old).unwrap_err(), Status::Stale);
+        assert_eq!(find(&world.cache, "file"), Ok(new));
+        assert_eq!(open(&new).unwrap().handle, new);
+    }
 }
 
 #[test]

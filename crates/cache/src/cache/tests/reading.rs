@@ -45,7 +45,7 @@ fn a_delegated_file_is_read_without_any_call() {
     let file = world.file("file", &data(50_000));
     world.below.delegates.store(true, Ordering::SeqCst);
     let files = world.cache.open_files().unwrap();
-    files.open(&root(), &file, OpenAccess::Read).unwrap();
+    files.open(&root(), &file, None, OpenAccess::Read).unwrap();
     world.read(&file);
     let before = world.all_calls();
     world.pass(10_000_000);
@@ -65,7 +65,7 @@ fn a_file_that_was_changed_before_it_was_delegated_is_read_again() {
     let mut expected = data(20_000);
     for (at, text) in [(5_000, b"changed"), (9_000, b"another")] {
         world.change(&file, at as u64, text);
-        files.open(&root(), &file, OpenAccess::Read).unwrap();
+        files.open(&root(), &file, None, OpenAccess::Read).unwrap();
         expected[at..at + 7].copy_from_slice(text);
         assert!(world.read(&file) == expected, "changed at {at}");
         // The next grant is another delegation.
@@ -226,7 +226,7 @@ fn own_changes_of_a_directory_are_seen_by_all_callers_at_once() {
 fn delegated_and_cached(world: &World) -> (comity_vfs::Handle, comity_vfs::Handle) {
     let (file, other) = (world.file("file", &[2; 20_000]), world.file("other", &[1; 20_000]));
     world.below.delegates.store(true, Ordering::SeqCst);
-    world.cache.open_files().unwrap().open(&root(), &file, OpenAccess::Both).unwrap();
+    world.cache.open_files().unwrap().open(&root(), &file, None, OpenAccess::Both).unwrap();
     assert_eq!(world.read(&file), [2; 20_000]);
     (file, other)
 }

@@ -14,7 +14,7 @@ fn world(write: WriteMode) -> World {
 
 fn open(world: &World, node: &Handle) {
     world.below.delegates.store(true, Ordering::SeqCst);
-    world.cache.open_files().unwrap().open(&root(), node, OpenAccess::Both).unwrap();
+    world.cache.open_files().unwrap().open(&root(), node, None, OpenAccess::Both).unwrap();
 }
 
 /// Files in the folder for conflicts.

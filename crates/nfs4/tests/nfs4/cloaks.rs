@@ -14,7 +14,7 @@ use comity_proto::nfs4::{
 use comity_vfs::{Fs, Mode, SetAttr, Uid};
 use comity_xdr::{Decoder, Encode, Encoder, Opaque};
 
-use crate::hunt::twins::{EXPORT, plan, planted, sealed};
+use crate::hunt::twins::{EXPORT, plan, plan_after, planted, sealed};
 use crate::session::Session;
 use crate::world::{World, memory};
 
@@ -223,6 +223,49 @@ fn a_delegation_of_a_hidden_file_gives_no_access_and_can_be_returned() {
     owner.is(Nfsstat4::Delay, &site.file, op::OPEN, &owners);
     guest.is(Nfsstat4::Stale, &site.file, op::DELEGRETURN, &stateid);
     owner.is(Nfsstat4::Ok, &site.file, op::OPEN, &owners);
+}
+
+/// A client that is told that a file has moved has no other call by which it could release its
+/// state here.
+#[test]
+fn state_of_a_file_that_has_moved_is_released_by_calls_that_are_told_so() {
+    let site = SharedFile::new();
+    let (world, [session, other]) = site.world("");
+    let mut guest = User { world: &world, session, uid: GUEST };
+    let mut owner = User { world: &world, session: other, uid: OWNER };
+    let access = share::BOTH | share::WANT_NO_DELEG;
+    let (opened, _) = guest.open(&site.file, access);
+    let lock_stateid = guest.lock(&site.file, opened).unwrap();
+    let locktype = NfsLockType4::Write;
+    let unlock = Locku4args { locktype, seqid: 0, lock_stateid, offset: 0, length: 10 };
+    let (own, _) = owner.open(&site.file, access);
+    let alone = Open4args { share_deny: share::BOTH, ..open(access, OpenClaim4::Fh) };
+
+    let reload = |options: &str| {
+        let options = format!("rw,insecure,fsid={EXPORT}{options}");
+        let plan = plan_after(Some(&world.exports.current()), &site.fs, &options);
+        world.exports.replace(plan);
+    };
+    let (moved, back) = (|| reload(",refer=/x@b"), || reload(""));
+    moved();
+    guest.is(Nfsstat4::Moved, &site.file, op::LOCKU, &unlock);
+    back();
+    assert!(owner.lock(&site.file, own).is_ok(), "the lock of the guest still blocks others");
+    owner.is(Nfsstat4::Ok, &site.file, op::CLOSE, &close(own));
+    owner.is(Nfsstat4::ShareDenied, &site.file, op::OPEN, &alone);
+    moved();
+    guest.is(Nfsstat4::Moved, &site.file, op::CLOSE, &close(opened));
+    back();
+    let given = owner.open(&site.file, share::BOTH | share::WANT_WRITE_DELEG).1;
+    let OpenDelegation4::Write(OpenWriteDelegation4 { stateid, .. }) = given else {
+        panic!("{given:?}")
+    };
+    let guests = open(share::READ | share::WANT_NO_DELEG, OpenClaim4::Fh);
+    guest.is(Nfsstat4::Delay, &site.file, op::OPEN, &guests);
+    moved();
+    owner.is(Nfsstat4::Moved, &site.file, op::DELEGRETURN, &stateid);
+    back();
+    guest.is(Nfsstat4::Ok, &site.file, op::OPEN, &guests);
 }
 
 /// A client with a delegation of a file shows it to all users of its machine, so after a reload the

@@ -318,11 +318,20 @@ fn options(rng: &mut Rng, rule: &Rule) -> String {
 }
 
 pub(crate) fn plan(fs: &Arc<dyn Fs>, options: &str) -> comity_export::Plan {
+    plan_after(None, fs, options)
+}
+
+/// A plan as after a reload of another one.
+pub(crate) fn plan_after(
+    old: Option<&comity_export::Plan>,
+    fs: &Arc<dyn Fs>,
+    options: &str,
+) -> comity_export::Plan {
     let source = Source::Text { name: "e".into(), text: format!("/srv *({options})\n").into() };
     let netgroups = "/nonexistent".into();
     let sources = Sources { netgroups, ..Sources::new(vec![source]) };
     let open = |_: &ExportRequest<'_>| Ok(Arc::clone(fs));
-    load(&sources, &open, key(), None).unwrap_or_else(|findings| panic!("{findings:?}")).0
+    load(&sources, &open, key(), old).unwrap_or_else(|findings| panic!("{findings:?}")).0
 }
 
 /// Makes the same random tree in both file systems; in memory, the same objects have the same

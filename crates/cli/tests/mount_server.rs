@@ -136,21 +136,55 @@ fn a_file_that_another_client_has_replaced_is_opened_anew() {
     }
 }
 
+/// The path of an open file that has no names to look up.
+fn path_of_open(file: &fs::File) -> String {
+    format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file))
+}
+
 #[test]
-fn a_file_that_was_renamed_or_removed_here_is_opened_by_one_call() {
+fn an_open_file_is_opened_again_whatever_became_of_its_names() {
     let Some(world) = world() else { return };
     world.mount(&world.cached(",actimeo=600"));
-    let (old, new) = (world.dir.join("old"), world.dir.join("new"));
-    fs::write(&old, "data").unwrap();
-    // While another client writes the file it is not delegated, and each open goes to the server.
-    let writer = OpenOptions::new().append(true).open(world.mount_other().join("old")).unwrap();
-    fs::rename(&old, &new).unwrap();
-    let before = calls(&world, "OPEN");
-    let file = fs::File::open(&new).unwrap();
-    assert_eq!(calls(&world, "OPEN") - before, 1, "after a rename");
-    fs::remove_file(&new).unwrap();
-    let again = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
-    assert_eq!(fs::read_to_string(again).unwrap(), "data", "after its removal");
+    let dir = &world.dir;
+    let path = |name: &str| dir.join(name);
+    let other = world.mount_other();
+    for name in ["removed", "linked", "unlinked", "renamed"] {
+        fs::write(path(name), name).unwrap();
+        // While another client writes the file it is not delegated, and is opened at the server.
+        let writer = OpenOptions::new().append(true).open(other.join(name)).unwrap();
+        let file = fs::File::open(path(name)).unwrap();
+        match name {
+            "removed" => fs::remove_file(path(name)).unwrap(),
+            "linked" => {
+                fs::hard_link(path(name), path("second")).unwrap();
+                fs::remove_file(path("second")).unwrap();
+            }
+            "unlinked" => {
+                fs::hard_link(path(name), path("third")).unwrap();
+                fs::remove_file(path(name)).unwrap();
+            }
+            _ => fs::rename(other.join(name), other.join("moved")).unwrap(),
+        }
+        assert_eq!(fs::read_to_string(path_of_open(&file)).unwrap(), name);
+        drop(writer);
+    }
+}
+
+#[test]
+fn an_open_file_is_opened_again_by_a_user_who_may_not_search_its_directory() {
+    let Some(world) = world() else { return };
+    world.mount(&world.cached(""));
+    let (dir, path) = (world.dir.join("dir"), world.dir.join("dir/file"));
+    fs::create_dir(&dir).unwrap();
+    fs::write(&path, "data").unwrap();
+    let other = world.mount_other();
+    let writer = OpenOptions::new().append(true).open(other.join("dir/file")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
+    let mut shell = std::process::Command::new("cat");
+    shell.arg("/dev/stdin").stdin(fs::File::open(&path).unwrap()).uid(1).gid(1);
+    let read = shell.output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&read.stdout), "data", "{read:?}");
     drop(writer);
 }
 

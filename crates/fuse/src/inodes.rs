@@ -128,15 +128,6 @@ impl Inodes {
         Some((table.by_number.get(dir)?.handle, name.clone()))
     }
 
-    /// Notes a new name of an object that this mount has renamed.
-    pub(crate) fn renamed(&self, handle: &Handle, place: EntryPlace) {
-        let mut table = self.lock();
-        let number = table.find(handle);
-        if let Some(inode) = number.and_then(|number| table.by_number.get_mut(&number)) {
-            inode.place = Some(place);
-        }
-    }
-
     /// Returns the number of an object, if the kernel knows it.
     pub(crate) fn number(&self, handle: &Handle) -> Option<u64> {
         self.lock().find(handle)
@@ -305,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_has_the_name_of_its_last_lookup_or_of_a_later_rename() {
+    fn an_object_has_the_name_of_its_last_lookup() {
         let inodes = Inodes::new(handle(0));
         let name = |text: &str| (ROOT, text.as_bytes().into());
         let place = |text: &str| Some((handle(0), text.as_bytes().into()));
@@ -314,8 +305,6 @@ mod tests {
             inodes.look_up(&handle(7), &attr(70), Some(name(text))).unwrap();
             assert_eq!(inodes.place(70), place(text));
         }
-        inodes.renamed(&handle(7), name("three"));
-        assert_eq!(inodes.place(70), place("three"));
     }
 
     #[test]

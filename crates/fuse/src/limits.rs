@@ -68,3 +68,9 @@ pub(crate) const BACKGROUND_MAX: u16 = 64;
 /// Most bytes copied by one copy_file_range(2): the program calls again for the rest, and can be
 /// interrupted in between.
 pub(crate) const COPY_BYTES_MAX: u64 = 128 << 20;
+
+/// Time within which the kernel repeats an open that was refused because of its name.
+pub(crate) const STALE_OPEN_TIME: Duration = Duration::from_secs(1);
+
+/// Most threads that are remembered because the kernel will repeat their opens.
+pub(crate) const STALE_OPENS_MAX: usize = 4_096;

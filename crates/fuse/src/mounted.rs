@@ -8,6 +8,7 @@ mod events;
 mod extended;
 mod listing;
 mod locks;
+mod named_opens;
 mod names;
 mod open;
 mod removed;
@@ -45,6 +46,7 @@ pub(crate) struct Mounted {
     /// True if the kernel checks modes and ACLs, and leaves umasks to this crate.
     kernel_judges: bool,
     removed: removed::Removed,
+    stale_opens: named_opens::StaleOpens,
     locked: locks::LockedOpens,
     interrupts: Interrupts,
 }
@@ -78,6 +80,7 @@ impl Mounted {
             queue,
             kernel_judges,
             removed: removed::Removed::default(),
+            stale_opens: named_opens::StaleOpens::default(),
             locked: locks::LockedOpens::default(),
             interrupts: Interrupts::default(),
         }

@@ -191,12 +191,6 @@ impl Mounted {
         self.keep_replaced(who, &cred, (&from.0, from.1), (&to.0, to.1))?;
         let renamed = self.verb(who, || self.fs.rename(&cred, (&from.0, from.1), (&to.0, to.1)))?;
         self.note_renamed([source.0, target.0], &renamed);
-        // A cache below knows the name from the rename.
-        if self.open_files().is_some()
-            && let Ok(moved) = self.fs.lookup(&cred, &to.0, to.1)
-        {
-            self.inodes.renamed(&moved.node.handle, (target.0, target.1.into()));
-        }
         Ok(())
     }
 

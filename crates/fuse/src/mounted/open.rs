@@ -76,10 +76,7 @@ impl Mounted {
             // A server checks rights at OPEN, but OPEN cannot express an execution.
             Some(files) if flags.access().is_some() => {
                 let access = flags.access().unwrap_or(OpenAccess::Read);
-                let place = self.opened_place(number, &handle);
-                let place = place.as_ref().map(|(dir, bytes)| Ok((dir, name(bytes)?)));
-                let place = place.transpose()?;
-                let opened = self.verb(who, || files.open(&cred, &handle, place, access))?;
+                let opened = self.open_named(who, files, (number, &handle, &cred), access)?;
                 (opened.attr, Some(opened.open))
             }
             _ => (Some(self.judge(who, (&cred, &handle), flags.rights())?), None),

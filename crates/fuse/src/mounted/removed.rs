@@ -104,9 +104,9 @@ impl Mounted {
         Ok(())
     }
 
-    /// The name as which the kernel opens a file; `None` if that is unknown or hidden.
-    pub(super) fn opened_place(&self, number: u64, node: &Handle) -> Option<(Handle, Box<[u8]>)> {
-        self.inodes.place(number).filter(|_| !self.removed.has(node))
+    /// Returns whether a file has a hidden name.
+    pub(super) fn is_hidden(&self, node: &Handle) -> bool {
+        self.removed.has(node)
     }
 
     /// Returns the object of a name, if it is open and this is its last name.

@@ -145,7 +145,7 @@ impl Remote4 {
         let rights: Access4res = results.next(op::ACCESS)?;
         let rights = Access::from_bits(rights.access);
         let attr = self.attr(&mut results).ok();
-        let named = is_named.then(|| named(&mut results)).transpose()?;
+        let named = if is_named { named(&mut results)? } else { None };
         Ok(BehindOpen { rights, attr, named })
     }
 
@@ -170,18 +170,19 @@ struct BehindOpen {
     named: Option<ServerHandle>,
 }
 
-/// Reads the results of PUTFH, LOOKUP and GETFH.
+/// Reads the results of PUTFH, LOOKUP and GETFH; returns `None` if they do not show what has the
+/// name: the caller may lack the right to look names up there, and the file is open nevertheless.
 ///
 /// # Errors
-/// [`Status::Stale`] if nothing has the name any more.
-fn named(results: &mut OpResults<'_>) -> Result<ServerHandle> {
+/// [`Status::Stale`] if nothing has the name any more, or its directory is gone.
+fn named(results: &mut OpResults<'_>) -> Result<Option<ServerHandle>> {
     let looked = results.status(op::PUTFH).and_then(|()| results.status(op::LOOKUP));
-    match looked {
-        Err(OpFailure::Status(Nfsstat4::NoEnt)) => return Err(Status::Stale),
-        looked => looked?,
+    let handle = looked.and_then(|()| results.next::<NfsFh4<'_>>(op::GETFH));
+    match handle {
+        Ok(handle) => Ok(ServerHandle::new(handle.0)),
+        Err(OpFailure::Status(Nfsstat4::NoEnt | Nfsstat4::Stale)) => Err(Status::Stale),
+        Err(_) => Ok(None),
     }
-    let handle: NfsFh4<'_> = results.next(op::GETFH)?;
-    ServerHandle::new(handle.0).ok_or(Status::BadHandle)
 }
 
 impl OpenFiles for Remote4 {

@@ -24,7 +24,8 @@
 //! calls [`Engine::program_waits`] when a program on the server wants a file that is delegated.
 //!
 //! **Inside:** data stands below and operations stand above. No module uses one that stands above
-//! it, neither by a name nor by a call of a method. Modules of data have names in the singular,
+//! it, neither by a name nor by a call of a method. Modules of one layer may use each other, but
+//! not in a cycle (`cargo xtask tidy`). Modules of data have names in the singular,
 //! modules of operations in the plural. From below to above:
 //!
 //! 1. `ids`, `stateid`, `error`, `limits`, `table`, `memory_pool`, `lock`, `layout`: identifiers,
@@ -36,7 +37,8 @@
 //!    messages to clients, counts of events.
 //! 4. `engine`: [`Engine`], which has the tables of all of these, and its [`Settings`].
 //! 5. `grace`, `release`, `lookup`, `clients`, `courtesy`: steps that operations share. A state
-//!    leaves its file, a stateid is looked up, an expired client is evicted.
+//!    leaves its file, a layout ends with what it needs, a stateid is looked up, an expired client
+//!    is evicted.
 //! 6. `delegations`, `layouts`, `locks`, `opens`, `nlm`, `sessions`, `offloads`, `grantees`,
 //!    `stateid_check`: the facades. Each is a set of `impl Engine` blocks about one public noun.
 //! 7. `report`, `migration`, `tick`: reports for administrators, clients that move to another

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client_state::StateKind;
-use crate::file::{Delegated, File, Holder, Recall};
+use crate::file::{Delegated, File, Holder};
 use crate::{
     At, Client, ClientId, ClientProtocol, DelegationKind, Engine, Error, FileKey, Record, Result,
     Revocation, Sender, Share, Stateid,
@@ -85,7 +85,7 @@ impl Engine {
         let mut on_file = file.state();
         on_file.delegations.refresh(now);
         let overdue = on_file.delegations.iter_mut().filter(|(_, delegated)| {
-            delegated.recall.is_some_and(|recall| self.is_overdue(now, recall))
+            delegated.recall.is_some_and(|recall| recall.is_overdue(now, self.settings.lease))
         });
         let overdue: Vec<Holder> = overdue.map(|(holder, _)| holder).collect();
         drop(on_file);
@@ -95,18 +95,6 @@ impl Engine {
                 self.revoke(now, file, (&client, holder));
             }
         }
-    }
-
-    /// Returns whether a recall has lasted too long. A recall that could not be sent ends after
-    /// twice the usual time.
-    pub(crate) fn is_overdue(&self, now: Duration, recall: Recall) -> bool {
-        if recall.until.is_some_and(|until| now >= until) {
-            return true;
-        }
-        let lease = self.settings.lease;
-        let sent = recall.sent.map(|sent| sent.saturating_add(lease));
-        let queued = recall.queued.saturating_add(lease * 2);
-        now >= sent.map_or(queued, |sent| sent.min(queued))
     }
 
     fn revoke(&self, now: Duration, file: &Arc<File>, (client, holder): (&Arc<Client>, Holder)) {

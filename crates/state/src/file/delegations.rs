@@ -66,6 +66,19 @@ pub(crate) struct Recall {
     pub(crate) wanted_by: Option<ClientId>,
 }
 
+impl Recall {
+    /// Returns whether it has lasted too long. A recall that could not be sent ends after twice the
+    /// usual time.
+    pub(crate) fn is_overdue(&self, now: Duration, lease: Duration) -> bool {
+        if self.until.is_some_and(|until| now >= until) {
+            return true;
+        }
+        let sent = self.sent.map(|sent| sent.saturating_add(lease));
+        let queued = self.queued.saturating_add(lease * 2);
+        now >= sent.map_or(queued, |sent| sent.min(queued))
+    }
+}
+
 /// CB_GETATTRs to the holder of a write delegation, and its answer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Writer {

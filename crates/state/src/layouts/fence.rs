@@ -1,9 +1,7 @@
 //! Fences: data servers must refuse the handles of a layout that ended without its client's doing.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::file::File;
 use crate::sync::atomic::Ordering;
 use crate::{Engine, FileKey};
 
@@ -27,14 +25,5 @@ impl Engine {
             self.files.layouts.fetch_sub(1, Ordering::SeqCst);
         }
         self.files.let_go(now, &file);
-    }
-
-    /// Has the data servers of a file refuse all handles of layouts that were given out so far. It
-    /// comes before the layout ends, so that no change of the file comes in between.
-    pub(crate) fn fence(&self, file: &Arc<File>) {
-        if file.state().layouts.begin_fence() {
-            self.files.layouts.fetch_add(1, Ordering::SeqCst);
-            self.fences.push(file.key);
-        }
     }
 }

@@ -8,17 +8,9 @@ use crate::file::{File, Holder, NoLayout};
 use crate::layout::{LayoutIomode, LayoutState};
 use crate::limits::LAYOUT_SEQIDS_OLD_MAX;
 use crate::lookup::Found;
+use crate::release::has_access;
 use crate::sync::atomic::Ordering;
-use crate::{At, ByteRange, Client, Engine, Error, FileKey, Io, Result, Share, Stateid};
-
-impl LayoutIomode {
-    const fn access(self) -> u32 {
-        match self {
-            Self::Read => Share::READ,
-            Self::ReadWrite => Share::WRITE,
-        }
-    }
-}
+use crate::{At, ByteRange, Client, Engine, Error, FileKey, Io, Result, Stateid};
 
 impl Engine {
     /// LAYOUTGET (RFC 8881, 18.43): adds a range to the client's layout of a file, which begins
@@ -146,22 +138,6 @@ fn may_have(
         Some(NoLayout::Recall) => Err(Error::RecallConflict),
         Some(NoLayout::Rest) => Err(Error::LayoutTryLater),
     }
-}
-
-/// Returns whether an open or a delegation of the client allows this access.
-pub(super) fn has_access(
-    state: &ClientState,
-    (client, file): (&Client, &File),
-    iomode: LayoutIomode,
-) -> bool {
-    let on_file = file.state();
-    let delegation = on_file.delegations.of(client.id).map(|holder| holder.state);
-    let mut numbers = on_file.shares.opens_of(client.id).chain(delegation);
-    numbers.any(|number| match state.holdings.get(number).map(|it| &it.what) {
-        Some(StateKind::Open(opening)) => opening.share.access & iomode.access() != 0,
-        Some(StateKind::Delegation(delegating)) => delegating.kind.allows(iomode.access()),
-        _ => false,
-    })
 }
 
 impl Found<'_> {

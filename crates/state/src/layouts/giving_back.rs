@@ -1,12 +1,10 @@
-//! Layouts end: by LAYOUTRETURN, or with the last open and delegation of the file.
+//! LAYOUTRETURN.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client_state::{ClientState, StateKind};
-use crate::file::{File, Holder};
 use crate::layout::LayoutIomode;
-use crate::layouts::get::has_access;
 use crate::{At, ByteRange, Client, Engine, Error, FileKey, Result, Stateid};
 
 /// The files whose layouts a client returns at once.
@@ -71,44 +69,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends the layout of a file if the client has closed and returned all that it had of the file.
-    pub(crate) fn end_layout_without_access(
-        &self,
-        now: Duration,
-        client: &Client,
-        (state, file): (&mut ClientState, &Arc<File>),
-    ) {
-        let on_file = file.state();
-        let has_access = on_file.shares.opens_of(client.id).next().is_some()
-            || on_file.delegations.of(client.id).is_some();
-        let layout = on_file.layouts.of(client.id);
-        drop(on_file);
-        if let Some(number) = layout.filter(|_| !has_access) {
-            self.drop_layout(now, client, state, number);
-        }
-    }
-
-    /// Takes the layout of a file from a client that lost a right to the file, if the layout needs
-    /// a right that the client has no more.
-    pub(crate) fn take_layout_without_right(
-        &self,
-        now: Duration,
-        client: &Client,
-        (state, file): (&mut ClientState, &Arc<File>),
-    ) {
-        let Some(number) = file.state().layouts.of(client.id) else { return };
-        let Some(StateKind::Layout(layout)) = state.holdings.get(number).map(|it| &it.what) else {
-            return;
-        };
-        let [reads, writes] = layout.ranges();
-        let needs = [(reads, LayoutIomode::Read), (writes, LayoutIomode::ReadWrite)];
-        let mut needs = needs.into_iter().filter(|(ranges, _)| *ranges > 0);
-        if needs.any(|(_, iomode)| !has_access(state, (client, file), iomode)) {
-            self.fence(file);
-            self.drop_layout(now, client, state, number);
-        }
-    }
-
     /// Takes a range away from a layout; returns whether nothing of the layout is left.
     fn take_layout(
         &self,
@@ -125,18 +85,5 @@ impl Engine {
             self.drop_layout(now, client, state, number);
         }
         Ok(is_empty)
-    }
-
-    pub(super) fn drop_layout(
-        &self,
-        now: Duration,
-        client: &Client,
-        state: &mut ClientState,
-        number: u32,
-    ) {
-        if let Some(layout) = state.holdings.remove(number) {
-            let holder = Holder { client: client.id, state: number };
-            self.release_state(now, holder, &layout, &mut Vec::new());
-        }
     }
 }

@@ -115,7 +115,7 @@ impl Engine {
         let mut on_file = file.state();
         on_file.layouts.refresh(now);
         let overdue = on_file.layouts.recalled();
-        let overdue = overdue.filter(|(_, recall)| self.is_overdue(now, *recall));
+        let overdue = overdue.filter(|(_, recall)| recall.is_overdue(now, self.settings.lease));
         let overdue: Vec<Holder> = overdue.map(|(holder, _)| holder).collect();
         drop(on_file);
         self.counters.recalls_overdue.add(overdue.len());

@@ -1,5 +1,9 @@
 //! Removal of states from their files, and notices to owners that can have a lock then.
 
+mod layouts;
+
+pub(crate) use layouts::has_access;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,12 +76,6 @@ impl Engine {
             (false, true) => drop(self.files.denies.fetch_add(1, Ordering::AcqRel)),
             (true, false) => drop(self.files.denies.fetch_sub(1, Ordering::AcqRel)),
             _ => {}
-        }
-    }
-
-    fn forget_layout(&self, on_file: &mut FileState, holder: Holder) {
-        if on_file.layouts.remove(holder) {
-            self.files.layouts.fetch_sub(1, Ordering::SeqCst);
         }
     }
 

@@ -19,6 +19,7 @@ mod fs;
 mod key;
 pub mod limits;
 mod placed;
+mod placement;
 mod record;
 mod root;
 mod sizes;

@@ -1,9 +1,7 @@
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use comity_vfs::{
-    Access, Attr, CheckedPage, Cred, DataServerState, DeviceId, Disk, FileType, Fs, Handle, Name,
-    Node, Placement, Result, Status, StoredPage, Striping, XattrMode,
+    Access, Attr, Cred, DeviceId, Disk, FileType, Fs, Handle, Name, Node, Result, Status, XattrMode,
 };
 use quick_cache::sync::Cache;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -11,7 +9,6 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use crate::PlacementKey;
 use crate::data_files::DataFiles;
 use crate::data_server::DataServer;
-use crate::key::LayoutHandle;
 use crate::limits::{FILE_LOCKS, RECORDS_MAX};
 use crate::record::PlaceRecord;
 use crate::root::root;
@@ -42,8 +39,8 @@ pub struct Placed {
     pub(crate) files: DataFiles,
     pub(crate) used: UsedSpace,
     pub(crate) key: PlacementKey,
-    unit_bytes: u32,
-    device: DeviceId,
+    pub(crate) unit_bytes: u32,
+    pub(crate) device: DeviceId,
     /// The places of files; `None` for files without one.
     records: Cache<Handle, Option<Arc<PlaceRecord>>>,
     locks: [Mutex<()>; FILE_LOCKS],
@@ -197,49 +194,4 @@ fn device_of(settings: &PlacementSettings) -> DeviceId {
     let texts: Vec<String> = settings.servers.iter().map(text).collect();
     let parts: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
     settings.key.mac(b"device", &parts)
-}
-
-impl Placement for Placed {
-    fn unit_bytes(&self) -> u32 {
-        self.unit_bytes
-    }
-
-    fn servers(&self) -> Vec<DataServerState> {
-        self.files.states()
-    }
-
-    fn striping(&self, node: &Handle, writes: bool) -> Result<Option<Striping>> {
-        let Some(record) = self.record(node)? else { return Ok(None) };
-        if record.servers != self.files.names() {
-            return Ok(None);
-        }
-        let seal = |(own, fence): (Box<[u8]>, u64)| {
-            self.key.seal(LayoutHandle { writes, fence, own: &own })
-        };
-        let _turn = self.lock(node);
-        let handles = self.files.own_handles(&record)?.into_iter().map(seal).collect();
-        Ok(Some(Striping { device: self.device, unit_bytes: record.unit_bytes, handles }))
-    }
-
-    fn fence(&self, node: &Handle) -> Result<()> {
-        let Some(record) = self.record(node)? else { return Ok(()) };
-        let _turn = self.lock(node);
-        self.files.fence(&record)
-    }
-
-    fn device(&self, device: &DeviceId) -> Option<Vec<SocketAddr>> {
-        (*device == self.device).then(|| self.files.addresses())
-    }
-
-    fn note_written(&self, node: &Handle, end: Option<u64>) -> Result<Attr<Disk>> {
-        self.note(node, (end, SetIdBits::Cleared))
-    }
-
-    fn check(&self, directory: &Handle, after: u64) -> Result<CheckedPage> {
-        self.check_page(directory, after)
-    }
-
-    fn stored(&self, server: &str, after: u64) -> Result<StoredPage> {
-        self.files.stored(server, after)
-    }
 }

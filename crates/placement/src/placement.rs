@@ -1,0 +1,57 @@
+//! The layouts that clients get of placed files, and what administrators see of them.
+
+use std::net::SocketAddr;
+
+use comity_vfs::{
+    Attr, CheckedPage, DataServerState, DeviceId, Disk, Handle, Placement, Result, StoredPage,
+    Striping,
+};
+
+use crate::key::LayoutHandle;
+use crate::placed::Placed;
+use crate::sizes::SetIdBits;
+
+impl Placement for Placed {
+    fn unit_bytes(&self) -> u32 {
+        self.unit_bytes
+    }
+
+    fn servers(&self) -> Vec<DataServerState> {
+        self.files.states()
+    }
+
+    fn striping(&self, node: &Handle, writes: bool) -> Result<Option<Striping>> {
+        let Some(record) = self.record(node)? else { return Ok(None) };
+        if record.servers != self.files.names() {
+            return Ok(None);
+        }
+        let seal = |(own, fence): (Box<[u8]>, u64)| {
+            self.key.seal(LayoutHandle { writes, fence, own: &own })
+        };
+        let _turn = self.lock(node);
+        let handles = self.files.own_handles(&record)?.into_iter().map(seal).collect();
+        Ok(Some(Striping { device: self.device, unit_bytes: record.unit_bytes, handles }))
+    }
+
+    fn fence(&self, node: &Handle) -> Result<()> {
+        let Some(record) = self.record(node)? else { return Ok(()) };
+        let _turn = self.lock(node);
+        self.files.fence(&record)
+    }
+
+    fn device(&self, device: &DeviceId) -> Option<Vec<SocketAddr>> {
+        (*device == self.device).then(|| self.files.addresses())
+    }
+
+    fn note_written(&self, node: &Handle, end: Option<u64>) -> Result<Attr<Disk>> {
+        self.note(node, (end, SetIdBits::Cleared))
+    }
+
+    fn check(&self, directory: &Handle, after: u64) -> Result<CheckedPage> {
+        self.check_page(directory, after)
+    }
+
+    fn stored(&self, server: &str, after: u64) -> Result<StoredPage> {
+        self.files.stored(server, after)
+    }
+}

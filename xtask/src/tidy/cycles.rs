@@ -1,9 +1,11 @@
 //! Top-level modules of a crate (the children of its `lib.rs`, or of its `main.rs` if it has no
 //! library) that use each other in a cycle. A module uses another if one of its files names
 //! something by a path in the crate (`crate::other::...`, `super::...`, or a name that `lib.rs`
-//! imports from there). Code that is compiled for tests only does not count.
+//! imports from there), or calls a method that stands there ([`methods`]). Code that is compiled
+//! for tests only does not count.
 
 mod graph;
+mod methods;
 mod paths;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +17,7 @@ use super::Finding;
 use super::sources::{Source, Tree};
 use super::tables::{Counts, allowed};
 use graph::{Graph, UseLine};
+use methods::Homes;
 
 /// The number of modules in cycles, for every crate.
 pub(super) fn measure(tree: &Tree) -> Counts {
@@ -83,16 +86,20 @@ fn name_of(folder: &str) -> String {
 
 fn graph(tree: &Tree, folder: &str, root: &Source) -> Graph {
     let names = Names::of(root);
+    let files = tree.sources.iter().filter(|source| !source.is_test).filter_map(|source| {
+        let module = source.path.strip_prefix(folder).map(module_path)?;
+        let top = module.first().filter(|top| names.modules.contains(*top))?.clone();
+        Some((top, module, source))
+    });
+    let files: Vec<_> = files.collect();
+    let homes = Homes::of(files.iter().map(|(top, _, source)| (top.as_str(), &source.syntax)));
     let mut graph = Graph::default();
-    for source in tree.sources.iter().filter(|source| !source.is_test) {
-        let Some(module) = source.path.strip_prefix(folder).map(module_path) else { continue };
-        let Some(top) = module.first().filter(|top| names.modules.contains(*top)).cloned() else {
-            continue;
-        };
-        for (path, line) in paths::of(&source.syntax, &module) {
-            if let Some(other) = names.home(&path).filter(|other| **other != top) {
-                graph.add(&top, other, UseLine { path: source.path.clone(), line });
-            }
+    for (top, module, source) in &files {
+        let named = paths::of(&source.syntax, module).into_iter();
+        let named = named.filter_map(|(path, line)| Some((names.home(&path)?, line)));
+        let uses = named.chain(homes.called(&source.syntax));
+        for (other, line) in uses.filter(|(other, _)| *other != top) {
+            graph.add(top, other, UseLine { path: source.path.clone(), line });
         }
     }
     graph
@@ -203,6 +210,30 @@ mod tests {
         }
         let renamed = [ROOT, ("a.rs", "use crate::E;"), ("b/x.rs", "use crate::a;")];
         assert_eq!(count(&renamed), 2);
+    }
+
+    #[test]
+    fn a_circle_of_calls_of_methods_is_found() {
+        let a = ("a.rs", "use crate::b::B; impl B { fn above(&self) {} }");
+        let found = |b: &str| count(&[ROOT, a, ("b.rs", b)]);
+        let below = "struct B; impl B { fn below(&self) {} } ";
+        for call in [
+            "impl B { fn f(&self) { self.above(); } }",
+            "fn f(b: &B) { b.above(); }",
+            "impl D { fn f(&self) { self.b.above().below(); } }",
+        ] {
+            assert_eq!(found(&format!("{below}{call}")), 2, "{call}");
+        }
+        for other in [
+            "impl B { fn f(&self) { self.below(); } }",
+            "impl D { fn f(&self) { self.above(); } }",
+            "#[cfg(test)] mod tests { fn f(b: &B) { b.above(); } }",
+            "impl E { fn above(&self) {} } fn f(e: &E) { e.above(); }",
+        ] {
+            assert_eq!(found(&format!("{below}{other}")), 0, "{other}");
+        }
+        // A second module that defines the method leaves open which one is meant.
+        assert_eq!(found("impl B { fn above(&self) {} fn f(&self) { self.above(); } }"), 0);
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl<'a> Visit<'a> for Paths {
 }
 
 /// The attributes of an item that may be compiled for tests only.
-fn attributes(item: &Item) -> &[Attribute] {
+pub(super) fn attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Const(item) => &item.attrs,
         Item::Enum(item) => &item.attrs,

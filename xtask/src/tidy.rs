@@ -106,6 +106,7 @@ fn check(root: &Path) -> Result<Report> {
     let tables = Tables::allowed(&tree, &mut findings);
     cycles::check(&tree, &tables.cycles, &mut findings);
     words::check(&tree, &tables, &mut findings);
+    tables.check_stale(&measured(&tree), &tree, &mut findings);
     findings.sort();
     findings.dedup();
     Ok(Report { numbers, findings })

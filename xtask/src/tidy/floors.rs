@@ -87,7 +87,6 @@ const CRATES: &[CrateRule] = &[
     CrateRule { name: "fuse", floor: 5, uses: These(&["vfs"]) },
     // shells
     CrateRule { name: "server", floor: 6, uses: Below },
-    CrateRule { name: "migrate", floor: 6, uses: Below },
     CrateRule { name: "bench", floor: 6, uses: Below },
     // service
     CrateRule { name: "daemon", floor: 7, uses: Below },

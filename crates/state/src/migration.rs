@@ -1,4 +1,4 @@
-//! Clients that move to another engine with all their state, as plain values.
+//! Clients that move to another engine with their state, as plain values. Only layouts stay behind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,9 +19,9 @@ use crate::{
 };
 
 impl Engine {
-    /// Returns a confirmed client with all its state as a plain value. The client also stays in
-    /// this engine. The shell must stop this engine, or evict the client, before another engine
-    /// serves it.
+    /// Returns a confirmed client with its state, except layouts, as a plain value. The client also
+    /// stays in this engine. The shell must stop this engine, or evict the client, before another
+    /// engine serves it.
     ///
     /// # Errors
     /// [`Error::Expired`]: the client was forgotten. [`Error::StaleClientid`]: it is not confirmed.

@@ -247,3 +247,36 @@ fn a_layout_for_writing_ends_with_the_right_to_write_and_is_fenced() {
     assert_eq!(engine.census().layouts, 0, "an open for reading is left, and does not suffice");
     assert_eq!(engine.poll_fence(), Some(file(1)));
 }
+
+/// The open that is left needs no more than what is allowed, so that no open ends.
+#[test]
+fn a_layout_for_writing_that_outlived_a_downgrade_ends_with_the_right_to_write() {
+    let engine = engine();
+    let (one, by) = (client(&engine, "a"), grantee(1, 1));
+    let sender = Sender::of(NOW, &one);
+    let reads = opened(&engine, &one, ("o", 1, Share::READ), Some(&by));
+    let both = opened(&engine, &one, ("o", 1, Share::BOTH), Some(&by)).stateid;
+    let wanted = (LayoutIomode::ReadWrite, ByteRange::ALL);
+    engine.layoutget((sender, &file(1)), &both, wanted).unwrap();
+    engine.open_downgrade((sender, &file(1)), &both, Share::access(Share::READ)).unwrap();
+    if let Delegation::Granted { stateid, .. } = reads.delegation {
+        engine.delegreturn((sender, &file(1)), &stateid).unwrap();
+    }
+    assert_eq!(end(&engine, &one, &by, GrantedAccess::ALL), 0);
+    assert_eq!((engine.census().layouts, engine.poll_fence()), (1, None));
+    assert_eq!(end(&engine, &one, &by, GrantedAccess { write: false, ..GrantedAccess::ALL }), 0);
+    assert_eq!((engine.census().layouts, engine.poll_fence()), (0, Some(file(1))));
+}
+
+/// A client opens a program for reading to execute it, but reads a delegated file for all users.
+#[test]
+fn the_right_to_execute_keeps_an_open_for_reading_and_no_delegation() {
+    let engine = engine();
+    let (one, by) = (client(&engine, "a"), grantee(1, 1));
+    let open = opened(&engine, &one, ("o", 1, Share::READ), Some(&by));
+    let Delegation::Granted { stateid: delegation, .. } = open.delegation else { panic!() };
+    assert_eq!(end(&engine, &one, &by, GrantedAccess { execute: true, ..NOTHING }), 1);
+    let tested = |stateid| engine.test_stateid(Sender::of(NOW, &one), &stateid);
+    assert_eq!(tested(open.stateid), Ok(()));
+    assert_eq!(tested(delegation), Err(Error::AdminRevoked));
+}

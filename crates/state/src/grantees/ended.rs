@@ -57,9 +57,11 @@ struct EndingStates<'a> {
 
 impl Engine {
     /// Takes from a client what it holds of a file by the grants of `grantee` and what needs more
-    /// than the access that these grants allow now: opens with their locks, and delegations. Its
+    /// than the access that these grants allow now: opens with their locks, and delegations. Takes
+    /// its layout, too, if that needs an access for which it has no open or delegation then. Its
     /// owners that wait for a lock which no open of the client allows any more leave the queue.
-    /// Others can have the file at once. Returns the number of states that have ended.
+    /// Others can have the file at once. Returns the number of opens, locks and delegations that
+    /// have ended.
     ///
     /// A client with sessions is told by `SEQ4_STATUS_ADMIN_STATE_REVOKED`, for a delegation also
     /// by `SEQ4_STATUS_RECALLABLE_STATE_REVOKED`, until it has freed the stateids. It is answered
@@ -81,8 +83,11 @@ impl Engine {
         opens.iter().for_each(|open| self.end_open(&mut state, &mut ending, *open));
         delegations.iter().for_each(|it| self.end_delegation(&mut state, &mut ending, *it));
         let EndingStates { ended, wakes, recalls, .. } = ending;
-        if ended > 0 {
+        // A layout for writing outlives the downgrade of its open, which then loses nothing.
+        if ended > 0 || allowed != GrantedAccess::ALL {
             self.take_layout_without_right(now, client, (&mut state, &file));
+        }
+        if ended > 0 {
             client.untold();
             client.note_revoked(&state);
             self.record(Record::Revoked(client.recorded(), file.key));

@@ -84,10 +84,10 @@ fn append_totals(text: &mut String, totals: &Totals) {
     append_numbers(
         text,
         &[
-            ("comity_recalls_sent_total", "Delegations recalled.", totals.recalls_sent),
+            ("comity_recalls_sent_total", "Delegations and layouts recalled.", totals.recalls_sent),
             (
                 "comity_recalls_returned_total",
-                "Delegations given back while they were recalled.",
+                "Delegations and layouts given back while they were recalled.",
                 totals.recalls_returned,
             ),
             (

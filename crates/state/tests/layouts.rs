@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, Caller, ChannelAttrs, Claim, Client, ClientOwner, DelegationWish, Effect, Engine,
-    Error, ExchangeId, FileKey, Io, LayoutIomode, LayoutScope, Open, Origin, Principal, Recovered,
-    Sender, Settings, Share, StateDetails, Stateid, Verifier,
+    ByteRange, Caller, ChannelAttrs, Claim, Client, ClientOwner, Delegation, DelegationWish,
+    Effect, Engine, Error, ExchangeId, FileKey, Io, LayoutIomode, LayoutScope, Open, Opened,
+    Origin, Principal, Recovered, Sender, Settings, Share, StateDetails, Stateid, Verifier,
 };
 use comity_vfs::Handle;
 use introduction::session_of;
@@ -41,15 +41,20 @@ struct OneClient {
     client: Arc<Client>,
 }
 
+fn introduced(engine: &Engine, name: &[u8]) -> Arc<Client> {
+    let owner = ClientOwner { verifier: Verifier([1; 8]), id: name.into() };
+    let args = ExchangeId { owner, caller: CALLER, update: false };
+    let known = engine.exchange_id(NOW, args).unwrap();
+    engine.create_session(NOW, &session_of(&known, (CALLER, 1), ATTRS)).unwrap();
+    let client = engine.client_by_id(known.clientid).unwrap();
+    engine.reclaim_complete(NOW, &client, CALLER).unwrap();
+    client
+}
+
 impl OneClient {
     fn new() -> Self {
         let engine = Engine::new(NOW, Settings::new(1, [7; 16]), Recovered::new());
-        let owner = ClientOwner { verifier: Verifier([1; 8]), id: b"client"[..].into() };
-        let args = ExchangeId { owner, caller: CALLER, update: false };
-        let known = engine.exchange_id(NOW, args).unwrap();
-        engine.create_session(NOW, &session_of(&known, (CALLER, 1), ATTRS)).unwrap();
-        let client = engine.client_by_id(known.clientid).unwrap();
-        engine.reclaim_complete(NOW, &client, CALLER).unwrap();
+        let client = introduced(&engine, b"client");
         Self { engine, client }
     }
 
@@ -58,6 +63,10 @@ impl OneClient {
     }
 
     fn open(&self, file: FileKey, access: u32) -> Stateid {
+        self.open_with(file, access, DelegationWish::None).stateid
+    }
+
+    fn open_with(&self, file: FileKey, access: u32, wish: DelegationWish) -> Opened {
         let open = Open {
             client: &self.client,
             caller: CALLER,
@@ -65,12 +74,12 @@ impl OneClient {
             file,
             share: Share::access(access),
             claim: Claim::New,
-            wish: DelegationWish::None,
+            wish,
             user: None,
             grantee: None,
             empties: false,
         };
-        self.engine.open(NOW, &open).unwrap().stateid
+        self.engine.open(NOW, &open).unwrap()
     }
 
     fn close(&self, file: &FileKey, open: &Stateid) {
@@ -379,4 +388,148 @@ fn a_layout_that_is_not_returned_in_time_ends_and_the_change_waits_for_the_fence
     site.engine.fenced(late, &file, true);
     assert_eq!(change(&site, late, &file), Ok(()));
     assert!(!site.engine.has_layouts());
+}
+
+/// The totals tell administrators whether clients heed recalls.
+#[test]
+fn a_recalled_layout_counts_as_returned_however_its_client_gives_it_back() {
+    type GiveBack = fn(&OneClient, &FileKey, (&Stateid, &Stateid));
+    let ways: [GiveBack; 4] = [
+        |site, file, (_, layout)| {
+            site.give_back(file, layout, (None, ByteRange::ALL)).unwrap();
+        },
+        |site, _, _| {
+            let all = (LayoutScope::Server, None);
+            site.engine.layoutreturn_all(NOW, &site.client, all).unwrap();
+        },
+        |site, file, (open, _)| site.close(file, open),
+        |site, _, (_, layout)| site.engine.layout_forgotten(NOW, &site.client, layout),
+    ];
+    for (number, give_back) in ways.into_iter().enumerate() {
+        let (site, file) = (OneClient::new(), key(1, 1));
+        let open = site.open(file, Share::BOTH);
+        let layout = site.get(&file, &open, (READ_WRITE, ByteRange::ALL)).unwrap();
+        assert_eq!(change(&site, NOW, &file), Err(Error::Delay));
+        let recalled = Stateid { seqid: 2, ..layout };
+        site.engine.layout_recall_sent(NOW, &site.client, &recalled);
+        give_back(&site, &file, (&open, &recalled));
+        let totals = site.engine.totals();
+        assert_eq!((totals.recalls_sent, totals.recalls_returned), (1, 1), "way {number}");
+        assert!(!site.engine.has_layouts(), "way {number}");
+    }
+}
+
+#[test]
+fn a_layout_that_nobody_recalled_does_not_count_as_returned() {
+    let (site, file) = (OneClient::new(), key(1, 1));
+    let open = site.open(file, Share::BOTH);
+    let layout = site.get(&file, &open, (READ, ByteRange::ALL)).unwrap();
+    site.give_back(&file, &layout, (None, ByteRange::ALL)).unwrap();
+    assert_eq!(site.engine.totals().recalls_returned, 0);
+}
+
+#[test]
+fn a_recall_that_could_not_be_sent_ends_after_two_leases() {
+    let (site, file) = (OneClient::new(), key(1, 1));
+    let open = site.open(file, Share::BOTH);
+    site.get(&file, &open, (READ_WRITE, ByteRange::ALL)).unwrap();
+    assert_eq!(change(&site, NOW, &file), Err(Error::Delay));
+    let lease = site.engine.settings().lease;
+    site.engine.tick(NOW + lease * 2 - Duration::from_secs(1));
+    assert_eq!((site.engine.census().layouts, site.engine.totals().recalls_overdue), (1, 0));
+    site.engine.tick(NOW + lease * 2);
+    assert_eq!((site.engine.census().layouts, site.engine.totals().recalls_overdue), (0, 1));
+    assert_eq!(site.engine.poll_fence(), Some(file));
+}
+
+#[test]
+fn a_recall_that_is_sent_again_has_the_deadline_of_the_first() {
+    let (site, file) = (OneClient::new(), key(1, 1));
+    let open = site.open(file, Share::BOTH);
+    site.get(&file, &open, (READ_WRITE, ByteRange::ALL)).unwrap();
+    assert_eq!(change(&site, NOW, &file), Err(Error::Delay));
+    let lease = site.engine.settings().lease;
+    let recalled = recalls(&site.engine);
+    for now in [NOW, NOW + lease / 2] {
+        recalled.iter().for_each(|it| site.engine.layout_recall_sent(now, &site.client, it));
+    }
+    site.engine.tick(NOW + lease);
+    assert_eq!((site.engine.census().layouts, site.engine.totals().recalls_sent), (0, 1));
+}
+
+/// The other client is asked for its layout, and the one that makes the change keeps its own.
+#[test]
+fn a_change_recalls_the_layouts_of_others_and_evicts_those_whose_lease_has_expired() {
+    let (site, file) = (OneClient::new(), key(1, 1));
+    let open = site.open(file, Share::BOTH);
+    let own = site.get(&file, &open, (READ_WRITE, ByteRange::ALL)).unwrap();
+    let other = introduced(&site.engine, b"other");
+    let OneClient { engine, client } = site;
+    let site = OneClient { engine, client: other };
+    let open = site.open(file, Share::BOTH);
+    let theirs = site.get(&file, &open, (READ_WRITE, ByteRange::ALL)).unwrap();
+    let change = |now| site.engine.recall_layouts_if(now, Some(&client), &file, &|| true);
+    assert_eq!(change(NOW), Err(Error::Delay));
+    assert_eq!(recalls(&site.engine), [Stateid { seqid: 2, ..theirs }]);
+    let late = NOW + site.engine.settings().lease + Duration::from_secs(1);
+    assert_eq!(change(late), Err(Error::Delay), "its data servers have to refuse it first");
+    assert!(site.engine.client_by_id(site.client.id()).is_none());
+    assert_eq!(site.engine.poll_fence(), Some(file));
+    site.engine.fenced(late, &file, true);
+    assert_eq!(change(late), Ok(()));
+    let sender = Sender { now: late, client: Some(&client), caller: CALLER };
+    let left = site.engine.layoutreturn((sender, &file), &own, (None, ByteRange::ALL));
+    assert_eq!(left, Ok(None), "its own layout was there still");
+}
+
+#[test]
+fn a_layout_rests_on_a_delegation_after_the_close_and_ends_when_that_is_returned() {
+    let (site, file) = (OneClient::new(), key(1, 1));
+    site.engine.callbacks_work(&site.client);
+    let open = site.open_with(file, Share::BOTH, DelegationWish::NoPreference);
+    let Delegation::Granted { stateid: delegation, .. } = open.delegation else { panic!() };
+    site.close(&file, &open.stateid);
+    site.get(&file, &delegation, (READ_WRITE, ByteRange::ALL)).unwrap();
+    assert_eq!(site.layouts(), [(0, 1)]);
+    site.engine.delegreturn((site.sender(), &file), &delegation).unwrap();
+    assert_eq!((site.layouts(), site.engine.poll_fence()), (vec![], None));
+}
+
+#[test]
+fn a_question_whether_a_layout_would_be_given_gives_none() {
+    let (site, file) = (OneClient::new(), key(1, 1));
+    let open = site.open(file, Share::READ);
+    let check = |iomode| site.engine.check_layoutget((site.sender(), &file), &open, iomode);
+    assert_eq!((check(READ), check(READ_WRITE)), (Ok(()), Err(Error::Openmode)));
+    assert!(!site.engine.has_layouts());
+    site.get(&file, &open, (READ, ByteRange::ALL)).unwrap();
+    assert_eq!(change(&site, NOW, &file), Err(Error::Delay));
+    assert_eq!(check(READ), Err(Error::RecallConflict));
+}
+
+#[test]
+fn answers_about_states_that_are_no_layouts_and_files_without_a_fence_change_nothing() {
+    let (site, file) = (OneClient::new(), key(1, 1));
+    let open = site.open(file, Share::READ);
+    site.engine.layout_forgotten(NOW, &site.client, &open);
+    site.engine.layout_recall_sent(NOW, &site.client, &open);
+    assert_eq!(site.engine.test_stateid(site.sender(), &open), Ok(()));
+    assert_eq!(site.engine.totals().recalls_sent, 0);
+    site.engine.fenced(NOW, &file, true);
+    site.engine.fenced(NOW, &key(1, 9), true);
+    assert!(!site.engine.has_layouts(), "the count of layouts does not fall below zero");
+}
+
+/// The data servers of the other engine are others.
+#[test]
+fn layouts_stay_behind_when_their_client_moves_to_another_engine() {
+    let (site, file) = (OneClient::new(), key(1, 1));
+    let open = site.open(file, Share::READ);
+    let layout = site.get(&file, &open, (READ, ByteRange::ALL)).unwrap();
+    let to = Engine::new(NOW, Settings::new(1, [7; 16]), Recovered::new());
+    let exported = site.engine.export_client(NOW, &site.client).unwrap();
+    let client = to.import_client(NOW, &exported).unwrap();
+    assert!(!to.has_layouts());
+    let tested = |stateid| to.test_stateid(Sender::of(NOW, &client), stateid);
+    assert_eq!((tested(&open), tested(&layout)), (Ok(()), Err(Error::BadStateid)));
 }

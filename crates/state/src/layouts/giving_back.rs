@@ -82,7 +82,7 @@ impl Engine {
             layout.is_empty()
         })?;
         if is_empty {
-            self.drop_layout(now, client, state, number);
+            self.end_returned_layout(now, client, state, number);
         }
         Ok(is_empty)
     }

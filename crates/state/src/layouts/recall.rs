@@ -89,8 +89,7 @@ impl Engine {
         let is_same = known
             .is_some_and(|it| matches!(it.what, StateKind::Layout(_)) && it.seqid == stateid.seqid);
         if is_same {
-            self.counters.recalls_returned.add(1);
-            self.drop_layout(now, client, &mut state, number);
+            self.end_returned_layout(now, client, &mut state, number);
         }
     }
 

@@ -31,7 +31,7 @@ impl Engine {
         let layout = on_file.layouts.of(client.id);
         drop(on_file);
         if let Some(number) = layout.filter(|_| !has_access) {
-            self.drop_layout(now, client, state, number);
+            self.end_returned_layout(now, client, state, number);
         }
     }
 
@@ -54,6 +54,21 @@ impl Engine {
             self.fence(file);
             self.drop_layout(now, client, state, number);
         }
+    }
+
+    /// Ends a layout that its client has given back, which ends a recall of it.
+    pub(crate) fn end_returned_layout(
+        &self,
+        now: Duration,
+        client: &Client,
+        state: &mut ClientState,
+        number: u32,
+    ) {
+        let Some(file) = state.holdings.get(number).map(|it| Arc::clone(&it.file)) else { return };
+        let holder = Holder { client: client.id, state: number };
+        let recalled = file.state().layouts.recall_mut(holder).is_some();
+        self.counters.recalls_returned.add(usize::from(recalled));
+        self.drop_layout(now, client, state, number);
     }
 
     pub(crate) fn drop_layout(

@@ -6,9 +6,9 @@ use crate::counters::Count;
 /// Counts of events since the server started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Number of recalls of delegations. A recall that was sent again counts once.
+    /// Number of recalls of delegations and layouts. A recall that was sent again counts once.
     pub recalls_sent: u64,
-    /// Number of delegations that were returned while they were recalled.
+    /// Number of delegations and layouts that were returned while they were recalled.
     pub recalls_returned: u64,
     /// Number of recalls that the client did not answer in time.
     pub recalls_overdue: u64,

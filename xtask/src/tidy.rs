@@ -3,8 +3,8 @@
 //! Each rule has a file: [`floors`] (uses between crates), [`shape`] (lengths and parameters),
 //! [`text`] (columns, leftovers, foreign paths), [`documents`] (columns of markdown), [`unsafety`],
 //! [`modules`] (files without a module, crate documentation), [`doors`] (calls that open a view),
-//! [`cycles`] (modules that use each other in a cycle), [`words`]. The last two compare counts with
-//! [`tables`]. The rules also run as an ordinary test.
+//! [`ratios`] (lines of tests), [`cycles`] (modules that use each other in a cycle), [`words`]. The
+//! last two compare counts with [`tables`]. The rules also run as an ordinary test.
 
 pub(crate) mod comments;
 mod cycles;
@@ -107,6 +107,7 @@ fn check(root: &Path) -> Result<Report> {
     cycles::check(&tree, &tables.cycles, &mut findings);
     words::check(&tree, &tables, &mut findings);
     tables.check_stale(&measured(&tree), &tree, &mut findings);
+    ratios::check(&tree, &mut findings);
     findings.sort();
     findings.dedup();
     Ok(Report { numbers, findings })

@@ -12,6 +12,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Item, ItemMod};
 
+use super::Finding;
 use super::modules::is_test_only;
 use super::sources::{Source, Tree};
 use super::words::crate_of;
@@ -46,6 +47,20 @@ pub(super) fn table(tree: &Tree) -> String {
         let _ = writeln!(table, "{name:14} {production:>10} {tests:>7} {ratio:>6.2}{wanted}{mark}");
     }
     table
+}
+
+/// Finds crates with fewer lines of tests than wanted.
+pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
+    let crates = measured(tree);
+    for (name, wanted) in WANTED {
+        let ratio = crates.get(*name).map_or(0.0, Lines::ratio);
+        if ratio < *wanted {
+            let path = format!("crates/{name}/src/lib.rs");
+            let what = format!("{ratio:.3} lines of tests per line of production code of `{name}`");
+            let remedy = format!("write tests of what is least tested: {wanted} is wanted");
+            findings.push(Finding::new((&path, 1), what, remedy));
+        }
+    }
 }
 
 fn measured(tree: &Tree) -> BTreeMap<String, Lines> {
@@ -123,6 +138,21 @@ mod tests {
         let text = "//! A crate.\n\n/// A function.\nfn f() {\n    // Why.\n    g();\n}\n";
         let sources = vec![Source::parse("crates/a/src/lib.rs", text).unwrap()];
         assert_eq!(ratio(&Tree { texts: Vec::new(), sources }), (3, 0));
+    }
+
+    #[test]
+    fn a_crate_with_fewer_tests_than_wanted_is_found() {
+        let found = |tests: &str| {
+            let sources = vec![
+                Source::parse("crates/state/src/lib.rs", "fn f() {\n    g();\n}\n").unwrap(),
+                Source::parse("crates/state/tests/t.rs", tests).unwrap(),
+            ];
+            let mut findings = Vec::new();
+            check(&Tree { texts: Vec::new(), sources }, &mut findings);
+            findings.iter().filter(|found| found.path == "crates/state/src/lib.rs").count()
+        };
+        assert_eq!(found("#[test]\nfn t() {}\n// A comment is no test.\n"), 1);
+        assert_eq!(found("#[test]\nfn t() {\n}\n"), 0);
     }
 
     #[test]

@@ -64,7 +64,7 @@ fn check_function(function: &str, tree: &Tree, findings: &mut Vec<Finding>) {
 }
 
 fn second_door(function: &str, at: (&str, usize)) -> Finding {
-    let remedy = "take the view from the crate's one door; doors are listed in \
+    let remedy = "call the entry function of the crate; they are listed in \
                   xtask/src/tidy/doors.rs";
     Finding::new(at, format!("`View::{function}` is called here too"), remedy)
 }

@@ -15,6 +15,7 @@ mod identity;
 mod modules;
 #[cfg(test)]
 mod named;
+mod prose;
 mod ratios;
 mod shape;
 mod sources;

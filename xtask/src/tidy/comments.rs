@@ -8,6 +8,7 @@ use anyhow::Result;
 use clap::Args;
 use comity_vfs::SplitMix64;
 
+use super::prose;
 use super::sources::Tree;
 
 /// Options of the random sample.
@@ -22,17 +23,18 @@ pub(crate) struct Options {
     /// Choose only from files below this folder, such as crates/state.
     #[arg(long, default_value = "")]
     under: String,
-    /// Choose only blocks that begin with a relative clause instead of a sentence.
+    /// Choose only blocks that begin with a relative clause instead of a sentence, also in
+    /// documents and scripts.
     #[arg(long)]
     headless: bool,
 }
 
-/// Consecutive lines of comments of one kind.
+/// Consecutive lines of comments of one kind, or a paragraph of prose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Block {
     /// The number of its first line, counted from 1.
     pub(super) line: usize,
-    /// The lines without their slashes; lines that are fenced as code are left out.
+    /// The lines without their comment signs; lines that are fenced as code are left out.
     pub(super) lines: Vec<String>,
 }
 
@@ -90,6 +92,17 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
     found
 }
 
+/// The blocks of a file by the ending of its name: comments of Rust, Python, shell and TOML, and
+/// prose of markdown.
+pub(super) fn blocks_of(path: &str, text: &str) -> Vec<Block> {
+    match path.rsplit('.').next() {
+        Some("rs") => blocks(text),
+        Some("md") => prose::paragraphs(text),
+        Some("py" | "sh" | "toml") => prose::hash_comments(text),
+        _ => Vec::new(),
+    }
+}
+
 /// Returns the slashes of a comment line and the text after them.
 fn split(line: &str) -> Option<(&'static str, &str)> {
     let kinds = ["//!", "///", "//"].into_iter();
@@ -102,10 +115,11 @@ fn split(line: &str) -> Option<(&'static str, &str)> {
 /// A file that cannot be read, or a Rust source that cannot be parsed.
 pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     let mut all: Vec<(String, Block)> = Vec::new();
-    let sources = Tree::load(root)?.sources.into_iter();
-    for source in sources.filter(|source| source.path.starts_with(&options.under)) {
-        let blocks = blocks(&source.text).into_iter();
-        all.extend(blocks.map(|block| (source.path.clone(), block)));
+    let texts = Tree::load(root)?.texts.into_iter();
+    let texts = texts.filter(|text| options.headless || text.path.ends_with(".rs"));
+    for text in texts.filter(|text| text.path.starts_with(&options.under)) {
+        let blocks = blocks_of(&text.path, &text.text).into_iter();
+        all.extend(blocks.map(|block| (text.path.clone(), block)));
     }
     all.retain(|(_, block)| !options.headless || block.is_headless());
     let total = all.len();

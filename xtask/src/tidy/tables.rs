@@ -1,5 +1,6 @@
 //! Counts that may only decrease, and the allowed counts with them: modules of a crate in cycles,
-//! headless comments of a crate, uses of a banned word, and types with the same name. They are in
+//! headless comments of a crate and headless prose of a folder, uses of a banned word, and types
+//! with the same name. They are in
 //! `xtask/tables.toml`; `cargo xtask tidy --tables` prints that file with the present counts.
 
 use std::collections::BTreeMap;
@@ -22,7 +23,8 @@ pub(super) type Counts = BTreeMap<String, usize>;
 pub(super) struct Tables {
     /// Top-level modules in cycles, by crate.
     pub(super) cycles: Counts,
-    /// Comments that begin with a relative clause instead of a sentence, by crate.
+    /// Comments and prose that begin with a relative clause instead of a sentence, by crate or
+    /// folder.
     pub(super) headless: Counts,
     /// Banned words in identifiers, by word.
     pub(super) words: Counts,

@@ -1,5 +1,5 @@
-//! Words: comments that begin with a relative clause instead of a sentence, private words of this
-//! project, and names that several types share.
+//! Words: comments and prose that begin with a relative clause instead of a sentence, private words
+//! of this project, and names that several types share.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use syn::Item;
 use syn::visit::{self, Visit};
 
 use super::Finding;
-use super::comments::blocks;
-use super::sources::{Source, Tree};
+use super::comments::{Block, blocks_of};
+use super::sources::Tree;
 use super::tables::{Counts, PATH, Tables, allowed};
 
 /// Words that no identifier may contain; each has a plain equivalent of the field.
@@ -49,8 +49,8 @@ const SHARED_MAX: usize = 2;
 
 /// Counts the items of the tables.
 pub(super) fn measure(tree: &Tree, tables: &mut Tables) {
-    for source in &tree.sources {
-        *tables.headless.entry(crate_of(&source.path)).or_default() += headless(source).count();
+    for (path, _) in headless(tree) {
+        *tables.headless.entry(crate_of(path)).or_default() += 1;
     }
     for (word, places) in banned(tree) {
         tables.words.insert(word.to_owned(), places.len());
@@ -93,9 +93,8 @@ fn check_places(
 
 fn check_comments(tree: &Tree, table: &Counts, findings: &mut Vec<Finding>) {
     let mut places: BTreeMap<String, Vec<(&str, usize)>> = BTreeMap::new();
-    for source in &tree.sources {
-        let lines = headless(source).map(|line| (source.path.as_str(), line));
-        places.entry(crate_of(&source.path)).or_default().extend(lines);
+    for place in headless(tree) {
+        places.entry(crate_of(place.0)).or_default().push(place);
     }
     for (name, places) in places {
         let remedy =
@@ -128,9 +127,15 @@ pub(super) fn crate_of(path: &str) -> String {
     path.split('/').next().unwrap_or_default().to_owned()
 }
 
-fn headless(source: &Source) -> impl Iterator<Item = usize> {
-    let blocks = blocks(&source.text).into_iter();
-    blocks.filter(|block| block.is_headless()).map(|block| block.line)
+/// The places of headless comments in sources and scripts, and of headless prose in documents.
+fn headless(tree: &Tree) -> impl Iterator<Item = (&str, usize)> {
+    let sources = tree.sources.iter().map(|source| (source.path.as_str(), source.text.as_str()));
+    let others = tree.texts.iter().map(|text| (text.path.as_str(), text.text.as_str()));
+    let others = others.filter(|(path, _)| !path.ends_with(".rs"));
+    sources.chain(others).flat_map(|(path, text)| {
+        let blocks = blocks_of(path, text).into_iter().filter(Block::is_headless);
+        blocks.map(move |block| (path, block.line))
+    })
 }
 
 /// The lines with banned words in identifiers, by word.
@@ -212,6 +217,7 @@ impl<'a> Visit<'a> for Types {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sources::{Source, Text};
     use super::*;
 
     fn tree(files: &[(&str, &str)]) -> Tree {
@@ -235,6 +241,19 @@ mod tests {
         assert_eq!(count(&tree, &tables), 0);
         tables.headless.insert("a".into(), 1);
         assert_eq!(count(&tree, &tables), 1);
+    }
+
+    #[test]
+    fn headless_prose_and_comments_of_scripts_are_found() {
+        let count = |path: &str, text: &str| {
+            let texts = vec![Text { path: path.into(), text: text.into() }];
+            count(&Tree { texts, sources: Vec::new() }, &Tables::default())
+        };
+        assert_eq!(count("docs/a.md", "# Title\n\nIt locks.\nWho waits is told.\n"), 1);
+        for script in ["crates/a/tests/b.py", "packaging/b.sh", "Cargo.toml"] {
+            assert_eq!(count(script, "# Who reads.\nx = 1\n"), 1, "{script}");
+        }
+        assert_eq!(count("a.txt", "# Who reads.\n"), 0);
     }
 
     #[test]

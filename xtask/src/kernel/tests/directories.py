@@ -6,9 +6,9 @@ from stage import clients, play, server
 
 one, two = clients
 ASKING = ("GETATTR", "LOOKUP", "ACCESS", "READDIR")
-# Longer than attributes are good without a delegation (actimeo).
+# Longer than attributes are valid without a delegation (actimeo).
 OLD = 1.2
-# What the second client does in a folder with `old` and `sub`, and the names that are there then.
+# Commands of the second client in a folder with `old` and `sub`, and the names there afterwards.
 CHANGES = {
     "create": (": > new", {"old", "sub", "new"}),
     "mkdir": ("mkdir new", {"old", "sub", "new"}),

@@ -309,7 +309,8 @@ impl Default for Locksmith {
     }
 }
 
-/// Returns whether a call was understood and is of the kind that is answered by a call.
+/// Returns whether a call is an accepted message of NLM (such as LOCK_MSG): its result is sent by a
+/// call in the other direction.
 fn is_accepted_message(record: &[u8], reply: &[u8]) -> bool {
     let word = |bytes: &[u8], at: usize| {
         bytes.get(at * 4..at * 4 + 4).map(|word| u32::from_be_bytes(word.try_into().unwrap()))

@@ -197,10 +197,11 @@ pub(crate) enum Command {
     /// Exits with 0 once it is mounted, with 1 if it cannot be, with 2 if the arguments are wrong;
     /// as `mount.comity` with 32 and 1 as mount(8) has them.
     Mount(MountCommand),
-    /// Unmount what is mounted on a directory
+    /// Unmount the file system that is mounted on a directory
     ///
-    /// Waits until the program of the mount has sent what programs have written, and has ended; if
-    /// some could not be sent, it says so and exits with 1. With --lazy it does not wait.
+    /// Waits until the program of the mount has sent all data that programs have written, and has
+    /// ended. If some data could not be sent, it reports this and exits with 1. With --lazy it does
+    /// not wait.
     ///
     /// A mount whose program has ended, so that its files answer "Transport endpoint is not
     /// connected", is unmounted, too.

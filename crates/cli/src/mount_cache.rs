@@ -103,8 +103,8 @@ impl CacheChoice {
         Ok(Some(Arc::new(Cache::new(Arc::clone(fs), Arc::new(disk), self.options, clock()))))
     }
 
-    /// Sends what earlier mounts have left in their journals, as the source may never be mounted as
-    /// many times at once again.
+    /// Sends the unsent data of earlier mounts of this source. Simultaneous mounts have a folder
+    /// each, so it is possible that no later mount uses the folders of these.
     fn recover_others(&self, root: &Path, identity: &str, fs: &Arc<dyn Fs>) {
         for number in 1..=MOUNTS_MAX {
             let Some(disk) = Disk::left_by_server(root, &numbered(identity, number)) else {

@@ -59,7 +59,7 @@ impl ChannelChoice {
         Ok(true)
     }
 
-    /// The channel to a server, `HOST:PORT` by name.
+    /// Returns the channel to the server that `tcp` connects to.
     ///
     /// # Errors
     /// The options contradict each other, or a key cannot be used.

@@ -215,7 +215,7 @@ fn a_creator_fetches_the_credential_of_its_file_and_hands_it_on() {
     assert!(fetched.contains("-> \"rwxcda\""), "{fetched}");
     assert!(site.fails("bob", &["fetch", &format!("{shown}/text")]).contains("did not make"));
 
-    // With the fetched credential Carol has what Bob grants her.
+    // Carol has the rights that Bob grants her only if she submits the fetched credential, too.
     site.keep("fetched", &fetched);
     let on = site.does("bob", &["grant", &file, "--to", "carol.pub", "--rights", "r"]);
     site.keep("to-carol", &on);

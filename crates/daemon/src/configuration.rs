@@ -201,7 +201,7 @@ pub(crate) struct Reload {
     written: ServerSettings,
     /// The clients' state: a reload recalls delegations from exports in which it hides files.
     memory: comity_nfs4::Memory,
-    /// TLS, whose key is read again, too.
+    /// TLS, whose key a reload reads again, too.
     tls: Option<Arc<Tls>>,
     /// Locked during a reload.
     turn: Mutex<()>,
@@ -217,7 +217,7 @@ impl Reload {
         Self { configuration, exports, written, memory, tls: None, turn: Mutex::new(()) }
     }
 
-    /// Adds TLS, whose key is then read again, too.
+    /// Has each reload read the key of TLS again, too.
     pub(crate) fn renewing(self, tls: Option<Arc<Tls>>) -> Self {
         Self { tls, ..self }
     }

@@ -195,7 +195,7 @@ impl Hook for Watched {
         let done = comity_backend::blocking(work);
         if let (Err(Status::Delay), Some(link)) = (&done, self.0.upgrade()) {
             link.note(Some(silent().to_string()));
-            // A full channel has the thread look anyway.
+            // If the channel is full, the thread checks the data server in any case.
             let _ = link.doubts.try_send(());
         }
         done

@@ -39,7 +39,7 @@ pub struct PlacementSpec {
     pub(crate) place: Location,
     /// The path of the export.
     pub export: PathBuf,
-    /// The file with the key that the data servers know, too.
+    /// The file with the placement key; each data server has a copy of it.
     pub key: PathBuf,
     /// The stripe unit in bytes.
     pub unit_bytes: u32,

@@ -23,7 +23,7 @@ pub(crate) enum Finding<'a> {
     Export(&'a Export),
 }
 
-/// Enters an object for a caller. All requests of NFSv4 come through this function.
+/// Opens a view for a caller at an object. All requests of NFSv4 call this function.
 pub(crate) fn enter<'a>(
     plan: &'a Plan,
     visitor: &RpcPeer,

@@ -123,8 +123,8 @@ struct Page<'p, 'a> {
 }
 
 impl<'p, 'a> Page<'p, 'a> {
-    /// Returns whether the names are enough. They are not if an entry may be the root of an absent
-    /// file system.
+    /// Returns whether the requested attributes are known from the names alone. They are not if an
+    /// entry may be the root of an absent file system.
     fn is_by_name(&self) -> bool {
         self.wanted.is_within(&BY_NAME) && !self.compound.plan.refers()
     }

@@ -11,11 +11,11 @@ pub struct DataServer {
     pub name: Box<str>,
     /// The address that clients are given.
     pub address: SocketAddr,
-    /// The way to its files.
+    /// Gives access to its files.
     pub files: Arc<dyn ReachFiles>,
 }
 
-/// The way to the folder of a data server, which may not be up yet.
+/// Gives access to the folder of a data server, which may not be up yet.
 pub trait ReachFiles: Send + Sync {
     /// Returns the folder. Its handles must contain the server's own handles whole, as those of
     /// [`comity_vfs::HandleTable`] do if they are short.

@@ -7,12 +7,12 @@ use crate::root::root;
 /// The bits of a mode that a write clears: set-user-ID and set-group-ID.
 const SET_ID: u32 = 0o6000;
 
-/// The fate of the bits set-user-ID and set-group-ID of a mode at a write.
+/// The effect of a write on the bits set-user-ID and set-group-ID of the mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SetIdBits {
-    /// They stay: the superuser has written.
+    /// The bits are kept: root has written.
     Kept,
-    /// They go: another user has written, or one that is not known.
+    /// The bits are cleared: another user than root has written, or an unknown one.
     Cleared,
 }
 

@@ -217,7 +217,8 @@ impl<T: Copy> Ranges<T> {
         part.range.covers(number).then_some(part)
     }
 
-    /// Returns the first of the `more` parts from `from` on that ends at the number or behind it.
+    /// Searches the part at `from` and the `more` parts after it; returns the first whose last
+    /// number is at least `number`.
     fn search(&self, from: usize, more: usize, number: u32) -> Option<&Part<T>> {
         let parts = self.parts.get(from..)?;
         let near = parts.get(..=more).unwrap_or(parts);

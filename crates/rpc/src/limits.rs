@@ -22,8 +22,8 @@ pub const REPLAY_DIGEST_BYTES: usize = 1024;
 /// is the memory of about two.
 pub const REPLAY_ENTRIES_MAX: usize = 16_384;
 
-/// Most bytes of calls of the server that are queued for one peer. A recall has less than 500
-/// bytes; a client that reads none of hundreds will lose the delegations that they recall.
+/// Most bytes of calls by the server (callbacks) that are queued for one peer. A recall has less
+/// than 500 bytes. A client that reads none of hundreds of recalls loses the delegations in time.
 pub const BACKCHANNEL_BYTES_MAX: usize = 128 << 10;
 
 /// Most bytes of remembered answers: an answer to a call that changes something has 120 to 300.

@@ -19,7 +19,7 @@ pub struct Driver {
     buffer: Vec<u8>,
     stopwatch: Stopwatch,
     tally: Tally,
-    /// The tally for operations that are in no figure; it is reused, because allocating one takes
+    /// The tally of operations that count for no figure. It is reused, because allocating one takes
     /// longer than most operations.
     unheeded: Tally,
 }

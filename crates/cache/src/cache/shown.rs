@@ -27,7 +27,8 @@ impl Marks {
         Self { known: QuickCache::new(ATTRIBUTES_MAX), writes: AtomicU64::new(0) }
     }
 
-    /// Notes an answered write; `below` is the change attribute of the file system below.
+    /// Notes a write that was answered before its data were sent. `below` is the change attribute
+    /// of the file in the file system below, which the write does not change yet.
     pub(super) fn written(&self, node: &Handle, below: u64) {
         let number = self.writes.fetch_add(1, Ordering::Relaxed) + 1;
         // The multiplication makes it unlikely that a counter or clock below reaches the same

@@ -24,7 +24,7 @@ impl Caller {
         Self { peer: peer.unwrap(), ids: (!ids.is_empty()).then_some(ids) }
     }
 
-    /// The credential, for an explanation.
+    /// Returns the credential, for which a script has a decision explained.
     pub(crate) fn cred(&self) -> Cred<Wire> {
         let ids = self.ids.clone().unwrap();
         let groups = ids[2..].iter().copied().map(Gid::new);

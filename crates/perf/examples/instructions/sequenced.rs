@@ -15,7 +15,7 @@ use comity_remote::nfs4::{Backchannel, Session, Wire};
 use crate::setting;
 use crate::stack::Stack;
 
-/// Slots that take turns: as many as a load has calls outstanding.
+/// Number of slots, which are used in turn. A load has as many calls outstanding.
 const SLOTS: u32 = 32;
 
 /// A server of version 4.

@@ -12,7 +12,8 @@ use super::site::DelegationBench;
 const FILES: usize = 20;
 /// Listings after which a client holds the directory.
 const LOOKS: usize = 3;
-/// Directories are never believed without a delegation, so that listings ask for it.
+/// Attribute timeouts of zero: a mount without a delegation of a directory asks the server each
+/// time, and so requests a delegation.
 const OPTIONS: &str = "acdirmin=0,acdirmax=0";
 
 /// Measures holders that are recalled, and those that are notified.

@@ -16,9 +16,9 @@ use comity_vfs::{Cred, Disk, Gid, Handle, Uid};
 use super::figure::JudgedFigure;
 use super::site::DelegationBench;
 
-/// Directory delegations, and those of a quick run.
+/// Number of directory delegations in a full run, and in a quick run.
 const DELEGATIONS: (usize, usize) = (100_000, 20_000);
-/// Clients that hold them in turn.
+/// Number of clients, among which the delegations are divided.
 const CLIENTS: usize = 100;
 /// Most bytes of a delegation with notifications, and the record of the directory's use.
 const BYTES_MOST: f64 = 1000.0;

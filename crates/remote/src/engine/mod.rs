@@ -1,4 +1,4 @@
-//! The shell around a [`crate::machine::Machine`]: threads, sockets, clock, log.
+//! Runs a [`crate::machine::Machine`]: it has the threads, the sockets, the clock and the log.
 //!
 //! Callers submit requests on their own threads and park until the outcome arrives. Each
 //! connection has a thread that connects and reads; any thread that adds a record sends it. One

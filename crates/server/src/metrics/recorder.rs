@@ -28,8 +28,8 @@ pub(super) struct Row {
 
 /// All counts: the rows, and for each thread the counts of each row.
 ///
-/// A thread takes a sheet when it first counts and leaves it when it ends; another thread then
-/// continues it. There are therefore no more sheets than there were threads at once.
+/// A thread takes a [`Sheet`] of counters when it first counts. When the thread ends, another one
+/// reuses its sheet, so there are never more sheets than there were threads at once.
 #[derive(Default)]
 pub struct Metrics {
     state: Mutex<State>,
@@ -66,7 +66,7 @@ thread_local! {
     static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// The sheet of this thread.
+/// The counters of this thread.
 struct Mine {
     metrics: Arc<Metrics>,
     sheet: Arc<Sheet>,
@@ -115,7 +115,7 @@ impl Metrics {
         });
     }
 
-    /// Returns the rows, and the sheets to add up.
+    /// Returns the rows, and the counters of all threads, to be added up.
     pub(super) fn snapshot(&self) -> (Vec<Row>, Vec<Arc<Sheet>>) {
         let state = self.state();
         (state.rows.clone(), state.sheets.clone())

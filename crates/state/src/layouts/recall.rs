@@ -85,7 +85,7 @@ impl Engine {
         let Ok((id, number)) = stateid.place() else { return };
         let mut state = client.state();
         let known = state.holdings.get(number).filter(|_| id == client.id);
-        // A layout that has changed since is another one.
+        // A layout with a newer seqid is not the one that was recalled.
         let is_same = known
             .is_some_and(|it| matches!(it.what, StateKind::Layout(_)) && it.seqid == stateid.seqid);
         if is_same {

@@ -22,7 +22,7 @@ struct Waiter {
     until: Duration,
 }
 
-/// Wishes by their tickets, lowest first, in one tree for each kind of lock.
+/// Waiting requests by their tickets, lowest first, in one tree for each kind of lock.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
     places: BTreeMap<u64, Waiter>,
@@ -68,12 +68,12 @@ impl Line {
         Some(wish)
     }
 
-    /// Returns all wishes in order of arrival, with the time at which each began.
+    /// Returns all waiting requests in order of arrival, with the time at which each began.
     pub(super) fn all(&self) -> impl Iterator<Item = (Wish, Duration)> + '_ {
         self.places.values().map(|place| (place.wish, place.since))
     }
 
-    /// Extends the time of a wish.
+    /// Extends the time of a waiting request.
     pub(super) fn extend(&mut self, ticket: u64, until: Duration) {
         if let Some(place) = self.places.get_mut(&ticket) {
             self.deadlines.remove(&(place.until, ticket));
@@ -82,7 +82,7 @@ impl Line {
         }
     }
 
-    /// Returns the earliest wish for a byte of `range`.
+    /// Returns the earliest waiting request for a byte of `range`.
     pub(super) fn first(&self, range: ByteRange) -> Option<(u64, Wish)> {
         if self.is_empty() {
             return None;
@@ -92,7 +92,7 @@ impl Line {
         Some((ticket, self.places.get(&ticket)?.wish))
     }
 
-    /// Returns the earliest conflicting wish of another owner with a ticket below `ticket`.
+    /// Returns the earliest conflicting request of another owner with a ticket below `ticket`.
     pub(super) fn conflict(&self, wish: Wish, ticket: u64) -> Option<Conflict> {
         if self.is_empty() {
             return None;
@@ -103,8 +103,8 @@ impl Line {
         };
         let earlier = |tree: &Tree<u64>| {
             let (_, _, first) = tree.lightest(wish.range).filter(|found| found.2 < ticket)?;
-            // The earliest wish may belong to this owner. Only then all wishes are searched, so
-            // only an owner that waits twice for the same bytes pays for it.
+            // The earliest request may belong to this owner. Only then all requests are searched,
+            // which costs time only for an owner that waits twice for the same bytes.
             let mine = self.places.get(&first).is_some_and(|p| p.wish.owner == wish.owner);
             let any = || tree.find(wish.range, |_, found| other(found).is_some());
             if mine { other(any()?.1) } else { other(first) }
@@ -114,12 +114,12 @@ impl Line {
         Some(Conflict { owner, range, kind })
     }
 
-    /// Returns the ticket of exactly this wish.
+    /// Returns the ticket of exactly this request.
     pub(super) fn ticket(&self, wish: Wish) -> Option<u64> {
         self.tickets.get(&wish).copied()
     }
 
-    /// Returns the tickets of all wishes of `owner`.
+    /// Returns the tickets of all requests of `owner`.
     pub(super) fn tickets(&self, owner: u64) -> Vec<u64> {
         let from = Wish { owner, range: ByteRange { first: 0, last: 0 }, kind: LockType::Read };
         let theirs = self.tickets.range(from..).take_while(|(wish, _)| wish.owner == owner);

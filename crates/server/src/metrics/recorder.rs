@@ -28,7 +28,7 @@ pub(super) struct Row {
 
 /// All counts: the rows, and for each thread the counts of each row.
 ///
-/// A thread takes a [`Sheet`] of counters when it first counts. When the thread ends, another one
+/// A thread takes a `Sheet` of counters when it first counts. When the thread ends, another one
 /// reuses its sheet, so there are never more sheets than there were threads at once.
 #[derive(Default)]
 pub struct Metrics {

@@ -96,7 +96,8 @@ impl AttributeCache {
         (delegated || now.saturating_sub(fetched) < known.life).then_some(known.attr)
     }
 
-    /// The time since valid attributes were fetched, or were those before an own change.
+    /// The time since the attributes were last known to be those at the server; `None` if they must
+    /// be fetched again.
     pub(crate) fn age(&self, node: &Handle, now: u64) -> Option<u64> {
         self.known.get(node)?.fetched.map(|fetched| now.saturating_sub(fetched))
     }

@@ -26,7 +26,7 @@ pub(crate) const LISTED_UNDELEGATED_MAX: usize = 2_048;
 /// is missing. Names that were looked up stay missing for longer.
 pub(crate) const UNLISTED_TIME_MAX: u64 = 1_000;
 
-/// Most file systems of a server of which is remembered how they compare names.
+/// Most volumes for which the cache remembers whether they compare names byte by byte.
 pub(crate) const VOLUMES_MAX: usize = 1_024;
 
 /// Most directories whose last read is remembered: about 100 bytes each.

@@ -116,6 +116,15 @@ impl KnownListing {
 }
 
 impl ListingEdit {
+    /// A caller made a name.
+    pub(crate) fn added_by(
+        caller: CallerId,
+        name: impl Into<Arc<[u8]>>,
+        (fileid, node): (u64, Option<Handle>),
+    ) -> Self {
+        Self::Add { name: name.into(), fileid, node, caller: Some(caller) }
+    }
+
     /// Returns whether a caller is known to see the directory as it is after the change.
     fn is_seen_by(&self, caller: CallerId) -> bool {
         !matches!(self, Self::Add { caller: Some(by), .. } if *by != caller)
@@ -296,8 +305,7 @@ mod tests {
     }
 
     fn add(name: &str) -> ListingEdit {
-        let (name, caller) = (name.as_bytes().into(), Some(caller()));
-        ListingEdit::Add { name, fileid: 9, node: None, caller }
+        ListingEdit::added_by(caller(), name.as_bytes(), (9, None))
     }
 
     fn names(cache: &ListingCache, own: u64) -> Option<Vec<String>> {

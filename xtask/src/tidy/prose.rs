@@ -5,7 +5,7 @@ use super::comments::Block;
 /// The paragraphs of a document, and the items of its lists that are sentences. Headings, tables,
 /// code and other items of lists are left out.
 pub(super) fn paragraphs(text: &str) -> Vec<Block> {
-    let mut found: Vec<Block> = Vec::new();
+    let mut found: Vec<(bool, Block)> = Vec::new();
     let (mut is_open, mut is_quoted) = (false, false);
     for (number, line) in (1..).zip(text.lines()) {
         let words = line.trim_start();
@@ -18,19 +18,16 @@ pub(super) fn paragraphs(text: &str) -> Vec<Block> {
             continue;
         }
         if !is_open || item.is_some() {
-            let kind = if item.is_some() { "- " } else { "" };
-            found.push(Block { line: number, lines: vec![kind.to_owned()] });
+            found.push((item.is_some(), Block { line: number, lines: Vec::new() }));
         }
-        if let Some(block) = found.last_mut() {
+        if let Some((_, block)) = found.last_mut() {
             block.lines.push(item.unwrap_or(words).to_owned());
         }
         is_open = true;
     }
-    found.retain_mut(|block| {
-        let is_item = block.lines.remove(0) == "- ";
-        !is_item || block.lines.last().is_some_and(|line| line.ends_with('.'))
-    });
-    found
+    let is_whole = |block: &Block| block.lines.last().is_some_and(|line| line.ends_with('.'));
+    let chosen = found.into_iter().filter(|(is_item, block)| !is_item || is_whole(block));
+    chosen.map(|(_, block)| block).collect()
 }
 
 /// The text of the first line of an item of a list.

@@ -162,9 +162,8 @@ impl Cache {
         let made = work();
         self.names.forget((dir, name));
         let made = made.inspect_err(|_| self.doubt((dir, name)))?;
-        let (node, fileid) = (Some(made.value.handle), made.value.attr.fileid);
-        let (entry, caller) = (name.bytes().into(), Some(CallerId::of(cred)));
-        let edit = ListingEdit::Add { name: entry, fileid, node, caller };
+        let object = (made.value.attr.fileid, Some(made.value.handle));
+        let edit = ListingEdit::added_by(CallerId::of(cred), name.bytes(), object);
         let step = self.note_own_names(dir, &made.change, asked, Some(&edit));
         self.note(&made.value.handle, made.value.attr, asked);
         self.note_made(cred, (dir, name), made.value.handle, step);
@@ -287,11 +286,8 @@ impl Cache {
             return;
         }
         let moved = self.listings.entry(source.0, self.attributes.moment(source.0), &old);
-        let edit = moved.map(|KnownEntry { fileid, node, .. }| ListingEdit::Add {
-            name: new,
-            fileid,
-            node,
-            caller: Some(CallerId::of(cred)),
+        let edit = moved.map(|KnownEntry { fileid, node, .. }| {
+            ListingEdit::added_by(CallerId::of(cred), new, (fileid, node))
         });
         let removal = Some(ListingEdit::Remove(old)).filter(|_| old_is_gone);
         self.note_own_names(source.0, from, asked, removal.as_ref());

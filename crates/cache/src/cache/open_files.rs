@@ -90,9 +90,8 @@ impl OpenFiles for Cache {
             (None, _) => Some(ListingEdit::Nothing),
             (Some(_), None) => None,
             (Some(_), Some(attr)) => {
-                let (name, node) = (place.1.bytes().into(), Some(opened.value.handle));
-                let caller = Some(CallerId::of(cred));
-                Some(ListingEdit::Add { name, fileid: attr.fileid, node, caller })
+                let object = (attr.fileid, Some(opened.value.handle));
+                Some(ListingEdit::added_by(CallerId::of(cred), place.1.bytes(), object))
             }
         };
         self.names.forget(place);

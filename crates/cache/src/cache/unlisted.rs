@@ -14,7 +14,7 @@ impl Cache {
             let age = self.attributes.age(dir, self.now());
             age.is_some_and(|age| age < UNLISTED_TIME_MAX)
         };
-        is_always_listed(name.bytes()) && (self.is_true(dir) || is_fresh()) && self.is_exact(dir)
+        is_always_listed(name.bytes()) && (is_fresh() || self.is_true(dir)) && self.is_exact(dir)
     }
 
     /// Returns whether names in a directory that differ in a byte are different names.

@@ -38,7 +38,8 @@ impl StaleOpens {
 }
 
 impl Mounted {
-    /// Opens a file at the server.
+    /// Opens a file at the server, as the name by which it was looked up last unless the open is
+    /// the repetition of a refused one or that name is hidden.
     pub(super) fn open_named(
         &self,
         who: Requester,
@@ -47,7 +48,7 @@ impl Mounted {
         access: OpenAccess,
     ) -> io::Result<OpenedFile> {
         let is_repeated = self.stale_opens.take(who.pid, Instant::now());
-        let place = self.inodes.place(number).filter(|_| !is_repeated && !self.is_hidden(node));
+        let place = self.inodes.place(number).filter(|_| !is_repeated && !self.removed.has(node));
         let place = place.as_ref().map(|(dir, bytes)| Ok::<_, Errno>((dir, name(bytes)?)));
         let place = place.transpose()?;
         let opened = self.verb(who, || files.open(cred, node, place, access));

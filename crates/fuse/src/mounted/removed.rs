@@ -49,7 +49,8 @@ impl Removed {
         names.entry(node).or_default().push(hidden);
     }
 
-    fn has(&self, node: &Handle) -> bool {
+    /// Returns whether a file has a hidden name.
+    pub(super) fn has(&self, node: &Handle) -> bool {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).contains_key(node)
     }
 
@@ -102,11 +103,6 @@ impl Mounted {
             self.removed.add(node.handle, Hidden { dir, name: hidden, cred: cred.clone() });
         }
         Ok(())
-    }
-
-    /// Returns whether a file has a hidden name.
-    pub(super) fn is_hidden(&self, node: &Handle) -> bool {
-        self.removed.has(node)
     }
 
     /// Returns the object of a name, if it is open and this is its last name.

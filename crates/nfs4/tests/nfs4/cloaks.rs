@@ -64,7 +64,12 @@ struct User<'w> {
     uid: u32,
 }
 
-impl User<'_> {
+impl<'w> User<'w> {
+    /// The guest and the owner.
+    fn both(world: &'w World, [guest, owner]: [Session; 2]) -> [Self; 2] {
+        [Self { world, session: guest, uid: GUEST }, Self { world, session: owner, uid: OWNER }]
+    }
+
     /// Does an operation on the object of a handle; returns the status and the results.
     fn ask(&mut self, handle: &[u8], number: u32, arguments: &impl Encode) -> (Nfsstat4, Vec<u8>) {
         self.world.act_as(self.uid, self.uid, &[]);
@@ -132,6 +137,17 @@ fn open(share_access: u32, claim: OpenClaim4<'_>) -> Open4args<'_> {
     Open4args { seqid: 0, share_access, share_deny: 0, owner, openhow: Openflag4::NoCreate, claim }
 }
 
+/// An OPEN that denies everything to others.
+fn open_alone(share_access: u32) -> Open4args<'static> {
+    Open4args { share_deny: share::BOTH, ..open(share_access, OpenClaim4::Fh) }
+}
+
+/// Unlocks the range that [`User::lock`] locks.
+fn unlock(lock_stateid: Stateid4) -> Locku4args {
+    let locktype = NfsLockType4::Write;
+    Locku4args { locktype, seqid: 0, lock_stateid, offset: 0, length: 10 }
+}
+
 fn close(open_stateid: Stateid4) -> Close4args {
     Close4args { seqid: 0, open_stateid }
 }
@@ -163,22 +179,12 @@ fn a_cloaked_file_is_not_delegated_with_no_client_cache() {
 #[test]
 fn a_hidden_file_is_stale_but_its_locks_and_opens_can_be_released() {
     let site = SharedFile::new();
-    let (world, [session, other]) = site.world("");
-    let mut guest = User { world: &world, session, uid: GUEST };
-    let mut owner = User { world: &world, session: other, uid: OWNER };
+    let (world, sessions) = site.world("");
+    let [mut guest, mut owner] = User::both(&world, sessions);
     let access = share::BOTH | share::WANT_NO_DELEG;
     let (opened, _) = guest.open(&site.file, access);
     let locked = guest.lock(&site.file, opened).unwrap();
-    let (read, unlock) = (
-        |stateid| Read4args { stateid, offset: 0, count: 9 },
-        Locku4args {
-            locktype: NfsLockType4::Write,
-            seqid: 0,
-            lock_stateid: locked,
-            offset: 0,
-            length: 10,
-        },
-    );
+    let read = |stateid| Read4args { stateid, offset: 0, count: 9 };
     guest.is(Nfsstat4::Ok, &site.file, op::READ, &read(opened));
     world.exports.replace(site.plan(",cloak_uid=7:+000"));
     let stale = Nfsstat4::Stale;
@@ -193,10 +199,10 @@ fn a_hidden_file_is_stale_but_its_locks_and_opens_can_be_released() {
 
     let (own, _) = owner.open(&site.file, access);
     assert_eq!(owner.lock(&site.file, own), Err(Nfsstat4::Denied));
-    guest.is(stale, &site.file, op::LOCKU, &unlock);
+    guest.is(stale, &site.file, op::LOCKU, &unlock(locked));
     assert!(owner.lock(&site.file, own).is_ok(), "the lock of the guest still blocks others");
     owner.is(Nfsstat4::Ok, &site.file, op::CLOSE, &close(own));
-    let alone = Open4args { share_deny: share::BOTH, ..open(access, OpenClaim4::Fh) };
+    let alone = open_alone(access);
     owner.is(Nfsstat4::ShareDenied, &site.file, op::OPEN, &alone);
     guest.is(stale, &site.file, op::CLOSE, &close(opened));
     owner.is(Nfsstat4::Ok, &site.file, op::OPEN, &alone);
@@ -205,9 +211,8 @@ fn a_hidden_file_is_stale_but_its_locks_and_opens_can_be_released() {
 #[test]
 fn a_delegation_of_a_hidden_file_gives_no_access_and_can_be_returned() {
     let site = SharedFile::new();
-    let (world, [session, other]) = site.world("");
-    let mut guest = User { world: &world, session, uid: GUEST };
-    let mut owner = User { world: &world, session: other, uid: OWNER };
+    let (world, sessions) = site.world("");
+    let [mut guest, mut owner] = User::both(&world, sessions);
     let given = guest.open(&site.file, share::BOTH | share::WANT_WRITE_DELEG).1;
     let OpenDelegation4::Write(OpenWriteDelegation4 { stateid, .. }) = given else {
         panic!("{given:?}")
@@ -230,16 +235,13 @@ fn a_delegation_of_a_hidden_file_gives_no_access_and_can_be_returned() {
 #[test]
 fn state_of_a_file_that_has_moved_is_released_by_calls_that_are_told_so() {
     let site = SharedFile::new();
-    let (world, [session, other]) = site.world("");
-    let mut guest = User { world: &world, session, uid: GUEST };
-    let mut owner = User { world: &world, session: other, uid: OWNER };
+    let (world, sessions) = site.world("");
+    let [mut guest, mut owner] = User::both(&world, sessions);
     let access = share::BOTH | share::WANT_NO_DELEG;
     let (opened, _) = guest.open(&site.file, access);
-    let lock_stateid = guest.lock(&site.file, opened).unwrap();
-    let locktype = NfsLockType4::Write;
-    let unlock = Locku4args { locktype, seqid: 0, lock_stateid, offset: 0, length: 10 };
+    let locked = guest.lock(&site.file, opened).unwrap();
     let (own, _) = owner.open(&site.file, access);
-    let alone = Open4args { share_deny: share::BOTH, ..open(access, OpenClaim4::Fh) };
+    let alone = open_alone(access);
 
     let reload = |options: &str| {
         let options = format!("rw,insecure,fsid={EXPORT}{options}");
@@ -248,7 +250,7 @@ fn state_of_a_file_that_has_moved_is_released_by_calls_that_are_told_so() {
     };
     let (moved, back) = (|| reload(",refer=/x@b"), || reload(""));
     moved();
-    guest.is(Nfsstat4::Moved, &site.file, op::LOCKU, &unlock);
+    guest.is(Nfsstat4::Moved, &site.file, op::LOCKU, &unlock(locked));
     back();
     assert!(owner.lock(&site.file, own).is_ok(), "the lock of the guest still blocks others");
     owner.is(Nfsstat4::Ok, &site.file, op::CLOSE, &close(own));
@@ -273,9 +275,8 @@ fn state_of_a_file_that_has_moved_is_released_by_calls_that_are_told_so() {
 #[test]
 fn all_delegations_of_an_export_are_recalled_together() {
     let site = SharedFile::new();
-    let (world, [session, other]) = site.world("");
-    let mut guest = User { world: &world, session, uid: GUEST };
-    let mut owner = User { world: &world, session: other, uid: OWNER };
+    let (world, sessions) = site.world("");
+    let [mut guest, mut owner] = User::both(&world, sessions);
     for user in [&mut guest, &mut owner] {
         let given = user.open(&site.file, share::READ | share::WANT_READ_DELEG).1;
         assert!(matches!(given, OpenDelegation4::Read(_)), "{given:?}");

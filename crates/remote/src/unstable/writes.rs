@@ -78,10 +78,7 @@ impl UnstableWrites {
     /// # Errors
     /// [`Status::Interrupted`].
     pub(crate) fn begin_write(&self, node: &Handle) -> Result<WriteTurn<'_>> {
-        self.wait(|state| {
-            let file = state.files.entry(*node).or_default();
-            (!file.is_rewriting).then(|| file.writers += 1)
-        })?;
+        self.once_rewritten(node, |state| state.files.entry(*node).or_default().writers += 1)?;
         Ok(WriteTurn { writes: self, node: *node })
     }
 
@@ -117,15 +114,12 @@ impl UnstableWrites {
     /// # Errors
     /// The failure of an earlier commit that was not reported yet; [`Status::Interrupted`].
     pub(crate) fn begin_commit(&self, node: &Handle) -> Result<CommitStart> {
-        let (serial, found) = self.wait(|state| {
-            if state.is_rewriting(node) {
-                return None;
-            }
+        let (serial, found) = self.once_rewritten(node, |state| {
             let found = state.change(node, |file| {
                 let owner = file.kept.newest().map(|piece| Arc::clone(&piece.owner));
                 (file.failure.take(), owner)
             });
-            Some((state.serial, found))
+            (state.serial, found)
         })?;
         match found {
             Some((Some(failure), _)) => Err(failure),
@@ -145,16 +139,13 @@ impl UnstableWrites {
         start: &CommitStart,
         verifier: WriteVerifier,
     ) -> Result<Option<RewriteTurn<'_>>> {
-        let is_lost = self.wait(|state| {
-            // Data that another thread writes again is not stable before that ends.
-            if state.is_rewriting(node) {
-                return None;
-            }
-            Some(state.change(node, |file| {
+        // Data that another thread writes again is not stable before that ends.
+        let is_lost = self.once_rewritten(node, |state| {
+            state.change(node, |file| {
                 file.kept.take(start.serial, |piece| piece.verifier == verifier);
                 file.copies.retain(|known, serial| *serial > start.serial || *known != verifier);
                 file.kept.has(start.serial) || file.copies.values().any(|it| *it <= start.serial)
-            }))
+            })
         })?;
         if is_lost != Some(true) {
             return Ok(None);
@@ -209,6 +200,15 @@ impl UnstableWrites {
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         self.state().bytes
+    }
+
+    /// Waits until no lost data of a file is being written again, and then does `work`.
+    fn once_rewritten<T>(
+        &self,
+        node: &Handle,
+        mut work: impl FnMut(&mut WritesState) -> T,
+    ) -> Result<T> {
+        self.wait(|state| (!state.is_rewriting(node)).then(|| work(state)))
     }
 
     /// Waits until `attempt` succeeds; it is repeated after each change.

@@ -12,7 +12,7 @@ use comity_granting::GrantProgram;
 use comity_grants::Grants;
 use comity_nfs3::{Message, Mount, Nfs3, Nlm, Nsm};
 use comity_nfs4::{Memory, Nfs4, Tally};
-use comity_proto::mount;
+use comity_proto::{mount, nfs4};
 use comity_rpc::{Admission, AuthStat, Backchannel, CallHeader, Dispatcher, Gate, Program};
 use comity_server::metrics::{Measured, Metrics};
 use comity_server::{Endpoints, Service};
@@ -45,6 +45,7 @@ impl Gate<RpcPeer> for ProgramGate {
     fn admits_call(&self, visitor: &RpcPeer, call: &CallHeader<'_>) -> Admission {
         match call.program {
             mount::PROGRAM => self.0.admits_in_clear(visitor),
+            nfs4::PROGRAM if call.version == nfs4::VERSION => self.0.admits_compound(visitor),
             _ => self.0.admits(visitor),
         }
     }

@@ -53,12 +53,13 @@ impl Gate<RpcPeer> for Exports {
     }
 
     /// A peer may begin TLS on a fresh connection. A peer whose address matches no client may do so
-    /// only if some client is identified by a proof: otherwise a handshake would be useless.
+    /// only if some client is identified by a proof, or if the server is a data server: otherwise a
+    /// handshake would be useless.
     fn starts_tls(&self, visitor: &RpcPeer) -> bool {
         let plan = self.current();
         let address = Candidate::from(visitor.peer().ip());
         let is_known = || plan.admission(address, None, None) == Admission::Admitted;
-        visitor.may_start_tls() && (plan.asks_for_proofs() || is_known())
+        visitor.may_start_tls() && (plan.asks_for_proofs() || plan.stores_data() || is_known())
     }
 }
 
@@ -72,6 +73,16 @@ impl Gate<IpAddr> for Exports {
 }
 
 impl Exports {
+    /// Admits a peer to COMPOUND of NFSv4. A data server admits every peer to it, and only to it: a
+    /// client of the metadata server is known by the handle of its layout, whatever its address is.
+    #[inline]
+    pub fn admits_compound(&self, visitor: &RpcPeer) -> Admission {
+        if visitor.is_admitted(self.generation()) || self.current().stores_data() {
+            return Admission::Admitted;
+        }
+        self.judge(visitor, Some(visitor.channel().kind()))
+    }
+
     /// Admits a peer to a program that it needs before TLS: its channel does not count.
     pub fn admits_in_clear(&self, visitor: &RpcPeer) -> Admission {
         if visitor.is_admitted(self.generation()) {
@@ -122,10 +133,6 @@ impl Plan {
         port: Option<u16>,
         channel: Option<ChannelKind>,
     ) -> Admission {
-        if self.layouts().is_some() {
-            // A client is known by the handle of its layout, whatever its address is.
-            return Admission::Admitted;
-        }
         let mut most_open = Admission::Refused(AuthStat::BadCred);
         for export in self.exports() {
             let verdict = verdict(&export.decide(peer), port, channel);

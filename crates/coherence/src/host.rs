@@ -1,4 +1,3 @@
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,8 +25,8 @@ pub struct Hosts {
 pub struct HostCall<'a> {
     /// The state of clients; `None` if the server has no such state.
     pub hosts: Option<&'a Hosts>,
-    /// The address of the host.
-    pub address: IpAddr,
+    /// The host.
+    pub peer: &'a RpcPeer,
 }
 
 impl<'a> Changer<'a> for HostCall<'a> {
@@ -51,7 +50,7 @@ impl<'a> ChangesDirectories<'a> for HostCall<'a> {
     }
 
     fn clear_object(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<()> {
-        Hosts::clear(self.hosts, self.address, object, act).map(drop)
+        Hosts::clear(self.hosts, self.peer, object, act).map(drop)
     }
 
     fn clear_object_named(
@@ -60,7 +59,7 @@ impl<'a> ChangesDirectories<'a> for HostCall<'a> {
         (dir, name): (&Node, &[u8]),
         act: Act<'_>,
     ) -> Result<()> {
-        Hosts::clear_named(self.hosts, self.address, (view, dir, name), act).map(drop)
+        Hosts::clear_named(self.hosts, self.peer, (view, dir, name), act).map(drop)
     }
 }
 
@@ -72,14 +71,10 @@ impl<'a> ChangesDirectories<'a> for HostCall<'a> {
 pub fn host_name(peer: &RpcPeer) -> Vec<u8> {
     let address = peer.peer().ip();
     match peer.channel() {
-        Channel::Plain => plain_host_name(address),
+        Channel::Plain => address.to_canonical().to_string().into_bytes(),
         Channel::Tls(None) => format!("{} by TLS", address.to_canonical()).into_bytes(),
         Channel::Tls(Some(identity)) => identity.key.to_string().into_bytes(),
     }
-}
-
-fn plain_host_name(address: IpAddr) -> Vec<u8> {
-    address.to_canonical().to_string().into_bytes()
 }
 
 impl Hosts {
@@ -125,7 +120,7 @@ impl Hosts {
         Ok(self.asker().newest((view, &node), &attr, pause)?.attr)
     }
 
-    /// Checks a call of the host at an address against the state of other clients: recalls their
+    /// Checks a call of a host against the state of other clients: recalls their
     /// delegations, enforces deny modes, and delays the call for reclaims in grace.
     ///
     /// # Errors
@@ -135,12 +130,12 @@ impl Hosts {
     #[inline]
     pub fn clear(
         this: Option<&Self>,
-        address: IpAddr,
+        peer: &RpcPeer,
         (view, node): (&View<'_>, &Node),
         act: Act<'_>,
     ) -> Result<Clearance> {
         match this.filter(|hosts| hosts.concerns(act)) {
-            Some(hosts) => hosts.check(address, (view, node), act),
+            Some(hosts) => hosts.check(peer, (view, node), act),
             None => Ok(Clearance::given()),
         }
     }
@@ -152,7 +147,7 @@ impl Hosts {
     /// As [`Hosts::clear`].
     pub fn clear_named(
         this: Option<&Self>,
-        address: IpAddr,
+        peer: &RpcPeer,
         (view, dir, name): (&View<'_>, &Node, &[u8]),
         act: Act<'_>,
     ) -> Result<Clearance> {
@@ -160,7 +155,7 @@ impl Hosts {
             return Ok(Clearance::given());
         };
         match view.lookup(dir, name) {
-            Ok((seen, _)) => hosts.check(address, (view, &seen.node), act),
+            Ok((seen, _)) => hosts.check(peer, (view, &seen.node), act),
             Err(_) => Ok(Clearance::given()),
         }
     }
@@ -181,14 +176,9 @@ impl Hosts {
 
     /// A separate function, so that the common case, in which nothing is checked, stays small.
     #[inline(never)]
-    fn check(
-        &self,
-        address: IpAddr,
-        object: (&View<'_>, &Node),
-        act: Act<'_>,
-    ) -> Result<Clearance> {
+    fn check(&self, peer: &RpcPeer, object: (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance> {
         self.await_reclaims(object, act)?;
-        self.check_denied(address, object, act)?;
+        self.check_denied(peer, object, act)?;
         let is_delegated = self.engine.has_delegations();
         let clearance = self.asker().clear(object, act)?;
         // A READ changes nothing, so no delegation has to be settled first.
@@ -214,7 +204,7 @@ impl Hosts {
 
     fn check_denied(
         &self,
-        address: IpAddr,
+        peer: &RpcPeer,
         (view, node): (&View<'_>, &Node),
         act: Act<'_>,
     ) -> Result<()> {
@@ -222,7 +212,7 @@ impl Hosts {
             return Ok(());
         }
         let what = (&view.key(node), act.access());
-        let checked = self.engine.check_denied((self.clock)(), &plain_host_name(address), what);
+        let checked = self.engine.check_denied((self.clock)(), &host_name(peer), what);
         checked.map_err(|error| match error {
             Error::ShareDenied => act.denied(),
             _ => Status::Delay,
@@ -232,6 +222,7 @@ impl Hosts {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
     use std::sync::Arc;
 
     use comity_credential::{KeyId, PeerIdentity, PeerKey};

@@ -23,11 +23,11 @@ impl Nfs3 {
         object: (&View<'_>, &Node),
         act: Act<'_>,
     ) -> Result<Clearance> {
-        Hosts::clear(self.hosts(), request.address(), object, act)
+        Hosts::clear(self.hosts(), request.visitor, object, act)
     }
 
     /// Returns a call that may change directories.
-    pub(crate) fn host_call(&self, request: &Request<'_>) -> HostCall<'_> {
-        HostCall { hosts: self.hosts(), address: request.address() }
+    pub(crate) const fn host_call<'a>(&'a self, request: &Request<'a>) -> HostCall<'a> {
+        HostCall { hosts: self.hosts(), peer: request.visitor }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use comity_coherence::Hosts;
+use comity_credential::Channel;
 use comity_proto::nfs3::{
     Create3args, Createhow3, Link3args, Mkdir3args, Rename3args, Sattr3, Setattr3args, procedure,
 };
@@ -227,16 +228,25 @@ fn a_deny_mode_of_a_client_whose_lease_has_expired_has_no_effect() {
     assert_eq!([site.write(), site.read()], [0; 2]);
 }
 
+/// Calls and shares of a host have one name for it, whatever its channel is.
 #[test]
 fn a_share_of_nlm_denies_other_hosts_only() {
-    for (name, write, read) in [("192.0.2.1", JUKEBOX, ACCES), (&*PEER.to_string(), 0, 0)] {
-        let site = fresh();
-        let host = site.engine.host(NOW, name.as_bytes(), Origin::default()).unwrap();
-        let share = Share { access: Share::BOTH, deny: Share::BOTH };
-        let what = (&b"owner"[..], site.key());
-        site.engine.share_host(NOW, &host, what, share, LockRequestKind::NonBlocking).unwrap();
-        assert_eq!((site.write(), site.read()), (write, read), "{name}");
-        site.engine.unshare_host(NOW, &host, what);
-        assert_eq!([site.write(), site.read()], [0; 2], "{name}");
+    let plain = PEER.to_string();
+    let by_tls = format!("{PEER} by TLS");
+    let all = [("192.0.2.1", [true; 2]), (&*plain, [false, true]), (&*by_tls, [true, false])];
+    for (name, is_denied) in all {
+        let channels = [Channel::Plain, Channel::Tls(None)];
+        for (channel, is_denied) in channels.into_iter().zip(is_denied) {
+            let site = fresh();
+            let site = ServerWithState { world: site.world.by_channel(channel), ..site };
+            let host = site.engine.host(NOW, name.as_bytes(), Origin::default()).unwrap();
+            let share = Share { access: Share::BOTH, deny: Share::BOTH };
+            let what = (&b"owner"[..], site.key());
+            site.engine.share_host(NOW, &host, what, share, LockRequestKind::NonBlocking).unwrap();
+            let denied = if is_denied { (JUKEBOX, ACCES) } else { (0, 0) };
+            assert_eq!((site.write(), site.read()), denied, "{name}");
+            site.engine.unshare_host(NOW, &host, what);
+            assert_eq!([site.write(), site.read()], [0; 2], "{name}");
+        }
     }
 }

@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 
@@ -17,6 +18,8 @@ struct WritesState {
     files: HashMap<Handle, FileWrites>,
     bytes: usize,
     serial: u64,
+    /// Number of losses of data, of all files.
+    losses: u64,
     /// True while a thread commits a file to make room.
     is_relieving: bool,
     /// Threads that wait for a change.
@@ -35,8 +38,20 @@ struct FileWrites {
     /// True while lost data is written again. New writes wait, because the old data would overwrite
     /// theirs.
     is_rewriting: bool,
-    /// The failure of a commit that was not reported to a caller yet.
-    failure: Option<Status>,
+    /// Number of commits under way.
+    commits: u32,
+    /// The last loss of data. It concerns the commits that began before it, and if none of them
+    /// has reported it, the next one.
+    loss: Option<Loss>,
+}
+
+/// A loss of data that was written.
+#[derive(Debug)]
+struct Loss {
+    /// Its number among all losses.
+    number: u64,
+    status: Status,
+    is_reported: bool,
 }
 
 /// Permission to write a file; several threads may have one.
@@ -53,7 +68,10 @@ pub(crate) struct RewriteTurn<'w> {
     node: Handle,
     /// The lost data with its offsets.
     lost: Vec<(u64, KeptData)>,
-    has_lost_copies: bool,
+    /// The lost copies, which cannot be written again; see [`FileWrites::copies`].
+    lost_copies: HashMap<WriteVerifier, u64>,
+    /// The error of a write whose data is lost.
+    failure: Option<Status>,
 }
 
 /// Permission to commit a file to make room.
@@ -64,10 +82,14 @@ pub(crate) struct ReliefTurn<'w> {
     pub(crate) node: Handle,
 }
 
-/// The begin of a COMMIT, which covers the writes answered before it.
+/// A COMMIT under way, which covers the writes answered before it began.
 #[derive(Debug)]
-pub(crate) struct CommitStart {
+pub(crate) struct CommitTurn<'w> {
+    writes: &'w UnstableWrites,
+    node: Handle,
     serial: u64,
+    /// Number of losses when it began.
+    losses: u64,
     /// The caller that wrote last; `None` if there are no writes.
     pub(crate) owner: Option<Arc<OpenOwner>>,
 }
@@ -105,52 +127,44 @@ impl UnstableWrites {
     pub(crate) fn awaits_commit(&self, node: &Handle) -> bool {
         self.state().files.get(node).is_some_and(|file| {
             let has_unstable = !file.kept.is_empty() || !file.copies.is_empty();
-            has_unstable || file.is_rewriting || file.failure.is_some()
+            has_unstable || file.is_rewriting || file.has_unreported_loss()
         })
     }
 
     /// Begins a COMMIT of a file, once no lost data of it is being written again.
     ///
     /// # Errors
-    /// The failure of an earlier commit that was not reported yet; [`Status::Interrupted`].
-    pub(crate) fn begin_commit(&self, node: &Handle) -> Result<CommitStart> {
-        let (serial, found) = self.once_rewritten(node, |state| {
-            let found = state.change(node, |file| {
-                let owner = file.kept.newest().map(|piece| Arc::clone(&piece.owner));
-                (file.failure.take(), owner)
-            });
-            (state.serial, found)
+    /// A loss of data that was not reported yet; [`Status::Interrupted`].
+    pub(crate) fn begin_commit(&self, node: &Handle) -> Result<CommitTurn<'_>> {
+        let (serial, losses, begun) = self.once_rewritten(node, |state| {
+            state.files.entry(*node).or_default();
+            let begun = state.change(node, FileWrites::begin_commit);
+            (state.serial, state.losses, begun)
         })?;
-        match found {
-            Some((Some(failure), _)) => Err(failure),
-            Some((None, owner)) => Ok(CommitStart { serial, owner }),
-            None => Ok(CommitStart { serial, owner: None }),
-        }
+        let owner = begun.transpose()?.flatten();
+        Ok(CommitTurn { writes: self, node: *node, serial, losses, owner })
     }
 
     /// Ends a COMMIT that succeeded: forgets the data that is now stable. If the verifier shows
     /// that data was lost, returns the permission to write it again.
     ///
     /// # Errors
+    /// The loss of data of the file since the COMMIT began, which another thread met;
     /// [`Status::Interrupted`].
     pub(crate) fn end_commit(
         &self,
         node: &Handle,
-        start: &CommitStart,
+        turn: &CommitTurn<'_>,
         verifier: WriteVerifier,
     ) -> Result<Option<RewriteTurn<'_>>> {
         // Data that another thread writes again is not stable before that ends.
         let is_lost = self.once_rewritten(node, |state| {
-            state.change(node, |file| {
-                file.kept.take(start.serial, |piece| piece.verifier == verifier);
-                file.copies.retain(|known, serial| *serial > start.serial || *known != verifier);
-                file.kept.has(start.serial) || file.copies.values().any(|it| *it <= start.serial)
-            })
+            state.change(node, |file| file.end_commit(turn, verifier))
         })?;
-        if is_lost != Some(true) {
-            return Ok(None);
+        match is_lost.transpose()? {
+            Some(true) => self.begin_rewrite(node, turn.serial, verifier).map(Some),
+            Some(false) | None => Ok(None),
         }
-        self.begin_rewrite(node, start.serial, verifier).map(Some)
     }
 
     /// Waits until no thread writes to a file, and takes its lost data.
@@ -160,22 +174,20 @@ impl UnstableWrites {
         serial: u64,
         verifier: WriteVerifier,
     ) -> Result<RewriteTurn<'_>> {
-        let (lost, has_lost_copies) = self.wait(|state| {
+        let (lost, lost_copies) = self.wait(|state| {
             let take = |file: &mut FileWrites| {
                 if file.writers > 0 || file.is_rewriting {
                     return None;
                 }
                 file.is_rewriting = true;
-                let known = file.copies.len();
-                file.copies.retain(|_, copied| *copied > serial);
-                let lost = file.kept.take(serial, |piece| piece.verifier != verifier);
-                Some((lost, file.copies.len() < known))
+                let lost_copies = file.copies.extract_if(|_, copied| *copied <= serial).collect();
+                Some((file.kept.take(serial, |piece| piece.verifier != verifier), lost_copies))
             };
             // Another thread may have written the data again meanwhile.
             state.files.entry(*node).or_default();
             state.change(node, take).flatten()
         })?;
-        Ok(RewriteTurn { writes: self, node: *node, lost, has_lost_copies })
+        Ok(RewriteTurn { writes: self, node: *node, lost, lost_copies, failure: None })
     }
 
     /// Forgets data of a file that was overwritten or truncated, from an offset to another.
@@ -260,8 +272,9 @@ impl RewriteTurn<'_> {
     /// Writes the lost data again with FILE_SYNC.
     ///
     /// # Errors
-    /// The first error of `write`, whose piece is lost. After [`Status::Interrupted`] or
-    /// [`Status::Delay`] no piece is lost. [`Status::Io`] if data that the server copied is lost.
+    /// The first error of `write`, whose piece is lost, or [`Status::Io`] if data that the server
+    /// copied is lost; other commits under way report it, too. After [`Status::Interrupted`] or
+    /// [`Status::Delay`] a later commit goes on.
     pub(crate) fn rewrite(
         mut self,
         mut write: impl FnMut(u64, &KeptData) -> Result<()>,
@@ -273,22 +286,38 @@ impl RewriteTurn<'_> {
                     self.lost.push((offset, piece));
                     return Err(status);
                 }
-                Err(status) => return Err(status),
+                Err(status) => return self.fail(status),
             }
         }
-        if self.has_lost_copies { Err(Status::Io) } else { Ok(()) }
+        if self.lost_copies.is_empty() { Ok(()) } else { self.fail(Status::Io) }
+    }
+
+    fn fail(&mut self, status: Status) -> Result<()> {
+        self.lost_copies.clear();
+        self.failure = Some(status);
+        Err(status)
     }
 }
 
 impl Drop for RewriteTurn<'_> {
     fn drop(&mut self) {
         let mut state = self.writes.state();
-        let lost = std::mem::take(&mut self.lost);
+        let (lost, copies) = (take(&mut self.lost), take(&mut self.lost_copies));
+        if let Some(status) = self.failure {
+            state.lose(&self.node, status, true);
+        }
         state.change(&self.node, |file| {
             file.is_rewriting = false;
             lost.into_iter().for_each(|(offset, piece)| file.kept.put(offset, piece));
+            file.copies.extend(copies);
         });
         state.wake();
+    }
+}
+
+impl Drop for CommitTurn<'_> {
+    fn drop(&mut self) {
+        self.writes.state().change(&self.node, |file| file.commits -= 1);
     }
 }
 
@@ -296,11 +325,10 @@ impl ReliefTurn<'_> {
     /// Handles a failed commit: the file's unstable data is lost, and the next commit reports it.
     pub(crate) fn fail(self, status: Status) {
         let mut state = self.writes.state();
-        let failure = (status != Status::Stale).then_some(status);
-        state.change(&self.node, |file| {
-            file.forget();
-            file.failure = file.failure.or(failure);
-        });
+        state.change(&self.node, FileWrites::forget);
+        if status != Status::Stale {
+            state.lose(&self.node, status, false);
+        }
     }
 }
 
@@ -325,6 +353,13 @@ impl WritesState {
         Some(done)
     }
 
+    /// Notes that data of a file is lost.
+    fn lose(&mut self, node: &Handle, status: Status, is_reported: bool) {
+        self.losses += 1;
+        let loss = Loss { number: self.losses, status, is_reported };
+        self.files.entry(*node).or_default().loss = Some(loss);
+    }
+
     fn is_rewriting(&self, node: &Handle) -> bool {
         self.files.get(node).is_some_and(|file| file.is_rewriting)
     }
@@ -335,6 +370,32 @@ impl WritesState {
 }
 
 impl FileWrites {
+    /// Begins a COMMIT; returns the caller that wrote last.
+    fn begin_commit(&mut self) -> Result<Option<Arc<OpenOwner>>> {
+        self.report_loss(|loss| !loss.is_reported)?;
+        self.commits += 1;
+        Ok(self.kept.newest().map(|piece| Arc::clone(&piece.owner)))
+    }
+
+    /// Forgets the data that a COMMIT has made stable; returns whether data was lost.
+    fn end_commit(&mut self, turn: &CommitTurn<'_>, verifier: WriteVerifier) -> Result<bool> {
+        self.report_loss(|loss| loss.number > turn.losses)?;
+        self.kept.take(turn.serial, |piece| piece.verifier == verifier);
+        self.copies.retain(|known, serial| *serial > turn.serial || *known != verifier);
+        Ok(self.kept.has(turn.serial) || self.copies.values().any(|it| *it <= turn.serial))
+    }
+
+    /// Returns the last loss as an error if it is to be reported.
+    fn report_loss(&mut self, is_due: impl FnOnce(&Loss) -> bool) -> Result<()> {
+        let Some(loss) = self.loss.as_mut().filter(|loss| is_due(loss)) else { return Ok(()) };
+        loss.is_reported = true;
+        Err(loss.status)
+    }
+
+    fn has_unreported_loss(&self) -> bool {
+        self.loss.as_ref().is_some_and(|loss| !loss.is_reported)
+    }
+
     fn forget(&mut self) {
         self.kept.cut(0, u64::MAX);
         self.copies.clear();
@@ -345,7 +406,8 @@ impl FileWrites {
             && self.copies.is_empty()
             && self.writers == 0
             && !self.is_rewriting
-            && self.failure.is_none()
+            && self.commits == 0
+            && !self.has_unreported_loss()
     }
 }
 
@@ -370,7 +432,7 @@ mod tests {
 
     fn commit(
         writes: &UnstableWrites,
-        start: &CommitStart,
+        start: &CommitTurn<'_>,
         verifier: u8,
     ) -> Result<Vec<(u64, Vec<u8>)>> {
         let mut lost = Vec::new();
@@ -393,6 +455,7 @@ mod tests {
         assert_eq!(commit(&writes, &start, 1), Ok(Vec::new()));
         let later = writes.begin_commit(&node(1)).unwrap();
         assert_eq!(commit(&writes, &later, 2), Ok(vec![(10, b"after".to_vec())]));
+        drop((start, later));
         assert_eq!((writes.bytes(), writes.state().files.len()), (0, 0));
     }
 
@@ -414,7 +477,36 @@ mod tests {
         writes.copied(&node(1), [2; 8]);
         let start = writes.begin_commit(&node(1)).unwrap();
         assert_eq!(commit(&writes, &start, 2), Err(Status::Io));
-        assert_eq!(commit(&writes, &start, 2), Ok(Vec::new()));
+        let later = writes.begin_commit(&node(1)).unwrap();
+        assert_eq!(commit(&writes, &later, 2), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_lost_copy_is_reported_after_a_rewrite_that_was_interrupted() {
+        let writes = UnstableWrites::default();
+        write(&writes, 0, b"data", 1);
+        writes.copied(&node(1), [1; 8]);
+        let start = writes.begin_commit(&node(1)).unwrap();
+        let turn = writes.end_commit(&node(1), &start, [2; 8]).unwrap().unwrap();
+        assert_eq!(turn.rewrite(|_, _| Err(Status::Delay)), Err(Status::Delay));
+        let later = writes.begin_commit(&node(1)).unwrap();
+        assert_eq!(commit(&writes, &later, 2), Err(Status::Io));
+    }
+
+    /// Otherwise the caller of the other commit would take its data for stable.
+    #[test]
+    fn a_loss_is_reported_by_each_commit_that_was_under_way() {
+        let writes = UnstableWrites::default();
+        write(&writes, 0, b"data", 1);
+        let starts = [1, 2].map(|_| writes.begin_commit(&node(1)).unwrap());
+        let turn = writes.end_commit(&node(1), &starts[0], [2; 8]).unwrap().unwrap();
+        assert_eq!(turn.rewrite(|_, _| Err(Status::NoSpc)), Err(Status::NoSpc));
+        assert_eq!(commit(&writes, &starts[1], 2), Err(Status::NoSpc));
+        drop(starts);
+        let later = writes.begin_commit(&node(1)).unwrap();
+        assert_eq!(commit(&writes, &later, 2), Ok(Vec::new()));
+        drop(later);
+        assert_eq!(writes.state().files.len(), 0);
     }
 
     #[test]
@@ -427,7 +519,8 @@ mod tests {
             let turn = writes.end_commit(&node(1), &start, [2; 8]).unwrap().unwrap();
             assert_eq!(turn.rewrite(|_, _| Err(status)), Err(status));
         }
-        assert_eq!(commit(&writes, &start, 2).unwrap().len(), 1);
+        let later = writes.begin_commit(&node(1)).unwrap();
+        assert_eq!(commit(&writes, &later, 2).unwrap().len(), 1);
     }
 
     #[test]

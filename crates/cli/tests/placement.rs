@@ -19,16 +19,21 @@ use std::time::{Duration, Instant};
 
 use comity_proto::nfs4::files_layout::{FileLayout4, FileLayoutDsAddr4};
 use comity_proto::nfs4::{
-    Bitmap4, Getdeviceinfo4args, Getdeviceinfo4resok, Layout4, LayoutContent4, Layoutcommit4args,
-    Layoutcommit4resok, Layoutget4args, Layoutget4resok, Layoutiomode4, Layoutreturn4,
-    Layoutreturn4args, Layoutreturn4resok, LayoutreturnFile4, Nfsstat4, Read4args, Stateid4,
-    layout_type, operation as op, share,
+    Bitmap4, Fattr4, Getdeviceinfo4args, Getdeviceinfo4resok, Layout4, LayoutContent4,
+    Layoutcommit4args, Layoutcommit4resok, Layoutget4args, Layoutget4resok, Layoutiomode4,
+    Layoutreturn4, Layoutreturn4args, Layoutreturn4resok, LayoutreturnFile4, Nfsstat4, Read4args,
+    Stateid4, ThresholdItem4, attribute, layout_type, operation as op, share, threshold,
 };
-use comity_xdr::{Decoder, Opaque};
+use comity_proto::{mount, nfs3, nlm, nsm};
+use comity_rpc::AuthStat;
+use comity_xdr::{Counted, Decoder, Opaque};
 use common::four::{Four, Opened, bare, operation, result, skip, walk};
 use common::placed::{BOTH, UNIT, World, config, on, store_of, text, write};
-use common::raw::{Raw, stream_from};
+use common::raw::{MOUNT, NFS, Raw, stream_from};
 use common::{PATIENCE, Place, Running, comity, run};
+
+/// The address of a host that the data servers do not list.
+const UNLISTED: [u8; 4] = [127, 0, 0, 2];
 
 /// The layout of a file: its stateid, and the handle on each data server.
 #[derive(Clone)]
@@ -178,13 +183,32 @@ fn bytes_written_through_the_metadata_server_are_on_the_data_servers() {
 }
 
 #[test]
+fn clients_are_told_for_which_files_to_use_the_metadata_server() {
+    let world = World::new();
+    let mut client = world.client();
+    let file = client.open(&world.file("f"), share::READ | share::WRITE).unwrap();
+    let wanted = Bitmap4::of(&[attribute::MDSTHRESHOLD]);
+    let results = client.perform(on(&file.handle, operation(op::GETATTR, &wanted))).unwrap();
+    let mut results = Decoder::new(&results);
+    skip(&mut results);
+    let told: Fattr4<'_> = result(&mut results);
+    assert_eq!(told.attrmask, wanted);
+    let all: Counted<ThresholdItem4<'_>, 1> = Decoder::new(told.attr_vals.0).value().unwrap();
+    let hintset = Bitmap4::of(&[threshold::READ_SIZE, threshold::WRITE_IO_SIZE]);
+    let sizes = [100_000_u64, 4096].map(u64::to_be_bytes).concat();
+    let hintlist = Opaque(sizes.as_slice());
+    let item = ThresholdItem4 { layout_type: layout_type::FILES, hintset, hintlist };
+    assert_eq!(all.0, [item]);
+}
+
+#[test]
 fn a_data_server_takes_no_more_than_the_layout_allows() {
     let world = World::new();
     let mut client = world.client();
     let file = client.open(&world.file("f"), share::READ | share::WRITE).unwrap();
     let reading = layout(&mut client, &file, Layoutiomode4::Read).unwrap();
     let writing = layout(&mut client, &file, Layoutiomode4::Rw).unwrap();
-    let elsewhere = stream_from([127, 0, 0, 2], world.stores[0].port);
+    let elsewhere = stream_from(UNLISTED, world.stores[0].port);
     let mut store = Four::try_on(elsewhere, 0, "client").unwrap();
     let mut write = |handle: &[u8]| write(&mut store, handle, file.stateid, (0, b"data"));
     assert_eq!(write(&reading.handles[0]), Err(Nfsstat4::RoFs), "a layout for reading");
@@ -203,6 +227,23 @@ fn a_data_server_takes_no_more_than_the_layout_allows() {
         Err(10_001),
         "the metadata server accepts no handle of a data server"
     );
+}
+
+#[test]
+fn a_data_server_takes_only_nfsv4_from_a_peer_that_it_does_not_list() {
+    let world = World::new();
+    let port = world.stores[0].port;
+    let programs = [(MOUNT, mount::procedure::EXPORT), (NFS, nfs3::procedure::GETATTR)];
+    let monitors = [(nlm::PROGRAM, nlm::procedure::UNLOCK), (nsm::PROGRAM, nsm::procedure::NOTIFY)];
+    for (program, procedure) in programs.into_iter().chain(monitors) {
+        let mut unlisted = Raw::connect_from(UNLISTED, port, 0);
+        let why = unlisted.denied(program, procedure);
+        assert_eq!(why, AuthStat::BadCred as u32, "{program}, {procedure}");
+    }
+    let unlisted = stream_from(UNLISTED, port);
+    let mut unlisted = Four::try_on(unlisted, 0, "unlisted").unwrap();
+    let stored = world.place.path("a");
+    assert_eq!(unlisted.perform(walk(&stored)), Err(Nfsstat4::NoEnt), "NFSv4 shows no export");
 }
 
 /// The status of NFSv3 that makes a client repeat its call.

@@ -66,7 +66,8 @@ pub(crate) fn put_over(
         }
         tracing::warn!(why = format!("{why:#}"), "clients wait for files of this data server");
     }
-    let settings = PlacementSettings { key, unit_bytes: spec.unit_bytes, servers };
+    let (unit_bytes, threshold) = (spec.unit_bytes, spec.threshold);
+    let settings = PlacementSettings { key, unit_bytes, threshold, servers };
     Ok(Arc::new(Placed::new(below, settings)))
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use comity_placement::limits::{
     DATA_SERVERS_MAX, SERVER_NAME_BYTES_MAX, UNIT_BYTES_MAX, UNIT_BYTES_MIN, UNIT_BYTES_USUAL,
 };
+use comity_vfs::Threshold;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -22,7 +23,29 @@ pub(crate) struct PlacementTable {
     export: Spanned<String>,
     key: PathBuf,
     stripe_unit_bytes: Option<Spanned<u32>>,
+    #[serde(default)]
+    threshold: ThresholdTable,
     data_servers: Spanned<Vec<DataServerTable>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct ThresholdTable {
+    read_file_bytes: Option<u64>,
+    write_file_bytes: Option<u64>,
+    read_io_bytes: Option<u64>,
+    write_io_bytes: Option<u64>,
+}
+
+impl From<ThresholdTable> for Threshold {
+    fn from(table: ThresholdTable) -> Self {
+        Self {
+            read_file_bytes: table.read_file_bytes,
+            write_file_bytes: table.write_file_bytes,
+            read_io_bytes: table.read_io_bytes,
+            write_io_bytes: table.write_io_bytes,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -43,6 +66,8 @@ pub struct PlacementSpec {
     pub key: PathBuf,
     /// The stripe unit in bytes.
     pub unit_bytes: u32,
+    /// The sizes below which clients should use the metadata server.
+    pub threshold: Threshold,
     /// The data servers, in the order of the stripe units.
     pub servers: Vec<DataServerSpec>,
 }
@@ -75,9 +100,14 @@ impl Reader<'_> {
             Some(unit) => self.unit_bytes(unit),
         };
         let servers = self.servers(table.data_servers);
-        let place = self.place(&span);
-        let (export, unit_bytes) = (export?, unit_bytes?);
-        Some(PlacementSpec { place, export, key: table.key, unit_bytes, servers: servers? })
+        Some(PlacementSpec {
+            place: self.place(&span),
+            export: export?,
+            key: table.key,
+            unit_bytes: unit_bytes?,
+            threshold: table.threshold.into(),
+            servers: servers?,
+        })
     }
 
     fn unit_bytes(&mut self, unit: &Spanned<u32>) -> Option<u32> {

@@ -6,6 +6,7 @@ mod decode;
 mod delegated_attr;
 mod encode;
 mod owner;
+mod placement;
 mod supported;
 
 pub(crate) use absent::{absent_entry, absent_fattr4};

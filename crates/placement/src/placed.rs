@@ -1,7 +1,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use comity_vfs::{
-    Access, Attr, Cred, DeviceId, Disk, FileType, Fs, Handle, Name, Node, Result, Status, XattrMode,
+    Access, Attr, Cred, DeviceId, Disk, FileType, Fs, Handle, Name, Node, Result, Status,
+    Threshold, XattrMode,
 };
 use quick_cache::sync::Cache;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -25,6 +26,8 @@ pub struct PlacementSettings {
     pub key: PlacementKey,
     /// The length of the stripe units of new files in bytes.
     pub unit_bytes: u32,
+    /// The sizes below which clients should use the metadata server.
+    pub threshold: Threshold,
     /// The data servers of new files.
     pub servers: Vec<DataServer>,
 }
@@ -40,6 +43,7 @@ pub struct Placed {
     pub(crate) used: UsedSpace,
     pub(crate) key: PlacementKey,
     pub(crate) unit_bytes: u32,
+    pub(crate) threshold: Threshold,
     pub(crate) device: DeviceId,
     /// The places of files; `None` for files without one.
     records: Cache<Handle, Option<Arc<PlaceRecord>>>,
@@ -51,13 +55,14 @@ impl Placed {
     #[must_use]
     pub fn new(below: Arc<dyn Fs>, settings: PlacementSettings) -> Self {
         let device = device_of(&settings);
-        let PlacementSettings { key, unit_bytes, servers } = settings;
+        let PlacementSettings { key, unit_bytes, threshold, servers } = settings;
         Self {
             below,
             files: DataFiles::new(servers),
             used: UsedSpace::new(),
             key,
             unit_bytes,
+            threshold,
             device,
             records: Cache::new(RECORDS_MAX),
             locks: [const { Mutex::new(()) }; FILE_LOCKS],

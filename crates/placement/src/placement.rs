@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use comity_vfs::{
     Attr, CheckedPage, DataServerState, DeviceId, Disk, Handle, Placement, Result, StoredPage,
-    Striping,
+    Striping, Threshold,
 };
 
 use crate::key::LayoutHandle;
@@ -14,6 +14,10 @@ use crate::sizes::SetIdBits;
 impl Placement for Placed {
     fn unit_bytes(&self) -> u32 {
         self.unit_bytes
+    }
+
+    fn threshold(&self) -> Threshold {
+        self.threshold
     }
 
     fn servers(&self) -> Vec<DataServerState> {

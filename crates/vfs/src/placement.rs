@@ -18,6 +18,20 @@ pub struct Striping {
     pub handles: Vec<Box<[u8]>>,
 }
 
+/// The sizes in bytes below which clients should use the metadata server rather than data servers
+/// (RFC 8881, 5.12.4); `None` where no such size is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Threshold {
+    /// For reading: the size of the file.
+    pub read_file_bytes: Option<u64>,
+    /// For writing: the size of the file.
+    pub write_file_bytes: Option<u64>,
+    /// For reading: the number of bytes that the client reads.
+    pub read_io_bytes: Option<u64>,
+    /// For writing: the number of bytes that the client writes.
+    pub write_io_bytes: Option<u64>,
+}
+
 /// A data server, and whether it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataServerState {
@@ -44,6 +58,9 @@ pub struct LinkState {
 pub trait Placement: Send + Sync {
     /// The length of the stripe units of new files in bytes.
     fn unit_bytes(&self) -> u32;
+
+    /// The sizes below which clients should use the metadata server.
+    fn threshold(&self) -> Threshold;
 
     /// The data servers of new files, in the order of the stripe units.
     fn servers(&self) -> Vec<DataServerState>;

@@ -81,7 +81,8 @@ fn text(key: &Path, export: &Path, count: u16) -> String {
     format!(
         "[[export]]\npath = {export:?}\noptions = [\"rw\", \"no_root_squash\"]\n\
          clients = [{{ client = \"10.77.0.0/24\" }}]\n\n[[placement]]\nexport = {export:?}\n\
-         key = {key:?}\nstripe_unit_bytes = {UNIT_BYTES}\ndata_servers = [{servers}]\n"
+         key = {key:?}\nstripe_unit_bytes = {UNIT_BYTES}\ndata_servers = [{servers}]\n\
+         threshold = {{ read_file_bytes = {UNIT_BYTES}, write_file_bytes = {UNIT_BYTES} }}\n"
     )
 }
 

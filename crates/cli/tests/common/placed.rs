@@ -78,6 +78,7 @@ pub fn config(place: &Place, ports: [u16; 2]) -> String {
         "[[export]]\npath = {data:?}\noptions = [\"rw\", \"insecure\", \"no_root_squash\"]\n\
          clients = [{{ client = \"127.0.0.1\" }}]\n\n\
          [[placement]]\nexport = {data:?}\nkey = {key:?}\nstripe_unit_bytes = {UNIT}\n\
+         threshold = {{ read_file_bytes = 100000, write_io_bytes = 4096 }}\n\
          data_servers = [\n  {{ name = \"a\", address = \"127.0.0.1:{}\" }},\n  \
          {{ name = \"b\", address = \"127.0.0.1:{}\" }},\n]\n",
         ports[0], ports[1]

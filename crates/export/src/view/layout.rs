@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use comity_grants::Operation;
-use comity_vfs::{Attr, DeviceId, Placement, Result, Status, Striping, Wire};
+use comity_vfs::{Attr, DeviceId, Placement, Result, Status, Striping, Threshold, Wire};
 
 use super::{Clearance, Node, Outside, View};
 use crate::{Plan, RpcPeer};
@@ -40,6 +40,14 @@ impl View<'_> {
     #[must_use]
     pub fn stripe_unit_bytes(&self) -> Option<u32> {
         self.fs().placement().map(Placement::unit_bytes)
+    }
+
+    /// The sizes below which clients should use the metadata server; none if the export has all
+    /// bytes itself, or sets no such size.
+    #[must_use]
+    pub fn threshold(&self) -> Option<Threshold> {
+        let threshold = self.fs().placement().map(Placement::threshold);
+        threshold.filter(|threshold| *threshold != Threshold::default())
     }
 
     /// Returns the distribution of a file over data servers, for a caller whose rights to the file

@@ -12,8 +12,8 @@ use comity_xdr::{Counted, Encoder};
 
 use super::absent::pathname4;
 use super::acl::{self, Acls};
-use super::owner;
 use super::supported::{EXCLUSIVE, supported};
+use super::{owner, placement};
 use crate::attribute_values::{ftype4, nfstime4};
 use crate::compound::Compound;
 use crate::filehandle::Object;
@@ -55,9 +55,6 @@ const SPACE: Bitmap4 = Bitmap4::of(&[
     a::SPACE_FREE,
     a::SPACE_TOTAL,
 ]);
-
-/// Attributes that only exports with a placement have.
-const OF_PLACEMENTS: Bitmap4 = Bitmap4::of(&[a::FS_LAYOUT_TYPES, a::LAYOUT_BLKSIZE]);
 
 /// Attributes whose newest value the holder of a write delegation has.
 const WRITTEN: Bitmap4 = Bitmap4::of(&[a::CHANGE, a::SIZE]);
@@ -158,9 +155,7 @@ pub(crate) fn fattr4(
     if facts.acls.is_none() {
         said.remove(a::ACL);
     }
-    if stripe_unit_bytes(subject).is_none() {
-        said = said.without(&OF_PLACEMENTS);
-    }
+    said = said.without(&placement::absent(subject));
     reply.value(&said);
     let length = reply.word();
     let start = reply.checkpoint();
@@ -266,7 +261,8 @@ fn say_constant(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) -> 
         a::RDATTR_ERROR => reply.value(&Nfsstat4::Ok),
         a::FS_LOCATIONS => say_locations(reply, subject)?,
         a::FS_LAYOUT_TYPES => reply.words([1, layout_type::FILES]),
-        a::LAYOUT_BLKSIZE => reply.value(&stripe_unit_bytes(subject).unwrap_or_default()),
+        a::LAYOUT_BLKSIZE => placement::say_stripe_unit(reply, subject),
+        a::MDSTHRESHOLD => placement::say_threshold(reply, subject),
         a::ACLSUPPORT => reply.value(&(ace::SUPPORT_ALLOW | ace::SUPPORT_DENY)),
         a::MAXREAD | a::MAXWRITE => reply.value(&u64::from(TRANSFER_BYTES_MAX)),
         a::FS_CHARSET_CAP => match subject.what {
@@ -291,14 +287,6 @@ fn say_locations(reply: &mut Encoder, subject: &Subject<'_, '_>) -> Result<(), S
     };
     reply.value(&FsLocations4 { fs_root: pathname4(path), locations: Counted(Vec::new()) });
     Ok(())
-}
-
-/// Returns the stripe unit of the export of an object, if its files lie on data servers.
-fn stripe_unit_bytes(subject: &Subject<'_, '_>) -> Option<u32> {
-    match subject.what {
-        What::In(view, _) => view.stripe_unit_bytes(),
-        What::Pseudo(_) => None,
-    }
 }
 
 /// Returns whether the file system of an object has extended attributes. To find out it looks one

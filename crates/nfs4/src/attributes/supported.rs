@@ -52,8 +52,13 @@ const ALWAYS: Bitmap4 = Bitmap4::of(&[
 ]);
 
 /// Attributes that 4.1 adds.
-const SINCE_1: Bitmap4 =
-    Bitmap4::of(&[a::FS_LAYOUT_TYPES, a::LAYOUT_BLKSIZE, a::SUPPATTR_EXCLCREAT, a::FS_CHARSET_CAP]);
+const SINCE_1: Bitmap4 = Bitmap4::of(&[
+    a::FS_LAYOUT_TYPES,
+    a::LAYOUT_BLKSIZE,
+    a::MDSTHRESHOLD,
+    a::SUPPATTR_EXCLCREAT,
+    a::FS_CHARSET_CAP,
+]);
 
 /// Attributes that 4.2 adds.
 const SINCE_2: Bitmap4 = Bitmap4::of(&[

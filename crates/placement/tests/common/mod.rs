@@ -9,7 +9,7 @@ use std::time::Instant;
 use comity_backend::{Memory, MemoryOptions};
 use comity_placement::limits::UNIT_BYTES_MIN;
 use comity_placement::{DataServer, Placed, PlacementKey, PlacementSettings, ReachFiles};
-use comity_vfs::{Cred, Disk, Fs, Gid, LinkState, Name, Result, Status, Uid};
+use comity_vfs::{Cred, Disk, Fs, Gid, LinkState, Name, Result, Status, Threshold, Uid};
 
 /// The stripe unit in bytes.
 pub const UNIT: u64 = UNIT_BYTES_MIN as u64;
@@ -56,6 +56,7 @@ impl World {
         let settings = PlacementSettings {
             key: PlacementKey::new([7; 16]),
             unit_bytes: UNIT_BYTES_MIN,
+            threshold: Threshold::default(),
             servers,
         };
         let placed = Placed::new(Arc::clone(&below), settings);

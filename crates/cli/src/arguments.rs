@@ -174,7 +174,8 @@ pub(crate) enum Command {
     /// KiB or with K, M, G or T; dc_read to use what is cached and add nothing (nodc_read: the
     /// default); dc_write=through, memory (the default) or journal, by which data that a program
     /// was promised survives a crash; dc_offline=ro to serve what is cached while the server cannot
-    /// be reached; acregmin=, acregmax=, acdirmin= and acdirmax= in seconds.
+    /// be reached; acregmin=, acregmax=, acdirmin= and acdirmax= in seconds; metrics=ADDRESS:PORT
+    /// to serve numbers about the cache for Prometheus there.
     ///
     /// Options about a server: vers=3, 4 (the default), 4.1 or 4.2; port=N; hard (the default) or
     /// soft; timeo=TENTHS; retrans=N; rsize=BYTES; wsize=BYTES; nconnect=N, the number of

@@ -30,6 +30,7 @@ mod mount_channel;
 mod mount_client;
 mod mount_control;
 mod mount_helper;
+mod mount_metrics;
 mod mount_number;
 mod mount_options;
 mod mount_request;

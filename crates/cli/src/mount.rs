@@ -16,6 +16,7 @@ use comity_backend::Location;
 use comity_cache::Cache;
 use comity_daemon::logging;
 use comity_fuse::{FuseMount, Plain};
+use comity_server::HttpService;
 use comity_vfs::layers::{Layer, ReadOnly};
 use comity_vfs::{Fs, OpenFiles};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -24,6 +25,7 @@ use signal_hook::iterator::Signals;
 use crate::arguments;
 use crate::mount_channel::absolute_option;
 use crate::mount_control::{MountControl, OpenControl};
+use crate::mount_metrics;
 use crate::mount_options::MountOptions;
 use crate::mount_socket::resolved;
 use crate::mount_source::is_directory;
@@ -76,19 +78,27 @@ fn serve(
     let mut options = options.clone();
     options.adapt(opened.is_remote);
     let cache = options.cache.put_over(&opened.fs, &opened.identity, opened.is_remote)?;
+    let serve_page = |address| mount_metrics::serve(address, cache.as_ref());
+    let page = options.metrics.map(serve_page).transpose()?;
     let fs = cache.clone().map_or(opened.fs, |cache| cache as Arc<dyn Fs>);
     let fs = if options.fuse.read_only { Arc::new(Layer::new(fs, ReadOnly)) } else { fs };
     let lower = Arc::new(Plain { keep: options.keep, missing: options.keep.entry });
     let fuse = comity_fuse::Options { source: source.clone(), ..options.fuse };
     let mounted = FuseMount::new(Arc::clone(&fs), lower, &dir, &fuse)?;
-    let (unsent, of_control) = (Arc::default(), cache.clone());
-    let control = MountControl { dir: resolved(&dir), source, cache: of_control, unsent };
+    let control = MountControl {
+        dir: resolved(&dir),
+        source,
+        cache: cache.clone(),
+        metrics: page.as_ref().map(HttpService::address),
+        unsent: Arc::default(),
+    };
     let control = OpenControl::start(&typed.state, control);
     unmount_by_signal(dir)?;
     let ticker = cache.as_ref().map(Ticker::start).transpose()?;
     ready(opened.greeting).context("cannot report that the mount is ready")?;
     let joined = mounted.join().context("the kernel ended the mount");
     drop(ticker);
+    page.into_iter().for_each(HttpService::shutdown);
     // Sends the data that the server does not have yet.
     let unsent = cache.as_deref().map_or(0, Cache::finish);
     fs.open_files().into_iter().for_each(OpenFiles::leave);

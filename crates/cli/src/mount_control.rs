@@ -1,6 +1,7 @@
 //! Answers the requests at the control socket of a program that serves a mount.
 
 use std::ffi::OsStr;
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -32,6 +33,8 @@ pub(crate) struct MountControl {
     pub(crate) source: String,
     /// The cache of the mount, if it has one.
     pub(crate) cache: Option<Arc<Cache>>,
+    /// The address of the page about the cache.
+    pub(crate) metrics: Option<SocketAddr>,
     /// Files that could not be sent after the mount was gone.
     pub(crate) unsent: Arc<AtomicU64>,
 }
@@ -116,6 +119,7 @@ impl MountControl {
             "mount": self.dir.display().to_string(),
             "source": self.source,
             "process": std::process::id(),
+            "metrics": self.metrics,
             "unsent_files": self.unsent.load(Ordering::Acquire),
             "cache": self.cache.as_deref().map(cache_json),
         })

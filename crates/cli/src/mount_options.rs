@@ -1,6 +1,7 @@
 //! The options of `comity mount -o`, by their names in mount(8), mount.fuse3(8) and nfs(5). An
 //! option that would have no effect is refused.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use anyhow::{Result, bail};
 use comity_fuse::{Keep, Options};
 
 use crate::mount_cache::CacheChoice;
+use crate::mount_metrics;
 use crate::mount_number::number;
 use crate::mount_source::ServerChoice;
 
@@ -38,6 +40,8 @@ pub(crate) struct MountOptions {
     pub(crate) log_file: Option<PathBuf>,
     /// The disk cache.
     pub(crate) cache: CacheChoice,
+    /// The address of the page about the disk cache.
+    pub(crate) metrics: Option<SocketAddr>,
     /// The options about a server.
     pub(crate) server: ServerChoice,
     /// True if an option says whether the kernel compares modes and ids.
@@ -55,6 +59,7 @@ impl MountOptions {
             keep: Keep::both(KEEP),
             log_file: None,
             cache: CacheChoice::default(),
+            metrics: None,
             server: ServerChoice::default(),
             judge_given: false,
         };
@@ -128,6 +133,7 @@ impl MountOptions {
             }
             "log_file" if !value.is_empty() => self.log_file = Some(std::path::absolute(value)?),
             "log_file" => bail!("-o log_file= needs the path of a file"),
+            "metrics" => self.metrics = Some(mount_metrics::address(value)?),
             "comment" => {}
             other if other.starts_with("x-") => {}
             other => bail!(unknown(other)),

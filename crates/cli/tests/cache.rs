@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use common::world::World;
-use common::{Said, comity, run, wait_until};
+use common::{Said, comity, metrics_at, run, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 
 fn world() -> Option<World> {
@@ -147,6 +147,17 @@ fn data_file(folder: &Path) -> Option<PathBuf> {
 }
 
 #[test]
+fn prometheus_gets_the_numbers_of_the_cache() {
+    let Some(world) = world() else { return };
+    fs::write(world.place.data().join("file"), vec![7; 100_000]).unwrap();
+    mount(&world, "metrics=127.0.0.1:0");
+    fs::read(world.dir.join("file")).unwrap();
+    let page = metrics_at(status(&world)["metrics"].as_str().unwrap());
+    assert!(page.contains("\ncomity_cache_miss_bytes_total 100000\n"), "{page}");
+    assert!(page.contains("\ncomity_cache_disk_usable 1\n"), "{page}");
+}
+
+#[test]
 fn errors_say_what_to_do() {
     let Some(world) = world() else { return };
     let status = || comity_of(&world, &["cache", "status"], &[&shown(&world, "")]);
@@ -154,6 +165,10 @@ fn errors_say_what_to_do() {
     let said = comity_of(&world, &["cache", "status"], &[]);
     assert_eq!(succeeded(&said), "no mounts\n");
     fs::write(world.place.data().join("file"), "data").unwrap();
+    let (options, source) = ("nodc_enable,metrics=127.0.0.1:0", world.place.data());
+    let arguments = ["-o", options, source.to_str().unwrap(), &shown(&world, "")];
+    let said = comity_of(&world, &["mount"], &arguments);
+    assert!(failed(&said).contains("add -o dc_enable"), "{}", said.err);
     mount(&world, "nodc_enable");
     assert!(succeeded(&status()).contains("mount it with -o dc_enable"));
     for command in ["fill", "drop", "verify"] {

@@ -6,13 +6,11 @@ mod common;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::chown;
 
 use common::raw::{MOUNT, NFS, Raw, number, opaque};
-use common::{Place, Running, comity, is_root, run};
+use common::{Place, Running, comity, is_root, metrics, run};
 
 const SITE_A: [u8; 4] = [127, 0, 0, 2];
 const SITE_B: [u8; 4] = [127, 0, 0, 3];
@@ -56,7 +54,7 @@ fn serving(place: &Place) -> Running {
 
 /// Returns the nonzero counts on the metrics page: metric, domain and value for the data export.
 fn counted(server: &Running, place: &Place) -> Vec<(String, String, u64)> {
-    let page = page(server);
+    let page = metrics(server);
     let export = format!("_total{{export=\"{}\",domain=\"", place.data().display());
     let row = |line: &str| {
         let (name, rest) = line.strip_prefix("comity_")?.split_once(&export)?;
@@ -64,17 +62,6 @@ fn counted(server: &Running, place: &Place) -> Vec<(String, String, u64)> {
         Some((name.to_owned(), domain.to_owned(), value.parse().ok()?))
     };
     page.lines().filter_map(row).filter(|(_, _, value)| *value > 0).collect()
-}
-
-/// The whole page of metrics.
-fn page(server: &Running) -> String {
-    let url = server.said["metrics"].as_str().unwrap();
-    let address = url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap();
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-    let mut page = String::new();
-    stream.read_to_string(&mut page).unwrap();
-    page
 }
 
 #[test]
@@ -107,7 +94,7 @@ fn refused_squashed_and_hidden_calls_are_counted_by_export_and_domain() {
         format!("comity_refused_calls_total{{export=\"{}\",domain=\"\"}} 1", b_only.display()),
         "comity_unlisted_calls_total 1".to_owned(),
     ];
-    let page = page(&server);
+    let page = metrics(&server);
     assert!(page.contains(&of_b) && page.contains(&unlisted), "{page}");
     let reloaded = run(comity().args(["reload", "--state-dir"]).arg(place.state()));
     assert_eq!(reloaded.code, Some(0), "{}", reloaded.err);

@@ -215,7 +215,11 @@ impl Drop for Running {
 /// The metrics page of a server that has one.
 pub fn metrics(server: &Running) -> String {
     let url = server.said["metrics"].as_str().unwrap();
-    let address = url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap();
+    metrics_at(url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap())
+}
+
+/// The metrics page at an address.
+pub fn metrics_at(address: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
     let mut page = String::new();

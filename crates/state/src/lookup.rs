@@ -64,8 +64,8 @@ impl Engine {
 }
 
 impl Found<'_> {
-    /// Returns the state if the stateid is current, without a check of the caller. Renews the lease
-    /// of a client of minor version 0.
+    /// Returns the state if the stateid is current. The caller and the file are not compared, so no
+    /// lease is renewed.
     pub(crate) fn look<'s>(
         &self,
         state: &'s ClientState,
@@ -74,11 +74,11 @@ impl Found<'_> {
     ) -> Result<&'s State> {
         let it = state.at(self.number)?;
         it.check(sender, stateid)?;
-        self.renew(sender);
         Ok(it)
     }
 
-    /// Renews the lease of a client of minor version 0.
+    /// Renews the lease of a client of minor version 0. The address of the caller, its principal
+    /// and the file must have been compared before.
     pub(crate) fn renew(&self, sender: &Sender<'_>) {
         self.client.renew_unsequenced(sender.now);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use comity_vfs::{Cred, Disk};
 
-use crate::client_state::{StateKind, lock_owner};
+use crate::client_state::{DelegationState, StateKind, lock_owner};
 use crate::courtesy::Obstacle;
 use crate::file::{File, Holder};
 use crate::{Bearer, ClientId, Engine, Error, FileKey, Result, Sender, Share, Special, Stateid};
@@ -58,6 +58,17 @@ impl Io<'_> {
     }
 }
 
+impl DelegationState {
+    /// Returns whether the user was checked for this access when the file was delegated.
+    ///
+    /// # Errors
+    /// [`Error::Openmode`]: the delegation does not allow the access.
+    fn opens(&self, io: &Io<'_>) -> Result<bool> {
+        let opened = self.access & io.access == io.access && io.is_of(&self.user);
+        if self.kind.allows(io.access) { Ok(opened) } else { Err(Error::Openmode) }
+    }
+}
+
 impl Engine {
     /// Checks that a stateid allows its bearer to read or write a file; returns the bearer if the
     /// stateid names a state. For a special stateid the answer depends on the opens and delegations
@@ -76,7 +87,8 @@ impl Engine {
     }
 
     /// Does the same as [`Engine::check_io`] for a caller whose rights are not checked yet. `may`
-    /// checks them, and is called only if a delegation would be recalled.
+    /// checks them. It is called if a delegation would be recalled, and in minor version 0 if a
+    /// user shows a delegation that another user of its client received.
     ///
     /// # Errors
     /// The errors of [`Engine::check_io`]. [`Error::Perm`]: `may` returned false, and no delegation
@@ -90,7 +102,7 @@ impl Engine {
     ) -> Result<Option<Shown<'a>>> {
         let by = || (sender.now, sender.client.map(|client| client.id));
         match stateid.special() {
-            None => match self.check_state(&sender, stateid, io)? {
+            None => match self.check_state(&sender, stateid, (io, may))? {
                 Judged::Shown(shown) => Ok(Some(shown)),
                 Judged::Foreign(open) => {
                     let by = (sender.now, Some(open.client));
@@ -114,7 +126,7 @@ impl Engine {
         &self,
         sender: &Sender<'a>,
         stateid: &Stateid,
-        io: &Io<'_>,
+        (io, may): (&Io<'_>, &dyn Fn() -> bool),
     ) -> Result<Judged<'a>> {
         let found = self.find(sender, stateid)?;
         let state = found.client.live()?;
@@ -125,13 +137,15 @@ impl Engine {
         it.check(sender, stateid)?;
         let (open, opening) = match &it.what {
             StateKind::Delegation(delegating) => {
-                found.renew(sender);
-                let opened =
-                    delegating.access & io.access == io.access && io.is_of(&delegating.user);
-                let allowed = delegating.kind.allows(io.access);
+                let opened = delegating.opens(io)?;
+                let is_its = || found.may_change(&state, (sender, None)).is_ok();
+                let renews = sender.is_unsequenced().then(is_its);
                 drop(state);
-                let shown = Shown { bearer: found.client, opened };
-                return if allowed { Ok(Judged::Shown(shown)) } else { Err(Error::Openmode) };
+                // The delegation is for all users of the client, so their rights decide.
+                if renews.is_some_and(|is_its| is_its || may()) {
+                    found.renew(sender);
+                }
+                return Ok(Judged::Shown(Shown { bearer: found.client, opened }));
             }
             StateKind::Lock(locking) => (locking.open, state.holdings.opening(locking.open)?),
             StateKind::Open(opening) => (found.number, opening),
@@ -147,12 +161,16 @@ impl Engine {
         let granted = opening.share.access & io.access == io.access;
         let opened = granted && io.is_of(&opening.user);
         let holder = Holder { client: found.client.id, state: open };
-        if !opened && found.may_change(&state, (sender, None)).is_err() {
+        let is_its = || found.may_change(&state, (sender, None)).is_ok();
+        if !opened && !is_its() {
             return Ok(Judged::Foreign(holder));
         }
-        found.renew(sender);
         if !granted {
             may_read_too(&it.file, holder, io.access)?;
+        }
+        // Another principal may have the same credentials on the server.
+        if sender.is_unsequenced() && is_its() {
+            found.renew(sender);
         }
         drop(state);
         Ok(Judged::Shown(Shown { bearer: found.client, opened }))

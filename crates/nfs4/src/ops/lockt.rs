@@ -19,7 +19,8 @@ pub(super) fn lockt(
     let (file, bytes) = (compound.key()?, range(args.offset, args.length)?);
     let wanted = (&file, bytes, kind(args.locktype));
     let owner = args.owner.owner.0;
-    let tested = compound.engine().test_lock(compound.now(), &client, owner, wanted);
+    let by = (compound.now(), compound.caller);
+    let tested = compound.engine().test_lock(by, &client, owner, wanted);
     let free = tested.is_err() || compound.is_free(&file, (bytes, kind(args.locktype)));
     let tested = if free { tested } else { Err(program(bytes)) };
     tested.map_err(|refusal| denied(compound, refusal, reply))

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::client_state::Standing;
+use crate::client_state::{ClientState, Standing};
 use crate::limits::{HOST_GONE_AFTER, HOST_QUESTIONS_MIN};
 use crate::sync::atomic::Ordering;
 use crate::{Caller, Client, ClientId, ClientProtocol, Engine, Error, Result};
@@ -20,7 +20,7 @@ impl Engine {
     pub fn renew(&self, now: Duration, clientid: ClientId, caller: Caller) -> Result<()> {
         let client = self.client(clientid, caller)?;
         let state = client.live()?;
-        if !client.is_principal(&caller) && !state.holdings.has_owner_of(caller.principal) {
+        if !client.is_renewed_by(&state, &caller) {
             return Err(Error::WrongCred);
         }
         client.renew(now);
@@ -90,5 +90,13 @@ impl Engine {
             }
             ClientProtocol::Nlm => self.settings.courtesy,
         }
+    }
+}
+
+impl Client {
+    /// Returns whether a caller that names the client alone, and no state of it, renews its lease:
+    /// the principal that introduced the client does, and one that has opens or locks of it.
+    pub(crate) fn is_renewed_by(&self, state: &ClientState, caller: &Caller) -> bool {
+        self.is_principal(caller) || state.holdings.has_owner_of(caller.principal)
     }
 }

@@ -47,7 +47,8 @@ impl Engine {
         self.counters.directory_calls_saved.add(saved as usize);
     }
 
-    /// Checks that a delegation belongs to this client and this file, and allows this share.
+    /// Checks that a delegation belongs to this client and this file, and allows this share. All
+    /// users of the client may open the file under it. The OPEN renews the lease if it succeeds.
     pub(crate) fn check_delegation(
         &self,
         sender: Sender<'_>,

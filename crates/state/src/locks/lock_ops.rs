@@ -8,8 +8,8 @@ use super::place::lock_place;
 use crate::client_state::{ClientState, LockState, Owner, OwnerKind, StateKind, lock_owner};
 use crate::courtesy::Blocked;
 use crate::{
-    ByteRange, Client, ClientProtocol, Engine, Error, FileKey, Locals, LockRefusal, LockType,
-    Offer, Result, Sender, Settings, Share, Stateid, Taken,
+    ByteRange, Caller, Client, ClientProtocol, Engine, Error, FileKey, Locals, LockRefusal,
+    LockType, Offer, Result, Sender, Settings, Share, Stateid, Taken,
 };
 
 /// The arguments of LOCK.
@@ -212,11 +212,31 @@ impl Engine {
         }
     }
 
-    /// LOCKT.
+    /// LOCKT. Any user of the client may test, because a user that has opened a file under a
+    /// delegation has no state at the server. Only a caller that may send RENEW renews the lease.
     ///
     /// # Errors
     /// [`LockRefusal::Denied`]; [`Error::Grace`].
     pub fn test_lock(
+        &self,
+        (now, caller): (Duration, Caller),
+        client: &Arc<Client>,
+        owner: &[u8],
+        wanted: (&FileKey, ByteRange, LockType),
+    ) -> Result<(), LockRefusal> {
+        let tested = self.find_conflict(now, client, owner, wanted);
+        let is_answered = !matches!(tested, Err(LockRefusal::Error(_)));
+        if is_answered && client.is_renewed_by(&*client.live()?, &caller) {
+            client.renew_unsequenced(now);
+        }
+        tested
+    }
+
+    /// Checks whether an owner of a client, or of a host of NLM, would get a lock.
+    ///
+    /// # Errors
+    /// The errors of [`Engine::test_lock`].
+    pub(crate) fn find_conflict(
         &self,
         now: Duration,
         client: &Arc<Client>,
@@ -226,7 +246,6 @@ impl Engine {
         if self.is_in_grace() {
             return Err(Error::Grace.into());
         }
-        client.renew_unsequenced(now);
         let Some(file) = self.files.get(key) else { return Ok(()) };
         self.unless_courteous(now, || {
             let owner = client.live()?.holdings.find_owner(OwnerKind::Lock, owner);

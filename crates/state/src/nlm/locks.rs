@@ -141,7 +141,7 @@ impl Engine {
         host: &Arc<Client>,
         lock: &HostLock<'_>,
     ) -> Result<(), LockRefusal> {
-        self.test_lock(now, host, lock.owner, (&lock.file, lock.range, lock.kind))
+        self.find_conflict(now, host, lock.owner, (&lock.file, lock.range, lock.kind))
     }
 
     /// NLM_UNLOCK: frees the locks of the owner in the range.

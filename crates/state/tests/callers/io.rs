@@ -9,8 +9,8 @@ use comity_state::{
 use comity_vfs::{Cred, Disk, Gid, Uid};
 
 use crate::people::{
-    NEIGHBOUR, NOW, PLAIN, Person, SECOND, STRANGER, USER, Wish, caller, client_41, engine, error,
-    file, open,
+    NEIGHBOUR, NOW, PLAIN, Person, SECOND, STRANGER, USER, VICTIM, Wish, caller, client_41, engine,
+    error, file, open,
 };
 
 /// Asks for an access to file 1 with a stateid; returns an error, or whether the stateid gives the
@@ -134,6 +134,57 @@ fn a_read_by_another_user_renews_no_lease() {
     assert_eq!(person.client.renewed(), NOW);
     engine.check_io(person.sender(NOW + SECOND, USER), &opened, &io).unwrap();
     assert_eq!(person.client.renewed(), NOW + SECOND);
+}
+
+/// Users that are mapped to one user of the server have the same rights, but each has its own
+/// opens.
+#[test]
+fn a_read_by_a_user_with_the_same_rights_renews_no_lease() {
+    let [(engine, person), _] = Person::both(engine);
+    let squashed = cred(1, 1);
+    let opened = open_checked(&engine, &person, (&squashed, Share::READ), DelegationWish::None);
+    let io = Io { file: &file(1), access: Share::READ, user: Some(&squashed) };
+    let read = |caller| engine.check_io(person.sender(NOW + SECOND, caller), &opened.stateid, &io);
+    assert!(read(NEIGHBOUR).unwrap().unwrap().opened);
+    assert_eq!(person.client.renewed(), NOW);
+    assert!(read(USER).unwrap().unwrap().opened);
+    assert_eq!(person.client.renewed(), NOW + SECOND);
+}
+
+#[test]
+fn an_access_beyond_its_open_or_delegation_renews_no_lease() {
+    for delegation in [DelegationWish::None, DelegationWish::Read] {
+        let [(engine, person), _] = Person::both(engine);
+        let opened = open(&engine, &person, Wish { delegation, ..READING });
+        let stateid = match opened.delegation {
+            Delegation::Granted { stateid, .. } => stateid,
+            _ => opened.stateid,
+        };
+        let io = Io { file: &file(1), access: Share::WRITE, user: None };
+        let written = engine.check_io(person.sender(NOW + SECOND, USER), &stateid, &io);
+        assert_eq!(error(written), Some(Error::Openmode));
+        assert_eq!(person.client.renewed(), NOW, "{delegation:?}");
+    }
+}
+
+/// A delegation is for all users of its client, but their rights to the file are judged after the
+/// stateid. A user without rights must not renew the lease of the client.
+#[test]
+fn a_user_without_rights_to_a_delegated_file_renews_no_lease() {
+    let [(engine, person), _] = Person::both(engine);
+    let given = open(&engine, &person, Wish { delegation: DelegationWish::Read, ..READING });
+    let Delegation::Granted { stateid, .. } = given.delegation else { panic!() };
+    let io = Io { file: &file(1), access: Share::READ, user: None };
+    let read = |seconds, caller, has_rights: bool| {
+        let sender = person.sender(NOW + SECOND * seconds, caller);
+        engine.check_io_if(sender, &stateid, &io, &|| has_rights).unwrap();
+        person.client.renewed()
+    };
+    assert_eq!(read(1, NEIGHBOUR, false), NOW);
+    assert_eq!(read(2, NEIGHBOUR, true), NOW + SECOND * 2);
+    for (seconds, caller) in [(3, USER), (4, VICTIM)] {
+        assert_eq!(read(seconds, caller, false), NOW + SECOND * seconds, "{caller:?}");
+    }
 }
 
 /// An access with the open of another user of the same client is an access of this client.

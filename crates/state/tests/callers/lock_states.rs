@@ -37,7 +37,7 @@ fn two_opens(engine: &Engine, person: &Person) -> [(Stateid, Stateid); 2] {
 /// Returns whether another client finds bytes locked.
 fn is_locked(engine: &Engine, other: &Person, range: ByteRange) -> bool {
     let wish = (&file(1), range, LockType::Read);
-    match engine.test_lock(NOW, &other.client, b"m", wish) {
+    match engine.test_lock((NOW, USER), &other.client, b"m", wish) {
         Ok(()) => false,
         Err(LockRefusal::Denied { .. }) => true,
         Err(error) => panic!("{error:?}"),

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use comity_state::{
-    At, ByteRange, Caller, Delegation, DelegationWish, Engine, Error, Lock, LockRefusal, LockType,
-    Locker, Result, Share, Stateid, Turn,
+    At, ByteRange, Caller, Claim, Delegation, DelegationWish, Engine, Error, Lock, LockRefusal,
+    LockType, Locker, Result, Share, Stateid, Turn,
 };
 
 use crate::people::{
@@ -278,10 +278,17 @@ fn only_a_principal_with_state_of_a_client_renews_its_lease() {
     let [(engine, person), _] = Person::both(engine);
     let later = NOW + SECOND;
     let renew = |caller| engine.renew(later, person.client.id(), caller);
+    let test = |now, caller| {
+        let wanted = (&file(1), RANGE, LockType::Read);
+        engine.test_lock((now, caller), &person.client, b"l", wanted)
+    };
     assert_eq!(renew(USER), Err(Error::WrongCred));
+    assert_eq!(test(later, USER), Ok(()));
+    assert_eq!(person.client.renewed(), NOW, "LOCKT by a user without state");
     open(&engine, &person, PLAIN);
     for (caller, refusal) in [(NEIGHBOUR, Error::WrongCred), (STRANGER, Error::Delay)] {
         assert_eq!(renew(caller), Err(refusal), "{caller:?}");
+        assert_eq!(test(later, caller), Ok(()));
     }
     assert_eq!(person.client.renewed(), NOW);
     assert_eq!(renew(USER), Ok(()));
@@ -289,6 +296,27 @@ fn only_a_principal_with_state_of_a_client_renews_its_lease() {
     assert_eq!(engine.renew(later + SECOND, person.client.id(), VICTIM), Ok(()));
     assert_eq!(engine.renew(later + SECOND * 2, person.client.id(), ELSEWHERE), Ok(()));
     assert_eq!(person.client.renewed(), later + SECOND * 2);
+    for (seconds, caller) in [(3, USER), (4, VICTIM)] {
+        assert_eq!(test(later + SECOND * seconds, caller), Ok(()));
+        assert_eq!(person.client.renewed(), later + SECOND * seconds, "LOCKT by {caller:?}");
+    }
+}
+
+/// An OPEN under a delegation (`CLAIM_DELEGATE_CUR`) renews the lease only if it succeeds.
+#[test]
+fn an_open_that_its_delegation_does_not_allow_renews_no_lease() {
+    let [(engine, person), _] = Person::both(engine);
+    let reading = Wish { share: Share::access(Share::READ), ..PLAIN };
+    let given = open(&engine, &person, Wish { delegation: DelegationWish::Read, ..reading });
+    let Delegation::Granted { stateid, .. } = given.delegation else { panic!() };
+    let claim = Claim::Delegated(stateid);
+    let opened = |wish| error(try_open(&engine, NOW + SECOND, &person.client, wish));
+    let other_file = opened(Wish { claim, file: 2, ..reading });
+    assert_eq!((other_file, person.client.renewed()), (Some(Error::BadStateid), NOW));
+    let writing = opened(Wish { claim, ..PLAIN });
+    assert_eq!((writing, person.client.renewed()), (Some(Error::Openmode), NOW));
+    assert_eq!(opened(Wish { claim, ..reading }), None);
+    assert_eq!(person.client.renewed(), NOW + SECOND);
 }
 
 /// In minor version 0 an OPEN finds a client by its clientid and renews its lease. A user at

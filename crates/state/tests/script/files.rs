@@ -53,9 +53,9 @@ impl World {
             }
             ("test-lock", [client, owner, name, range, kind]) => {
                 let client = self.client(client).unwrap();
-                let (key, range) = (file(name), bytes(range));
-                let wish = (&key, range, lock_type(kind));
-                let tested = self.engine.test_lock(self.now, &client, owner.as_bytes(), wish);
+                let (key, by) = (file(name), (self.now, self.caller));
+                let wish = (&key, bytes(range), lock_type(kind));
+                let tested = self.engine.test_lock(by, &client, owner.as_bytes(), wish);
                 vec![tested.map_or_else(refusal, |()| "free".into())]
             }
             ("sent", [client, delegation]) => {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client_state::{ClientState, OpenState, OwnerKind, State, StateKind};
-use crate::file::Holder;
-use crate::{Caller, Client, ClientProtocol, Engine, Error, FileKey, Principal, Result, Stateid};
+use crate::{Caller, Client, ClientProtocol, Engine, Error, FileKey, Result, Stateid};
 
 /// The sender of an operation, and the time of the operation.
 #[derive(Debug, Clone, Copy)]
@@ -118,18 +117,8 @@ impl Found<'_> {
             return Err(Error::BadStateid);
         }
         let may = self.client.is_principal(&sender.caller)
-            || self.is_of(sender.caller.principal, state, it);
+            || state.holdings.is_of(it, sender.caller.principal);
         if may { Ok(()) } else { Err(Error::WrongCred) }
-    }
-
-    /// Returns whether the state belongs to this principal, or all users of the client share it.
-    fn is_of(&self, principal: Principal, state: &ClientState, it: &State) -> bool {
-        if !matches!(it.what, StateKind::Delegation(_)) {
-            return state.holdings.is_of(it, principal);
-        }
-        let holder = Holder { client: self.client.id, state: self.number };
-        let mut on_file = it.file.state();
-        on_file.delegations.get_mut(holder).is_some_and(|given| given.principal == principal)
     }
 }
 

@@ -214,7 +214,7 @@ impl Engine {
                     taken.map_err(|_| Error::ReclaimConflict)?;
                 }
             }
-            ExportedKind::Delegation { kind, principal, given, .. } => {
+            ExportedKind::Delegation { kind, given, .. } => {
                 let others = match kind {
                     DelegationKind::Directory | DelegationKind::Read => Share::WRITE,
                     DelegationKind::Write => Share::BOTH,
@@ -223,13 +223,9 @@ impl Engine {
                     return Err(Error::ReclaimConflict);
                 }
                 let stateid = Stateid::new(holder.client, holder.state, exported.seqid);
-                let (kind, principal, given) = (*kind, *principal, *given);
-                let (recall, writer) = (None, None);
                 // Without notifications each change recalls the delegation.
-                let notices = None;
-                let delegated =
-                    Delegated { kind, stateid, principal, recall, given, writer, notices };
-                on_file.delegations.insert(holder, delegated);
+                let delegated = Delegated::new(*kind, stateid, None);
+                on_file.delegations.insert(holder, Delegated { given: *given, ..delegated });
                 self.files.delegations.fetch_add(1, Ordering::AcqRel);
             }
         }
@@ -273,11 +269,10 @@ fn export_state(
             ExportedKind::Lock { owner, open, counted, ranges, shared }
         }
         StateKind::Delegation(delegation) => {
-            let DelegationState { kind, user, access, grantee } = delegation.clone();
+            let DelegationState { kind, principal, user, access, grantee } = delegation.clone();
             let holder = Holder { client: client.id, state: number };
             let mut on_file = state.file.state();
-            let held = on_file.delegations.get_mut(holder).map(|it| (it.principal, it.given));
-            let (principal, given) = held.unwrap_or_default();
+            let given = on_file.delegations.get_mut(holder).and_then(|it| it.given);
             ExportedKind::Delegation { kind, principal, user, access, given, grantee }
         }
         StateKind::Layout(_) => return None,

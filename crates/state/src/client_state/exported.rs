@@ -159,8 +159,9 @@ impl ExportedKind {
             Self::Lock { owner, open, counted, shared, .. } => {
                 StateKind::Lock(LockState { owner, open, ranges: counted, shared })
             }
-            Self::Delegation { kind, user, access, grantee, .. } => {
-                StateKind::Delegation(DelegationState { kind, user, access, grantee })
+            Self::Delegation { kind, principal, user, access, grantee, .. } => {
+                let delegating = DelegationState { kind, principal, user, access, grantee };
+                StateKind::Delegation(delegating)
             }
             Self::Revoked(why) => StateKind::Revoked(why),
         }

@@ -137,7 +137,7 @@ impl Holdings {
             }
             // A layout belongs to all users of the client.
             StateKind::Revoked(_) | StateKind::Layout(_) => true,
-            StateKind::Delegation(_) => false,
+            StateKind::Delegation(delegating) => delegating.principal == principal,
         }
     }
 

@@ -9,7 +9,7 @@ use super::Revocation;
 use crate::file::File;
 use crate::layout::LayoutState;
 use crate::limits::{RANGE_BYTES, STATE_BYTES};
-use crate::{ClientId, DelegationKind, Grantee, Share, Stateid};
+use crate::{ClientId, DelegationKind, Grantee, Principal, Share, Stateid};
 
 /// Number of states of each kind that a client has. Opens that are kept only for a retry do not
 /// count.
@@ -177,6 +177,8 @@ pub(crate) struct OpenState {
 #[derive(Debug, Clone)]
 pub(crate) struct DelegationState {
     pub(crate) kind: DelegationKind,
+    /// The principal that received it.
+    pub(crate) principal: Principal,
     /// The credentials of the user whose rights were checked at the OPEN.
     pub(crate) user: Option<Arc<Cred<Disk>>>,
     /// The access for which they were checked.

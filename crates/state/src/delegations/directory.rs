@@ -170,6 +170,7 @@ impl Engine {
         }
         let what = StateKind::Delegation(DelegationState {
             kind: DelegationKind::Directory,
+            principal: request.caller.principal,
             user: Some(Arc::clone(request.user)),
             access: Share::READ,
             grantee: None,
@@ -179,7 +180,8 @@ impl Engine {
         let stateid = Stateid::new(request.client.id, number, 1);
         let holder = Holder { client: request.client.id, state: number };
         let notices = request.notices.map(|wishes| Box::new(Notices::new(wishes)));
-        on_file.delegations.insert(holder, delegated(stateid, request.caller, notices));
+        let delegated = Delegated::new(DelegationKind::Directory, stateid, notices);
+        on_file.delegations.insert(holder, delegated);
         // A change that begins after this sees the delegation. One that began before is seen here.
         self.files.delegations.fetch_add(1, Ordering::SeqCst);
         if self.is_changing(request) {
@@ -193,11 +195,6 @@ impl Engine {
     fn is_changing(&self, request: &DirectoryRequest<'_>) -> bool {
         [&request.directory, &request.parent].iter().any(|key| self.changes.are_under_way(key))
     }
-}
-
-const fn delegated(stateid: Stateid, caller: Caller, notices: Option<Box<Notices>>) -> Delegated {
-    let (kind, principal) = (DelegationKind::Directory, caller.principal);
-    Delegated { kind, stateid, principal, recall: None, given: None, writer: None, notices }
 }
 
 impl FileState {

@@ -109,24 +109,16 @@ impl Engine {
             Err(why) => return Delegation::Refused(why),
         };
         let limits = &self.settings.limits;
-        let (user, access, grantee) = (open.user.cloned(), open.access, open.grantee.cloned());
-        let what = StateKind::Delegation(DelegationState { kind, user, access, grantee });
+        let (principal, user) = (open.principal, open.user.cloned());
+        let (access, grantee) = (open.access, open.grantee.cloned());
+        let what = DelegationState { kind, principal, user, access, grantee };
+        let what = StateKind::Delegation(what);
         let Ok(number) = state.holdings.insert(limits, (now, file), what) else {
             return Delegation::Refused(NoDelegation::Resource);
         };
         let stateid = Stateid::new(open.client.id, number, 1);
         let holder = Holder { client: open.client.id, state: number };
-        let principal = open.principal;
-        let delegated = Delegated {
-            kind,
-            stateid,
-            principal,
-            recall: None,
-            given: None,
-            writer: None,
-            notices: None,
-        };
-        on_file.delegations.insert(holder, delegated);
+        on_file.delegations.insert(holder, Delegated::new(kind, stateid, None));
         self.files.delegations.fetch_add(1, Ordering::AcqRel);
         Delegation::Granted { stateid, kind, recall: false }
     }

@@ -5,7 +5,7 @@ use super::Holder;
 use super::holders::Holders;
 use super::notices::Notices;
 use super::share::Share;
-use crate::{ClientId, Principal, Stateid};
+use crate::{ClientId, Stateid};
 
 /// The kind of a delegation (RFC 8881, 10.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,8 +30,6 @@ impl DelegationKind {
 pub(crate) struct Delegated {
     pub(crate) kind: DelegationKind,
     pub(crate) stateid: Stateid,
-    /// The principal that received it.
-    pub(crate) principal: Principal,
     pub(crate) recall: Option<Recall>,
     /// The change attribute of the file when it was granted.
     pub(crate) given: Option<u64>,
@@ -42,6 +40,15 @@ pub(crate) struct Delegated {
 }
 
 impl Delegated {
+    /// A delegation that was just granted.
+    pub(crate) const fn new(
+        kind: DelegationKind,
+        stateid: Stateid,
+        notices: Option<Box<Notices>>,
+    ) -> Self {
+        Self { kind, stateid, recall: None, given: None, writer: None, notices }
+    }
+
     /// Returns whether the delegation must end before an operation of another client. A change of
     /// names may be notified instead, if the holder keeps up.
     pub(crate) fn stands_against(&self, share: Share) -> bool {

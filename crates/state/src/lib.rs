@@ -98,7 +98,7 @@ pub use channel::{
 pub use client::{Client, ExportedClient};
 pub use client_state::{
     BeginOffload, CallbackAddress, Counts, ExportedKind, ExportedOwner, ExportedState, OffloadEnd,
-    OwnerKind, OwnerReply, Revocation,
+    OwnerKind, OwnerReply, Revocation, RevokedState,
 };
 pub use clients::{ExchangeId, Exchanged, Introduced, Setclientid};
 pub use comity_credential::{Grantee, KeyId, Origin, OriginChannel};

@@ -138,7 +138,7 @@ impl State {
     pub(crate) fn check(&self, sender: &Sender<'_>, stateid: &Stateid) -> Result<()> {
         match &self.what {
             StateKind::Open(opening) if opening.closed => Err(Error::BadStateid),
-            StateKind::Revoked(why) => Err(why.error()),
+            StateKind::Revoked(revoked) => Err(revoked.why.error()),
             _ => check_seqid(stateid.seqid, self.seqid, sender.is_unsequenced()),
         }
     }

@@ -276,7 +276,7 @@ fn export_state(
             ExportedKind::Delegation { kind, principal, user, access, given, grantee }
         }
         StateKind::Layout(_) => return None,
-        StateKind::Revoked(why) => ExportedKind::Revoked(*why),
+        StateKind::Revoked(revoked) => ExportedKind::Revoked(*revoked),
     };
     Some(state.exported(now, number, kind))
 }

@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use comity_vfs::{Cred, Disk};
 
-use crate::client_state::{DelegationState, StateKind, lock_owner};
+use crate::client_state::{ClientState, DelegationState, StateKind, lock_owner};
 use crate::courtesy::Obstacle;
 use crate::file::{File, Holder};
-use crate::{Bearer, ClientId, Engine, Error, FileKey, Result, Sender, Share, Special, Stateid};
+use crate::{
+    Bearer, Caller, Client, ClientId, Engine, Error, FileKey, Result, Sender, Share, Special,
+    Stateid,
+};
 
 /// An access to the data of a file.
 #[derive(Debug, Clone, Copy)]
@@ -151,7 +154,7 @@ impl Engine {
             StateKind::Open(opening) => (found.number, opening),
             // A layout allows I/O at data servers, not here (RFC 8881, 12.5.2).
             StateKind::Layout(_) => return Err(Error::BadStateid),
-            StateKind::Revoked(why) => return Err(why.error()),
+            StateKind::Revoked(revoked) => return Err(revoked.why.error()),
         };
         let confirmed = || state.holdings.owner(opening.owner).is_some_and(|owner| owner.confirmed);
         // Clients with sessions do not confirm their owners.
@@ -203,7 +206,8 @@ impl Engine {
         })
     }
 
-    /// TEST_STATEID of one stateid (RFC 8881, 18.48).
+    /// TEST_STATEID of one stateid (RFC 8881, 18.48). Any user of the client may test it: that
+    /// changes nothing, and a client may test the stateids of all its users in one request.
     ///
     /// # Errors
     /// The reason why the stateid is not valid.
@@ -215,28 +219,23 @@ impl Engine {
         found.look(&*found.client.live()?, &sender, stateid).map(|_| ())
     }
 
-    /// FREE_STATEID (RFC 8881, 18.38) of a lock state without locks, or of a revoked state.
+    /// FREE_STATEID (RFC 8881, 18.38) of a lock state without locks, or of a revoked state. The
+    /// client is told of a revoked state until it is freed, so another user must not free it. Linux
+    /// frees state as the user who had it, or as the client's own principal.
     ///
     /// # Errors
-    /// The errors of an invalid stateid. [`Error::WrongCred`]: the locks belong to another
-    /// principal. [`Error::LocksHeld`].
+    /// The errors of an invalid stateid. [`Error::WrongCred`]: the state belongs or belonged to
+    /// another principal. [`Error::LocksHeld`].
     pub fn free_stateid(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<()> {
         let found = self.find(&sender, stateid)?;
         let (client, number) = (&found.client, found.number);
         let mut state = client.live()?;
+        found.may_change(&state, (&sender, None))?;
         match found.look(&state, &sender, stateid) {
             Err(Error::DelegRevoked | Error::AdminRevoked) => {
-                state.holdings.remove(number);
-                client.note_revoked(&state);
-                if state.holdings.counts().revoked == 0 {
-                    // The client now knows of all revocations, so its later state of these files
-                    // may be reclaimed.
-                    self.record(client.record());
-                }
-                return Ok(());
+                return self.free_revoked(client, (&sender.caller, &mut state), number);
             }
-            Err(error) => return Err(error),
-            Ok(_) => found.may_change(&state, (&sender, None))?,
+            looked => looked.map(drop)?,
         }
         let lock = state.holdings.get(number).ok_or(Error::BadStateid)?;
         let StateKind::Lock(locking) = &lock.what else { return Err(Error::LocksHeld) };
@@ -254,6 +253,27 @@ impl Engine {
             state.holdings.forget_idle(owner);
             drop(state);
             self.announce(wakes);
+        }
+        Ok(())
+    }
+
+    fn free_revoked(
+        &self,
+        client: &Client,
+        (caller, state): (&Caller, &mut ClientState),
+        number: u32,
+    ) -> Result<()> {
+        let revoked = state.at(number)?.what.revoked().ok_or(Error::BadStateid)?;
+        let is_its = revoked.principal.is_none_or(|its| its == caller.principal);
+        if !is_its && !client.is_principal(caller) {
+            return Err(Error::WrongCred);
+        }
+        state.holdings.remove(number);
+        client.note_revoked(state);
+        if state.holdings.counts().revoked == 0 {
+            // The client now knows of all revocations, so its later state of these files may be
+            // reclaimed.
+            self.record(client.record());
         }
         Ok(())
     }

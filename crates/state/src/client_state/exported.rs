@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use comity_vfs::{Cred, Disk};
 
-use super::Revocation;
+use super::RevokedState;
 use super::owner::{Owner, OwnerKind, OwnerReply};
 use super::state::{DelegationState, LockState, OpenState, State, StateKind};
 use crate::file::share_of;
@@ -101,7 +101,7 @@ pub enum ExportedKind {
         grantee: Option<Arc<Grantee>>,
     },
     /// A state that was revoked and not freed by the client.
-    Revoked(Revocation),
+    Revoked(RevokedState),
 }
 
 impl Owner {
@@ -163,7 +163,7 @@ impl ExportedKind {
                 let delegating = DelegationState { kind, principal, user, access, grantee };
                 StateKind::Delegation(delegating)
             }
-            Self::Revoked(why) => StateKind::Revoked(why),
+            Self::Revoked(revoked) => StateKind::Revoked(revoked),
         }
     }
 

@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use super::offload::Offloads;
 use super::owner::{Owner, OwnerKind};
 use super::state::{Counts, LockState, OpenState, State, StateKind, address, lock_owner};
-use super::{Revocation, RevokedCounts};
+use super::{Revocation, RevokedCounts, RevokedState};
 use crate::file::File;
 use crate::id_hasher::BuildIdHasher;
 use crate::layout::LayoutState;
@@ -127,18 +127,31 @@ impl Holdings {
         }
     }
 
-    /// Returns whether the owner of a state has this principal, or all users of the client share
-    /// the state. All users may learn that a state was revoked.
+    /// Returns whether a state belongs to this principal, or to all users of the client. All users
+    /// may learn that a state was revoked.
     pub(crate) fn is_of(&self, state: &State, principal: Principal) -> bool {
         match &state.what {
             StateKind::Open(OpenState { owner, shared, .. })
             | StateKind::Lock(LockState { owner, shared, .. }) => {
                 *shared || self.owner(*owner).is_some_and(|owner| owner.principal == principal)
             }
-            // A layout belongs to all users of the client.
-            StateKind::Revoked(_) | StateKind::Layout(_) => true,
             StateKind::Delegation(delegating) => delegating.principal == principal,
+            StateKind::Layout(_) | StateKind::Revoked(_) => true,
         }
+    }
+
+    /// Returns what is kept of a state that is revoked. Its owner may be forgotten then.
+    fn revoked(&self, what: &StateKind, why: Revocation) -> RevokedState {
+        let principal = match what {
+            StateKind::Open(OpenState { owner, shared: false, .. })
+            | StateKind::Lock(LockState { owner, shared: false, .. }) => {
+                self.owner(*owner).map(|owner| owner.principal)
+            }
+            StateKind::Delegation(delegating) => Some(delegating.principal),
+            StateKind::Revoked(revoked) => revoked.principal,
+            StateKind::Open(_) | StateKind::Lock(_) | StateKind::Layout(_) => None,
+        };
+        RevokedState { why, principal }
     }
 
     /// Returns whether the client has an owner of this principal.
@@ -413,13 +426,14 @@ impl Holdings {
     /// Marks a state as revoked, and keeps it only so that its client is told. Returns the state as
     /// it was; none if it was over before.
     pub(crate) fn revoke(&mut self, number: u32, why: Revocation, now: Duration) -> Option<State> {
-        let state = self.states.get_mut(&number).filter(|state| !state.is_over())?;
-        let before = state.clone();
+        let before = self.states.get(&number).filter(|state| !state.is_over())?.clone();
+        let revoked = self.revoked(&before.what, why);
+        let state = self.states.get_mut(&number)?;
         state.file = File::placeholder(state.file.key);
-        (state.what, state.since_seconds) = (StateKind::Revoked(why), now.as_secs() as u32);
+        (state.what, state.since_seconds) = (StateKind::Revoked(revoked), now.as_secs() as u32);
         self.memory.adjust(before.what.bytes(), STATE_BYTES);
         self.uncount(&before.what);
-        self.count(&StateKind::Revoked(why));
+        self.count(&StateKind::Revoked(revoked));
         self.unlist(number, &before);
         Some(before)
     }
@@ -427,16 +441,16 @@ impl Holdings {
     fn count(&mut self, what: &StateKind) {
         self.counts.add(what);
         self.on_grants += usize::from(what.grantee().is_some());
-        if let StateKind::Revoked(why) = what {
-            self.revoked.add(*why);
+        if let StateKind::Revoked(revoked) = what {
+            self.revoked.add(revoked.why);
         }
     }
 
     fn uncount(&mut self, what: &StateKind) {
         self.counts.take(what);
         self.on_grants -= usize::from(what.grantee().is_some());
-        if let StateKind::Revoked(why) = what {
-            self.revoked.take(*why);
+        if let StateKind::Revoked(revoked) = what {
+            self.revoked.take(revoked.why);
         }
     }
 

@@ -15,8 +15,8 @@ pub(crate) use offload::Offload;
 pub use offload::{BeginOffload, OffloadEnd};
 pub(crate) use owner::Owner;
 pub use owner::{OwnerKind, OwnerReply};
-pub use revocation::Revocation;
 pub(crate) use revocation::RevokedCounts;
+pub use revocation::{Revocation, RevokedState};
 pub use state::Counts;
 pub(crate) use state::{
     DelegationState, LockState, OpenState, State, StateKind, client_of_lock_owner, lock_owner,

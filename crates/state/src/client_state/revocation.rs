@@ -1,6 +1,6 @@
 //! The reasons why states are revoked, and how their clients are told.
 
-use crate::{Error, StatusFlags};
+use crate::{Error, Principal, StatusFlags};
 
 /// The reason why a state was revoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +40,15 @@ impl Revocation {
             }
         }
     }
+}
+
+/// A state that was revoked, and its user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RevokedState {
+    /// The reason.
+    pub why: Revocation,
+    /// The principal to which the state belonged; none if all users of the client shared it.
+    pub principal: Option<Principal>,
 }
 
 /// The number of revoked states of a client, by reason.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use comity_vfs::{Cred, Disk};
 
-use super::Revocation;
+use super::RevokedState;
 use crate::file::File;
 use crate::layout::LayoutState;
 use crate::limits::{RANGE_BYTES, STATE_BYTES};
@@ -111,7 +111,7 @@ pub(crate) enum StateKind {
     Delegation(DelegationState),
     Layout(LayoutState),
     /// A state that was revoked, which is kept until the client knows.
-    Revoked(Revocation),
+    Revoked(RevokedState),
 }
 
 impl StateKind {
@@ -139,6 +139,14 @@ impl StateKind {
             Self::Open(opening) => Some(opening.owner),
             Self::Lock(locking) => Some(locking.owner),
             Self::Delegation(_) | Self::Layout(_) | Self::Revoked(_) => None,
+        }
+    }
+
+    /// Returns what is kept of it, if it was revoked.
+    pub(crate) const fn revoked(&self) -> Option<&RevokedState> {
+        match self {
+            Self::Revoked(revoked) => Some(revoked),
+            Self::Open(_) | Self::Lock(_) | Self::Delegation(_) | Self::Layout(_) => None,
         }
     }
 

@@ -28,8 +28,8 @@ impl Engine {
         }
         let mut state = client.state();
         let lapsed = |state: &State| match state.what {
-            StateKind::Revoked(why) => {
-                why.may_lapse() && (has_sessions || state.age(now) >= self.settings.lease)
+            StateKind::Revoked(revoked) => {
+                revoked.why.may_lapse() && (has_sessions || state.age(now) >= self.settings.lease)
             }
             _ => false,
         };

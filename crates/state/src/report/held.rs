@@ -277,7 +277,7 @@ fn details(
             let [read, read_write] = layout.ranges();
             StateDetails::Layout { read, read_write }
         }
-        StateKind::Revoked(why) => StateDetails::Revoked(*why),
+        StateKind::Revoked(revoked) => StateDetails::Revoked(revoked.why),
     })
 }
 

@@ -8,6 +8,7 @@ mod io;
 mod lock_states;
 mod names;
 mod people;
+mod revoked;
 mod room;
 mod sessions;
 mod stateids;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client_state::{ClientState, OpenState, OwnerKind, State, StateKind};
-use crate::{Caller, Client, ClientProtocol, Engine, Error, FileKey, Result, Stateid};
+use crate::file::File;
+use crate::{Caller, Client, ClientProtocol, Engine, Error, FileKey, Principal, Result, Stateid};
 
 /// The sender of an operation, and the time of the operation.
 #[derive(Debug, Clone, Copy)]
@@ -159,6 +160,20 @@ impl ClientState {
         let known = self.holdings.owner(owner).map(|owner| owner.principal);
         known.is_some_and(|known| known != caller.principal) && !client.is_principal(caller)
     }
+}
+
+/// Returns whether a principal has an open or a delegation of a file through this client.
+pub(crate) fn has_opened(
+    state: &ClientState,
+    (client, file): (&Client, &File),
+    principal: Principal,
+) -> bool {
+    let on_file = file.state();
+    let delegation = on_file.delegations.of(client.id).map(|holder| holder.state);
+    let mut numbers = on_file.shares.opens_of(client.id).chain(delegation);
+    numbers.any(|number| {
+        state.holdings.get(number).is_some_and(|it| state.holdings.is_of(it, principal))
+    })
 }
 
 /// Forgets an open-owner that was created for an OPEN that failed. In minor version 0 the owner

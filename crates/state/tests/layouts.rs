@@ -216,7 +216,7 @@ fn all_layouts_of_a_file_system_are_returned_at_once() {
     }
     let file = key(1, 9);
     let return_all = |scope, iomode| {
-        site.engine.layoutreturn_all(NOW, &site.client, (scope, iomode)).unwrap();
+        site.engine.layoutreturn_all((NOW, CALLER), &site.client, (scope, iomode)).unwrap();
         let mut left = site.layouts();
         left.sort_unstable();
         left
@@ -400,7 +400,7 @@ fn a_recalled_layout_counts_as_returned_however_its_client_gives_it_back() {
         },
         |site, _, _| {
             let all = (LayoutScope::Server, None);
-            site.engine.layoutreturn_all(NOW, &site.client, all).unwrap();
+            site.engine.layoutreturn_all((NOW, CALLER), &site.client, all).unwrap();
         },
         |site, file, (open, _)| site.close(file, open),
         |site, _, (_, layout)| site.engine.layout_forgotten(NOW, &site.client, layout),

@@ -63,6 +63,7 @@ fn of_all(
     iomode: Option<LayoutIomode>,
 ) -> Result<Left, Stop> {
     let client = compound.client().ok_or(Nfsstat4::OpNotInSession)?;
-    let returned = compound.engine().layoutreturn_all(compound.now(), client, (scope, iomode));
+    let by = (compound.now(), compound.caller);
+    let returned = compound.engine().layoutreturn_all(by, client, (scope, iomode));
     returned.map(|()| None).map_err(refused)
 }

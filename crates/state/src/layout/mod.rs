@@ -4,8 +4,8 @@ mod range_set;
 
 use range_set::RangeSet;
 
-use crate::ByteRange;
 use crate::limits::RANGE_BYTES;
+use crate::{ByteRange, Principal};
 
 /// The access that a layout allows (`layoutiomode4`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,13 +17,24 @@ pub enum LayoutIomode {
 }
 
 /// The ranges of a file for which a client has a layout, by iomode (RFC 8881, 12.5.2).
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct LayoutState {
+    /// The principal that asked for the first range.
+    principal: Principal,
     read: RangeSet,
     read_write: RangeSet,
 }
 
 impl LayoutState {
+    pub(crate) fn new(principal: Principal) -> Self {
+        Self { principal, read: RangeSet::default(), read_write: RangeSet::default() }
+    }
+
+    /// Returns the principal that asked for the first range.
+    pub(crate) const fn principal(&self) -> Principal {
+        self.principal
+    }
+
     /// Adds a range.
     pub(crate) fn add(&mut self, iomode: LayoutIomode, range: ByteRange) {
         self.set(iomode).insert(range);

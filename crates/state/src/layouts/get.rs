@@ -10,7 +10,7 @@ use crate::limits::LAYOUT_SEQIDS_OLD_MAX;
 use crate::lookup::Found;
 use crate::release::has_access;
 use crate::sync::atomic::Ordering;
-use crate::{At, ByteRange, Client, Engine, Error, FileKey, Io, Result, Stateid};
+use crate::{At, ByteRange, Client, Engine, Error, FileKey, Io, Result, Sender, Stateid};
 
 impl Engine {
     /// LAYOUTGET (RFC 8881, 18.43): adds a range to the client's layout of a file, which begins
@@ -29,7 +29,7 @@ impl Engine {
     ) -> Result<Stateid> {
         let client = self.asks_for_layout((sender, key), stateid, iomode)?;
         let file = self.file(key)?;
-        let granted = self.extend((sender.now, client), &file, (iomode, range));
+        let granted = self.extend((&sender, client), &file, (iomode, range));
         self.files.let_go(sender.now, &file);
         granted
     }
@@ -100,22 +100,22 @@ impl Engine {
 
     fn extend(
         &self,
-        (now, client): (Duration, &Arc<Client>),
+        (sender, client): (&Sender<'_>, &Arc<Client>),
         file: &Arc<File>,
         (iomode, range): (LayoutIomode, ByteRange),
     ) -> Result<Stateid> {
         let mut state = client.live()?;
-        may_have(&state, now, (client, file), iomode)?;
+        may_have(&state, sender.now, (client, file), iomode)?;
         let known = file.state().layouts.of(client.id);
         if let Some(number) = known {
             state.holdings.change_layout(number, |layout| layout.add(iomode, range))?;
             let it = state.holdings.get_mut(number).ok_or(Error::BadStateid)?;
             return Ok(it.change(client.id, number));
         }
-        let mut layout = LayoutState::default();
+        let mut layout = LayoutState::new(sender.caller.principal);
         layout.add(iomode, range);
         let what = StateKind::Layout(layout);
-        let number = state.holdings.insert(&self.settings.limits, (now, file), what)?;
+        let number = state.holdings.insert(&self.settings.limits, (sender.now, file), what)?;
         if file.state().layouts.insert(Holder { client: client.id, state: number }) {
             self.files.layouts.fetch_add(1, Ordering::SeqCst);
         }

@@ -5,6 +5,7 @@
 mod clientids;
 mod grace;
 mod io;
+mod layouts;
 mod lock_states;
 mod names;
 mod people;

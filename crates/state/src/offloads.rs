@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client_state::Offload;
+use crate::lookup::has_opened;
 use crate::{
-    BeginOffload, Client, Effect, Engine, Error, FileKey, OffloadEnd, Principal, Result, Stateid,
+    BeginOffload, Caller, Client, Effect, Engine, Error, FileKey, OffloadEnd, Result, Stateid,
 };
 
 /// The progress of a copy.
@@ -107,7 +108,9 @@ impl Engine {
         }
     }
 
-    /// Returns the progress of a copy into a file.
+    /// Returns the progress of a copy into a file. Any user of the client may ask: that changes
+    /// nothing, and Linux asks as the user that opened the target, which may not be the user that
+    /// requested the copy. A client that is refused takes the server for restarted.
     ///
     /// # Errors
     /// [`Error::BadStateid`]; [`Error::Expired`].
@@ -123,22 +126,27 @@ impl Engine {
         Ok(OffloadStatus { copied: offload.copied, end: offload.end })
     }
 
-    /// Cancels a copy for the principal that requested it.
+    /// Cancels a copy for the principal that requested it, for one that has opened the target, or
+    /// for the client. Linux requests a copy as the user of the program, and cancels it as the user
+    /// that opened the target.
     ///
     /// # Errors
-    /// [`Error::BadStateid`]: there is no such copy of this principal. [`Error::Expired`].
+    /// [`Error::BadStateid`]: there is no such copy that the caller may cancel. [`Error::Expired`].
     /// [`Error::Delay`]: a piece is being copied, so that the client must not write to the file
     /// yet.
     pub fn cancel_offload(
         &self,
-        (client, principal): (&Client, &Principal),
+        (client, caller): (&Client, &Caller),
         file: &FileKey,
         stateid: &Stateid,
     ) -> Result<()> {
         let number = self.offload_number(client, stateid)?;
         let mut state = client.live()?;
+        let opened = self.files.get(file);
+        let opened = opened.is_some_and(|it| has_opened(&state, (client, &it), caller.principal));
         let offload = state.holdings.offloads.of(file, number)?;
-        if offload.wanted.principal != *principal {
+        let requested = offload.wanted.principal == caller.principal;
+        if !requested && !opened && !client.is_principal(caller) {
             return Err(Error::BadStateid);
         }
         if offload.busy {

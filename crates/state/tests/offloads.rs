@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    BeginOffload, Caller, ChannelAttrs, Client, ClientOwner, ConnectionId, CopyUnderWay,
-    CreateSession, Effect, Engine, Error, ExchangeId, FileKey, Limits, OffloadEnd, OffloadStatus,
-    Principal, Recovered, SequenceAnswer, SessionId, Settings, Stateid, StatusFlags, Verifier,
+    BeginOffload, Caller, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, CopyUnderWay,
+    CreateSession, DelegationWish, Effect, Engine, Error, ExchangeId, FileKey, Limits, OffloadEnd,
+    OffloadStatus, Open, Origin, Principal, Recovered, SequenceAnswer, SessionId, Settings, Share,
+    Stateid, StatusFlags, Verifier,
 };
 use comity_vfs::Handle;
 
@@ -48,8 +49,8 @@ fn client(engine: &Engine) -> Arc<Client> {
 }
 
 /// The user that asks for copies.
-fn user() -> Principal {
-    Principal(1000)
+fn user() -> Caller {
+    Caller { principal: Principal(1000), ..Caller::default() }
 }
 
 fn file() -> FileKey {
@@ -61,7 +62,7 @@ fn begin(engine: &Engine, client: &Client, now: Duration) -> Result<Stateid, Err
     let (seqid, slot, highest_slot, target_highest_slot) = (1, 0, 3, 3);
     let asked_by =
         SequenceAnswer { session, seqid, slot, highest_slot, target_highest_slot, status };
-    let wanted = BeginOffload { file: file(), principal: user(), asked_by };
+    let wanted = BeginOffload { file: file(), principal: user().principal, asked_by };
     engine.begin_offload(now, client, wanted)
 }
 
@@ -102,6 +103,50 @@ fn a_copy_cancelled_during_its_last_piece_is_not_announced() {
     assert!(engine.offloads(NOW, &client).is_empty());
     assert_eq!(engine.cancel_offload((&client, &user()), &file(), &copy), Ok(()));
     assert_eq!(said(&engine), []);
+}
+
+/// Opens the target of the copies.
+fn open(engine: &Engine, client: &Arc<Client>, caller: Caller) {
+    engine.reclaim_complete(NOW, client, Caller::default()).unwrap();
+    let open = Open {
+        client,
+        caller,
+        owner: b"o",
+        file: file(),
+        share: Share::access(Share::WRITE),
+        claim: Claim::New,
+        wish: DelegationWish::None,
+        user: None,
+        grantee: None,
+        empties: false,
+    };
+    engine.open(NOW, &open).unwrap();
+}
+
+const fn caller(principal: u64) -> Caller {
+    Caller { principal: Principal(principal), origin: Origin::from_bytes([0; 16]) }
+}
+
+/// Linux requests a copy as the user of the program, and cancels it as the user that opened the
+/// target. They differ if the program got the open file from another user.
+#[test]
+fn a_copy_is_cancelled_by_its_user_by_a_user_with_its_target_and_by_the_client() {
+    let engine = engine();
+    let client = client(&engine);
+    open(&engine, &client, caller(1002));
+    for (canceller, answer) in [
+        (caller(1000), Ok(())),
+        (caller(1001), Err(Error::BadStateid)),
+        (caller(1002), Ok(())),
+        (caller(0), Ok(())),
+    ] {
+        let copy = begin(&engine, &client, NOW).unwrap();
+        let cancelled = engine.cancel_offload((&client, &canceller), &file(), &copy);
+        assert_eq!(cancelled, answer, "{canceller:?}");
+        let left = engine.offload_status(&client, &file(), &copy);
+        assert_eq!(left.is_ok(), answer.is_err(), "{canceller:?}");
+        engine.forget_offload(&client, &copy);
+    }
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(super) fn cancel(
     _: &mut Encoder,
 ) -> Result<(), Stop> {
     let (client, file, stateid) = named(compound, args)?;
-    let who = (client, &compound.caller.principal);
+    let who = (client, &compound.caller);
     compound.engine().cancel_offload(who, &file, &stateid).map_err(refused)
 }
 

@@ -20,7 +20,7 @@ pub struct OffloadEnd {
 pub struct BeginOffload {
     /// The file that is written.
     pub file: FileKey,
-    /// The principal that requested it. Only this principal may cancel the copy (RFC 7862, 4.3).
+    /// The principal that requested it.
     pub principal: Principal,
     /// The request for the copy. Its reply may still be on its way when the copy ends.
     pub asked_by: SequenceAnswer,

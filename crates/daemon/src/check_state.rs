@@ -4,9 +4,10 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use comity_export::{Diagnostic, Location, Severity};
-use comity_grants::{Grants, Medium, MediumError, Moment, Record};
+use comity_grants::{Grants, Medium, MediumError, Moment, Record, Recovered};
 use comity_server::control::{self, Answer, Request};
 use comity_store::GrantFile;
+use comity_vfs::AsServer;
 
 use crate::grant_service::GRANTS;
 use crate::state_folder::{TLS_CERTIFICATE, TLS_KEY, control_socket};
@@ -72,7 +73,7 @@ fn read(file: &Path) -> Vec<String> {
     if !file.exists() {
         return Vec::new();
     }
-    let recovered = match GrantFile::look(file) {
+    let recovered = match look(file) {
         Ok(recovered) => recovered,
         Err(error) => return vec![format!("what expires in it is not known: {error}")],
     };
@@ -81,15 +82,19 @@ fn read(file: &Path) -> Vec<String> {
     ending(&Grants::new(Box::new(move || now), Box::new(ReadOnlyMedium), recovered))
 }
 
+fn look(file: &Path) -> Result<Recovered, MediumError> {
+    GrantFile::look(&AsServer::here()?, file)
+}
+
 /// A medium for grants that are only read.
 struct ReadOnlyMedium;
 
 impl Medium for ReadOnlyMedium {
-    fn store(&self, _: &[Record]) -> Result<(), MediumError> {
+    fn store(&self, _: &AsServer, _: &[Record]) -> Result<(), MediumError> {
         Err("these grants are read-only".into())
     }
 
-    fn replace(&self, _: &[Record]) -> Result<(), MediumError> {
+    fn replace(&self, _: &AsServer, _: &[Record]) -> Result<(), MediumError> {
         Err("these grants are read-only".into())
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -12,7 +12,7 @@ use comity_grants::{Accounts, Binding, Grants, Moment, NoIds, RightsClock, Serve
 use comity_keys::PublicKey;
 use comity_server::blocking_hook;
 use comity_store::GrantFile;
-use comity_vfs::{Cred, Disk};
+use comity_vfs::{AsServer, Cred, Disk};
 use nix::errno::Errno;
 
 use crate::options::Options;
@@ -47,7 +47,8 @@ impl GrantService {
     /// # Errors
     /// The state folder or an accounts file cannot be read; the error says what to do.
     pub(crate) fn open(options: &Options, key: ServerKey) -> Result<Self> {
-        let (file, recovered) = GrantFile::open(&options.state_folder.join(GRANTS))?;
+        let file = &options.state_folder.join(GRANTS);
+        let (file, recovered) = GrantFile::open(&AsServer::here()?, file)?;
         let clock = clock(recovered.seen);
         let grants = Grants::new(clock, Box::new(file), recovered).signing(key);
         let grants = grants.blocking(blocking_hook);
@@ -68,8 +69,8 @@ impl GrantService {
     /// # Errors
     /// One of them cannot be read; the accounts then stay the same.
     pub(crate) fn reload(&self) -> Result<()> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        self.bind(&read(&self.own)?)
+        let (_turn, server) = self.take_turn()?;
+        self.bind(&server, &read(&server, &self.own)?)
     }
 
     /// Binds a key to a user, and stores the binding.
@@ -77,15 +78,15 @@ impl GrantService {
     /// # Errors
     /// The user is unknown, or the file cannot be written.
     pub(crate) fn add(&self, binding: Binding) -> Result<()> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_turn, server) = self.take_turn()?;
         (self.look_up)(&binding.user)
             .with_context(|| format!("the user {} cannot be looked up now", binding.user))?
             .with_context(|| format!("this machine knows no user {}", binding.user))?;
-        let mut own = read(&self.own)?;
+        let mut own = read(&server, &self.own)?;
         own.retain(|other| other.key != binding.key);
         own.push(binding);
-        write(&self.own, &own)?;
-        self.bind(&own)
+        write(&server, &self.own, &own)?;
+        self.bind(&server, &own)
     }
 
     /// Removes the binding of a key, and stores that.
@@ -93,15 +94,15 @@ impl GrantService {
     /// # Errors
     /// The key has no binding here, or the file cannot be written.
     pub(crate) fn remove(&self, key: &PublicKey) -> Result<()> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut own = read(&self.own)?;
+        let (_turn, server) = self.take_turn()?;
+        let mut own = read(&server, &self.own)?;
         let before = own.len();
         own.retain(|binding| binding.key != *key);
         if own.len() == before {
             bail!("the key is bound to no user in {}", self.own.display());
         }
-        write(&self.own, &own)?;
-        self.bind(&own)
+        write(&server, &self.own, &own)?;
+        self.bind(&server, &own)
     }
 
     /// The bindings in the accounts file of the state folder.
@@ -109,7 +110,12 @@ impl GrantService {
     /// # Errors
     /// The file cannot be read.
     pub(crate) fn bindings(&self) -> Result<Vec<Binding>> {
-        read(&self.own)
+        read(&AsServer::here()?, &self.own)
+    }
+
+    /// Locks the accounts for a change under the server's own identity.
+    fn take_turn(&self) -> Result<(MutexGuard<'_, ()>, AsServer)> {
+        Ok((self.turn.lock().unwrap_or_else(PoisonError::into_inner), AsServer::here()?))
     }
 
     /// Forgets what has expired, and stores new creations.
@@ -143,10 +149,10 @@ impl GrantService {
         }
     }
 
-    fn bind(&self, own: &[Binding]) -> Result<()> {
+    fn bind(&self, server: &AsServer, own: &[Binding]) -> Result<()> {
         let mut all = own.to_vec();
         for file in &self.others {
-            all.extend(read(file)?);
+            all.extend(read(server, file)?);
         }
         let before = self.grants.accounts();
         let (accounts, without) = Accounts::looked_up(&all, &before, self.look_up);
@@ -178,7 +184,7 @@ fn clock(seen: Moment) -> comity_grants::TellMoment {
 }
 
 /// Reads an accounts file; a missing one is empty.
-fn read(path: &Path) -> Result<Vec<Binding>> {
+fn read(_: &AsServer, path: &Path) -> Result<Vec<Binding>> {
     let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         text => text.with_context(|| format!("cannot read the accounts in {}", path.display()))?,
@@ -187,7 +193,7 @@ fn read(path: &Path) -> Result<Vec<Binding>> {
 }
 
 /// Writes the accounts file: first a complete copy on stable storage, which then gets its name.
-fn write(path: &Path, bindings: &[Binding]) -> Result<()> {
+fn write(_: &AsServer, path: &Path, bindings: &[Binding]) -> Result<()> {
     use std::io::Write;
     let failed = || format!("cannot write the accounts to {}", path.display());
     let draft = path.with_extension("new");
@@ -210,7 +216,7 @@ mod tests {
     use super::*;
 
     fn service(folder: &Path) -> GrantService {
-        let (file, _) = GrantFile::open(&folder.join(GRANTS)).unwrap();
+        let (file, _) = GrantFile::open(&AsServer::here().unwrap(), &folder.join(GRANTS)).unwrap();
         let now: TellMoment = Box::new(|| Moment(0));
         GrantService {
             grants: Arc::new(Grants::new(now, Box::new(file), Recovered::default())),

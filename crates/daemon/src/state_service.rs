@@ -18,6 +18,7 @@ use comity_rpc::Backchannel;
 use comity_server::{CallError, RemoteCall, blocking_on_peers};
 use comity_state::{Client, Effect, Engine, Limits, Settings};
 use comity_store::Store;
+use comity_vfs::AsServer;
 use siphasher::sip::SipHasher24;
 
 use crate::copier::Copier;
@@ -94,7 +95,8 @@ impl StateService {
         let limits = beginning.limits;
         let grace = if beginning.has_grace { lease } else { Duration::ZERO };
         let settings = Settings { lease, grace, durable: true, locals, limits, ..usual };
-        let store = Arc::new(Store::open(&beginning.state_folder.join(CLIENTS))?);
+        let store =
+            Arc::new(Store::open(&AsServer::here()?, &beginning.state_folder.join(CLIENTS))?);
         let (clock, recovered) = (Clock::start(), store.recovered());
         let hosts = recovered.hosts().filter_map(address).collect();
         let engine = Arc::new(Engine::new(clock.now(), settings, recovered));

@@ -2,6 +2,7 @@ use std::error::Error as StdError;
 
 use comity_keynote::AssertionDigest;
 use comity_keys::PublicKey;
+use comity_vfs::AsServer;
 
 use crate::creation::Creation;
 use crate::{Moment, ObjectId, RememberedRevocation, Revoked};
@@ -40,20 +41,21 @@ pub enum Record {
 /// The reason why a [`Medium`] could not store records.
 pub type MediumError = Box<dyn StdError + Send + Sync>;
 
-/// Stores records on stable storage.
+/// Stores records on stable storage. They are not files of a caller, so a write needs the evidence
+/// that the thread has the server's own identity.
 pub trait Medium: Send + Sync {
     /// Applies records in order, all or none, and puts them on stable storage.
     ///
     /// # Errors
     /// It is then unknown whether they are stored.
-    fn store(&self, records: &[Record]) -> Result<(), MediumError>;
+    fn store(&self, server: &AsServer, records: &[Record]) -> Result<(), MediumError>;
 
     /// Replaces all stored records by `records`, on stable storage. After an error of
     /// [`Medium::store`] this is the only function that is called until it succeeds.
     ///
     /// # Errors
     /// The storage failed; the earlier records are unchanged.
-    fn replace(&self, records: &[Record]) -> Result<(), MediumError>;
+    fn replace(&self, server: &AsServer, records: &[Record]) -> Result<(), MediumError>;
 }
 
 /// The records that an earlier run of the server stored.
@@ -75,11 +77,11 @@ pub struct Recovered {
 pub struct Unstored;
 
 impl Medium for Unstored {
-    fn store(&self, _: &[Record]) -> Result<(), MediumError> {
+    fn store(&self, _: &AsServer, _: &[Record]) -> Result<(), MediumError> {
         Ok(())
     }
 
-    fn replace(&self, _: &[Record]) -> Result<(), MediumError> {
+    fn replace(&self, _: &AsServer, _: &[Record]) -> Result<(), MediumError> {
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use comity_vfs::{BlockingHook, run_through};
+use comity_vfs::{AsServer, BlockingHook, run_through};
 
 use crate::Moment;
 use crate::limits::{STORAGE_PAUSE_FIRST_MILLISECONDS, STORAGE_PAUSE_MAX_MILLISECONDS};
@@ -88,10 +88,7 @@ impl ChangeTurn<'_> {
         if urgency == Urgency::Usual && self.rests(now) {
             return Err(self.refusal(now).into());
         }
-        let stored = self.repair(known).and_then(|()| match records {
-            [] => Ok(()),
-            records => self.medium.store(records),
-        });
+        let stored = self.write(known, records);
         match &stored {
             Ok(()) => *self.failure = None,
             Err(error) => self.failed(now, error.to_string()),
@@ -99,8 +96,23 @@ impl ChangeTurn<'_> {
         stored
     }
 
-    fn repair(&self, known: impl FnOnce() -> Vec<Record>) -> Result<(), MediumError> {
-        if self.has_failed() { self.medium.replace(&known()) } else { Ok(()) }
+    /// Writes under the server's own identity: the thread may have served a caller.
+    fn write(
+        &self,
+        known: impl FnOnce() -> Vec<Record>,
+        records: &[Record],
+    ) -> Result<(), MediumError> {
+        let server = AsServer::here()?;
+        self.repair(&server, known)?;
+        if records.is_empty() { Ok(()) } else { self.medium.store(&server, records) }
+    }
+
+    fn repair(
+        &self,
+        server: &AsServer,
+        known: impl FnOnce() -> Vec<Record>,
+    ) -> Result<(), MediumError> {
+        if self.has_failed() { self.medium.replace(server, &known()) } else { Ok(()) }
     }
 
     fn failed(&mut self, now: Moment, why: String) {

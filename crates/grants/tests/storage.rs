@@ -15,7 +15,7 @@ use comity_grants::{
     RevokeError, Revoked, Revoker, SubmitError,
 };
 use comity_keynote::{AssertionDigest, SignedAssertion};
-use comity_vfs::{Fs, Handle};
+use comity_vfs::{AsServer, Fs, Handle};
 use rustix::time::{ClockId, clock_gettime};
 use world::{BEGUN, Kept, Person, World};
 
@@ -33,13 +33,13 @@ struct Gated {
 }
 
 impl Medium for Gated {
-    fn store(&self, _: &[Record]) -> Result<(), MediumError> {
+    fn store(&self, _: &AsServer, _: &[Record]) -> Result<(), MediumError> {
         self.arrived.send(())?;
         self.go_on.lock().unwrap().recv()?;
         Ok(())
     }
 
-    fn replace(&self, _: &[Record]) -> Result<(), MediumError> {
+    fn replace(&self, _: &AsServer, _: &[Record]) -> Result<(), MediumError> {
         Ok(())
     }
 }
@@ -172,13 +172,13 @@ fn an_administrator_has_room_that_keys_cannot_use_up() {
 struct Failing(Arc<AtomicUsize>);
 
 impl Medium for Failing {
-    fn store(&self, _: &[Record]) -> Result<(), MediumError> {
+    fn store(&self, _: &AsServer, _: &[Record]) -> Result<(), MediumError> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Err("the disk is full".into())
     }
 
-    fn replace(&self, records: &[Record]) -> Result<(), MediumError> {
-        self.store(records)
+    fn replace(&self, server: &AsServer, records: &[Record]) -> Result<(), MediumError> {
+        self.store(server, records)
     }
 }
 

@@ -5,6 +5,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use comity_vfs::AsServer;
 use redb::Database;
 use redb::backends::FileBackend;
 
@@ -15,7 +16,7 @@ pub(crate) fn close(database: Option<Database>) {
 
 /// Opens the file, or makes it. Only its owner can read it, whatever the umask is, because it names
 /// clients and their rights.
-pub(crate) fn private(path: &Path) -> std::io::Result<File> {
+pub(crate) fn private(_: &AsServer, path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     let file =
         options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
@@ -42,6 +43,7 @@ pub(crate) fn whole<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T
 /// Makes a database in the file of this path, in place of an old one, and fills it. The old file is
 /// left alone until the new one is on stable storage.
 pub(crate) fn replace(
+    server: &AsServer,
     path: &Path,
     fill: impl FnOnce(&Database) -> Result<(), redb::Error>,
 ) -> Result<Database, redb::Error> {
@@ -49,13 +51,13 @@ pub(crate) fn replace(
     // An earlier attempt may have left the file.
     let _ = fs::remove_file(&new);
     let made = whole(|| {
-        let database = database(private(&new)?)?;
+        let database = database(private(server, &new)?)?;
         fill(&database)?;
         Ok(database)
     });
     let placed = made.and_then(|database| {
         fs::rename(&new, path)?;
-        name_is_stable(path)?;
+        name_is_stable(server, path)?;
         Ok(database)
     });
     if placed.is_err() {
@@ -67,7 +69,7 @@ pub(crate) fn replace(
 
 /// Puts the name of the file on stable storage. Otherwise a power failure could lose the whole
 /// store.
-pub(crate) fn name_is_stable(path: &Path) -> std::io::Result<()> {
+pub(crate) fn name_is_stable(_: &AsServer, path: &Path) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }

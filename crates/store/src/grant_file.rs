@@ -11,7 +11,7 @@ use comity_grants::{
 };
 use comity_keynote::AssertionDigest;
 use comity_keys::PublicKey;
-use comity_vfs::Handle;
+use comity_vfs::{AsServer, Handle};
 use redb::backends::InMemoryBackend;
 use redb::{
     Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, Table,
@@ -50,17 +50,17 @@ impl GrantFile {
     ///
     /// # Errors
     /// [`StoreError::Read`], [`StoreError::Format`].
-    pub fn open(path: &Path) -> Result<(Self, Recovered), StoreError> {
+    pub fn open(server: &AsServer, path: &Path) -> Result<(Self, Recovered), StoreError> {
         let name = || path.display().to_string();
         let read = |source: redb::Error| StoreError::Read { name: name(), source: source.into() };
-        let file = private(path).map_err(|error| read(error.into()))?;
+        let file = private(server, path).map_err(|error| read(error.into()))?;
         let opened = whole(|| {
             let database = database(file)?;
             let found = format(&database)?;
             Ok((database, found))
         });
         let (database, found) = opened.map_err(read)?;
-        name_is_stable(path).map_err(|error| read(error.into()))?;
+        name_is_stable(server, path).map_err(|error| read(error.into()))?;
         if found != FORMAT {
             return Err(StoreError::Format { name: name(), found, expected: FORMAT });
         }
@@ -74,7 +74,7 @@ impl GrantFile {
     ///
     /// # Errors
     /// If there is no such file, or it is damaged or longer than 64 MiB.
-    pub fn look(path: &Path) -> Result<Recovered, MediumError> {
+    pub fn look(_: &AsServer, path: &Path) -> Result<Recovered, MediumError> {
         let looked = whole(|| {
             let mut bytes = Vec::new();
             fs::File::open(path)?.take(LOOK_BYTES_MAX + 1).read_to_end(&mut bytes)?;
@@ -95,7 +95,7 @@ impl GrantFile {
 }
 
 impl Medium for GrantFile {
-    fn store(&self, records: &[Record]) -> Result<(), MediumError> {
+    fn store(&self, _: &AsServer, records: &[Record]) -> Result<(), MediumError> {
         let mut place = self.database();
         let database = place.as_ref().ok_or("it could not be written before")?;
         let applied = whole(|| apply(database, records));
@@ -105,18 +105,18 @@ impl Medium for GrantFile {
         Ok(applied?)
     }
 
-    fn replace(&self, records: &[Record]) -> Result<(), MediumError> {
+    fn replace(&self, server: &AsServer, records: &[Record]) -> Result<(), MediumError> {
         let mut place = self.database();
         close(place.take());
-        *place = Some(rewrite(&self.path, records)?);
+        *place = Some(rewrite(server, &self.path, records)?);
         Ok(())
     }
 }
 
 /// Makes a file of these records and replaces the old one, which is left alone until the new one is
 /// on stable storage.
-fn rewrite(path: &Path, records: &[Record]) -> Result<Database, redb::Error> {
-    replace(path, |database| {
+fn rewrite(server: &AsServer, path: &Path, records: &[Record]) -> Result<Database, redb::Error> {
+    replace(server, path, |database| {
         format(database)?;
         apply(database, records)
     })

@@ -3,11 +3,15 @@
 use std::error::Error as StdError;
 
 use comity_state::{Record, Recovered};
+use comity_vfs::AsServer;
 
 /// Why a [`Medium`] failed.
 pub type MediumError = Box<dyn StdError + Send + Sync>;
 
 /// A place that keeps records: a file, or a service on other machines.
+///
+/// The records are not those of a caller, so writes need the evidence that the thread has the
+/// server's own identity.
 ///
 /// [`crate::Store`] calls it from one thread at a time. After an error it calls only
 /// [`Medium::replace`] until that succeeds.
@@ -19,14 +23,14 @@ pub trait Medium: Send {
     ///
     /// # Errors
     /// It is unknown then which of the records are stored.
-    fn apply(&mut self, records: &[Record]) -> Result<(), MediumError>;
+    fn apply(&mut self, server: &AsServer, records: &[Record]) -> Result<(), MediumError>;
 
     /// Replaces all that is stored by `known`, on stable storage. The number of starts does not
     /// change.
     ///
     /// # Errors
     /// The records stored before are unchanged then.
-    fn replace(&mut self, known: &Recovered) -> Result<(), MediumError>;
+    fn replace(&mut self, server: &AsServer, known: &Recovered) -> Result<(), MediumError>;
 }
 
 /// A medium that was just opened, and what it holds.

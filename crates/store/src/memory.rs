@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use comity_state::{Record, Recovered};
+use comity_vfs::AsServer;
 
 use crate::medium::{Medium, MediumError, OpenMedium};
 
@@ -49,13 +50,13 @@ impl Medium for MemoryMedium {
         "memory".to_owned()
     }
 
-    fn apply(&mut self, records: &[Record]) -> Result<(), MediumError> {
+    fn apply(&mut self, _: &AsServer, records: &[Record]) -> Result<(), MediumError> {
         let mut contents = self.writable()?;
         records.iter().cloned().for_each(|record| contents.known.apply(record));
         Ok(())
     }
 
-    fn replace(&mut self, known: &Recovered) -> Result<(), MediumError> {
+    fn replace(&mut self, _: &AsServer, known: &Recovered) -> Result<(), MediumError> {
         self.writable()?.known = known.clone();
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use comity_state::{ClientProtocol, Record, Recovered};
+use comity_vfs::AsServer;
 use redb::{
     Database, MultimapTable, MultimapTableDefinition, ReadableDatabase, ReadableMultimapTable,
     ReadableTable, Table, TableDefinition,
@@ -36,10 +37,10 @@ struct RedbFile {
 ///
 /// # Errors
 /// [`StoreError::Read`], [`StoreError::Format`].
-pub(crate) fn open(path: &Path) -> Result<OpenMedium, StoreError> {
+pub(crate) fn open(server: &AsServer, path: &Path) -> Result<OpenMedium, StoreError> {
     let name = || path.display().to_string();
     let read = |source: redb::Error| StoreError::Read { name: name(), source: source.into() };
-    let file = private(path).map_err(|error| read(error.into()))?;
+    let file = private(server, path).map_err(|error| read(error.into()))?;
     let opened = whole(|| {
         let database = database(file)?;
         let found = match format(&database)? {
@@ -49,7 +50,7 @@ pub(crate) fn open(path: &Path) -> Result<OpenMedium, StoreError> {
         Ok((database, found))
     });
     let (database, found) = opened.map_err(read)?;
-    name_is_stable(path).map_err(|error| read(error.into()))?;
+    name_is_stable(server, path).map_err(|error| read(error.into()))?;
     if found != FORMAT {
         return Err(StoreError::Format { name: name(), found, expected: FORMAT });
     }
@@ -64,7 +65,7 @@ impl Medium for RedbFile {
         self.path.display().to_string()
     }
 
-    fn apply(&mut self, records: &[Record]) -> Result<(), MediumError> {
+    fn apply(&mut self, _: &AsServer, records: &[Record]) -> Result<(), MediumError> {
         let database = self.database.as_ref().ok_or("it could not be written before")?;
         let applied = whole(|| apply(database, records));
         if applied.is_err() {
@@ -73,17 +74,21 @@ impl Medium for RedbFile {
         Ok(applied?)
     }
 
-    fn replace(&mut self, known: &Recovered) -> Result<(), MediumError> {
+    fn replace(&mut self, server: &AsServer, known: &Recovered) -> Result<(), MediumError> {
         close(self.database.take());
-        self.database = Some(rewrite(&self.path, self.starts, known)?);
+        self.database = Some(rewrite(server, &self.path, (self.starts, known))?);
         Ok(())
     }
 }
 
 /// Makes a file of all that is known and replaces the old one, which is left alone until the new
 /// one is on stable storage.
-fn rewrite(path: &Path, starts: u32, known: &Recovered) -> Result<Database, redb::Error> {
-    replace(path, |database| {
+fn rewrite(
+    server: &AsServer,
+    path: &Path,
+    (starts, known): (u32, &Recovered),
+) -> Result<Database, redb::Error> {
+    replace(server, path, |database| {
         format(database)?;
         set_starts(database, |_| starts)?;
         apply(database, &known.records().collect::<Vec<_>>())

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use comity_state::{Engine, JournalPosition, Record, Recovered};
+use comity_vfs::AsServer;
 
 use crate::error::StoreError;
 use crate::medium::{Medium, MediumError, OpenMedium};
@@ -27,8 +28,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Read`], [`StoreError::Format`].
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
-        redb_file::open(path).map(Self::on)
+    pub fn open(server: &AsServer, path: &Path) -> Result<Self, StoreError> {
+        redb_file::open(server, path).map(Self::on)
     }
 
     /// Makes a store on a medium that was just opened.
@@ -72,7 +73,7 @@ impl Store {
         if self.is_broken() {
             return Err(StoreError::Broken { name: self.name.clone() });
         }
-        if let Err(source) = writer.medium.apply(&records) {
+        if let Err(source) = writer.apply(&records) {
             self.broken.store(true, Ordering::Release);
             return Err(self.unwritten(source));
         }
@@ -91,8 +92,7 @@ impl Store {
             return Ok(false);
         }
         let (taken, _) = writer.take(engine);
-        let Writer { medium, known } = &mut *writer;
-        medium.replace(known).map_err(|source| self.unwritten(source))?;
+        writer.replace().map_err(|source| self.unwritten(source))?;
         self.broken.store(false, Ordering::Release);
         engine.stored(taken);
         Ok(true)
@@ -114,5 +114,15 @@ impl Writer {
         let taken = engine.poll_records(&mut records);
         records.iter().cloned().for_each(|record| self.known.apply(record));
         (taken, records)
+    }
+
+    /// Stores records under the server's own identity: the thread may have served a caller.
+    fn apply(&mut self, records: &[Record]) -> Result<(), MediumError> {
+        self.medium.apply(&AsServer::here()?, records)
+    }
+
+    /// Stores all that is known again, under the server's own identity.
+    fn replace(&mut self) -> Result<(), MediumError> {
+        self.medium.replace(&AsServer::here()?, &self.known)
     }
 }

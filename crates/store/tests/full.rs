@@ -6,11 +6,11 @@ mod common;
 use std::path::Path;
 
 use comity_store::{Store, StoreError};
-use common::{Tmpfs, engine, meet};
+use common::{Tmpfs, engine, meet, server};
 
 /// Returns the number of remembered clients and the number of starts of a store.
 fn remembered(path: &Path) -> (usize, u32) {
-    let store = Store::open(path).unwrap();
+    let store = Store::open(&server(), path).unwrap();
     (store.recovered().records().count(), store.starts())
 }
 
@@ -18,7 +18,7 @@ fn remembered(path: &Path) -> (usize, u32) {
 fn a_store_on_a_full_disk_stores_again_when_there_is_room() {
     let Some(disk) = Tmpfs::mount("size=16m") else { return };
     let path = disk.path().join("clients");
-    let store = Store::open(&path).unwrap();
+    let store = Store::open(&server(), &path).unwrap();
     let engine = engine(&store);
     meet(&store, &engine, 0).unwrap();
     disk.fill();
@@ -46,7 +46,7 @@ fn a_store_on_a_full_disk_stores_again_when_there_is_room() {
 fn a_repair_that_fails_leaves_the_old_file_alone() {
     let Some(disk) = Tmpfs::mount("size=16m") else { return };
     let path = disk.path().join("clients");
-    let store = Store::open(&path).unwrap();
+    let store = Store::open(&server(), &path).unwrap();
     let engine = engine(&store);
     meet(&store, &engine, 0).unwrap();
     disk.fill();

@@ -1,10 +1,13 @@
 //! The file of credentials, revocations and creators.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use comity_grants::{Creation, Medium, ObjectId, Record};
 use comity_keys::{Algorithm, PrivateKey, Signer};
 use comity_store::GrantFile;
 use comity_vfs::Handle;
+use common::server;
 use redb::{Database, TableDefinition};
 
 fn creation(number: u64) -> Creation {
@@ -18,36 +21,36 @@ fn creators_are_found_again_by_the_next_server() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("grants");
     let [kept, gone, other] = [1, 2, 3].map(creation);
-    let (file, before) = GrantFile::open(&path).unwrap();
+    let (file, before) = GrantFile::open(&server(), &path).unwrap();
     assert_eq!(before.made, []);
-    file.store(&[Record::Made(kept), Record::Made(gone)]).unwrap();
-    file.store(&[Record::Unmade(gone.object)]).unwrap();
+    file.store(&server(), &[Record::Made(kept), Record::Made(gone)]).unwrap();
+    file.store(&server(), &[Record::Unmade(gone.object)]).unwrap();
     drop(file);
-    let (file, found) = GrantFile::open(&path).unwrap();
+    let (file, found) = GrantFile::open(&server(), &path).unwrap();
     assert_eq!(found.made, [kept]);
-    file.replace(&[Record::Made(other)]).unwrap();
+    file.replace(&server(), &[Record::Made(other)]).unwrap();
     drop(file);
-    assert_eq!(GrantFile::look(&path).unwrap().made, [other]);
+    assert_eq!(GrantFile::look(&server(), &path).unwrap().made, [other]);
 }
 
 #[test]
 fn a_file_without_creators_is_read_and_gets_them() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("grants");
-    drop(GrantFile::open(&path).unwrap());
+    drop(GrantFile::open(&server(), &path).unwrap());
     let made = TableDefinition::<&[u8], (u64, &str)>::new("made");
     let database = Database::open(&path).unwrap();
     let transaction = database.begin_write().unwrap();
     transaction.delete_table(made).unwrap();
     transaction.commit().unwrap();
     drop(database);
-    assert_eq!(GrantFile::look(&path).unwrap().made, []);
-    let (file, found) = GrantFile::open(&path).unwrap();
+    assert_eq!(GrantFile::look(&server(), &path).unwrap().made, []);
+    let (file, found) = GrantFile::open(&server(), &path).unwrap();
     assert_eq!(found.made, []);
     let one = creation(1);
-    file.store(&[Record::Made(one)]).unwrap();
+    file.store(&server(), &[Record::Made(one)]).unwrap();
     drop(file);
-    assert_eq!(GrantFile::look(&path).unwrap().made, [one]);
+    assert_eq!(GrantFile::look(&server(), &path).unwrap().made, [one]);
 }
 
 #[test]
@@ -55,8 +58,8 @@ fn a_creator_that_cannot_be_read_is_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("grants");
     let one = creation(1);
-    let (file, _) = GrantFile::open(&path).unwrap();
-    file.store(&[Record::Made(one)]).unwrap();
+    let (file, _) = GrantFile::open(&server(), &path).unwrap();
+    file.store(&server(), &[Record::Made(one)]).unwrap();
     drop(file);
     let made = TableDefinition::<&[u8], (u64, &str)>::new("made");
     let database = Database::open(&path).unwrap();
@@ -68,5 +71,5 @@ fn a_creator_that_cannot_be_read_is_left_out() {
     drop(table);
     transaction.commit().unwrap();
     drop(database);
-    assert_eq!(GrantFile::look(&path).unwrap().made, [one]);
+    assert_eq!(GrantFile::look(&server(), &path).unwrap().made, [one]);
 }

@@ -1,6 +1,8 @@
 //! Records still exist after the process has ended.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,6 +13,7 @@ use comity_state::{
     Principal, Record, RecordedClient, Setclientid, Settings, Verifier,
 };
 use comity_store::{Store, StoreError};
+use common::server;
 use tempfile::TempDir;
 
 const NOW: Duration = Duration::from_secs(1);
@@ -28,7 +31,7 @@ fn folder() -> (TempDir, PathBuf) {
 #[test]
 fn the_records_of_an_engine_are_stored_when_it_is_settled() {
     let (_folder, path) = folder();
-    let store = Store::open(&path).unwrap();
+    let store = Store::open(&server(), &path).unwrap();
     let settings = Settings { durable: true, ..Settings::new(7, [7; 16]) };
     let engine = Engine::new(NOW, settings, store.recovered());
     let Caller { principal, origin } = CALLER;
@@ -44,7 +47,7 @@ fn the_records_of_an_engine_are_stored_when_it_is_settled() {
     store.settle(&engine, mark).unwrap();
     assert_eq!(engine.unstored(), None);
     drop(store);
-    let recovered = Store::open(&path).unwrap().recovered();
+    let recovered = Store::open(&server(), &path).unwrap().recovered();
     assert_eq!(recovered.records().collect::<Vec<_>>(), [record]);
 }
 
@@ -61,7 +64,7 @@ fn meet(engine: &Engine, id: &[u8]) {
 fn a_damaged_file_is_an_error_that_says_what_to_do() {
     let (_folder, path) = folder();
     fs::write(&path, b"these are no records").unwrap();
-    let error = Store::open(&path).err().unwrap();
+    let error = Store::open(&server(), &path).err().unwrap();
     assert!(matches!(error, StoreError::Read { .. }));
     assert!(error.to_string().contains("moved away"), "{error}");
 }
@@ -70,7 +73,7 @@ fn a_damaged_file_is_an_error_that_says_what_to_do() {
 fn nobody_else_may_read_a_store() {
     let (_folder, path) = folder();
     File::create(&path).unwrap().set_permissions(Permissions::from_mode(0o666)).unwrap();
-    let store = Store::open(&path).unwrap();
+    let store = Store::open(&server(), &path).unwrap();
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     drop(store);
 }
@@ -78,21 +81,21 @@ fn nobody_else_may_read_a_store() {
 #[test]
 fn two_processes_do_not_share_a_store() {
     let (_folder, path) = folder();
-    let _store = Store::open(&path).unwrap();
-    assert!(matches!(Store::open(&path), Err(StoreError::Read { .. })));
+    let _store = Store::open(&server(), &path).unwrap();
+    assert!(matches!(Store::open(&server(), &path), Err(StoreError::Read { .. })));
 }
 
 #[test]
 fn every_start_has_a_number_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("clients");
-    let starts = [(); 3].map(|()| Store::open(&path).unwrap().starts());
+    let starts = [(); 3].map(|()| Store::open(&server(), &path).unwrap().starts());
     assert_eq!(starts, [1, 2, 3]);
 }
 
 /// Returns the file of a store with `clients` clients, before the process ended and after.
 fn filled(path: &Path, clients: u32) -> [Vec<u8>; 2] {
-    let store = Store::open(path).unwrap();
+    let store = Store::open(&server(), path).unwrap();
     let settings = Settings { durable: true, ..Settings::new(7, [7; 16]) };
     let engine = Engine::new(NOW, settings, store.recovered());
     (0..clients).for_each(|client| meet(&engine, &client.to_be_bytes()));
@@ -104,7 +107,7 @@ fn filled(path: &Path, clients: u32) -> [Vec<u8>; 2] {
 
 /// Opens a store, stores a new client, and returns the records that were found.
 fn used(path: &Path) -> Result<Vec<Record>, StoreError> {
-    let store = Store::open(path)?;
+    let store = Store::open(&server(), path)?;
     let recovered = store.recovered();
     let found = recovered.records().collect();
     let settings = Settings { durable: true, ..Settings::new(7, [7; 16]) };

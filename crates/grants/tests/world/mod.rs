@@ -12,7 +12,9 @@ use comity_grants::{
 };
 use comity_keynote::sign;
 use comity_keys::{Algorithm, PrivateKey, PublicKey, Signer};
-use comity_vfs::{Create, Cred, Disk, FileKey, Fs, Gid, Handle, Mode, Name, SetAttr, Status, Uid};
+use comity_vfs::{
+    AsServer, Create, Cred, Disk, FileKey, Fs, Gid, Handle, Mode, Name, SetAttr, Status, Uid,
+};
 
 /// The export of all tests.
 pub const EXPORT: &str = "/srv";
@@ -90,7 +92,7 @@ impl Kept {
 }
 
 impl Medium for Kept {
-    fn store(&self, records: &[Record]) -> Result<(), MediumError> {
+    fn store(&self, _: &AsServer, records: &[Record]) -> Result<(), MediumError> {
         let mut kept = self.0.lock().unwrap();
         if kept.1 {
             return Err("the disk is full".into());
@@ -99,7 +101,7 @@ impl Medium for Kept {
         Ok(())
     }
 
-    fn replace(&self, records: &[Record]) -> Result<(), MediumError> {
+    fn replace(&self, _: &AsServer, records: &[Record]) -> Result<(), MediumError> {
         let mut kept = self.0.lock().unwrap();
         if kept.1 {
             return Err("the disk is full".into());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use comity_state::{
     ClientProtocol, FileKey, Identity, Origin, OriginChannel, Principal, RecordedClient, Verifier,
 };
-use comity_vfs::Handle;
+use comity_vfs::{AsServer, Handle};
 use proptest::prelude::*;
 
 use super::*;
@@ -68,7 +68,7 @@ proptest! {
             apply(&database, &batch).unwrap();
             batch.into_iter().for_each(|record| model.apply(record));
         }
-        let again = Store::open(&path).unwrap().recovered();
+        let again = Store::open(&AsServer::here().unwrap(), &path).unwrap().recovered();
         prop_assert_eq!(sorted(&again), sorted(&model));
     }
 }
@@ -97,7 +97,8 @@ fn a_client_that_lost_files_in_a_store_of_format_1_may_reclaim_none() {
     transaction.commit().unwrap();
     drop(database);
     for _ in 0..2 {
-        let records: Vec<_> = Store::open(&path).unwrap().recovered().records().collect();
+        let records: Vec<_> =
+            Store::open(&AsServer::here().unwrap(), &path).unwrap().recovered().records().collect();
         assert_eq!(records, [Record::Client(client(2), None)]);
     }
 }

@@ -9,9 +9,15 @@ use std::time::Duration;
 
 use comity_state::{CallbackAddress, Caller, ClientOwner, Engine, Setclientid, Settings, Verifier};
 use comity_store::{Store, StoreError};
+use comity_vfs::AsServer;
 use tempfile::TempDir;
 
 pub const NOW: Duration = Duration::from_secs(1);
+
+/// Evidence that this thread has the server's own identity.
+pub fn server() -> AsServer {
+    AsServer::here().unwrap()
+}
 
 /// A file system in memory, which is unmounted on drop.
 pub struct Tmpfs(TempDir);

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use comity_vfs::AsServer;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fs::fstat;
 use rustix::io::Errno;
@@ -38,7 +39,7 @@ struct Group {
 impl Groups {
     /// Makes an empty set, limited to half of the groups that the kernel allows the user, because
     /// other programs need some, too.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(_: &AsServer) -> Self {
         let said = std::fs::read_to_string("/proc/sys/fs/fanotify/max_user_groups");
         let user = said.ok().and_then(|said| said.trim().parse().ok()).unwrap_or(USER_GROUPS);
         Self { by_device: HashMap::new(), most: user.div_ceil(2) }

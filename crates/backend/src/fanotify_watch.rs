@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
+use comity_vfs::AsServer;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 
@@ -68,9 +69,9 @@ impl ChangeWatch {
     ///
     /// # Errors
     /// The kernel's error: ENOSYS and EINVAL before Linux 5.13 without CAP_SYS_ADMIN.
-    pub(crate) fn new() -> Result<Self, Errno> {
+    pub(crate) fn new(server: &AsServer) -> Result<Self, Errno> {
         fanotify_groups::new_group()?;
-        let (groups, any) = (Mutex::new(Groups::new()), fanotify_groups::any_group()?);
+        let (groups, any) = (Mutex::new(Groups::new(server)), fanotify_groups::any_group()?);
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let process = rustix::process::getpid().as_raw_nonzero().get();
         Ok(Self { groups, any, bell, process, refused: Once::new() })
@@ -227,7 +228,7 @@ mod tests {
     fn a_change_of_a_marked_file_on_any_device_is_reported() {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let patience = Timespec { tv_sec: 10, tv_nsec: 0 };
-        let watch = Arc::new(ChangeWatch::new().unwrap());
+        let watch = Arc::new(ChangeWatch::new(&AsServer::here().unwrap()).unwrap());
         let mut marks = Vec::new();
         for folder in [std::env::temp_dir(), "/dev/shm".into()] {
             let Ok(file) = tempfile::NamedTempFile::new_in(folder) else { continue };

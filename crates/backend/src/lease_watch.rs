@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use comity_vfs::AsServer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -83,9 +84,9 @@ impl LeaseWatch {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn listen(self: &Arc<Self>) -> Result<LeaseListener, Errno> {
+    pub fn listen(self: &Arc<Self>, server: &AsServer) -> Result<LeaseListener, Errno> {
         let signals = sys::lease_signals()?;
-        match ChangeWatch::new() {
+        match ChangeWatch::new(server) {
             Ok(changes) => drop(self.changes.set(Arc::new(changes))),
             Err(error) => tell_deaf(error),
         }
@@ -267,7 +268,7 @@ impl Drop for LeaseListener {
 
 /// Returns how long the kernel lets a program wait for a leased file; then it breaks the lease.
 #[must_use]
-pub fn lease_break_time() -> Duration {
+pub fn lease_break_time(_: &AsServer) -> Duration {
     let said = std::fs::read_to_string("/proc/sys/fs/lease-break-time").unwrap_or_default();
     Duration::from_secs(said.trim().parse().unwrap_or(BREAK_SECONDS).into())
 }
@@ -304,7 +305,7 @@ mod tests {
     fn a_watch_that_rests_from_changes_hears_all_else() {
         let (folder, watch) = (tempfile::tempdir().unwrap(), Arc::<LeaseWatch>::default());
         let (end, ended) = UnixStream::pair().unwrap();
-        let listener = watch.listen().unwrap();
+        let listener = watch.listen(&AsServer::here().unwrap()).unwrap();
         let changes = watch.changes().unwrap();
         let _mark = changed(&folder.path().join("changed"), changes);
         // The listener's last look at changes is set one hour ahead.

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use comity_backend::{LeaseWatch, Passthrough, PassthroughOptions};
-use comity_vfs::{FileHold, Fs, LocalLocks, LocalUse, Result, Status};
+use comity_vfs::{AsServer, FileHold, Fs, LocalLocks, LocalUse, Result, Status};
 use common::{caller, list, mode, name, open, read, root, serve, set_mode};
 
 const NOBODY: u32 = 65_534;
@@ -128,7 +128,7 @@ fn all_callers_have_the_servers_rights() {
 fn only_files_of_the_server_user_are_leased() {
     as_nobody("only_files_of_the_server_user_are_leased", || {
         let watch = Arc::<LeaseWatch>::default();
-        let _listener = watch.listen().unwrap();
+        let _listener = watch.listen(&AsServer::here().unwrap()).unwrap();
         let open = |path: &Path| {
             let leases = Some(Arc::clone(&watch));
             let options = PassthroughOptions { leases, ..PassthroughOptions::default() };
@@ -153,7 +153,7 @@ fn only_files_of_the_server_user_are_leased() {
 fn programs_that_change_its_own_files_are_told_of() {
     as_nobody("programs_that_change_its_own_files_are_told_of", || {
         let watch = Arc::<LeaseWatch>::default();
-        let listener = watch.listen().unwrap();
+        let listener = watch.listen(&AsServer::here().unwrap()).unwrap();
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("file"), "").unwrap();
         let options = PassthroughOptions { leases: Some(watch), ..PassthroughOptions::default() };

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_backend::{LeaseWatch, Passthrough, PassthroughOptions};
-use comity_vfs::{FileHold, Fs, Handle, LocalLocks, LocalUse};
+use comity_vfs::{AsServer, FileHold, Fs, Handle, LocalLocks, LocalUse};
 use common::{is_root, name, root};
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -116,7 +116,7 @@ fn timer() -> UnixStream {
 fn changes_of_files_on_subvolumes_and_elsewhere_are_reported() {
     with_subvolumes(|folders| {
         let watch = Arc::<LeaseWatch>::default();
-        let listener = watch.listen().unwrap();
+        let listener = watch.listen(&AsServer::here().unwrap()).unwrap();
         let held: Vec<_> =
             folders.iter().map(|folder| DelegatedFile::new(folder, &watch)).collect();
         // The files have fanotify marks now.

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use comity_backend::{LeaseWatch, lease_break_time};
 use comity_export::Exports;
 use comity_nfs4::Memory;
-use comity_vfs::LocalUse;
+use comity_vfs::{AsServer, LocalUse};
 
 use crate::limits::BREAK_RESERVE;
 
@@ -64,10 +64,11 @@ fn listen(
     listens: Sender<()>,
     memory: &Memory,
     exports: &Exports,
-) -> rustix::io::Result<()> {
-    let listener = watch.listen()?;
+) -> Result<()> {
+    let server = AsServer::here()?;
+    let listener = watch.listen(&server)?;
     drop(listens);
-    let patience = patience(lease_break_time());
+    let patience = patience(lease_break_time(&server));
     while listener.wait(end.as_fd())? {
         recall(memory, exports, patience);
     }

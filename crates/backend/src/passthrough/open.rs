@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use comity_vfs::AsServer;
 use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::process::umask;
@@ -65,17 +66,17 @@ impl Passthrough {
     /// [`OpenError`], which says what to do about it.
     pub fn open(root: &Path, options: PassthroughOptions) -> Result<Self, OpenError> {
         umask(Mode::empty());
-        // This comes first, since a thread that has acted for a caller may have fewer rights than
-        // the server.
         let identity = Identity::available();
-        let top = Mount::open(root).map_err(|errno| explain(root, errno))?;
+        let refused = |_| OpenError::NoPermission(root.to_owned());
+        let server = AsServer::here().map_err(refused)?;
+        let top = Mount::open(&server, root).map_err(|errno| explain(root, errno))?;
         let searched = top.reach() == Reach::BySearch;
         let descriptors = options.descriptors.unwrap_or_else(Descriptors::of_process);
         let opened = Self {
             root: top.root,
             identity,
             server_uid: rustix::process::geteuid().as_raw(),
-            mounts: Mounts::new(top, root, options.cross_mounts),
+            mounts: Mounts::new(&server, top, root, options.cross_mounts),
             nodes: Cache::new(descriptors.share()),
             cursors: Default::default(),
             snapshots: Default::default(),

@@ -3,7 +3,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use comity_vfs::{Handle, Result, Status};
+use comity_vfs::{AsServer, Handle, Result, Status};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2, readlink};
 use rustix::io::Errno;
 
@@ -21,18 +21,18 @@ impl Passthrough {
     /// that it opened by its handle and has not met by a name since it started.
     pub(crate) fn directories_of(&self, node: &Handle) -> Result<Vec<Handle>> {
         let (node, _) = self.look(node)?;
-        self.identity.server()?;
-        Ok(self.directory_in_path(&node).into_iter().collect())
+        let server = AsServer::here()?;
+        Ok(self.directory_in_path(&server, &node).into_iter().collect())
     }
 
     /// Returns the directory of the kernel's path if the object has that name there. The path may
     /// contain a removed name, which another object may have now.
-    fn directory_in_path(&self, node: &Node) -> Option<Handle> {
+    fn directory_in_path(&self, server: &AsServer, node: &Node) -> Option<Handle> {
         let path = readlink(link_of(node.fd()).as_str(), Vec::new()).ok()?;
         let path = Path::new(OsStr::from_bytes(path.as_bytes()));
         let name = CString::new(path.file_name()?.as_bytes()).ok()?;
         let above = path.parent()?;
-        let dir = self.with_descriptors(|| open_directory(node, above)).ok()?;
+        let dir = self.with_descriptors(|| open_directory(server, node, above)).ok()?;
         let is_there = node.mount.name(dir.as_fd(), &name) == Ok(node.handle);
         is_there.then(|| node.mount.name(dir.as_fd(), c"").ok()).flatten()
     }
@@ -40,7 +40,7 @@ impl Passthrough {
 
 /// Opens a directory by its path in the kernel, which contains no symbolic links. In a mount of our
 /// own, the path begins at the root of the mount.
-fn open_directory(node: &Node, path: &Path) -> std::result::Result<OwnedFd, Errno> {
+fn open_directory(_: &AsServer, node: &Node, path: &Path) -> std::result::Result<OwnedFd, Errno> {
     let private = node.mount.private;
     let from = if private { node.mount.top.as_fd() } else { CWD };
     let inside = if private { ResolveFlags::IN_ROOT } else { ResolveFlags::empty() };
@@ -55,10 +55,11 @@ fn open_directory(node: &Node, path: &Path) -> std::result::Result<OwnedFd, Errn
 /// # Errors
 /// [`Status`] if the object does not exist, or its file system has no handles.
 pub fn handle_of(path: &Path) -> Result<Handle> {
+    let server = AsServer::here()?;
     let is_directory = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = if is_directory { path } else { parent.unwrap_or(Path::new(".")) };
-    let mount = Mount::open(directory).map_err(status)?;
+    let mount = Mount::open(&server, directory).map_err(status)?;
     if is_directory {
         return Ok(mount.root);
     }

@@ -300,7 +300,7 @@ mod tests {
     use std::fs::File;
     use std::time::Instant;
 
-    use comity_vfs::FileType;
+    use comity_vfs::{AsServer, FileType};
 
     use super::super::descriptors::Descriptors;
     use super::super::node::Use;
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn written_data_is_made_stable_before_its_file_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
-        let mount = Arc::new(Mount::open(folder.path()).unwrap());
+        let mount = Arc::new(Mount::open(&AsServer::here().unwrap(), folder.path()).unwrap());
         let cache = Cache::new(Descriptors::at_most(16).share());
         let (written, clean) = (insert(&cache, &mount, 1), insert(&cache, &mount, 2));
         cache.get(&written).unwrap().barrier.written();
@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn shards_give_way_in_turn_and_what_is_held_stays() {
         let folder = tempfile::tempdir().unwrap();
-        let mount = Arc::new(Mount::open(folder.path()).unwrap());
+        let mount = Arc::new(Mount::open(&AsServer::here().unwrap(), folder.path()).unwrap());
         let cache = Cache::new(Descriptors::at_most(1_000).share());
         let handles: Vec<_> = (0..200).map(|number| insert(&cache, &mount, number)).collect();
         let held = cache.get(&handles[0]).unwrap();
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn all_files_are_looked_at_in_turn_whether_they_were_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let mount = Arc::new(Mount::open(folder.path()).unwrap());
+        let mount = Arc::new(Mount::open(&AsServer::here().unwrap(), folder.path()).unwrap());
         let cache = Cache::new(Descriptors::at_most(1000).share());
         for number in 0..200_u8 {
             let path = folder.path().join(number.to_string());

@@ -321,6 +321,8 @@ impl Drop for Writing<'_> {
 
 #[cfg(test)]
 mod tests {
+    use comity_vfs::AsServer;
+
     use super::super::descriptors::Descriptors;
     use super::*;
     use crate::blocking::watch;
@@ -329,7 +331,7 @@ mod tests {
     fn a_wait_for_a_long_change_is_announced() {
         watch::install();
         let folder = tempfile::tempdir().unwrap();
-        let mount = Arc::new(Mount::open(folder.path()).unwrap());
+        let mount = Arc::new(Mount::open(&AsServer::here().unwrap(), folder.path()).unwrap());
         let (handle, object) = (mount.root, File::open(folder.path()).unwrap());
         let descriptors = Descriptors::at_most(1).share();
         let ledger = Arc::new(Ledger { descriptors, failures: SyncErrors::default() });

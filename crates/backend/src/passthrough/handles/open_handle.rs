@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use comity_vfs::{Attr, Disk, FileType, Handle, Result, Status};
+use comity_vfs::{AsServer, Attr, Disk, FileType, Handle, Result, Status};
 use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
 use rustix::io::Errno;
 
@@ -148,12 +148,9 @@ impl Passthrough {
 
     /// Reads the table of mounts, if that is due.
     pub(crate) fn look_at_mounts(&self) -> Result<()> {
-        if self.mounts.is_due() {
-            self.identity.server()?;
-            if self.mounts.look() {
-                // An unmounted file system would stay busy because of its nodes.
-                self.nodes.retain(|node| self.mounts.get(node.mount.id).is_some());
-            }
+        if self.mounts.is_due() && self.mounts.look(&AsServer::here()?) {
+            // An unmounted file system would stay busy because of its nodes.
+            self.nodes.retain(|node| self.mounts.get(node.mount.id).is_some());
         }
         Ok(())
     }

@@ -9,7 +9,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use comity_vfs::{
-    Cred, Disk, FileHold, Fs, Gid, Handle, LocalLocks, LocalUse, Name, ReadInto, Result, Uid,
+    AsServer, Cred, Disk, FileHold, Fs, Gid, Handle, LocalLocks, LocalUse, Name, ReadInto, Result,
+    Uid,
 };
 
 use crate::passthrough::{Descriptors, Passthrough, PassthroughOptions};
@@ -41,7 +42,7 @@ impl WatchedFile {
         let ((say, told), (seen, is_seen)) = (channel(), channel());
         let listening = Arc::clone(&watch);
         std::thread::spawn(move || {
-            let listener = listening.listen().unwrap();
+            let listener = listening.listen(&AsServer::here().unwrap()).unwrap();
             say.send(()).unwrap();
             while listener.wait(ended.as_fd()).unwrap() {
                 let _ = say.send(()).map(|()| is_seen.recv());

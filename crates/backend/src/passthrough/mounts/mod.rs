@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 
-use comity_vfs::Handle;
+use comity_vfs::{AsServer, Handle};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatxFlags, open, openat2, statx};
 use rustix::io::Errno;
 
@@ -62,7 +62,7 @@ struct Looked {
 impl Mounts {
     /// Returns the mounts of a tree at `path` whose root is that of `top`, and the mounts below it
     /// if `crossing`.
-    pub(crate) fn new(top: Mount, path: &Path, crossing: bool) -> Self {
+    pub(crate) fn new(server: &AsServer, top: Mount, path: &Path, crossing: bool) -> Self {
         let mounts = Self {
             top: Arc::new(top),
             path: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
@@ -72,7 +72,7 @@ impl Mounts {
             looked: Mutex::default(),
         };
         if crossing {
-            mounts.look();
+            mounts.look(server);
         }
         mounts
     }
@@ -124,8 +124,8 @@ impl Mounts {
         self.crossing && self.lock_looked().at.is_none_or(|at| at.elapsed() >= MOUNTS_INTERVAL)
     }
 
-    /// Reads the table of mounts with the server's own rights; returns whether it has changed.
-    pub(crate) fn look(&self) -> bool {
+    /// Reads the table of mounts; returns whether it has changed.
+    pub(crate) fn look(&self, server: &AsServer) -> bool {
         let mut looked = self.lock_looked();
         looked.at = Some(Instant::now());
         let table = match std::fs::read(TABLE) {
@@ -139,7 +139,7 @@ impl Mounts {
         if mounts == looked.mounts {
             return false;
         }
-        self.take(&mounts);
+        self.take(server, &mounts);
         looked.mounts = mounts;
         true
     }
@@ -148,11 +148,11 @@ impl Mounts {
         self.looked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, entries: &[MountEntry]) {
+    fn take(&self, server: &AsServer, entries: &[MountEntry]) {
         let mut next = Below::default();
         let mut places: Vec<(&Path, Arc<Mount>)> = vec![(&self.path, Arc::clone(&self.top))];
         for entry in entries {
-            match self.take_one(entry, &mut next, &places) {
+            match self.take_one(server, entry, (&mut next, &places)) {
                 Ok(mount) => places.push((&entry.point, mount)),
                 Err(errno) => {
                     let point = entry.point.display();
@@ -167,16 +167,16 @@ impl Mounts {
 
     fn take_one(
         &self,
+        server: &AsServer,
         entry: &MountEntry,
-        next: &mut Below,
-        places: &[(&Path, Arc<Mount>)],
+        (next, places): (&mut Below, &[(&Path, Arc<Mount>)]),
     ) -> Result<Arc<Mount>, Errno> {
         let outer = places.iter().rev().find(|(path, _)| entry.point.starts_with(path));
         let (path, outer) = outer.ok_or(Errno::NOENT)?;
         let within = entry.point.strip_prefix(path).map_err(|_| Errno::NOENT)?;
         let name = within.file_name().ok_or(Errno::NOENT)?.as_bytes();
-        let dir = directory_of(outer, within.parent().unwrap_or(Path::new("")))?;
-        let mount = self.mount_of(entry, next)?;
+        let dir = directory_of(server, outer, within.parent().unwrap_or(Path::new("")))?;
+        let mount = self.mount_of(server, entry, next)?;
         let root = mount.root;
         next.mounts.insert(entry.point.clone(), (entry.id, Arc::clone(&mount)));
         next.by_id.entry(mount.id).or_insert_with(|| Arc::clone(&mount));
@@ -187,13 +187,18 @@ impl Mounts {
 
     /// Opens the mount of an entry, or returns the one it already has. Of two file systems with the
     /// same id only one can be shown.
-    fn mount_of(&self, entry: &MountEntry, next: &Below) -> Result<Arc<Mount>, Errno> {
+    fn mount_of(
+        &self,
+        server: &AsServer,
+        entry: &MountEntry,
+        next: &Below,
+    ) -> Result<Arc<Mount>, Errno> {
         if let Some((id, mount)) = self.read().mounts.get(&entry.point)
             && *id == entry.id
         {
             return Ok(Arc::clone(mount));
         }
-        let fresh = Mount::open(Path::new(&link_of(root_of(entry)?.as_fd())))?;
+        let fresh = Mount::open(server, Path::new(&link_of(root_of(server, entry)?.as_fd())))?;
         let same = |known: &Mount| known.device == fresh.device;
         let known =
             if self.top.id == fresh.id { Some(&self.top) } else { next.by_id.get(&fresh.id) };
@@ -211,7 +216,7 @@ impl Mounts {
 
 /// Opens the root directory of a mount. Its path may lead to another directory by now, because a
 /// user with write permission above it can replace a component by a link.
-fn root_of(entry: &MountEntry) -> Result<OwnedFd, Errno> {
+fn root_of(_: &AsServer, entry: &MountEntry) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = open(&entry.point, flags, Mode::empty())?;
     let found = statx(&root, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
@@ -219,7 +224,7 @@ fn root_of(entry: &MountEntry) -> Result<OwnedFd, Errno> {
 }
 
 /// Returns the handle of the directory at `path` below the root of `mount`.
-fn directory_of(mount: &Mount, path: &Path) -> Result<Handle, Errno> {
+fn directory_of(_: &AsServer, mount: &Mount, path: &Path) -> Result<Handle, Errno> {
     if path.as_os_str().is_empty() {
         return Ok(mount.root);
     }
@@ -236,13 +241,14 @@ mod tests {
     #[test]
     fn a_path_that_leads_to_another_mount_by_now_is_not_shown() {
         let folder = tempfile::tempdir().unwrap();
-        let top = Mount::open(folder.path()).unwrap();
-        let mounts = Mounts::new(top, folder.path(), false);
+        let server = AsServer::here().unwrap();
+        let top = Mount::open(&server, folder.path()).unwrap();
+        let mounts = Mounts::new(&server, top, folder.path(), false);
         let mut entry = MountEntry { id: -7, point: folder.path().into() };
-        assert!(mounts.mount_of(&entry, &Below::default()).is_err());
+        assert!(mounts.mount_of(&server, &entry, &Below::default()).is_err());
         let table = std::fs::read(TABLE).unwrap();
         let known = below(&table, Path::new("/"));
         entry = known.into_iter().find(|entry| entry.point == Path::new("/proc")).unwrap();
-        assert!(mounts.mount_of(&entry, &Below::default()).is_ok());
+        assert!(mounts.mount_of(&server, &entry, &Below::default()).is_ok());
     }
 }

@@ -3,7 +3,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use comity_vfs::{Handle, Status};
+use comity_vfs::{AsServer, Handle, Status};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, fstat, open, openat, statx};
 use rustix::io::Errno;
 use rustix::mount::{OpenTreeFlags, open_tree};
@@ -65,13 +65,13 @@ const KIND_INODE: u16 = 0xfffe;
 
 impl Mount {
     /// Opens the file system mounted at `path`.
-    pub(crate) fn open(path: &Path) -> Result<Self, Errno> {
+    pub(crate) fn open(server: &AsServer, path: &Path) -> Result<Self, Errno> {
         let shared = open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        let copy = copy_of_mount(path, &shared);
+        let copy = copy_of_mount(server, path, &shared);
         let private = copy.is_some();
         let top = copy.unwrap_or(shared);
         let dir = openat(&top, c".", DIRECTORY, Mode::empty())?;
-        let still = if private { still_mount(path, &top) } else { None };
+        let still = if private { still_mount(server, path, &top) } else { None };
         let (naming, mount_id) = naming_of(top.as_fd());
         let (id, fsid, device) = numbers(&top)?;
         let root = Handle::new(&[0]).map_err(|_| Errno::INVAL)?;
@@ -201,7 +201,7 @@ fn decode(handle: &Handle) -> Result<KernelHandle, Errno> {
 
 /// Makes a mount of our own of the same directory, without the mounts below it. Its root must be
 /// the directory that was opened.
-fn copy_of_mount(path: &Path, shared: &OwnedFd) -> Option<OwnedFd> {
+fn copy_of_mount(_: &AsServer, path: &Path, shared: &OwnedFd) -> Option<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let copy = open_tree(CWD, path, flags).ok()?;
     let (ours, theirs) = (fstat(&copy).ok()?, fstat(shared).ok()?);
@@ -209,8 +209,8 @@ fn copy_of_mount(path: &Path, shared: &OwnedFd) -> Option<OwnedFd> {
     same.then_some(copy)
 }
 
-fn still_mount(path: &Path, top: &OwnedFd) -> Option<OwnedFd> {
-    let copy = copy_of_mount(path, top)?;
+fn still_mount(server: &AsServer, path: &Path, top: &OwnedFd) -> Option<OwnedFd> {
+    let copy = copy_of_mount(server, path, top)?;
     sys::set_mount_noatime(copy.as_fd()).ok()?;
     openat(&copy, c".", DIRECTORY, Mode::empty()).ok()
 }

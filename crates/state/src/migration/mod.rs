@@ -1,0 +1,3 @@
+//! State that moves to another engine.
+
+mod clients;

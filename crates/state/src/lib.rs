@@ -41,10 +41,12 @@
 //!    is evicted.
 //! 6. `delegations`, `layouts`, `locks`, `opens`, `nlm`, `sessions`, `offloads`, `grantees`,
 //!    `stateid_check`: the facades. Each is a set of `impl Engine` blocks about one public noun.
-//! 7. `report`, `migration`, `tick`: reports for administrators, clients that move to another
-//!    engine ([`Engine::export_client`], [`Engine::import_client`]), and deadlines.
+//! 7. `report`, `migration`, `tick`: reports for administrators; clients
+//!    ([`Engine::export_client`], [`Engine::import_client`]) and volumes
+//!    ([`Engine::export_volume`], [`Engine::import_volume`]) whose state moves to another engine,
+//!    and the bytes by which it is sent; and deadlines.
 //!
-//! **May not know:** the wire, file systems, threads, clocks.
+//! **May not know:** the messages of protocols, file systems, threads, clocks.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![cfg_attr(
     test,
@@ -97,8 +99,8 @@ pub use channel::{
 };
 pub use client::{Client, ExportedClient};
 pub use client_state::{
-    BeginOffload, CallbackAddress, Counts, ExportedKind, ExportedOwner, ExportedState, OffloadEnd,
-    OwnerKind, OwnerReply, Revocation, RevokedState,
+    Announced, BeginOffload, CallbackAddress, Counts, ExportedGrant, ExportedKind, ExportedOwner,
+    ExportedState, OffloadEnd, OwnerKind, OwnerReply, Revocation, RevokedState,
 };
 pub use clients::{ExchangeId, Exchanged, Introduced, Setclientid};
 pub use comity_credential::{Grantee, KeyId, Origin, OriginChannel};
@@ -115,7 +117,10 @@ pub use directories::{
 pub use effect::Effect;
 pub use engine::{Engine, Settings};
 pub use error::{Error, Result};
-pub use file::{DelegationKind, Share};
+pub use file::{
+    DelegationKind, ExportedFile, ExportedRecall, ExportedWait, ExportedWriter,
+    ExportedWriterReply, Share,
+};
 pub use grantees::{GrantedAccess, GrantedFiles};
 pub use ids::{
     Caller, ClientId, ClientOwner, ClientProtocol, ConnectionId, Principal, Secret, SessionId,
@@ -125,9 +130,10 @@ pub use layout::LayoutIomode;
 pub use layouts::LayoutScope;
 pub use limits::Limits;
 pub use local_locks::{Locals, Parts, Taken};
-pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer};
+pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer, QueuedLock};
 pub use locks::{Lock, Locker};
 pub use lookup::{At, Bearer, Sender};
+pub use migration::{ExportRefusal, ExportedVolume, ImportRefusal, Section, TransferError};
 pub use nlm::{HostLock, LockRequestKind};
 pub use offloads::{CopyUnderWay, OffloadStatus};
 pub use opens::{Before, Claim, Open, Opened, OwnerAnswer, OwnerTurn, Turn};

@@ -107,6 +107,11 @@ pub(crate) const CONNECTIONS_MAX: usize = 64;
 /// Fewest owners of a client at which idle ones are removed.
 pub(crate) const REAPED_MIN: usize = 64;
 
+/// Clientids of other engines that are remembered although their clients are gone. Each takes about
+/// 30 bytes. A client whose clientid is forgotten is told that the server has restarted, which has
+/// the same consequence: it loses its state.
+pub(crate) const FOREIGN_IDS_MAX: usize = 1 << 16;
+
 /// The clients of one origin may take at most this part of the free places. Many origins that each
 /// take their part still leave some places.
 pub(crate) const FAIR_PART: usize = 8;

@@ -212,16 +212,35 @@ fn a_client_whose_name_is_in_use_cannot_be_imported() {
 }
 
 #[test]
-fn a_client_of_another_boot_or_secret_is_refused() {
+fn a_client_of_another_boot_and_secret_keeps_its_clientid_sessions_and_stateids() {
     let from = engine(|_| {});
-    let (old, _) = client(&from, "a");
-    let exported = from.export_client(NOW, &old).unwrap();
-    for settings in [Settings::new(4, [7; 16]), Settings::new(3, [8; 16])] {
-        let to = Engine::new(NOW, settings, Recovered::new());
-        let refused = to.import_client(NOW, &exported).map(drop);
-        assert_eq!(refused, Err(Error::StaleClientid));
-        assert_eq!(to.census(), comity_state::Census::default());
+    let (old, session) = client(&from, "a");
+    let open = opened(&from, &old, 1);
+    let held = from.lock(Sender::of(NOW, &old), &lock(open, 1, LockType::Write)).unwrap();
+    let to = Engine::new(NOW, Settings::new(4, [8; 16]), Recovered::new());
+    let new = take_to(&from, &to, &old).unwrap();
+    assert_eq!((new.id(), new.sessions()), (old.id(), vec![session]));
+    for stateid in [open, held] {
+        assert_eq!(to.test_stateid(Sender::of(NOW, &new), &stateid), Ok(()));
     }
+    // A refused lock names the client, which is found by its lock-owner.
+    let (other, _) = client(&to, "b");
+    let theirs = opened(&to, &other, 1);
+    let refused = to.lock(Sender::of(NOW, &other), &lock(theirs, 1, LockType::Read));
+    let Err(LockRefusal::Denied { client, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!(client, new.id());
+}
+
+#[test]
+fn the_clientid_of_an_imported_client_has_expired_when_the_client_is_gone() {
+    let from = engine(|_| {});
+    let old = old_client(&from, "a");
+    let to = Engine::new(NOW, Settings::new(4, [8; 16]), Recovered::new());
+    assert_eq!(to.renew(NOW, old.id(), caller(2)), Err(Error::StaleClientid), "it is unknown");
+    let new = take_to(&from, &to, &old).unwrap();
+    assert_eq!(to.renew(NOW, old.id(), caller(2)), Ok(()));
+    to.evict(NOW, &new);
+    assert_eq!(to.renew(NOW, old.id(), caller(2)), Err(Error::Expired));
 }
 
 #[test]

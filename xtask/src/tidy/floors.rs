@@ -60,7 +60,7 @@ const CRATES: &[CrateRule] = &[
             "placement",
         ]),
     },
-    CrateRule { name: "state", floor: 3, uses: These(&["vfs", "proto", "credential"]) },
+    CrateRule { name: "state", floor: 3, uses: These(&["vfs", "proto", "credential", "xdr"]) },
     CrateRule { name: "tls", floor: 3, uses: These(&["vfs", "credential", "keys"]) },
     // coherence
     CrateRule {

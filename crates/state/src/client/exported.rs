@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use crate::{
-    CallbackAddress, Caller, ClientId, ClientOwner, ClientProtocol, CreatedSession, ExportedOwner,
-    ExportedSession, ExportedState, Origin,
+    Announced, CallbackAddress, Caller, ClientId, ClientOwner, ClientProtocol, CreatedSession,
+    ExportedGrant, ExportedOwner, ExportedSession, ExportedState, Origin, Verifier,
 };
 
-/// A confirmed client with all its state. It does not contain pending locks, recalls under way,
-/// copies and unacknowledged grants: the clients and the server ask for them again.
+/// A confirmed client with its state. It does not contain the locks that its owners wait for, whose
+/// order belongs to the file; the address by which a host of NLM knows the server, which changes;
+/// and what only reports show (its address, the time at which it came).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportedClient {
     /// Its clientid.
@@ -26,8 +27,16 @@ pub struct ExportedClient {
     pub origin: Origin,
     /// Time since it renewed its lease.
     pub silent: Duration,
+    /// True if its lease had expired at the last tick.
+    pub courteous: bool,
+    /// Time since SEQUENCE told it of its last revocation, if it did.
+    pub told: Option<Duration>,
     /// The callback address, in minor version 0.
     pub callback: Option<CallbackAddress>,
+    /// The SETCLIENTID that is not confirmed yet, by which its callback address changes.
+    pub announced: Option<Announced>,
+    /// The verifier of its last SETCLIENTID_CONFIRM.
+    pub confirmed_by: Option<Verifier>,
     /// True if it has said RECLAIM_COMPLETE.
     pub reclaim_complete: bool,
     /// The state of a host's status monitor.
@@ -38,7 +47,11 @@ pub struct ExportedClient {
     pub created: Option<CreatedSession>,
     /// Number of sessions that it has made so far.
     pub sessions_made: u64,
-    /// Its sessions.
+    /// The last number that was given to a state, an owner or a copy of it.
+    pub last_number: u32,
+    /// Locks of a host of NLM whose grants it has not acknowledged.
+    pub granted: Vec<ExportedGrant>,
+    /// Its sessions; none if it keeps them at the first engine.
     pub sessions: Vec<ExportedSession>,
     /// Its owners, by number.
     pub owners: Vec<ExportedOwner>,

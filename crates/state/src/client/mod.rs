@@ -1,6 +1,7 @@
 //! Clients: their names and principals, their leases, and the records by which they reclaim.
 
 mod exported;
+mod foreign_ids;
 mod peer;
 mod probe;
 mod registry;
@@ -280,6 +281,13 @@ impl Client {
         (nanoseconds != 0).then(|| Duration::from_nanos(nanoseconds))
     }
 
+    /// Sets the time that [`Client::told`] returns.
+    pub(crate) fn set_told(&self, told: Option<Duration>) {
+        // Zero stands for none.
+        let nanoseconds = told.map_or(0, |told| (told.as_nanos() as u64).max(1));
+        self.told_nanoseconds.store(nanoseconds, Ordering::Release);
+    }
+
     /// Notes whether any state rests on grants.
     pub(crate) fn note_grantees(&self, state: &ClientState) {
         self.has_grantees.store(state.holdings.rest_on_grants(), Ordering::Release);
@@ -297,6 +305,11 @@ impl Client {
 
     pub(crate) fn monitor_state(&self) -> i32 {
         self.monitor_state.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether its lease had expired at the last tick.
+    pub(crate) fn is_courteous(&self) -> bool {
+        self.courteous.load(Ordering::Acquire)
     }
 
     /// Notes whether its lease has expired; returns the previous value.

@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::foreign_ids::ForeignIds;
 use super::peer::{Peer, Peers};
 use super::{Client, NewClient};
 use crate::id_hasher::BuildIdHasher;
@@ -20,6 +21,7 @@ pub(crate) struct Clients {
     boot: u32,
     secret: Secret,
     by_id: Table<Client, BuildIdHasher>,
+    foreign: ForeignIds,
     by_name: Mutex<Names>,
     next: AtomicU32,
 }
@@ -104,8 +106,8 @@ impl Names {
 
 impl Clients {
     pub(crate) fn new(secret: Secret, boot: u32) -> Self {
-        let (by_id, by_name) = (Table::new(), Mutex::default());
-        Self { boot, secret, by_id, by_name, next: AtomicU32::new(1) }
+        let (by_id, by_name, foreign) = (Table::new(), Mutex::default(), ForeignIds::default());
+        Self { boot, secret, by_id, foreign, by_name, next: AtomicU32::new(1) }
     }
 
     pub(crate) fn names(&self) -> MutexGuard<'_, Names> {
@@ -142,11 +144,16 @@ impl Clients {
 
     /// Returns the clientid of the client that has this number, or zero.
     pub(crate) fn id(&self, number: u32) -> ClientId {
-        ClientId::new(&self.secret, self.boot, number)
+        let own = || ClientId::new(&self.secret, self.boot, number);
+        self.foreign.get(number).unwrap_or_else(own)
     }
 
-    /// Returns whether a clientid was given out in this life of the server.
+    /// Returns whether a clientid was given out in this life of the server, or was imported in it.
     pub(crate) fn gave_out(&self, id: ClientId) -> bool {
+        self.is_own(id) || self.foreign.get(id.number()) == Some(id)
+    }
+
+    fn is_own(&self, id: ClientId) -> bool {
         id.is_of(&self.secret, self.boot)
     }
 
@@ -166,11 +173,12 @@ impl Clients {
         client
     }
 
-    /// Makes an unconfirmed client with the clientid that it had in another engine.
+    /// Makes an unconfirmed client with the clientid that it had in another engine. The number of a
+    /// clientid must be unique, too, because lock-owners are known by it.
     ///
     /// # Errors
-    /// [`Error::StaleClientid`]: the clientid is of another boot of the server.
-    /// [`Error::ClidInuse`]: another client has it.
+    /// [`Error::Inval`]: no server gives out such a clientid. [`Error::ClidInuse`]: another client
+    /// has it, or has its number.
     pub(crate) fn adopt(
         &self,
         now: Duration,
@@ -178,14 +186,20 @@ impl Clients {
         (id, new): (ClientId, NewClient),
         held: &Arc<Pool>,
     ) -> Result<Arc<Client>> {
-        if id.number() == 0 || !self.gave_out(id) {
-            return Err(Error::StaleClientid);
+        let number = id.number();
+        if number == 0 || id.0 == u64::MAX {
+            return Err(Error::Inval);
         }
-        if self.by_id.get(&id).is_some() {
+        if self.by_id.get(&self.id(number)).is_some() {
             return Err(Error::ClidInuse);
         }
+        if self.is_own(id) {
+            self.foreign.forget(number)
+        } else {
+            self.foreign.add(id)
+        }
         let peer: Peer = names.peers.enter(new.caller.origin);
-        let serial = self.secret.restored(id.number());
+        let serial = self.secret.restored(number);
         let client = Arc::new(Client::new(now, (serial, id), new, (held, peer)));
         self.by_id.insert(Arc::clone(&client));
         names.add(&client);
@@ -197,9 +211,19 @@ impl Clients {
         self.next.load(Ordering::Relaxed).wrapping_sub(1)
     }
 
-    /// Skips the first `count` clientids, which another engine has given out.
-    pub(crate) fn pass_over(&self, count: u32) {
-        self.next.fetch_max(count.saturating_add(1), Ordering::Relaxed);
+    /// Skips the first `count` clientids if the engine that gave out this one has given out all of
+    /// them, and has the secret and the boot number of this engine.
+    pub(crate) fn pass_over(&self, id: ClientId, count: u32) {
+        if self.is_own(id) {
+            self.next.fetch_max(count.saturating_add(1), Ordering::Relaxed);
+        }
+    }
+
+    /// Forgets a clientid of another engine whose client was not imported after all.
+    pub(crate) fn disown(&self, id: ClientId) {
+        if self.foreign.get(id.number()) == Some(id) {
+            self.foreign.forget(id.number());
+        }
     }
 
     /// Draws a number that no client has; returns the serial number and the drawn number. A number
@@ -208,7 +232,8 @@ impl Clients {
         loop {
             let serial = self.next.fetch_add(1, Ordering::Relaxed);
             let number = self.secret.permuted(serial);
-            if number != 0 && self.by_id.get(&self.id(number)).is_none() {
+            let is_foreign = self.foreign.get(number).is_some();
+            if number != 0 && !is_foreign && self.by_id.get(&self.id(number)).is_none() {
                 return (serial, number);
             }
         }
@@ -216,6 +241,7 @@ impl Clients {
 
     pub(crate) fn remove(&self, names: &mut Names, client: &Arc<Client>) {
         self.by_id.remove(&client.id);
+        self.foreign.release(client.id);
         names.remove(client);
     }
 }

@@ -6,9 +6,10 @@ use std::time::Duration;
 use comity_vfs::{Cred, Disk};
 
 use super::RevokedState;
+use super::grant::UnacknowledgedGrant;
 use super::owner::{Owner, OwnerKind, OwnerReply};
 use super::state::{DelegationState, LockState, OpenState, State, StateKind};
-use crate::file::share_of;
+use crate::file::{ExportedRecall, ExportedWriter, share_of};
 use crate::{
     ByteRange, DelegationKind, Error, FileKey, Grantee, LockType, Principal, Result, Share,
 };
@@ -34,6 +35,23 @@ pub struct ExportedOwner {
     pub last: Option<OwnerReply>,
     /// The state whose CLOSE was that operation.
     pub closed: Option<u32>,
+    /// Time since its last request.
+    pub idle: Duration,
+}
+
+/// A lock that was granted to a host of NLM, which has not acknowledged NLM_GRANTED yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportedGrant {
+    /// The lock-owner.
+    pub owner: u32,
+    /// The file.
+    pub file: FileKey,
+    /// The bytes.
+    pub range: ByteRange,
+    /// Read or write.
+    pub kind: LockType,
+    /// The locks within the range that the owner had before.
+    pub before: Vec<(ByteRange, LockType)>,
 }
 
 /// A state.
@@ -99,6 +117,10 @@ pub enum ExportedKind {
         given: Option<u64>,
         /// The key on whose grants it rests.
         grantee: Option<Arc<Grantee>>,
+        /// The recall, if one is under way.
+        recall: Option<ExportedRecall>,
+        /// The answers of the holder to CB_GETATTR, if it was asked.
+        writer: Option<ExportedWriter>,
     },
     /// A state that was revoked and not freed by the client.
     Revoked(RevokedState),
@@ -109,7 +131,7 @@ impl Owner {
     ///
     /// # Errors
     /// [`Error::Delay`]: an operation of the owner is under way.
-    pub(crate) fn exported(&self, number: u32) -> Result<ExportedOwner> {
+    pub(crate) fn exported(&self, now: Duration, number: u32) -> Result<ExportedOwner> {
         if self.busy || self.unanswered {
             return Err(Error::Delay);
         }
@@ -123,15 +145,28 @@ impl Owner {
             seqid: self.seqid,
             last: self.last.clone(),
             closed: self.closed,
+            idle: now.saturating_sub(self.used),
         })
     }
 
     /// Makes an owner of a plain value.
     pub(crate) fn imported(now: Duration, owner: ExportedOwner) -> Self {
-        let ExportedOwner { kind, name, principal, export, confirmed, seqid, last, closed, .. } =
-            owner;
-        let named = (&*name, principal);
-        Self { export, confirmed, seqid, last, closed, ..Self::new(now, kind, named, 0) }
+        let ExportedOwner { export, confirmed, seqid, last, closed, .. } = owner;
+        let named = (&*owner.name, owner.principal);
+        let new = Self::new(now.saturating_sub(owner.idle), owner.kind, named, 0);
+        Self { export, confirmed, seqid, last, closed, ..new }
+    }
+}
+
+impl UnacknowledgedGrant {
+    pub(crate) fn exported(&self) -> ExportedGrant {
+        let Self { owner, file, range, kind, ref before } = *self;
+        ExportedGrant { owner, file, range, kind, before: before.clone() }
+    }
+
+    pub(crate) fn imported(grant: &ExportedGrant) -> Self {
+        let ExportedGrant { owner, file, range, kind, ref before } = *grant;
+        Self { owner, file, range, kind, before: before.clone() }
     }
 }
 
@@ -164,6 +199,14 @@ impl ExportedKind {
                 StateKind::Delegation(delegating)
             }
             Self::Revoked(revoked) => StateKind::Revoked(revoked),
+        }
+    }
+
+    /// Returns the number of its owner, if it has one.
+    pub(crate) const fn owner(&self) -> Option<u32> {
+        match self {
+            Self::Open { owner, .. } | Self::Lock { owner, .. } => Some(*owner),
+            Self::Delegation { .. } | Self::Revoked(_) => None,
         }
     }
 

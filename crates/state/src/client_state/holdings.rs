@@ -315,6 +315,17 @@ impl Holdings {
         Ok(number)
     }
 
+    /// Returns the last number that was given to a state, an owner or a copy.
+    pub(crate) const fn last_number(&self) -> u32 {
+        self.next
+    }
+
+    /// Continues after a number that another engine gave last. So no stateid of a state that ended
+    /// there names another state here.
+    pub(crate) const fn continue_after(&mut self, number: u32) {
+        self.next = number;
+    }
+
     /// Adds an owner under the number that it had in another engine.
     ///
     /// # Errors

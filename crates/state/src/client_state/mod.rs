@@ -8,7 +8,7 @@ mod owner;
 mod revocation;
 mod state;
 
-pub use exported::{ExportedKind, ExportedOwner, ExportedState};
+pub use exported::{ExportedGrant, ExportedKind, ExportedOwner, ExportedState};
 pub(crate) use grant::UnacknowledgedGrant;
 pub(crate) use holdings::Holdings;
 pub(crate) use offload::Offload;
@@ -64,10 +64,12 @@ pub(crate) struct ClientState {
 }
 
 /// A SETCLIENTID that waits for its confirmation.
-#[derive(Debug, Clone)]
-pub(crate) struct Announced {
-    pub(crate) confirm: Verifier,
-    pub(crate) callback: CallbackAddress,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Announced {
+    /// The verifier that SETCLIENTID_CONFIRM must present.
+    pub confirm: Verifier,
+    /// The callback address that the client gets then.
+    pub callback: CallbackAddress,
 }
 
 /// The stage of a client.

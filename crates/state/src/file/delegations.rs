@@ -116,7 +116,7 @@ pub(crate) struct Delegations {
 
 /// Most clients of one file whose recent recall is stored. If there are more, no client gets a
 /// delegation of the file for a while.
-const RESTING_MAX: usize = 8;
+pub(crate) const RESTING_MAX: usize = 8;
 
 impl Delegations {
     pub(crate) fn insert(&mut self, holder: Holder, delegated: Delegated) {
@@ -189,6 +189,12 @@ impl Delegations {
     pub(crate) fn has_deadline(&self) -> bool {
         let recalled = |delegated: &Delegated| delegated.recall.is_some();
         !self.rest.is_empty() || self.held.iter().any(|(_, delegated)| recalled(delegated))
+    }
+
+    /// Returns the clients that get no delegation for now, each with the time until which that is
+    /// so.
+    pub(crate) fn resting(&self) -> impl Iterator<Item = (ClientId, Duration)> {
+        self.rest.iter().copied()
     }
 
     /// Forgets recalls that happened long ago.

@@ -94,6 +94,16 @@ impl Layouts {
         *rest = (*rest).max(until);
     }
 
+    /// Returns whether no client has a layout, and no fence has to be raised.
+    pub(crate) fn are_over(&self) -> bool {
+        self.0.as_deref().is_none_or(|it| it.held.is_empty() && !it.unfenced)
+    }
+
+    /// Returns the time until which no layout is given out.
+    pub(crate) fn rest(&self) -> Duration {
+        self.0.as_deref().map_or(Duration::ZERO, |it| it.rest)
+    }
+
     /// Begins to recall a layout; returns whether no recall of it was under way.
     pub(crate) fn begin_recall(&mut self, now: Duration, holder: Holder) -> bool {
         let held = self.0.as_deref_mut().and_then(|it| it.held.get_mut(holder));

@@ -1,6 +1,7 @@
 //! Files that clients have open, locked or delegated.
 
 mod delegations;
+mod exported;
 mod holders;
 mod layouts;
 mod locks;
@@ -9,7 +10,10 @@ mod share;
 mod table;
 
 pub use delegations::DelegationKind;
-pub(crate) use delegations::{Delegated, Recall, WriterReply};
+pub(crate) use delegations::{Delegated, RESTING_MAX, Recall, Writer, WriterReply};
+pub use exported::{
+    ExportedFile, ExportedRecall, ExportedWait, ExportedWriter, ExportedWriterReply,
+};
 pub(crate) use layouts::{Layouts, NoLayout};
 pub(crate) use locks::Locks;
 pub(crate) use notices::Notices;

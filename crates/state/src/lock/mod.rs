@@ -9,4 +9,4 @@ mod tree_index;
 mod vec;
 
 pub use range::ByteRange;
-pub use table::{Conflict, FileLocks, LockType, Offer};
+pub use table::{Conflict, FileLocks, LockType, Offer, QueuedLock};

@@ -73,6 +73,13 @@ impl Line {
         self.places.values().map(|place| (place.wish, place.since))
     }
 
+    /// Returns all waiting requests by their tickets, with the times of their begin and their end.
+    pub(super) fn tickets_of_all(
+        &self,
+    ) -> impl Iterator<Item = (u64, Wish, Duration, Duration)> + '_ {
+        self.places.iter().map(|(ticket, place)| (*ticket, place.wish, place.since, place.until))
+    }
+
     /// Extends the time of a waiting request.
     pub(super) fn extend(&mut self, ticket: u64, until: Duration) {
         if let Some(place) = self.places.get_mut(&ticket) {

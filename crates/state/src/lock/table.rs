@@ -35,6 +35,19 @@ pub struct Offer {
     pub kind: LockType,
 }
 
+/// A lock that an owner waits for, or that is offered to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueuedLock {
+    /// The owner, its bytes and its type.
+    pub wish: Offer,
+    /// True if the lock is free and offered to the owner.
+    pub offered: bool,
+    /// Time at which the owner began to wait, or got the offer.
+    pub since: Duration,
+    /// Time at which the owner leaves the queue.
+    pub until: Duration,
+}
+
 /// The byte-range locks of one file, and the owners that wait for them.
 ///
 /// The caller chooses the numbers of owners. Times count from any fixed moment. Invariants:
@@ -104,6 +117,29 @@ impl FileLocks {
     pub fn waits(&self) -> impl Iterator<Item = (Offer, Duration)> + '_ {
         let wishes = self.waiting.all().chain(self.offered.all());
         wishes.map(|(Wish { owner, range, kind }, since)| (Offer { owner, range, kind }, since))
+    }
+
+    /// Returns the owners that wait, and those with an offer, all in order of arrival.
+    #[must_use]
+    pub fn queue(&self) -> Vec<QueuedLock> {
+        let waiting = self.waiting.tickets_of_all().map(|place| (place, false));
+        let offered = self.offered.tickets_of_all().map(|place| (place, true));
+        let mut all: Vec<_> = waiting.chain(offered).collect();
+        all.sort_unstable_by_key(|((ticket, ..), _)| *ticket);
+        let queued = |((_, Wish { owner, range, kind }, since, until), offered)| {
+            let wish = Offer { owner, range, kind };
+            QueuedLock { wish, offered, since, until }
+        };
+        all.into_iter().map(queued).collect()
+    }
+
+    /// Adds a wish or an offer behind all others, as [`FileLocks::queue`] returned it for these
+    /// locks. The owner must not have the same wish already.
+    pub fn restore(&mut self, queued: QueuedLock) {
+        let QueuedLock { wish: Offer { owner, range, kind }, offered, since, until } = queued;
+        let line = if offered { &mut self.offered } else { &mut self.waiting };
+        line.add(self.ticket, Wish { owner, range, kind }, (since, until));
+        self.ticket += 1;
     }
 
     /// Returns the lock, offer or earlier waiting owner that a waiting owner waits for.

@@ -1,5 +1,6 @@
 //! Clients that move to another engine with their state, as plain values. Only layouts stay behind.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,16 +8,27 @@ use crate::channel::{Connections, Creation, Slots};
 use crate::client::{Names, NewClient};
 use crate::client_state::{
     ClientState, DelegationState, Holdings, LockState, Owner, Standing, State, StateKind,
-    lock_owner,
+    UnacknowledgedGrant, lock_owner,
 };
-use crate::file::{Delegated, File, Holder};
+use crate::file::{Delegated, File, Holder, Recall, Writer};
 use crate::session::{Back, Channels};
 use crate::sync::Mutex;
 use crate::sync::atomic::Ordering;
 use crate::{
     Caller, Client, DelegationKind, Effect, Engine, Error, ExportedClient, ExportedKind,
-    ExportedSession, ExportedState, Offer, Record, Result, Session, SessionId, Share, Stateid,
+    ExportedOwner, ExportedSession, ExportedState, FileKey, Offer, Record, Result, Session,
+    SessionId, Share, Stateid,
 };
+
+/// The part of a client's state that is exported.
+pub(super) struct ExportedPart<'a> {
+    /// Returns whether states of this file belong to it.
+    pub(super) of: &'a dyn Fn(&FileKey) -> bool,
+    /// The lock-owners that wait for locks in it.
+    pub(super) waiting: &'a HashSet<u64>,
+    /// True if it is all of the client's state, so that its sessions belong to it.
+    pub(super) whole: bool,
+}
 
 impl Engine {
     /// Returns a confirmed client with its state, except layouts, as a plain value. The client also
@@ -27,6 +39,18 @@ impl Engine {
     /// [`Error::Expired`]: the client was forgotten. [`Error::StaleClientid`]: it is not confirmed.
     /// [`Error::Delay`]: a request of it, or a notification to it, is under way.
     pub fn export_client(&self, now: Duration, client: &Arc<Client>) -> Result<ExportedClient> {
+        let part = ExportedPart { of: &|_| true, waiting: &HashSet::new(), whole: true };
+        self.export_part(now, client, &part)
+    }
+
+    /// Does the same as [`Engine::export_client`] for a part of its state. A client whose other
+    /// state stays keeps its sessions.
+    pub(super) fn export_part(
+        &self,
+        now: Duration,
+        client: &Arc<Client>,
+        part: &ExportedPart<'_>,
+    ) -> Result<ExportedClient> {
         let state = client.live()?;
         if state.standing != Standing::Confirmed {
             return Err(Error::StaleClientid);
@@ -34,14 +58,14 @@ impl Engine {
         if state.holdings.states().any(|it| awaits_notices(client, it)) {
             return Err(Error::Delay);
         }
-        let sessions = state.sessions.iter().filter_map(|id| self.session(id));
+        let sessions = state.sessions.iter().filter(|_| part.whole);
+        let sessions = sessions.filter_map(|id| self.session(id));
         let sessions: Result<_> = sessions.map(|session| session.exported(now)).collect();
-        let owners = state.holdings.owners().map(|(number, owner)| owner.exported(number));
-        let mut owners: Vec<_> = owners.collect::<Result<_>>()?;
-        owners.sort_unstable_by_key(|owner| owner.number);
-        let states = state.holdings.states();
+        let states = state.holdings.states().filter(|(_, it)| (part.of)(&it.file.key));
         let mut states: Vec<_> = states.filter_map(|it| export_state(now, client, it)).collect();
         states.sort_unstable_by_key(|state| state.number);
+        let owners = export_owners(now, client, (&state, &states), part)?;
+        let granted = state.granted.iter().filter(|grant| (part.of)(&grant.file));
         Ok(ExportedClient {
             id: client.id,
             given_out: self.clients.given_out(),
@@ -50,45 +74,74 @@ impl Engine {
             introduced_by: client.introducer(),
             origin: client.origin(),
             silent: now.saturating_sub(client.renewed()),
+            courteous: client.is_courteous(),
+            told: client.told().map(|told| now.saturating_sub(told)),
             callback: state.callback.clone(),
+            announced: state.announced.clone(),
+            confirmed_by: state.confirmed_by,
             reclaim_complete: state.reclaim_complete,
             monitor_state: client.monitor_state(),
             create_sequenceid: state.creation.sequenceid,
             created: state.creation.answer,
             sessions_made: state.sessions_made,
+            last_number: state.holdings.last_number(),
+            granted: granted.map(UnacknowledgedGrant::exported).collect(),
             sessions: sessions?,
             owners,
             states,
         })
     }
 
-    /// Takes in a client that another engine of the same secret and boot number has exported: its
-    /// clientid, sessions and stateids go on. Either all of it is taken in or nothing.
+    /// Takes in a client that another engine has exported: its clientid, sessions and stateids go
+    /// on. Either all of it is taken in or nothing. The secret and the boot number of the other
+    /// engine do not matter: clientids and sessionids are looked up, and only their creation takes
+    /// the secret.
     ///
     /// # Errors
-    /// [`Error::StaleClientid`]: it is of an engine with another secret or boot number;
-    /// [`Error::ClidInuse`]: its clientid or its name is taken here; [`Error::ReclaimConflict`]:
-    /// another client has what it has; [`Error::Delay`], [`Error::Resource`]: a bound is reached.
+    /// [`Error::Inval`]: no engine gives out such a clientid; [`Error::ClidInuse`]: its clientid or
+    /// its name is taken here; [`Error::ReclaimConflict`]: another client has what it has;
+    /// [`Error::Delay`], [`Error::Resource`]: a bound is reached.
     pub fn import_client(&self, now: Duration, exported: &ExportedClient) -> Result<Arc<Client>> {
         let mut names = self.clients.names();
+        self.make_room(now, &mut names, exported.origin)?;
+        let client = self.adopt_client(now, &mut names, exported)?;
+        self.settle_client(&mut names, (&client, exported));
+        Ok(client)
+    }
+
+    /// Adds a client with its state, which is not confirmed yet. Adds nothing if that fails.
+    pub(super) fn adopt_client(
+        &self,
+        now: Duration,
+        names: &mut Names,
+        exported: &ExportedClient,
+    ) -> Result<Arc<Client>> {
         if names.confirmed(&exported.name.by(exported.protocol, exported.introduced_by)).is_some() {
             return Err(Error::ClidInuse);
         }
-        self.make_room(now, &mut names, exported.origin)?;
         let caller = Caller { origin: exported.origin, ..exported.introduced_by };
         let (protocol, owner) = (exported.protocol, exported.name.clone());
         let new = NewClient { protocol, owner, caller, announced: None };
         let renewed = now.saturating_sub(exported.silent);
-        let client = self.clients.adopt(renewed, &mut names, (exported.id, new), &self.held)?;
-        self.clients.pass_over(exported.given_out);
+        let client = self.clients.adopt(renewed, names, (exported.id, new), &self.held)?;
         if let Err(error) = self.import_state(now, &client, exported) {
-            self.undo_import(now, &mut names, &client);
+            self.undo_import(now, names, &client);
             return Err(error);
         }
-        self.confirm(&mut names, &client);
+        Ok(client)
+    }
+
+    /// Confirms a client that was adopted, records it, and has its callbacks probed.
+    pub(super) fn settle_client(
+        &self,
+        names: &mut Names,
+        (client, exported): (&Arc<Client>, &ExportedClient),
+    ) {
+        self.clients.pass_over(exported.id, exported.given_out);
+        self.confirm(names, client);
         if exported.callback.is_some() {
             // A probe shows whether callbacks from this engine reach the client.
-            self.effect_queue.push(Effect::Probe { client: Arc::clone(&client) });
+            self.effect_queue.push(Effect::Probe { client: Arc::clone(client) });
         }
         if exported.reclaim_complete {
             self.record(client.record());
@@ -97,7 +150,6 @@ impl Engine {
         let revoked = exported.states.iter();
         let revoked = revoked.filter(|it| matches!(it.kind, ExportedKind::Revoked(_)));
         revoked.for_each(|it| self.record(Record::Revoked(client.recorded(), it.file)));
-        Ok(client)
     }
 
     fn import_state(
@@ -107,8 +159,14 @@ impl Engine {
         exported: &ExportedClient,
     ) -> Result<()> {
         client.set_monitor_state(exported.monitor_state);
+        client.set_courteous(exported.courteous);
+        client.set_told(exported.told.map(|told| now.saturating_sub(told)));
         let mut state = client.live()?;
         state.callback.clone_from(&exported.callback);
+        state.announced.clone_from(&exported.announced);
+        state.confirmed_by = exported.confirmed_by;
+        state.granted = exported.granted.iter().map(UnacknowledgedGrant::imported).collect();
+        state.holdings.continue_after(exported.last_number);
         state.reclaim_complete = exported.reclaim_complete;
         state.sessions_made = exported.sessions_made;
         let (sequenceid, answer) = (exported.create_sequenceid, exported.created);
@@ -214,7 +272,7 @@ impl Engine {
                     taken.map_err(|_| Error::ReclaimConflict)?;
                 }
             }
-            ExportedKind::Delegation { kind, given, .. } => {
+            ExportedKind::Delegation { kind, given, recall, writer, .. } => {
                 let others = match kind {
                     DelegationKind::Directory | DelegationKind::Read => Share::WRITE,
                     DelegationKind::Write => Share::BOTH,
@@ -223,22 +281,26 @@ impl Engine {
                     return Err(Error::ReclaimConflict);
                 }
                 let stateid = Stateid::new(holder.client, holder.state, exported.seqid);
+                let recall = recall.as_ref().map(|recall| Recall::imported(now, recall));
+                let writer = writer.as_ref().map(|it| Box::new(Writer::imported(now, it)));
                 // Without notifications each change recalls the delegation.
                 let delegated = Delegated::new(*kind, stateid, None);
-                on_file.delegations.insert(holder, Delegated { given: *given, ..delegated });
+                let delegated = Delegated { recall, writer, given: *given, ..delegated };
+                on_file.delegations.insert(holder, delegated);
                 self.files.delegations.fetch_add(1, Ordering::AcqRel);
             }
         }
         Ok(())
     }
 
-    fn undo_import(&self, now: Duration, names: &mut Names, client: &Arc<Client>) {
+    pub(super) fn undo_import(&self, now: Duration, names: &mut Names, client: &Arc<Client>) {
         let mut state = client.state();
         state.standing = Standing::Gone;
         let sessions = std::mem::take(&mut state.sessions);
         let holdings: Holdings = state.holdings.take();
         drop(state);
         self.clients.remove(names, client);
+        self.clients.disown(client.id);
         sessions.iter().for_each(|session| self.drop_session(session));
         self.release(now, client, holdings);
     }
@@ -251,6 +313,33 @@ fn awaits_notices(client: &Client, (number, state): (u32, &State)) -> bool {
     let delegated = on_file.delegations.get_mut(holder);
     let notices = delegated.and_then(|delegated| delegated.notices.as_ref());
     notices.is_some_and(|notices| !notices.are_acknowledged())
+}
+
+/// Returns the owners of some states, or all owners, by their numbers.
+fn export_owners(
+    now: Duration,
+    client: &Client,
+    (state, states): (&ClientState, &[ExportedState]),
+    part: &ExportedPart<'_>,
+) -> Result<Vec<ExportedOwner>> {
+    let numbers: HashSet<u32> = states.iter().map(|it| it.number).collect();
+    let used: HashSet<u32> = states.iter().filter_map(|it| it.kind.owner()).collect();
+    let is_needed = |number: u32, owner: &Owner| {
+        part.whole
+            || used.contains(&number)
+            || part.waiting.contains(&lock_owner(client.id, number))
+            || owner.closed.is_some_and(|closed| numbers.contains(&closed))
+    };
+    let owners = state.holdings.owners().filter(|(number, owner)| is_needed(*number, owner));
+    let mut owners: Vec<_> = owners
+        .map(|(number, owner)| {
+            let exported = owner.exported(now, number)?;
+            let closed = exported.closed.filter(|closed| numbers.contains(closed));
+            Ok(ExportedOwner { closed, ..exported })
+        })
+        .collect::<Result<_>>()?;
+    owners.sort_unstable_by_key(|owner| owner.number);
+    Ok(owners)
 }
 
 /// Returns a state as a plain value. Layouts stay behind: the data servers of another server are
@@ -272,8 +361,20 @@ fn export_state(
             let DelegationState { kind, principal, user, access, grantee } = delegation.clone();
             let holder = Holder { client: client.id, state: number };
             let mut on_file = state.file.state();
-            let given = on_file.delegations.get_mut(holder).and_then(|it| it.given);
-            ExportedKind::Delegation { kind, principal, user, access, given, grantee }
+            let held = on_file.delegations.get_mut(holder);
+            let given = held.as_ref().and_then(|it| it.given);
+            let recall = held.as_ref().and_then(|it| Some(it.recall?.exported(now)));
+            let writer = held.and_then(|it| Some(it.writer.as_deref()?.exported(now)));
+            ExportedKind::Delegation {
+                kind,
+                principal,
+                user,
+                access,
+                given,
+                grantee,
+                recall,
+                writer,
+            }
         }
         StateKind::Layout(_) => return None,
         StateKind::Revoked(revoked) => ExportedKind::Revoked(*revoked),

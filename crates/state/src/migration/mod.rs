@@ -1,3 +1,13 @@
-//! State that moves to another engine.
+//! State that moves to another engine: single clients, and all state of a volume.
 
+mod check;
 mod clients;
+mod codec;
+mod error;
+mod export_volume;
+mod files;
+mod import_volume;
+mod recall_volume;
+
+pub use error::{ExportRefusal, ImportRefusal, Section, TransferError};
+pub use export_volume::ExportedVolume;

@@ -1,0 +1,84 @@
+use std::collections::HashMap;
+
+use crate::ClientId;
+use crate::id_hasher::BuildIdHasher;
+use crate::limits::FOREIGN_IDS_MAX;
+use crate::sync::PoisonError;
+use crate::sync::RwLock;
+use crate::sync::atomic::{AtomicUsize, Ordering};
+
+/// Clientids that other engines have given out, by their numbers. Their clients came with their
+/// state. An entry stays when its client is gone, so that stateids of the client are known to have
+/// expired, and no other client gets its number.
+#[derive(Default)]
+pub(super) struct ForeignIds {
+    by_number: RwLock<HashMap<u32, ClientId, BuildIdHasher>>,
+    count: AtomicUsize,
+}
+
+impl ForeignIds {
+    /// Returns the clientid with this number. The cost is one atomic load if there are none.
+    pub(super) fn get(&self, number: u32) -> Option<ClientId> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        self.by_number.read().unwrap_or_else(PoisonError::into_inner).get(&number).copied()
+    }
+
+    /// Adds a clientid; it replaces one of the same number.
+    pub(super) fn add(&self, id: ClientId) {
+        let mut ids = self.by_number.write().unwrap_or_else(PoisonError::into_inner);
+        ids.insert(id.number(), id);
+        self.count.store(ids.len(), Ordering::Release);
+    }
+
+    /// Forgets the clientid with this number.
+    pub(super) fn forget(&self, number: u32) {
+        let mut ids = self.by_number.write().unwrap_or_else(PoisonError::into_inner);
+        ids.remove(&number);
+        self.count.store(ids.len(), Ordering::Release);
+    }
+
+    /// Notes that the client with this clientid is gone. Its number is reserved for as long as
+    /// there are few.
+    pub(super) fn release(&self, id: ClientId) {
+        let is_full = self.count.load(Ordering::Acquire) > FOREIGN_IDS_MAX;
+        if is_full && self.get(id.number()) == Some(id) {
+            self.forget(id.number());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn id(high: u64, number: u32) -> ClientId {
+        ClientId(high << 32 | number as u64)
+    }
+
+    #[test]
+    fn a_clientid_is_known_until_it_is_forgotten() {
+        let ids = ForeignIds::default();
+        assert_eq!(ids.get(7), None);
+        ids.add(id(1, 7));
+        ids.add(id(2, 7));
+        assert_eq!(ids.get(7), Some(id(2, 7)), "the last one counts");
+        ids.release(id(2, 7));
+        assert_eq!(ids.get(7), Some(id(2, 7)), "its client is gone");
+        ids.forget(7);
+        assert_eq!(ids.get(7), None);
+    }
+
+    #[test]
+    fn a_clientid_is_forgotten_with_its_client_if_there_are_too_many() {
+        let ids = ForeignIds::default();
+        (0..=FOREIGN_IDS_MAX as u32).for_each(|number| ids.add(id(1, number)));
+        ids.release(id(2, 7));
+        assert_eq!(ids.get(7), Some(id(1, 7)), "another clientid was released");
+        ids.release(id(1, 7));
+        assert_eq!(ids.get(7), None);
+        ids.release(id(1, 8));
+        assert_eq!(ids.get(8), Some(id(1, 8)), "there are few enough now");
+    }
+}

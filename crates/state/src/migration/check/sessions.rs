@@ -1,0 +1,44 @@
+use super::{are_unique, require};
+use crate::limits::CACHED_REPLY_BYTES_MAX;
+use crate::migration::error::{ImportRefusal, Section};
+use crate::{
+    ChannelAttrs, ClientProtocol, Error, ExportedClient, ExportedReply, ExportedSession, Result,
+    Settings,
+};
+
+/// Checks the sessions of a client.
+pub(super) fn check(client: &ExportedClient, settings: &Settings) -> Result<(), ImportRefusal> {
+    let limits = &settings.limits;
+    let few = client.sessions.len() <= limits.sessions_per_client
+        && client.sessions.iter().all(|it| it.slots.len() <= limits.slots_per_session as usize);
+    if !few {
+        return Err(ImportRefusal::Client(client.id, Error::Resource));
+    }
+    let has_sessions = client.protocol == ClientProtocol::ExchangeId;
+    let holds = has_sessions || client.sessions.is_empty();
+    require(holds, Section::Sessions, "a client without sessions has some")?;
+    let ids = client.sessions.iter().map(|session| session.id);
+    require(are_unique(ids), Section::Sessions, "two sessions have the same sessionid")?;
+    let clientid = client.id.0.to_be_bytes();
+    let is_own = |it: &ExportedSession| it.id.0.first_chunk::<8>() == Some(&clientid);
+    let holds = client.sessions.iter().all(is_own);
+    require(holds, Section::Sessions, "a sessionid is of another client")?;
+    client.sessions.iter().try_for_each(|session| check_session(session, settings))
+}
+
+fn check_session(session: &ExportedSession, settings: &Settings) -> Result<(), ImportRefusal> {
+    let ChannelAttrs { request_bytes_max, response_bytes_max, .. } = session.fore;
+    let bytes_max = settings.message_bytes_max;
+    let cached_max = session.fore.response_cached_bytes_max;
+    let holds = request_bytes_max.max(response_bytes_max) <= bytes_max
+        && cached_max <= CACHED_REPLY_BYTES_MAX;
+    require(holds, Section::Sessions, "a session allows longer messages than this server")?;
+    let holds = !session.slots.is_empty() && session.slots_max <= settings.limits.slots_per_session;
+    require(holds, Section::Sessions, "a session has no slots, or may have too many")?;
+    let fits = |reply: &ExportedReply| match reply {
+        ExportedReply::Whole(reply) => reply.len() <= cached_max as usize,
+        ExportedReply::None | ExportedReply::Sequence(_) => true,
+    };
+    let holds = session.slots.iter().all(|slot| fits(&slot.reply));
+    require(holds, Section::Sessions, "a reply is longer than its session allows")
+}

@@ -1,0 +1,109 @@
+//! The state of a volume is taken in, as a whole or not at all.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::check::check;
+use super::error::ImportRefusal;
+use super::export_volume::ExportedVolume;
+use super::files::import_file;
+use crate::client::Names;
+use crate::release::Wakes;
+use crate::sync::atomic::Ordering;
+use crate::{Client, Engine, ExportedFile, ExportedKind, FileKey, Result};
+
+impl Engine {
+    /// Takes in the state of a volume that another engine has exported. Clients go on without a
+    /// reclaim: their clientids, sessionids and stateids stay valid. Recalls that are under way are
+    /// sent again, and waiting owners are notified again of locks that are offered to them.
+    ///
+    /// The shell must serve the volume only afterwards, and, if programs use the volume on this
+    /// server, first take the locks and leases of the clients in the file system.
+    ///
+    /// # Errors
+    /// [`ImportRefusal`]; nothing has changed then.
+    pub fn import_volume(
+        &self,
+        now: Duration,
+        volume: &ExportedVolume,
+    ) -> Result<Vec<Arc<Client>>, ImportRefusal> {
+        check(volume, &self.settings)?;
+        let mut names = self.clients.names();
+        self.has_place_for(volume)?;
+        let clients = self.adopt_clients(now, &mut names, volume)?;
+        let offers = self.import_files(now, volume).inspect_err(|_| {
+            clients.iter().for_each(|client| self.undo_import(now, &mut names, client));
+        })?;
+        for pair in clients.iter().zip(&volume.clients) {
+            self.settle_client(&mut names, pair);
+        }
+        drop(names);
+        self.resume(volume, (&clients, offers));
+        Ok(clients)
+    }
+
+    /// Checks that there is place for all clients and delegations. No client is evicted for them.
+    fn has_place_for(&self, volume: &ExportedVolume) -> Result<(), ImportRefusal> {
+        if self.is_in_grace() {
+            return Err(ImportRefusal::Grace);
+        }
+        let states = volume.clients.iter().flat_map(|client| &client.states);
+        let delegated = states.filter(|it| matches!(it.kind, ExportedKind::Delegation { .. }));
+        let delegations = self.files.delegations.load(Ordering::Acquire) + delegated.count();
+        let clients = self.clients.len() + volume.clients.len();
+        let limits = &self.settings.limits;
+        let has_place = clients <= limits.clients && delegations <= limits.delegations;
+        if has_place { Ok(()) } else { Err(ImportRefusal::Full) }
+    }
+
+    fn adopt_clients(
+        &self,
+        now: Duration,
+        names: &mut Names,
+        volume: &ExportedVolume,
+    ) -> Result<Vec<Arc<Client>>, ImportRefusal> {
+        let mut clients = Vec::new();
+        for exported in &volume.clients {
+            match self.adopt_client(now, names, exported) {
+                Ok(client) => clients.push(client),
+                Err(error) => {
+                    clients.iter().for_each(|client| self.undo_import(now, names, client));
+                    return Err(ImportRefusal::Client(exported.id, error));
+                }
+            }
+        }
+        Ok(clients)
+    }
+
+    /// Adds the queues of all files; returns the locks that are offered to waiting owners.
+    fn import_files(&self, now: Duration, volume: &ExportedVolume) -> Result<Wakes, ImportRefusal> {
+        let is_full = |file: &&ExportedFile| !self.has_room_for(file);
+        if let Some(file) = volume.files.iter().find(is_full) {
+            return Err(ImportRefusal::File(file.key));
+        }
+        // Nothing that can fail comes after the first change of a file.
+        let file = |it: &ExportedFile| self.file(&it.key).map_err(|_| ImportRefusal::File(it.key));
+        let files: Vec<_> = volume.files.iter().map(file).collect::<Result<_, _>>()?;
+        let pairs = files.iter().zip(&volume.files);
+        let offers = pairs.flat_map(|(file, exported)| {
+            let offers = import_file((now, &self.settings), file, exported).into_iter();
+            offers.map(|offer| (exported.key, offer))
+        });
+        Ok(offers.collect())
+    }
+
+    /// Sends again what clients may not have received, and watches the deadlines of all files.
+    fn resume(&self, volume: &ExportedVolume, (clients, offers): (&[Arc<Client>], Wakes)) {
+        let states = volume.clients.iter().flat_map(|client| &client.states);
+        let files: HashSet<FileKey> = states.map(|state| state.file).collect();
+        let waits = volume.files.iter().map(|file| file.key);
+        for key in files.into_iter().chain(waits) {
+            let file = self.files.get(&key).filter(|file| file.state().has_deadline());
+            file.iter().for_each(|file| self.files.watch(file));
+        }
+        let recalls = clients.iter().flat_map(|client| self.recalls(client));
+        recalls.for_each(|effect| self.effect_queue.push(effect));
+        self.announce(offers);
+    }
+}

@@ -1,0 +1,10 @@
+//! The state of a volume moves from one engine to another, as a value and as bytes.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+mod bytes;
+mod contradictions;
+#[path = "../introduction/mod.rs"]
+mod introduction;
+mod moves;
+mod refusals;
+mod site;

@@ -7,6 +7,7 @@ mod session;
 mod strangers;
 mod tls;
 mod town;
+mod volume;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -31,6 +32,7 @@ pub use locksmith::Locksmith;
 pub use strangers::Strangers;
 pub use tls::Eavesdropped;
 pub use town::Town;
+pub use volume::{sections_of, volume_bytes};
 
 /// The address of callers, with a privileged port.
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 700);

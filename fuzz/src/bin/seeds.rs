@@ -10,6 +10,8 @@ mod lives;
 mod locks;
 #[path = "seeds/strangers.rs"]
 mod strangers;
+#[path = "seeds/volumes.rs"]
+mod volumes;
 
 use std::fs;
 use std::path::Path;
@@ -57,6 +59,7 @@ fn main() -> std::io::Result<()> {
     lives::all()?;
     locks::all()?;
     strangers::all()?;
+    volumes::all()?;
     records()
 }
 

@@ -15,7 +15,7 @@ use step::step;
 use twins::{Next, Twins};
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn an_engine_answers_the_same_after_its_state_has_moved(

@@ -28,7 +28,7 @@ use comity_proto::{mount, nfs3, nlm, nsm};
 use comity_rpc::AuthStat;
 use comity_xdr::{Counted, Decoder, Opaque};
 use common::four::{Four, Opened, bare, operation, result, skip, walk};
-use common::placed::{BOTH, UNIT, World, config, on, store_of, text, write};
+use common::placed::{BOTH, UNIT, World, config, on, store_for, store_of, text, write};
 use common::raw::{MOUNT, NFS, Raw, stream_from};
 use common::{PATIENCE, Place, Running, comity, run};
 
@@ -244,6 +244,18 @@ fn a_data_server_takes_only_nfsv4_from_a_peer_that_it_does_not_list() {
     let mut unlisted = Four::try_on(unlisted, 0, "unlisted").unwrap();
     let stored = world.place.path("a");
     assert_eq!(unlisted.perform(walk(&stored)), Err(Nfsstat4::NoEnt), "NFSv4 shows no export");
+}
+
+/// Other servers answer such a peer one call a second.
+#[test]
+fn a_client_that_a_data_server_does_not_list_is_served_without_pauses() {
+    let world = World::new();
+    let mut unlisted = Four::try_on(stream_from(UNLISTED, world.stores[0].port), 0, "it").unwrap();
+    let begun = Instant::now();
+    for _ in 0..50 {
+        unlisted.perform(vec![bare(op::PUTROOTFH)]).unwrap();
+    }
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }
 
 /// The status of NFSv3 that makes a client repeat its call.
@@ -483,4 +495,20 @@ fn check_names_the_data_server_that_does_not_answer_and_what_to_do() {
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     let all = format!("{}{}", said.out, said.err);
     assert!(all.contains("data server a: start it by `comity serve --data-server`"), "{all}");
+}
+
+#[test]
+fn check_names_the_data_server_that_is_for_another_metadata_server() {
+    let place = Place::new();
+    let key = place.write("key", "000102030405060708090a0b0c0d0e0f\n");
+    fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
+    ["a", "b"].iter().for_each(|name| fs::create_dir(place.path(name)).unwrap());
+    let [a, b] =
+        [("127.0.0.1", "a"), ("127.0.0.9", "b")].map(|it| store_for(it.0, &place, it.1, 0));
+    let config = place.write("config.toml", &config(&place, [a.port, b.port]));
+    let said = run(comity().args(["check", "--config"]).arg(config));
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let all = format!("{}{}", said.out, said.err);
+    assert!(all.contains("data server b: "), "{all}");
+    assert!(all.contains("does not let this server put files there"), "{all}");
 }

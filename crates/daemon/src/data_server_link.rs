@@ -12,7 +12,7 @@ use comity_export::DataServerSpec;
 use comity_placement::ReachFiles;
 use comity_remote::{ClientIdentity, DelegationUse, MountOptions, Tcp};
 use comity_vfs::layers::{Hook, Layer, Verb};
-use comity_vfs::{Cred, Fs, Gid, Handle, LinkState, Status, Uid};
+use comity_vfs::{Access, Cred, Disk, Fs, Gid, Handle, LinkState, Status, Uid};
 
 /// Time after which a client whose call waits for a data server gets DELAY.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -91,6 +91,7 @@ impl DataServerLink {
     fn mount(self: &Arc<Self>) -> Result<()> {
         let transport = Box::new(Tcp::from(self.address));
         let own = comity_remote::mount(transport, &options(&self.spec)?)?.fs;
+        look(&*own)?;
         let hook = Watched(Arc::downgrade(self));
         let watched = Arc::new(Layer::new(Arc::clone(&own), hook));
         // Only the thread of the link mounts.
@@ -132,10 +133,15 @@ impl ReachFiles for DataServerLink {
     }
 }
 
-/// Asks a data server for anything.
+/// Asks a data server whether this server may put files into its folder. A data server shows its
+/// root, which nobody can change, to a server that it does not let in.
 fn look(folder: &dyn Fs) -> Result<()> {
-    match folder.getattr(&folder.root()) {
-        Ok(_) => Ok(()),
+    match folder.access(&root(), &folder.root(), Access::MODIFY) {
+        Ok((rights, _)) if rights.contains(Access::MODIFY) => Ok(()),
+        Ok(_) => Err(anyhow!(
+            "it does not let this server put files there: start it with --for and the address from \
+             which this server calls"
+        )),
         Err(Status::Delay) => Err(silent()),
         Err(status) => Err(status.into()),
     }
@@ -169,7 +175,6 @@ fn options(spec: &DataServerSpec) -> Result<MountOptions> {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let process = rustix::process::getpid().as_raw_nonzero();
     let owner = format!("comity placement {host} {process} {}", spec.name);
-    let root = Cred::new(Uid::new(0), Gid::new(0));
     Ok(MountOptions {
         patience: PATIENCE,
         retries: 0,
@@ -177,8 +182,12 @@ fn options(spec: &DataServerSpec) -> Result<MountOptions> {
         late: Status::Delay,
         delegations: DelegationUse::None,
         introduction: INTRODUCTION,
-        ..MountOptions::new(ClientIdentity::new(owner)?, root)
+        ..MountOptions::new(ClientIdentity::new(owner)?, root())
     })
+}
+
+fn root() -> Cred<Disk> {
+    Cred::new(Uid::new(0), Gid::new(0))
 }
 
 /// Runs calls to a data server, which block until it answers, outside of the event loop. A call

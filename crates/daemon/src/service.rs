@@ -173,6 +173,11 @@ impl Service for Programs {
         self.exports.admits(&peer) == Admission::Admitted
     }
 
+    /// The clients of a data server are known by the handles of their layouts.
+    fn serves_unlisted(&self) -> bool {
+        self.exports.current().stores_data()
+    }
+
     fn visitor(&self, ends: Endpoints, line: &Arc<Backchannel>) -> RpcPeer {
         let local = ends.local.map(|local| local.ip().to_canonical());
         RpcPeer::on(ends.peer, line).at(local).offering_tls(self.offers_tls)

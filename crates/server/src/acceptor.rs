@@ -116,7 +116,12 @@ fn call_back<S: Service>(shared: &Arc<SharedState<S>>, event_loop: usize) -> Cal
 
 fn admit<S: Service>(shared: &SharedState<S>, peer: SocketAddr) -> Option<Permit> {
     match shared.admission.admit(peer.ip(), shared.service.lists(peer.ip())) {
-        Ok(place) => Some(place),
+        Ok(mut place) => {
+            if shared.service.serves_unlisted() {
+                place.hold_back_no_longer();
+            }
+            Some(place)
+        }
         Err(reason) => {
             static LOG: LogRateLimit = LogRateLimit::new();
             shared.refused.add(1);

@@ -49,6 +49,7 @@ pub(crate) struct Permit {
     admission: Arc<Admission>,
     address: IpAddr,
     listed: bool,
+    is_held_back: bool,
     channel: ChannelKind,
     /// The memory held for that address.
     pub(crate) account: Arc<Account>,
@@ -127,7 +128,8 @@ impl Admission {
         let channel = ChannelKind::Plain;
         *counts.of(channel) += 1;
         let (admission, usage) = (Arc::clone(self), Usage::default());
-        Ok(Permit { admission, address, listed, channel, account, counters, usage })
+        let is_held_back = !listed;
+        Ok(Permit { admission, address, listed, is_held_back, channel, account, counters, usage })
     }
 
     /// Returns the number of open connections.
@@ -185,6 +187,16 @@ impl Permit {
         self.listed
     }
 
+    /// Returns whether the peer is served only once a second, and for a short time.
+    pub(crate) const fn is_held_back(&self) -> bool {
+        self.is_held_back
+    }
+
+    /// Serves the peer like a listed one, without counting it as listed.
+    pub(crate) const fn hold_back_no_longer(&mut self) {
+        self.is_held_back = false;
+    }
+
     /// Adds the usage of the connection to the counters of its address. It must be called each
     /// second.
     pub(crate) fn report(&self) {
@@ -207,6 +219,7 @@ impl Permit {
 
     /// Counts the peer as listed from now on, since an export is offered to it.
     pub(crate) fn list(&mut self) {
+        self.is_held_back = false;
         if !std::mem::replace(&mut self.listed, true) {
             self.admission.counts().unlisted -= 1;
         }

@@ -116,12 +116,12 @@ impl<V> Connection<V> {
     /// Returns whether the epoll set may report nothing while the connection rests. An end would be
     /// reported at once and repeatedly, and room for replies must be reported.
     pub(crate) fn rests_unheard(&self) -> bool {
-        !self.place.is_listed() && !self.hung_up && self.backlog.is_none()
+        self.place.is_held_back() && !self.hung_up && self.backlog.is_none()
     }
 
     /// Notes that something was received or answered in the second `now`.
     pub(crate) fn note_service(&mut self, now: u32) {
-        if !self.place.is_listed() {
+        if self.place.is_held_back() {
             self.served_second = Some(now);
         }
     }
@@ -208,9 +208,9 @@ impl<V> Connection<V> {
             return Some(CloseReason::Expired);
         }
         // A peer whose name is being looked up may be listed.
-        let with_peer = |seconds: u32| match self.place.is_listed() || self.undecided {
-            true => seconds,
-            false => seconds.min(patience.unlisted_seconds),
+        let with_peer = |seconds: u32| match self.place.is_held_back() && !self.undecided {
+            true => seconds.min(patience.unlisted_seconds),
+            false => seconds,
         };
         if let Some(since) = self.stamps.unread {
             let seconds = with_peer(patience.unread_seconds);

@@ -349,7 +349,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
     /// calls nor incomplete records of it may delay other peers.
     fn rests(&self) -> bool {
         let Connection { place, served_second, .. } = &*self.connection;
-        !place.is_listed() && *served_second == Some(self.shared.seconds())
+        place.is_held_back() && *served_second == Some(self.shared.seconds())
     }
 
     /// Answers a record, unless its peer is undecided; `rest` is the position of the bytes after

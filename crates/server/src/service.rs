@@ -28,6 +28,12 @@ pub trait Service: Send + Sync + 'static {
         true
     }
 
+    /// Returns whether peers that are not listed are served like the others, without a pause after
+    /// each call. Connections are still reserved for listed peers.
+    fn serves_unlisted(&self) -> bool {
+        false
+    }
+
     /// Makes the data about a new peer; `line` is its back channel.
     fn visitor(&self, ends: Endpoints, line: &Arc<Backchannel>) -> Self::Visitor;
 

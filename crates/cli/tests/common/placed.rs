@@ -63,9 +63,14 @@ impl World {
 
 /// Starts the data server of a folder of this name.
 pub fn store_of(place: &Place, name: &str, port: u16) -> Running {
+    store_for("127.0.0.1", place, name, port)
+}
+
+/// Starts the data server of a folder of this name, for a metadata server at an address.
+pub fn store_for(address: &str, place: &Place, name: &str, port: u16) -> Running {
     let mut command = comity();
     command.args(["serve", "--json", "--listen", "127.0.0.1", "--no-register"]);
-    command.args(["--port", &port.to_string(), "--for", "127.0.0.1"]);
+    command.args(["--port", &port.to_string(), "--for", address]);
     command.arg("--placement-key").arg(place.path("key"));
     command.arg("--state-dir").arg(place.path(&format!("state-{name}")));
     Running::start(command.arg("--data-server").arg(place.path(name)))

@@ -188,6 +188,10 @@ fn mount_8_finds_its_helper() {
 
 #[test]
 fn an_ordinary_user_without_the_helper_is_told_to_install_it() {
+    // The helper is also found outside of the search path.
+    if Path::new("/bin/fusermount3").exists() {
+        return eprintln!("skipped: fusermount3 is installed");
+    }
     let Some(place) = place() else { return };
     const NOBODY: u32 = 65_534;
     let program = place.folder.path().join("comity");

@@ -71,10 +71,14 @@ impl<'a> ChangesDirectories<'a> for HostCall<'a> {
 pub fn host_name(peer: &RpcPeer) -> Vec<u8> {
     let address = peer.peer().ip();
     match peer.channel() {
-        Channel::Plain => address.to_canonical().to_string().into_bytes(),
+        Channel::Plain => plain_name(peer),
         Channel::Tls(None) => format!("{} by TLS", address.to_canonical()).into_bytes(),
         Channel::Tls(Some(identity)) => identity.key.to_string().into_bytes(),
     }
+}
+
+fn plain_name(peer: &RpcPeer) -> Vec<u8> {
+    peer.peer().ip().to_canonical().to_string().into_bytes()
 }
 
 impl Hosts {
@@ -212,7 +216,10 @@ impl Hosts {
             return Ok(());
         }
         let what = (&view.key(node), act.access());
-        let checked = self.engine.check_denied((self.clock)(), &host_name(peer), what);
+        // Linux sends NLM in clear even where NFS comes by TLS.
+        let names = [host_name(peer), plain_name(peer)];
+        let names = names.each_ref().map(Vec::as_slice);
+        let checked = self.engine.check_denied((self.clock)(), &names, what);
         checked.map_err(|error| match error {
             Error::ShareDenied => act.denied(),
             _ => Status::Delay,

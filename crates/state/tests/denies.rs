@@ -24,7 +24,7 @@ fn share(engine: &Engine, host: &Arc<Client>, number: u8, deny: u32) -> Result<(
 }
 
 fn check(engine: &Engine, host: &[u8], number: u8) -> Result<(), Error> {
-    engine.check_denied(NOW, host, (&file(number), Share::WRITE))
+    engine.check_denied(NOW, &[host], (&file(number), Share::WRITE))
 }
 
 #[test]

@@ -307,7 +307,7 @@ fn migrated_deny_modes_apply_in_the_new_engine() {
     open(&from, &old, (1, share), DelegationWish::None).unwrap();
     let new = take_to(&from, &to, &old).unwrap();
     assert!(to.has_denies());
-    let refused = to.check_denied(NOW, b"", (&file(1), Share::WRITE));
+    let refused = to.check_denied(NOW, &[], (&file(1), Share::WRITE));
     assert_eq!(refused, Err(Error::ShareDenied));
     to.evict(NOW, &new);
     assert!(!to.has_denies());

@@ -15,7 +15,7 @@ use super::attributes::OBJECT;
 use super::remote4::Remote4;
 use crate::compound::{OpFailure, OpenOwner, StatePurpose, StateUse};
 use crate::server_handle::ServerHandle;
-use crate::unstable::{KeptData, until_answered};
+use crate::unstable::{CommitTurn, KeptData, until_answered};
 
 impl Remote4 {
     /// Reads. A caller that has opened the file keeps the right to read: if the server refuses
@@ -108,7 +108,7 @@ impl Remote4 {
         stable: StableHow4,
     ) -> Result<Written<Disk>> {
         let data = data.get(..self.transfer_bytes.1 as usize).unwrap_or(data);
-        self.unstable.make_room(data.len(), |node| self.commit(node))?;
+        self.unstable.make_room(data.len(), |node, turn| self.commit_by(node, turn))?;
         let turn = self.unstable.begin_write(node)?;
         let (before, written, after) =
             self.send_write(caller, node, WriteRest { offset, stable, data })?;
@@ -143,14 +143,17 @@ impl Remote4 {
 
     /// Commits the data of a file. A commit that timed out is repeated.
     pub(super) fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
-        until_answered(|| self.commit_once(node))
+        self.commit_by(node, &self.unstable.begin_commit(node)?)
+    }
+
+    fn commit_by(&self, node: &Handle, turn: &CommitTurn<'_>) -> Result<Option<Attr<Disk>>> {
+        until_answered(|| self.commit_once(node, turn))
     }
 
     /// Commits a file once. Data that the server has lost in a restart is written again.
-    fn commit_once(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
-        let start = self.unstable.begin_commit(node)?;
+    fn commit_once(&self, node: &Handle, turn: &CommitTurn<'_>) -> Result<Option<Attr<Disk>>> {
         let arguments = Commit4args { offset: 0, count: 0 };
-        let call = match &start.owner {
+        let call = match &turn.owner {
             Some(owner) => self.call_as(owner, node)?,
             None => self.call_unnamed(node)?,
         };
@@ -167,10 +170,10 @@ impl Remote4 {
             }
             Err(failure) => return Err(failure.into()),
         };
-        match self.unstable.end_commit(node, &start, verifier)? {
+        match self.unstable.end_commit(node, turn, verifier)? {
             None => self.attr(&mut results).map(Some),
-            Some(turn) => {
-                turn.rewrite(|offset, piece| self.rewrite(node, offset, piece))?;
+            Some(rewrite) => {
+                rewrite.rewrite(|offset, piece| self.rewrite(node, offset, piece))?;
                 self.getattr(node).map(Some)
             }
         }

@@ -4,7 +4,7 @@ use std::thread;
 
 use comity_vfs::{Handle, Result, Status};
 
-use super::writes::UnstableWrites;
+use super::writes::{CommitTurn, UnstableWrites};
 use crate::limits::COMMIT_PAUSE;
 
 /// Repeats a COMMIT until it is answered. If a caller got `Delay` instead, it would take its data
@@ -30,15 +30,16 @@ impl UnstableWrites {
     pub(crate) fn make_room<T>(
         &self,
         bytes: usize,
-        commit: impl Fn(&Handle) -> Result<T>,
+        commit: impl Fn(&Handle, &CommitTurn<'_>) -> Result<T>,
     ) -> Result<()> {
-        while let Some(turn) = self.begin_relief(bytes)? {
-            match commit(&turn.node) {
+        while let Some(relief) = self.begin_relief(bytes)? {
+            let turn = self.begin_commit_for_room(&relief.node)?;
+            match commit(&relief.node, &turn) {
                 Ok(_) => {}
                 Err(Status::Interrupted) => return Err(Status::Interrupted),
                 Err(status) => {
-                    tracing::warn!(file = ?turn.node, %status, "written data is lost");
-                    turn.fail(status);
+                    tracing::warn!(file = ?relief.node, %status, "written data is lost");
+                    relief.fail(status);
                 }
             }
         }

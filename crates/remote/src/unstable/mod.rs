@@ -3,9 +3,11 @@
 //! 18.32.4).
 
 mod committing;
+mod copies;
+mod file_writes;
 mod kept_ranges;
 mod writes;
 
 pub(crate) use committing::until_answered;
 pub(crate) use kept_ranges::KeptData;
-pub(crate) use writes::UnstableWrites;
+pub(crate) use writes::{CommitTurn, UnstableWrites};

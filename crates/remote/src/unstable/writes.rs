@@ -5,7 +5,9 @@ use std::thread::{self, Thread};
 
 use comity_vfs::{Handle, Interrupt, Result, Status};
 
-use super::kept_ranges::{KeptData, KeptRanges, WriteVerifier};
+use super::copies::Copies;
+use super::file_writes::{Begun, FileWrites};
+use super::kept_ranges::{KeptData, WriteVerifier};
 use crate::compound::OpenOwner;
 use crate::limits::UNSTABLE_BYTES_MAX;
 
@@ -26,34 +28,6 @@ struct WritesState {
     crowd: Vec<Thread>,
 }
 
-/// The writes of one file.
-#[derive(Debug, Default)]
-struct FileWrites {
-    kept: KeptRanges,
-    /// Data that the server has copied itself, which this client cannot write again: for each
-    /// verifier, the serial number of the last copy.
-    copies: HashMap<WriteVerifier, u64>,
-    /// Number of writes under way.
-    writers: u32,
-    /// True while lost data is written again. New writes wait, because the old data would overwrite
-    /// theirs.
-    is_rewriting: bool,
-    /// Number of commits under way.
-    commits: u32,
-    /// The last loss of data. It concerns the commits that began before it, and if none of them
-    /// has reported it, the next one.
-    loss: Option<Loss>,
-}
-
-/// A loss of data that was written.
-#[derive(Debug)]
-struct Loss {
-    /// Its number among all losses.
-    number: u64,
-    status: Status,
-    is_reported: bool,
-}
-
 /// Permission to write a file; several threads may have one.
 #[derive(Debug)]
 pub(crate) struct WriteTurn<'w> {
@@ -69,7 +43,7 @@ pub(crate) struct RewriteTurn<'w> {
     /// The lost data with its offsets.
     lost: Vec<(u64, KeptData)>,
     /// The lost copies, which cannot be written again; see [`FileWrites::copies`].
-    lost_copies: HashMap<WriteVerifier, u64>,
+    lost_copies: Copies,
     /// The error of a write whose data is lost.
     failure: Option<Status>,
 }
@@ -126,8 +100,7 @@ impl UnstableWrites {
     /// Returns whether a COMMIT of the file would store or report anything.
     pub(crate) fn awaits_commit(&self, node: &Handle) -> bool {
         self.state().files.get(node).is_some_and(|file| {
-            let has_unstable = !file.kept.is_empty() || !file.copies.is_empty();
-            has_unstable || file.is_rewriting || file.has_unreported_loss()
+            file.has_unstable() || file.is_rewriting || file.has_unreported_loss()
         })
     }
 
@@ -136,9 +109,25 @@ impl UnstableWrites {
     /// # Errors
     /// A loss of data that was not reported yet; [`Status::Interrupted`].
     pub(crate) fn begin_commit(&self, node: &Handle) -> Result<CommitTurn<'_>> {
+        self.begin(node, FileWrites::report_unreported_loss)
+    }
+
+    /// Begins a COMMIT that makes room. A loss of data is left for a caller's COMMIT to report.
+    ///
+    /// # Errors
+    /// [`Status::Interrupted`].
+    pub(super) fn begin_commit_for_room(&self, node: &Handle) -> Result<CommitTurn<'_>> {
+        self.begin(node, |_| Ok(()))
+    }
+
+    fn begin(
+        &self,
+        node: &Handle,
+        check: impl Fn(&mut FileWrites) -> Result<()>,
+    ) -> Result<CommitTurn<'_>> {
         let (serial, losses, begun) = self.once_rewritten(node, |state| {
             state.files.entry(*node).or_default();
-            let begun = state.change(node, FileWrites::begin_commit);
+            let begun = state.change(node, |file| check(file).map(|()| file.begin_commit()));
             (state.serial, state.losses, begun)
         })?;
         let owner = begun.transpose()?.flatten();
@@ -159,34 +148,26 @@ impl UnstableWrites {
     ) -> Result<Option<RewriteTurn<'_>>> {
         // Data that another thread writes again is not stable before that ends.
         let is_lost = self.once_rewritten(node, |state| {
-            state.change(node, |file| file.end_commit(turn, verifier))
+            state.change(node, |file| file.end_commit(turn.begun(), verifier))
         })?;
         match is_lost.transpose()? {
-            Some(true) => self.begin_rewrite(node, turn.serial, verifier).map(Some),
+            Some(true) => self.begin_rewrite(node, turn, verifier).map(Some),
             Some(false) | None => Ok(None),
         }
     }
 
-    /// Waits until no thread writes to a file, and takes its lost data.
+    /// Waits until no thread writes to a file, and takes its lost data. Another thread may have
+    /// written the data again meanwhile, or failed to.
     fn begin_rewrite(
         &self,
         node: &Handle,
-        serial: u64,
+        turn: &CommitTurn<'_>,
         verifier: WriteVerifier,
     ) -> Result<RewriteTurn<'_>> {
         let (lost, lost_copies) = self.wait(|state| {
-            let take = |file: &mut FileWrites| {
-                if file.writers > 0 || file.is_rewriting {
-                    return None;
-                }
-                file.is_rewriting = true;
-                let lost_copies = file.copies.extract_if(|_, copied| *copied <= serial).collect();
-                Some((file.kept.take(serial, |piece| piece.verifier != verifier), lost_copies))
-            };
-            // Another thread may have written the data again meanwhile.
             state.files.entry(*node).or_default();
-            state.change(node, take).flatten()
-        })?;
+            state.change(node, |file| file.begin_rewrite(turn.begun(), verifier)).flatten()
+        })??;
         Ok(RewriteTurn { writes: self, node: *node, lost, lost_copies, failure: None })
     }
 
@@ -205,7 +186,7 @@ impl UnstableWrites {
         let mut state = self.state();
         state.serial += 1;
         let serial = state.serial;
-        state.files.entry(*node).or_default().copies.insert(verifier, serial);
+        state.files.entry(*node).or_default().copies.add(verifier, (serial, serial));
     }
 
     /// Memory for unstable data, in bytes.
@@ -293,7 +274,7 @@ impl RewriteTurn<'_> {
     }
 
     fn fail(&mut self, status: Status) -> Result<()> {
-        self.lost_copies.clear();
+        self.lost_copies = Copies::default();
         self.failure = Some(status);
         Err(status)
     }
@@ -309,9 +290,15 @@ impl Drop for RewriteTurn<'_> {
         state.change(&self.node, |file| {
             file.is_rewriting = false;
             lost.into_iter().for_each(|(offset, piece)| file.kept.put(offset, piece));
-            file.copies.extend(copies);
+            file.copies.join(copies);
         });
         state.wake();
+    }
+}
+
+impl CommitTurn<'_> {
+    const fn begun(&self) -> Begun {
+        Begun { serial: self.serial, losses: self.losses }
     }
 }
 
@@ -356,8 +343,7 @@ impl WritesState {
     /// Notes that data of a file is lost.
     fn lose(&mut self, node: &Handle, status: Status, is_reported: bool) {
         self.losses += 1;
-        let loss = Loss { number: self.losses, status, is_reported };
-        self.files.entry(*node).or_default().loss = Some(loss);
+        self.files.entry(*node).or_default().lose(self.losses, status, is_reported);
     }
 
     fn is_rewriting(&self, node: &Handle) -> bool {
@@ -366,48 +352,6 @@ impl WritesState {
 
     fn wake(&mut self) {
         self.crowd.drain(..).for_each(|thread| thread.unpark());
-    }
-}
-
-impl FileWrites {
-    /// Begins a COMMIT; returns the caller that wrote last.
-    fn begin_commit(&mut self) -> Result<Option<Arc<OpenOwner>>> {
-        self.report_loss(|loss| !loss.is_reported)?;
-        self.commits += 1;
-        Ok(self.kept.newest().map(|piece| Arc::clone(&piece.owner)))
-    }
-
-    /// Forgets the data that a COMMIT has made stable; returns whether data was lost.
-    fn end_commit(&mut self, turn: &CommitTurn<'_>, verifier: WriteVerifier) -> Result<bool> {
-        self.report_loss(|loss| loss.number > turn.losses)?;
-        self.kept.take(turn.serial, |piece| piece.verifier == verifier);
-        self.copies.retain(|known, serial| *serial > turn.serial || *known != verifier);
-        Ok(self.kept.has(turn.serial) || self.copies.values().any(|it| *it <= turn.serial))
-    }
-
-    /// Returns the last loss as an error if it is to be reported.
-    fn report_loss(&mut self, is_due: impl FnOnce(&Loss) -> bool) -> Result<()> {
-        let Some(loss) = self.loss.as_mut().filter(|loss| is_due(loss)) else { return Ok(()) };
-        loss.is_reported = true;
-        Err(loss.status)
-    }
-
-    fn has_unreported_loss(&self) -> bool {
-        self.loss.as_ref().is_some_and(|loss| !loss.is_reported)
-    }
-
-    fn forget(&mut self) {
-        self.kept.cut(0, u64::MAX);
-        self.copies.clear();
-    }
-
-    fn is_idle(&self) -> bool {
-        self.kept.is_empty()
-            && self.copies.is_empty()
-            && self.writers == 0
-            && !self.is_rewriting
-            && self.commits == 0
-            && !self.has_unreported_loss()
     }
 }
 
@@ -479,6 +423,54 @@ mod tests {
         assert_eq!(commit(&writes, &start, 2), Err(Status::Io));
         let later = writes.begin_commit(&node(1)).unwrap();
         assert_eq!(commit(&writes, &later, 2), Ok(Vec::new()));
+    }
+
+    /// The serial number of the later copy does not hide the earlier one.
+    #[test]
+    fn a_lost_copy_is_reported_by_the_commit_that_covers_it() {
+        let writes = UnstableWrites::default();
+        writes.copied(&node(1), [1; 8]);
+        let start = writes.begin_commit(&node(1)).unwrap();
+        writes.copied(&node(1), [1; 8]);
+        assert_eq!(commit(&writes, &start, 2), Err(Status::Io));
+        writes.copied(&node(1), [2; 8]);
+        let start = writes.begin_commit(&node(1)).unwrap();
+        writes.copied(&node(1), [2; 8]);
+        assert_eq!(commit(&writes, &start, 2), Ok(Vec::new()), "the first copy is stable");
+        assert_eq!(commit(&writes, &start, 3), Ok(Vec::new()), "it covers the first copy only");
+        let later = writes.begin_commit(&node(1)).unwrap();
+        assert_eq!(commit(&writes, &later, 3), Err(Status::Io));
+    }
+
+    #[test]
+    fn a_loss_is_reported_by_a_commit_that_waits_to_write_again() {
+        let writes = UnstableWrites::default();
+        write(&writes, 0, b"data", 1);
+        let starts = [1, 2].map(|_| writes.begin_commit(&node(1)).unwrap());
+        let writer = writes.begin_write(&node(1)).unwrap();
+        thread::scope(|scope| {
+            let fail = |start| {
+                let turn = writes.end_commit(&node(1), start, [2; 8])?;
+                turn.map_or(Ok(()), |turn| turn.rewrite(|_, _| Err(Status::NoSpc)))
+            };
+            let threads = starts.each_ref().map(|start| scope.spawn(move || fail(start)));
+            while writes.state().crowd.len() < 2 {
+                thread::yield_now();
+            }
+            drop(writer);
+            for thread in threads {
+                assert_eq!(thread.join().unwrap(), Err(Status::NoSpc));
+            }
+        });
+    }
+
+    #[test]
+    fn a_commit_that_makes_room_leaves_a_loss_to_be_reported() {
+        let writes = UnstableWrites::default();
+        write(&writes, 0, &vec![1; UNSTABLE_BYTES_MAX], 1);
+        writes.begin_relief(1).unwrap().unwrap().fail(Status::NoSpc);
+        drop(writes.begin_commit_for_room(&node(1)).unwrap());
+        assert_eq!(writes.begin_commit(&node(1)).unwrap_err(), Status::NoSpc);
     }
 
     #[test]

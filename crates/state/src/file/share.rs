@@ -75,12 +75,12 @@ impl Shares {
         old
     }
 
-    /// Returns an open of a client other than `mine` that denies any of `access`.
-    pub(crate) fn denied(&self, mine: Option<ClientId>, access: u32) -> Option<Holder> {
+    /// Returns an open of a client other than these that denies any of `access`.
+    pub(crate) fn denied(&self, mine: &[ClientId], access: u32) -> Option<Holder> {
         if self.all().deny & access == 0 {
             return None;
         }
-        let mut others = self.opens.iter().filter(|(other, _)| Some(other.client) != mine);
+        let mut others = self.opens.iter().filter(|(other, _)| !mine.contains(&other.client));
         others.find(|(_, share)| share.deny & access != 0).map(|(other, _)| other)
     }
 
@@ -178,13 +178,13 @@ mod tests {
     fn a_client_does_not_deny_its_own_access_and_others_do() {
         let mut shares = Shares::default();
         shares.set(holder(1, 1), Some(share(Share::READ, Share::WRITE)));
-        assert_eq!(shares.denied(Some(ClientId(2)), Share::WRITE), Some(holder(1, 1)));
-        assert_eq!(shares.denied(None, Share::BOTH), Some(holder(1, 1)));
-        assert_eq!(shares.denied(None, Share::READ), None);
-        assert_eq!(shares.denied(Some(ClientId(1)), Share::WRITE), None);
+        assert_eq!(shares.denied(&[ClientId(2)], Share::WRITE), Some(holder(1, 1)));
+        assert_eq!(shares.denied(&[], Share::BOTH), Some(holder(1, 1)));
+        assert_eq!(shares.denied(&[], Share::READ), None);
+        assert_eq!(shares.denied(&[ClientId(1)], Share::WRITE), None);
         shares.set(holder(2, 1), Some(share(Share::READ, Share::READ)));
-        assert_eq!(shares.denied(Some(ClientId(1)), Share::WRITE), None);
-        assert_eq!(shares.denied(Some(ClientId(1)), Share::READ), Some(holder(2, 1)));
+        assert_eq!(shares.denied(&[ClientId(1)], Share::WRITE), None);
+        assert_eq!(shares.denied(&[ClientId(1)], Share::READ), Some(holder(2, 1)));
     }
 
     #[test]

@@ -14,7 +14,7 @@ impl Engine {
     }
 
     /// Checks an access without an open (bits of [`crate::Share`]) against the deny modes of a
-    /// file. The shares of the host of NLM named `host` do not count, since a host checks its own
+    /// file. The shares of the hosts of NLM with these names do not count, since a host checks its own
     /// programs itself. Clients with an expired lease are evicted if they deny the access.
     ///
     /// # Errors
@@ -22,17 +22,20 @@ impl Engine {
     pub fn check_denied(
         &self,
         now: Duration,
-        host: &[u8],
+        hosts: &[&[u8]],
         (key, access): (&FileKey, u32),
     ) -> Result<()> {
         let Some(file) = self.files.get(key) else { return Ok(()) };
         // Check the shares first: the names of all clients are behind one mutex.
-        if file.state().shares.denied(None, access).is_none() {
+        if file.state().shares.denied(&[], access).is_none() {
             return Ok(());
         }
-        let mine = self.clients.names().host(host).map(|host| host.id);
+        let names = self.clients.names();
+        let mine = hosts.iter().filter_map(|name| names.host(name)).map(|host| host.id);
+        let mine: Vec<_> = mine.collect();
+        drop(names);
         self.unless_expired(now, || {
-            let denied = file.state().shares.denied(mine, access);
+            let denied = file.state().shares.denied(&mine, access);
             denied.map_or(Ok(()), |holder| Err(Obstacle::Share(holder)))
         })
     }

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use comity_backend::range_lock::{self, Kind};
 use comity_proto::nfs4::{NfsLockType4, Nfsstat4, Stateid4, share};
@@ -339,5 +339,7 @@ fn a_file_that_a_program_removes_is_closed() {
     };
     assert!(is_open(), "the descriptor is kept for the next call");
     fs::remove_file(&path).unwrap();
+    let removed = Instant::now();
     wait_until("the file is closed", || !is_open());
+    assert!(removed.elapsed() < Duration::from_secs(5), "{:?}", removed.elapsed());
 }

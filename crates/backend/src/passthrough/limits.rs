@@ -35,16 +35,16 @@ pub(crate) const WRITER_TURNS: u32 = 3;
 /// Shards of the descriptor cache: enough that two workers rarely meet at one.
 pub(crate) const CACHE_SHARDS: usize = 64;
 
-/// Size in bytes from which a file counts as large, and is checked each second for removal: smaller
-/// removed files may keep their space until all are checked.
+/// Size in bytes from which a file counts as large, and is checked for removal before others.
 pub(crate) const LARGE_BYTES: u64 = 1 << 20;
 
-/// Large files that are checked in a second. A check takes one to three microseconds, in total
-/// about a hundredth of a processor.
-pub(crate) const LARGE_SWEPT_MAX: usize = 4_096;
+/// Cached files that are checked for removal in a second. A check takes a microsecond, so that all
+/// take about 3 % of a processor. A cache of so many files is checked each second, and the largest
+/// one ([`DESCRIPTORS_DEFAULT`]) in at most eight seconds.
+pub(crate) const SWEPT_MAX: usize = 32_768;
 
-/// Other files that are checked in a second: the largest cache is checked in half a minute.
-pub(crate) const SMALL_SWEPT_MAX: usize = 4_096;
+/// Large files among them, so that the others are checked, too.
+pub(crate) const LARGE_SWEPT_MAX: usize = SWEPT_MAX / 2;
 
 /// Files that are committed at once when the cache is full of files with unstable data: about a
 /// tenth of a second on a spinning disk.

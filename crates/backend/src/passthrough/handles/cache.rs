@@ -9,7 +9,7 @@ use super::descriptors::Share;
 use super::ghost_cache::GhostCache;
 use super::node::{Ledger, Node};
 use crate::passthrough::data::sync_errors::SyncErrors;
-use crate::passthrough::limits::{CACHE_SHARDS, COMMITS_AT_ONCE, LARGE_SWEPT_MAX, SMALL_SWEPT_MAX};
+use crate::passthrough::limits::{CACHE_SHARDS, COMMITS_AT_ONCE, LARGE_SWEPT_MAX, SWEPT_MAX};
 
 /// The cached nodes, bounded by their descriptors.
 ///
@@ -100,15 +100,22 @@ impl Cache {
     }
 
     /// Removes files that have lost their last name, because an open descriptor keeps their space.
-    /// All large files are examined, and a bounded number of the others: the next call continues
-    /// with the rest.
+    /// A bounded number of files is examined, large ones first: the next call continues with the
+    /// rest.
     pub(crate) fn release_removed(&self) {
-        self.look_through(&self.swept_large, LARGE_SWEPT_MAX, |node| node.is_large());
-        self.look_through(&self.swept, SMALL_SWEPT_MAX, |node| !node.is_large());
+        let large = self.look_through(&self.swept_large, LARGE_SWEPT_MAX, Node::is_large);
+        let left = SWEPT_MAX.saturating_sub(large);
+        self.look_through(&self.swept, left, |node| !node.is_large());
     }
 
-    /// Examines the `wanted` files of each shard in turn, until `most` were examined.
-    fn look_through(&self, turn: &AtomicUsize, most: usize, wanted: impl Fn(&Node) -> bool) {
+    /// Examines the `wanted` files of each shard in turn, until `most` were examined; returns the
+    /// number of examined files.
+    fn look_through(
+        &self,
+        turn: &AtomicUsize,
+        most: usize,
+        wanted: impl Fn(&Node) -> bool,
+    ) -> usize {
         let (mut looked, mut files) = (0, Vec::new());
         for _ in 0..self.shards.len() {
             if looked >= most {
@@ -117,13 +124,17 @@ impl Cache {
             let turn = turn.fetch_add(1, Ordering::Relaxed) % self.shards.len();
             lock(&self.shards[turn]).files(&wanted, &mut files);
             looked += files.len();
-            for node in files.drain(..) {
-                match node.stat() {
-                    Ok(stat) => node.weigh(&stat),
-                    Err(Status::Stale) => self.remove(&node.handle),
-                    Err(_) => {}
-                }
-            }
+            files.drain(..).for_each(|node| self.examine(&node));
+        }
+        looked
+    }
+
+    /// Removes a file if it has lost its last name.
+    fn examine(&self, node: &Node) {
+        match node.stat() {
+            Ok(stat) => node.weigh(&stat),
+            Err(Status::Stale) => self.remove(&node.handle),
+            Err(_) => {}
         }
     }
 
@@ -298,6 +309,7 @@ impl Hasher for HandleHasher {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
+    use std::path::Path;
     use std::time::Instant;
 
     use comity_vfs::{AsServer, FileType};
@@ -351,6 +363,43 @@ mod tests {
         assert!(!cache.relieve(1), "no further node can be evicted");
     }
 
+    /// Puts `files` empty files, each second one removed, into a cache; returns `None` if the
+    /// process may not open so many.
+    fn half_removed(folder: &Path, files: u32, large: bool) -> Option<Cache> {
+        Descriptors::of_process();
+        let mount = Arc::new(Mount::open(folder).unwrap());
+        let cache = Cache::new(Descriptors::at_most(2 * files as usize).share());
+        for number in 0..files {
+            let path = folder.join(number.to_string());
+            let (file, handle) =
+                (File::create(&path).ok()?, Handle::new(&number.to_be_bytes()).unwrap());
+            let kind = FileType::Regular;
+            let node = Node::new(handle, Arc::clone(&mount), file, kind, cache.ledger());
+            let node = cache.insert(node);
+            let mut stat = node.stat().unwrap();
+            stat.st_blocks = if large { i64::MAX } else { 0 };
+            node.weigh(&stat);
+            if number % 2 == 0 {
+                std::fs::remove_file(path).unwrap();
+            }
+        }
+        Some(cache)
+    }
+
+    #[test]
+    fn thousands_of_removed_files_of_any_size_are_released_by_one_call() {
+        const FILES: u32 = 9_000;
+        for large in [false, true] {
+            let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+            let Some(cache) = half_removed(folder.path(), FILES, large) else {
+                return eprintln!("skipped: the process may not open {FILES} files");
+            };
+            assert_eq!(cache.descriptors(), FILES as usize);
+            cache.release_removed();
+            assert_eq!(cache.descriptors(), FILES as usize / 2, "large: {large}");
+        }
+    }
+
     #[test]
     fn all_files_are_looked_at_in_turn_whether_they_were_removed() {
         let folder = tempfile::tempdir().unwrap();
@@ -365,7 +414,9 @@ mod tests {
                 std::fs::remove_file(path).unwrap();
             }
         }
-        let look = || cache.look_through(&cache.swept, 1, |_| true);
+        let look = || {
+            cache.look_through(&cache.swept, 1, |_| true);
+        };
         look();
         assert!(cache.descriptors() > 150, "more than one shard was evicted");
         (0..CACHE_SHARDS).for_each(|_| look());

@@ -15,7 +15,7 @@ use comity_nfs4::{Memory, Nfs4, Tally};
 use comity_proto::{mount, nfs4};
 use comity_rpc::{Admission, AuthStat, Backchannel, CallHeader, Dispatcher, Gate, Program};
 use comity_server::metrics::{Measured, Metrics};
-use comity_server::{Endpoints, Service};
+use comity_server::{Endpoints, Service, blocking_for_long_hook};
 
 use self::callback_layer::CallbackLayer;
 use self::error_log_layer::ErrorLogLayer;
@@ -77,6 +77,7 @@ impl Programs {
         let mut programs = Vec::new();
         if spoken.three {
             let nfs = Nfs3::new(Arc::clone(exports), verifier).recalling(delegated(&memory));
+            let nfs = nfs.blocking(blocking_for_long_hook);
             let nfs = ErrorLogLayer::new(nfs, Arc::clone(exports));
             let nfs = CallbackLayer::new(nfs, memory.clone());
             programs.push(counted(nfs, "nfs", status_names::name, metrics));
@@ -90,6 +91,7 @@ impl Programs {
         let mut tally = None;
         if spoken.speaks_four() {
             let nfs = Nfs4::new(Arc::clone(exports), verifier, spoken.four, memory.clone());
+            let nfs = nfs.blocking(blocking_for_long_hook);
             tally = Some(Arc::clone(nfs.tally()));
             let nfs = ErrorLogLayer::new(nfs, Arc::clone(exports));
             let nfs = CallbackLayer::new(nfs, memory.clone());

@@ -5,10 +5,10 @@ mod page;
 
 use std::ops::ControlFlow;
 
-use comity_export::{Node, Position, Seen, View};
+use comity_export::{ListingPart, Node, Position, Seen, View};
 use comity_proto::nfs3::{Cookieverf3, DirlistHead, Fattr3, Nfsstat3};
 use comity_rpc::Done;
-use comity_vfs::{Attr, Listed, Result, Status, Wire};
+use comity_vfs::{Attr, Listed, Result, Status, Wire, run_through};
 use comity_xdr::Encoder;
 
 use self::page::Page;
@@ -73,7 +73,7 @@ fn list(
     let most = (bytes_max, wanted.names_max as usize);
     let mut page = Page::new(nfs, (reply, start), most, wanted.listed);
     dots(&mut page, view, dir, position)?;
-    let attr = entries(&mut page, view, dir, position)?;
+    let attr = entries(nfs, &mut page, (view, dir), position)?;
     page.end()?;
     let dir_attributes = Some(fattr3(&attr));
     let told = DirlistHead { dir_attributes, cookieverf: COOKIEVERF };
@@ -99,21 +99,38 @@ fn dots(page: &mut Page<'_>, view: &View<'_>, dir: &Node, from: Position) -> Res
 /// The backend is asked even if there is no room left: only the backend knows whether the
 /// caller may list. A page without entries is never sent before the end of the directory:
 /// clients take it for the end, or ask for it again for ever.
-fn entries(page: &mut Page<'_>, view: &View<'_>, dir: &Node, from: Position) -> Result<Attr<Wire>> {
-    let (listed, mut behind) = (page.listed(), from.behind());
+fn entries(
+    nfs: &Nfs3,
+    page: &mut Page<'_>,
+    (view, dir): (&View<'_>, &Node),
+    from: Position,
+) -> Result<Attr<Wire>> {
+    let mut part = part(page, view, dir, from.behind())?;
+    if let Some(cookie) = part.rest.filter(|_| page.awaits_entry()) {
+        part = run_through(nfs.blocking_hook(), || rest(page, view, dir, cookie))?;
+    }
+    if part.rest.is_some() {
+        page.cut();
+    }
+    Ok(part.dir)
+}
+
+/// Goes on behind many hidden entries until the page has an entry.
+fn rest(page: &mut Page<'_>, view: &View<'_>, dir: &Node, mut behind: u64) -> Result<ListingPart> {
     loop {
-        let part =
-            view.readdir(dir, behind, listed, &mut |listing, seen| match page.is_full() {
-                true => ControlFlow::Break(()),
-                false => page.entry(view, listing, seen),
-            })?;
+        let part = part(page, view, dir, behind)?;
         match part.rest {
-            None => return Ok(part.dir),
-            Some(cookie) if page.is_empty() => behind = cookie,
-            Some(_) => {
-                page.cut();
-                return Ok(part.dir);
-            }
+            Some(cookie) if page.awaits_entry() => behind = cookie,
+            _ => return Ok(part),
         }
     }
+}
+
+/// Appends the entries of a part of the directory.
+fn part(page: &mut Page<'_>, view: &View<'_>, dir: &Node, behind: u64) -> Result<ListingPart> {
+    let listed = page.listed();
+    view.readdir(dir, behind, listed, &mut |listing, seen| match page.is_full() {
+        true => ControlFlow::Break(()),
+        false => page.entry(view, listing, seen),
+    })
 }

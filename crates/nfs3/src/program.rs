@@ -3,12 +3,14 @@ use std::sync::Arc;
 use comity_coherence::Hosts;
 use comity_export::Exports;
 use comity_proto::nfs3::Writeverf3;
+use comity_vfs::BlockingHook;
 
 /// The program NFS, version 3.
 pub struct Nfs3 {
     exports: Arc<Exports>,
     verifier: Writeverf3,
     hosts: Option<Hosts>,
+    blocking: BlockingHook,
 }
 
 impl Nfs3 {
@@ -17,7 +19,13 @@ impl Nfs3 {
     /// 1813, 3.3.7).
     #[must_use]
     pub const fn new(exports: Arc<Exports>, verifier: Writeverf3) -> Self {
-        Self { exports, verifier, hosts: None }
+        Self { exports, verifier, hosts: None, blocking: |work| work() }
+    }
+
+    /// Runs work that may take long through this hook, so that the thread does not delay others.
+    #[must_use]
+    pub fn blocking(self, hook: BlockingHook) -> Self {
+        Self { blocking: hook, ..self }
     }
 
     /// Recalls delegations of NFSv4 clients that conflict with a call.
@@ -32,6 +40,11 @@ impl Nfs3 {
 
     pub(crate) const fn hosts(&self) -> Option<&Hosts> {
         self.hosts.as_ref()
+    }
+
+    /// Returns the hook for work that may take long.
+    pub(crate) const fn blocking_hook(&self) -> BlockingHook {
+        self.blocking
     }
 
     /// Returns the verifier of WRITE and COMMIT.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use comity_export::{Found, Node, Position, Pseudo, PseudoNode, Seen, View};
 use comity_proto::nfs4::{Bitmap4, Entry4, Nfsstat4, Readdir4args, attribute as a};
-use comity_vfs::{Attr, Disk, FileType, Listed, Listing, Wire};
+use comity_vfs::{Attr, Disk, FileType, Listed, Listing, Wire, run_through};
 use comity_xdr::{Checkpoint, Encoder, Opaque, padding};
 
 use crate::attributes::{Subject, What, absent_entry, fattr4};
@@ -88,21 +88,45 @@ fn inside<'a>(
     dir: &Node,
     from: Position,
 ) -> Result<(), Stop> {
-    let pseudo = page.compound.pseudo();
-    let by_name = page.is_by_name();
-    let listed = if by_name { Listed::Names } else { Listed::Nodes };
-    let mut next = Some(from.behind());
-    while let Some(behind) = next.filter(|_| page.entries == 0 && !page.full) {
-        let mut visit = |listing: &Listing<'_, Disk>, seen: Option<&Seen>| {
-            if page.full {
-                return ControlFlow::Break(());
-            }
-            page.found(view, &pseudo, listing, seen)
-        };
-        next = view.readdir(dir, behind, listed, &mut visit)?.rest;
+    let hook = page.compound.nfs.blocking_hook();
+    let mut next = part(page, view, dir, from.behind())?;
+    if let Some(behind) = next.filter(|_| page.awaits_entry()) {
+        next = run_through(hook, || rest(page, view, dir, behind))?;
     }
     page.full |= next.is_some();
     Ok(())
+}
+
+/// Goes on behind many hidden entries until the page has an entry.
+fn rest<'a>(
+    page: &mut Page<'_, 'a>,
+    view: &View<'a>,
+    dir: &Node,
+    behind: u64,
+) -> Result<Option<u64>, Stop> {
+    let mut next = Some(behind);
+    while let Some(behind) = next.filter(|_| page.awaits_entry()) {
+        next = part(page, view, dir, behind)?;
+    }
+    Ok(next)
+}
+
+/// Appends the entries of a part of the directory; returns the cookie after which there are more.
+fn part<'a>(
+    page: &mut Page<'_, 'a>,
+    view: &View<'a>,
+    dir: &Node,
+    behind: u64,
+) -> Result<Option<u64>, Stop> {
+    let pseudo = page.compound.pseudo();
+    let listed = if page.is_by_name() { Listed::Names } else { Listed::Nodes };
+    let mut visit = |listing: &Listing<'_, Disk>, seen: Option<&Seen>| {
+        if page.full {
+            return ControlFlow::Break(());
+        }
+        page.found(view, &pseudo, listing, seen)
+    };
+    Ok(view.readdir(dir, behind, listed, &mut visit)?.rest)
 }
 
 /// The cookie of an entry, and its name.
@@ -127,6 +151,11 @@ impl<'p, 'a> Page<'p, 'a> {
     /// entry may be the root of an absent file system.
     fn is_by_name(&self) -> bool {
         self.wanted.is_within(&BY_NAME) && !self.compound.plan.refers()
+    }
+
+    /// Returns whether the page has no entries yet, and has room.
+    const fn awaits_entry(&self) -> bool {
+        self.entries == 0 && !self.full
     }
 
     fn subject<'s>(

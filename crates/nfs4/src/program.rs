@@ -3,6 +3,7 @@ use std::sync::Arc;
 use comity_coherence::Clock;
 use comity_export::Exports;
 use comity_proto::nfs4::Verifier4;
+use comity_vfs::BlockingHook;
 use foldhash::fast::RandomState;
 
 use crate::state_context::Memory;
@@ -32,6 +33,7 @@ pub struct Nfs4 {
     /// The hash of requests, by which a retry is recognized.
     digests: RandomState,
     tally: Arc<Tally>,
+    blocking: BlockingHook,
 }
 
 impl Nfs4 {
@@ -44,15 +46,21 @@ impl Nfs4 {
         versions: Versions,
         memory: Memory,
     ) -> Self {
-        let digests = RandomState::default();
-        Self { exports, verifier, versions, memory, digests, tally: Arc::default() }
+        let (digests, tally) = (RandomState::default(), Arc::default());
+        Self { exports, verifier, versions, memory, digests, tally, blocking: |work| work() }
+    }
+
+    /// Runs work that may take long through this hook, so that the thread does not delay others.
+    #[must_use]
+    pub fn blocking(self, hook: BlockingHook) -> Self {
+        Self { blocking: hook, ..self }
     }
 
     /// Returns the same program with another clock, which recognizes the same retries: for tests in
     /// which time passes as they say.
     #[must_use]
     pub fn with_clock(&self, clock: Clock) -> Self {
-        let Self { exports, verifier, versions, memory, digests, tally } = self;
+        let Self { exports, verifier, versions, memory, digests, tally, blocking } = self;
         Self {
             exports: Arc::clone(exports),
             verifier: *verifier,
@@ -60,6 +68,7 @@ impl Nfs4 {
             memory: Memory { clock, ..memory.clone() },
             digests: digests.clone(),
             tally: Arc::clone(tally),
+            blocking: *blocking,
         }
     }
 
@@ -76,6 +85,11 @@ impl Nfs4 {
     /// Returns the exports.
     pub(crate) const fn exports(&self) -> &Arc<Exports> {
         &self.exports
+    }
+
+    /// Returns the hook for work that may take long.
+    pub(crate) const fn blocking_hook(&self) -> BlockingHook {
+        self.blocking
     }
 
     /// Returns the verifier of WRITE and COMMIT.

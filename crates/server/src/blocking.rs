@@ -16,6 +16,8 @@ pub(crate) trait BlockHook {
 pub(crate) enum WaitFor {
     /// Work that ends by itself.
     Work,
+    /// Work that ends by itself and takes longer than other calls of the connection should wait.
+    LongWork,
     /// Something that may arrive over the connection that the thread serves.
     Peer,
 }
@@ -42,6 +44,19 @@ pub fn blocking<T>(work: impl FnOnce() -> T) -> T {
 pub fn blocking_on_peers<T>(work: impl FnOnce() -> T) -> T {
     let _away = Away::new(WaitFor::Peer);
     work()
+}
+
+/// Runs `work` as [`blocking`] does, if it may take longer than other calls of the connection that
+/// is being served should wait: other threads serve that connection meanwhile even if nothing more
+/// has arrived over it yet.
+pub fn blocking_for_long<T>(work: impl FnOnce() -> T) -> T {
+    let _away = Away::new(WaitFor::LongWork);
+    work()
+}
+
+/// [`blocking_for_long`] with the signature of the hooks of `comity-nfs3` and `comity-nfs4`.
+pub fn blocking_for_long_hook(work: &mut dyn FnMut()) {
+    blocking_for_long(work);
 }
 
 /// [`blocking`] with the signature of the hook of `comity-backend`.
@@ -117,8 +132,10 @@ mod tests {
         let noted = hooked();
         assert_eq!(blocking(|| noted.work()), 7);
         assert_eq!(blocking_on_peers(|| noted.work()), 7);
+        assert_eq!(blocking_for_long(|| noted.work()), 7);
         let around = |why| [Event::Left(why), Event::Worked, Event::Resumed];
-        assert_eq!(*noted.0.borrow(), [around(WaitFor::Work), around(WaitFor::Peer)].concat());
+        let events = [WaitFor::Work, WaitFor::Peer, WaitFor::LongWork].map(around);
+        assert_eq!(*noted.0.borrow(), events.concat());
         set_hook(None);
     }
 

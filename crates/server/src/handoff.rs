@@ -9,8 +9,7 @@ use comity_xdr::Encoder;
 
 use crate::blocking::{WaitFor, blocking};
 use crate::connection::Connection;
-use crate::event_loop::EventLoop;
-use crate::event_loop::{After, ReturnedReplies};
+use crate::event_loop::{Job, ReturnedReplies};
 use crate::limits::{CALLS_AWAY_MAX, OWED_PAUSE, OWED_TRIES};
 use crate::memory_budget::{Account, LARGE_BYTES};
 use crate::receive_buffer::ReceiveBuffer;
@@ -79,32 +78,32 @@ impl<V> Handoff<V> {
     }
 
     /// Returns whether it helps if others continue with the connection of the running call: more
-    /// bytes wait, or its client sends calls without waiting for replies, or the call waits for an
-    /// answer over this connection.
+    /// bytes wait, or its client sends calls without waiting for replies, or the call takes long or
+    /// waits for an answer over this connection.
     pub(crate) fn is_worth_handing_off(&self, why: WaitFor) -> bool {
         self.running.borrow().as_ref().is_some_and(|running| {
             let away = running.connection.away;
-            let goes_on = away > 0 || !running.rest.is_empty() || why == WaitFor::Peer;
+            let goes_on = away > 0 || !running.rest.is_empty() || why != WaitFor::Work;
             away < CALLS_AWAY_MAX && goes_on
         })
     }
 
-    /// Returns the connection of the running call, and the bytes after the call, to its event loop,
-    /// unless there is no memory for that.
-    pub(crate) fn hand_off(&self, event_loop: &mut EventLoop<V>) {
+    /// Takes the connection of the running call, with the bytes after the call, so that its event
+    /// loop can have it, unless there is no memory for that.
+    pub(crate) fn hand_off(&self) -> Option<Job<V>> {
         let mut running = self.running.borrow_mut();
-        let Some(Running { token, mut connection, rest }) = running.take() else { return };
+        let Running { token, mut connection, rest } = running.take()?;
         let account = Arc::clone(&connection.place.account);
         let kept = ReceiveBuffer::part(&self.buffer.borrow()[rest.clone()], &account);
         let Ok(received) = kept else {
             *running = Some(Running { token, connection, rest });
-            return;
+            return None;
         };
         connection.received = received;
         connection.stopped = !rest.is_empty();
         connection.away += 1;
         self.handed_off.set(Some(HandedOff { token, id: connection.id(), account }));
-        event_loop.settle(token, connection, After::Again);
+        Some(Job { token, connection })
     }
 
     /// Forgets a call that ended in a panic of the server itself.

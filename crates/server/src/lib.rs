@@ -50,7 +50,9 @@ mod transport;
 mod worker;
 
 pub use activation::inherited_listeners;
-pub use blocking::{blocking, blocking_hook, blocking_on_peers};
+pub use blocking::{
+    blocking, blocking_for_long, blocking_for_long_hook, blocking_hook, blocking_on_peers,
+};
 pub use connection_limit::ConnectionBounds;
 pub use counters::{Counter, PeerStats, ServerStats};
 pub use datagrams::Datagrams;

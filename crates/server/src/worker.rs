@@ -40,6 +40,8 @@ pub(crate) fn work<S: Service>(shared: &Arc<SharedState<S>>) {
 struct Worker<S: Service> {
     shared: Arc<SharedState<S>>,
     event_loop: RefCell<Option<Box<EventLoop<S::Visitor>>>>,
+    /// The handle of the event loop that this thread ran last.
+    handle: RefCell<Option<Arc<EventLoopHandle<S::Visitor>>>>,
     /// The handle of the event loop that this thread parked and no other thread has taken.
     parked: RefCell<Option<Arc<EventLoopHandle<S::Visitor>>>>,
     /// The account of the address for which the thread sleeps, or has left its event loop.
@@ -56,8 +58,8 @@ struct PendingConnection<'a, V> {
 
 impl<S: Service> Worker<S> {
     fn new(shared: Arc<SharedState<S>>) -> Self {
-        let (event_loop, parked, asleep) = Default::default();
-        Self { shared, event_loop, parked, asleep, handoff: Handoff::new() }
+        let (event_loop, handle, parked, asleep) = Default::default();
+        Self { shared, event_loop, handle, parked, asleep, handoff: Handoff::new() }
     }
 
     fn run(
@@ -68,6 +70,7 @@ impl<S: Service> Worker<S> {
     ) {
         let handle = Arc::clone(&event_loop.handle);
         self.event_loop.replace(Some(event_loop));
+        self.handle.replace(Some(Arc::clone(&handle)));
         while self.event_loop.borrow().as_ref().is_some_and(|event_loop| !event_loop.is_over()) {
             self.guarded_round(&handle, replies, shared);
         }
@@ -227,6 +230,20 @@ impl<S: Service> Worker<S> {
         }
     }
 
+    /// Passes the connection of the running call to the thread that runs its event loop, if the
+    /// connection should not wait for the call.
+    fn pass_on(&self, why: WaitFor) {
+        let handle = self.handle.borrow();
+        let Some(handle) = handle.as_ref().filter(|_| self.handoff.is_worth_handing_off(why))
+        else {
+            return;
+        };
+        if let Some(Job { token, connection }) = self.handoff.hand_off() {
+            let back = Message::Back { token, connection, after: After::Again };
+            handle.deliver(back, &self.shared.pool);
+        }
+    }
+
     fn with_event_loop<T>(&self, what: impl FnOnce(&mut EventLoop<S::Visitor>) -> T) -> Option<T> {
         self.event_loop.borrow_mut().as_deref_mut().map(what)
     }
@@ -234,7 +251,7 @@ impl<S: Service> Worker<S> {
 
 impl<S: Service> BlockHook for Worker<S> {
     fn leave(&self, why: WaitFor) {
-        let Some(mut event_loop) = self.event_loop.take() else { return };
+        let Some(mut event_loop) = self.event_loop.take() else { return self.pass_on(why) };
         let handle = Arc::clone(&event_loop.handle);
         let account = self.handoff.account();
         account.iter().for_each(|account| account.sleepers.begin());
@@ -242,7 +259,9 @@ impl<S: Service> BlockHook for Worker<S> {
         let lends = self.handoff.is_worth_handing_off(why);
         let event_loop = if event_loop.has_others() || lends {
             // The connection may be served here before this call is done.
-            self.handoff.hand_off(&mut event_loop);
+            if let Some(Job { token, connection }) = self.handoff.hand_off() {
+                event_loop.settle(token, connection, After::Again);
+            }
             match self.shared.pool.run(event_loop) {
                 Ok(()) => {
                     handle.counters.hand_overs.add(1);

@@ -254,6 +254,30 @@ fn a_new_connection_does_not_wait_for_a_sleeping_call_of_the_only_other_one() {
 }
 
 #[test]
+fn a_call_that_takes_long_does_not_delay_later_calls_of_the_only_connection() {
+    let shared = Arc::default();
+    let server = start(&shared, settings());
+    let mut client = Client::new(&server);
+    client.send(&record(1, toy::SLEEP_LONG, &1_000_u32.to_be_bytes()));
+    until_a_call_sleeps(&shared);
+    client.send(&record(2, toy::NULL, &[]));
+    assert_eq!([(); 2].map(|()| client.reply().xid), [2, 1]);
+}
+
+#[test]
+fn a_connection_is_served_during_long_work_though_its_event_loop_was_left_before() {
+    let shared = Arc::default();
+    let server = start(&shared, settings());
+    let mut client = Client::new(&server);
+    client.send(&record(1, toy::SLEEP_TWICE, &500_u32.to_be_bytes()));
+    until_a_call_sleeps(&shared);
+    // Another thread takes the event loop, while this one keeps the only connection.
+    Client::new(&server).call(7, toy::NULL, &[]);
+    client.send(&record(2, toy::NULL, &[]));
+    assert_eq!([(); 2].map(|()| client.reply().xid), [2, 1]);
+}
+
+#[test]
 fn many_sleeping_calls_get_threads_that_end_afterwards() {
     let server = start(&Arc::default(), Settings { threads_max: 12, ..settings() });
     let mut clients: Vec<_> = (0..20).map(|_| Client::new(&server)).collect();

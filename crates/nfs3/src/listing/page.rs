@@ -45,9 +45,9 @@ impl<'r> Page<'r> {
         self.full
     }
 
-    /// Returns whether the page has no entries.
-    pub(super) const fn is_empty(&self) -> bool {
-        self.entries == 0
+    /// Returns whether the page has no entries yet, and has room.
+    pub(super) const fn awaits_entry(&self) -> bool {
+        self.entries == 0 && !self.full
     }
 
     /// Ends the page before the end of the directory, though there is room left.

@@ -1,10 +1,12 @@
 //! READDIR and READDIRPLUS of random directories with random limits: every entry is returned once,
 //! and no reply is longer than the count.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use comity_backend::{Memory, MemoryOptions};
+use comity_export::Exports;
 use comity_export::limits::LISTING_ENTRIES_MAX;
 use comity_proto::nfs3::{
     Create3args, Createhow3, DirlistHead, Diropargs3, Entry3, Entryplus3, Nfsstat3, Readdir3args,
@@ -165,15 +167,14 @@ fn a_huge_count_is_cut_down() {
     assert!(page.bytes <= max && page.bytes > max - 512 && !page.eof, "{} bytes", page.bytes);
 }
 
-/// A directory with three visible names and thousands of hidden ones between them.
-fn sparse() -> (World, Vec<u8>) {
-    const BETWEEN: usize = LISTING_ENTRIES_MAX + 100;
+/// A directory with a visible name before each of these numbers of hidden ones.
+fn sparse(parts: &[usize]) -> (World, Vec<u8>) {
     let memory = Memory::new(MemoryOptions { root_mode: Mode::new(0o777), ..Default::default() });
     let fs: Arc<dyn Fs> = Arc::new(memory.unwrap());
     let owned = |uid| SetAttr { uid: Some(Uid::new(uid)), ..SetAttr::default() };
-    for part in 0..3 {
+    for (part, between) in parts.iter().enumerate() {
         planted(&*fs, &fs.root(), &format!("visible{part}"), 4, &owned(7));
-        for hidden in 0..BETWEEN {
+        for hidden in 0..*between {
             planted(&*fs, &fs.root(), &format!("h{part}-{hidden}"), 4, &owned(500));
         }
     }
@@ -184,22 +185,22 @@ fn sparse() -> (World, Vec<u8>) {
 }
 
 /// The number of entries that have been hidden from all callers so far.
-fn hidden(world: &World) -> u64 {
-    let plan = world.exports.current();
+fn hidden(exports: &Exports) -> u64 {
+    let plan = exports.current();
     plan.exports().iter().flat_map(|one| one.counters()).map(|tally| tally.counts().hidden).sum()
 }
 
 #[test]
 fn a_page_with_entries_ends_after_a_number_of_hidden_ones() {
-    let (world, root) = sparse();
+    let (world, root) = sparse(&[LISTING_ENTRIES_MAX + 100; 3]);
     for limits in
         [Limits { dircount: None, count: 4096 }, Limits { dircount: Some(4096), count: 4096 }]
     {
         let (mut names, mut cookie) = (Vec::new(), 0);
         loop {
-            let before = hidden(&world);
+            let before = hidden(&world.exports);
             let page = ask_at(&world, &root, cookie, limits).unwrap();
-            let looked_at = (hidden(&world) - before) as usize;
+            let looked_at = (hidden(&world.exports) - before) as usize;
             assert!(page.eof || !page.names.is_empty(), "a page that is not the last one is empty");
             assert!(looked_at <= 2 * LISTING_ENTRIES_MAX, "{looked_at} behind {cookie}");
             assert!(cookie != 0 || looked_at <= LISTING_ENTRIES_MAX, "{looked_at} at first");
@@ -210,5 +211,39 @@ fn a_page_with_entries_ends_after_a_number_of_hidden_ones() {
             }
         }
         assert_eq!(names, [&b"."[..], b"..", b"visible0", b"visible1", b"visible2"]);
+    }
+}
+
+thread_local! {
+    static EXPORTS: RefCell<Option<Arc<Exports>>> = const { RefCell::new(None) };
+    /// The number of calls of the hook, and of entries that were hidden in them.
+    static AWAY: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+/// A hook that counts the hidden entries which are looked at in it.
+fn away(work: &mut dyn FnMut()) {
+    let exports = EXPORTS.with_borrow(|exports| exports.clone()).unwrap();
+    let before = hidden(&exports);
+    work();
+    let (calls, entries) = AWAY.get();
+    AWAY.set((calls + 1, entries + hidden(&exports) - before));
+}
+
+#[test]
+fn a_page_that_shows_nothing_yet_leaves_its_event_loop_once_for_the_rest() {
+    let (world, root) = sparse(&[3 * LISTING_ENTRIES_MAX]);
+    EXPORTS.set(Some(Arc::clone(&world.exports)));
+    let world = world.blocking(away);
+    for dircount in [None, Some(4096)] {
+        let limits = Limits { dircount, count: 4096 };
+        let first = ask_at(&world, &root, 0, limits).unwrap();
+        assert_eq!((first.names.len(), first.eof, AWAY.get()), (3, false, (0, 0)));
+        let before = hidden(&world.exports);
+        let page = ask_at(&world, &root, first.cookie, limits).unwrap();
+        let looked_at = hidden(&world.exports) - before;
+        let (calls, away) = AWAY.replace((0, 0));
+        assert!(page.eof && page.names.is_empty());
+        assert_eq!(looked_at, 3 * LISTING_ENTRIES_MAX as u64);
+        assert_eq!((looked_at - away, calls), (LISTING_ENTRIES_MAX as u64, 1));
     }
 }

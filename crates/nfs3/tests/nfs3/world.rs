@@ -20,7 +20,7 @@ use comity_proto::{mount, nfs3, nlm, nsm};
 use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, OpaqueAuth, Program};
 use comity_state::{Engine, Recovered, Settings};
 use comity_vfs::layers::{Faults, Layer, Recorder};
-use comity_vfs::{Fs, Gid, Mode, Time, Uid};
+use comity_vfs::{BlockingHook, Fs, Gid, Mode, Time, Uid};
 use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
 
 use crate::sent::sent;
@@ -197,6 +197,12 @@ impl World {
     /// The same server, which shares these hosts with a server of NFSv4.
     pub(crate) fn recalling(self, delegated: Hosts) -> Self {
         let nfs = Nfs3::new(Arc::clone(&self.exports), VERIFIER).recalling(delegated);
+        self.speaking(vec![Arc::new(nfs)])
+    }
+
+    /// The same server, which runs work that may take long through this hook.
+    pub(crate) fn blocking(self, hook: BlockingHook) -> Self {
+        let nfs = Nfs3::new(Arc::clone(&self.exports), VERIFIER).blocking(hook);
         self.speaking(vec![Arc::new(nfs)])
     }
 

@@ -19,7 +19,7 @@ use comity_rpc::{
     Answered, AuthSys, Backchannel, CallHeader, Dispatcher, Flavor, OpaqueAuth, Program,
 };
 use comity_state::{Engine, Limits, Locals, Recovered, Settings};
-use comity_vfs::{Create, Cred, Fs, Gid, Handle, Mode, Name, SetAttr, Time, Uid};
+use comity_vfs::{BlockingHook, Create, Cred, Fs, Gid, Handle, Mode, Name, SetAttr, Time, Uid};
 use comity_xdr::{Counted, Decoder, Encode, Encoder, Opaque};
 
 use crate::sent::sent;
@@ -153,6 +153,15 @@ impl World {
         };
         world.act_as(0, 0, &[]);
         world
+    }
+
+    /// The same server, which runs work that may take long through this hook.
+    pub(crate) fn blocking(self, hook: BlockingHook) -> Self {
+        let (exports, memory) = (Arc::clone(&self.exports), self.memory.clone());
+        let nfs = Nfs4::new(exports, VERIFIER, Versions::ALL, memory).blocking(hook);
+        let programs: Vec<Arc<dyn Program<RpcPeer>>> = vec![Arc::new(nfs)];
+        let dispatcher = Dispatcher::new(programs, Arc::clone(&self.exports));
+        Self { dispatcher, ..self }
     }
 
     /// The same server for a client at this address.

@@ -15,7 +15,7 @@ use comity_rpc::{
     Admission, Backchannel, Call, CallHeader, Deferred, Dispatcher, Done, Gate, OpaqueAuth,
     Outcome, Program, Repeat,
 };
-use comity_server::{Endpoints, Patience, Server, Service, Settings, blocking};
+use comity_server::{Endpoints, Patience, Server, Service, Settings, blocking, blocking_for_long};
 use comity_xdr::{Encoder, Opaque};
 
 pub(crate) const PROGRAM: u32 = 0x2000_0001;
@@ -38,6 +38,10 @@ pub(crate) const DEFER_PANIC: u32 = 7;
 pub(crate) const EXPORT: u32 = 8;
 /// Succeeds for the export of this number.
 pub(crate) const OF_EXPORT: u32 = 9;
+/// Does the same as `SLEEP`, and says beforehand that it takes long.
+pub(crate) const SLEEP_LONG: u32 = 10;
+/// Does what `SLEEP` does, and then what `SLEEP_LONG` does.
+pub(crate) const SLEEP_TWICE: u32 = 11;
 
 #[derive(Default)]
 pub(crate) struct Shared {
@@ -49,6 +53,14 @@ pub(crate) struct Shared {
     pub(crate) done: Mutex<u32>,
     /// The gate's answer for peers other than 127.0.0.1; it admits them if nothing is set.
     pub(crate) gate: Mutex<Option<Admission>>,
+}
+
+impl Shared {
+    fn sleep(&self, milliseconds: u32) {
+        self.sleeping.fetch_add(1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(milliseconds.into()));
+        self.sleeping.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Gate<SocketAddr> for Shared {
@@ -100,6 +112,8 @@ impl Program<SocketAddr> for Toy {
         match procedure {
             NULL => "NULL",
             SLEEP => "SLEEP",
+            SLEEP_LONG => "SLEEP_LONG",
+            SLEEP_TWICE => "SLEEP_TWICE",
             DEFER => "DEFER",
             EXPORT => "EXPORT",
             OF_EXPORT => "OF_EXPORT",
@@ -119,11 +133,12 @@ impl Program<SocketAddr> for Toy {
                 Ok(bytes) => reply.value(&bytes),
                 Err(_) => return Outcome::GarbageArgs,
             },
-            SLEEP => blocking(|| {
-                self.0.sleeping.fetch_add(1, Ordering::SeqCst);
-                std::thread::sleep(Duration::from_millis(number.into()));
-                self.0.sleeping.fetch_sub(1, Ordering::SeqCst);
-            }),
+            SLEEP => blocking(|| self.0.sleep(number)),
+            SLEEP_LONG => blocking_for_long(|| self.0.sleep(number)),
+            SLEEP_TWICE => {
+                blocking(|| self.0.sleep(number));
+                blocking_for_long(|| self.0.sleep(number));
+            }
             DEFER => {
                 let at = self.0.calls.fetch_add(1, Ordering::SeqCst) + 1;
                 return Outcome::Deferred(Box::new(Barrier(Arc::clone(&self.0), at)));

@@ -366,7 +366,8 @@ mod tests {
     /// Puts `files` empty files, each second one removed, into a cache; returns `None` if the
     /// process may not open so many.
     fn half_removed(folder: &Path, files: u32, large: bool) -> Option<Cache> {
-        Descriptors::of_process();
+        // This raises the limit of open files.
+        let _ = Descriptors::of_process();
         let mount = Arc::new(Mount::open(folder).unwrap());
         let cache = Cache::new(Descriptors::at_most(2 * files as usize).share());
         for number in 0..files {

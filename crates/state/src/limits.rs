@@ -101,6 +101,16 @@ pub(crate) const OPERATIONS_MAX: u32 = 64;
 /// Requests of the server in flight to one client over its back channel.
 pub(crate) const BACK_SLOTS_MAX: u32 = 16;
 
+/// Credentials that a client may accept in callbacks. The XDR decoder accepts as many in a
+/// CREATE_SESSION.
+pub(crate) const CALLBACK_SECURITIES_MAX: usize = 16;
+
+/// Bytes of the machine's name in AUTH_SYS (RFC 5531, appendix A).
+pub(crate) const MACHINE_BYTES_MAX: usize = 255;
+
+/// Further groups in AUTH_SYS (RFC 5531, appendix A).
+pub(crate) const MACHINE_GROUPS_MAX: usize = 16;
+
 /// Connections of one session. Linux uses up to 16 (`nconnect`).
 pub(crate) const CONNECTIONS_MAX: usize = 64;
 

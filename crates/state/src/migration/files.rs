@@ -1,13 +1,18 @@
 //! The queue and the delays of a file are exported and imported with the volume.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::error::ImportRefusal;
+use super::export_volume::ExportedVolume;
 use crate::client_state::{client_of_lock_owner, lock_owner};
 use crate::file::File;
 use crate::limits::LAYOUT_REST;
-use crate::{Engine, ExportedFile, ExportedWait, Offer, QueuedLock, Settings};
+use crate::{
+    Engine, ExportedClient, ExportedFile, ExportedKind, ExportedWait, FileKey, Offer, QueuedLock,
+    Result, Settings,
+};
 
 impl Engine {
     /// Returns the queue and the delays of a file; none if it has neither.
@@ -25,7 +30,8 @@ impl Engine {
         let is_needed = exported.by_many_exports
             || !exported.layout_rest.is_zero()
             || !(exported.resting.is_empty() && exported.waits.is_empty());
-        is_needed.then_some(exported)
+        // A file that nobody uses any more may still be in the table, until a tick removes it.
+        (is_needed && !on_file.is_idle(now)).then_some(exported)
     }
 
     /// Removes wishes of owners that are gone. Otherwise they would leave the queue when their time
@@ -59,11 +65,33 @@ impl Engine {
         }
     }
 
-    /// Returns whether the queue of a file has room for all that wait in the exported one.
-    pub(super) fn has_room_for(&self, exported: &ExportedFile) -> bool {
-        let known = self.files.get(&exported.key).map_or(0, |file| file.state().locks.len());
-        known + exported.waits.len() <= self.settings.limits.locks_per_file
+    /// Checks that each file has room for its locks and for all that wait for them.
+    pub(super) fn has_room_for(&self, volume: &ExportedVolume) -> Result<(), ImportRefusal> {
+        let mut counts = HashMap::new();
+        let held = volume.clients.iter().flat_map(held_in_files);
+        let waits = volume.files.iter().map(|file| (file.key, file.waits.len()));
+        for (key, more) in held.chain(waits) {
+            let known = || self.files.get(&key).map_or(0, |file| file.state().locks.len());
+            let count = counts.entry(key).or_insert_with(known);
+            *count += more;
+            if *count > self.settings.limits.locks_per_file {
+                return Err(ImportRefusal::File(key));
+            }
+        }
+        Ok(())
     }
+}
+
+/// Returns the numbers of ranges that the owners of a client have locked in files. An owner has one
+/// set of ranges in a file, whichever opens it has locked them through.
+fn held_in_files(client: &ExportedClient) -> impl Iterator<Item = (FileKey, usize)> {
+    let mut seen = HashSet::new();
+    client.states.iter().filter_map(move |state| match &state.kind {
+        ExportedKind::Lock { owner, ranges, .. } => {
+            seen.insert((*owner, state.file)).then_some((state.file, ranges.len()))
+        }
+        _ => None,
+    })
 }
 
 /// Adds the queue and the delays of a file; returns the locks that are offered to its owners. No

@@ -9,9 +9,10 @@ use super::error::ImportRefusal;
 use super::export_volume::ExportedVolume;
 use super::files::import_file;
 use crate::client::Names;
+use crate::file::File;
 use crate::release::Wakes;
 use crate::sync::atomic::Ordering;
-use crate::{Client, Engine, ExportedFile, ExportedKind, FileKey, Result};
+use crate::{Client, Engine, ExportedKind, FileKey, Result};
 
 impl Engine {
     /// Takes in the state of a volume that another engine has exported. Clients go on without a
@@ -31,6 +32,7 @@ impl Engine {
         check(volume, &self.settings)?;
         let mut names = self.clients.names();
         self.has_place_for(volume)?;
+        self.has_room_for(volume)?;
         let clients = self.adopt_clients(now, &mut names, volume)?;
         let offers = self.import_files(now, volume).inspect_err(|_| {
             clients.iter().for_each(|client| self.undo_import(now, &mut names, client));
@@ -78,19 +80,33 @@ impl Engine {
 
     /// Adds the queues of all files; returns the locks that are offered to waiting owners.
     fn import_files(&self, now: Duration, volume: &ExportedVolume) -> Result<Wakes, ImportRefusal> {
-        let is_full = |file: &&ExportedFile| !self.has_room_for(file);
-        if let Some(file) = volume.files.iter().find(is_full) {
-            return Err(ImportRefusal::File(file.key));
-        }
+        let files = self.make_files(now, volume)?;
         // Nothing that can fail comes after the first change of a file.
-        let file = |it: &ExportedFile| self.file(&it.key).map_err(|_| ImportRefusal::File(it.key));
-        let files: Vec<_> = volume.files.iter().map(file).collect::<Result<_, _>>()?;
         let pairs = files.iter().zip(&volume.files);
         let offers = pairs.flat_map(|(file, exported)| {
             let offers = import_file((now, &self.settings), file, exported).into_iter();
             offers.map(|offer| (exported.key, offer))
         });
-        Ok(offers.collect())
+        let offers = offers.collect();
+        files.iter().for_each(|file| self.files.let_go(now, file));
+        Ok(offers)
+    }
+
+    /// Returns the files with queues or delays. If one cannot be made, none stays.
+    fn make_files(
+        &self,
+        now: Duration,
+        volume: &ExportedVolume,
+    ) -> Result<Vec<Arc<File>>, ImportRefusal> {
+        let mut files = Vec::new();
+        for it in &volume.files {
+            let Ok(file) = self.file(&it.key) else {
+                files.iter().for_each(|file| self.files.let_go(now, file));
+                return Err(ImportRefusal::File(it.key));
+            };
+            files.push(file);
+        }
+        Ok(files)
     }
 
     /// Sends again what clients may not have received, and watches the deadlines of all files.

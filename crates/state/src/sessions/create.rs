@@ -88,7 +88,8 @@ impl Engine {
         let back_attrs = args.back.back()?;
         let slots = Slots::new(self.replies(client), &fore, &self.settings.limits)?;
         let fore = ChannelAttrs { requests_max: slots.len(), ..fore };
-        state.sessions_made += 1;
+        // Another engine may have sent any number with the client.
+        state.sessions_made = state.sessions_made.wrapping_add(1);
         let id = SessionId::new(&self.settings.secret, client.id, state.sessions_made);
         let channel = args.back_wanted.then(|| BackChannel {
             attrs: back_attrs,

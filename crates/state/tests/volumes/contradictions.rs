@@ -1,5 +1,8 @@
+use std::time::Duration;
+
 use comity_state::{
-    Census, ClientId, ExportedKind, ExportedVolume, ImportRefusal, OwnerKind, Section, SessionId,
+    BackChannel, CallbackSecurity, Census, ChannelAttrs, ClientId, ExportedFile, ExportedKind,
+    ExportedVolume, ImportRefusal, OwnerKind, Section, SessionId,
 };
 
 use crate::site::{NOW, VOLUME, engine, file, sample};
@@ -7,7 +10,7 @@ use crate::site::{NOW, VOLUME, engine, file, sample};
 type Change = fn(&mut ExportedVolume);
 
 /// Changes after which the values contradict each other, and the section that is named.
-const CHANGES: [(Section, Change); 20] = [
+const CHANGES: [(Section, Change); 33] = [
     (Section::Clients, |it| it.clients[1].name = it.clients[0].name.clone()),
     (Section::Clients, |it| it.clients[1].id = ClientId(it.clients[0].id.0 ^ 1 << 63)),
     (Section::Sessions, |it| it.clients[2].sessions = it.clients[0].sessions.clone()),
@@ -18,6 +21,15 @@ const CHANGES: [(Section, Change); 20] = [
     }),
     (Section::Sessions, |it| it.clients[0].sessions[0].slots.clear()),
     (Section::Sessions, |it| it.clients[0].sessions[0].fore.request_bytes_max = u32::MAX),
+    (Section::Sessions, |it| fore(it).request_bytes_max = 255),
+    (Section::Sessions, |it| fore(it).response_bytes_max = 255),
+    (Section::Sessions, |it| fore(it).operations_max = 65),
+    (Section::Sessions, |it| fore(it).requests_max = 0),
+    (Section::Sessions, |it| back(it).attrs.response_bytes_max = 255),
+    (Section::Sessions, |it| back(it).attrs.requests_max = 17),
+    (Section::Sessions, |it| back(it).security = vec![CallbackSecurity::None; 17].into()),
+    (Section::Sessions, |it| back(it).security = [sys(1, 17)].into()),
+    (Section::Sessions, |it| back(it).security = [sys(256, 1)].into()),
     (Section::Owners, |it| it.clients[0].owners[0].closed = Some(1)),
     (Section::Owners, |it| {
         it.clients[0].owners[1].name = it.clients[0].owners[0].name.clone();
@@ -39,7 +51,20 @@ const CHANGES: [(Section, Change); 20] = [
             *open = 1;
         }
     }),
+    (Section::States, |it| {
+        if let Some(ExportedKind::Lock { counted, .. }) = lock(it) {
+            *counted = 0;
+        }
+    }),
     (Section::Grants, |it| it.clients[3].granted[0].owner = 0),
+    (Section::Grants, |it| {
+        let grant = it.clients[3].granted[0].clone();
+        let owner = it.clients[0].owners.iter().find(|it| it.kind == OwnerKind::Lock).unwrap();
+        let grant = comity_state::ExportedGrant { owner: owner.number, ..grant };
+        it.clients[0].granted.push(grant);
+    }),
+    (Section::Files, |it| it.files.push(unused(9, Vec::new()))),
+    (Section::Files, |it| it.files.push(unused(9, vec![(ClientId(7), Duration::ZERO)]))),
     (Section::Files, |it| {
         let file = it.files[0].clone();
         it.files.push(file);
@@ -50,6 +75,26 @@ const CHANGES: [(Section, Change); 20] = [
         it.files[0].waits.push(wait);
     }),
 ];
+
+fn fore(volume: &mut ExportedVolume) -> &mut ChannelAttrs {
+    &mut volume.clients[0].sessions[0].fore
+}
+
+fn back(volume: &mut ExportedVolume) -> &mut BackChannel {
+    volume.clients[0].sessions[0].back.as_mut().unwrap()
+}
+
+/// A credential with a name of `length` bytes and so many further groups.
+fn sys(length: usize, groups: usize) -> CallbackSecurity {
+    let (machine, gids) = (vec![b'm'; length].into(), vec![1; groups].into());
+    CallbackSecurity::Sys { machine, uid: 1, gid: 1, gids }
+}
+
+/// A file that no client has open, and in which nobody waits.
+fn unused(number: u8, resting: Vec<(ClientId, Duration)>) -> ExportedFile {
+    let (key, waits, layout_rest) = (file(VOLUME, number), Vec::new(), Duration::ZERO);
+    ExportedFile { key, by_many_exports: true, layout_rest, resting, waits }
+}
 
 fn lock(volume: &mut ExportedVolume) -> Option<&mut ExportedKind> {
     let mut kinds = volume.clients[0].states.iter_mut().map(|state| &mut state.kind);

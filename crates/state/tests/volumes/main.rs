@@ -1,6 +1,7 @@
 //! The state of a volume moves from one engine to another, as a value and as bytes.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+mod bounds;
 mod bytes;
 mod contradictions;
 #[path = "../introduction/mod.rs"]

@@ -1,7 +1,8 @@
 use super::{are_ordered, are_unique, require, states};
 use crate::migration::error::{ImportRefusal, Section};
 use crate::{
-    Error, ExportedClient, ExportedGrant, ExportedKind, ExportedOwner, Limits, OwnerKind, Result,
+    ClientProtocol, Error, ExportedClient, ExportedGrant, ExportedKind, ExportedOwner, Limits,
+    OwnerKind, Result,
 };
 
 /// Checks the record, the owners, the states and the grants of a client.
@@ -11,7 +12,8 @@ pub(super) fn check(
     limits: &Limits,
 ) -> Result<(), ImportRefusal> {
     let few = client.states.len() <= limits.states_per_client
-        && client.owners.len() <= limits.owners_per_client;
+        && client.owners.len() <= limits.owners_per_client
+        && count_granted(client) <= limits.locks_per_file;
     if !few {
         return Err(ImportRefusal::Client(client.id, Error::Resource));
     }
@@ -25,6 +27,12 @@ pub(super) fn check(
     client.owners.iter().try_for_each(|owner| check_owner(client, owner))?;
     states::check(client, volume)?;
     client.granted.iter().try_for_each(|grant| check_grant(client, volume, grant))
+}
+
+/// Returns the number of ranges in all grants. A grant follows a wait for a lock, and few are not
+/// acknowledged at any time.
+fn count_granted(client: &ExportedClient) -> usize {
+    client.granted.iter().map(|grant| 1 + grant.before.len()).sum()
 }
 
 fn check_owner(client: &ExportedClient, owner: &ExportedOwner) -> Result<(), ImportRefusal> {
@@ -46,12 +54,13 @@ fn check_grant(
     grant: &ExportedGrant,
 ) -> Result<(), ImportRefusal> {
     let owner = find_owner(client, grant.owner);
-    let holds = owner.is_some_and(|owner| owner.kind == OwnerKind::Lock)
+    let holds = client.protocol == ClientProtocol::Nlm
+        && owner.is_some_and(|owner| owner.kind == OwnerKind::Lock)
         && grant.file.volume == volume
         && grant.range.first <= grant.range.last
         && are_ordered(&grant.before)
         && grant.before.iter().all(|(range, _)| grant.range.contains(*range));
-    require(holds, Section::Grants, "a grant has no owner, or other ranges")
+    require(holds, Section::Grants, "a grant is of no host, has no owner, or other ranges")
 }
 
 /// Returns an owner. Owners are in the order of their numbers.

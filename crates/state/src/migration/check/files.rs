@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::client::find_owner;
 use super::{are_unique, require};
@@ -13,7 +13,18 @@ pub(super) fn check(volume: &ExportedVolume) -> Result<(), ImportRefusal> {
     let keys = volume.files.iter().map(|file| file.key);
     let holds = are_unique(keys.clone()) && keys.clone().all(|key| key.volume == volume.volume);
     require(holds, Section::Files, "a file is of another volume, or exists twice")?;
+    let states = volume.clients.iter().flat_map(|client| &client.states);
+    let used: HashSet<_> =
+        states.filter(|state| !state.kind.is_over()).map(|state| state.file).collect();
+    let is_needed = |file: &ExportedFile| used.contains(&file.key) || has_queue_or_delay(file);
+    let holds = volume.files.iter().all(is_needed);
+    require(holds, Section::Files, "a file has no state, no queue and no delay")?;
     volume.files.iter().try_for_each(|file| check_file(&clients, file))
+}
+
+fn has_queue_or_delay(file: &ExportedFile) -> bool {
+    let rests = file.resting.iter().any(|(_, left)| !left.is_zero());
+    rests || !file.layout_rest.is_zero() || !file.waits.is_empty()
 }
 
 fn check_file(

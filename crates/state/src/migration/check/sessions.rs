@@ -1,9 +1,9 @@
 use super::{are_unique, require};
-use crate::limits::CACHED_REPLY_BYTES_MAX;
+use crate::limits::{CALLBACK_SECURITIES_MAX, MACHINE_BYTES_MAX, MACHINE_GROUPS_MAX};
 use crate::migration::error::{ImportRefusal, Section};
 use crate::{
-    ChannelAttrs, ClientProtocol, Error, ExportedClient, ExportedReply, ExportedSession, Result,
-    Settings,
+    BackChannel, CallbackSecurity, ClientProtocol, Error, ExportedClient, ExportedReply,
+    ExportedSession, Result, Settings,
 };
 
 /// Checks the sessions of a client.
@@ -27,12 +27,11 @@ pub(super) fn check(client: &ExportedClient, settings: &Settings) -> Result<(), 
 }
 
 fn check_session(session: &ExportedSession, settings: &Settings) -> Result<(), ImportRefusal> {
-    let ChannelAttrs { request_bytes_max, response_bytes_max, .. } = session.fore;
-    let bytes_max = settings.message_bytes_max;
     let cached_max = session.fore.response_cached_bytes_max;
-    let holds = request_bytes_max.max(response_bytes_max) <= bytes_max
-        && cached_max <= CACHED_REPLY_BYTES_MAX;
-    require(holds, Section::Sessions, "a session allows longer messages than this server")?;
+    // CREATE_SESSION grants these attributes to a client that asks for them.
+    let holds = session.fore.fore(settings.message_bytes_max) == Ok(session.fore)
+        && session.back.as_ref().is_none_or(is_granted);
+    require(holds, Section::Sessions, "a channel has attributes that this server does not grant")?;
     let holds = !session.slots.is_empty() && session.slots_max <= settings.limits.slots_per_session;
     require(holds, Section::Sessions, "a session has no slots, or may have too many")?;
     let fits = |reply: &ExportedReply| match reply {
@@ -41,4 +40,16 @@ fn check_session(session: &ExportedSession, settings: &Settings) -> Result<(), I
     };
     let holds = session.slots.iter().all(|slot| fits(&slot.reply));
     require(holds, Section::Sessions, "a reply is longer than its session allows")
+}
+
+fn is_granted(back: &BackChannel) -> bool {
+    let fits = |security: &CallbackSecurity| match security {
+        CallbackSecurity::None => true,
+        CallbackSecurity::Sys { machine, gids, .. } => {
+            machine.len() <= MACHINE_BYTES_MAX && gids.len() <= MACHINE_GROUPS_MAX
+        }
+    };
+    back.attrs.back() == Ok(back.attrs)
+        && back.security.len() <= CALLBACK_SECURITIES_MAX
+        && back.security.iter().all(fits)
 }

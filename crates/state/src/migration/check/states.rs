@@ -17,11 +17,26 @@ struct Seen<'a> {
     of_files: HashSet<(Option<u32>, FileKey)>,
     /// Other lock states by owner and open.
     of_opens: HashSet<(u32, u32)>,
-    /// The ranges of lock-owners in files.
-    ranges: HashMap<(u32, FileKey), LockRanges<'a>>,
+    /// The ranges of lock-owners in files, and how many of them the states count together.
+    ranges: HashMap<(u32, FileKey), (LockRanges<'a>, u64)>,
 }
 
-impl Seen<'_> {
+impl<'a> Seen<'a> {
+    /// Notes a lock state of an owner; returns whether the owner's other states of the file have
+    /// the same ranges.
+    fn has_same(&mut self, key: (u32, FileKey), (ranges, counted): (LockRanges<'a>, u32)) -> bool {
+        let (known, count) = self.ranges.entry(key).or_insert((ranges, 0));
+        *count = count.saturating_add(counted.into());
+        *known == ranges
+    }
+
+    /// Returns whether all ranges are counted. An engine counts each range in one of the states
+    /// through which its owner has locked, and frees what another state counts only there. The sum
+    /// may therefore be more than the number of ranges, and is never less.
+    fn are_counted(&self) -> bool {
+        self.ranges.values().all(|(ranges, counted)| ranges.len() as u64 <= *counted)
+    }
+
     /// Returns whether a lock-owner has no other state for an open; one of a host, for a file.
     fn is_new(&mut self, (owner, open): (u32, u32), lock: &ExportedState) -> bool {
         match open {
@@ -37,7 +52,8 @@ pub(super) fn check(client: &ExportedClient, volume: u64) -> Result<(), ImportRe
         && client.owners.is_sorted_by_key(|owner| owner.number);
     require(sorted, Section::States, "states or owners are not in order")?;
     let mut seen = Seen::default();
-    client.states.iter().try_for_each(|state| check_state(client, volume, state, &mut seen))
+    client.states.iter().try_for_each(|state| check_state(client, volume, state, &mut seen))?;
+    require(seen.are_counted(), Section::States, "locks have more ranges than they count")
 }
 
 fn check_state<'a>(
@@ -54,9 +70,8 @@ fn check_state<'a>(
             let holds = has_bits && is_new && has_owner(client, *owner, OwnerKind::Open);
             require(holds, Section::States, "an open has no owner, or exists twice")
         }
-        ExportedKind::Lock { owner, open, ranges, .. } => {
-            let known = seen.ranges.insert((*owner, state.file), ranges);
-            let holds = known.is_none_or(|known| known == &**ranges)
+        ExportedKind::Lock { owner, open, counted, ranges, .. } => {
+            let holds = seen.has_same((*owner, state.file), (ranges, *counted))
                 && are_ordered(ranges)
                 && has_owner(client, *owner, OwnerKind::Lock)
                 && is_place(client, *open, state)

@@ -25,18 +25,20 @@ impl ForeignIds {
         self.by_number.read().unwrap_or_else(PoisonError::into_inner).get(&number).copied()
     }
 
-    /// Adds a clientid; it replaces one of the same number.
-    pub(super) fn add(&self, id: ClientId) {
+    /// Adds a clientid; returns the one of the same number that it replaces.
+    pub(super) fn add(&self, id: ClientId) -> Option<ClientId> {
         let mut ids = self.by_number.write().unwrap_or_else(PoisonError::into_inner);
-        ids.insert(id.number(), id);
+        let replaced = ids.insert(id.number(), id);
         self.count.store(ids.len(), Ordering::Release);
+        replaced
     }
 
-    /// Forgets the clientid with this number.
-    pub(super) fn forget(&self, number: u32) {
+    /// Forgets the clientid with this number, and returns it.
+    pub(super) fn forget(&self, number: u32) -> Option<ClientId> {
         let mut ids = self.by_number.write().unwrap_or_else(PoisonError::into_inner);
-        ids.remove(&number);
+        let forgotten = ids.remove(&number);
         self.count.store(ids.len(), Ordering::Release);
+        forgotten
     }
 
     /// Notes that the client with this clientid is gone. Its number is reserved for as long as
@@ -61,19 +63,19 @@ mod tests {
     fn a_clientid_is_known_until_it_is_forgotten() {
         let ids = ForeignIds::default();
         assert_eq!(ids.get(7), None);
-        ids.add(id(1, 7));
-        ids.add(id(2, 7));
+        assert_eq!(ids.add(id(1, 7)), None);
+        assert_eq!(ids.add(id(2, 7)), Some(id(1, 7)));
         assert_eq!(ids.get(7), Some(id(2, 7)), "the last one counts");
         ids.release(id(2, 7));
         assert_eq!(ids.get(7), Some(id(2, 7)), "its client is gone");
-        ids.forget(7);
-        assert_eq!(ids.get(7), None);
+        assert_eq!(ids.forget(7), Some(id(2, 7)));
+        assert_eq!((ids.get(7), ids.forget(7)), (None, None));
     }
 
     #[test]
     fn a_clientid_is_forgotten_with_its_client_if_there_are_too_many() {
         let ids = ForeignIds::default();
-        (0..=FOREIGN_IDS_MAX as u32).for_each(|number| ids.add(id(1, number)));
+        (0..=FOREIGN_IDS_MAX as u32).for_each(|number| drop(ids.add(id(1, number))));
         ids.release(id(2, 7));
         assert_eq!(ids.get(7), Some(id(1, 7)), "another clientid was released");
         ids.release(id(1, 7));

@@ -7,7 +7,7 @@ mod probe;
 mod registry;
 
 pub use exported::ExportedClient;
-pub(crate) use registry::{Clients, Names};
+pub(crate) use registry::{Adopted, Clients, Names};
 
 use std::fmt;
 use std::net::IpAddr;

@@ -42,6 +42,13 @@ pub(crate) struct Named {
     unconfirmed: Vec<Arc<Client>>,
 }
 
+/// A client with the clientid that it had in another engine.
+pub(crate) struct Adopted {
+    pub(crate) client: Arc<Client>,
+    /// The clientid of another engine that had the same number, and whose client is gone.
+    replaced: Option<ClientId>,
+}
+
 impl Names {
     /// Returns the confirmed client of this name.
     pub(crate) fn confirmed(&self, name: &RecordedClient) -> Option<&Arc<Client>> {
@@ -185,7 +192,7 @@ impl Clients {
         names: &mut Names,
         (id, new): (ClientId, NewClient),
         held: &Arc<Pool>,
-    ) -> Result<Arc<Client>> {
+    ) -> Result<Adopted> {
         let number = id.number();
         if number == 0 || id.0 == u64::MAX {
             return Err(Error::Inval);
@@ -193,17 +200,14 @@ impl Clients {
         if self.by_id.get(&self.id(number)).is_some() {
             return Err(Error::ClidInuse);
         }
-        if self.is_own(id) {
-            self.foreign.forget(number)
-        } else {
-            self.foreign.add(id)
-        }
+        let replaced =
+            if self.is_own(id) { self.foreign.forget(number) } else { self.foreign.add(id) };
         let peer: Peer = names.peers.enter(new.caller.origin);
         let serial = self.secret.restored(number);
         let client = Arc::new(Client::new(now, (serial, id), new, (held, peer)));
         self.by_id.insert(Arc::clone(&client));
         names.add(&client);
-        Ok(client)
+        Ok(Adopted { client, replaced })
     }
 
     /// Returns the number of clientids that were given out so far.
@@ -219,11 +223,14 @@ impl Clients {
         }
     }
 
-    /// Forgets a clientid of another engine whose client was not imported after all.
-    pub(crate) fn disown(&self, id: ClientId) {
-        if self.foreign.get(id.number()) == Some(id) {
-            self.foreign.forget(id.number());
-        }
+    /// Forgets a client that was not imported after all. Afterwards the same is known of the number
+    /// of its clientid as before.
+    pub(crate) fn disown(&self, names: &mut Names, Adopted { client, replaced }: &Adopted) {
+        self.remove(names, client);
+        match replaced {
+            Some(before) => self.foreign.add(*before),
+            None => self.foreign.forget(client.id.number()),
+        };
     }
 
     /// Draws a number that no client has; returns the serial number and the drawn number. A number

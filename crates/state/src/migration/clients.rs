@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::channel::{Connections, Creation, Slots};
-use crate::client::{Names, NewClient};
+use crate::client::{Adopted, Names, NewClient};
 use crate::client_state::{
     ClientState, DelegationState, Holdings, LockState, Owner, Standing, State, StateKind,
     UnacknowledgedGrant, lock_owner,
@@ -104,7 +104,7 @@ impl Engine {
     pub fn import_client(&self, now: Duration, exported: &ExportedClient) -> Result<Arc<Client>> {
         let mut names = self.clients.names();
         self.make_room(now, &mut names, exported.origin)?;
-        let client = self.adopt_client(now, &mut names, exported)?;
+        let Adopted { client, .. } = self.adopt_client(now, &mut names, exported)?;
         self.settle_client(&mut names, (&client, exported));
         Ok(client)
     }
@@ -115,7 +115,7 @@ impl Engine {
         now: Duration,
         names: &mut Names,
         exported: &ExportedClient,
-    ) -> Result<Arc<Client>> {
+    ) -> Result<Adopted> {
         if names.confirmed(&exported.name.by(exported.protocol, exported.introduced_by)).is_some() {
             return Err(Error::ClidInuse);
         }
@@ -123,12 +123,12 @@ impl Engine {
         let (protocol, owner) = (exported.protocol, exported.name.clone());
         let new = NewClient { protocol, owner, caller, announced: None };
         let renewed = now.saturating_sub(exported.silent);
-        let client = self.clients.adopt(renewed, names, (exported.id, new), &self.held)?;
-        if let Err(error) = self.import_state(now, &client, exported) {
-            self.undo_import(now, names, &client);
+        let adopted = self.clients.adopt(renewed, names, (exported.id, new), &self.held)?;
+        if let Err(error) = self.import_state(now, &adopted.client, exported) {
+            self.undo_import(now, names, &adopted);
             return Err(error);
         }
-        Ok(client)
+        Ok(adopted)
     }
 
     /// Confirms a client that was adopted, records it, and has its callbacks probed.
@@ -293,14 +293,14 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn undo_import(&self, now: Duration, names: &mut Names, client: &Arc<Client>) {
+    pub(super) fn undo_import(&self, now: Duration, names: &mut Names, adopted: &Adopted) {
+        let client = &adopted.client;
         let mut state = client.state();
         state.standing = Standing::Gone;
         let sessions = std::mem::take(&mut state.sessions);
         let holdings: Holdings = state.holdings.take();
         drop(state);
-        self.clients.remove(names, client);
-        self.clients.disown(client.id);
+        self.clients.disown(names, adopted);
         sessions.iter().for_each(|session| self.drop_session(session));
         self.release(now, client, holdings);
     }

@@ -8,7 +8,7 @@ use super::check::check;
 use super::error::ImportRefusal;
 use super::export_volume::ExportedVolume;
 use super::files::import_file;
-use crate::client::Names;
+use crate::client::{Adopted, Names};
 use crate::file::File;
 use crate::release::Wakes;
 use crate::sync::atomic::Ordering;
@@ -33,10 +33,11 @@ impl Engine {
         let mut names = self.clients.names();
         self.has_place_for(volume)?;
         self.has_room_for(volume)?;
-        let clients = self.adopt_clients(now, &mut names, volume)?;
+        let adopted = self.adopt_clients(now, &mut names, volume)?;
         let offers = self.import_files(now, volume).inspect_err(|_| {
-            clients.iter().for_each(|client| self.undo_import(now, &mut names, client));
+            adopted.iter().for_each(|it| self.undo_import(now, &mut names, it));
         })?;
+        let clients: Vec<_> = adopted.into_iter().map(|it| it.client).collect();
         for pair in clients.iter().zip(&volume.clients) {
             self.settle_client(&mut names, pair);
         }
@@ -64,18 +65,18 @@ impl Engine {
         now: Duration,
         names: &mut Names,
         volume: &ExportedVolume,
-    ) -> Result<Vec<Arc<Client>>, ImportRefusal> {
-        let mut clients = Vec::new();
+    ) -> Result<Vec<Adopted>, ImportRefusal> {
+        let mut adopted = Vec::new();
         for exported in &volume.clients {
             match self.adopt_client(now, names, exported) {
-                Ok(client) => clients.push(client),
+                Ok(client) => adopted.push(client),
                 Err(error) => {
-                    clients.iter().for_each(|client| self.undo_import(now, names, client));
+                    adopted.iter().for_each(|it| self.undo_import(now, names, it));
                     return Err(ImportRefusal::Client(exported.id, error));
                 }
             }
         }
-        Ok(clients)
+        Ok(adopted)
     }
 
     /// Adds the queues of all files; returns the locks that are offered to waiting owners.

@@ -3,6 +3,7 @@
 
 mod bounds;
 mod bytes;
+mod clientids;
 mod contradictions;
 #[path = "../introduction/mod.rs"]
 mod introduction;

@@ -75,7 +75,8 @@ mod tests {
     #[test]
     fn a_clientid_is_forgotten_with_its_client_if_there_are_too_many() {
         let ids = ForeignIds::default();
-        (0..=FOREIGN_IDS_MAX as u32).for_each(|number| drop(ids.add(id(1, number))));
+        let replaced = (0..=FOREIGN_IDS_MAX as u32).filter_map(|number| ids.add(id(1, number)));
+        assert_eq!(replaced.count(), 0);
         ids.release(id(2, 7));
         assert_eq!(ids.get(7), Some(id(1, 7)), "another clientid was released");
         ids.release(id(1, 7));

@@ -105,7 +105,7 @@ impl Engine {
         let mut names = self.clients.names();
         self.make_room(now, &mut names, exported.origin)?;
         let Adopted { client, .. } = self.adopt_client(now, &mut names, exported)?;
-        self.settle_client(&mut names, (&client, exported));
+        self.settle_client(now, &mut names, (&client, exported));
         Ok(client)
     }
 
@@ -116,7 +116,8 @@ impl Engine {
         names: &mut Names,
         exported: &ExportedClient,
     ) -> Result<Adopted> {
-        if names.confirmed(&exported.name.by(exported.protocol, exported.introduced_by)).is_some() {
+        let name = exported.name.by(exported.protocol, exported.introduced_by);
+        if names.confirmed(&name).is_some_and(|holder| self.keeps_name(now, holder)) {
             return Err(Error::ClidInuse);
         }
         let caller = Caller { origin: exported.origin, ..exported.introduced_by };
@@ -131,14 +132,18 @@ impl Engine {
         Ok(adopted)
     }
 
-    /// Confirms a client that was adopted, records it, and has its callbacks probed.
+    /// Confirms a client that was adopted, records it, and has its callbacks probed. A client that
+    /// had its name, and did not use it any more, loses its state.
     pub(super) fn settle_client(
         &self,
+        now: Duration,
         names: &mut Names,
         (client, exported): (&Arc<Client>, &ExportedClient),
     ) {
         self.clients.pass_over(exported.id, exported.given_out);
-        self.confirm(names, client);
+        if let Some(old) = self.confirm(names, client) {
+            self.discard(now, names, &old);
+        }
         if exported.callback.is_some() {
             // A probe shows whether callbacks from this engine reach the client.
             self.effect_queue.push(Effect::Probe { client: Arc::clone(client) });

@@ -39,7 +39,7 @@ impl Engine {
         })?;
         let clients: Vec<_> = adopted.into_iter().map(|it| it.client).collect();
         for pair in clients.iter().zip(&volume.clients) {
-            self.settle_client(&mut names, pair);
+            self.settle_client(now, &mut names, pair);
         }
         drop(names);
         self.resume(volume, (&clients, offers));

@@ -8,5 +8,6 @@ mod contradictions;
 #[path = "../introduction/mod.rs"]
 mod introduction;
 mod moves;
+mod names;
 mod refusals;
 mod site;

@@ -3,14 +3,16 @@ use std::time::Duration;
 
 use comity_state::{
     Always, BeginOffload, Census, ClientId, DirectoryRequest, Effect, Engine, Error, ExportRefusal,
-    ImportRefusal, LayoutIomode, Principal, Record, Recovered, Sender, Sequence, SequenceAnswer,
-    Sequenced, SessionId, Settings, StatusFlags,
+    ImportRefusal, LayoutIomode, LockRequestKind, Principal, Record, Recovered, Sender, Sequence,
+    SequenceAnswer, Sequenced, SessionId, Settings, StatusFlags,
 };
 use comity_state::{ByteRange, ConnectionId};
 use comity_vfs::{Cred, Gid, Uid};
 
 use crate::moves::move_volume;
-use crate::site::{NOW, VOLUME, caller, client, engine, engine_with, file, opened, sample};
+use crate::site::{
+    NOW, VOLUME, caller, client, engine, engine_with, file, host_lock, opened, sample,
+};
 
 /// A request that lists a directory begins a delegation of it.
 fn delegate_directory(engine: &Engine, name: &str) -> comity_state::Stateid {
@@ -130,7 +132,8 @@ fn a_client_whose_clientid_or_number_or_name_is_in_use_is_refused_with_all_other
 
     // The name of the last client is in use.
     let to = engine(3);
-    to.host(NOW, b"host", caller(9).origin).unwrap();
+    let host = to.host(NOW, b"host", caller(9).origin).unwrap();
+    to.lock_host(NOW, &host, &host_lock(8), LockRequestKind::NonBlocking).unwrap();
     let known = to.census();
     assert_eq!(to.import_volume(NOW, &volume).map(drop), in_use(volume.clients[3].id));
     to.tick(NOW);

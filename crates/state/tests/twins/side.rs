@@ -267,32 +267,37 @@ impl Side {
         String::new()
     }
 
-    /// Sends what the engine wants to tell clients; returns it.
+    /// Sends what the engine wants to tell clients; returns it. The engine looks at files whose time
+    /// has come in the order of a hash table, so the messages are sorted by file.
     pub(super) fn effects(&mut self) -> Vec<String> {
         let mut sent = Vec::new();
-        while let Some(effect) = self.engine.poll_effect() {
-            match effect {
-                Effect::Recall { client, stateid, .. } => {
-                    self.engine.recall_sent(self.now, &client, &stateid);
-                    sent.push(format!("recall {stateid:?}"));
-                }
-                Effect::NotifyLock { client, owner, file, range, kind } => {
-                    let who = self.people.iter().position(|it| Arc::ptr_eq(&it.client, &client));
-                    let name = owner.clone();
-                    sent.push(format!(
-                        "notify {who:?} {name:?} {:?} {range} {kind:?}",
-                        file.handle
-                    ));
-                    if who == Some(HOST) {
-                        sent.push(self.take_offer(&owner, (file, range, kind)));
-                    }
-                }
-                // A new channel is probed, and a move makes one.
-                Effect::Probe { .. } => {}
-                other => panic!("{other:?}"),
+        loop {
+            let mut effects: Vec<_> = std::iter::from_fn(|| self.engine.poll_effect()).collect();
+            if effects.is_empty() {
+                return sent;
             }
+            effects.sort_by_key(file_of);
+            effects.into_iter().for_each(|effect| sent.extend(self.send(effect)));
         }
-        sent
+    }
+
+    fn send(&mut self, effect: Effect) -> Vec<String> {
+        match effect {
+            Effect::Recall { client, stateid, .. } => {
+                self.engine.recall_sent(self.now, &client, &stateid);
+                vec![format!("recall {stateid:?}")]
+            }
+            Effect::NotifyLock { client, owner, file, range, kind } => {
+                let who = self.people.iter().position(|it| Arc::ptr_eq(&it.client, &client));
+                let said = format!("notify {who:?} {owner:?} {:?} {range} {kind:?}", file.handle);
+                let is_host = who == Some(HOST);
+                let taken = is_host.then(|| self.take_offer(&owner, (file, range, kind)));
+                std::iter::once(said).chain(taken).collect()
+            }
+            // A new channel is probed, and a move makes one.
+            Effect::Probe { .. } => Vec::new(),
+            other => panic!("{other:?}"),
+        }
     }
 
     /// Takes a lock that was offered to the host, as the shell does before it sends NLM_GRANTED.
@@ -321,6 +326,15 @@ impl Side {
             })
         });
         shown.collect()
+    }
+}
+
+fn file_of(effect: &Effect) -> Option<Vec<u8>> {
+    match effect {
+        Effect::Recall { file, .. } | Effect::NotifyLock { file, .. } => {
+            Some(file.handle.bytes().to_vec())
+        }
+        _ => None,
     }
 }
 

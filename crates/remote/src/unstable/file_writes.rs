@@ -33,7 +33,7 @@ struct Loss {
     is_reported: bool,
 }
 
-/// What there was when a COMMIT began.
+/// The numbers of writes and losses when a COMMIT began.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Begun {
     /// The serial number of the last write or copy.

@@ -14,8 +14,8 @@ impl Engine {
     }
 
     /// Checks an access without an open (bits of [`crate::Share`]) against the deny modes of a
-    /// file. The shares of the hosts of NLM with these names do not count, since a host checks its own
-    /// programs itself. Clients with an expired lease are evicted if they deny the access.
+    /// file. The shares of the hosts of NLM with these names do not count, since a host checks its
+    /// own programs itself. Clients with an expired lease are evicted if they deny the access.
     ///
     /// # Errors
     /// [`crate::Error::ShareDenied`].

@@ -267,8 +267,8 @@ impl Side {
         String::new()
     }
 
-    /// Sends what the engine wants to tell clients; returns it. The engine looks at files whose time
-    /// has come in the order of a hash table, so the messages are sorted by file.
+    /// Sends what the engine wants to tell clients; returns it. The engine looks at files whose
+    /// time has come in the order of a hash table, so the messages are sorted by file.
     pub(super) fn effects(&mut self) -> Vec<String> {
         let mut sent = Vec::new();
         loop {

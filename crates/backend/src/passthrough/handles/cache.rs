@@ -368,7 +368,8 @@ mod tests {
     fn half_removed(folder: &Path, files: u32, large: bool) -> Option<Cache> {
         // This raises the limit of open files.
         let _ = Descriptors::of_process();
-        let mount = Arc::new(Mount::open(folder).unwrap());
+        let server = AsServer::here().unwrap();
+        let mount = Arc::new(Mount::open(&server, folder).unwrap());
         let cache = Cache::new(Descriptors::at_most(2 * files as usize).share());
         for number in 0..files {
             let path = folder.join(number.to_string());

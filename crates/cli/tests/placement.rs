@@ -17,54 +17,24 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use comity_proto::nfs4::files_layout::{FileLayout4, FileLayoutDsAddr4};
+use comity_proto::nfs4::files_layout::FileLayoutDsAddr4;
 use comity_proto::nfs4::{
-    Bitmap4, Fattr4, Getdeviceinfo4args, Getdeviceinfo4resok, Layout4, LayoutContent4,
-    Layoutcommit4args, Layoutcommit4resok, Layoutget4args, Layoutget4resok, Layoutiomode4,
-    Layoutreturn4, Layoutreturn4args, Layoutreturn4resok, LayoutreturnFile4, Nfsstat4, Read4args,
+    Bitmap4, Fattr4, Getdeviceinfo4args, Getdeviceinfo4resok, Layoutiomode4, Nfsstat4, Read4args,
     Stateid4, ThresholdItem4, attribute, layout_type, operation as op, share, threshold,
 };
 use comity_proto::{mount, nfs3, nlm, nsm};
 use comity_rpc::AuthStat;
 use comity_xdr::{Counted, Decoder, Opaque};
 use common::four::{Four, Opened, bare, operation, result, skip, walk};
-use common::placed::{BOTH, UNIT, World, config, on, store_for, store_of, text, write};
+use common::placed::{
+    BOTH, Layout, UNIT, World, commit, config, give_back, layout, on, store_for, store_of, text,
+    write,
+};
 use common::raw::{MOUNT, NFS, Raw, stream_from};
 use common::{PATIENCE, Place, Running, comity, run};
 
 /// The address of a host that the data servers do not list.
 const UNLISTED: [u8; 4] = [127, 0, 0, 2];
-
-/// The layout of a file: its stateid, and the handle on each data server.
-#[derive(Clone)]
-struct Layout {
-    stateid: Stateid4,
-    device: [u8; 16],
-    handles: Vec<Vec<u8>>,
-}
-
-fn layout(client: &mut Four, file: &Opened, iomode: Layoutiomode4) -> Result<Layout, Nfsstat4> {
-    let args = Layoutget4args {
-        signal_layout_avail: false,
-        layout_type: layout_type::FILES,
-        iomode,
-        offset: 0,
-        length: u64::MAX,
-        minlength: 4096,
-        stateid: file.stateid,
-        maxcount: 4096,
-    };
-    let results = client.perform(on(&file.handle, operation(op::LAYOUTGET, &args)))?;
-    let mut results = Decoder::new(&results);
-    skip(&mut results);
-    let got: Layoutget4resok<'_> = result(&mut results);
-    let Layout4 { offset, length, content, .. } = got.layout.0[0];
-    assert_eq!((offset, length, got.return_on_close), (0, u64::MAX, true));
-    let body: FileLayout4<'_> = Decoder::new(content.body.0).value().unwrap();
-    assert_eq!((u64::from(body.util), body.first_stripe_index, body.pattern_offset), (UNIT, 0, 0));
-    let handles = body.fh_list.0.iter().map(|handle| handle.0.to_vec()).collect();
-    Ok(Layout { stateid: got.stateid, device: body.deviceid, handles })
-}
 
 fn ports(client: &mut Four, device: [u8; 16]) -> Vec<u16> {
     let args = Getdeviceinfo4args {
@@ -82,23 +52,6 @@ fn ports(client: &mut Four, device: [u8; 16]) -> Vec<u16> {
         comity_proto::portmap::universal_port(text).unwrap()
     };
     device.multipath_ds_list.0.iter().map(port).collect()
-}
-
-fn commit(client: &mut Four, file: &Opened, layout: &Layout, end: u64) -> Option<u64> {
-    let layoutupdate = LayoutContent4 { layout_type: layout_type::FILES, body: Opaque(&[]) };
-    let args = Layoutcommit4args {
-        offset: 0,
-        length: u64::MAX,
-        reclaim: false,
-        stateid: layout.stateid,
-        last_write_offset: Some(end - 1),
-        time_modify: None,
-        layoutupdate,
-    };
-    let results = client.perform(on(&file.handle, operation(op::LAYOUTCOMMIT, &args))).unwrap();
-    let mut results = Decoder::new(&results);
-    skip(&mut results);
-    result::<Layoutcommit4resok>(&mut results).newsize
 }
 
 /// The bytes of a file that one of two data servers has, with zeros in the other's stripe units.
@@ -141,24 +94,6 @@ fn a_client_writes_by_a_layout_and_others_read_the_same_bytes_through_the_metada
     for name in ["a", "b"] {
         assert_eq!(fs::read_dir(world.place.path(name)).unwrap().count(), 0, "removed on {name}");
     }
-}
-
-fn give_back(client: &mut Four, file: &Opened, layout: &Layout) {
-    let args = Layoutreturn4args {
-        reclaim: false,
-        layout_type: layout_type::FILES,
-        iomode: Layoutiomode4::Any,
-        layoutreturn: Layoutreturn4::File(LayoutreturnFile4 {
-            offset: 0,
-            length: u64::MAX,
-            stateid: layout.stateid,
-            body: Opaque(&[]),
-        }),
-    };
-    let results = client.perform(on(&file.handle, operation(op::LAYOUTRETURN, &args))).unwrap();
-    let mut results = Decoder::new(&results);
-    skip(&mut results);
-    assert_eq!(result::<Layoutreturn4resok>(&mut results).stateid, None);
 }
 
 fn remove(client: &mut Four, world: &World) {

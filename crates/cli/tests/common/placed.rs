@@ -4,10 +4,16 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use comity_proto::nfs4::{Nfsstat4, StableHow4, Stateid4, Write4args, operation as op, share};
-use comity_xdr::Opaque;
+use comity_proto::nfs4::files_layout::FileLayout4;
+use comity_proto::nfs4::{
+    Layout4, LayoutContent4, Layoutcommit4args, Layoutcommit4resok, Layoutget4args,
+    Layoutget4resok, Layoutiomode4, Layoutreturn4, Layoutreturn4args, Layoutreturn4resok,
+    LayoutreturnFile4, Nfsstat4, StableHow4, Stateid4, Write4args, layout_type, operation as op,
+    share,
+};
+use comity_xdr::{Decoder, Opaque};
 
-use super::four::{Four, Operation, operation};
+use super::four::{Four, Opened, Operation, operation, result, skip};
 use super::{Place, Running, comity};
 
 /// The stripe unit in bytes.
@@ -78,15 +84,20 @@ pub fn store_for(address: &str, place: &Place, name: &str, port: u16) -> Running
 
 /// The configuration of the metadata server, with the ports of its data servers.
 pub fn config(place: &Place, ports: [u16; 2]) -> String {
+    let server =
+        |(name, port)| format!("  {{ name = \"{name}\", address = \"127.0.0.1:{port}\" }},\n");
+    config_with(place, &["a", "b"].into_iter().zip(ports).map(server).collect::<String>())
+}
+
+/// The configuration of the metadata server, with the entries of its data servers.
+pub fn config_with(place: &Place, servers: &str) -> String {
     let (data, key) = (place.data(), place.path("key"));
     format!(
         "[[export]]\npath = {data:?}\noptions = [\"rw\", \"insecure\", \"no_root_squash\"]\n\
          clients = [{{ client = \"127.0.0.1\" }}]\n\n\
          [[placement]]\nexport = {data:?}\nkey = {key:?}\nstripe_unit_bytes = {UNIT}\n\
          threshold = {{ read_file_bytes = 100000, write_io_bytes = 4096 }}\n\
-         data_servers = [\n  {{ name = \"a\", address = \"127.0.0.1:{}\" }},\n  \
-         {{ name = \"b\", address = \"127.0.0.1:{}\" }},\n]\n",
-        ports[0], ports[1]
+         data_servers = [\n{servers}]\n"
     )
 }
 
@@ -104,6 +115,85 @@ pub fn write(
 ) -> Result<(), Nfsstat4> {
     let args = Write4args { stateid, offset, stable: StableHow4::FileSync, data: Opaque(data) };
     store.perform(on(handle, operation(op::WRITE, &args))).map(drop)
+}
+
+/// The layout of a file: its stateid, and the handle on each data server.
+#[derive(Clone)]
+pub struct Layout {
+    pub stateid: Stateid4,
+    pub device: [u8; 16],
+    pub handles: Vec<Vec<u8>>,
+}
+
+/// LAYOUTGET of a whole file.
+pub fn layout(client: &mut Four, file: &Opened, iomode: Layoutiomode4) -> Result<Layout, Nfsstat4> {
+    let args = Layoutget4args {
+        signal_layout_avail: false,
+        layout_type: layout_type::FILES,
+        iomode,
+        offset: 0,
+        length: u64::MAX,
+        minlength: 4096,
+        stateid: file.stateid,
+        maxcount: 4096,
+    };
+    let results = client.perform(on(&file.handle, operation(op::LAYOUTGET, &args)))?;
+    let mut results = Decoder::new(&results);
+    skip(&mut results);
+    let got: Layoutget4resok<'_> = result(&mut results);
+    let Layout4 { offset, length, content, .. } = got.layout.0[0];
+    assert_eq!((offset, length, got.return_on_close), (0, u64::MAX, true));
+    let body: FileLayout4<'_> = Decoder::new(content.body.0).value().unwrap();
+    assert_eq!((u64::from(body.util), body.first_stripe_index, body.pattern_offset), (UNIT, 0, 0));
+    let handles = body.fh_list.0.iter().map(|handle| handle.0.to_vec()).collect();
+    Ok(Layout { stateid: got.stateid, device: body.deviceid, handles })
+}
+
+/// LAYOUTCOMMIT of a file that was written up to `end`; returns the new size.
+pub fn commit(client: &mut Four, file: &Opened, layout: &Layout, end: u64) -> Option<u64> {
+    try_commit(client, file, layout, end).unwrap()
+}
+
+/// The same, or the error.
+pub fn try_commit(
+    client: &mut Four,
+    file: &Opened,
+    layout: &Layout,
+    end: u64,
+) -> Result<Option<u64>, Nfsstat4> {
+    let layoutupdate = LayoutContent4 { layout_type: layout_type::FILES, body: Opaque(&[]) };
+    let args = Layoutcommit4args {
+        offset: 0,
+        length: u64::MAX,
+        reclaim: false,
+        stateid: layout.stateid,
+        last_write_offset: Some(end - 1),
+        time_modify: None,
+        layoutupdate,
+    };
+    let results = client.perform(on(&file.handle, operation(op::LAYOUTCOMMIT, &args)))?;
+    let mut results = Decoder::new(&results);
+    skip(&mut results);
+    Ok(result::<Layoutcommit4resok>(&mut results).newsize)
+}
+
+/// LAYOUTRETURN of a whole layout.
+pub fn give_back(client: &mut Four, file: &Opened, layout: &Layout) {
+    let args = Layoutreturn4args {
+        reclaim: false,
+        layout_type: layout_type::FILES,
+        iomode: Layoutiomode4::Any,
+        layoutreturn: Layoutreturn4::File(LayoutreturnFile4 {
+            offset: 0,
+            length: u64::MAX,
+            stateid: layout.stateid,
+            body: Opaque(&[]),
+        }),
+    };
+    let results = client.perform(on(&file.handle, operation(op::LAYOUTRETURN, &args))).unwrap();
+    let mut results = Decoder::new(&results);
+    skip(&mut results);
+    assert_eq!(result::<Layoutreturn4resok>(&mut results).stateid, None);
 }
 
 /// Bytes of which no two stripe units are the same.

@@ -39,6 +39,7 @@ mod mount_source;
 mod page_arguments;
 mod placement_arguments;
 mod placement_check;
+mod placement_drain;
 mod placement_pages;
 mod placement_status;
 mod serve;
@@ -127,6 +128,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
 fn placement(command: PlacementCommand) -> anyhow::Result<ExitCode> {
     match command {
         PlacementCommand::Check(typed) => placement_check::perform(&typed),
+        PlacementCommand::Drain(typed) => placement_drain::perform(&typed),
         PlacementCommand::Status(typed) => placement_status::print(typed),
     }
 }

@@ -30,6 +30,32 @@ pub(crate) enum PlacementCommand {
     /// Exits with 0 if all is right, with 1 if there are findings or the check fails, with 2 if the
     /// arguments are wrong.
     Check(PlacementArguments),
+    /// Move the files on a data server to others, so that it can be taken away
+    ///
+    /// First set `draining = true` for the data server NAME in its `[[placement]]`, and restart the
+    /// metadata server: new files are then placed on the other data servers. This command walks the
+    /// files of EXPORT, or of all exports with such a data server, and moves the bytes of each file
+    /// that has a part there to the data servers of new files. Clients go on meanwhile. While a
+    /// file is being moved, it can be read, and clients that change it wait.
+    ///
+    /// Layouts of a file are recalled before it is moved. A file whose clients do not return them
+    /// is tried again for five minutes. A run that was interrupted is continued by the next one. It
+    /// can leave a copy of one file, of which `comity placement check` names the data files as
+    /// orphaned.
+    ///
+    /// Exits with 0 if no file has data on NAME any more, with 1 if files are left or the command
+    /// fails, with 2 if the arguments are wrong.
+    Drain(DrainArguments),
+}
+
+/// The data server that is drained.
+#[derive(Debug, Args)]
+pub(crate) struct DrainArguments {
+    /// The name of the data server in the configuration
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) placements: PlacementArguments,
 }
 
 /// The placements that a command is about.

@@ -115,6 +115,7 @@ fn walk(
             }
         }
         each(path, file);
+        Ok(())
     })
 }
 
@@ -233,7 +234,7 @@ mod tests {
         let mut findings = Findings::default();
         let faults = json!([{ "server": "a", "kind": "lost", "text": "no data file" }]);
         let servers = ["a", "b"].map(|it| (it.to_owned(), format!("{it}:2049"))).to_vec();
-        let placement = ShownPlacement { export: "/srv".into(), servers };
+        let placement = ShownPlacement { export: "/srv".into(), servers, draining: Vec::new() };
         findings.add(&placement, "/d/f", &json!({ "fileid": 7, "faults": faults }));
         findings.silent.insert("b:2049".to_owned());
         let faults = json!([{ "server": "b", "kind": "unchecked", "text": "try again" }]);

@@ -16,6 +16,8 @@ pub(crate) struct ShownPlacement {
     pub(crate) export: PathBuf,
     /// The names and addresses of its data servers.
     pub(crate) servers: Vec<(String, String)>,
+    /// The names of those data servers that are being drained.
+    pub(crate) draining: Vec<String>,
 }
 
 /// Requests all placements of the server that runs with a state folder.
@@ -25,9 +27,14 @@ pub(crate) struct ShownPlacement {
 pub(crate) fn placements(state: &State) -> Result<Vec<ShownPlacement>> {
     let answer = control_client::ask(state.clone(), &Request::Placements { export: None })?;
     let server = |server: &Value| (text(&server["name"]).into(), text(&server["address"]).into());
+    let is_draining = |server: &&Value| server["is_draining"] == true;
     let placement = |it: &Value| ShownPlacement {
         export: text(&it["export"]).into(),
         servers: items(&it["data_servers"]).map(server).collect(),
+        draining: items(&it["data_servers"])
+            .filter(is_draining)
+            .map(|it| text(&it["name"]).into())
+            .collect(),
     };
     Ok(items(&answer["placements"]).map(placement).collect())
 }
@@ -59,7 +66,7 @@ pub(crate) fn each_stored(
 pub(crate) fn each_file(
     state: &State,
     export: &Path,
-    mut each: impl FnMut(String, &Value),
+    mut each: impl FnMut(String, &Value) -> Result<()>,
 ) -> Result<()> {
     let mut left: Vec<(String, Option<Vec<u8>>)> = vec![(String::new(), None)];
     while let Some((path, directory)) = left.pop() {
@@ -69,7 +76,7 @@ pub(crate) fn each_file(
             let request = Request::PlacementFiles { export, directory, after };
             let page = control_client::ask(state.clone(), &request)?;
             let below = |of: &Value| format!("{path}/{}", text(&of["name"]));
-            items(&page["files"]).for_each(|file| each(below(file), file));
+            items(&page["files"]).try_for_each(|file| each(below(file), file))?;
             let found = items(&page["directories"]);
             left.extend(found.map(|it| (below(it), Some(handle(&it["handle"])))));
             next = page["next"].as_u64();
@@ -78,7 +85,8 @@ pub(crate) fn each_file(
     Ok(())
 }
 
-fn handle(value: &Value) -> Vec<u8> {
+/// The bytes of a handle.
+pub(crate) fn handle(value: &Value) -> Vec<u8> {
     items(value).filter_map(|byte| byte.as_u64()?.try_into().ok()).collect()
 }
 

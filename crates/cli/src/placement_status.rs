@@ -52,10 +52,15 @@ fn row(export: &str, server: &Value) -> [String; 6] {
         export.to_owned(),
         text(&server["name"]).to_owned(),
         text(&server["address"]).to_owned(),
-        if server["is_up"] == true { "up" } else { "down" }.to_owned(),
+        state(server),
         seconds(&server["since_seconds"]),
         server["last_error"].as_str().unwrap_or("-").to_owned(),
     ]
+}
+
+fn state(server: &Value) -> String {
+    let link = if server["is_up"] == true { "up" } else { "down" };
+    if server["is_draining"] == true { format!("{link}, draining") } else { link.to_owned() }
 }
 
 fn line(row: &[String; 6], widths: &[usize; 6]) -> String {

@@ -9,6 +9,7 @@ use comity_export::{Exports, Plan};
 use comity_nfs4::Memory;
 use comity_server::ServerStats;
 use comity_server::control::{Answer, ControlHandler, Request};
+use comity_vfs::Handle;
 use serde_json::{Value, json};
 
 use crate::client_admin::ClientAdmin;
@@ -21,6 +22,7 @@ use crate::load::{Load, load_json};
 use crate::logging::Logging;
 use crate::offered::offered_json;
 use crate::placement_admin;
+use crate::placement_moves::PlacementMoves;
 use crate::tls::Tls;
 
 /// The parts of the server that requests need.
@@ -42,6 +44,8 @@ pub(crate) struct ServerControl<N> {
     pub(crate) tls: Option<Arc<Tls>>,
     /// The current load.
     pub(crate) load: Arc<Mutex<Load>>,
+    /// The move of a file to other data servers.
+    pub(crate) moves: PlacementMoves,
     /// The time when the server started.
     pub(crate) begun: Instant,
 }
@@ -81,6 +85,10 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
             }
             Request::PlacementStored { export, server, after } => {
                 placement_admin::stored(&plan, export, (server, *after))
+            }
+            Request::PlacementMove { export, file } => {
+                let found = placement_admin::find(&plan, export)?;
+                self.moves.advance(found, &self.memory, &Handle::new(file)?)
             }
             Request::Why { .. } => grant_admin::why(&plan, request),
             Request::BindAccount { .. }

@@ -30,6 +30,7 @@ mod offered;
 mod options;
 mod placement;
 mod placement_admin;
+mod placement_moves;
 mod portmap;
 mod rights_watch;
 mod run;

@@ -80,7 +80,8 @@ fn connect(spec: &DataServerSpec, first: (usize, Sender<(usize, Dialed)>)) -> Re
         .with_context(|| format!("{host} has no address: name a host that is known here"))
         .with_context(named)?;
     let files = DataServerLink::dial(spec, address, first).with_context(named)?;
-    Ok(DataServer { name: spec.name.as_str().into(), address, files })
+    let (name, is_draining) = (spec.name.as_str().into(), spec.is_draining);
+    Ok(DataServer { name, address, is_draining, files })
 }
 
 /// Waits for the first outcome of each data server, no longer than [`START`] for all of them.

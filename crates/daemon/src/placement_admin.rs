@@ -67,8 +67,10 @@ fn checked(file: &CheckedFile) -> Value {
     };
     json!({
         "name": text(&file.name),
+        "handle": file.handle.bytes(),
         "fileid": file.fileid,
         "stored_name": file.stored_name,
+        "servers": file.servers,
         "faults": file.faults.iter().map(fault).collect::<Vec<_>>(),
     })
 }
@@ -101,7 +103,10 @@ fn text(name: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(name)
 }
 
-fn find<'p>(plan: &'p Plan, export: &Path) -> Result<(&'p Arc<Export>, &'p dyn Placement)> {
+pub(crate) fn find<'p>(
+    plan: &'p Plan,
+    export: &Path,
+) -> Result<(&'p Arc<Export>, &'p dyn Placement)> {
     let found = placed(plan).find(|(of, _)| of.path() == export);
     found.with_context(|| {
         let shown = export.display();
@@ -127,6 +132,7 @@ fn server(server: &DataServerState) -> Value {
     json!({
         "name": server.name,
         "address": server.address,
+        "is_draining": server.is_draining,
         "is_up": server.link.is_up,
         "since_seconds": server.link.since.elapsed().as_secs(),
         "last_error": server.link.last_error,

@@ -28,6 +28,7 @@ use crate::metrics_page::PageSources;
 use crate::nlm_replies;
 use crate::options::Options;
 use crate::placement;
+use crate::placement_moves::PlacementMoves;
 use crate::portmap::PortmapService;
 use crate::service::{Programs, by_datagrams};
 use crate::sockets::{self, PageListeners};
@@ -232,6 +233,7 @@ impl Running {
 
     fn control(&self, logging: Logging) -> impl ControlHandler<Request = Request> + use<> {
         ServerControl {
+            moves: PlacementMoves::default(),
             reload: Arc::clone(&self.reload),
             exports: Arc::clone(&self.exports),
             logging,

@@ -188,7 +188,8 @@ impl Export {
     }
 
     /// Returns the key of a file of this export in the state of clients.
-    pub(crate) fn key(&self, handle: &Handle) -> FileKey {
+    #[must_use]
+    pub fn key(&self, handle: &Handle) -> FileKey {
         let one_volume = !self.settings.crosses_mounts;
         let volume = if one_volume { self.volume } else { self.fs.volume(handle) };
         FileKey { volume, export: self.id.0, handle: *handle }

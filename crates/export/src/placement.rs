@@ -53,6 +53,8 @@ impl From<ThresholdTable> for Threshold {
 struct DataServerTable {
     name: Spanned<String>,
     address: Spanned<String>,
+    #[serde(default)]
+    draining: bool,
 }
 
 /// The placement of the new files of an export.
@@ -79,6 +81,8 @@ pub struct DataServerSpec {
     pub name: String,
     /// Its host and port, as in `192.0.2.7:2049`; clients get the address.
     pub address: String,
+    /// True if it takes no new files, and its files are to be moved to the others.
+    pub is_draining: bool,
 }
 
 /// The port of NFS (RFC 1813, 1.1).
@@ -132,7 +136,7 @@ impl Reader<'_> {
             return None;
         }
         let mut servers: Vec<DataServerSpec> = Vec::new();
-        for DataServerTable { name, address } in tables {
+        for DataServerTable { name, address, draining } in tables {
             let (text, length) = (name.get_ref(), name.get_ref().len());
             if !(1..=SERVER_NAME_BYTES_MAX).contains(&length) {
                 let what = format!("name {text:?}: expected 1 to {SERVER_NAME_BYTES_MAX} bytes");
@@ -143,7 +147,13 @@ impl Reader<'_> {
                 self.error(&name.span(), format!("there are two data servers {text:?}"));
                 return None;
             }
-            servers.push(DataServerSpec { name: name.into_inner(), address: address.into_inner() });
+            let (name, address) = (name.into_inner(), address.into_inner());
+            servers.push(DataServerSpec { name, address, is_draining: draining });
+        }
+        if servers.iter().all(|server| server.is_draining) {
+            let what = "all data servers are draining; leave one that takes new files";
+            self.error(&span, what);
+            return None;
         }
         Some(servers)
     }

@@ -8,6 +8,7 @@ use comity_vfs::{
     StripeFault,
 };
 
+use crate::holds::Use;
 use crate::limits::{CHECK_ENTRIES_MAX, CHECK_TIME_MAX};
 use crate::placed::{ATTRIBUTE, Placed};
 use crate::record::PlaceRecord;
@@ -64,6 +65,8 @@ impl Placed {
 
     /// Compares a file with its data files; returns `None` if it is not placed, or gone.
     fn check_file(&self, name: Box<[u8]>, node: &Node<Disk>) -> Result<Option<CheckedFile>> {
+        // A file that is not placed, or that moves at this moment, cannot be told apart yet.
+        let hold = self.holds.hold(&node.handle, Use::Look);
         let value = self.below.getxattr(&root(), &node.handle, Name::new(ATTRIBUTE)?);
         let value = match value {
             Ok(value) => value,
@@ -74,11 +77,16 @@ impl Placed {
         };
         let record = PlaceRecord::decode(&self.key, &node.handle, &value);
         let faults = match &record {
+            Some(_) if hold.is_err() => {
+                vec![(None, StripeFault::Unchecked(Status::Delay))]
+            }
             Some(record) => self.faults(record, node),
             None => vec![(None, StripeFault::DamagedPlace)],
         };
-        let stored_name = record.map(|record| record.name().into());
-        Ok(Some(CheckedFile { name, fileid: node.attr.fileid, stored_name, faults }))
+        let stored_name = record.as_ref().map(|record| record.name().into());
+        let servers = record.map_or_else(Vec::new, |record| record.servers);
+        let (handle, fileid) = (node.handle, node.attr.fileid);
+        Ok(Some(CheckedFile { name, handle, fileid, stored_name, servers, faults }))
     }
 
     fn faults(
@@ -98,7 +106,7 @@ impl Placed {
     }
 
     /// Compares a file, which had a size before, with one of its data files.
-    fn fault(
+    pub(crate) fn fault(
         &self,
         record: &PlaceRecord,
         at: usize,

@@ -1,4 +1,3 @@
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use comity_vfs::{
@@ -32,9 +31,9 @@ struct KnownFence {
 }
 
 /// A file on one data server.
-struct DataFile {
-    fs: Arc<dyn Fs>,
-    handle: Handle,
+pub(crate) struct DataFile {
+    pub(crate) fs: Arc<dyn Fs>,
+    pub(crate) handle: Handle,
 }
 
 impl DataFiles {
@@ -45,11 +44,14 @@ impl DataFiles {
 
     /// The names of the data servers that new files are placed on.
     pub(crate) fn names(&self) -> Vec<Box<str>> {
-        self.servers.iter().map(|server| server.name.clone()).collect()
+        let taking = self.servers.iter().filter(|server| !server.is_draining);
+        taking.map(|server| server.name.clone()).collect()
     }
 
-    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
-        self.servers.iter().map(|server| server.address).collect()
+    /// Returns whether a file has data on a data server that is being drained.
+    pub(crate) fn is_draining(&self, record: &PlaceRecord) -> bool {
+        let mut servers = record.servers.iter().filter_map(|name| self.named(name));
+        servers.any(|server| server.is_draining)
     }
 
     pub(crate) fn states(&self) -> Vec<DataServerState> {
@@ -232,7 +234,7 @@ impl DataFiles {
     }
 
     /// Finds the file on one of its data servers, or creates it.
-    fn make(&self, record: &PlaceRecord, at: usize) -> Result<DataFile> {
+    pub(crate) fn make(&self, record: &PlaceRecord, at: usize) -> Result<DataFile> {
         if let Some(file) = self.find(record, at)? {
             return Ok(file);
         }

@@ -11,6 +11,8 @@ pub struct DataServer {
     pub name: Box<str>,
     /// The address that clients are given.
     pub address: SocketAddr,
+    /// True if it takes no new files, and its files are to be moved to the others.
+    pub is_draining: bool,
     /// Gives access to its files.
     pub files: Arc<dyn ReachFiles>,
 }
@@ -32,7 +34,8 @@ impl DataServer {
     /// The state of the data server.
     pub(crate) fn state(&self) -> DataServerState {
         let (name, address) = (self.name.clone(), self.address);
-        DataServerState { name, address, link: self.files.state() }
+        let (is_draining, link) = (self.is_draining, self.files.state());
+        DataServerState { name, address, is_draining, link }
     }
 }
 

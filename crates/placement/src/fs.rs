@@ -2,7 +2,6 @@
 //! to the file system below.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use comity_vfs::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Data, Disk, Entry, FileType, Fs,
@@ -10,7 +9,8 @@ use comity_vfs::{
     Result, Seek, SetAttr, Space, Special, Status, Target, Time, Written, XattrMode,
 };
 
-use crate::placed::{ATTRIBUTE, Placed};
+use crate::holds::Use;
+use crate::placed::{ATTRIBUTE, Placed, Using};
 use crate::record::PlaceRecord;
 use crate::root::root;
 use crate::sizes::SetIdBits;
@@ -45,17 +45,18 @@ impl Fs for Placed {
     ) -> Result<Change<Disk>> {
         let changes_rights = set.mode.is_some() || set.uid.is_some() || set.gid.is_some();
         let is_placed = set.size.is_some() || changes_rights;
-        let Some(record) = is_placed.then(|| self.record(node)).transpose()?.flatten() else {
+        let what = if set.size.is_some() { Use::Change } else { Use::Look };
+        let Some(using) = is_placed.then(|| self.using(node, what)).transpose()?.flatten() else {
             let change = self.below.setattr(cred, node, set, guard)?;
             return Ok(self.used.shown_change(node, change));
         };
         let _turn = self.lock(node);
         let change = self.below.setattr(cred, node, set, guard)?;
         if changes_rights {
-            self.fence_rights(&record)?;
+            self.fence_rights(&using.record)?;
         }
         if let Some(size) = set.size {
-            self.used.note(node, self.files.cut(&record, size)?);
+            self.used.note(node, self.files.cut(&using.record, size)?);
         }
         Ok(self.used.shown_change(node, change))
     }
@@ -99,7 +100,7 @@ impl Fs for Placed {
         count: u32,
         into: &mut ReadInto<'_>,
     ) -> Result<Read<Disk>> {
-        let Some(record) = self.record(node)? else {
+        let Some(using) = self.using(node, Use::Look)? else {
             return self.below.read(cred, node, offset, count, into);
         };
         let attr = match into.opened {
@@ -108,7 +109,7 @@ impl Fs for Placed {
         };
         let length = attr.size.saturating_sub(offset).min(count.into());
         let before = into.bytes.len();
-        self.files.read(&record, (offset, length), into.bytes).inspect_err(|_| {
+        self.files.read(&using.record, (offset, length), into.bytes).inspect_err(|_| {
             into.bytes.truncate(before);
         })?;
         let eof = offset.saturating_add(length) >= attr.size;
@@ -126,12 +127,16 @@ impl Fs for Placed {
         offset: u64,
         data: &[u8],
     ) -> Result<Written<Disk>> {
-        let Some(record) = self.record(node)? else {
+        let Some(using) = self.using(node, Use::Change)? else {
             return self.below.write(cred, node, offset, data);
         };
         self.judge(cred, node, Access::MODIFY)?;
-        let after =
-            self.write_placed(&record, (node, SetIdBits::after_write_of(cred)), offset, data)?;
+        let after = self.write_placed(
+            &using.record,
+            (node, SetIdBits::after_write_of(cred)),
+            offset,
+            data,
+        )?;
         let change = Change { before: None, after: Some(after) };
         Ok(Changed { value: data.len() as u32, change })
     }
@@ -143,17 +148,17 @@ impl Fs for Placed {
         offset: u64,
         data: &[u8],
     ) -> Result<u32> {
-        let Some(record) = self.record(node)? else {
+        let Some(using) = self.using(node, Use::Change)? else {
             return self.below.write_opened(cred, node, offset, data);
         };
         let set_id = SetIdBits::after_write_of(cred);
-        self.write_placed(&record, (node, set_id), offset, data).map(|_| data.len() as u32)
+        self.write_placed(&using.record, (node, set_id), offset, data).map(|_| data.len() as u32)
     }
 
     fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
-        match self.record(node) {
+        match self.using(node, Use::Look) {
             Ok(None) => {}
-            Ok(Some(record)) => self.used.note(node, self.files.commit(&record)?),
+            Ok(Some(using)) => self.used.note(node, self.files.commit(&using.record)?),
             // A file that has lost its last name has no data on data servers.
             Err(Status::Stale) => return self.below.commit(node),
             Err(status) => return Err(status),
@@ -169,14 +174,22 @@ impl Fs for Placed {
         name: Name<'_>,
         how: &Create<Disk>,
     ) -> Result<Made<Disk>> {
+        let Create::Unchecked(SetAttr { size: Some(size), .. }) = how else {
+            return self.create_whole(cred, dir, name, how);
+        };
+        // A file that is there already may be moving to other data servers.
+        let before = self.used_by_name(dir, name)?;
         let made = self.below.create(cred, dir, name, how)?;
-        let record = self.place(&made.value)?;
-        if let (Some(record), Create::Unchecked(SetAttr { size: Some(size), .. })) = (record, how) {
-            self.files.cut(&record, *size)?;
+        self.place(&made.value)?;
+        let before = before.filter(|(file, _)| *file == made.value.handle).map(|(_, using)| using);
+        let using = match before {
+            Some(using) => Some(using),
+            None => self.using(&made.value.handle, Use::Change)?,
+        };
+        if let Some(using) = using {
+            self.files.cut(&using.record, *size)?;
         }
-        // The extended attribute has changed the ctime.
-        let attr = self.getattr(&made.value.handle)?;
-        Ok(Changed { value: Node { attr, ..made.value }, ..made })
+        self.with_current_attr(made)
     }
 
     fn mkdir(
@@ -274,12 +287,12 @@ impl Fs for Placed {
         kind: AclKind,
         acl: Option<&Acl<Disk>>,
     ) -> Result<Change<Disk>> {
-        let Some(record) = self.record(node)? else {
+        let Some(using) = self.using(node, Use::Look)? else {
             return self.below.setacl(cred, node, kind, acl);
         };
         let _turn = self.lock(node);
         let change = self.below.setacl(cred, node, kind, acl)?;
-        self.fence_rights(&record)?;
+        self.fence_rights(&using.record)?;
         Ok(self.used.shown_change(node, change))
     }
 
@@ -378,7 +391,7 @@ impl Fs for Placed {
 }
 
 /// A file that loses its last name, and its place.
-type LastName = Option<(Handle, Arc<PlaceRecord>)>;
+type LastName<'p> = Option<(Handle, Using<'p>)>;
 
 impl Placed {
     fn write_placed(
@@ -412,15 +425,46 @@ impl Placed {
         if self.record(node)?.is_some() { Err(Status::NotSupp) } else { Ok(()) }
     }
 
+    /// Creates a file without a size, or finds it.
+    fn create_whole(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        how: &Create<Disk>,
+    ) -> Result<Made<Disk>> {
+        let made = self.below.create(cred, dir, name, how)?;
+        self.place(&made.value)?;
+        self.with_current_attr(made)
+    }
+
+    /// The extended attribute with the place has changed the ctime of a new file.
+    fn with_current_attr(&self, made: Made<Disk>) -> Result<Made<Disk>> {
+        let attr = self.getattr(&made.value.handle)?;
+        Ok(Changed { value: Node { attr, ..made.value }, ..made })
+    }
+
+    /// Begins a change of the file of a name, if there is one on data servers.
+    fn used_by_name(&self, dir: &Handle, name: Name<'_>) -> Result<LastName<'_>> {
+        let Ok(Entry { node, .. }) = self.below.lookup(&root(), dir, name) else { return Ok(None) };
+        if node.attr.file_type != FileType::Regular {
+            return Ok(None);
+        }
+        let using = self.using(&node.handle, Use::Change)?;
+        Ok(using.map(|using| (node.handle, using)))
+    }
+
     /// Returns the file of a name if it is on data servers and has no other name.
-    fn last_name(&self, dir: &Handle, name: Name<'_>) -> Result<LastName> {
+    fn last_name(&self, dir: &Handle, name: Name<'_>) -> Result<LastName<'_>> {
         let Ok(Entry { node, .. }) = self.below.lookup(&root(), dir, name) else { return Ok(None) };
         if node.attr.file_type != FileType::Regular || node.attr.links > 1 {
             return Ok(None);
         }
         // A file with a damaged place can be removed; its data stay on the data servers.
-        let record = self.record(&node.handle).unwrap_or_default();
-        Ok(record.map(|record| (node.handle, record)))
+        match self.using(&node.handle, Use::Change) {
+            Err(Status::Delay) => Err(Status::Delay),
+            using => Ok(using.unwrap_or_default().map(|using| (node.handle, using))),
+        }
     }
 
     fn is_named(&self, (dir, name): (&Handle, Name<'_>), file: &Handle) -> bool {
@@ -429,11 +473,11 @@ impl Placed {
     }
 
     /// Removes the data of a file that has lost its last name.
-    fn remove_data(&self, last: LastName) {
-        let Some((file, record)) = last else { return };
+    fn remove_data(&self, last: LastName<'_>) {
+        let Some((file, using)) = last else { return };
         self.forget(&file);
-        if let Err(status) = self.files.remove(&record) {
-            let name = record.name();
+        if let Err(status) = self.files.remove(&using.record) {
+            let name = using.record.name();
             tracing::warn!(%status, name, "data of a removed file stay on a data server");
         }
     }

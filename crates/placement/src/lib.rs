@@ -14,10 +14,13 @@
 mod check;
 mod data_files;
 mod data_server;
+mod devices;
 mod fences;
 mod fs;
+mod holds;
 mod key;
 pub mod limits;
+mod moves;
 mod placed;
 mod placement;
 mod record;

@@ -26,6 +26,16 @@ pub(crate) const DATA_HANDLES_MAX: usize = 1 << 17;
 /// Locks for changes of files. Two files may share one.
 pub(crate) const FILE_LOCKS: usize = 256;
 
+/// Parts of the table of uses of files, each with a lock.
+pub(crate) const HOLD_SHARDS: usize = 32;
+
+/// Time for which the move of a file waits for uses of the file that are under way. A call to a
+/// data server that does not answer ends sooner.
+pub(crate) const MOVE_WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// Bytes of a file that are copied at once while it moves: the longest READ and WRITE.
+pub(crate) const COPY_BYTES: u64 = 1 << 20;
+
 /// Fences that a data server remembers, about 150 bytes each.
 pub(crate) const FENCES_MAX: usize = 1 << 16;
 

@@ -1,8 +1,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use comity_vfs::{
-    Access, Attr, Cred, DeviceId, Disk, FileType, Fs, Handle, Name, Node, Result, Status,
-    Threshold, XattrMode,
+    Access, Attr, Cred, Disk, FileType, Fs, Handle, Name, Node, Result, Status, Threshold,
+    XattrMode,
 };
 use quick_cache::sync::Cache;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -10,6 +10,8 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use crate::PlacementKey;
 use crate::data_files::DataFiles;
 use crate::data_server::DataServer;
+use crate::devices::Devices;
+use crate::holds::{Hold, Holds, Use};
 use crate::limits::{FILE_LOCKS, RECORDS_MAX};
 use crate::record::PlaceRecord;
 use crate::root::root;
@@ -28,7 +30,7 @@ pub struct PlacementSettings {
     pub unit_bytes: u32,
     /// The sizes below which clients should use the metadata server.
     pub threshold: Threshold,
-    /// The data servers of new files.
+    /// The data servers; new files are placed on those that are not being drained.
     pub servers: Vec<DataServer>,
 }
 
@@ -44,18 +46,26 @@ pub struct Placed {
     pub(crate) key: PlacementKey,
     pub(crate) unit_bytes: u32,
     pub(crate) threshold: Threshold,
-    pub(crate) device: DeviceId,
+    pub(crate) devices: Devices,
+    pub(crate) holds: Holds,
     /// The places of files; `None` for files without one.
-    records: Cache<Handle, Option<Arc<PlaceRecord>>>,
+    pub(crate) records: Cache<Handle, Option<Arc<PlaceRecord>>>,
     locks: [Mutex<()>; FILE_LOCKS],
+}
+
+/// A use of a placed file that is under way.
+pub(crate) struct Using<'p> {
+    /// The place of the file.
+    pub(crate) record: Arc<PlaceRecord>,
+    _hold: Hold<'p>,
 }
 
 impl Placed {
     /// Puts a placement over the file system of the metadata server.
     #[must_use]
     pub fn new(below: Arc<dyn Fs>, settings: PlacementSettings) -> Self {
-        let device = device_of(&settings);
         let PlacementSettings { key, unit_bytes, threshold, servers } = settings;
+        let devices = Devices::new(&key, &servers);
         Self {
             below,
             files: DataFiles::new(servers),
@@ -63,7 +73,8 @@ impl Placed {
             key,
             unit_bytes,
             threshold,
-            device,
+            devices,
+            holds: Holds::default(),
             records: Cache::new(RECORDS_MAX),
             locks: [const { Mutex::new(()) }; FILE_LOCKS],
         }
@@ -90,6 +101,20 @@ impl Placed {
             Some(known) => Ok(known),
             None => self.read_record(file, &self.lock(file)),
         }
+    }
+
+    /// Begins a use of a file; returns its place, which does not change during the use; `None` if
+    /// the file system below has its bytes.
+    ///
+    /// # Errors
+    /// [`Status::Delay`]: the file is being moved to other data servers. [`Status::Io`]: its
+    /// attribute is damaged.
+    pub(crate) fn using(&self, file: &Handle, what: Use) -> Result<Option<Using<'_>>> {
+        if self.record(file)?.is_none() {
+            return Ok(None);
+        }
+        let hold = self.holds.hold(file, what)?;
+        Ok(self.record(file)?.map(|record| Using { record, _hold: hold }))
     }
 
     /// Gives a new file its place, unless it already has data.
@@ -170,7 +195,8 @@ impl Placed {
         })
     }
 
-    fn write_record(&self, file: &Handle) -> Result<Option<Arc<PlaceRecord>>> {
+    /// Makes a place on the data servers of new files.
+    pub(crate) fn new_record(&self) -> Result<PlaceRecord> {
         let mut number = [0; 16];
         let count = getrandom(&mut number, GetRandomFlags::empty());
         if count != Ok(number.len()) {
@@ -178,7 +204,11 @@ impl Placed {
         }
         let number = u128::from_be_bytes(number);
         let (unit_bytes, servers) = (self.unit_bytes, self.files.names());
-        let record = PlaceRecord { number, unit_bytes, servers };
+        Ok(PlaceRecord { number, unit_bytes, servers })
+    }
+
+    fn write_record(&self, file: &Handle) -> Result<Option<Arc<PlaceRecord>>> {
+        let record = self.new_record()?;
         let (name, bytes) = (Name::new(ATTRIBUTE)?, record.encode(&self.key, file));
         let written = self.below.setxattr(&root(), file, name, Some(&bytes), XattrMode::Create);
         let record = match written {
@@ -191,12 +221,4 @@ impl Placed {
         self.records.insert(*file, record.clone());
         Ok(record)
     }
-}
-
-/// The id of a set of data servers: other servers or addresses have another id.
-fn device_of(settings: &PlacementSettings) -> DeviceId {
-    let text = |server: &DataServer| format!("{} {}", server.name, server.address);
-    let texts: Vec<String> = settings.servers.iter().map(text).collect();
-    let parts: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
-    settings.key.mac(b"device", &parts)
 }

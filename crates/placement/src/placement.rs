@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 
 use comity_vfs::{
-    Attr, CheckedPage, DataServerState, DeviceId, Disk, Handle, Placement, Result, StoredPage,
-    Striping, Threshold,
+    Attr, CheckedPage, DataServerState, DeviceId, Disk, Handle, MovedFile, Placement, Result,
+    StoredPage, Striping, Threshold,
 };
 
+use crate::holds::Use;
 use crate::key::LayoutHandle;
 use crate::placed::Placed;
 use crate::sizes::SetIdBits;
@@ -25,16 +26,15 @@ impl Placement for Placed {
     }
 
     fn striping(&self, node: &Handle, writes: bool) -> Result<Option<Striping>> {
-        let Some(record) = self.record(node)? else { return Ok(None) };
-        if record.servers != self.files.names() {
-            return Ok(None);
-        }
+        let Some(using) = self.using(node, Use::Change)? else { return Ok(None) };
+        let record = &*using.record;
+        let Some(device) = self.devices.of(&record.servers) else { return Ok(None) };
         let seal = |(own, fence): (Box<[u8]>, u64)| {
             self.key.seal(LayoutHandle { writes, fence, own: &own })
         };
         let _turn = self.lock(node);
-        let handles = self.files.own_handles(&record)?.into_iter().map(seal).collect();
-        Ok(Some(Striping { device: self.device, unit_bytes: record.unit_bytes, handles }))
+        let handles = self.files.own_handles(record)?.into_iter().map(seal).collect();
+        Ok(Some(Striping { device, unit_bytes: record.unit_bytes, handles }))
     }
 
     fn fence(&self, node: &Handle) -> Result<()> {
@@ -44,15 +44,25 @@ impl Placement for Placed {
     }
 
     fn device(&self, device: &DeviceId) -> Option<Vec<SocketAddr>> {
-        (*device == self.device).then(|| self.files.addresses())
+        self.devices.addresses(device)
     }
 
     fn note_written(&self, node: &Handle, end: Option<u64>) -> Result<Attr<Disk>> {
+        let _using = self.using(node, Use::Change)?;
         self.note(node, (end, SetIdBits::Cleared))
     }
 
     fn check(&self, directory: &Handle, after: u64) -> Result<CheckedPage> {
         self.check_page(directory, after)
+    }
+
+    fn move_file(
+        &self,
+        node: &Handle,
+        clear: &dyn Fn() -> Result<()>,
+        copied: &dyn Fn(u64),
+    ) -> Result<MovedFile> {
+        self.move_file_away(node, clear, copied)
     }
 
     fn stored(&self, server: &str, after: u64) -> Result<StoredPage> {

@@ -127,6 +127,14 @@ pub enum Request {
         /// The cookie after which the page begins.
         after: u64,
     },
+    /// Moves a file away from data servers that are being drained: begins the move, or asks for the
+    /// state of one that is under way.
+    PlacementMove {
+        /// The path of the export.
+        export: PathBuf,
+        /// The handle of the file, from the answer to [`Self::PlacementFiles`].
+        file: Vec<u8>,
+    },
     /// Asks for the decisions about a call.
     Explain {
         /// The path of the export.

@@ -71,7 +71,9 @@ pub use open_files::{
     DelegationKind, HeldLock, LockOutcome, LockOwner, LockRequest, OpenAccess, OpenEvent,
     OpenFiles, OpenId, OpenedFile,
 };
-pub use placement::{DataServerState, DeviceId, LinkState, Placement, Striping, Threshold};
+pub use placement::{
+    DataServerState, DeviceId, LinkState, MovedFile, Placement, Striping, Threshold,
+};
 pub use placement_check::{CheckedFile, CheckedPage, StoredPage, StripeFault};
 pub use read::{Data, Read, ReadInto};
 pub use split_mix::SplitMix64;

@@ -39,6 +39,8 @@ pub struct DataServerState {
     pub name: Box<str>,
     /// The address that clients are given.
     pub address: SocketAddr,
+    /// True if it takes no new files, and its files are to be moved to the others.
+    pub is_draining: bool,
     /// The state of the connection to it.
     pub link: LinkState,
 }
@@ -52,6 +54,21 @@ pub struct LinkState {
     pub since: Instant,
     /// The last error of the connection; it stays when the data server answers again.
     pub last_error: Option<Box<str>>,
+}
+
+/// The outcome of an attempt to move a file to other data servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MovedFile {
+    /// The file was moved.
+    Moved {
+        /// The bytes of the file.
+        bytes: u64,
+        /// True if data servers lacked a part of the file, because it was lost or never written.
+        /// The new data files have zeros there.
+        has_gaps: bool,
+    },
+    /// The file has no bytes on data servers that are being drained.
+    Stayed,
 }
 
 /// A file system with files on data servers that clients read and write directly (parallel NFS).
@@ -98,6 +115,22 @@ pub trait Placement: Send + Sync {
     /// # Errors
     /// [`Status`](crate::Status): the directory cannot be read.
     fn check(&self, directory: &Handle, after: u64) -> Result<CheckedPage>;
+
+    /// Moves the bytes of a file from data servers that are being drained to those of new files.
+    /// Changes of the file are refused with [`Status::Delay`](crate::Status::Delay) meanwhile, and
+    /// no layout is given out. `clear` is called then: it returns an error while clients still have
+    /// layouts of the file. `copied` is told the bytes copied so far.
+    ///
+    /// # Errors
+    /// The error of `clear`; [`Status::Delay`](crate::Status::Delay): the file is in use or a data
+    /// server does not answer; [`Status`](crate::Status). The file is whole and readable after each
+    /// of them; a copy of it may be left on data servers as orphaned data files.
+    fn move_file(
+        &self,
+        node: &Handle,
+        clear: &dyn Fn() -> Result<()>,
+        copied: &dyn Fn(u64),
+    ) -> Result<MovedFile>;
 
     /// Returns a page of the names of all data files on the data server of this name.
     ///

@@ -16,10 +16,14 @@ pub struct CheckedPage {
 pub struct CheckedFile {
     /// Its name in the directory.
     pub name: Box<[u8]>,
+    /// Its handle.
+    pub handle: Handle,
     /// Its number.
     pub fileid: u64,
     /// Its name on every data server; `None` if that is unknown because its place is damaged.
     pub stored_name: Option<Box<str>>,
+    /// The names of its data servers; empty if they are unknown.
+    pub servers: Vec<Box<str>>,
     /// The faults, with the data servers that they are about; without a data server, a fault is
     /// about all of them.
     pub faults: Vec<(Option<Box<str>>, StripeFault)>,

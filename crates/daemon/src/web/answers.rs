@@ -49,6 +49,7 @@ fn is_for_page(request: &Request) -> bool {
         | Request::LogLevel { .. }
         | Request::Evict { .. }
         | Request::BindAccount { .. }
+        | Request::PlacementMove { .. }
         | Request::UnbindAccount { .. } => false,
     }
 }

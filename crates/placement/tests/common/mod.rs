@@ -45,11 +45,17 @@ impl World {
     /// A placement over these file systems: that of the metadata server, and those of the data
     /// servers.
     pub fn over(below: Arc<dyn Fs>, stores: Vec<Arc<dyn Fs>>) -> Self {
+        Self::draining(below, stores, &[])
+    }
+
+    /// The same, where the data servers of these numbers are being drained.
+    pub fn draining(below: Arc<dyn Fs>, stores: Vec<Arc<dyn Fs>>, draining: &[usize]) -> Self {
         let store = |fs| Arc::new(Store { fs, is_down: AtomicBool::new(false) });
         let stores: Vec<Arc<Store>> = stores.into_iter().map(store).collect();
         let server = |(at, store): (usize, &Arc<Store>)| DataServer {
             name: format!("s{at}").into(),
             address: ([192, 0, 2, at as u8], 2049).into(),
+            is_draining: draining.contains(&at),
             files: Arc::<Store>::clone(store),
         };
         let servers = stores.iter().enumerate().map(server).collect();
@@ -69,7 +75,7 @@ impl World {
     }
 }
 
-fn memory() -> Arc<dyn Fs> {
+pub fn memory() -> Arc<dyn Fs> {
     Arc::new(Memory::new(MemoryOptions::default()).unwrap())
 }
 

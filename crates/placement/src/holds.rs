@@ -1,0 +1,199 @@
+//! The uses of placed files that are under way. The move of a file to other data servers waits for
+//! them, and refuses new ones.
+
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use comity_vfs::{Handle, Result, Status};
+
+use crate::limits::{HOLD_SHARDS, MOVE_WAIT_MAX};
+
+/// A kind of use of a placed file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// The use depends on the place of the file; it changes neither bytes nor size.
+    Look,
+    /// The use changes bytes or the size, or gives out handles by which clients can.
+    Change,
+}
+
+/// The uses of all placed files.
+#[derive(Default)]
+pub(crate) struct Holds {
+    shards: [HoldShard; HOLD_SHARDS],
+}
+
+#[derive(Default)]
+struct HoldShard {
+    files: Mutex<HashMap<Handle, FileUses>>,
+    ended: Condvar,
+}
+
+/// The uses of one file.
+#[derive(Default)]
+struct FileUses {
+    looks: usize,
+    changes: usize,
+    /// The uses that a move of the file refuses now, if it is being moved.
+    refused: Option<RefusedUses>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RefusedUses {
+    Changes,
+    All,
+}
+
+/// A use of a file. The place of the file does not change while this lives.
+pub(crate) struct Hold<'h> {
+    shard: &'h HoldShard,
+    file: Handle,
+    what: Use,
+}
+
+/// A move of a file. It refuses changes of the file while it lives.
+pub(crate) struct MoveHold<'h> {
+    shard: &'h HoldShard,
+    file: Handle,
+}
+
+impl Holds {
+    /// Begins a use of a file.
+    ///
+    /// # Errors
+    /// [`Status::Delay`]: the file is being moved.
+    pub(crate) fn hold(&self, file: &Handle, what: Use) -> Result<Hold<'_>> {
+        let shard = self.shard(file);
+        let mut files = shard.lock();
+        let uses = files.entry(*file).or_default();
+        match (uses.refused, what) {
+            (Some(RefusedUses::All), _) | (Some(RefusedUses::Changes), Use::Change) => {
+                return Err(Status::Delay);
+            }
+            (_, Use::Look) => uses.looks += 1,
+            (_, Use::Change) => uses.changes += 1,
+        }
+        Ok(Hold { shard, file: *file, what })
+    }
+
+    /// Begins to move a file.
+    ///
+    /// # Errors
+    /// [`Status::Delay`]: another move of the file is under way.
+    pub(crate) fn begin_move(&self, file: &Handle) -> Result<MoveHold<'_>> {
+        let shard = self.shard(file);
+        let mut files = shard.lock();
+        let uses = files.entry(*file).or_default();
+        if uses.refused.is_some() {
+            return Err(Status::Delay);
+        }
+        uses.refused = Some(RefusedUses::Changes);
+        Ok(MoveHold { shard, file: *file })
+    }
+
+    fn shard(&self, file: &Handle) -> &HoldShard {
+        let sum = file
+            .bytes()
+            .iter()
+            .fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(*byte)));
+        // The index is below the length.
+        #[allow(clippy::indexing_slicing, reason = "a remainder is less than the divisor")]
+        &self.shards[sum % HOLD_SHARDS]
+    }
+}
+
+impl HoldShard {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Handle, FileUses>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends something for a file, and forgets the file if nothing is left.
+    fn end(&self, file: &Handle, end: impl FnOnce(&mut FileUses)) {
+        let mut files = self.lock();
+        if let Some(uses) = files.get_mut(file) {
+            end(uses);
+            if uses.looks == 0 && uses.changes == 0 && uses.refused.is_none() {
+                files.remove(file);
+            }
+        }
+        drop(files);
+        self.ended.notify_all();
+    }
+}
+
+impl MoveHold<'_> {
+    /// Returns when no change of the file is under way.
+    ///
+    /// # Errors
+    /// [`Status::Delay`]: one has not ended in time.
+    pub(crate) fn await_changes(&self) -> Result<()> {
+        self.wait(|uses| uses.changes > 0)
+    }
+
+    /// Refuses all uses of the file from now on; returns when none is under way.
+    ///
+    /// # Errors
+    /// [`Status::Delay`]: one has not ended in time.
+    pub(crate) fn stop_all(&self) -> Result<()> {
+        if let Some(uses) = self.shard.lock().get_mut(&self.file) {
+            uses.refused = Some(RefusedUses::All);
+        }
+        self.wait(|uses| uses.changes > 0 || uses.looks > 0)
+    }
+
+    fn wait(&self, is_used: impl Fn(&FileUses) -> bool) -> Result<()> {
+        let is_used = |files: &mut HashMap<_, _>| files.get(&self.file).is_some_and(&is_used);
+        let waited = self.shard.ended.wait_timeout_while(self.shard.lock(), MOVE_WAIT_MAX, is_used);
+        let (files, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        drop(files);
+        if waited.timed_out() { Err(Status::Delay) } else { Ok(()) }
+    }
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.shard.end(&self.file, |uses| match self.what {
+            Use::Look => uses.looks -= 1,
+            Use::Change => uses.changes -= 1,
+        });
+    }
+}
+
+impl Drop for MoveHold<'_> {
+    fn drop(&mut self) {
+        self.shard.end(&self.file, |uses| uses.refused = None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_move_waits_for_changes_and_refuses_new_ones() {
+        let (holds, file) = (Holds::default(), Handle::new(b"file").unwrap());
+        let (change, look) = (holds.hold(&file, Use::Change), holds.hold(&file, Use::Look));
+        let moving = holds.begin_move(&file).unwrap();
+        assert_eq!(holds.hold(&file, Use::Change).err(), Some(Status::Delay));
+        assert!(holds.hold(&file, Use::Look).is_ok());
+        assert_eq!(holds.begin_move(&file).err(), Some(Status::Delay));
+        let (told, heard) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| told.send(moving.await_changes()));
+            assert!(heard.recv_timeout(Duration::from_millis(100)).is_err(), "one is under way");
+            drop(change);
+            assert_eq!(heard.recv_timeout(Duration::from_secs(20)), Ok(Ok(())));
+            scope.spawn(|| told.send(moving.stop_all()));
+            assert!(heard.recv_timeout(Duration::from_millis(100)).is_err(), "one is under way");
+            assert_eq!(holds.hold(&file, Use::Look).err(), Some(Status::Delay));
+            drop(look);
+            assert_eq!(heard.recv_timeout(Duration::from_secs(20)), Ok(Ok(())));
+        });
+        drop(moving);
+        assert!(holds.hold(&file, Use::Change).is_ok());
+        assert!(holds.shards.iter().all(|shard| shard.lock().is_empty()));
+    }
+}

@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 use comity_proto::nfs4::files_layout::FileLayoutDsAddr4;
 use comity_proto::nfs4::{
     Bitmap4, Fattr4, Getdeviceinfo4args, Getdeviceinfo4resok, Layoutiomode4, Nfsstat4, Read4args,
-    Stateid4, ThresholdItem4, attribute, layout_type, operation as op, share, threshold,
+    StableHow4, Stateid4, ThresholdItem4, Write4args, Write4resok, attribute, layout_type,
+    operation as op, share, threshold,
 };
 use comity_proto::{mount, nfs3, nlm, nsm};
 use comity_rpc::AuthStat;
@@ -115,6 +116,28 @@ fn bytes_written_through_the_metadata_server_are_on_the_data_servers() {
     let args = Read4args { stateid: file.stateid, offset: UNIT, count: UNIT as u32 };
     let results = store.perform(on(&layout.handles[1], operation(op::READ, &args))).unwrap();
     assert!(results.ends_with(&whole[UNIT as usize..2 * UNIT as usize]));
+}
+
+/// FILE_SYNC4 would say that the metadata server knows the size, too.
+#[test]
+fn a_data_server_says_of_stable_data_that_only_the_data_are_stable() {
+    let world = World::new();
+    let mut client = world.client();
+    let file = client.open(&world.file("f"), share::READ | share::WRITE).unwrap();
+    let layout = layout(&mut client, &file, Layoutiomode4::Rw).unwrap();
+    let mut store = Four::connect(world.stores[0].port, 1000, "client");
+    for (stable, committed) in [
+        (StableHow4::FileSync, StableHow4::DataSync),
+        (StableHow4::DataSync, StableHow4::DataSync),
+        (StableHow4::Unstable, StableHow4::Unstable),
+    ] {
+        let args = Write4args { stateid: file.stateid, offset: 0, stable, data: Opaque(b"data") };
+        let write = on(&layout.handles[0], operation(op::WRITE, &args));
+        let results = store.perform(write).unwrap();
+        let mut results = Decoder::new(&results);
+        skip(&mut results);
+        assert_eq!(result::<Write4resok>(&mut results).committed, committed);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! WRITE (RFC 8881, 18.32): writes bytes to a file directly from the received record. The reply to
 //! a stable write waits for a barrier.
 
+use comity_export::View;
 use comity_proto::nfs4::{Nfsstat4, StableHow4, Write4args, Write4resok};
 use comity_xdr::{Decoder, Encoder};
 
@@ -24,9 +25,19 @@ pub(super) fn write(
         view.write(clearance, node, offset, data).map(|written| written.value)
     };
     let count = written.map_err(|status| not_read(compound, view, node, status))?;
-    let (committed, writeverf) = (args.stable, compound.nfs.verifier());
+    let (committed, writeverf) = (committed(view, args.stable), compound.nfs.verifier());
     reply.value(&Write4resok { count, committed, writeverf });
-    let barrier = (committed != StableHow4::Unstable).then(|| view.barrier(node));
+    let barrier = (args.stable != StableHow4::Unstable).then(|| view.barrier(node));
     compound.behind(barrier);
     Ok(())
+}
+
+/// Returns how stable written data is. On a data server it is never FILE_SYNC4, which would say
+/// that the metadata server knows the size, too: Linux then sends no LAYOUTCOMMIT, and the file
+/// would keep its old size.
+fn committed(view: &View<'_>, wanted: StableHow4) -> StableHow4 {
+    match wanted {
+        StableHow4::FileSync if view.is_by_layout() => StableHow4::DataSync,
+        wanted => wanted,
+    }
 }

@@ -4,6 +4,7 @@ use rustix::fs::{RawMode, Stat};
 use crate::passthrough::mounts::mount::Mount;
 
 /// Converts the result of `stat` for an object of `mount`.
+#[inline]
 pub(crate) fn attr(mount: &Mount, stat: &Stat) -> Attr<Disk> {
     Attr {
         file_type: file_type(stat.st_mode),

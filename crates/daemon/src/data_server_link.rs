@@ -12,7 +12,7 @@ use comity_export::DataServerSpec;
 use comity_placement::ReachFiles;
 use comity_remote::{ClientIdentity, DelegationUse, MountOptions, Tcp};
 use comity_vfs::layers::{Hook, Layer, Verb};
-use comity_vfs::{Access, Cred, Disk, Fs, Gid, Handle, LinkState, Status, Uid};
+use comity_vfs::{Access, Cred, Fs, Handle, LinkState, Status};
 
 /// Time after which a client whose call waits for a data server gets DELAY.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -136,7 +136,7 @@ impl ReachFiles for DataServerLink {
 /// Asks a data server whether this server may put files into its folder. A data server shows its
 /// root, which nobody can change, to a server that it does not let in.
 fn look(folder: &dyn Fs) -> Result<()> {
-    match folder.access(&root(), &folder.root(), Access::MODIFY) {
+    match folder.access(&Cred::root(), &folder.root(), Access::MODIFY) {
         Ok((rights, _)) if rights.contains(Access::MODIFY) => Ok(()),
         Ok(_) => Err(anyhow!(
             "it does not let this server put files there: start it with --for and the address from \
@@ -182,12 +182,8 @@ fn options(spec: &DataServerSpec) -> Result<MountOptions> {
         late: Status::Delay,
         delegations: DelegationUse::None,
         introduction: INTRODUCTION,
-        ..MountOptions::new(ClientIdentity::new(owner)?, root())
+        ..MountOptions::new(ClientIdentity::new(owner)?, Cred::root())
     })
-}
-
-fn root() -> Cred<Disk> {
-    Cred::new(Uid::new(0), Gid::new(0))
 }
 
 /// Runs calls to a data server, which block until it answers, outside of the event loop. A call

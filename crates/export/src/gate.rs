@@ -77,10 +77,10 @@ impl Exports {
     /// client of the metadata server is known by the handle of its layout, whatever its address is.
     #[inline]
     pub fn admits_compound(&self, visitor: &RpcPeer) -> Admission {
-        if visitor.is_admitted(self.generation()) || self.current().stores_data() {
+        if !visitor.is_admitted(self.generation()) && self.current().stores_data() {
             return Admission::Admitted;
         }
-        self.judge(visitor, Some(visitor.channel().kind()))
+        self.admits(visitor)
     }
 
     /// Admits a peer to a program that it needs before TLS: its channel does not count.

@@ -23,29 +23,18 @@ pub(crate) struct PlacementTable {
     export: Spanned<String>,
     key: PathBuf,
     stripe_unit_bytes: Option<Spanned<u32>>,
-    #[serde(default)]
-    threshold: ThresholdTable,
+    #[serde(default, with = "ThresholdTable")]
+    threshold: Threshold,
     data_servers: Spanned<Vec<DataServerTable>>,
 }
 
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
+#[derive(Deserialize)]
+#[serde(remote = "Threshold", deny_unknown_fields)]
 struct ThresholdTable {
     read_file_bytes: Option<u64>,
     write_file_bytes: Option<u64>,
     read_io_bytes: Option<u64>,
     write_io_bytes: Option<u64>,
-}
-
-impl From<ThresholdTable> for Threshold {
-    fn from(table: ThresholdTable) -> Self {
-        Self {
-            read_file_bytes: table.read_file_bytes,
-            write_file_bytes: table.write_file_bytes,
-            read_io_bytes: table.read_io_bytes,
-            write_io_bytes: table.write_io_bytes,
-        }
-    }
 }
 
 #[derive(Deserialize)]
@@ -109,7 +98,7 @@ impl Reader<'_> {
             export: export?,
             key: table.key,
             unit_bytes: unit_bytes?,
-            threshold: table.threshold.into(),
+            threshold: table.threshold,
             servers: servers?,
         })
     }

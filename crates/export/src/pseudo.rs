@@ -254,7 +254,7 @@ impl Export {
 
     /// Returns the object at a path below the export's, with the server's own rights.
     pub(crate) fn below(&self, path: &Path) -> Option<comity_vfs::Node<Disk>> {
-        let (fs, server) = (self.fs(), Cred::new(Uid::new(0), Gid::new(0)));
+        let (fs, server) = (self.fs(), Cred::root());
         let below = path.strip_prefix(self.path()).ok()?;
         let mut found = None;
         let mut handle = fs.root();

@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 
 use comity_grants::{Grants, KeyCaller, Operation, Scene, Tree};
 use comity_keys::PublicKey;
-use comity_vfs::{Cred, Disk, Gid, Handle, Name, Result, Status, Uid};
+use comity_vfs::{Cred, Handle, Name, Result, Status};
 
 use crate::key_identity::key_caller;
 use crate::{Export, KeyUse, Plan, Rules};
@@ -70,7 +70,7 @@ impl Plan {
 /// Walks down from the root of an export with the server's rights, without following links.
 fn walk(export: &Export, below: &Path) -> Result<Handle> {
     use std::os::unix::ffi::OsStrExt;
-    let server: Cred<Disk> = Cred::new(Uid::new(0), Gid::new(0));
+    let server = Cred::root();
     let mut here = export.fs().root();
     for component in below.components() {
         let Component::Normal(name) = component else { return Err(Status::Inval) };

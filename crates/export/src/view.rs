@@ -27,8 +27,8 @@ use comity_grants::Operation;
 use comity_idmap::Unmapped;
 use comity_placement::Passed;
 use comity_vfs::{
-    Access, Attr, Change, Changed, Create, Cred, Disk, FileType, Fs, Gid, Properties, Read,
-    ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid, Wire, Written,
+    Access, Attr, Change, Changed, Create, Cred, Disk, FileType, Fs, Properties, Read, ReadInto,
+    Result, SetAttr, Space, Special, Status, Target, Time, Wire, Written,
 };
 
 pub use self::clearance::{ChangeUnderWay, Clearance, DirectoryClearance};
@@ -442,7 +442,7 @@ impl<'a> View<'a> {
     /// Returns the owner and mode on disk of the object of a name, and the decision of the cloak
     /// about it, for administrators.
     pub(crate) fn behind(&self, dir: &Node, name: &[u8]) -> Result<(Attr<Disk>, Verdict)> {
-        let attr = self.fs().lookup(&server(), dir.handle(), plain_name(name)?)?.node.attr;
+        let attr = self.fs().lookup(&Cred::root(), dir.handle(), plain_name(name)?)?.node.attr;
         Ok((attr, self.verdict(&attr)))
     }
 
@@ -504,9 +504,4 @@ impl View<'_> {
         }
         seen
     }
-}
-
-/// Returns the ids of the server, which may access everything.
-fn server() -> Cred<Disk> {
-    Cred::new(Uid::new(0), Gid::new(0))
 }

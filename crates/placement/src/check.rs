@@ -4,15 +4,14 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use comity_vfs::{
-    Attr, CheckedFile, CheckedPage, Disk, FileType, Handle, Listed, Name, Node, Result, Status,
-    StripeFault,
+    Attr, CheckedFile, CheckedPage, Cred, Disk, FileType, Handle, Listed, Name, Node, Result,
+    Status, StripeFault,
 };
 
 use crate::holds::Use;
 use crate::limits::{CHECK_ENTRIES_MAX, CHECK_TIME_MAX};
 use crate::placed::{ATTRIBUTE, Placed};
 use crate::record::PlaceRecord;
-use crate::root::root;
 use crate::stripes::length_on;
 
 /// An entry of a directory.
@@ -52,7 +51,7 @@ impl Placed {
 
     fn entries(&self, directory: &Handle, after: u64) -> Result<Vec<SeenEntry>> {
         let mut entries = Vec::new();
-        self.below.readdir(&root(), directory, after, Listed::Nodes, &mut |entry| {
+        self.below.readdir(&Cred::root(), directory, after, Listed::Nodes, &mut |entry| {
             let name = entry.name.bytes().into();
             entries.push(SeenEntry { name, cookie: entry.cookie, node: entry.node });
             match entries.len() < CHECK_ENTRIES_MAX {
@@ -67,7 +66,7 @@ impl Placed {
     fn check_file(&self, name: Box<[u8]>, node: &Node<Disk>) -> Result<Option<CheckedFile>> {
         // A file that is not placed, or that moves at this moment, cannot be told apart yet.
         let hold = self.holds.hold(&node.handle, Use::Look);
-        let value = self.below.getxattr(&root(), &node.handle, Name::new(ATTRIBUTE)?);
+        let value = self.below.getxattr(&Cred::root(), &node.handle, Name::new(ATTRIBUTE)?);
         let value = match value {
             Ok(value) => value,
             Err(Status::NoXattr | Status::NotSupp | Status::Stale | Status::NoEnt) => {

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use comity_vfs::{
-    Create, Data, DataServerState, Fs, Handle, HandleTable, LongName, Mode, Name, Read, ReadInto,
-    Result, SetAttr, Status, XattrMode,
+    Create, Cred, Data, DataServerState, Fs, Handle, HandleTable, LongName, Mode, Name, Read,
+    ReadInto, Result, SetAttr, Status, XattrMode,
 };
 use quick_cache::sync::Cache;
 
@@ -10,7 +10,6 @@ use crate::data_server::DataServer;
 use crate::fences::{FENCE_ATTRIBUTE, stored};
 use crate::limits::DATA_HANDLES_MAX;
 use crate::record::PlaceRecord;
-use crate::root::root;
 use crate::stripes::{StripePiece, pieces};
 
 /// The files of a placement on its data servers.
@@ -102,7 +101,7 @@ impl DataFiles {
         self.each(record, |file| {
             let mut attr = file.fs.getattr(&file.handle)?;
             if attr.size > size {
-                let change = file.fs.setattr(&root(), &file.handle, &set, None)?;
+                let change = file.fs.setattr(&Cred::root(), &file.handle, &set, None)?;
                 attr = change.after.unwrap_or(attr);
             }
             Ok(attr.used)
@@ -124,7 +123,7 @@ impl DataFiles {
 
     fn remove_one(&self, record: &PlaceRecord, at: usize) -> Result<()> {
         let (name, fs) = (record.name(), self.server(record, at)?);
-        match fs.remove(&root(), &fs.root(), Name::new(name.as_bytes())?) {
+        match fs.remove(&Cred::root(), &fs.root(), Name::new(name.as_bytes())?) {
             Ok(_) | Err(Status::NoEnt) => Ok(()),
             Err(status) => Err(status),
         }
@@ -177,7 +176,7 @@ impl DataFiles {
         };
         let fence = before.checked_add(1).ok_or(Status::ServerFault)?;
         let (name, value) = (Name::new(FENCE_ATTRIBUTE)?, fence.to_be_bytes());
-        fs.setxattr(&root(), &file.handle, name, Some(&value), XattrMode::Either)?;
+        fs.setxattr(&Cred::root(), &file.handle, name, Some(&value), XattrMode::Either)?;
         self.fences.insert((record.number, at), KnownFence { number: fence, is_used: false });
         Ok(fence)
     }
@@ -222,7 +221,7 @@ impl DataFiles {
             return Ok(Some(DataFile { fs, handle }));
         }
         let (name, top) = (record.name(), fs.root());
-        match fs.lookup(&root(), &top, Name::new(name.as_bytes())?) {
+        match fs.lookup(&Cred::root(), &top, Name::new(name.as_bytes())?) {
             Ok(entry) => {
                 let handle = entry.node.handle;
                 self.handles.insert((record.number, at), handle);
@@ -242,7 +241,7 @@ impl DataFiles {
         let (name, top) = (record.name(), fs.root());
         let set = SetAttr { mode: Some(Mode::new(0o600)), ..SetAttr::default() };
         let name = Name::new(name.as_bytes())?;
-        let made = fs.create(&root(), &top, name, &Create::Unchecked(set))?;
+        let made = fs.create(&Cred::root(), &top, name, &Create::Unchecked(set))?;
         let handle = made.value.handle;
         self.handles.insert((record.number, at), handle);
         // Nobody has a handle of a new file, which has no fence yet.
@@ -263,7 +262,8 @@ fn read_piece(file: &DataFile, piece: StripePiece, bytes: &mut Vec<u8>) -> Resul
         }
         let mut into = ReadInto { opened: true, ..ReadInto::new(bytes) };
         let at = piece.offset + done;
-        let Read { data, eof, .. } = file.fs.read(&root(), &file.handle, at, rest, &mut into)?;
+        let Read { data, eof, .. } =
+            file.fs.read(&Cred::root(), &file.handle, at, rest, &mut into)?;
         match data {
             Data::Appended(count) if count > 0 && !eof => {}
             Data::Appended(_) => return Ok(()),
@@ -275,7 +275,7 @@ fn read_piece(file: &DataFile, piece: StripePiece, bytes: &mut Vec<u8>) -> Resul
 
 fn write_piece(file: &DataFile, mut offset: u64, mut data: &[u8]) -> Result<()> {
     while !data.is_empty() {
-        let count = file.fs.write_opened(&root(), &file.handle, offset, data)?;
+        let count = file.fs.write_opened(&Cred::root(), &file.handle, offset, data)?;
         match data.get(count as usize..) {
             Some(rest) if count > 0 => data = rest,
             _ => return Err(Status::Io),

@@ -4,10 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use comity_vfs::{Fs, Handle, Name, Result, Status};
+use comity_vfs::{Cred, Fs, Handle, Name, Result, Status};
 
 use crate::limits::{FENCE_SHARDS, FENCES_MAX};
-use crate::root::root;
 
 /// The extended attribute of a file of a data server with its fence.
 pub const FENCE_ATTRIBUTE: &[u8] = b"comity.fence";
@@ -136,7 +135,7 @@ impl Drop for Passed {
 /// # Errors
 /// [`Status::Io`] if the attribute is damaged; [`Status`].
 pub(crate) fn stored(fs: &dyn Fs, file: &Handle) -> Result<u64> {
-    match fs.getxattr(&root(), file, Name::new(FENCE_ATTRIBUTE)?) {
+    match fs.getxattr(&Cred::root(), file, Name::new(FENCE_ATTRIBUTE)?) {
         Ok(value) => decode(&value).ok_or(Status::Io),
         Err(Status::NoXattr) => Ok(0),
         Err(status) => Err(status),
@@ -160,7 +159,7 @@ mod tests {
     fn file() -> (Memory, Handle) {
         let fs = Memory::new(MemoryOptions::default()).unwrap();
         let how = Create::Unchecked(SetAttr::default());
-        let made = fs.create(&root(), &fs.root(), Name::new(b"f").unwrap(), &how).unwrap();
+        let made = fs.create(&Cred::root(), &fs.root(), Name::new(b"f").unwrap(), &how).unwrap();
         (fs, made.value.handle)
     }
 
@@ -169,7 +168,7 @@ mod tests {
         let name = Name::new(FENCE_ATTRIBUTE).unwrap();
         fences
             .raise(file, Some(&value), || {
-                fs.setxattr(&root(), file, name, Some(&value), XattrMode::Either)
+                fs.setxattr(&Cred::root(), file, name, Some(&value), XattrMode::Either)
             })
             .map(drop)
     }

@@ -12,7 +12,6 @@ use comity_vfs::{
 use crate::holds::Use;
 use crate::placed::{ATTRIBUTE, Placed, Using};
 use crate::record::PlaceRecord;
-use crate::root::root;
 use crate::sizes::SetIdBits;
 
 impl Fs for Placed {
@@ -446,7 +445,9 @@ impl Placed {
 
     /// Begins a change of the file of a name, if there is one on data servers.
     fn used_by_name(&self, dir: &Handle, name: Name<'_>) -> Result<LastName<'_>> {
-        let Ok(Entry { node, .. }) = self.below.lookup(&root(), dir, name) else { return Ok(None) };
+        let Ok(Entry { node, .. }) = self.below.lookup(&Cred::root(), dir, name) else {
+            return Ok(None);
+        };
         if node.attr.file_type != FileType::Regular {
             return Ok(None);
         }
@@ -456,7 +457,9 @@ impl Placed {
 
     /// Returns the file of a name if it is on data servers and has no other name.
     fn last_name(&self, dir: &Handle, name: Name<'_>) -> Result<LastName<'_>> {
-        let Ok(Entry { node, .. }) = self.below.lookup(&root(), dir, name) else { return Ok(None) };
+        let Ok(Entry { node, .. }) = self.below.lookup(&Cred::root(), dir, name) else {
+            return Ok(None);
+        };
         if node.attr.file_type != FileType::Regular || node.attr.links > 1 {
             return Ok(None);
         }
@@ -468,7 +471,7 @@ impl Placed {
     }
 
     fn is_named(&self, (dir, name): (&Handle, Name<'_>), file: &Handle) -> bool {
-        let found = self.below.lookup(&root(), dir, name);
+        let found = self.below.lookup(&Cred::root(), dir, name);
         found.is_ok_and(|entry| entry.node.handle == *file)
     }
 

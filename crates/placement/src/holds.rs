@@ -7,6 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use comity_vfs::{Handle, Result, Status};
 
 use crate::limits::{HOLD_SHARDS, MOVE_WAIT_MAX};
+use crate::shards::shard_of;
 
 /// A kind of use of a placed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,13 +93,7 @@ impl Holds {
     }
 
     fn shard(&self, file: &Handle) -> &HoldShard {
-        let sum = file
-            .bytes()
-            .iter()
-            .fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(*byte)));
-        // The index is below the length.
-        #[allow(clippy::indexing_slicing, reason = "a remainder is less than the divisor")]
-        &self.shards[sum % HOLD_SHARDS]
+        shard_of(&self.shards, file)
     }
 }
 

@@ -24,7 +24,7 @@ mod moves;
 mod placed;
 mod placement;
 mod record;
-mod root;
+mod shards;
 mod sizes;
 mod store;
 mod stored;

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use comity_vfs::{Handle, MovedFile, Name, Result, SetAttr, Status, StripeFault, XattrMode};
+use comity_vfs::{Cred, Handle, MovedFile, Name, Result, SetAttr, Status, StripeFault, XattrMode};
 
 use crate::data_files::DataFiles;
 use crate::holds::MoveHold;
 use crate::limits::COPY_BYTES;
 use crate::placed::{ATTRIBUTE, Placed};
 use crate::record::PlaceRecord;
-use crate::root::root;
 use crate::stripes::length_on;
 
 /// A file that is being moved.
@@ -124,11 +123,12 @@ impl Placed {
     fn store(&self, it: &MovingFile<'_>) -> std::result::Result<(), Replaced> {
         let name = Name::new(ATTRIBUTE).map_err(Replaced::Not)?;
         let bytes = it.new.encode(&self.key, it.file);
-        let set = self.below.setxattr(&root(), it.file, name, Some(&bytes), XattrMode::Replace);
+        let set =
+            self.below.setxattr(&Cred::root(), it.file, name, Some(&bytes), XattrMode::Replace);
         let Err(status) = set else { return Ok(()) };
         self.records.remove(it.file);
         // The attribute tells whether the failed call has changed it.
-        match self.below.getxattr(&root(), it.file, name) {
+        match self.below.getxattr(&Cred::root(), it.file, name) {
             Ok(now) if now == bytes => Ok(()),
             Ok(_) => Err(Replaced::Not(status)),
             Err(_) => Err(Replaced::Unclear(status)),
@@ -178,7 +178,7 @@ impl DataFiles {
         let file = self.make(record, at)?;
         if file.fs.getattr(&file.handle)?.size < needs {
             let set = SetAttr { size: Some(needs), ..SetAttr::default() };
-            file.fs.setattr(&root(), &file.handle, &set, None)?;
+            file.fs.setattr(&Cred::root(), &file.handle, &set, None)?;
         }
         Ok(())
     }

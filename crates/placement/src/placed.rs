@@ -14,7 +14,7 @@ use crate::devices::Devices;
 use crate::holds::{Hold, Holds, Use};
 use crate::limits::{FILE_LOCKS, RECORDS_MAX};
 use crate::record::PlaceRecord;
-use crate::root::root;
+use crate::shards::shard_of;
 use crate::sizes::{self, SetIdBits};
 use crate::used_space::UsedSpace;
 
@@ -82,14 +82,7 @@ impl Placed {
 
     /// Lets one thread at a time change the size or the place of a file.
     pub(crate) fn lock(&self, file: &Handle) -> MutexGuard<'_, ()> {
-        let sum = file
-            .bytes()
-            .iter()
-            .fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(*byte)));
-        // The index is below the length.
-        #[allow(clippy::indexing_slicing, reason = "a remainder is less than the divisor")]
-        let lock = &self.locks[sum % FILE_LOCKS];
-        lock.lock().unwrap_or_else(PoisonError::into_inner)
+        shard_of(&self.locks, file).lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the place of a file; `None` if the file system below has its bytes.
@@ -174,7 +167,7 @@ impl Placed {
         file: &Handle,
         _: &MutexGuard<'_, ()>,
     ) -> Result<Option<Arc<PlaceRecord>>> {
-        let record = match self.below.getxattr(&root(), file, Name::new(ATTRIBUTE)?) {
+        let record = match self.below.getxattr(&Cred::root(), file, Name::new(ATTRIBUTE)?) {
             Ok(bytes) => Some(Arc::new(self.decode(file, &bytes)?)),
             Err(Status::NoXattr | Status::NotSupp) => None,
             Err(status) => return Err(status),
@@ -210,7 +203,8 @@ impl Placed {
     fn write_record(&self, file: &Handle) -> Result<Option<Arc<PlaceRecord>>> {
         let record = self.new_record()?;
         let (name, bytes) = (Name::new(ATTRIBUTE)?, record.encode(&self.key, file));
-        let written = self.below.setxattr(&root(), file, name, Some(&bytes), XattrMode::Create);
+        let written =
+            self.below.setxattr(&Cred::root(), file, name, Some(&bytes), XattrMode::Create);
         let record = match written {
             Ok(_) => Some(Arc::new(record)),
             Err(status) => {

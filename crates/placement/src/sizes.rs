@@ -2,8 +2,6 @@
 
 use comity_vfs::{Attr, Cred, Disk, Fs, Handle, Mode, Result, SetAttr, SetTime};
 
-use crate::root::root;
-
 /// The bits of a mode that a write clears: set-user-ID and set-group-ID.
 const SET_ID: u32 = 0o6000;
 
@@ -38,6 +36,6 @@ pub(crate) fn note(
             .then(|| Mode::new(mode & !SET_ID)),
         ..SetAttr::default()
     };
-    let change = below.setattr(&root(), file, &set, None)?;
+    let change = below.setattr(&Cred::root(), file, &set, None)?;
     change.after.map_or_else(|| below.getattr(file), Ok)
 }

@@ -2,18 +2,17 @@
 
 use std::ops::ControlFlow;
 
-use comity_vfs::{Attr, Disk, FileType, Listed, Name, Result, Status, StoredPage};
+use comity_vfs::{Attr, Cred, Disk, FileType, Listed, Name, Result, Status, StoredPage};
 
 use crate::data_files::DataFiles;
 use crate::limits::STORED_NAMES_MAX;
 use crate::record::PlaceRecord;
-use crate::root::root;
 
 impl DataFiles {
     /// Returns the attributes of a file on one of its data servers; `None` if it is not there.
     pub(crate) fn look(&self, record: &PlaceRecord, at: usize) -> Result<Option<Attr<Disk>>> {
         let (name, fs) = (record.name(), self.server(record, at)?);
-        match fs.lookup(&root(), &fs.root(), Name::new(name.as_bytes())?) {
+        match fs.lookup(&Cred::root(), &fs.root(), Name::new(name.as_bytes())?) {
             Ok(entry) => Ok(Some(entry.node.attr)),
             Err(Status::NoEnt) => Ok(None),
             Err(status) => Err(status),
@@ -24,7 +23,7 @@ impl DataFiles {
     pub(crate) fn stored(&self, server: &str, after: u64) -> Result<StoredPage> {
         let fs = self.named(server).ok_or(Status::NoEnt)?.files.reach()?;
         let (mut names, mut seen, mut last) = (Vec::new(), 0, after);
-        fs.readdir(&root(), &fs.root(), after, Listed::Nodes, &mut |entry| {
+        fs.readdir(&Cred::root(), &fs.root(), after, Listed::Nodes, &mut |entry| {
             (seen, last) = (seen + 1, entry.cookie);
             if entry.node.is_none_or(|node| node.attr.file_type == FileType::Regular) {
                 names.push(entry.name.bytes().into());

@@ -13,7 +13,7 @@ use rustix::net::SocketFlags;
 use rustix::time::Timespec;
 use socket2::{SockRef, TcpKeepalive};
 
-use crate::admission::Permit;
+use crate::admission::{Permit, Standing};
 use crate::connection::{CallBack, Connection};
 use crate::event_loop::Message;
 use crate::limits::{
@@ -115,13 +115,14 @@ fn call_back<S: Service>(shared: &Arc<SharedState<S>>, event_loop: usize) -> Cal
 }
 
 fn admit<S: Service>(shared: &SharedState<S>, peer: SocketAddr) -> Option<Permit> {
-    match shared.admission.admit(peer.ip(), shared.service.lists(peer.ip())) {
-        Ok(mut place) => {
-            if shared.service.serves_unlisted() {
-                place.hold_back_no_longer();
-            }
-            Some(place)
-        }
+    let service = &shared.service;
+    let standing = match (service.lists(peer.ip()), service.serves_unlisted()) {
+        (true, _) => Standing::Listed,
+        (false, true) => Standing::Served,
+        (false, false) => Standing::HeldBack,
+    };
+    match shared.admission.admit(peer.ip(), standing) {
+        Ok(place) => Some(place),
         Err(reason) => {
             static LOG: LogRateLimit = LogRateLimit::new();
             shared.refused.add(1);

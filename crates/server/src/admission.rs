@@ -44,12 +44,22 @@ pub(crate) struct PeerCounters {
     pub(crate) sent_bytes: Counter,
 }
 
+/// The treatment of the peer of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// An export is offered to the peer. Connections are reserved for such peers.
+    Listed,
+    /// The peer is served like a listed one.
+    Served,
+    /// The peer is served only once a second, and for a short time.
+    HeldBack,
+}
+
 /// The admission of a connection. Dropping it ends the count of the connection.
 pub(crate) struct Permit {
     admission: Arc<Admission>,
     address: IpAddr,
-    listed: bool,
-    is_held_back: bool,
+    standing: Standing,
     channel: ChannelKind,
     /// The memory held for that address.
     pub(crate) account: Arc<Account>,
@@ -100,12 +110,12 @@ impl Admission {
         Self { total_max, per_address_max, budget, counts: Mutex::default() }
     }
 
-    /// Admits one more connection of `address`. Part of the bound is reserved for peers that are
-    /// `listed`.
+    /// Admits one more connection of `address`. Part of the bound is reserved for listed
+    /// peers.
     pub(crate) fn admit(
         self: &Arc<Self>,
         address: IpAddr,
-        listed: bool,
+        standing: Standing,
     ) -> Result<Permit, AdmissionError> {
         let address = network_of(address);
         let mut counts = self.counts();
@@ -113,7 +123,8 @@ impl Admission {
             return Err(AdmissionError::Total(self.total_max));
         }
         let unlisted_max = self.total_max - self.total_max / RESERVED_FOR_LISTED;
-        if !listed && counts.unlisted >= unlisted_max {
+        let is_unlisted = standing != Standing::Listed;
+        if is_unlisted && counts.unlisted >= unlisted_max {
             return Err(AdmissionError::Unlisted(unlisted_max));
         }
         let peer = counts.by_address.entry(address);
@@ -124,12 +135,11 @@ impl Admission {
         peer.connections += 1;
         let (account, counters) = (Arc::clone(&peer.account), Arc::clone(&peer.counters));
         counts.total += 1;
-        counts.unlisted += usize::from(!listed);
+        counts.unlisted += usize::from(is_unlisted);
         let channel = ChannelKind::Plain;
         *counts.of(channel) += 1;
         let (admission, usage) = (Arc::clone(self), Usage::default());
-        let is_held_back = !listed;
-        Ok(Permit { admission, address, listed, is_held_back, channel, account, counters, usage })
+        Ok(Permit { admission, address, standing, channel, account, counters, usage })
     }
 
     /// Returns the number of open connections.
@@ -183,18 +193,13 @@ impl Counts {
 
 impl Permit {
     /// Returns whether an export is offered to the peer.
-    pub(crate) const fn is_listed(&self) -> bool {
-        self.listed
+    pub(crate) fn is_listed(&self) -> bool {
+        self.standing == Standing::Listed
     }
 
     /// Returns whether the peer is served only once a second, and for a short time.
-    pub(crate) const fn is_held_back(&self) -> bool {
-        self.is_held_back
-    }
-
-    /// Serves the peer like a listed one, without counting it as listed.
-    pub(crate) const fn hold_back_no_longer(&mut self) {
-        self.is_held_back = false;
+    pub(crate) fn is_held_back(&self) -> bool {
+        self.standing == Standing::HeldBack
     }
 
     /// Adds the usage of the connection to the counters of its address. It must be called each
@@ -219,8 +224,7 @@ impl Permit {
 
     /// Counts the peer as listed from now on, since an export is offered to it.
     pub(crate) fn list(&mut self) {
-        self.is_held_back = false;
-        if !std::mem::replace(&mut self.listed, true) {
+        if std::mem::replace(&mut self.standing, Standing::Listed) != Standing::Listed {
             self.admission.counts().unlisted -= 1;
         }
     }
@@ -231,7 +235,7 @@ impl Drop for Permit {
         self.report();
         let mut counts = self.admission.counts();
         counts.total -= 1;
-        counts.unlisted -= usize::from(!self.listed);
+        counts.unlisted -= usize::from(!self.is_listed());
         *counts.of(self.channel) -= 1;
         if let Some(peer) = counts.by_address.get_mut(&self.address) {
             peer.connections -= 1;
@@ -250,12 +254,13 @@ mod tests {
     fn places_are_bounded_by_address_and_altogether_and_come_back() {
         let admission = Arc::new(Admission::new(3, 2, Arc::new(MemoryBudget::new(0))));
         let [a, b, c] = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|a| a.parse().unwrap());
-        let places = [admission.admit(a, true), admission.admit(a, true)].map(Result::unwrap);
-        assert_eq!(admission.admit(a, true).err(), Some(AdmissionError::Address(2)));
-        let _other = admission.admit(b, true).unwrap();
-        assert_eq!(admission.admit(c, true).err(), Some(AdmissionError::Total(3)));
+        let places = [admission.admit(a, Standing::Listed), admission.admit(a, Standing::Listed)]
+            .map(Result::unwrap);
+        assert_eq!(admission.admit(a, Standing::Listed).err(), Some(AdmissionError::Address(2)));
+        let _other = admission.admit(b, Standing::Listed).unwrap();
+        assert_eq!(admission.admit(c, Standing::Listed).err(), Some(AdmissionError::Total(3)));
         drop(places);
-        assert!(admission.admit(c, true).is_ok());
+        assert!(admission.admit(c, Standing::Listed).is_ok());
         assert_eq!(admission.total(), 1);
         assert_eq!(admission.counts().by_address.len(), 1);
     }
@@ -265,17 +270,23 @@ mod tests {
         let admission = Arc::new(Admission::new(8, 8, Arc::new(MemoryBudget::new(0))));
         let [stranger, listed] = ["10.0.0.1", "10.0.0.2"].map(|a| a.parse().unwrap());
         let mut strangers: Vec<_> =
-            (0..6).map(|_| admission.admit(stranger, false).unwrap()).collect();
-        assert_eq!(admission.admit(stranger, false).err(), Some(AdmissionError::Unlisted(6)));
-        let places = [(); 2].map(|()| admission.admit(listed, true).unwrap());
-        assert_eq!(admission.admit(listed, true).err(), Some(AdmissionError::Total(8)));
+            (0..6).map(|_| admission.admit(stranger, Standing::HeldBack).unwrap()).collect();
+        assert_eq!(
+            admission.admit(stranger, Standing::HeldBack).err(),
+            Some(AdmissionError::Unlisted(6))
+        );
+        let places = [(); 2].map(|()| admission.admit(listed, Standing::Listed).unwrap());
+        assert_eq!(admission.admit(listed, Standing::Listed).err(), Some(AdmissionError::Total(8)));
         drop(places);
         // A connection that turns out to be listed makes room for another unlisted one.
         strangers[0].list();
         strangers[0].list();
         assert!(strangers[0].is_listed());
-        let seventh = admission.admit(stranger, false).unwrap();
-        assert_eq!(admission.admit(stranger, false).err(), Some(AdmissionError::Unlisted(6)));
+        let seventh = admission.admit(stranger, Standing::HeldBack).unwrap();
+        assert_eq!(
+            admission.admit(stranger, Standing::HeldBack).err(),
+            Some(AdmissionError::Unlisted(6))
+        );
         drop((strangers, seventh));
         let counts = admission.counts();
         assert_eq!((counts.total, counts.unlisted), (0, 0));
@@ -285,13 +296,13 @@ mod tests {
     fn counters_belong_to_an_address_and_end_with_its_last_connection() {
         let admission = Arc::new(Admission::new(8, 8, Arc::new(MemoryBudget::new(0))));
         let [a, b] = ["10.0.0.1", "10.0.0.2"].map(|a| a.parse().unwrap());
-        let places = [(); 2].map(|()| admission.admit(a, true).unwrap());
+        let places = [(); 2].map(|()| admission.admit(a, Standing::Listed).unwrap());
         for place in &places {
             place.usage.records.set(3);
             place.report();
             place.report();
         }
-        let _other = admission.admit(b, true).unwrap();
+        let _other = admission.admit(b, Standing::Listed).unwrap();
         let mut peers = admission.peers();
         peers.sort_by_key(|peer| peer.address);
         let shown: Vec<_> =
@@ -299,14 +310,15 @@ mod tests {
         assert_eq!(shown, [(a, 2, 6), (b, 1, 0)]);
         drop(places);
         assert_eq!(admission.peers().len(), 1);
-        let _again = admission.admit(a, true).unwrap();
+        let _again = admission.admit(a, Standing::Listed).unwrap();
         assert!(admission.peers().iter().all(|peer| peer.records == 0));
     }
 
     #[test]
     fn connections_are_counted_by_channel() {
         let admission = Arc::new(Admission::new(8, 8, Arc::new(MemoryBudget::new(0))));
-        let mut places = [(); 3].map(|()| admission.admit([10, 0, 0, 1].into(), true).unwrap());
+        let mut places =
+            [(); 3].map(|()| admission.admit([10, 0, 0, 1].into(), Standing::Listed).unwrap());
         places[0].secured(ChannelKind::Tls);
         places[1].secured(ChannelKind::MutualTls);
         assert_eq!(admission.by_channel(), [1, 1, 1]);

@@ -240,7 +240,7 @@ pub(crate) mod tests {
     use comity_xdr::Encoder;
 
     use super::*;
-    use crate::admission::Admission;
+    use crate::admission::{Admission, Standing};
     use crate::memory_budget::MemoryBudget;
     use crate::reply_writer::{Outgoing, Progress};
 
@@ -249,7 +249,8 @@ pub(crate) mod tests {
         let (here, there) = UnixStream::pair().unwrap();
         here.set_nonblocking(true).unwrap();
         let admission = Arc::new(Admission::new(99, 99, Arc::new(MemoryBudget::new(1 << 10))));
-        let place = admission.admit([10, 0, 0, 1].into(), listed).unwrap();
+        let standing = if listed { Standing::Listed } else { Standing::HeldBack };
+        let place = admission.admit([10, 0, 0, 1].into(), standing).unwrap();
         let backchannel = Arc::new(Backchannel::new(|| {}));
         let call_back = CallBack { backchannel, token: Arc::new(AtomicUsize::new(usize::MAX)) };
         let peer = "10.0.0.1:700".parse().unwrap();

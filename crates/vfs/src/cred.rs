@@ -14,6 +14,12 @@ pub struct Cred<S: IdDomain> {
 }
 
 impl<S: IdDomain> Cred<S> {
+    /// The superuser.
+    #[must_use]
+    pub fn root() -> Self {
+        Self::new(Uid::new(0), Gid::new(0))
+    }
+
     /// A user with a primary group and no others.
     #[must_use]
     pub fn new(uid: Uid<S>, gid: Gid<S>) -> Self {

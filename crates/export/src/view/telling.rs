@@ -1,8 +1,8 @@
 //! Changes of names, of which clients that hold the directories are notified.
 
-use comity_vfs::{Attr, Change, Changed, Disk, Handle, Name, NamedObject, Result, Wire};
+use comity_vfs::{Attr, Change, Changed, Cred, Disk, Handle, Name, NamedObject, Result, Wire};
 
-use super::{ChangedPlace, DirectoryClearance, NameChange, Node, View, server};
+use super::{ChangedPlace, DirectoryClearance, NameChange, Node, View};
 
 /// A name in a directory of the file system.
 type EntryName<'n> = (&'n Handle, Name<'n>);
@@ -43,7 +43,7 @@ impl View<'_> {
         (from, to): (EntryName<'_>, EntryName<'_>),
         rename: impl FnOnce() -> Result<(Change<Disk>, Change<Disk>)>,
     ) -> Result<(Change<Wire>, Change<Wire>)> {
-        let find = |place: EntryName<'_>| self.fs().lookup(&server(), place.0, place.1);
+        let find = |place: EntryName<'_>| self.fs().lookup(&Cred::root(), place.0, place.1);
         let rename = || {
             let replaces = cleared.is_told() && find(to).is_ok();
             Ok((rename()?, replaces))

@@ -155,7 +155,7 @@ pub(crate) fn fattr4(
     if facts.acls.is_none() {
         said.remove(a::ACL);
     }
-    said = said.without(&placement::absent(subject));
+    said = placement::without_absent(said, subject);
     reply.value(&said);
     let length = reply.word();
     let start = reply.checkpoint();

@@ -7,16 +7,23 @@ use comity_xdr::{Counted, Encoder, Opaque};
 
 use super::encode::{Subject, What};
 
-/// Returns the attributes of placements that the export of an object does not have.
-pub(super) fn absent(subject: &Subject<'_, '_>) -> Bitmap4 {
+/// Attributes that only exports with a placement have.
+const OF_PLACEMENTS: Bitmap4 =
+    Bitmap4::of(&[a::FS_LAYOUT_TYPES, a::LAYOUT_BLKSIZE, a::MDSTHRESHOLD]);
+
+/// Returns these attributes without those of placements that the export of an object does not have.
+pub(super) fn without_absent(mut said: Bitmap4, subject: &Subject<'_, '_>) -> Bitmap4 {
+    if said.and(&OF_PLACEMENTS).is_empty() {
+        return said;
+    }
     let view = view(subject);
     if view.and_then(View::stripe_unit_bytes).is_none() {
-        Bitmap4::of(&[a::FS_LAYOUT_TYPES, a::LAYOUT_BLKSIZE, a::MDSTHRESHOLD])
-    } else if view.and_then(View::threshold).is_none() {
-        Bitmap4::of(&[a::MDSTHRESHOLD])
-    } else {
-        Bitmap4::EMPTY
+        return said.without(&OF_PLACEMENTS);
     }
+    if view.and_then(View::threshold).is_none() {
+        said.remove(a::MDSTHRESHOLD);
+    }
+    said
 }
 
 /// Appends the length of the stripe units of new files.

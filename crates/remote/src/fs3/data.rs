@@ -15,7 +15,7 @@ use super::attributes::{attr_after, change};
 use super::remote3::{Remote3, fh};
 use super::status::ok;
 use crate::compound::OpenOwner;
-use crate::unstable::{CommitTurn, KeptData, until_answered};
+use crate::unstable::{CommitTurn, KeptData};
 
 impl Remote3 {
     /// Reads. A caller that has opened the file keeps the right to read: if the server refuses
@@ -90,7 +90,7 @@ impl Remote3 {
     ) -> Result<Written<Disk>> {
         self.locks.check(node)?;
         let data = data.get(..self.transfer_bytes.1 as usize).unwrap_or(data);
-        self.unstable.make_room(data.len(), |node, turn| self.commit_by(node, turn))?;
+        self.unstable.make_room(data.len(), |node, turn| self.commit_once(node, turn))?;
         let turn = self.unstable.begin_write(node)?;
         let written = self.send_write(caller, node, (offset, data), StableHow::Unstable)?;
         let value = written.count.min(data.len() as u32);
@@ -118,11 +118,7 @@ impl Remote3 {
 
     /// Commits the data of a file. A commit that timed out is repeated.
     pub(super) fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
-        self.commit_by(node, &self.unstable.begin_commit(node)?)
-    }
-
-    fn commit_by(&self, node: &Handle, turn: &CommitTurn<'_>) -> Result<Option<Attr<Disk>>> {
-        until_answered(|| self.commit_once(node, turn))
+        self.unstable.commit(node, |turn| self.commit_once(node, turn))
     }
 
     /// Commits a file once. Data that the server has lost in a restart is written again.
@@ -141,7 +137,7 @@ impl Remote3 {
             }
             Err(status) => return self.commit_without_data(node, status),
         };
-        match self.unstable.end_commit(node, turn, committed.verf)? {
+        match turn.end(committed.verf)? {
             None => self.told_or_asked(node, &committed.file_wcc.after).map(Some),
             Some(rewrite) => {
                 rewrite.rewrite(|offset, piece| self.rewrite(node, offset, piece))?;

@@ -15,7 +15,7 @@ use super::attributes::OBJECT;
 use super::remote4::Remote4;
 use crate::compound::{OpFailure, OpenOwner, StatePurpose, StateUse};
 use crate::server_handle::ServerHandle;
-use crate::unstable::{CommitTurn, KeptData, until_answered};
+use crate::unstable::{CommitTurn, KeptData};
 
 impl Remote4 {
     /// Reads. A caller that has opened the file keeps the right to read: if the server refuses
@@ -108,7 +108,7 @@ impl Remote4 {
         stable: StableHow4,
     ) -> Result<Written<Disk>> {
         let data = data.get(..self.transfer_bytes.1 as usize).unwrap_or(data);
-        self.unstable.make_room(data.len(), |node, turn| self.commit_by(node, turn))?;
+        self.unstable.make_room(data.len(), |node, turn| self.commit_once(node, turn))?;
         let turn = self.unstable.begin_write(node)?;
         let (before, written, after) =
             self.send_write(caller, node, WriteRest { offset, stable, data })?;
@@ -143,11 +143,7 @@ impl Remote4 {
 
     /// Commits the data of a file. A commit that timed out is repeated.
     pub(super) fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
-        self.commit_by(node, &self.unstable.begin_commit(node)?)
-    }
-
-    fn commit_by(&self, node: &Handle, turn: &CommitTurn<'_>) -> Result<Option<Attr<Disk>>> {
-        until_answered(|| self.commit_once(node, turn))
+        self.unstable.commit(node, |turn| self.commit_once(node, turn))
     }
 
     /// Commits a file once. Data that the server has lost in a restart is written again.
@@ -170,7 +166,7 @@ impl Remote4 {
             }
             Err(failure) => return Err(failure.into()),
         };
-        match self.unstable.end_commit(node, turn, verifier)? {
+        match turn.end(verifier)? {
             None => self.attr(&mut results).map(Some),
             Some(rewrite) => {
                 rewrite.rewrite(|offset, piece| self.rewrite(node, offset, piece))?;

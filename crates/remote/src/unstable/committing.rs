@@ -12,7 +12,7 @@ use crate::limits::COMMIT_PAUSE;
 ///
 /// # Errors
 /// The first error other than [`Status::Delay`].
-pub(crate) fn until_answered<T>(mut commit: impl FnMut() -> Result<T>) -> Result<T> {
+fn until_answered<T>(mut commit: impl FnMut() -> Result<T>) -> Result<T> {
     loop {
         match commit() {
             Err(Status::Delay) => thread::sleep(COMMIT_PAUSE),
@@ -22,6 +22,19 @@ pub(crate) fn until_answered<T>(mut commit: impl FnMut() -> Result<T>) -> Result
 }
 
 impl UnstableWrites {
+    /// Commits a file by `commit`, which is repeated until it is answered.
+    ///
+    /// # Errors
+    /// A loss of data that was not reported yet; [`Status::Interrupted`]; the error of `commit`.
+    pub(crate) fn commit<T>(
+        &self,
+        node: &Handle,
+        commit: impl Fn(&CommitTurn<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let turn = self.begin_commit(node)?;
+        until_answered(|| commit(&turn))
+    }
+
     /// Commits files by `commit` until `bytes` more fit into the memory for unstable data. A
     /// failure is reported by the next COMMIT of the file.
     ///
@@ -34,7 +47,7 @@ impl UnstableWrites {
     ) -> Result<()> {
         while let Some(relief) = self.begin_relief(bytes)? {
             let turn = self.begin_commit_for_room(&relief.node)?;
-            match commit(&relief.node, &turn) {
+            match until_answered(|| commit(&relief.node, &turn)) {
                 Ok(_) => {}
                 Err(Status::Interrupted) => return Err(Status::Interrupted),
                 Err(status) => {

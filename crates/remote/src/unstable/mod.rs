@@ -8,6 +8,5 @@ mod file_writes;
 mod kept_ranges;
 mod writes;
 
-pub(crate) use committing::until_answered;
 pub(crate) use kept_ranges::KeptData;
 pub(crate) use writes::{CommitTurn, UnstableWrites};

@@ -61,9 +61,7 @@ pub(crate) struct ReliefTurn<'w> {
 pub(crate) struct CommitTurn<'w> {
     writes: &'w UnstableWrites,
     node: Handle,
-    serial: u64,
-    /// Number of losses when it began.
-    losses: u64,
+    begun: Begun,
     /// The caller that wrote last; `None` if there are no writes.
     pub(crate) owner: Option<Arc<OpenOwner>>,
 }
@@ -108,7 +106,7 @@ impl UnstableWrites {
     ///
     /// # Errors
     /// A loss of data that was not reported yet; [`Status::Interrupted`].
-    pub(crate) fn begin_commit(&self, node: &Handle) -> Result<CommitTurn<'_>> {
+    pub(super) fn begin_commit(&self, node: &Handle) -> Result<CommitTurn<'_>> {
         self.begin(node, FileWrites::report_unreported_loss)
     }
 
@@ -125,50 +123,13 @@ impl UnstableWrites {
         node: &Handle,
         check: impl Fn(&mut FileWrites) -> Result<()>,
     ) -> Result<CommitTurn<'_>> {
-        let (serial, losses, begun) = self.once_rewritten(node, |state| {
+        let (begun, owner) = self.once_rewritten(node, |state| {
             state.files.entry(*node).or_default();
-            let begun = state.change(node, |file| check(file).map(|()| file.begin_commit()));
-            (state.serial, state.losses, begun)
+            let owner = state.change(node, |file| check(file).map(|()| file.begin_commit()));
+            (Begun { serial: state.serial, losses: state.losses }, owner)
         })?;
-        let owner = begun.transpose()?.flatten();
-        Ok(CommitTurn { writes: self, node: *node, serial, losses, owner })
-    }
-
-    /// Ends a COMMIT that succeeded: forgets the data that is now stable. If the verifier shows
-    /// that data was lost, returns the permission to write it again.
-    ///
-    /// # Errors
-    /// The loss of data of the file since the COMMIT began, which another thread met;
-    /// [`Status::Interrupted`].
-    pub(crate) fn end_commit(
-        &self,
-        node: &Handle,
-        turn: &CommitTurn<'_>,
-        verifier: WriteVerifier,
-    ) -> Result<Option<RewriteTurn<'_>>> {
-        // Data that another thread writes again is not stable before that ends.
-        let is_lost = self.once_rewritten(node, |state| {
-            state.change(node, |file| file.end_commit(turn.begun(), verifier))
-        })?;
-        match is_lost.transpose()? {
-            Some(true) => self.begin_rewrite(node, turn, verifier).map(Some),
-            Some(false) | None => Ok(None),
-        }
-    }
-
-    /// Waits until no thread writes to a file, and takes its lost data. Another thread may have
-    /// written the data again meanwhile, or failed to.
-    fn begin_rewrite(
-        &self,
-        node: &Handle,
-        turn: &CommitTurn<'_>,
-        verifier: WriteVerifier,
-    ) -> Result<RewriteTurn<'_>> {
-        let (lost, lost_copies) = self.wait(|state| {
-            state.files.entry(*node).or_default();
-            state.change(node, |file| file.begin_rewrite(turn.begun(), verifier)).flatten()
-        })??;
-        Ok(RewriteTurn { writes: self, node: *node, lost, lost_copies, failure: None })
+        let owner = owner.transpose()?.flatten();
+        Ok(CommitTurn { writes: self, node: *node, begun, owner })
     }
 
     /// Forgets data of a file that was overwritten or truncated, from an offset to another.
@@ -296,9 +257,33 @@ impl Drop for RewriteTurn<'_> {
     }
 }
 
-impl CommitTurn<'_> {
-    const fn begun(&self) -> Begun {
-        Begun { serial: self.serial, losses: self.losses }
+impl<'w> CommitTurn<'w> {
+    /// Ends a COMMIT that succeeded: forgets the data that is now stable. If the verifier shows
+    /// that data was lost, returns the permission to write it again.
+    ///
+    /// # Errors
+    /// The loss of data of the file since the COMMIT began, which another thread met;
+    /// [`Status::Interrupted`].
+    pub(crate) fn end(&self, verifier: WriteVerifier) -> Result<Option<RewriteTurn<'w>>> {
+        // Data that another thread writes again is not stable before that ends.
+        let is_lost = self.writes.once_rewritten(&self.node, |state| {
+            state.change(&self.node, |file| file.end_commit(self.begun, verifier))
+        })?;
+        match is_lost.transpose()? {
+            Some(true) => self.begin_rewrite(verifier).map(Some),
+            Some(false) | None => Ok(None),
+        }
+    }
+
+    /// Waits until no thread writes to the file, and takes its lost data. Another thread may have
+    /// written the data again meanwhile, or failed to.
+    fn begin_rewrite(&self, verifier: WriteVerifier) -> Result<RewriteTurn<'w>> {
+        let (writes, node) = (self.writes, self.node);
+        let (lost, lost_copies) = writes.wait(|state| {
+            state.files.entry(node).or_default();
+            state.change(&node, |file| file.begin_rewrite(self.begun, verifier)).flatten()
+        })??;
+        Ok(RewriteTurn { writes, node, lost, lost_copies, failure: None })
     }
 }
 
@@ -374,13 +359,9 @@ mod tests {
         turn.keep(at, data.to_vec(), [verifier; 8], &owner());
     }
 
-    fn commit(
-        writes: &UnstableWrites,
-        start: &CommitTurn<'_>,
-        verifier: u8,
-    ) -> Result<Vec<(u64, Vec<u8>)>> {
+    fn commit(start: &CommitTurn<'_>, verifier: u8) -> Result<Vec<(u64, Vec<u8>)>> {
         let mut lost = Vec::new();
-        if let Some(turn) = writes.end_commit(&node(1), start, [verifier; 8])? {
+        if let Some(turn) = start.end([verifier; 8])? {
             turn.rewrite(|at, piece| {
                 lost.push((at, piece.data.clone()));
                 Ok(())
@@ -396,9 +377,9 @@ mod tests {
         write(&writes, 0, b"before", 1);
         let start = writes.begin_commit(&node(1)).unwrap();
         write(&writes, 10, b"after", 1);
-        assert_eq!(commit(&writes, &start, 1), Ok(Vec::new()));
+        assert_eq!(commit(&start, 1), Ok(Vec::new()));
         let later = writes.begin_commit(&node(1)).unwrap();
-        assert_eq!(commit(&writes, &later, 2), Ok(vec![(10, b"after".to_vec())]));
+        assert_eq!(commit(&later, 2), Ok(vec![(10, b"after".to_vec())]));
         drop((start, later));
         assert_eq!((writes.bytes(), writes.state().files.len()), (0, 0));
     }
@@ -411,7 +392,7 @@ mod tests {
         writes.cut(&node(1), (9, u64::MAX));
         let start = writes.begin_commit(&node(1)).unwrap();
         let lost = vec![(0, b"older".to_vec()), (8, b"t".to_vec())];
-        assert_eq!(commit(&writes, &start, 2), Ok(lost));
+        assert_eq!(commit(&start, 2), Ok(lost));
     }
 
     #[test]
@@ -420,9 +401,9 @@ mod tests {
         writes.copied(&node(1), [1; 8]);
         writes.copied(&node(1), [2; 8]);
         let start = writes.begin_commit(&node(1)).unwrap();
-        assert_eq!(commit(&writes, &start, 2), Err(Status::Io));
+        assert_eq!(commit(&start, 2), Err(Status::Io));
         let later = writes.begin_commit(&node(1)).unwrap();
-        assert_eq!(commit(&writes, &later, 2), Ok(Vec::new()));
+        assert_eq!(commit(&later, 2), Ok(Vec::new()));
     }
 
     /// The serial number of the later copy does not hide the earlier one.
@@ -432,14 +413,14 @@ mod tests {
         writes.copied(&node(1), [1; 8]);
         let start = writes.begin_commit(&node(1)).unwrap();
         writes.copied(&node(1), [1; 8]);
-        assert_eq!(commit(&writes, &start, 2), Err(Status::Io));
+        assert_eq!(commit(&start, 2), Err(Status::Io));
         writes.copied(&node(1), [2; 8]);
         let start = writes.begin_commit(&node(1)).unwrap();
         writes.copied(&node(1), [2; 8]);
-        assert_eq!(commit(&writes, &start, 2), Ok(Vec::new()), "the first copy is stable");
-        assert_eq!(commit(&writes, &start, 3), Ok(Vec::new()), "it covers the first copy only");
+        assert_eq!(commit(&start, 2), Ok(Vec::new()), "the first copy is stable");
+        assert_eq!(commit(&start, 3), Ok(Vec::new()), "it covers the first copy only");
         let later = writes.begin_commit(&node(1)).unwrap();
-        assert_eq!(commit(&writes, &later, 3), Err(Status::Io));
+        assert_eq!(commit(&later, 3), Err(Status::Io));
     }
 
     #[test]
@@ -449,8 +430,8 @@ mod tests {
         let starts = [1, 2].map(|_| writes.begin_commit(&node(1)).unwrap());
         let writer = writes.begin_write(&node(1)).unwrap();
         thread::scope(|scope| {
-            let fail = |start| {
-                let turn = writes.end_commit(&node(1), start, [2; 8])?;
+            let fail = |start: &CommitTurn<'_>| {
+                let turn = start.end([2; 8])?;
                 turn.map_or(Ok(()), |turn| turn.rewrite(|_, _| Err(Status::NoSpc)))
             };
             let threads = starts.each_ref().map(|start| scope.spawn(move || fail(start)));
@@ -479,10 +460,10 @@ mod tests {
         write(&writes, 0, b"data", 1);
         writes.copied(&node(1), [1; 8]);
         let start = writes.begin_commit(&node(1)).unwrap();
-        let turn = writes.end_commit(&node(1), &start, [2; 8]).unwrap().unwrap();
+        let turn = start.end([2; 8]).unwrap().unwrap();
         assert_eq!(turn.rewrite(|_, _| Err(Status::Delay)), Err(Status::Delay));
         let later = writes.begin_commit(&node(1)).unwrap();
-        assert_eq!(commit(&writes, &later, 2), Err(Status::Io));
+        assert_eq!(commit(&later, 2), Err(Status::Io));
     }
 
     /// Otherwise the caller of the other commit would take its data for stable.
@@ -491,12 +472,12 @@ mod tests {
         let writes = UnstableWrites::default();
         write(&writes, 0, b"data", 1);
         let starts = [1, 2].map(|_| writes.begin_commit(&node(1)).unwrap());
-        let turn = writes.end_commit(&node(1), &starts[0], [2; 8]).unwrap().unwrap();
+        let turn = starts[0].end([2; 8]).unwrap().unwrap();
         assert_eq!(turn.rewrite(|_, _| Err(Status::NoSpc)), Err(Status::NoSpc));
-        assert_eq!(commit(&writes, &starts[1], 2), Err(Status::NoSpc));
+        assert_eq!(commit(&starts[1], 2), Err(Status::NoSpc));
         drop(starts);
         let later = writes.begin_commit(&node(1)).unwrap();
-        assert_eq!(commit(&writes, &later, 2), Ok(Vec::new()));
+        assert_eq!(commit(&later, 2), Ok(Vec::new()));
         drop(later);
         assert_eq!(writes.state().files.len(), 0);
     }
@@ -508,11 +489,11 @@ mod tests {
         write(&writes, 5, b"two", 1);
         let start = writes.begin_commit(&node(1)).unwrap();
         for status in [Status::Interrupted, Status::NoSpc] {
-            let turn = writes.end_commit(&node(1), &start, [2; 8]).unwrap().unwrap();
+            let turn = start.end([2; 8]).unwrap().unwrap();
             assert_eq!(turn.rewrite(|_, _| Err(status)), Err(status));
         }
         let later = writes.begin_commit(&node(1)).unwrap();
-        assert_eq!(commit(&writes, &later, 2).unwrap().len(), 1);
+        assert_eq!(commit(&later, 2).unwrap().len(), 1);
     }
 
     #[test]
@@ -524,7 +505,7 @@ mod tests {
         let rewritten = Mutex::new(false);
         thread::scope(|scope| {
             let committer = scope.spawn(|| {
-                let turn = writes.end_commit(&node(1), &start, [2; 8]).unwrap().unwrap();
+                let turn = start.end([2; 8]).unwrap().unwrap();
                 scope.spawn(|| {
                     drop(writes.begin_write(&node(1)).unwrap());
                     assert!(*rewritten.lock().unwrap());
@@ -548,11 +529,11 @@ mod tests {
         let writes = UnstableWrites::default();
         write(&writes, 0, b"lost", 1);
         let starts = [1, 2].map(|_| writes.begin_commit(&node(1)).unwrap());
-        let turn = writes.end_commit(&node(1), &starts[0], [2; 8]).unwrap().unwrap();
+        let turn = starts[0].end([2; 8]).unwrap().unwrap();
         let rewritten = Mutex::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
-                assert!(writes.end_commit(&node(1), &starts[1], [2; 8]).unwrap().is_none());
+                assert!(starts[1].end([2; 8]).unwrap().is_none());
                 assert!(*rewritten.lock().unwrap(), "a commit that began before");
             });
             scope.spawn(|| {

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use comity_state::{
-    Caller, Claim, Delegation, DelegationWish, Effect, Engine, Error, Io, Open, Opened, Share,
-    Stateid,
+    Caller, Delegation, DelegationWish, Effect, Engine, Error, Io, Opened, Share, Stateid,
 };
 use comity_vfs::{Cred, Disk, Gid, Uid};
 
@@ -211,28 +210,8 @@ fn open_checked(
     (user, access): (&Arc<Cred<Disk>>, u32),
     wish: DelegationWish,
 ) -> Opened {
-    let opened = engine.open(
-        NOW,
-        &Open {
-            client: &person.client,
-            caller: USER,
-            owner: b"o",
-            file: file(1),
-            share: Share::access(access),
-            claim: Claim::New,
-            wish,
-            user: Some(user),
-            grantee: None,
-            empties: false,
-        },
-    );
-    let opened = opened.unwrap();
-    if !opened.confirm {
-        return opened;
-    }
-    let shown = (person.sender(NOW, USER), &file(1));
-    let stateid = engine.open_confirm(shown, &opened.stateid).unwrap();
-    Opened { stateid, ..opened }
+    let share = Share::access(access);
+    open(engine, person, Wish { share, delegation: wish, user: Some(user), ..PLAIN })
 }
 
 /// Returns whether the user's right to this access was checked when the file was opened.

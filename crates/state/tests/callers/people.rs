@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use comity_state::{
     CallbackAddress, Caller, ChannelAttrs, Claim, Client, ClientId, ClientOwner, ConnectionId,
-    CreateSession, DelegationWish, Engine, Error, ExchangeId, Exchanged, FileKey, Introduced, Open,
-    Opened, Origin, Principal, Recovered, Result, Sender, SessionId, Setclientid, Settings, Share,
-    Verifier,
+    CreateSession, DelegationWish, Engine, Error, ExchangeId, Exchanged, FileKey, Grantee,
+    Introduced, Open, Opened, Origin, Principal, Recovered, Result, Sender, SessionId, Setclientid,
+    Settings, Share, Verifier,
 };
-use comity_vfs::Handle;
+use comity_vfs::{Cred, Disk, Handle};
 
 pub(super) const NOW: Duration = Duration::from_secs(1000);
 pub(super) const SECOND: Duration = Duration::from_secs(1);
@@ -174,6 +174,8 @@ pub(super) struct Wish<'a> {
     pub(super) share: Share,
     pub(super) delegation: DelegationWish,
     pub(super) claim: Claim,
+    pub(super) user: Option<&'a Arc<Cred<Disk>>>,
+    pub(super) grantee: Option<&'a Arc<Grantee>>,
 }
 
 /// An open for reading and writing by the user, without a delegation.
@@ -184,6 +186,8 @@ pub(super) const PLAIN: Wish<'static> = Wish {
     share: Share::access(Share::BOTH),
     delegation: DelegationWish::None,
     claim: Claim::New,
+    user: None,
+    grantee: None,
 };
 
 /// OPEN by an owner that has confirmed itself.
@@ -201,8 +205,8 @@ pub(super) fn try_open(
         share: wish.share,
         claim: wish.claim,
         wish: wish.delegation,
-        user: None,
-        grantee: None,
+        user: wish.user,
+        grantee: wish.grantee,
         empties: false,
     };
     engine.open(now, &open)

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use comity_keys::{Algorithm, PublicKey};
 use comity_state::{
     ByteRange, Delegation, DelegationWish, Engine, Error, GrantedAccess, Grantee, Lock, LockType,
-    Locker, Open, Share, Stateid,
+    Locker, Share, Stateid,
 };
 
 use crate::people::{
     NAME, NEIGHBOUR, NOW, PLAIN, Person, USER, VICTIM, Wish, client_41, engine, file, open,
+    try_open,
 };
 
 fn person(engine: &Engine) -> Person {
@@ -33,22 +34,8 @@ fn overdue(engine: &Engine, person: &Person) -> Stateid {
 fn without_right(engine: &Engine, person: &Person) -> [Stateid; 3] {
     let key = PublicKey::from_raw(Algorithm::Ed25519, &[1; 32]).unwrap();
     let grantee = Arc::new(Grantee { key, address: [10, 0, 0, 1].into(), export: 1, user: None });
-    let opened = engine.open(
-        NOW,
-        &Open {
-            client: &person.client,
-            caller: USER,
-            owner: b"o",
-            file: file(1),
-            share: PLAIN.share,
-            claim: PLAIN.claim,
-            wish: DelegationWish::Write,
-            user: None,
-            grantee: Some(&grantee),
-            empties: false,
-        },
-    );
-    let opened = opened.unwrap();
+    let wish = Wish { delegation: DelegationWish::Write, grantee: Some(&grantee), ..PLAIN };
+    let opened = try_open(engine, NOW, &person.client, wish).unwrap();
     let Delegation::Granted { stateid: delegation, .. } = opened.delegation else { panic!() };
     let locker = Locker::New { open: opened.stateid, owner: b"l", seqid: 1 };
     let (range, kind) = (ByteRange::ALL, LockType::Write);
@@ -106,12 +93,8 @@ fn any_user_may_free_a_revoked_open_that_several_users_shared() {
     let key = PublicKey::from_raw(Algorithm::Ed25519, &[1; 32]).unwrap();
     let grantee = Arc::new(Grantee { key, address: [10, 0, 0, 1].into(), export: 1, user: None });
     let opened = [USER, NEIGHBOUR].map(|caller| {
-        let (share, claim, wish) = (PLAIN.share, PLAIN.claim, DelegationWish::None);
-        let (client, owner, grantee) = (&person.client, &b"o"[..], Some(&grantee));
-        let (file, user, empties) = (file(1), None, false);
-        let wanted =
-            Open { client, caller, owner, file, share, claim, wish, user, grantee, empties };
-        engine.open(NOW, &wanted).unwrap().stateid
+        let wish = Wish { caller, grantee: Some(&grantee), ..PLAIN };
+        try_open(&engine, NOW, &person.client, wish).unwrap().stateid
     });
     let ended = (&file(1), &*grantee);
     assert_eq!(engine.end_rights(NOW, &person.client, ended, GrantedAccess::default()), 1);

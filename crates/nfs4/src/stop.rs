@@ -70,6 +70,7 @@ const fn status_of(error: Error) -> Nfsstat4 {
         Error::Grace => Nfsstat4::Grace,
         Error::Inval => Nfsstat4::Inval,
         Error::LayoutTryLater => Nfsstat4::LayoutTryLater,
+        Error::LeaseMoved => Nfsstat4::LeaseMoved,
         Error::LocksHeld => Nfsstat4::LocksHeld,
         Error::Noent => Nfsstat4::NoEnt,
         Error::NoGrace => Nfsstat4::NoGrace,

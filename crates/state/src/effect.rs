@@ -122,6 +122,21 @@ pub enum Effect {
     },
 }
 
+impl Effect {
+    /// Returns the file that it is about, if it is about one.
+    const fn file(&self) -> Option<&FileKey> {
+        match self {
+            Self::Recall { file, .. }
+            | Self::RecallLayout { file, .. }
+            | Self::NotifyLock { file, .. }
+            | Self::Notify { directory: file, .. }
+            | Self::GetAttr { file, .. }
+            | Self::Offload { file, .. } => Some(file),
+            Self::RecallAny { .. } | Self::RecallSlot { .. } | Self::Probe { .. } => None,
+        }
+    }
+}
+
 /// Messages that the shell has not taken yet. Their number is bounded: one recall for a layout, one
 /// recall, one CB_NOTIFY and one CB_GETATTR for a delegation, one CB_NOTIFY_LOCK for a waiting
 /// owner, one CB_OFFLOAD for a copy, one probe for a confirmation or a silent host, one
@@ -147,6 +162,13 @@ impl EffectQueue {
         let effect = effects.pop_front();
         self.waiting.store(effects.len(), Ordering::Release);
         effect
+    }
+
+    /// Drops the messages about files of a volume.
+    pub(crate) fn drop_about(&self, volume: u64) {
+        let mut effects = lock(&self.effects);
+        effects.retain(|effect| effect.file().is_none_or(|file| file.volume != volume));
+        self.waiting.store(effects.len(), Ordering::Release);
     }
 
     pub(crate) fn is_empty(&self) -> bool {

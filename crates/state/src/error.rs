@@ -40,6 +40,8 @@ pub enum Error {
     Inval,
     /// An operation that conflicts with layouts of the file was asked for a moment ago.
     LayoutTryLater,
+    /// The lease was renewed, but some state has moved to another server.
+    LeaseMoved,
     /// The client still has locks of an open or owner that it closes or releases.
     LocksHeld,
     /// The object does not exist.

@@ -60,6 +60,8 @@ impl StatusFlags {
     pub const ADMIN_STATE_REVOKED: Self = Self(0x20);
     /// A delegation was revoked, and the client has not freed its stateid yet.
     pub const RECALLABLE_STATE_REVOKED: Self = Self(0x40);
+    /// The lease of some state is at another server (RFC 8881, 18.46.3).
+    pub const LEASE_MOVED: Self = Self(0x80);
     /// The session has no back channel that works.
     pub const CB_PATH_DOWN_SESSION: Self = Self(0x200);
     /// Something is wrong with the back channel.

@@ -2,6 +2,7 @@
 
 mod exported;
 mod foreign_ids;
+mod moves;
 mod peer;
 mod probe;
 mod registry;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use comity_credential::Channel;
 
 use crate::channel::Creation;
-use crate::client_state::{Announced, ClientState, Holdings, Standing};
+use crate::client_state::{Announced, ClientState, Holdings, Moves, Standing};
 use crate::memory_pool::{Pool, PoolShare};
 use crate::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
@@ -59,6 +60,8 @@ pub struct Client {
     told_nanoseconds: AtomicU64,
     /// True if it may have states that rest on grants.
     has_grantees: AtomicBool,
+    /// True if it has to hear of an export that has moved.
+    lease_moved: AtomicBool,
     /// The state of the host's status monitor (its count of restarts) at its last lock.
     monitor_state: AtomicI32,
     /// Questions to a host of NLM, and their answers.
@@ -109,6 +112,7 @@ impl Client {
             revoked_flags: AtomicU32::new(0),
             told_nanoseconds: AtomicU64::new(0),
             has_grantees: AtomicBool::new(false),
+            lease_moved: AtomicBool::new(false),
             monitor_state: AtomicI32::new(0),
             asked: HostProbe::default(),
             courteous: AtomicBool::new(false),
@@ -125,6 +129,7 @@ impl Client {
                 server_address: None,
                 granted: Vec::new(),
                 asked_any: None,
+                moved: Moves::default(),
                 holdings: Holdings::new(held, peer.held),
             }),
         }

@@ -202,14 +202,6 @@ impl ExportedKind {
         }
     }
 
-    /// Returns the number of its owner, if it has one.
-    pub(crate) const fn owner(&self) -> Option<u32> {
-        match self {
-            Self::Open { owner, .. } | Self::Lock { owner, .. } => Some(*owner),
-            Self::Delegation { .. } | Self::Revoked(_) => None,
-        }
-    }
-
     /// Returns whether the file has no record of the state: it is closed or revoked.
     pub(crate) const fn is_over(&self) -> bool {
         matches!(self, Self::Open { closed: true, .. } | Self::Revoked(_))

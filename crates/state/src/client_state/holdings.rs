@@ -247,6 +247,15 @@ impl Holdings {
         }
     }
 
+    /// Forgets an owner without states, unless it is in use, or waits for a retry of its CLOSE.
+    pub(crate) fn forget_stateless(&mut self, number: u32) {
+        let Some(owner) = self.owners.get_mut(&number) else { return };
+        owner.closed = owner.closed.filter(|closed| self.states.contains_key(closed));
+        if owner.closed.is_none() && !owner.busy {
+            self.forget_idle(number);
+        }
+    }
+
     /// Forgets owners that have had no state since `before`, such as owners that gave up waiting
     /// for a lock. The search runs when the number of owners has doubled since the last search, so
     /// that its average cost is small.

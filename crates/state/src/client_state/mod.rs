@@ -3,6 +3,7 @@
 mod exported;
 mod grant;
 mod holdings;
+mod moved;
 mod offload;
 mod owner;
 mod revocation;
@@ -11,6 +12,7 @@ mod state;
 pub use exported::{ExportedGrant, ExportedKind, ExportedOwner, ExportedState};
 pub(crate) use grant::UnacknowledgedGrant;
 pub(crate) use holdings::Holdings;
+pub(crate) use moved::Moves;
 pub(crate) use offload::Offload;
 pub use offload::{BeginOffload, OffloadEnd};
 pub(crate) use owner::Owner;
@@ -60,6 +62,8 @@ pub(crate) struct ClientState {
     pub(crate) granted: Vec<UnacknowledgedGrant>,
     /// Time of the last CB_RECALL_ANY.
     pub(crate) asked_any: Option<Duration>,
+    /// Exports of which it has to hear that they have moved.
+    pub(crate) moved: Moves,
     pub(crate) holdings: crate::client_state::Holdings,
 }
 

@@ -17,6 +17,7 @@ impl Engine {
     /// [`Error::StaleClientid`], [`Error::Expired`]: the client is unknown or was forgotten.
     /// [`Error::WrongCred`], [`Error::Delay`]: another principal asks. [`Error::CbPathDown`]: the
     /// lease is renewed, but the callback channel is broken while the client has delegations.
+    /// [`Error::LeaseMoved`]: the lease is renewed, but some state has moved to another server.
     pub fn renew(&self, now: Duration, clientid: ClientId, caller: Caller) -> Result<()> {
         let client = self.client(clientid, caller)?;
         let state = client.live()?;
@@ -24,6 +25,10 @@ impl Engine {
             return Err(Error::WrongCred);
         }
         client.renew(now);
+        // The client looks for the other server first: while it does, this lease goes on.
+        if client.has_moved_lease() {
+            return Err(Error::LeaseMoved);
+        }
         let holds = state.holdings.counts().delegations > 0;
         if holds && client.lost_callbacks() { Err(Error::CbPathDown) } else { Ok(()) }
     }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::owners::owners_of;
 use crate::channel::{Connections, Creation, Slots};
 use crate::client::{Adopted, Names, NewClient};
 use crate::client_state::{
@@ -320,7 +321,7 @@ fn awaits_notices(client: &Client, (number, state): (u32, &State)) -> bool {
     notices.is_some_and(|notices| !notices.are_acknowledged())
 }
 
-/// Returns the owners of some states, or all owners, by their numbers.
+/// Returns the owners of a part of a client's states.
 fn export_owners(
     now: Duration,
     client: &Client,
@@ -328,23 +329,15 @@ fn export_owners(
     part: &ExportedPart<'_>,
 ) -> Result<Vec<ExportedOwner>> {
     let numbers: HashSet<u32> = states.iter().map(|it| it.number).collect();
-    let used: HashSet<u32> = states.iter().filter_map(|it| it.kind.owner()).collect();
-    let is_needed = |number: u32, owner: &Owner| {
-        part.whole
-            || used.contains(&number)
-            || part.waiting.contains(&lock_owner(client.id, number))
-            || owner.closed.is_some_and(|closed| numbers.contains(&closed))
-    };
-    let owners = state.holdings.owners().filter(|(number, owner)| is_needed(*number, owner));
-    let mut owners: Vec<_> = owners
+    let owners = owners_of(client, state, part).into_iter();
+    let owners = owners.filter_map(|number| Some((number, state.holdings.owner(number)?)));
+    owners
         .map(|(number, owner)| {
             let exported = owner.exported(now, number)?;
             let closed = exported.closed.filter(|closed| numbers.contains(closed));
             Ok(ExportedOwner { closed, ..exported })
         })
-        .collect::<Result<_>>()?;
-    owners.sort_unstable_by_key(|owner| owner.number);
-    Ok(owners)
+        .collect()
 }
 
 /// Returns a state as a plain value. Layouts stay behind: the data servers of another server are

@@ -78,7 +78,7 @@ impl Engine {
 }
 
 /// Returns whether a client has no state of other volumes.
-fn has_nothing_else(state: &ClientState, of: &dyn Fn(&FileKey) -> bool) -> bool {
+pub(super) fn has_nothing_else(state: &ClientState, of: &dyn Fn(&FileKey) -> bool) -> bool {
     let copies = state.holdings.offloads.0.values();
     state.holdings.states().all(|(_, it)| of(&it.file.key))
         && copies.map(|copy| &copy.wanted.file).all(of)

@@ -6,7 +6,10 @@ mod codec;
 mod error;
 mod export_volume;
 mod files;
+mod forget_volume;
 mod import_volume;
+mod moves;
+mod owners;
 mod recall_volume;
 
 pub use error::{ExportRefusal, ImportRefusal, Section, TransferError};

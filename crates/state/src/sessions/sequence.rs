@@ -131,7 +131,7 @@ impl Engine {
     }
 }
 
-/// Returns the status flags for a client. It reads three atomics, and does not take the client's
+/// Returns the status flags for a client. It reads four atomics, and does not take the client's
 /// lock for every request.
 fn status(now: Duration, client: &Client, back: &Back) -> StatusFlags {
     let cut_off = back.is_cut_off();
@@ -139,4 +139,5 @@ fn status(now: Duration, client: &Client, back: &Back) -> StatusFlags {
         | StatusFlags::CB_PATH_DOWN_SESSION.when(cut_off)
         | StatusFlags::BACKCHANNEL_FAULT.when(back.fault)
         | client.tell_revoked(now)
+        | client.tell_moved()
 }

@@ -74,7 +74,7 @@ fn a_copy_under_way_keeps_a_volume_from_moving() {
     assert!(from.export_volume(NOW, VOLUME).is_ok());
 }
 
-fn request(session: SessionId) -> Sequence {
+pub(super) fn request(session: SessionId) -> Sequence {
     Sequence {
         session,
         seqid: 1,

@@ -46,6 +46,8 @@ pub(crate) struct Compound<'a> {
     pub(crate) stateid: Stateid4,
     /// The saved stateid.
     pub(crate) saved_stateid: Stateid4,
+    /// The exports of which the caller was told that they are at another server (4.0).
+    pub(crate) placed: Vec<u32>,
     /// The beginning of the reply.
     pub(crate) start: Checkpoint,
     /// The results that must wait for barriers and records before the reply is sent.
@@ -107,6 +109,16 @@ impl<'a> Compound<'a> {
             Object::Pseudo(node) => self.plan.pseudo(self.visitor).seal(node),
             Object::In(view, node) => view.seal(node),
             Object::Absent(absent) => absent.seal(),
+        }
+    }
+
+    /// Notes that the caller was told where an absent file system is. From 4.1 on the session names
+    /// the client. In 4.0 a RENEW names it that follows in the COMPOUND.
+    pub(crate) fn tell_place(&mut self, export: u32) {
+        match (self.client(), &self.sequencing) {
+            (Some(client), _) => client.knows_place(export),
+            (None, Sequencing::Unsequenced) => self.placed.push(export),
+            (None, Sequencing::Sequenced(_)) => {}
         }
     }
 

@@ -51,6 +51,7 @@ pub(crate) fn answer(
         saved: None,
         stateid: Stateid4::INVALID,
         saved_stateid: Stateid4::INVALID,
+        placed: Vec::new(),
         start: reply.checkpoint(),
         pending_results: Vec::new(),
         barriers: Vec::new(),

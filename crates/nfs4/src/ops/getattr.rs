@@ -17,8 +17,11 @@ pub(super) fn getattr(
     if !wanted.and(&READABLE_NOT).is_empty() {
         return Err(Nfsstat4::Inval.into());
     }
-    match compound.object()? {
-        Object::Absent(absent) => absent_fattr4(reply, (compound, absent), &wanted),
-        object => fattr4(reply, &Subject::of(compound, object)?, &wanted),
-    }
+    let absent = match compound.object()? {
+        Object::Absent(absent) => *absent,
+        object => return fattr4(reply, &Subject::of(compound, object)?, &wanted),
+    };
+    absent_fattr4(reply, (compound, &absent), &wanted)?;
+    compound.tell_place(absent.export().id().0);
+    Ok(())
 }

@@ -17,6 +17,7 @@ mod granted;
 mod granted_operations;
 mod hostile;
 mod hunt;
+mod moved_leases;
 mod nameless;
 mod openers;
 mod opens;

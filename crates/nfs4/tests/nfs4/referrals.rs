@@ -13,7 +13,8 @@ use crate::world::{World, furnish, memory};
 
 /// One file system is absent above the exports, one inside an export, and some are not for this
 /// caller.
-const EXPORTS: &str = "/srv/away 127.0.0.1(rw,refer=/x/y@b.example.org+192.0.2.7:/z@[2001:db8::7])
+pub(crate) const EXPORTS: &str =
+    "/srv/away 127.0.0.1(rw,refer=/x/y@b.example.org+192.0.2.7:/z@[2001:db8::7])
 /srv/pub 127.0.0.1(rw,insecure)
 /srv/pub/inner 127.0.0.1(rw,refer=/@b)
 /srv/theirs 10.9.8.7(rw,refer=/x@b)
@@ -35,7 +36,7 @@ fn loaded(exports: &str) -> Result<Plan, Vec<Diagnostic>> {
     Ok(load(&sources, &open, HandleKey::new([7; 16]), None)?.0)
 }
 
-fn world(exports: &str) -> World {
+pub(crate) fn world(exports: &str) -> World {
     World::of(loaded(exports).unwrap_or_else(|findings| panic!("{findings:?}")))
 }
 

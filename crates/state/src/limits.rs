@@ -122,8 +122,8 @@ pub(crate) const REAPED_MIN: usize = 64;
 /// the same consequence: it loses its state.
 pub(crate) const FOREIGN_IDS_MAX: usize = 1 << 16;
 
-/// Moves of exports that one client has to hear of. A client mounts fewer exports of one server, and
-/// asks for all of them when it hears of one.
+/// Moves of exports that one client has to hear of. A client mounts fewer exports of one server,
+/// and asks for all of them when it hears of one.
 pub(crate) const MOVES_MAX: usize = 64;
 
 /// The clients of one origin may take at most this part of the free places. Many origins that each

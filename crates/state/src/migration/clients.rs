@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::owners::owners_of;
+use super::returning::Merge;
 use crate::channel::{Connections, Creation, Slots};
 use crate::client::{Adopted, Names, NewClient};
 use crate::client_state::{
@@ -29,6 +30,23 @@ pub(super) struct ExportedPart<'a> {
     pub(super) waiting: &'a HashSet<u64>,
     /// True if it is all of the client's state, so that its sessions belong to it.
     pub(super) whole: bool,
+}
+
+/// A client whose state was imported, and what is needed to undo that.
+pub(super) enum Arrival {
+    /// It was not known here.
+    New(Adopted),
+    /// It was known here, and had no state.
+    Returned(Arc<Client>, Merge),
+}
+
+impl Arrival {
+    pub(super) const fn client(&self) -> &Arc<Client> {
+        match self {
+            Self::New(adopted) => &adopted.client,
+            Self::Returned(client, _) => client,
+        }
+    }
 }
 
 impl Engine {
@@ -94,29 +112,35 @@ impl Engine {
     }
 
     /// Takes in a client that another engine has exported: its clientid, sessions and stateids go
-    /// on. Either all of it is taken in or nothing. The secret and the boot number of the other
-    /// engine do not matter: clientids and sessionids are looked up, and only their creation takes
-    /// the secret.
+    /// on. Either all of it is taken in or nothing. A client that is still known here under its
+    /// clientid, and has no state, keeps its sessions here. The secret and the boot number of the
+    /// other engine do not matter: clientids and sessionids are looked up, and only their creation
+    /// takes the secret.
     ///
     /// # Errors
     /// [`Error::Inval`]: no engine gives out such a clientid; [`Error::ClidInuse`]: its clientid or
-    /// its name is taken here; [`Error::ReclaimConflict`]: another client has what it has;
-    /// [`Error::Delay`], [`Error::Resource`]: a bound is reached.
+    /// its name is taken here, or it has state here; [`Error::ReclaimConflict`]: another client has
+    /// what it has; [`Error::Delay`], [`Error::Resource`]: a bound is reached.
     pub fn import_client(&self, now: Duration, exported: &ExportedClient) -> Result<Arc<Client>> {
         let mut names = self.clients.names();
         self.make_room(now, &mut names, exported.origin)?;
-        let Adopted { client, .. } = self.adopt_client(now, &mut names, exported)?;
-        self.settle_client(now, &mut names, (&client, exported));
-        Ok(client)
+        let arrival = self.adopt_client(now, &mut names, exported)?;
+        self.settle_client(now, &mut names, (&arrival, exported));
+        Ok(Arc::clone(arrival.client()))
     }
 
-    /// Adds a client with its state, which is not confirmed yet. Adds nothing if that fails.
+    /// Adds a client with its state, which is not confirmed yet, or adds its state to the client if
+    /// that has returned. Adds nothing if that fails.
     pub(super) fn adopt_client(
         &self,
         now: Duration,
         names: &mut Names,
         exported: &ExportedClient,
-    ) -> Result<Adopted> {
+    ) -> Result<Arrival> {
+        if let Some(client) = self.returning(now, names, exported) {
+            let merge = self.take_back(now, &client, exported)?;
+            return Ok(Arrival::Returned(client, merge));
+        }
         let name = exported.name.by(exported.protocol, exported.introduced_by);
         if names.confirmed(&name).is_some_and(|holder| self.keeps_name(now, holder)) {
             return Err(Error::ClidInuse);
@@ -126,24 +150,33 @@ impl Engine {
         let new = NewClient { protocol, owner, caller, announced: None };
         let renewed = now.saturating_sub(exported.silent);
         let adopted = self.clients.adopt(renewed, names, (exported.id, new), &self.held)?;
-        if let Err(error) = self.import_state(now, &adopted.client, exported) {
-            self.undo_import(now, names, &adopted);
-            return Err(error);
+        let imported = self.import_state(now, &adopted.client, exported);
+        let arrival = Arrival::New(adopted);
+        match imported {
+            Ok(()) => Ok(arrival),
+            Err(error) => {
+                self.undo_import(now, names, arrival);
+                Err(error)
+            }
         }
-        Ok(adopted)
     }
 
-    /// Confirms a client that was adopted, records it, and has its callbacks probed. A client that
+    /// Confirms a client that is new here, records it, and has its callbacks probed. A client that
     /// had its name, and did not use it any more, loses its state.
     pub(super) fn settle_client(
         &self,
         now: Duration,
         names: &mut Names,
-        (client, exported): (&Arc<Client>, &ExportedClient),
+        (arrival, exported): (&Arrival, &ExportedClient),
     ) {
         self.clients.pass_over(exported.id, exported.given_out);
-        if let Some(old) = self.confirm(names, client) {
-            self.discard(now, names, &old);
+        let client = arrival.client();
+        match arrival {
+            Arrival::Returned(..) => self.settle_return(now, client, exported),
+            Arrival::New(_) => {
+                let old = self.confirm(names, client);
+                old.into_iter().for_each(|old| self.discard(now, names, &old));
+            }
         }
         if exported.callback.is_some() {
             // A probe shows whether callbacks from this engine reach the client.
@@ -177,19 +210,32 @@ impl Engine {
         state.sessions_made = exported.sessions_made;
         let (sequenceid, answer) = (exported.create_sequenceid, exported.created);
         state.creation = Creation { sequenceid, answer };
-        for session in &exported.sessions {
+        self.add_state(now, client, &mut state, exported)?;
+        client.note_revoked(&state);
+        client.note_grantees(&state);
+        Ok(())
+    }
+
+    /// Adds sessions, owners and states. If the client would have too many sessions, the oldest of
+    /// the other engine are left out: it makes new ones.
+    pub(super) fn add_state(
+        &self,
+        now: Duration,
+        client: &Arc<Client>,
+        state: &mut ClientState,
+        exported: &ExportedClient,
+    ) -> Result<()> {
+        let room = self.settings.limits.sessions_per_client.saturating_sub(state.sessions.len());
+        let is_new = |it: &&ExportedSession| !state.sessions.contains(&it.id);
+        let new: Vec<_> = exported.sessions.iter().filter(is_new).collect();
+        for session in new.iter().skip(new.len().saturating_sub(room)) {
             state.sessions.push(self.import_session(now, client, session)?);
         }
         for owner in &exported.owners {
             let restored = Owner::imported(now, owner.clone());
             state.holdings.restore_owner(owner.number, restored)?;
         }
-        for it in &exported.states {
-            self.import_one(now, client, &mut state, it)?;
-        }
-        client.note_revoked(&state);
-        client.note_grantees(&state);
-        Ok(())
+        exported.states.iter().try_for_each(|it| self.import_one(now, client, state, it))
     }
 
     fn import_session(
@@ -299,14 +345,22 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn undo_import(&self, now: Duration, names: &mut Names, adopted: &Adopted) {
+    /// Forgets a client that was not imported after all, or removes what was added to one that has
+    /// returned.
+    pub(super) fn undo_import(&self, now: Duration, names: &mut Names, arrival: Arrival) {
+        let adopted = match arrival {
+            Arrival::Returned(client, merge) => {
+                return self.undo_return(now, &client, merge);
+            }
+            Arrival::New(adopted) => adopted,
+        };
         let client = &adopted.client;
         let mut state = client.state();
         state.standing = Standing::Gone;
         let sessions = std::mem::take(&mut state.sessions);
         let holdings: Holdings = state.holdings.take();
         drop(state);
-        self.clients.disown(names, adopted);
+        self.clients.disown(names, &adopted);
         sessions.iter().for_each(|session| self.drop_session(session));
         self.release(now, client, holdings);
     }

@@ -70,8 +70,9 @@ pub enum ImportRefusal {
     /// There is no place for so many clients or delegations.
     Full,
     /// The engine cannot take in this client: [`Error::ClidInuse`] if its clientid, the number of
-    /// that, or its name is in use; [`Error::ReclaimConflict`] if its state conflicts with that of
-    /// another client; [`Error::Delay`] or [`Error::Resource`] if a bound is reached.
+    /// that, or its name is in use, or the client itself has state here;
+    /// [`Error::ReclaimConflict`] if its state conflicts with that of another client;
+    /// [`Error::Delay`] or [`Error::Resource`] if a bound is reached.
     Client(ClientId, Error),
     /// There are too many locks and waiting owners of this file.
     File(FileKey),

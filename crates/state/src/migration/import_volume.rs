@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::check::check;
+use super::clients::Arrival;
 use super::error::ImportRefusal;
 use super::export_volume::ExportedVolume;
 use super::files::import_file;
-use crate::client::{Adopted, Names};
+use crate::client::Names;
 use crate::file::File;
 use crate::release::Wakes;
 use crate::sync::atomic::Ordering;
@@ -19,11 +20,16 @@ impl Engine {
     /// reclaim: their clientids, sessionids and stateids stay valid. Recalls that are under way are
     /// sent again, and waiting owners are notified again of locks that are offered to them.
     ///
+    /// A volume may come back: a client that is still known here under its clientid, and has no
+    /// state, keeps its sessions here and gets those of the other engine, as far as it may have so
+    /// many. Clients are told no more that their leases of the volume have moved.
+    ///
     /// The shell must serve the volume only afterwards, and, if programs use the volume on this
     /// server, first take the locks and leases of the clients in the file system.
     ///
     /// # Errors
-    /// [`ImportRefusal`]; nothing has changed then.
+    /// [`ImportRefusal`]; nothing has changed then, except that a client that would have returned
+    /// may have been forgotten, if its lease had expired.
     pub fn import_volume(
         &self,
         now: Duration,
@@ -33,15 +39,20 @@ impl Engine {
         let mut names = self.clients.names();
         self.has_place_for(volume)?;
         self.has_room_for(volume)?;
-        let adopted = self.adopt_clients(now, &mut names, volume)?;
-        let offers = self.import_files(now, volume).inspect_err(|_| {
-            adopted.iter().for_each(|it| self.undo_import(now, &mut names, it));
-        })?;
-        let clients: Vec<_> = adopted.into_iter().map(|it| it.client).collect();
-        for pair in clients.iter().zip(&volume.clients) {
+        let arrivals = self.adopt_clients(now, &mut names, volume)?;
+        let offers = match self.import_files(now, volume) {
+            Ok(offers) => offers,
+            Err(refusal) => {
+                arrivals.into_iter().for_each(|it| self.undo_import(now, &mut names, it));
+                return Err(refusal);
+            }
+        };
+        for pair in arrivals.iter().zip(&volume.clients) {
             self.settle_client(now, &mut names, pair);
         }
         drop(names);
+        self.end_move(volume.volume);
+        let clients: Vec<_> = arrivals.iter().map(|it| Arc::clone(it.client())).collect();
         self.resume(volume, (&clients, offers));
         Ok(clients)
     }
@@ -54,7 +65,8 @@ impl Engine {
         let states = volume.clients.iter().flat_map(|client| &client.states);
         let delegated = states.filter(|it| matches!(it.kind, ExportedKind::Delegation { .. }));
         let delegations = self.files.delegations.load(Ordering::Acquire) + delegated.count();
-        let clients = self.clients.len() + volume.clients.len();
+        let new = volume.clients.iter().filter(|client| self.clients.get(client.id).is_none());
+        let clients = self.clients.len() + new.count();
         let limits = &self.settings.limits;
         let has_place = clients <= limits.clients && delegations <= limits.delegations;
         if has_place { Ok(()) } else { Err(ImportRefusal::Full) }
@@ -65,18 +77,18 @@ impl Engine {
         now: Duration,
         names: &mut Names,
         volume: &ExportedVolume,
-    ) -> Result<Vec<Adopted>, ImportRefusal> {
-        let mut adopted = Vec::new();
+    ) -> Result<Vec<Arrival>, ImportRefusal> {
+        let mut arrivals = Vec::new();
         for exported in &volume.clients {
             match self.adopt_client(now, names, exported) {
-                Ok(client) => adopted.push(client),
+                Ok(arrival) => arrivals.push(arrival),
                 Err(error) => {
-                    adopted.iter().for_each(|it| self.undo_import(now, names, it));
+                    arrivals.into_iter().for_each(|it| self.undo_import(now, names, it));
                     return Err(ImportRefusal::Client(exported.id, error));
                 }
             }
         }
-        Ok(adopted)
+        Ok(arrivals)
     }
 
     /// Adds the queues of all files; returns the locks that are offered to waiting owners.

@@ -11,6 +11,7 @@ mod import_volume;
 mod moves;
 mod owners;
 mod recall_volume;
+mod returning;
 
 pub use error::{ExportRefusal, ImportRefusal, Section, TransferError};
 pub use export_volume::ExportedVolume;

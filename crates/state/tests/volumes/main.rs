@@ -11,4 +11,5 @@ mod introduction;
 mod moves;
 mod names;
 mod refusals;
+mod returns;
 mod site;

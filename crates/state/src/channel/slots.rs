@@ -122,6 +122,16 @@ impl Slots {
         Ok(Self { slots, target, lowered, lowered_at, acknowledged, slots_max, slot_bytes, closed })
     }
 
+    /// Takes over the slots that are further at another engine, where the session was used, too.
+    pub(crate) fn catch_up(&mut self, other: &ExportedSession) {
+        for (slot, exported) in self.slots.iter_mut().zip(&other.slots) {
+            let ahead = exported.seqid.wrapping_sub(slot.seqid);
+            if !slot.busy && (1..=u32::MAX / 2).contains(&ahead) {
+                *slot = Slot::imported(exported);
+            }
+        }
+    }
+
     /// Frees the memory of all slots.
     pub(crate) fn close(&mut self, replies: Portion<'_>) {
         if !std::mem::replace(&mut self.closed, true) {

@@ -9,7 +9,7 @@ use crate::client_state::{
     ClientState, Holdings, Owner, OwnerKind, State, StateKind, UnacknowledgedGrant,
 };
 use crate::file::Holder;
-use crate::{Client, Engine, Error, ExportedClient, Result, SessionId};
+use crate::{Client, Engine, Error, ExportedClient, ExportedSession, Result, SessionId};
 
 /// The things that are taken from a client, and added to it, when it returns. An import that fails
 /// is undone by them.
@@ -117,6 +117,14 @@ impl Engine {
         state.sessions_made = state.sessions_made.max(exported.sessions_made);
         client.note_revoked(&state);
         client.note_grantees(&state);
+        let both = exported.sessions.iter().filter(|it| state.sessions.contains(&it.id));
+        both.for_each(|it| self.catch_up(it));
+    }
+
+    /// Lets a session go on where it is further: here, or at the other engine.
+    fn catch_up(&self, exported: &ExportedSession) {
+        let here = self.session(&exported.id).filter(|here| here.fore == exported.fore);
+        here.into_iter().for_each(|here| here.channels().slots.catch_up(exported));
     }
 
     /// Returns whether a client has state or copies that an import could be confused with.

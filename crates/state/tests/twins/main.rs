@@ -32,4 +32,12 @@ proptest! {
         let mut twins = Twins::new(Next::OtherSecrets);
         steps.into_iter().for_each(|step| twins.perform(step));
     }
+
+    #[test]
+    fn an_engine_to_which_the_state_has_come_back_answers_the_same(
+        steps in proptest::collection::vec(step(), 1..100),
+    ) {
+        let mut twins = Twins::new(Next::ThereAndBack);
+        steps.into_iter().for_each(|step| twins.perform(step));
+    }
 }

@@ -99,13 +99,20 @@ fn a_client_returns_with_its_volume_and_keeps_its_sessions_at_both_engines() {
 fn state_of_every_kind_comes_back() {
     let (home, away) = (sample(), engine(2));
     let known = home.census();
+    let granted = home.grantee_clients().len();
     let before = leave(&home, &away);
+    let session = before.clients[0].sessions[0].id;
+    let revoked = |seqid| sent(&home, session, seqid).0 & 0x40 != 0;
+    assert!(!revoked(1) && home.grantee_clients().is_empty() && granted > 0);
     leave(&away, &home);
     assert_eq!(home.census(), known);
+    assert!(revoked(2) && home.grantee_clients().len() == granted);
     assert!(home.has_delegations());
     let mut after = home.export_volume(NOW, VOLUME).unwrap();
     for (client, before) in after.clients.iter_mut().zip(&before.clients) {
         client.given_out = before.given_out;
+        client.told = before.told;
+        client.sessions.clone_from(&before.sessions);
     }
     assert_eq!(after, before);
     leave(&home, &away);

@@ -13,8 +13,8 @@ pub(super) fn reclaim_complete(
     _: &mut Encoder,
 ) -> Result<(), Stop> {
     if args.value::<bool>()? {
-        // A RECLAIM_COMPLETE of a single file system has no effect, since no file system has
-        // migrated here.
+        // A RECLAIM_COMPLETE of a single file system has no effect: a file system comes here with
+        // its state, so that nothing of it is reclaimed (RFC 8881, 18.51.3).
         compound.object()?;
         return Ok(());
     }

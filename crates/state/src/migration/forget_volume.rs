@@ -55,6 +55,9 @@ impl Engine {
     ) {
         let of = |file: &FileKey| file.volume == volume;
         let mut state = client.state();
+        state.granted.retain(|grant| !of(&grant.file));
+        // A copy goes on after its file was closed.
+        state.holdings.offloads.0.retain(|_, copy| !of(&copy.wanted.file));
         let numbers: Vec<u32> = numbers_of(&state, &of);
         if numbers.is_empty() {
             return;
@@ -70,8 +73,6 @@ impl Engine {
         let take = |number| Some((number, state.holdings.remove(number)?));
         let dropped: Vec<(u32, State)> = numbers.into_iter().filter_map(take).collect();
         owners.into_iter().for_each(|owner| state.holdings.forget_stateless(owner));
-        state.granted.retain(|grant| !of(&grant.file));
-        state.holdings.offloads.0.retain(|_, copy| !of(&copy.wanted.file));
         client.note_revoked(&state);
         client.note_grantees(&state);
         if had_revoked && state.holdings.counts().revoked == 0 {

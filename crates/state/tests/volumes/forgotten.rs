@@ -9,6 +9,7 @@ use comity_state::{
 
 use crate::moves::move_volume;
 use crate::refusals::request;
+use crate::returns::copy;
 use crate::site::{
     ELSEWHERE, NOW, VOLUME, caller, client, engine, engine_with, file, host_lock, lock, old_client,
     open, opened, sample,
@@ -155,6 +156,16 @@ fn a_grant_that_is_not_acknowledged_is_forgotten() {
     forget(&from);
     from.lock_host(NOW, &host, &host_lock(6), LockRequestKind::NonBlocking).unwrap();
     assert_eq!(granted(), 0);
+}
+
+#[test]
+fn copies_into_the_volume_end_although_their_files_are_closed() {
+    let from = engine(1);
+    let (a, session) = client(&from, "a");
+    [VOLUME, ELSEWHERE].iter().for_each(|volume| copy(&from, (&a, session), *volume));
+    forget(&from);
+    let left: Vec<_> = from.copies(NOW, &a).iter().map(|it| it.file.volume).collect();
+    assert_eq!(left, [ELSEWHERE]);
 }
 
 #[test]

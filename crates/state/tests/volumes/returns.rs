@@ -130,7 +130,7 @@ fn a_client_with_state_here_does_not_return() {
         let volume = away.export_volume(NOW, VOLUME).unwrap();
         match kind {
             0 => drop(opened(&home, &a, file(ELSEWHERE, 1))),
-            1 => copy(&home, &a, session),
+            1 => copy(&home, (&a, session), ELSEWHERE),
             _ => revoke(&home, &a),
         }
         let known = home.census();
@@ -141,12 +141,12 @@ fn a_client_with_state_here_does_not_return() {
     }
 }
 
-fn copy(engine: &Engine, client: &Client, session: SessionId) {
+pub(super) fn copy(engine: &Engine, (client, session): (&Client, SessionId), volume: u64) {
     let status = StatusFlags::default();
     let (seqid, slot, highest_slot, target_highest_slot) = (1, 0, 0, 0);
     let asked_by =
         SequenceAnswer { session, seqid, slot, highest_slot, target_highest_slot, status };
-    let wanted = BeginOffload { file: file(ELSEWHERE, 2), principal: Principal(0), asked_by };
+    let wanted = BeginOffload { file: file(volume, 2), principal: Principal(0), asked_by };
     engine.begin_offload(NOW, client, wanted).unwrap();
 }
 

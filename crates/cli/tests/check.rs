@@ -166,3 +166,29 @@ fn a_referral_is_shown_and_explained_and_a_bad_one_is_an_error_with_its_line() {
     let expected = format!("{}:2:13: option refer: ", bad.display());
     assert!(said.out.contains(&expected), "{}", said.out);
 }
+
+/// The paths of these exports tell nothing: only the kernel's table of mounts does.
+#[test]
+fn check_says_that_exports_nest_by_bind_mounts() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let path = |name: &str| place.data().join(name).display().to_string();
+    ["tree/a b/in", "other", "one", "two", "three"]
+        .iter()
+        .for_each(|name| std::fs::create_dir_all(path(name)).unwrap());
+    let lines = ["one", "two", "three"].map(|name| format!("{} 192.0.2.1(ro)\n", path(name)));
+    let exports = place.write("my.exports", &lines.concat());
+    let script = "cd \"$1\" && mount --bind 'tree/a b' one && mount --bind 'tree/a b/in' two && \
+                  mount --bind other three && exec \"$2\" check --exports \"$3\"";
+    let mut shell = std::process::Command::new("unshare");
+    shell.args(["--mount", "sh", "-c", script, "sh"]).arg(place.data());
+    let said = run(shell.arg(env!("CARGO_BIN_EXE_comity")).arg(&exports));
+    let (shown, one, two) = (exports.display(), path("one"), path("two"));
+    let expected = format!(
+        "{shown}:2:1: warning: {two} lies in {one} ({shown}:1:1), by a bind mount or a link: a \
+         file that is open through both is not delegated\n3 exports, 0 errors, 1 warning\n"
+    );
+    assert_eq!((said.out, said.err.as_str()), (expected, ""));
+}

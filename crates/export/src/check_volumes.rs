@@ -1,54 +1,105 @@
-//! Finds exports that show the same files, by their opened file systems.
+//! Finds exports that show the same files, by their opened file systems and by the paths of their
+//! directories within the volumes: directories of one tree may be mounted in different places.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
-use comity_vfs::{Fs, Handle};
+use comity_vfs::{AsServer, Fs, Handle};
 
 use crate::Location;
 use crate::diagnostic::Diagnostics;
 use crate::export_spec::ExportSpec;
+use crate::true_paths::TruePaths;
 
-/// The top directories of the exports that were opened so far.
+/// The top directories of the exports that were opened so far. The work for each export grows with
+/// the depth of its path only.
 #[derive(Debug, Default)]
-pub(crate) struct Tops(Vec<Top>);
+pub(crate) struct Tops {
+    paths: TruePaths,
+    list: Vec<Top>,
+    /// The first export of each directory.
+    by_root: HashMap<(u64, Handle), usize>,
+    by_path: HashMap<PathInVolume, usize>,
+}
 
 #[derive(Debug)]
 struct Top {
     path: Box<Path>,
     place: Location,
+    at: PathInVolume,
+    /// The number of an earlier export of the same directory.
+    same: Option<usize>,
+}
+
+/// A path from the top of a volume, or the path of an export where this is not known, as for a
+/// directory of another server.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct PathInVolume {
     volume: u64,
-    root: Handle,
+    is_true: bool,
+    path: PathBuf,
+}
+
+impl PathInVolume {
+    fn above(&self) -> impl Iterator<Item = Self> {
+        let Self { volume, is_true, path } = self;
+        path.ancestors().skip(1).map(|path| Self {
+            volume: *volume,
+            is_true: *is_true,
+            path: path.to_owned(),
+        })
+    }
 }
 
 impl Tops {
-    /// Adds an export; warns if another export shows some of its files.
-    pub(crate) fn add(&mut self, export: &ExportSpec, fs: &dyn Fs, diagnostics: &mut Diagnostics) {
-        let (path, root) = (export.path.as_path().into(), fs.root());
-        let top = Top { path, place: export.place.clone(), volume: fs.volume(&root), root };
-        for other in self.0.iter().filter(|other| other.volume == top.volume) {
-            let how = top.stands_to(other);
-            if let Some(how) = how {
-                let (path, other, place) = (top.path.display(), other.path.display(), &other.place);
-                let what = format!(
-                    "{path} {how} {other} ({place}): a file that is open through both is not \
-                     delegated"
-                );
-                diagnostics.warning(&top.place, what);
+    /// Returns the directories of no export, with the mounts as they are now.
+    pub(crate) fn now() -> Self {
+        let read = AsServer::here().map(|server| TruePaths::read(&server));
+        Self { paths: read.unwrap_or_default(), ..Self::default() }
+    }
+
+    /// Adds an export.
+    pub(crate) fn add(&mut self, export: &ExportSpec, fs: &dyn Fs) {
+        let (path, root) = (export.path.as_path(), fs.root());
+        let volume = fs.volume(&root);
+        let found = AsServer::here().ok().and_then(|server| self.paths.of(&server, path));
+        let is_true = found.is_some();
+        let at = PathInVolume { volume, is_true, path: found.unwrap_or_else(|| path.to_owned()) };
+        let number = self.list.len();
+        let first = *self.by_root.entry((volume, root)).or_insert(number);
+        self.by_path.entry(at.clone()).or_insert(number);
+        let same = (first != number).then_some(first);
+        self.list.push(Top { path: path.into(), place: export.place.clone(), at, same });
+    }
+
+    /// Warns of each export that shows the files of another one. Of several exports that contain a
+    /// directory the innermost is named.
+    pub(crate) fn report(&self, diagnostics: &mut Diagnostics) {
+        for (number, top) in self.list.iter().enumerate() {
+            if let Some(first) = top.same.and_then(|first| self.list.get(first)) {
+                warn("is the same directory as", (top, first), diagnostics);
+            } else if let Some(outer) = top.at.above().find_map(|path| self.by_path.get(&path))
+                && let Some(other) = self.list.get(*outer)
+            {
+                match *outer < number {
+                    true => warn("lies in", (top, other), diagnostics),
+                    false => warn("holds", (other, top), diagnostics),
+                }
             }
         }
-        self.0.push(top);
     }
 }
 
-impl Top {
-    /// Describes how two directories of a volume overlap, if they share files.
-    fn stands_to(&self, other: &Self) -> Option<&'static str> {
-        if self.root == other.root {
-            Some("is the same directory as")
-        } else if self.path.starts_with(&other.path) {
-            Some("lies in")
-        } else {
-            other.path.starts_with(&self.path).then_some("holds")
-        }
-    }
+/// Warns at the later one of two exports that share files.
+fn warn(how: &str, (later, earlier): (&Top, &Top), diagnostics: &mut Diagnostics) {
+    let (path, other, place) = (later.path.display(), earlier.path.display(), &earlier.place);
+    let is_seen = later.path.starts_with(&earlier.path) || earlier.path.starts_with(&later.path);
+    let why = match is_seen || !later.at.is_true {
+        true => "",
+        false => ", by a bind mount or a link",
+    };
+    let what = format!(
+        "{path} {how} {other} ({place}){why}: a file that is open through both is not delegated"
+    );
+    diagnostics.warning(&later.place, what);
 }

@@ -64,6 +64,7 @@ mod rules;
 mod rules_version;
 mod server_settings;
 mod sources;
+mod true_paths;
 mod view;
 mod visible_export;
 mod wildcard;

@@ -70,13 +70,13 @@ pub fn load(
     }
     let known = old.and_then(Plan::names);
     let names = Arc::new(HostCache::new(Arc::clone(&sources.resolver), known));
-    let (mut exports, mut tops) = (Vec::with_capacity(merged.len()), Tops::default());
+    let (mut exports, mut tops) = (Vec::with_capacity(merged.len()), Tops::now());
     for (export, id) in merged.into_iter().zip(ids) {
         if let Some(fs) = backend(&export, (open, &placements), old, &mut diagnostics) {
             if let Ok(top) = fs.getattr(&fs.root()) {
                 check_targets(&export.declaration, &top, &mut diagnostics);
             }
-            tops.add(&export.declaration, &*fs, &mut diagnostics);
+            tops.add(&export.declaration, &*fs);
             let properties = fs.properties(&fs.root());
             if let Some(maker) = properties.ok().and_then(|properties| properties.maker) {
                 check_maker(&export.declaration, maker, &mut diagnostics);
@@ -85,6 +85,7 @@ pub fn load(
             exports.push(Arc::new(made(export, id, fs, &names, old).under(policy)));
         }
     }
+    tops.report(&mut diagnostics);
     let plan = Plan::new(key, exports);
     let plan = if let Some(old) = old { plan.after(old) } else { plan };
     if diagnostics.has_errors() {

@@ -1,7 +1,6 @@
 //! The mounted file systems of the tree that is served.
 
 pub(crate) mod mount;
-mod table;
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -12,17 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 
-use comity_vfs::{AsServer, Handle};
+use comity_vfs::{AsServer, Handle, MOUNT_TABLE, MountEntry, MountTable};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatxFlags, open, openat2, statx};
 use rustix::io::Errno;
 
 use self::mount::Mount;
-use self::table::{MountEntry, below};
 use crate::passthrough::handles::open_handle::link_of;
 use crate::passthrough::limits::MOUNTS_INTERVAL;
-
-/// The kernel's table of mounts.
-const TABLE: &str = "/proc/thread-self/mountinfo";
 
 /// The mounted file systems of the tree that is served.
 #[derive(Debug)]
@@ -128,14 +123,14 @@ impl Mounts {
     pub(crate) fn look(&self, server: &AsServer) -> bool {
         let mut looked = self.lock_looked();
         looked.at = Some(Instant::now());
-        let table = match std::fs::read(TABLE) {
+        let table = match std::fs::read(MOUNT_TABLE) {
             Ok(table) => table,
             Err(error) => {
-                tracing::warn!(%error, "{TABLE} cannot be read: later mounts are not seen");
+                tracing::warn!(%error, "{MOUNT_TABLE} cannot be read: later mounts are not seen");
                 return false;
             }
         };
-        let mounts = below(&table, &self.path);
+        let mounts = MountTable::parse(&table).below(&self.path);
         if mounts == looked.mounts {
             return false;
         }
@@ -244,10 +239,10 @@ mod tests {
         let server = AsServer::here().unwrap();
         let top = Mount::open(&server, folder.path()).unwrap();
         let mounts = Mounts::new(&server, top, folder.path(), false);
-        let mut entry = MountEntry { id: -7, point: folder.path().into() };
+        let mut entry = MountEntry { id: -7, root: "/".into(), point: folder.path().into() };
         assert!(mounts.mount_of(&server, &entry, &Below::default()).is_err());
-        let table = std::fs::read(TABLE).unwrap();
-        let known = below(&table, Path::new("/"));
+        let table = std::fs::read(MOUNT_TABLE).unwrap();
+        let known = MountTable::parse(&table).below(Path::new("/"));
         entry = known.into_iter().find(|entry| entry.point == Path::new("/proc")).unwrap();
         assert!(mounts.mount_of(&server, &entry, &Below::default()).is_ok());
     }

@@ -41,8 +41,9 @@ struct FileCount {
 pub(crate) fn perform(typed: &CacheFiles, verb: FileVerb) -> Result<ExitCode> {
     let mut all = FileCount::default();
     for path in &typed.paths {
+        // The mount is asked before the file is looked for, which would wait for it.
+        let mount = FoundMount::of(path, &typed.state)?;
         let path = fs::canonicalize(path).map_err(|error| not_found(path, &error))?;
-        let mount = FoundMount::of(&path, &typed.state)?;
         // A mount without a cache is reported before any file is looked for.
         let state = mount.ask(&MountRequest::Status)?;
         if state["cache"].is_null() {

@@ -86,6 +86,13 @@ pub(crate) fn ask(typed: common_arguments::State, request: &Request) -> Result<V
              not recover",
             folder.display()
         )),
+        Err(AskError::Busy(seconds)) => Err(anyhow!(
+            "the server with the state folder {} works, but did not finish within {seconds} s: it \
+             looks up hosts or waits for data servers, for this command or another one; its log \
+             tells what it does; it may still perform this command, so look at the result before \
+             you repeat it",
+            folder.display()
+        )),
         Err(error) => Err(error.into()),
     }
 }

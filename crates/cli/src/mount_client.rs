@@ -1,11 +1,12 @@
 //! Sends requests to the programs that serve mounts.
 
+use std::ffi::OsString;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
-use std::thread;
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
+use std::{fs, thread};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use comity_server::control::{self, Answer, AskError};
 use serde_json::Value;
 
@@ -15,6 +16,9 @@ use crate::mount_socket;
 
 /// Time after which a program that has closed its connection has ended.
 const END_TIME: Duration = Duration::from_millis(200);
+
+/// Most links on the way to a path, as in the kernel.
+const LINKS_MAX: usize = 40;
 
 /// A mount with a control socket.
 #[derive(Debug, Clone)]
@@ -26,23 +30,31 @@ pub(crate) struct FoundMount {
 }
 
 impl FoundMount {
-    /// Finds the mount that contains a path.
+    /// Finds the mount that contains a path. Each mount on the way to the path is asked first,
+    /// because a look at a file below it would wait for a program that hangs, for ever.
     ///
     /// # Errors
-    /// If there is none; the message says what to do.
+    /// If there is none, or it does not answer; the message says what to do.
     pub(crate) fn of(path: &Path, typed: &State) -> Result<Self> {
-        let (folder, whole) = (mount_socket::folder(typed)?, mount_socket::resolved(path));
-        for dir in whole.ancestors() {
-            let socket = mount_socket::path(&folder, dir);
+        let folder = mount_socket::folder(typed)?;
+        let mut walk = Walk::to(path);
+        let mut passed: Vec<Self> = Vec::new();
+        while let Some(dir) = walk.next() {
+            let socket = mount_socket::path(&folder, &dir);
             if socket.exists() {
-                return Ok(Self { dir: dir.to_owned(), socket });
+                let mount = Self { dir, socket };
+                mount.ask(&MountRequest::Status)?;
+                passed.push(mount);
             }
         }
-        bail!(
-            "{}: no mount of comity is there; `comity cache status` shows those of this user, and \
-             --state-dir names the folder of their sockets if it is another one",
-            path.display()
-        )
+        let contains = |mount: &Self| walk.at.starts_with(&mount.dir);
+        passed.into_iter().rfind(contains).with_context(|| {
+            format!(
+                "{}: no mount of comity is there; `comity cache status` shows those of this user, \
+                 and --state-dir names the folder of their sockets if it is another one",
+                path.display()
+            )
+        })
     }
 
     /// All mounts of the user.
@@ -93,6 +105,11 @@ impl FoundMount {
                 "{dir}: the program of this mount did not answer within {seconds} s: it is stopped \
                  or waits for its server; look at its process, and at its log (-o log_file=)"
             ),
+            AskError::Busy(seconds) => anyhow!(
+                "{dir}: the program of this mount works, but did not finish within {seconds} s: \
+                 its server is slow or does not answer; look at the server, and at the log of the \
+                 mount (-o log_file=)"
+            ),
             AskError::Absent { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
                 anyhow!("{dir}: it is not your mount; do it as the user who mounted it")
             }
@@ -104,4 +121,78 @@ impl FoundMount {
 fn has_ended(error: &AskError) -> bool {
     let AskError::Absent { source, .. } = error else { return false };
     matches!(source.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused)
+}
+
+/// The way from the root to a path, one directory after the other. Links are followed.
+struct Walk {
+    /// The place that was reached; it is no link.
+    at: PathBuf,
+    /// The parts of the path that are left, the next one last.
+    left: Vec<OsString>,
+    links: usize,
+}
+
+impl Walk {
+    fn to(path: &Path) -> Self {
+        let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let mut walk = Self { at: PathBuf::from("/"), left: Vec::new(), links: 0 };
+        walk.add(&whole);
+        walk
+    }
+
+    fn add(&mut self, path: &Path) {
+        let parts = path.components().rev().map(|part| part.as_os_str().to_owned());
+        self.left.extend(parts);
+    }
+
+    /// Takes a step; returns the directory that was reached, or `None` at the end. The directory
+    /// itself is not looked at before the next step.
+    fn next(&mut self) -> Option<PathBuf> {
+        // Only a link has to be followed from the directory that holds it.
+        if let Ok(target) = fs::read_link(&self.at)
+            && self.links < LINKS_MAX
+        {
+            self.links += 1;
+            self.at.pop();
+            self.add(&target);
+        }
+        let part = self.left.pop()?;
+        match Path::new(&part).components().next() {
+            Some(Component::ParentDir) => _ = self.at.pop(),
+            Some(Component::CurDir) => {}
+            _ => self.at.push(part),
+        }
+        Some(self.at.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_walk_reaches_the_directories_that_the_kernel_would_pass() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        symlink("./a/b/..", root.join("link")).unwrap();
+        symlink(root.join("link"), root.join("far")).unwrap();
+        symlink("round", root.join("round")).unwrap();
+        for (path, passed, end) in [
+            ("a/b", vec!["a", "a/b"], "a/b"),
+            ("far/b/none", vec!["far", "link", "a", "a/b", "a/b/none"], "a/b/none"),
+            ("a/b/../../none/x/", vec!["a", "a/b", "none", "none/x"], "none/x"),
+            ("round/x", vec!["round", "round/x"], "round/x"),
+        ] {
+            let mut walk = Walk::to(&root.join(path));
+            let mut dirs: Vec<PathBuf> = std::iter::from_fn(|| walk.next()).collect();
+            dirs.retain(|dir| *dir != root && dir.starts_with(&root));
+            for dir in passed {
+                assert!(dirs.contains(&root.join(dir)), "{path}: {dir} in {dirs:?}");
+            }
+            assert_eq!(walk.at, root.join(end), "{path}");
+        }
+    }
 }

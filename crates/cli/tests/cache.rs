@@ -177,9 +177,21 @@ fn errors_say_what_to_do() {
     }
     let process = process(&world);
     kill_process(process, Signal::STOP).unwrap();
-    let said = status();
+    // A look at a file of the mount would wait for the stopped program, for ever.
+    let commands = ["status", "fill", "pin", "drop", "verify"];
+    let said: Vec<Said> = std::thread::scope(|scope| {
+        let start = |command: &'static str| {
+            let world = &world;
+            let ask = move || comity_of(world, &["cache", command], &[&shown(world, "in/file")]);
+            scope.spawn(ask)
+        };
+        let all: Vec<_> = commands.into_iter().map(start).collect();
+        all.into_iter().map(|ended| ended.join().unwrap()).collect()
+    });
     kill_process(process, Signal::CONT).unwrap();
-    assert!(failed(&said).contains("did not answer within 5 s"), "{}", said.err);
+    for said in said {
+        assert!(failed(&said).contains("did not answer within 5 s"), "{}", said.err);
+    }
     kill_process(process, Signal::KILL).unwrap();
     wait_until("it has ended", || status().err.contains("has ended"));
     assert!(failed(&status()).contains("comity umount"));

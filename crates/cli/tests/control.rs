@@ -4,7 +4,7 @@
 mod common;
 
 use std::fs;
-use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -192,4 +192,81 @@ fn a_command_to_a_stopped_server_gives_up_and_says_what_to_do() {
     assert!(said.err.contains("look at its process and its log"), "{}", said.err);
     assert!(took < Duration::from_secs(15), "{took:?}");
     assert_eq!(ask(&place, &["status"]).code, Some(0), "it goes on");
+}
+
+/// A user's public key.
+const KEY: &str = "ed25519:8kB2Du69JI7e0GZr3c0AJe2QcXehUYkOlm1npgW8MIU=";
+
+/// Every command that asks a server at its control socket.
+const COMMANDS: &[&[&str]] = &[
+    &["reload"],
+    &["reload", "--json"],
+    &["status"],
+    &["status", "--json"],
+    &["log"],
+    &["log", "info"],
+    &["exports", "--client", "::1"],
+    &["explain", "/srv", "f", "--from", "::1", "--uid", "1", "--gid", "1"],
+    &["clients"],
+    &["clients", "--json"],
+    &["clients", "--waits"],
+    &["clients", "1"],
+    &["clients", "1", "--json"],
+    &["evict", "1"],
+    &["top", "--once"],
+    &["account", "bind", "root", KEY],
+    &["account", "unbind", KEY],
+    &["account", "list"],
+    &["revoke", "--admin", KEY],
+    &["why", "/srv/f", "--admin", "--key", KEY],
+    &["placement", "status"],
+    &["placement", "check"],
+    &["placement", "drain", "a"],
+];
+
+/// Commands that ask no server at its control socket, or ask the program of a mount.
+const OTHERS: &[&str] = &[
+    "serve",
+    "check",
+    "key",
+    "id",
+    "grant",
+    "submit",
+    "grants",
+    "fetch",
+    "whoami",
+    "mount",
+    "umount",
+    "cache",
+    "bench",
+    "completions",
+    "man",
+    "help",
+];
+
+#[test]
+fn every_control_command_gives_up_a_server_that_hangs_after_5_seconds() {
+    let place = Place::new();
+    fs::create_dir(place.state()).unwrap();
+    // A program that hangs accepts connections into its backlog.
+    let _hung = UnixListener::bind(place.state().join("control.sock")).unwrap();
+    let said = run(comity().arg("help"));
+    let listed = said.out.lines().skip_while(|line| *line != "Commands:").skip(1);
+    for line in listed.take_while(|line| !line.is_empty()) {
+        let name = line.split_whitespace().next().unwrap();
+        let is_known = OTHERS.contains(&name) || COMMANDS.iter().any(|words| words[0] == name);
+        assert!(is_known, "{name} stands in one of the two lists");
+    }
+    let (place, begun) = (&place, Instant::now());
+    std::thread::scope(|scope| {
+        let start = |words: &&'static [&'static str]| (*words, scope.spawn(|| ask(place, words)));
+        let started: Vec<_> = COMMANDS.iter().map(start).collect();
+        for (words, ended) in started {
+            let said = ended.join().unwrap();
+            assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{words:?}: {}", said.err);
+            let expected = "did not answer within 5 s: it is stopped, hangs or is overloaded; look";
+            assert!(said.err.contains(expected), "{words:?}: {}", said.err);
+        }
+    });
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }

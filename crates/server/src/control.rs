@@ -1,6 +1,8 @@
 //! The socket by which a running server, or the process of a mount, is queried and controlled, with
 //! one JSON object in each line of either direction.
 
+mod wait;
+
 use std::fs::Permissions;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::IpAddr;
@@ -20,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use socket2::{Domain, SockAddr, Socket, Type};
 
+use self::wait::{AnswerLimits, with_pulse};
 use crate::limits::{
     CONTROL_ANSWER_SECONDS, CONTROL_LINE_BYTES_MAX, CONTROL_PATIENCE_SECONDS, CONTROL_PEERS_MAX,
     CONTROL_WORK_SECONDS,
@@ -166,7 +169,8 @@ pub enum Answer {
 
 /// A type of requests that a program accepts at its control socket.
 pub trait ControlRequest: Serialize + DeserializeOwned + Send + 'static {
-    /// Returns the seconds within which a working program answers.
+    /// Returns the seconds within which a working program answers. A program that gives no sign of
+    /// life is given up sooner.
     fn patience_seconds(&self) -> u64;
 }
 
@@ -214,6 +218,9 @@ pub enum AskError {
     /// The program did not accept or answer the request for this many seconds.
     #[error("the server did not answer within {0} s")]
     Silent(u64),
+    /// The program gave signs of life, but has not performed the request after this many seconds.
+    #[error("the server did not finish within {0} s")]
+    Busy(u64),
     /// The connection failed.
     #[error("the server closed the connection: {0}")]
     Broken(io::Error),
@@ -271,35 +278,34 @@ impl ControlRequest for Request {
 }
 
 /// Sends a request to the program whose control socket is at `path`; waits for the answer as long
-/// as the request may take.
+/// as the request may take, but 5 seconds at most without a sign of life.
 ///
 /// # Errors
 /// [`AskError`].
 pub fn ask<R: ControlRequest>(path: &Path, request: &R) -> Result<Answer, AskError> {
-    ask_within(path, request, request.patience_seconds())
+    let limits =
+        AnswerLimits { silence: CONTROL_ANSWER_SECONDS, whole: request.patience_seconds() };
+    ask_within(path, request, limits)
 }
 
 fn ask_within<R: ControlRequest>(
     path: &Path,
     request: &R,
-    seconds: u64,
+    limits: AnswerLimits,
 ) -> Result<Answer, AskError> {
     let broken = |error: io::Error| match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => AskError::Silent(seconds),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => AskError::Silent(limits.first()),
         _ => AskError::Broken(error),
     };
     let mut line = serde_json::to_string(request)?;
     line.push('\n');
-    let patience = Duration::from_secs(seconds);
-    let until = Instant::now() + patience;
+    let patience = Duration::from_secs(limits.first());
     let mut stream = connect(path, patience).map_err(|source| match broken(source) {
         AskError::Broken(source) => AskError::Absent { path: path.to_owned(), source },
         silent => silent,
     })?;
     stream.write_all(line.as_bytes()).map_err(broken)?;
-    let mut answer = String::new();
-    BufReader::new(Within { stream: &stream, until }).read_line(&mut answer).map_err(broken)?;
-    Ok(serde_json::from_str(&answer)?)
+    Ok(serde_json::from_slice(&limits.answer(&stream)?)?)
 }
 
 /// Connects; waits no longer than `patience` for a server that accepts no connection or, later,
@@ -379,11 +385,11 @@ fn hear<H: ControlHandler>(stream: &UnixStream, handler: &H, turn: &Mutex<()>) -
             return Ok(());
         }
         let answer = match serde_json::from_str(&line) {
-            Ok(request) => {
+            Ok(request) => with_pulse(stream, || {
                 let take = || turn.lock().unwrap_or_else(PoisonError::into_inner);
                 let _turn = H::IN_TURN.then(take);
                 handler.perform(request)
-            }
+            }),
             Err(error) => Answer::Failed(format!("request not understood: {error}")),
         };
         say(stream, &answer)?;
@@ -473,18 +479,81 @@ mod tests {
         let path = folder.path().join("control.sock");
         // It accepts connections into its backlog, as a stopped process does, until that is full.
         let _stopped = UnixListener::bind(&path).unwrap();
+        let second = AnswerLimits { silence: 1, whole: 1 };
         let begun = Instant::now();
-        let asked = ask_within(&path, &Request::Status, 1);
+        let asked = ask_within(&path, &Request::Status, second);
         assert!(matches!(asked, Err(AskError::Silent(1))), "{asked:?}");
         let mut kept = Vec::new();
         while let Ok(stream) = connect(&path, Duration::from_millis(100)) {
             kept.push(stream);
             assert!(kept.len() < 10_000);
         }
-        let asked = ask_within(&path, &Request::Status, 1);
+        let asked = ask_within(&path, &Request::Status, second);
         assert!(matches!(asked, Err(AskError::Silent(1))), "{asked:?}");
         assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
         assert_eq!(Request::Status.patience_seconds(), 5);
+    }
+
+    /// Performs a reload in 3 seconds, and never ends an eviction.
+    struct Slow;
+
+    impl ControlHandler for Slow {
+        type Request = Request;
+
+        fn perform(&self, request: Request) -> Answer {
+            match request {
+                Request::Reload => std::thread::sleep(Duration::from_secs(3)),
+                Request::Evict { .. } => std::thread::sleep(Duration::from_secs(6)),
+                _ => {}
+            }
+            Answer::Done(Value::Null)
+        }
+    }
+
+    #[test]
+    fn signs_of_life_prolong_the_wait_for_long_work_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control.sock");
+        let socket = ControlSocket::start(&path, Slow).unwrap();
+        let ask = |request: &Request, silence, whole| {
+            let begun = Instant::now();
+            let asked = ask_within(&path, request, AnswerLimits { silence, whole });
+            (asked, begun.elapsed().as_secs())
+        };
+        let (asked, _) = ask(&Request::Reload, 2, 60);
+        assert!(matches!(asked, Ok(Answer::Done(Value::Null))), "{asked:?}");
+        let (asked, took) = ask(&Request::Evict { client: String::new() }, 2, 3);
+        assert!(matches!(asked, Err(AskError::Busy(3))) && took < 5, "{asked:?} {took}");
+        // The eviction is still under way, and other requests wait for their turn.
+        let (asked, _) = ask(&Request::Status, 2, 2);
+        assert!(matches!(asked, Err(AskError::Busy(2))), "{asked:?}");
+        let (asked, _) = ask(&Request::Status, 2, 5);
+        assert!(matches!(asked, Ok(Answer::Done(Value::Null))), "{asked:?}");
+        socket.shutdown();
+    }
+
+    /// A request whose work may take a minute is given up as soon as any other.
+    #[test]
+    fn a_program_without_signs_of_life_is_given_up_whatever_it_was_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control.sock");
+        let _hung = UnixListener::bind(&path).unwrap();
+        let begun = Instant::now();
+        let asked = ask_within(&path, &Request::Reload, AnswerLimits { silence: 1, whole: 60 });
+        assert!(matches!(asked, Err(AskError::Silent(1))), "{asked:?}");
+        // Another one hangs after it has begun its answer.
+        let path = folder.path().join("begun.sock");
+        let begins = UnixListener::bind(&path).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut peer, _) = begins.accept().unwrap();
+                peer.write_all(b"  {").unwrap();
+                std::thread::sleep(Duration::from_secs(3));
+            });
+            let asked = ask_within(&path, &Request::Reload, AnswerLimits { silence: 1, whole: 60 });
+            assert!(matches!(asked, Err(AskError::Silent(1))), "{asked:?}");
+        });
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     }
 
     #[test]

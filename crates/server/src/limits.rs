@@ -165,10 +165,15 @@ pub const CONTROL_PATIENCE_SECONDS: u64 = 2;
 /// Peers served at the control socket at once: operators and a few scripts.
 pub const CONTROL_PEERS_MAX: usize = 16;
 
-/// Seconds that a command waits for the answer of a running server; it takes milliseconds.
+/// Seconds that a command waits for the answer of a running server, which takes milliseconds, or
+/// for a sign of life if the answer takes longer.
 pub const CONTROL_ANSWER_SECONDS: u64 = 5;
 
-/// Seconds that a command waits if the server has to look up hosts.
+/// Seconds between two signs of life of a program that performs a request: some of them may be late
+/// on a busy machine.
+pub const CONTROL_PULSE_SECONDS: u64 = 1;
+
+/// Seconds that a command waits if the server has to look up hosts and gives signs of life.
 pub const CONTROL_WORK_SECONDS: u64 = 60;
 
 /// Lines of one kind that are logged a second.

@@ -24,7 +24,7 @@ const DAY_MILLISECONDS: u64 = 86_400_000;
 #[must_use]
 pub fn check_state(folder: &Path, has_own: bool) -> Vec<Diagnostic> {
     let [certificate, key] = [TLS_CERTIFICATE, TLS_KEY].map(|name| folder.join(name));
-    let files = (has_own && certificate.exists()).then_some((&*certificate, &*key));
+    let files = (has_own && is_there(&certificate)).then_some((&*certificate, &*key));
     let mut found = check_tls(files, &[]);
     let file = folder.join(GRANTS);
     let texts = asked(folder).unwrap_or_else(|| read(&file));
@@ -70,7 +70,7 @@ fn asked(folder: &Path) -> Option<Vec<String>> {
 
 /// Reads the file of a server that is not running.
 fn read(file: &Path) -> Vec<String> {
-    if !file.exists() {
+    if !is_there(file) {
         return Vec::new();
     }
     let recovered = match look(file) {
@@ -80,6 +80,10 @@ fn read(file: &Path) -> Vec<String> {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let now = Moment(since.as_millis() as u64).max(recovered.seen);
     ending(&Grants::new(Box::new(move || now), Box::new(ReadOnlyMedium), recovered))
+}
+
+fn is_there(file: &Path) -> bool {
+    AsServer::here().is_ok_and(|_| file.exists())
 }
 
 fn look(file: &Path) -> Result<Recovered, MediumError> {

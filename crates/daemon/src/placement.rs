@@ -23,12 +23,12 @@ const START: Duration = Duration::from_secs(3);
 /// # Errors
 /// The file cannot be read, is not a key, or is readable by others.
 pub(crate) fn key(path: &Path) -> Result<PlacementKey> {
-    let _server = AsServer::here()?;
+    let server = AsServer::here()?;
     let shown = path.display();
     let text = fs::read(path).with_context(|| {
         format!("cannot read the key of the placement, {shown}: copy it from the metadata server")
     })?;
-    check_secret(path, "make another one for all servers of the placement")?;
+    check_secret(&server, path, "make another one for all servers of the placement")?;
     PlacementKey::parse(&text).with_context(|| shown.to_string())
 }
 

@@ -16,6 +16,7 @@ use anyhow::{Context, Result, bail};
 use comity_grants::ServerKey;
 use comity_keys::{Algorithm, PrivateKey};
 use comity_tls::self_made;
+use comity_vfs::AsServer;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -48,9 +49,10 @@ impl StateFolder {
     /// Another server uses it, it cannot be created or written, or others could replace the keys in
     /// it. The error says what to do.
     pub(crate) fn take(folder: &Path) -> Result<Self> {
+        let server = AsServer::here()?;
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.with_context(|| advice("make", folder))?;
-        check_private(folder)?;
+        check_private(&server, folder)?;
         let path = folder.join(LOCK);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -70,10 +72,10 @@ impl StateFolder {
     /// # Errors
     /// The file cannot be read or made, has a wrong length, or is readable by others.
     pub(crate) fn handle_key(&self) -> Result<[u8; KEY_BYTES]> {
-        let path = self.folder.join(KEY);
+        let (server, path) = (AsServer::here()?, self.folder.join(KEY));
         match File::open(&path) {
-            Ok(file) => read_key(&file, &path),
-            Err(error) if error.kind() == ErrorKind::NotFound => make_key(&self.folder),
+            Ok(file) => read_key(&server, (&file, &path)),
+            Err(error) if error.kind() == ErrorKind::NotFound => make_key(&server, &self.folder),
             Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
         }
     }
@@ -84,17 +86,17 @@ impl StateFolder {
     /// The file cannot be read or made, is not a private key, or is readable by others.
     pub(crate) fn grant_key(&self) -> Result<ServerKey> {
         const OTHERWISE: &str = "remove it; credentials that it signed give nothing then";
-        let path = self.folder.join(GRANT_KEY);
+        let (server, path) = (AsServer::here()?, self.folder.join(GRANT_KEY));
         let shown = path.display();
         let key = match fs::read_to_string(&path) {
             Ok(text) => {
-                check_secret(&path, OTHERWISE)?;
+                check_secret(&server, &path, OTHERWISE)?;
                 let advice = || format!("{shown} holds no private key: restore it, or {OTHERWISE}");
                 PrivateKey::from_text(&text, None).with_context(advice)?
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let made = PrivateKey::generate(Algorithm::Ed25519)?;
-                keep(&self.folder, GRANT_KEY, made.to_pem()?.as_bytes())?;
+                keep(&server, (&self.folder, GRANT_KEY), made.to_pem()?.as_bytes())?;
                 made
             }
             Err(error) => return Err(error).with_context(|| format!("cannot read {shown}")),
@@ -109,7 +111,8 @@ impl StateFolder {
     /// The file cannot be made.
     pub(crate) fn web_token(&self) -> Result<Token> {
         let made = Token::new(random()?);
-        keep(&self.folder, WEB_TOKEN, format!("{}\n", made.as_str()).as_bytes())?;
+        let line = format!("{}\n", made.as_str());
+        keep(&AsServer::here()?, (&self.folder, WEB_TOKEN), line.as_bytes())?;
         Ok(made)
     }
 
@@ -120,6 +123,7 @@ impl StateFolder {
     /// # Errors
     /// A file cannot be read or made, or the key is readable by others.
     pub(crate) fn tls_key(&self, names: &[String]) -> Result<(PathBuf, PathBuf)> {
+        let server = AsServer::here()?;
         let certificate = self.folder.join(TLS_CERTIFICATE);
         let key = self.folder.join(TLS_KEY);
         let old = match fs::read_to_string(&key) {
@@ -130,19 +134,20 @@ impl StateFolder {
             }
         };
         if old.is_some() {
-            check_secret(&key, "remove it; clients that trust it then have to be told of the new")?;
+            let otherwise = "remove it; clients that trust it then have to be told of the new";
+            check_secret(&server, &key, otherwise)?;
         }
         if old.is_none() || !certificate.exists() {
             let made = self_made(names, old.as_deref())?;
-            keep(&self.folder, TLS_KEY, made.key.as_bytes())?;
-            keep(&self.folder, TLS_CERTIFICATE, made.certificate.as_bytes())?;
+            keep(&server, (&self.folder, TLS_KEY), made.key.as_bytes())?;
+            keep(&server, (&self.folder, TLS_CERTIFICATE), made.certificate.as_bytes())?;
         }
         Ok((certificate, key))
     }
 }
 
 /// Refuses a secret that others may read. `otherwise` describes an alternative to chmod.
-pub(crate) fn check_secret(path: &Path, otherwise: &str) -> Result<()> {
+pub(crate) fn check_secret(_: &AsServer, path: &Path, otherwise: &str) -> Result<()> {
     let (shown, mode) = (path.display(), fs::metadata(path)?.mode() & 0o7777);
     if mode & 0o077 != 0 {
         bail!(
@@ -199,7 +204,7 @@ fn advice(verb: &str, folder: &Path) -> String {
 }
 
 /// Refuses a folder that others may change: they could put a key there that they know.
-fn check_private(folder: &Path) -> Result<()> {
+fn check_private(_: &AsServer, folder: &Path) -> Result<()> {
     let (shown, found) = (folder.display(), fs::metadata(folder)?);
     let (mode, owner) = (found.mode() & 0o7777, found.uid());
     if mode & 0o022 != 0 {
@@ -230,9 +235,9 @@ fn taken(folder: &Path, lock: &mut File) -> String {
     )
 }
 
-fn read_key(mut file: &File, path: &Path) -> Result<[u8; KEY_BYTES]> {
+fn read_key(server: &AsServer, (mut file, path): (&File, &Path)) -> Result<[u8; KEY_BYTES]> {
     let shown = path.display();
-    check_secret(path, "remove it; removing it makes all handles of clients stale")?;
+    check_secret(server, path, "remove it; removing it makes all handles of clients stale")?;
     let mut key = Vec::new();
     file.read_to_end(&mut key).with_context(|| format!("cannot read {shown}"))?;
     let length = key.len();
@@ -244,9 +249,9 @@ fn read_key(mut file: &File, path: &Path) -> Result<[u8; KEY_BYTES]> {
     })
 }
 
-fn make_key(folder: &Path) -> Result<[u8; KEY_BYTES]> {
+fn make_key(server: &AsServer, folder: &Path) -> Result<[u8; KEY_BYTES]> {
     let key = random()?;
-    keep(folder, KEY, &key)?;
+    keep(server, (folder, KEY), &key)?;
     Ok(key)
 }
 
@@ -260,7 +265,7 @@ fn random<const BYTES: usize>() -> Result<[u8; BYTES]> {
 
 /// Writes a file that others cannot read: first a complete copy on stable storage, which then gets
 /// its name.
-fn keep(folder: &Path, name: &str, content: &[u8]) -> Result<()> {
+fn keep(_: &AsServer, (folder, name): (&Path, &str), content: &[u8]) -> Result<()> {
     let draft = folder.join(format!("{name}.new"));
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);

@@ -16,8 +16,7 @@ use super::sources::{Source, Tree};
 /// Folders and files with code that runs on threads that serve calls.
 const SERVED: &[&str] = &[
     "crates/backend/",
-    "crates/daemon/src/grant_service",
-    "crates/daemon/src/service",
+    "crates/daemon/",
     "crates/export/",
     "crates/granting/",
     "crates/grants/",
@@ -66,6 +65,7 @@ mod tests {
         let expected = [(2, "std::fs::metadata".to_owned())];
         assert_eq!(found("crates/export/src/a.rs", look), expected);
         assert_eq!(found("crates/grants/src/a.rs", look), expected);
+        assert_eq!(found("crates/daemon/src/load/a.rs", look), expected);
         assert!(found("crates/bench/src/a.rs", look).is_empty());
         assert!(found("crates/export/tests/a.rs", look).is_empty());
         let in_test = format!("#[cfg(test)]\nmod tests {{ {look} }}");

@@ -2,6 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use comity_load::{HostSample, HostTexts};
+use comity_vfs::AsServer;
 
 use crate::limits::DEVICES_REREAD;
 
@@ -16,10 +17,10 @@ pub(super) struct HostFiles {
 
 impl HostFiles {
     /// Takes a sample. Files that cannot be read are skipped.
-    pub(super) fn sample(&mut self) -> HostSample {
+    pub(super) fn sample(&mut self, server: &AsServer) -> HostSample {
         if self.samples.is_multiple_of(DEVICES_REREAD) {
-            self.disks = disks(Path::new("/sys/block"));
-            self.lines = lines(Path::new("/sys/class/net"));
+            self.disks = disks(server, Path::new("/sys/block"));
+            self.lines = lines(server, Path::new("/sys/class/net"));
         }
         self.samples = self.samples.wrapping_add(1);
         let disks: Vec<&str> = self.disks.iter().map(String::as_str).collect();
@@ -44,24 +45,24 @@ impl HostFiles {
 
 /// Returns the names of whole disks. Loop devices and RAM disks are skipped, because they are
 /// stored on other disks or in memory.
-fn disks(folder: &Path) -> Vec<String> {
+fn disks(server: &AsServer, folder: &Path) -> Vec<String> {
     let is_real =
         |name: &String| !["loop", "ram", "zram"].iter().any(|kind| name.starts_with(kind));
-    names(folder).filter(is_real).collect()
+    names(server, folder).filter(is_real).collect()
 }
 
 /// Returns the network interfaces with a speed. The kernel reports it in millions of bits per
 /// second, and -1 or an error if there is none, as for loopback.
-fn lines(folder: &Path) -> Vec<(String, u64)> {
+fn lines(server: &AsServer, folder: &Path) -> Vec<(String, u64)> {
     let speed = |name: &String| {
         let text = fs::read_to_string(folder.join(name).join("speed")).ok()?;
         let megabits: u64 = text.trim().parse().ok()?;
         megabits.checked_mul(1_000_000 / 8).filter(|speed| *speed > 0)
     };
-    names(folder).filter_map(|name| speed(&name).map(|speed| (name, speed))).collect()
+    names(server, folder).filter_map(|name| speed(&name).map(|speed| (name, speed))).collect()
 }
 
-fn names(folder: &Path) -> impl Iterator<Item = String> + use<> {
+fn names(_: &AsServer, folder: &Path) -> impl Iterator<Item = String> + use<> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().into_string().ok())
 }
@@ -82,8 +83,9 @@ mod tests {
         };
         speed("eth0", "1000\n");
         speed("tun0", "-1\n");
-        assert_eq!(disks(&folder.path().join("block")), ["sda"]);
-        assert_eq!(lines(&folder.path().join("net")), [("eth0".to_owned(), 125_000_000)]);
-        assert!(disks(&folder.path().join("none")).is_empty());
+        let server = AsServer::here().unwrap();
+        assert_eq!(disks(&server, &folder.path().join("block")), ["sda"]);
+        assert_eq!(lines(&server, &folder.path().join("net")), [("eth0".to_owned(), 125_000_000)]);
+        assert!(disks(&server, &folder.path().join("none")).is_empty());
     }
 }

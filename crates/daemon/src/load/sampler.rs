@@ -10,6 +10,7 @@ use comity_load::{LoadModel, Occupancy, OperationCounts, Operations, Resource, S
 use comity_nfs4::{Memory, Tally};
 use comity_server::metrics::{Metrics, ProcedureStats};
 use comity_server::{PeerStats, ServerStats, Settings};
+use comity_vfs::AsServer;
 
 use super::host_files::HostFiles;
 use crate::state_service::each_second;
@@ -66,7 +67,8 @@ impl LoadService {
         let load = Arc::new(Mutex::new(Load::new(sources.metrics.is_some())));
         let (mut files, begun, shared) = (HostFiles::default(), Instant::now(), Arc::clone(&load));
         let mut take = move || {
-            let host = files.sample();
+            let Ok(server) = AsServer::here() else { return };
+            let host = files.sample(&server);
             lock(&shared).add(begun.elapsed(), host, &sources);
         };
         take();

@@ -109,7 +109,8 @@ impl Drop for OwnerAnswer {
 
 impl Engine {
     /// Begins an OPEN of an open-owner in minor version 0. An owner that was never confirmed may
-    /// begin with a new seqid; its earlier opens are then forgotten.
+    /// begin with a new seqid; its earlier opens are then forgotten. Another user of the client
+    /// cannot begin anew for an owner that has opens, because that would end them.
     ///
     /// # Errors
     /// [`Error::BadSeqid`]. [`Error::Delay`]: another operation of the owner is under way.
@@ -122,7 +123,14 @@ impl Engine {
     ) -> Result<Turn> {
         let mut state = client.live()?;
         let mut known = state.holdings.find_owner(OwnerKind::Open, name);
-        if let Some(number) = known.take_if(|number| restarts(&state, *number, seqid)) {
+        let is_client = client.is_principal(&caller);
+        let may_restart = |state: &ClientState, number| {
+            let owner = state.holdings.owner(number);
+            is_client || owner.is_some_and(|it| it.states == 0 || it.principal == caller.principal)
+        };
+        let restarts =
+            |number: &mut u32| restarts(&state, *number, seqid) && may_restart(&state, *number);
+        if let Some(number) = known.take_if(restarts) {
             self.drop_owner(now, client, &mut state, number);
         }
         let number = match known {

@@ -223,6 +223,39 @@ fn another_user_cannot_confirm_an_open() {
     assert_eq!(confirmed(USER, 1), Ok(2));
 }
 
+/// An owner that was never confirmed may begin anew, and forgets its opens then.
+#[test]
+fn another_user_does_not_end_an_open_that_waits_for_its_confirmation() {
+    let waits = || {
+        let engine = engine();
+        let client = client_40(&engine, VICTIM, NAME);
+        let turn = engine.open_turn((NOW, USER), &client, b"o", 5);
+        let Turn::New(turn) = turn.unwrap() else { panic!() };
+        let stateid = try_open(&engine, NOW, &client, PLAIN).unwrap().stateid;
+        turn.answered(b"opened", None);
+        (engine, client, stateid)
+    };
+    let (engine, client, stateid) = waits();
+    for seqid in [0, 1, 4, 7, 1000] {
+        let turn = engine.open_turn((NOW, NEIGHBOUR), &client, b"o", seqid);
+        assert_eq!(taken(turn), Err(Error::BadSeqid), "{seqid}");
+    }
+    let person = Person { client, has_sessions: false };
+    let confirmed = engine.open_confirm((person.sender(NOW, USER), &file(1)), &stateid);
+    assert_eq!(confirmed.map(|stateid| stateid.seqid), Ok(2));
+    for caller in [USER, VICTIM] {
+        let (engine, client, _) = waits();
+        assert_eq!(taken(engine.open_turn((NOW, caller), &client, b"o", 9)), Ok("new"));
+        assert_eq!(engine.census().opens, 0);
+    }
+    // An OPEN that fails keeps the name from nobody.
+    let (engine, client, _) = waits();
+    let failing = engine.open_turn((NOW, NEIGHBOUR), &client, b"other", 70).unwrap();
+    let Turn::New(failing) = failing else { panic!() };
+    failing.answered(b"failed", None);
+    assert_eq!(taken(engine.open_turn((NOW, USER), &client, b"other", 1)), Ok("new"));
+}
+
 /// A client may have one open-owner for all its users (FreeBSD, `oneopenown`): files that several
 /// users opened by it belong to the client, and any of them may close these.
 #[test]

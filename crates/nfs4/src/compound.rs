@@ -5,8 +5,8 @@ use std::time::Duration;
 use comity_credential::CredentialRef;
 use comity_export::{Barrier, Door, Node, Plan, Pseudo, RpcPeer, SealedHandle, View};
 use comity_proto::nfs4::{Nfsstat4, Stateid4};
-use comity_state::Caller;
-use comity_xdr::{Checkpoint, Encoder};
+use comity_state::{Caller, StatusFlags};
+use comity_xdr::{Checkpoint, Encoder, Word};
 
 use crate::deferred_reply::{OwnerReply, PendingAnswer, PendingResult};
 use crate::filehandle::{Object, enter};
@@ -48,6 +48,8 @@ pub(crate) struct Compound<'a> {
     pub(crate) saved_stateid: Stateid4,
     /// The exports of which the caller was told that they are at another server (4.0).
     pub(crate) placed: Vec<u32>,
+    /// The status flags of SEQUENCE, if they say that leases of the client have moved.
+    pub(crate) lease_moved: Option<(Word, StatusFlags)>,
     /// The beginning of the reply.
     pub(crate) start: Checkpoint,
     /// The results that must wait for barriers and records before the reply is sent.
@@ -114,11 +116,19 @@ impl<'a> Compound<'a> {
 
     /// Notes that the caller was told where an absent file system is. From 4.1 on the session names
     /// the client. In 4.0 a RENEW names it that follows in the COMPOUND.
-    pub(crate) fn tell_place(&mut self, export: u32) {
-        match (self.client(), &self.sequencing) {
-            (Some(client), _) => client.knows_place(export),
-            (None, Sequencing::Unsequenced) => self.placed.push(export),
-            (None, Sequencing::Sequenced(_)) => {}
+    /// In the COMPOUND that asks for the last place, SEQUENCE does not say any more that leases have
+    /// moved: Linux takes the flag for another move, and gives up.
+    pub(crate) fn tell_place(&mut self, export: u32, reply: &mut Encoder) {
+        let Some(client) = self.client() else {
+            if matches!(self.sequencing, Sequencing::Unsequenced) {
+                self.placed.push(export);
+            }
+            return;
+        };
+        client.knows_place(export);
+        let still_moved = client.has_moved_lease();
+        if let Some((word, status)) = self.lease_moved.take_if(|_| !still_moved) {
+            reply.set(word, status.without(StatusFlags::LEASE_MOVED).0);
         }
     }
 

@@ -52,6 +52,7 @@ pub(crate) fn answer(
         stateid: Stateid4::INVALID,
         saved_stateid: Stateid4::INVALID,
         placed: Vec::new(),
+        lease_moved: None,
         start: reply.checkpoint(),
         pending_results: Vec::new(),
         barriers: Vec::new(),

@@ -171,6 +171,11 @@ impl Encoder {
         Word { at }
     }
 
+    /// Returns the word that was appended last, so that it can be set again.
+    pub fn last_word(&self) -> Word {
+        Word { at: self.bytes.len().saturating_sub(4) }
+    }
+
     /// Sets a word. A word that was rolled back meanwhile is left alone.
     #[inline]
     pub fn set(&mut self, word: Word, value: u32) {

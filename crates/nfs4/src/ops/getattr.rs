@@ -22,6 +22,7 @@ pub(super) fn getattr(
         object => return fattr4(reply, &Subject::of(compound, object)?, &wanted),
     };
     absent_fattr4(reply, (compound, &absent), &wanted)?;
-    compound.tell_place(absent.export().id().0);
+    let export = absent.export().id().0;
+    compound.tell_place(export, reply);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! SEQUENCE (RFC 8881, 18.46): the request gets its slot.
 
 use comity_proto::nfs4::{Nfsstat4, Sequence4args};
-use comity_state::{Sequence, SequenceAnswer, Sequenced, SessionId};
+use comity_state::{Sequence, SequenceAnswer, Sequenced, SessionId, StatusFlags};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
@@ -34,6 +34,9 @@ pub(super) fn sequence(
     match answer {
         Sequenced::New(ticket) => {
             say(ticket.answer(), reply);
+            if ticket.answer().status.has(StatusFlags::LEASE_MOVED) {
+                compound.lease_moved = Some((reply.last_word(), ticket.answer().status));
+            }
             sequenced.begin(ticket);
         }
         Sequenced::Again(answer) => return Err(Stop::Replay(answer.as_ref().into())),

@@ -67,6 +67,18 @@ impl StatusFlags {
     /// Something is wrong with the back channel.
     pub const BACKCHANNEL_FAULT: Self = Self(0x400);
 
+    /// Returns whether all of these flags are set.
+    #[must_use]
+    pub const fn has(self, flags: Self) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+
+    /// Returns the flags without these.
+    #[must_use]
+    pub const fn without(self, flags: Self) -> Self {
+        Self(self.0 & !flags.0)
+    }
+
     pub(crate) fn when(self, holds: bool) -> Self {
         if holds { self } else { Self::default() }
     }

@@ -165,7 +165,10 @@ impl Town {
         let memory = comity_nfs4::Memory {
             engine: Arc::clone(&self.engine),
             clock,
-            identity: b"fuzz".as_slice().into(),
+            identity: ServerIdentity {
+                owner: b"fuzz".as_slice().into(),
+                scope: b"fuzz".as_slice().into(),
+            },
             callbacks: Some(Arc::clone(&self.callbacks)),
             settle: Some(Arc::new(settle)),
             pause: None,

@@ -19,7 +19,7 @@ use crate::explain_arguments::Explain;
 use crate::far_arguments::FarServer;
 use crate::page_arguments::PageArguments;
 use crate::top_arguments::TopArguments;
-use crate::{cache_arguments, key_arguments, placement_arguments};
+use crate::{cache_arguments, key_arguments, migrate_arguments, placement_arguments};
 
 /// Serve folders to NFS clients.
 ///
@@ -213,6 +213,20 @@ pub(crate) enum Command {
     /// Look after files on data servers (parallel NFS)
     #[command(subcommand)]
     Placement(placement_arguments::PlacementCommand),
+    /// Move exports to another server, with the opens, locks and delegations of their clients
+    ///
+    /// Both servers see the same files, name each other in `[[peer]]`, have the same `handle.key`,
+    /// and run with --no-local-locks. The server of the state folder hands the exports
+    /// over: it keeps callers waiting, sends the state of the clients, and refers clients to the
+    /// other server (NFS4ERR_MOVED, fs_locations). Clients of NFSv4 that follow keep their opens,
+    /// locks and delegations and reclaim nothing. NFSv3 has no such message: its clients have to
+    /// mount from the other server.
+    ///
+    /// If something fails before the other server has taken the exports, they are served as before.
+    /// If its answer is lost, nobody is served until it has told whether it took them.
+    ///
+    /// Exits with 0 if the exports were moved, with 1 if not, with 2 if the arguments are wrong.
+    Migrate(migrate_arguments::MigrateArguments),
     /// Measure file systems and NFS servers
     ///
     /// The workloads of five evaluations, from 1989 to 2006, on directories and on servers, with

@@ -24,6 +24,8 @@ mod far_export;
 mod key_arguments;
 mod keys;
 mod manual;
+mod migrate;
+mod migrate_arguments;
 mod mount;
 mod mount_cache;
 mod mount_channel;
@@ -110,6 +112,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Umount(typed) => unmount::unmount(&typed),
         Command::Cache(typed) => cache(&typed),
         Command::Placement(typed) => placement(typed),
+        Command::Migrate(typed) => migrate::perform(&typed),
         Command::Bench(typed) => comity_bench::command::perform(&typed),
         Command::Completions(typed) => {
             manual::completions(typed.shell);

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use comity_backend::{
     DIRECTORY, Descriptors, LeaseWatch, Location, MEMORY, Memory, MemoryOptions, OpenRequest,
     Passthrough, PassthroughOptions, Registry, Siblings,
 };
 use comity_export::{
-    Diagnostic, Export, ExportRequest, Exports, HandleKey, Plan, ServerSettings, Source, Sources,
-    load,
+    Diagnostic, Export, ExportRequest, Exports, FindMoved, HandleKey, Plan, ServerSettings,
+    Severity, Source, Sources, load,
 };
 use comity_grants::Grants;
 use comity_placement::{DataStore, PlacementKey};
@@ -119,6 +119,12 @@ impl Configuration {
         Self { leases, ..self }
     }
 
+    /// Sets the table of exports that were moved.
+    pub(crate) fn moved(mut self, moved: Arc<FindMoved>) -> Self {
+        self.sources.moved = moved;
+        self
+    }
+
     /// Sets the grants of keys.
     pub(crate) fn granting(self, grants: Arc<Grants>) -> Self {
         Self { grants: Some(grants), ..self }
@@ -132,6 +138,10 @@ impl Configuration {
 
     /// Reads all sources and opens the exports; exports of `old` stay open.
     pub fn load(&self, old: Option<&Plan>) -> Loaded {
+        self.load_from(&self.sources, old)
+    }
+
+    fn load_from(&self, sources: &Sources, old: Option<&Plan>) -> Loaded {
         let open = |request: &ExportRequest<'_>| -> Result<Arc<dyn Fs>, String> {
             let fs = self.open(request)?;
             let fs = match request.placement {
@@ -141,7 +151,7 @@ impl Configuration {
             };
             Ok(if self.read_only { Arc::new(Layer::new(fs, ReadOnly)) } else { fs })
         };
-        let (plan, doubts) = load(&self.sources, &open, self.key.clone(), old)?;
+        let (plan, doubts) = load(sources, &open, self.key.clone(), old)?;
         let plan = plan.granting(self.grants.clone()).storing(self.data_store.as_ref());
         Ok((plan, doubts))
     }
@@ -222,6 +232,23 @@ impl Reload {
         Self { tls, ..self }
     }
 
+    /// Waits for the end of other changes of the plan, and keeps others waiting until it is dropped.
+    pub(crate) fn turn(&self) -> Turn<'_> {
+        let guard = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        Turn { reload: self, _guard: guard }
+    }
+
+    /// Does the same as [`Reload::turn`], but does not wait.
+    pub(crate) fn try_turn(&self) -> Option<Turn<'_>> {
+        match self.turn.try_lock() {
+            Ok(guard) => Some(Turn { reload: self, _guard: guard }),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                Some(Turn { reload: self, _guard: poisoned.into_inner() })
+            }
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     /// See [`Configuration::is_one_user`].
     pub(crate) fn is_one_user(&self) -> bool {
         self.configuration.is_one_user()
@@ -275,6 +302,36 @@ impl Reload {
         for export in plan.exports().iter().filter(is_cloaked) {
             engine.recall_export(clock.now(), export.id().0);
         }
+    }
+}
+
+/// The right to replace the plan.
+pub(crate) struct Turn<'r> {
+    reload: &'r Reload,
+    _guard: MutexGuard<'r, ()>,
+}
+
+impl Turn<'_> {
+    /// Makes a plan in which exports are where `moved` says. It is not in force yet.
+    ///
+    /// # Errors
+    /// The first error of the configuration.
+    pub(crate) fn load(&self, moved: Arc<FindMoved>) -> Result<Plan, String> {
+        let Reload { configuration, exports, .. } = self.reload;
+        let old = Arc::clone(&exports.current());
+        let sources = Sources { moved, ..configuration.sources.clone() };
+        match configuration.load_from(&sources, Some(&old)) {
+            Ok((plan, _)) => Ok(plan),
+            Err(found) => {
+                let error = found.into_iter().find(|it| it.severity == Severity::Error);
+                Err(error.map(|error| error.to_string()).unwrap_or_default())
+            }
+        }
+    }
+
+    /// Puts a plan in force; returns the old one.
+    pub(crate) fn put_in_force(&self, plan: impl Into<Arc<Plan>>) -> Arc<Plan> {
+        self.reload.exports.replace(plan)
     }
 }
 

@@ -20,6 +20,7 @@ use crate::grant_admin;
 use crate::grant_service::GrantService;
 use crate::load::{Load, load_json};
 use crate::logging::Logging;
+use crate::migration::{Migrations, MovedExports};
 use crate::offered::offered_json;
 use crate::placement_admin;
 use crate::placement_moves::PlacementMoves;
@@ -44,6 +45,10 @@ pub(crate) struct ServerControl<N> {
     pub(crate) tls: Option<Arc<Tls>>,
     /// The current load.
     pub(crate) load: Arc<Mutex<Load>>,
+    /// The move of exports to other servers.
+    pub(crate) migrations: Migrations,
+    /// The exports that were moved.
+    pub(crate) moved: Arc<MovedExports>,
     /// The move of a file to other data servers.
     pub(crate) moves: PlacementMoves,
     /// The time when the server started.
@@ -56,13 +61,20 @@ impl<N: Fn() -> ServerStats + Send + Sync + 'static> ControlHandler for ServerCo
     fn perform(&self, request: Request) -> Answer {
         match self.answer(&request) {
             Ok(value) => Answer::Done(value),
-            Err(error) => Answer::Failed(error.to_string()),
+            Err(error) => Answer::Failed(format!("{error:#}")),
         }
     }
 }
 
 impl<N: Fn() -> ServerStats> ServerControl<N> {
     fn answer(&self, request: &Request) -> Result<Value> {
+        if let Request::Migrate { exports, to, dry_run, run } = request {
+            // A migration waits until nobody uses the plan any more.
+            return match dry_run {
+                true => self.migrations.try_out(exports, to),
+                false => self.migrations.advance(exports, (to, *run)),
+            };
+        }
         let plan = self.exports.current();
         let admin = ClientAdmin { memory: &self.memory, plan: &plan };
         match request {
@@ -75,7 +87,11 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
             Request::Exports { client } => Ok(offered_to(&plan, *client)),
             Request::Client { client, after } => admin.client(client, *after),
             Request::Waits { client } => admin.waits(client.as_deref()),
-            Request::Evict { client } => admin.evict(client),
+            Request::Evict { client } => {
+                // The state of a client must not change while it moves.
+                let _turn = self.reload.turn();
+                admin.evict(client)
+            }
             Request::Clients { after } => admin.clients(after.as_deref()),
             Request::Placements { export } => {
                 placement_admin::status(&plan, &self.memory, export.as_deref())
@@ -90,6 +106,7 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
                 let found = placement_admin::find(&plan, export)?;
                 self.moves.advance(found, &self.memory, &Handle::new(file)?)
             }
+            Request::Migrate { .. } => Ok(Value::Null),
             Request::Why { .. } => grant_admin::why(&plan, request),
             Request::BindAccount { .. }
             | Request::UnbindAccount { .. }
@@ -136,6 +153,7 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
             "listen": self.addresses,
             "portmap": self.portmap,
             "exports": paths.collect::<Vec<_>>(),
+            "moved": self.moved.shown(),
             "connections": numbers.connections,
             "connections_accepted": numbers.accepted,
             "connections_refused": numbers.refused,

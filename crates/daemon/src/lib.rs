@@ -25,6 +25,7 @@ mod local_locks;
 pub mod logging;
 mod metrics;
 mod metrics_page;
+mod migration;
 mod nlm_replies;
 mod offered;
 mod options;

@@ -2,6 +2,19 @@
 
 use std::time::Duration;
 
+/// Longest time for which clients are kept waiting for a migration before the state of clients is
+/// sent. The migration then fails, and the exports stay.
+pub(crate) const FREEZE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Time between two looks at what a frozen export waits for.
+pub(crate) const FREEZE_POLL: Duration = Duration::from_millis(1);
+
+/// Time between two looks at what clients have returned.
+pub(crate) const RECALL_POLL: Duration = Duration::from_millis(50);
+
+/// Longest time for which clients may return what cannot move, before the exports are frozen.
+pub(crate) const RECALL_PATIENCE: Duration = Duration::from_secs(20);
+
 /// Longest time between two checks of the state that clients hold by grants, if no change is known:
 /// a program on the server may have moved a file. The client's calls are refused within a second in
 /// any case.

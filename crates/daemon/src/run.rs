@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use comity_backend::LeaseWatch;
-use comity_export::{Diagnostic, Exports, HandleKey, Plan, ServerSettings};
+use comity_export::{Diagnostic, Exports, HandleKey, ServerSettings};
 use comity_nfs4::{Memory, Tally};
 use comity_server::control::{ControlHandler, ControlSocket, Request};
 use comity_server::metrics::Metrics;
@@ -25,6 +25,7 @@ use crate::grant_service::GrantService;
 use crate::load::{LoadService, LoadSources};
 use crate::logging::Logging;
 use crate::metrics_page::PageSources;
+use crate::migration::{self, Arrivals, MigrationParts, Migrations, MovedExports};
 use crate::nlm_replies;
 use crate::options::Options;
 use crate::placement;
@@ -66,6 +67,7 @@ pub fn run(
     let key = state.handle_key()?;
     let handles = HandleKey::new(key);
     let leases = options.local_locks.then(Arc::<LeaseWatch>::default);
+    let moved = MovedExports::open(&options.state_folder)?;
     let grants = Arc::new(GrantService::open(options, state.grant_key()?)?);
     let placement_key = options.placement_key.as_deref().map(placement::key).transpose()?;
     let configuration = Configuration::new(options.sources.clone(), handles)
@@ -75,6 +77,7 @@ pub fn run(
         .given(options.given.clone())
         .storing(placement_key)
         .leases(leases.clone())
+        .moved(moved.finder())
         .granting(grants.grants());
     let limits = configuration.bounds(options.limits);
     let plan = match configuration.load(None) {
@@ -94,7 +97,19 @@ pub fn run(
     let PageListeners { metrics, web } = PageListeners::open(options)?;
     let web = web.map(|listener| Ok::<_, anyhow::Error>((listener, state.web_token()?)));
     let web = web.transpose()?;
-    let state = StartState { plan, key, limits, leases, tls, grants, metrics, web };
+    let server_id = state.server_id()?;
+    let state = StartState {
+        exports: Arc::new(Exports::new(plan)),
+        key,
+        server_id,
+        limits,
+        leases,
+        tls,
+        grants,
+        moved,
+        metrics,
+        web,
+    };
     let running = Running::start(options, state, listeners, reload)?;
     running.run(options, logging)?;
     Ok(Ended::Stopped)
@@ -102,18 +117,41 @@ pub fn run(
 
 /// The state that is loaded before the server starts.
 struct StartState {
-    plan: Plan,
+    /// The exports, with the first plan in force.
+    exports: Arc<Exports>,
     /// The key of the handles.
     key: [u8; 16],
+    /// The random bytes that tell this server from others with the same key.
+    server_id: [u8; 8],
     limits: Limits,
     leases: Option<Arc<LeaseWatch>>,
     tls: Option<Arc<Tls>>,
     /// The grants of keys.
     grants: Arc<GrantService>,
+    /// The exports that were moved.
+    moved: Arc<MovedExports>,
     /// The socket of the metrics page.
     metrics: Option<TcpListener>,
     /// The socket of the web page, with its token.
     web: Option<(TcpListener, Token)>,
+}
+
+impl StartState {
+    /// Loads the state of clients.
+    fn state_service(&mut self, options: &Options, life: [u8; 8]) -> Result<StateService> {
+        StateService::new(&StateOptions {
+            life,
+            key: &self.key,
+            server_id: &self.server_id,
+            lease_seconds: options.lease_seconds,
+            has_grace: options.placement_key.is_none(),
+            limits: self.limits,
+            leases: self.leases.take(),
+            state_folder: &options.state_folder,
+            exports: &self.exports,
+            grants: &self.grants,
+        })
+    }
 }
 
 /// A running server with its threads and sockets.
@@ -131,12 +169,13 @@ struct Running {
     load: LoadService,
     grants: Arc<GrantService>,
     tls: Option<Arc<Tls>>,
+    migration: MigrationParts,
 }
 
 impl Running {
     fn start(
         options: &Options,
-        StartState { plan, key, limits, leases, tls, grants, metrics: listener, web }: StartState,
+        mut beginning: StartState,
         listeners: Vec<TcpListener>,
         reload: impl FnOnce(&Arc<Exports>, Memory) -> Reload,
     ) -> Result<Self> {
@@ -145,26 +184,26 @@ impl Running {
         // Clients set modes themselves.
         rustix::process::umask(Mode::empty());
         comity_backend::install_blocking_hook(blocking_hook);
-        let exports = Arc::new(Exports::new(plan));
-        let metrics = listener.as_ref().map(|_| Arc::<Metrics>::default());
         let verifier = write_verifier()?;
-        let mut state_service = StateService::new(&StateOptions {
-            life: verifier,
-            key: &key,
-            lease_seconds: options.lease_seconds,
-            has_grace: options.placement_key.is_none(),
-            limits,
-            leases,
-            state_folder: &options.state_folder,
-            exports: &exports,
-            grants: &grants,
-        })?;
+        let mut state_service = beginning.state_service(options, verifier)?;
+        let StartState { exports, tls, grants, moved, metrics: listener, web, .. } = beginning;
+        let metrics = listener.as_ref().map(|_| Arc::<Metrics>::default());
         let monitor_state = state_service.monitor_state();
         let messages = nlm_replies::start();
         let remembered = (state_service.memory(), monitor_state, &messages);
+        let reload = Arc::new(reload(&exports, state_service.memory()));
+        let parts = MigrationParts {
+            exports: Arc::clone(&exports),
+            memory: state_service.memory(),
+            reload: Arc::clone(&reload),
+            moved,
+            tls: tls.clone(),
+            has_local_locks: options.local_locks,
+        };
         let programs =
             Programs::new(&exports, verifier, remembered, options.spoken, metrics.as_ref())
-                .granting(&grants.grants());
+                .granting(&grants.grants())
+                .migrating(Arc::new(Arrivals::new(parts.clone())));
         let tally = programs.tally();
         let programs = programs.offering_tls(tls.is_some());
         let settings = Settings { tls: tls.as_deref().map(Tls::acceptor), ..settings(options) };
@@ -190,7 +229,6 @@ impl Running {
         let by_datagrams =
             || by_datagrams(&exports, &state_service.memory(), (monitor_state, &messages));
         let statd = is_found.then(|| Statd::start(by_datagrams, &exports, server.addresses()));
-        let reload = Arc::new(reload(&exports, state_service.memory()));
         let page = page.transpose()?;
         Ok(Self {
             signals,
@@ -205,6 +243,7 @@ impl Running {
             load,
             grants,
             tls,
+            migration: parts,
         })
     }
 
@@ -215,6 +254,7 @@ impl Running {
             web::serve(listener, token, Arc::new(move |request| handler.perform(request)))
         });
         let web = web.transpose()?;
+        let outcomes = migration::ask_for_outcomes(&self.migration)?;
         self.announce(options, web.as_ref());
         systemd::ready();
         self.wait_for_end();
@@ -222,6 +262,7 @@ impl Running {
         self.portmap.close();
         self.statd.into_iter().for_each(Statd::stop);
         control.shutdown();
+        drop(outcomes);
         if !self.server.shutdown() {
             tracing::warn!("running calls did not finish in time");
         }
@@ -234,6 +275,8 @@ impl Running {
     fn control(&self, logging: Logging) -> impl ControlHandler<Request = Request> + use<> {
         ServerControl {
             moves: PlacementMoves::default(),
+            migrations: Migrations::new(self.migration.clone()),
+            moved: Arc::clone(&self.migration.moved),
             reload: Arc::clone(&self.reload),
             exports: Arc::clone(&self.exports),
             logging,

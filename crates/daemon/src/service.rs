@@ -10,9 +10,10 @@ use comity_credential::Channel;
 use comity_export::{Exports, RpcPeer};
 use comity_granting::GrantProgram;
 use comity_grants::Grants;
+use comity_migrate::{MigrationProgram, Target};
 use comity_nfs3::{Message, Mount, Nfs3, Nlm, Nsm};
 use comity_nfs4::{Memory, Nfs4, Tally};
-use comity_proto::{mount, nfs4};
+use comity_proto::{migration, mount, nfs4};
 use comity_rpc::{Admission, AuthStat, Backchannel, CallHeader, Dispatcher, Gate, Program};
 use comity_server::metrics::{Measured, Metrics};
 use comity_server::{Endpoints, Service, blocking_for_long_hook};
@@ -44,6 +45,7 @@ impl Gate<RpcPeer> for ProgramGate {
     #[inline]
     fn admits_call(&self, visitor: &RpcPeer, call: &CallHeader<'_>) -> Admission {
         match call.program {
+            migration::PROGRAM => self.0.admits_peer_server(visitor),
             mount::PROGRAM => self.0.admits_in_clear(visitor),
             nfs4::PROGRAM if call.version == nfs4::VERSION => self.0.admits_compound(visitor),
             _ => self.0.admits(visitor),
@@ -114,6 +116,13 @@ impl Programs {
         self
     }
 
+    /// Adds the program by which peers hand exports over.
+    pub(crate) fn migrating(mut self, target: Arc<dyn Target>) -> Self {
+        let program = MigrationProgram::new(Arc::clone(&self.exports), target);
+        self.dispatcher.add(Arc::new(program));
+        self
+    }
+
     /// Returns the counts of NFSv4 operations, if that version is enabled.
     pub(crate) fn tally(&self) -> Option<Arc<Tally>> {
         self.tally.clone()
@@ -173,6 +182,7 @@ impl Service for Programs {
 
     fn lists(&self, peer: IpAddr) -> bool {
         self.exports.admits(&peer) == Admission::Admitted
+            || self.exports.current().is_address_of_peer(peer)
     }
 
     /// The clients of a data server are known by the handles of their layouts.

@@ -25,6 +25,7 @@ use crate::web_token::Token;
 
 const KEY_BYTES: usize = 16;
 const KEY: &str = "handle.key";
+const SERVER_ID: &str = "server.id";
 const GRANT_KEY: &str = "grants.key";
 pub(crate) const WEB_TOKEN: &str = "web.token";
 pub(crate) const TLS_KEY: &str = "tls.key";
@@ -102,6 +103,26 @@ impl StateFolder {
             Err(error) => return Err(error).with_context(|| format!("cannot read {shown}")),
         };
         Ok(ServerKey::new(key))
+    }
+
+    /// Returns the bytes that tell this server from others with the same key of handles; makes them
+    /// if there are none.
+    ///
+    /// # Errors
+    /// The file cannot be read or made, or has a wrong length.
+    pub(crate) fn server_id(&self) -> Result<[u8; 8]> {
+        let (server, path) = (AsServer::here()?, self.folder.join(SERVER_ID));
+        match fs::read(&path) {
+            Ok(bytes) => bytes.try_into().ok().with_context(|| {
+                format!("{} should have 8 bytes: restore it, or remove it", path.display())
+            }),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let made = random()?;
+                keep(&server, (&self.folder, SERVER_ID), &made)?;
+                Ok(made)
+            }
+            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+        }
     }
 
     /// Makes a new token for the web page at each start: while no server ran, another program may
@@ -255,7 +276,7 @@ fn make_key(server: &AsServer, folder: &Path) -> Result<[u8; KEY_BYTES]> {
     Ok(key)
 }
 
-fn random<const BYTES: usize>() -> Result<[u8; BYTES]> {
+pub(crate) fn random<const BYTES: usize>() -> Result<[u8; BYTES]> {
     let mut bytes = [0; BYTES];
     if getrandom(&mut bytes, GetRandomFlags::empty()).context("no random bytes")? != BYTES {
         bail!("the system gave too few random bytes");
@@ -265,7 +286,7 @@ fn random<const BYTES: usize>() -> Result<[u8; BYTES]> {
 
 /// Writes a file that others cannot read: first a complete copy on stable storage, which then gets
 /// its name.
-fn keep(_: &AsServer, (folder, name): (&Path, &str), content: &[u8]) -> Result<()> {
+pub(crate) fn keep(_: &AsServer, (folder, name): (&Path, &str), content: &[u8]) -> Result<()> {
     let draft = folder.join(format!("{name}.new"));
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use comity_backend::LeaseWatch;
 use comity_export::{Exports, derived_key};
 use comity_nfs3::Grants;
-use comity_nfs4::{Callbacks, Clock, Dialed, Memory};
+use comity_nfs4::{Callbacks, Clock, Dialed, Memory, ServerIdentity};
 use comity_proto::nlm;
 use comity_rpc::Backchannel;
 use comity_server::{CallError, RemoteCall, blocking_on_peers};
@@ -63,6 +63,8 @@ pub(crate) struct StateOptions<'a> {
     /// A secret that is the same in every run, and different from other servers'. Keys for single
     /// purposes are derived from it.
     pub(crate) key: &'a [u8; 16],
+    /// Bytes that tell this server from others with the same secret, and are the same in every run.
+    pub(crate) server_id: &'a [u8; 8],
     /// Length of a lease.
     pub(crate) lease_seconds: u32,
     /// True if clients may reclaim state after a restart. Those of a data server have none there
@@ -123,7 +125,7 @@ impl StateService {
         let memory = Memory {
             engine: Arc::clone(&engine),
             clock,
-            identity: identity(beginning.key),
+            identity: identity(beginning.key, beginning.server_id),
             callbacks: Some(Arc::clone(&callbacks)),
             settle: Some(settle),
             pause: Some(Arc::new(|moment| blocking_on_peers(|| thread::sleep(moment)))),
@@ -338,11 +340,14 @@ fn tell(grants: &Grants, clock: Clock, effect: Effect) {
     }
 }
 
-/// The name by which clients identify the server. It reveals nothing about the key.
-fn identity(key: &[u8; 16]) -> Box<[u8]> {
+/// The names by which clients identify the server. They reveal nothing about the key. Servers with
+/// the same key have the same scope.
+fn identity(key: &[u8; 16], server_id: &[u8; 8]) -> ServerIdentity {
     let own = derived_key(key, "server owner");
     let name = SipHasher24::new_with_key(&own).hash(b"server owner");
-    format!("comity {name:016x}").into_bytes().into()
+    let scope = format!("comity {name:016x}");
+    let owner = format!("{scope} {:016x}", u64::from_be_bytes(*server_id));
+    ServerIdentity { owner: owner.into_bytes().into(), scope: scope.into_bytes().into() }
 }
 
 #[cfg(test)]
@@ -356,7 +361,10 @@ mod tests {
 
     #[test]
     fn a_servers_name_is_unique_and_survives_restarts() {
-        assert_eq!(identity(&[1; 16]), identity(&[1; 16]));
-        assert_ne!(identity(&[1; 16]), identity(&[2; 16]));
+        let [one, again, other, sibling] =
+            [(1, 1), (1, 1), (2, 1), (1, 2)].map(|(key, id)| identity(&[key; 16], &[id; 8]));
+        assert_eq!((&one.owner, &one.scope), (&again.owner, &again.scope));
+        assert!(one.owner != other.owner && one.scope != other.scope);
+        assert!(one.owner != sibling.owner && one.scope == sibling.scope);
     }
 }

@@ -71,6 +71,9 @@ fn resolve(
     })?;
     let met = met((plan, export), &entry, visitor, (credential, channel));
     let met = met.inspect_err(|_| entry.counters.refuse())?;
+    if export.settings().is_moving {
+        return Err(Status::Delay.into());
+    }
     match export.referral() {
         // A caller of an absent file system is told where it is, and has no view of it.
         Some(_) => Err(Refusal::Referred(Referred::to(id))),

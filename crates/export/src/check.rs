@@ -59,6 +59,7 @@ fn settle(specs: &[ClientSpec], diagnostics: &mut Diagnostics) -> Settings {
     let mut settled = Settings::default();
     let crossing = specs.first().is_some_and(|spec| spec.terms.settings.crosses_mounts);
     let refer = specs.first().and_then(|spec| spec.terms.settings.refer.as_ref());
+    let home = specs.first().and_then(|spec| spec.terms.settings.home.as_ref());
     for spec in specs {
         let settings = &spec.terms.settings;
         let mut agree = |same: bool, name| {
@@ -69,12 +70,14 @@ fn settle(specs: &[ClientSpec], diagnostics: &mut Diagnostics) -> Settings {
         };
         agree(settings.crosses_mounts == crossing, "crossmnt");
         agree(settings.refer.as_ref() == refer, "refer");
+        agree(settings.home.as_ref() == home, "home");
         agree(goes_with(&settled.fsid, &settings.fsid), "fsid");
         agree(goes_with(&settled.mount_point, &settings.mount_point), "mountpoint");
         agree(goes_with(&settled.policy, &settings.policy), "policy");
         settled.fsid = settled.fsid.or(settings.fsid);
         settled.mount_point = settled.mount_point.or_else(|| settings.mount_point.clone());
         settled.policy = settled.policy.or_else(|| settings.policy.clone());
+        settled.home = settled.home.or_else(|| settings.home.clone());
         settled.refer = settled.refer.or_else(|| settings.refer.clone());
         settled.is_unhidden |= settings.is_unhidden;
         settled.crosses_mounts |= settings.crosses_mounts;

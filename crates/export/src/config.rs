@@ -12,8 +12,9 @@ use crate::export_spec::{ClientSpec, ExportSpec};
 use crate::exports::options::{Given, Item, given, terms};
 use crate::limits::CLIENTS_MAX;
 use crate::path::normal;
-use crate::placement::{PlacementSpec, PlacementTable};
-use crate::{Client, Location, RuleSource, ServerSettings};
+use crate::peer_server::PeerTable;
+use crate::placement::PlacementTable;
+use crate::{Client, Configuration, Location, RuleSource, ServerSettings};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +27,8 @@ struct Document {
     export: Vec<ExportTable>,
     #[serde(default)]
     placement: Vec<PlacementTable>,
+    #[serde(default)]
+    peer: Vec<PeerTable>,
 }
 
 #[derive(Deserialize)]
@@ -50,11 +53,7 @@ struct ClientTable {
 }
 
 /// Parses the text of a TOML file called `file`. It never fails: mistakes become diagnostics.
-pub(crate) fn parse(
-    file: &Arc<str>,
-    text: &[u8],
-    diagnostics: &mut Diagnostics,
-) -> (ServerSettings, Vec<ExportSpec>, Vec<PlacementSpec>) {
+pub(crate) fn parse(file: &Arc<str>, text: &[u8], diagnostics: &mut Diagnostics) -> Configuration {
     let mut reader = Reader::new(file, text, diagnostics);
     let document = std::str::from_utf8(text)
         .map_err(|error| (error.valid_up_to()..text.len(), "no UTF-8".to_owned()))
@@ -63,16 +62,17 @@ pub(crate) fn parse(
                 .map_err(|error| (error.span().unwrap_or_default(), error.message().to_owned()))
         });
     match document {
-        Ok(Document { server, domain: domains, export, placement }) => {
+        Ok(Document { server, domain: domains, export, placement, peer }) => {
             let mut domains = domain::read(domains, &mut reader);
             let exports = reader.exports(export, &mut domains);
             domain::check_used(&domains, &mut reader);
             let placements = reader.placements(placement);
-            (server, exports, placements)
+            let peers = reader.peers(peer);
+            Configuration { server, exports, placements, peers }
         }
         Err((span, what)) => {
             reader.error(&span, what);
-            Default::default()
+            Configuration::default()
         }
     }
 }
@@ -257,8 +257,8 @@ mod tests {
 
     fn read(text: &str) -> (ServerSettings, Vec<ExportSpec>, Vec<String>) {
         let mut diagnostics = Diagnostics::default();
-        let (server, exports, _) = parse(&"t.toml".into(), text.as_bytes(), &mut diagnostics);
-        (server, exports, diagnostics.sorted().iter().map(ToString::to_string).collect())
+        let read = parse(&"t.toml".into(), text.as_bytes(), &mut diagnostics);
+        (read.server, read.exports, diagnostics.sorted().iter().map(ToString::to_string).collect())
     }
 
     #[test]

@@ -98,6 +98,27 @@ impl Export {
         Self { settings, names: Some(names), origins, counters, ..self }
     }
 
+    /// Returns the same export, of whose files other servers may tell, or which may be moving.
+    pub(crate) fn placed(&self, refer: Option<Referral>, is_moving: bool) -> Self {
+        let clients =
+            self.clients.iter().map(|(client, _)| client).zip(self.origins.iter().map(Some));
+        Self {
+            id: self.id,
+            path: self.path.clone(),
+            fs: Arc::clone(&self.fs),
+            fsid: self.fsid,
+            volume: self.volume,
+            clients: self.clients.clone(),
+            origins: self.origins.clone(),
+            settings: Settings { refer, is_moving, ..self.settings.clone() },
+            names: self.names.clone(),
+            policy: self.policy.clone(),
+            identity: self.identity,
+            moments: AtomicU64::new(self.moments.load(Ordering::Relaxed)),
+            counters: ExportCounters::new(clients, Some(&self.counters)),
+        }
+    }
+
     /// Returns the export with a policy of the administrator.
     #[must_use]
     pub fn under(self, policy: Option<Arc<Policy>>) -> Self {

@@ -62,6 +62,10 @@ pub struct Settings {
     pub policy: Option<PathBuf>,
     /// The servers that have its files, if this one has not (`refer`).
     pub refer: Option<Referral>,
+    /// The peer that serves it, until it is moved (`home`).
+    pub home: Option<Box<str>>,
+    /// True while it is on its way to another server.
+    pub is_moving: bool,
 }
 
 /// The identifier of an export that `fsid=` sets.
@@ -99,7 +103,8 @@ impl fmt::Display for Settings {
             None => {}
         }
         self.policy.iter().try_for_each(|path| write!(f, ",policy={}", Escaped(path)))?;
-        self.refer.iter().try_for_each(|referral| write!(f, ",refer={referral}"))
+        self.refer.iter().try_for_each(|referral| write!(f, ",refer={referral}"))?;
+        self.home.iter().try_for_each(|name| write!(f, ",home={name}"))
     }
 }
 

@@ -53,13 +53,14 @@ impl Gate<RpcPeer> for Exports {
     }
 
     /// A peer may begin TLS on a fresh connection. A peer whose address matches no client may do so
-    /// only if some client is identified by a proof, or if the server is a data server: otherwise a
-    /// handshake would be useless.
+    /// only if some client or peer is identified by a proof, or if the server is a data server:
+    /// otherwise a handshake would be useless.
     fn starts_tls(&self, visitor: &RpcPeer) -> bool {
         let plan = self.current();
         let address = Candidate::from(visitor.peer().ip());
         let is_known = || plan.admission(address, None, None) == Admission::Admitted;
-        visitor.may_start_tls() && (plan.asks_for_proofs() || plan.stores_data() || is_known())
+        let asks = plan.asks_for_proofs() || plan.stores_data() || !plan.peers().is_empty();
+        visitor.may_start_tls() && (asks || is_known())
     }
 }
 
@@ -81,6 +82,15 @@ impl Exports {
             return Admission::Admitted;
         }
         self.admits(visitor)
+    }
+
+    /// Admits a server of the configuration that has proved its key to the program by which exports
+    /// are moved.
+    pub fn admits_peer_server(&self, visitor: &RpcPeer) -> Admission {
+        match self.current().peer_of(visitor) {
+            Some(_) => Admission::Admitted,
+            None => self.counted(Admission::Refused(AuthStat::TooWeak)),
+        }
     }
 
     /// Admits a peer to a program that it needs before TLS: its channel does not count.

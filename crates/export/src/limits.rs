@@ -30,6 +30,9 @@ pub const OWNERS_MAX: usize = 262_144;
 /// Longest host name or pattern in bytes (RFC 1035, 2.3.4, in text).
 pub const NAME_BYTES_MAX: usize = 253;
 
+/// Most servers with which this one exchanges exports.
+pub const PEER_SERVERS_MAX: usize = 64;
+
 /// Most locations of the files of an export, and most servers of one location: a Linux client looks
 /// at no more (`NFS4_FS_LOCATIONS_MAXENTRIES`, `NFS4_FS_LOCATION_MAXSERVERS`).
 pub const LOCATIONS_MAX: usize = 10;

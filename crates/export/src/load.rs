@@ -20,7 +20,9 @@ use crate::export_spec::{ClientSpec, ExportSpec, Fsid, Settings};
 use crate::file_text::text_of;
 use crate::host_cache::HostCache;
 use crate::limits::{EXPORTS_MAX, LOOKUPS_FAILED_MAX};
+use crate::peer_server::resolve;
 use crate::placement::{PlacementSpec, check_placements, placement_of};
+use crate::whereabouts::find_whereabouts;
 use crate::{
     Client, Diagnostic, Export, ExportId, HandleKey, Location, Netgroups, Plan, Proof,
     ReadAuthorities, Resolver, Sources, Unresolved,
@@ -59,6 +61,9 @@ pub fn load(
     check_placements(&configuration.placements, &configuration.exports, &mut diagnostics);
     let placements = configuration.placements;
     let mut merged = merge(configuration.exports, &mut diagnostics);
+    let mut peers = configuration.peers;
+    resolve(&mut peers, &*sources.resolver, &mut diagnostics);
+    find_whereabouts(&mut merged, (&peers, &sources.moved), &mut diagnostics);
     check(&merged, &mut diagnostics);
     check_count(&merged, &mut diagnostics);
     find_clients(&mut merged, sources, &mut diagnostics);
@@ -86,7 +91,7 @@ pub fn load(
         }
     }
     tops.report(&mut diagnostics);
-    let plan = Plan::new(key, exports);
+    let plan = Plan::new(key, exports).peering(peers);
     let plan = if let Some(old) = old { plan.after(old) } else { plan };
     if diagnostics.has_errors() {
         Err(diagnostics.sorted())

@@ -14,7 +14,7 @@ use comity_vfs::{
 use crate::host_cache::HostCache;
 use crate::layout_callers::LayoutCallers;
 use crate::limits::EXPORTS_MAX;
-use crate::{Export, ExportId, HandleKey, SealedHandle};
+use crate::{Export, ExportId, HandleKey, PeerServer, RpcPeer, SealedHandle};
 
 /// All exports that are offered at one time. It never changes: a reload makes another plan.
 pub struct Plan {
@@ -26,6 +26,8 @@ pub struct Plan {
     grants: Option<Arc<Grants>>,
     /// The callers with a layout, if the exports are the data of a metadata server.
     layouts: Option<LayoutCallers>,
+    /// The servers with which this one exchanges exports.
+    peers: Vec<PeerServer>,
     /// The volumes of exports that earlier plans had: clients still give back what they hold there.
     gone: Vec<(ExportId, u64)>,
 }
@@ -43,8 +45,34 @@ impl Plan {
             exports,
             grants: None,
             layouts: None,
+            peers: Vec::new(),
             gone: Vec::new(),
         }
+    }
+
+    /// Adds the servers with which this one exchanges exports.
+    #[must_use]
+    pub fn peering(self, peers: Vec<PeerServer>) -> Self {
+        Self { peers, ..self }
+    }
+
+    /// Returns the servers with which this one exchanges exports.
+    #[must_use]
+    pub fn peers(&self) -> &[PeerServer] {
+        &self.peers
+    }
+
+    /// Returns whether a peer has this address.
+    #[must_use]
+    pub fn is_address_of_peer(&self, address: IpAddr) -> bool {
+        self.peers.iter().any(|peer| peer.addresses.contains(&address.to_canonical()))
+    }
+
+    /// Returns the peer that a visitor has proved to be by its key.
+    #[must_use]
+    pub fn peer_of(&self, visitor: &RpcPeer) -> Option<&PeerServer> {
+        let key = visitor.key()?;
+        self.peers.iter().find(|peer| peer.key == key)
     }
 
     /// Adds the rights of keys to the plan.
@@ -86,6 +114,17 @@ impl Plan {
         let gone = known.filter(|(id, _)| self.present(*id).is_none());
         self.gone = gone.take(EXPORTS_MAX).collect();
         self
+    }
+
+    /// Returns the plan as its own successor, with other exports of the same numbers.
+    pub(crate) fn replacing(&self, others: &[Arc<Export>]) -> Self {
+        let export = |export: &Arc<Export>| {
+            let other = others.iter().find(|other| other.id() == export.id());
+            Arc::clone(other.unwrap_or(export))
+        };
+        let exports = self.exports.iter().map(export).collect();
+        let plan = Self::new(self.key.clone(), exports).granting(self.grants.clone());
+        plan.peering(self.peers.clone()).after(self)
     }
 
     /// Its exports.
@@ -299,13 +338,15 @@ impl Exports {
         self.plan.load()
     }
 
-    /// Replaces the plan in force, for all requests that begin from now on.
-    pub fn replace(&self, plan: Plan) {
+    /// Replaces the plan in force, for all requests that begin from now on. Returns the old plan:
+    /// requests use it as long as there are other references to it.
+    pub fn replace(&self, plan: impl Into<Arc<Plan>>) -> Arc<Plan> {
+        let plan = plan.into();
         let generation = plan.generation;
-        let plan = Arc::new(plan);
-        self.plan.store(Arc::clone(&plan));
+        let old = self.plan.swap(Arc::clone(&plan));
         self.generation.store(generation, Ordering::Release);
         plan.trust_policies();
+        old
     }
 
     /// Returns the number of calls that the gate refused, because no export is offered to their

@@ -36,6 +36,11 @@ impl Referral {
         Ok(Self(locations?.into()))
     }
 
+    /// Refers to one server, which has the files at the same path.
+    pub(crate) fn to(path: &Path, host: &str) -> Self {
+        Self(Arc::new([ServedAt { path: path.to_owned(), servers: vec![host.into()] }]))
+    }
+
     /// The locations.
     #[must_use]
     pub fn locations(&self) -> &[ServedAt] {
@@ -81,7 +86,8 @@ fn parts(value: &str, separator: char) -> Vec<&str> {
     value.split(is_end).collect()
 }
 
-fn server(text: &str) -> Result<Box<str>, String> {
+/// Parses the name or address of a server; an IPv6 address is in brackets.
+pub(crate) fn server(text: &str) -> Result<Box<str>, String> {
     let address = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     if let Some(address) = address {
         let parsed: Result<Ipv6Addr, _> = address.parse();

@@ -14,7 +14,9 @@ use crate::export_spec::{Escaped, ExportSpec};
 use crate::file_text::text_of;
 use crate::limits::FILES_MAX;
 use crate::placement::PlacementSpec;
-use crate::{Diagnostic, Location, Resolver, ServerSettings, SystemResolver, exports};
+use crate::{
+    Diagnostic, FindMoved, Location, PeerServer, Resolver, ServerSettings, SystemResolver, exports,
+};
 
 /// A source of configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +59,8 @@ pub struct Sources {
     pub resolver: Arc<dyn Resolver>,
     /// Reads the keys of certificate authorities.
     pub authorities: Arc<ReadAuthorities>,
+    /// Tells where exports were moved.
+    pub moved: Arc<FindMoved>,
 }
 
 /// Reads a file with the certificates of authorities; returns the names of their keys, or the
@@ -73,6 +77,7 @@ impl Sources {
             netgroups: "/etc/netgroup".into(),
             resolver: Arc::new(SystemResolver),
             authorities: Arc::new(nobody),
+            moved: Arc::new(|_| None),
         }
     }
 
@@ -108,6 +113,8 @@ pub struct Configuration {
     pub server: ServerSettings,
     pub(crate) exports: Vec<ExportSpec>,
     pub(crate) placements: Vec<PlacementSpec>,
+    /// The servers with which this one exchanges exports.
+    pub peers: Vec<PeerServer>,
 }
 
 impl Configuration {
@@ -124,10 +131,11 @@ impl Configuration {
             }
             Source::Config(path) => {
                 if let Some((name, text)) = text_of(path, diagnostics) {
-                    let (server, exports, placements) = config::parse(&name, &text, diagnostics);
-                    self.server = server;
-                    self.exports.extend(exports);
-                    self.placements.extend(placements);
+                    let read = config::parse(&name, &text, diagnostics);
+                    self.server = read.server;
+                    self.exports.extend(read.exports);
+                    self.placements.extend(read.placements);
+                    self.peers.extend(read.peers);
                 }
             }
         }

@@ -14,12 +14,10 @@
 
 mod answer;
 mod ask;
-mod client;
 mod list;
 mod program;
 mod request;
 mod revoke;
 mod submit;
 
-pub use client::{ClientError, GrantClient, whole};
 pub use program::GrantProgram;

@@ -44,6 +44,6 @@ pub use async_copy::{Copier, Copying, Progress};
 pub use callback::{Callbacks, Dial, Dialed, Others};
 pub use comity_coherence::{Clock, Settle};
 pub use program::{Nfs4, Versions};
-pub use state_context::{Memory, Sleep};
+pub use state_context::{Memory, ServerIdentity, Sleep};
 pub use status::nfsstat4;
 pub use tally::{Counted, Tally};

@@ -21,9 +21,8 @@ pub struct Memory {
     pub engine: Arc<Engine>,
     /// The clock of the engine.
     pub clock: Clock,
-    /// The server's name (`server_owner`), which is unique and stays the same after a restart.
-    /// Clients take two servers with one name for the same server (RFC 8881, 2.10.5).
-    pub identity: Box<[u8]>,
+    /// The names by which clients tell servers apart.
+    pub identity: ServerIdentity,
     /// The callbacks to clients. Without them nothing is delegated.
     pub callbacks: Option<Arc<Callbacks>>,
     /// Stores the engine's records on stable storage; none if the state does not survive the
@@ -37,6 +36,17 @@ pub struct Memory {
     pub locals: Option<Arc<dyn Locals>>,
     /// Accepts asynchronous copies. Without it all copies are synchronous.
     pub copier: Option<Arc<Copier>>,
+}
+
+/// The names of a server, which stay the same after a restart.
+#[derive(Clone)]
+pub struct ServerIdentity {
+    /// The `server_owner`, which is unique: clients take two servers with one owner for the same
+    /// server (RFC 8881, 2.10.5).
+    pub owner: Box<[u8]>,
+    /// The `server_scope`: state of clients may move between servers with one scope (RFC 8881,
+    /// 2.10.4).
+    pub scope: Box<[u8]>,
 }
 
 /// Sleeps for a moment.

@@ -1,5 +1,5 @@
-//! The messages of NFSv3, NFSv4, NLM, NSM, MOUNT, the portmapper and the grant program on the wire;
-//! types only.
+//! The messages of NFSv3, NFSv4, NLM, NSM, MOUNT, the portmapper, and the programs of this project
+//! for grants and migrations, on the wire; types only.
 //!
 //! **Answers:** which fields, numbers and limits a message has, and in which order. Every type that
 //! is received can be decoded, every type that is sent can be encoded; most can do both, so that
@@ -13,6 +13,7 @@
 )]
 
 pub mod grants;
+pub mod migration;
 pub mod mount;
 pub mod nfs3;
 pub mod nfs4;

@@ -138,6 +138,17 @@ pub enum Request {
         /// The handle of the file, from the answer to [`Self::PlacementFiles`].
         file: Vec<u8>,
     },
+    /// Moves exports to a peer: begins the move, or asks for the state of one that is under way.
+    Migrate {
+        /// The paths of the exports.
+        exports: Vec<PathBuf>,
+        /// The name of the peer.
+        to: String,
+        /// True to ask only whether the move is possible.
+        dry_run: bool,
+        /// A number that differs in each run of the command, so that none gets the result of another.
+        run: u64,
+    },
     /// Asks for the decisions about a call.
     Explain {
         /// The path of the export.
@@ -264,13 +275,14 @@ impl ControlSocket {
 
 impl ControlRequest for Request {
     /// A reload looks hosts up and opens the exports; an explanation, or the list of exports for a
-    /// client, may need to look up a name. A data server may stop to answer during a check.
+    /// client, may need to look up a name. A data server or a peer may stop to answer.
     fn patience_seconds(&self) -> u64 {
         match self {
             Self::Reload
             | Self::Exports { .. }
             | Self::PlacementFiles { .. }
             | Self::PlacementStored { .. }
+            | Self::Migrate { .. }
             | Self::Explain { .. } => CONTROL_WORK_SECONDS,
             _ => CONTROL_ANSWER_SECONDS,
         }

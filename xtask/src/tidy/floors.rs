@@ -68,6 +68,7 @@ const CRATES: &[CrateRule] = &[
         floor: 4,
         uses: These(&["vfs", "credential", "export", "state"]),
     },
+    CrateRule { name: "program-client", floor: 4, uses: These(&["proto", "tls", "xdr"]) },
     // verbs, which may not use each other
     CrateRule {
         name: "store",
@@ -75,6 +76,11 @@ const CRATES: &[CrateRule] = &[
         uses: These(&["vfs", "keys", "keynote", "grants", "state"]),
     },
     CrateRule { name: "granting", floor: 5, uses: Below },
+    CrateRule {
+        name: "migrate",
+        floor: 5,
+        uses: These(&["proto", "rpc", "xdr", "tls", "export", "program-client"]),
+    },
     CrateRule { name: "nfs3", floor: 5, uses: Below },
     CrateRule { name: "nfs4", floor: 5, uses: Below },
     CrateRule {

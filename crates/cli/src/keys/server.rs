@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use comity_granting::{GrantClient, whole};
 use comity_keynote::{Assertion, AssertionDigest, Grant};
 use comity_keys::PublicKey;
+use comity_program_client::{ProgramClient, whole};
 use comity_proto::grants::{
     DropArgs, ListArgs, ListOk, RevokeArgs, RevokeKind, Text, WhyArgs, procedure,
 };
+use comity_proto::grants::{PROGRAM, VERSION};
 use comity_server::control::Request;
 use comity_tls::client::{ClientIdentity, ServerTrust};
 use comity_xdr::{Counted, Opaque};
@@ -93,7 +94,7 @@ pub(crate) fn grants(typed: &Grants) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn give_up(client: &mut GrantClient, digests: &[String]) -> Result<ExitCode> {
+fn give_up(client: &mut ProgramClient, digests: &[String]) -> Result<ExitCode> {
     let digests: Vec<[u8; 32]> = digests
         .iter()
         .map(|digest| digest.parse().map(|digest: AssertionDigest| *digest.as_bytes()))
@@ -104,7 +105,7 @@ fn give_up(client: &mut GrantClient, digests: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(client: &mut GrantClient, given: bool) -> Result<Vec<Listed>> {
+fn list(client: &mut ProgramClient, given: bool) -> Result<Vec<Listed>> {
     let (mut all, mut after) = (Vec::new(), [0; 32]);
     loop {
         let (page, end) = client.call(procedure::LIST, &ListArgs { given, after }, |reply| {
@@ -195,7 +196,7 @@ fn revoked(what: &str) -> Result<(RevokeKind, String)> {
 
 /// Connects to a server under the user's key. The key of a server that is met for the first time is
 /// remembered; later it has to be the same.
-pub(super) fn connect(typed: &Server) -> Result<GrantClient> {
+pub(super) fn connect(typed: &Server) -> Result<ProgramClient> {
     let (host, port) = host_and_port(&typed.server)?;
     let known = KnownServers::of_user()?;
     let place = format!("{host}:{port}");
@@ -205,7 +206,7 @@ pub(super) fn connect(typed: &Server) -> Result<GrantClient> {
     };
     let trust = ServerTrust::new(expected);
     let identity = Arc::new(ClientIdentity::new(signer(&typed.key)?)?);
-    match GrantClient::connect((&host, port), identity, &trust) {
+    match ProgramClient::connect((&host, port), (PROGRAM, VERSION), identity, &trust) {
         Ok(client) => {
             if let (None, Some(seen)) = (expected, trust.seen()) {
                 known.add(&place, &seen)?;

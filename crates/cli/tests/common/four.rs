@@ -85,7 +85,19 @@ impl Four {
 
     /// Like [`Self::try_connect`], on an open connection.
     pub fn try_on(stream: impl Into<Line>, uid: u32, name: &str) -> Result<Self, Nfsstat4> {
-        let stream = stream.into();
+        let mut client = Self::met(stream.into(), uid, name)?;
+        client.perform(vec![operation(op::RECLAIM_COMPLETE, &false)])?;
+        client.listen(PATIENCE, |client| client.probed);
+        Ok(client)
+    }
+
+    /// Connects a client that follows its state to another server, where it reclaims nothing.
+    pub fn follow(port: u16, uid: u32, name: &str) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        Self::met(stream.into(), uid, name).unwrap()
+    }
+
+    fn met(stream: Line, uid: u32, name: &str) -> Result<Self, Nfsstat4> {
         let (recalled, probed, session) = (Vec::new(), false, Sessionid4::default());
         let mut client = Self {
             stream,
@@ -99,8 +111,6 @@ impl Four {
             probed,
         };
         client.introduce(name)?;
-        client.perform(vec![operation(op::RECLAIM_COMPLETE, &false)])?;
-        client.listen(PATIENCE, |client| client.probed);
         Ok(client)
     }
 

@@ -44,6 +44,7 @@ fn is_for_page(request: &Request) -> bool {
         | Request::Why { .. }
         | Request::Explain { .. } => true,
         Request::Reload
+        | Request::Migrate { .. }
         | Request::PlacementFiles { .. }
         | Request::PlacementStored { .. }
         | Request::LogLevel { .. }

@@ -12,6 +12,7 @@ use super::idmap_options::{
 };
 use crate::export_spec::{Fsid, Terms};
 use crate::path::normal;
+use crate::peer_server::peer_name;
 use crate::{Channels, DirectoryDelegations, KeyUse, Location, Referral};
 
 /// An option of exports(5).
@@ -250,6 +251,15 @@ pub(crate) const OPTIONS: &[Choice] = &[
          clients are refused. All clients of an export must have the same. Its directory need not \
          exist, and no export can be below it",
     ),
+    valued(
+        "home",
+        Argument::Needed("PEER"),
+        "home",
+        home,
+        "the peer with this name serves the export until `comity migrate` moves it here: NFSv4 \
+         clients are referred to it, and NFSv3 clients are refused. All clients of an export must \
+         have the same",
+    ),
     refused(
         "replicas",
         Argument::Needed("PATH@HOST"),
@@ -480,6 +490,11 @@ fn policy(draft: &mut Draft, value: &str) -> Result<(), String> {
 
 fn refer(draft: &mut Draft, value: &str) -> Result<(), String> {
     set(&mut draft.terms.settings.refer, Some(Referral::parse(value)?))
+}
+
+fn home(draft: &mut Draft, value: &str) -> Result<(), String> {
+    peer_name(value)?;
+    set(&mut draft.terms.settings.home, Some(value.into()))
 }
 
 fn sec(draft: &mut Draft, value: &str) -> Result<(), String> {

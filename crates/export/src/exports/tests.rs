@@ -408,14 +408,17 @@ fn settings() -> impl Strategy<Value = Settings> {
     let referral = r"/[a-z ,()#@]{1,8}x@(b|192\.0\.2\.7\+\[2001:db8::7\])(:/y@c)?";
     let refer = referral.prop_map(|value| Referral::parse(&value).unwrap());
     let refer = proptest::option::of(refer);
-    (fsid, any::<bool>(), any::<bool>(), mount_point, policy, refer).prop_map(
-        |(fsid, crosses_mounts, is_unhidden, mount_point, policy, refer)| Settings {
+    let home = proptest::option::of("[a-z0-9._-]{1,8}".prop_map(Into::into));
+    (fsid, any::<bool>(), any::<bool>(), mount_point, policy, refer, home).prop_map(
+        |(fsid, crosses_mounts, is_unhidden, mount_point, policy, refer, home)| Settings {
             fsid,
             crosses_mounts,
             is_unhidden,
             mount_point,
             policy,
             refer,
+            home,
+            is_moving: false,
         },
     )
 }

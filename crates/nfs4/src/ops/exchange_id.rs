@@ -46,14 +46,14 @@ pub(super) fn exchange_id(
     let known = compound.engine().exchange_id(compound.now(), wanted).map_err(refused)?;
     compound.note_address(known.clientid);
     let confirmed = if known.confirmed { exchgid::CONFIRMED_R } else { 0 };
-    let identity = Opaque(&compound.nfs.memory().identity);
+    let identity = &compound.nfs.memory().identity;
     reply.value(&ExchangeId4resok {
         clientid: known.clientid.0,
         sequenceid: known.sequenceid,
         flags: roles(compound.plan) | confirmed,
         state_protect: StateProtect4r::None,
-        server_owner: ServerOwner4 { minor_id: 0, major_id: identity },
-        server_scope: identity,
+        server_owner: ServerOwner4 { minor_id: 0, major_id: Opaque(&identity.owner) },
+        server_scope: Opaque(&identity.scope),
         server_impl_id: None,
     });
     Ok(())

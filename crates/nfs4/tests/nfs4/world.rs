@@ -307,7 +307,9 @@ fn remembered(exports: &Arc<Exports>, limits: Limits) -> comity_nfs4::Memory {
     let clock = Clock::start();
     let settings = Settings { limits, ..Settings::new(1, [7; 16]) };
     let engine = Engine::new(clock.now(), settings, Recovered::default());
-    let (engine, identity) = (Arc::new(engine), b"server".as_slice().into());
+    let engine = Arc::new(engine);
+    let [owner, scope] = [b"server", b"common"].map(|name| name.as_slice().into());
+    let identity = comity_nfs4::ServerIdentity { owner, scope };
     let (dial, others) = (Box::new(|_, _| {}), Box::new(|_| {}));
     let callbacks = Callbacks::new(Arc::clone(&engine), Arc::clone(exports), dial, others);
     let callbacks = Some(Arc::new(callbacks));

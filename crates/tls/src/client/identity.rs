@@ -12,6 +12,8 @@ use rustls::pki_types::CertificateDer;
 use rustls::sign::CertifiedKey;
 use rustls::{Error, SignatureScheme};
 
+use crate::ServerKey;
+
 /// The certificate and key by which a client proves its identity. The certificate is self-signed:
 /// only the key matters.
 pub struct ClientIdentity(Arc<CertifiedKey>);
@@ -22,6 +24,12 @@ pub struct ClientIdentity(Arc<CertifiedKey>);
 pub struct IdentityNotMade(#[from] rcgen::Error);
 
 impl ClientIdentity {
+    /// Returns the identity of a server that calls another one: its own certificate.
+    #[must_use]
+    pub fn of_server(key: &ServerKey) -> Self {
+        Self(Arc::clone(key.certified()))
+    }
+
     /// Makes a certificate for a key.
     ///
     /// # Errors

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use comity_granting::{GrantClient, whole};
-use comity_proto::grants::{Outcome, SUBMISSION_BYTES_MAX, SubmitOk, procedure};
+use comity_program_client::{ProgramClient, whole};
+use comity_proto::grants::{Outcome, PROGRAM, SUBMISSION_BYTES_MAX, SubmitOk, VERSION, procedure};
 use comity_proto::nfs3;
 use comity_remote::rpc::{Caller, dial};
 use comity_tls::client::{ClientIdentity, start};
@@ -103,7 +103,7 @@ impl KeyedServer {
     ) -> Result<Arc<ClientIdentity>> {
         let ask = |identity| {
             let (host, port) = (Ipv4Addr::LOCALHOST.to_string(), self.address.port());
-            GrantClient::connect((&host, port), identity, &self.trust)
+            ProgramClient::connect((&host, port), (PROGRAM, VERSION), identity, &self.trust)
         };
         let path: Opaque<'_, SUBMISSION_BYTES_MAX> = Opaque(export.as_os_str().as_bytes());
         let object = ask(keyring.account())?.text(procedure::ID, &path)?;

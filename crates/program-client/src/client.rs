@@ -1,11 +1,11 @@
-//! The client side of the grant program.
+//! The client side of a program of this project.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-use comity_proto::grants::{PROGRAM, Status, Text, VERSION};
+use comity_proto::grants::{Status, Text};
 use comity_tls::client::{ClientIdentity, ServerTrust, StartError, TlsStream, start};
 use comity_xdr::{Decode, Decoder, Encode, Encoder, Opaque};
 
@@ -15,8 +15,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Largest reply in bytes: a full list of credentials.
 const REPLY_BYTES_MAX: usize = 8 << 20;
 
-/// A connection to the grant program of a server, with a key.
-pub struct GrantClient {
+/// A connection to a program of a server, with a key.
+pub struct ProgramClient {
+    program: (u32, u32),
     stream: TlsStream,
     xid: u32,
 }
@@ -41,7 +42,8 @@ pub enum ClientError {
     Garbled,
     /// The server does not offer the program, or does not let this client call it.
     #[error(
-        "the server does not let this client ask about grants: its exports must let this host in"
+        "the server does not let this host call the program: it must be a client of an export, or a \
+         peer"
     )]
     Refused,
     /// The server returned this status and message.
@@ -49,13 +51,14 @@ pub enum ClientError {
     Failed(Status, String),
 }
 
-impl GrantClient {
-    /// Connects to a server with a key.
+impl ProgramClient {
+    /// Connects to a server with a key, to call a program, which is given by its number and version.
     ///
     /// # Errors
     /// [`ClientError`].
     pub fn connect(
         (host, port): (&str, u16),
+        program: (u32, u32),
         identity: Arc<ClientIdentity>,
         trust: &Arc<ServerTrust>,
     ) -> Result<Self, ClientError> {
@@ -68,8 +71,8 @@ impl GrantClient {
                     socket.set_read_timeout(Some(PATIENCE))?;
                     socket.set_write_timeout(Some(PATIENCE))?;
                     socket.set_nodelay(true)?;
-                    let stream = start(socket, (PROGRAM, VERSION), Some(identity), trust)?;
-                    return Ok(Self { stream, xid: 0 });
+                    let stream = start(socket, program, Some(identity), trust)?;
+                    return Ok(Self { program, stream, xid: 0 });
                 }
                 Err(error) => last = error,
             }
@@ -118,10 +121,11 @@ impl GrantClient {
     fn send<T: Encode>(&mut self, procedure: u32, arguments: &T) -> Result<(), ClientError> {
         self.xid = self.xid.wrapping_add(1);
         let mut call = Encoder::new();
+        let (program, version) = self.program;
         let record = call.begin_record();
         // CALL, RPC version 2; credential and verifier are AUTH_NONE, because the TLS key
         // identifies the caller.
-        call.words([self.xid, 0, 2, PROGRAM, VERSION, procedure, 0, 0, 0, 0]);
+        call.words([self.xid, 0, 2, program, version, procedure, 0, 0, 0, 0]);
         call.value(arguments);
         call.end_record(record);
         self.stream.write_all(call.bytes())?;

@@ -1,0 +1,93 @@
+//! `comity migrate`.
+
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use comity_server::control::Request;
+use indicatif::ProgressBar;
+use rustix::rand::{GetRandomFlags, getrandom};
+use serde_json::Value;
+
+use crate::cache_status::{bytes, counted};
+use crate::clients::text;
+use crate::control_client;
+use crate::migrate_arguments::MigrateArguments;
+use crate::stdout::say;
+
+/// Pause before the server is asked again.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Moves exports to another server, or asks whether that is possible.
+///
+/// # Errors
+/// If no server can be asked, or the exports were not moved.
+pub(crate) fn perform(typed: &MigrateArguments) -> Result<ExitCode> {
+    let MigrateArguments { exports, to, dry_run, .. } = typed.clone();
+    let request = Request::Migrate { exports, to, dry_run, run: random()? };
+    let bar = ProgressBar::new_spinner();
+    let answer = loop {
+        let answer = control_client::ask(typed.state.clone(), &request)?;
+        if text(&answer["state"]) != "moving" {
+            break answer;
+        }
+        bar.set_message(text(&answer["step"]).to_owned());
+        bar.tick();
+        thread::sleep(PAUSE);
+    };
+    bar.finish_and_clear();
+    match typed.json.json {
+        true => say(&answer),
+        false => say(line(typed, &answer)),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A number that no other run of the command has.
+fn random() -> Result<u64> {
+    let mut bytes = [0; 8];
+    getrandom(&mut bytes, GetRandomFlags::empty())?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+fn line(typed: &MigrateArguments, answer: &Value) -> String {
+    let to = &typed.to;
+    if text(&answer["state"]) == "possible" {
+        return format!("{to} can take these exports; without --dry-run they are moved");
+    }
+    let number = |name: &str| answer[name].as_u64().unwrap_or(0);
+    format!(
+        "moved to {to} with {}, {} and {} of state; clients waited for {} ms",
+        counted(number("clients"), "client"),
+        counted(number("states"), "stateid"),
+        bytes(number("state_bytes")),
+        number("frozen_milliseconds"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use serde_json::json;
+
+    #[derive(Parser)]
+    struct Typed {
+        #[command(flatten)]
+        migrate: MigrateArguments,
+    }
+
+    #[test]
+    fn the_end_of_a_migration_is_shown_with_its_figures() {
+        let Typed { migrate } = Typed::parse_from(["migrate", "/srv/a", "--to", "b"]);
+        let answer = json!({
+            "state": "moved", "clients": 1, "states": 3, "state_bytes": 2048,
+            "frozen_milliseconds": 7,
+        });
+        let expected = "moved to b with 1 client, 3 stateids and 2.0 KiB of \
+                        state; clients waited for 7 ms";
+        assert_eq!(line(&migrate, &answer), expected);
+        assert!(line(&migrate, &json!({ "state": "possible" })).contains("--dry-run"));
+    }
+}

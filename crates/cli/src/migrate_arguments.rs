@@ -1,0 +1,25 @@
+//! The arguments of `comity migrate`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use crate::common_arguments::{Json, State};
+
+/// See [`crate::arguments::Command::Migrate`].
+#[derive(Debug, Clone, Args)]
+pub(crate) struct MigrateArguments {
+    /// The folders of the exports: all that are served from one file system
+    #[arg(value_name = "EXPORT", value_hint = ValueHint::DirPath, required = true)]
+    pub(crate) exports: Vec<PathBuf>,
+    /// The name of the `[[peer]]` that is to serve them
+    #[arg(long, value_name = "PEER")]
+    pub(crate) to: String,
+    /// Ask both servers whether the exports could be moved, and move nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) state: State,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}

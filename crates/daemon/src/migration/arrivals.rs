@@ -1,0 +1,241 @@
+//! The target's side: exports that other servers hand over to this one.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use comity_export::{ExportMark, PeerServer, Plan};
+use comity_migrate::{Refused, Target};
+use comity_proto::migration::{MigrationArgs, MigrationId, OfferedExport, SendArgs};
+use comity_server::blocking;
+use comity_state::ExportedVolume;
+
+use super::moved_exports::Handover;
+use super::{LOCAL_LOCKS, MigrationParts, check_state, hexadecimal};
+use crate::configuration::Turn;
+
+/// Most bytes of the state of a volume.
+const STATE_BYTES_MAX: usize = 256 << 20;
+
+/// Time without a call of its source after which a transfer gives way to another one.
+const TRANSFER_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The state that a peer is sending. There is one at a time.
+struct Transfer {
+    from: Box<str>,
+    id: MigrationId,
+    state: Vec<u8>,
+    last_call: Instant,
+}
+
+/// Takes exports over.
+pub(crate) struct Arrivals {
+    parts: MigrationParts,
+    transfer: Mutex<Option<Transfer>>,
+}
+
+impl Arrivals {
+    pub(crate) const fn new(parts: MigrationParts) -> Self {
+        Self { parts, transfer: Mutex::new(None) }
+    }
+
+    fn transfer(&self) -> MutexGuard<'_, Option<Transfer>> {
+        blocking(|| self.transfer.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The right to replace the plan. A migration from here has it, too: two servers that wait for
+    /// each other would wait for long.
+    fn turn(&self) -> Result<Turn<'_>, Refused> {
+        let turn = self.parts.reload.try_turn();
+        turn.ok_or_else(|| Refused::at_present("it is moving exports itself, or reloads"))
+    }
+
+    /// Makes the plan in which the offered exports are here. They must be at the peer now.
+    fn plan(&self, turn: &Turn<'_>, from: &PeerServer, paths: &[PathBuf]) -> Result<Plan, Refused> {
+        let current = self.parts.exports.current();
+        for path in paths {
+            let export = current.exports().iter().find(|export| export.path() == path);
+            let servers = export.and_then(|export| export.referral()).into_iter();
+            let mut servers = servers.flat_map(|it| it.locations()).flat_map(|it| it.servers());
+            if !servers.any(|server| *server == *from.host) {
+                let (shown, name) = (path.display(), &from.name);
+                let text =
+                    format!("it does not know that {shown} is at {name}: give it home={name}");
+                return Err(Refused::invalid(text));
+            }
+        }
+        let loaded = turn.load(self.parts.moved.finder_with(paths));
+        Ok(current.adopting(&loaded.map_err(Refused::invalid)?, paths))
+    }
+
+    /// Checks that this server would serve the offered exports from the same files, and serves no
+    /// other export of their volume. Returns the volume. Unless the exports are frozen, their top
+    /// directories may change meanwhile.
+    fn check(
+        &self,
+        plan: &Plan,
+        offer: &MigrationArgs<'_>,
+        is_frozen: bool,
+    ) -> Result<u64, Refused> {
+        let mut volume = None;
+        for offered in &offer.exports.0 {
+            let path = path(offered);
+            let mut mark = plan.export_mark(path).map_err(Refused::invalid)?;
+            if !is_frozen {
+                mark.change = offered.change;
+            }
+            if mark != mark_of(offered) {
+                return Err(Refused::invalid(format!(
+                    "{} is not the same export there: both servers need the same files, and the \
+                     same handle.key",
+                    path.display()
+                )));
+            }
+            if *volume.get_or_insert(mark.volume) != mark.volume {
+                return Err(Refused::invalid("the exports are of several volumes"));
+            }
+        }
+        let volume = volume.ok_or_else(|| Refused::invalid("no export is offered"))?;
+        match self.parts.exports.current().exports_of(volume).next() {
+            Some(other) => Err(Refused::invalid(format!(
+                "it serves {} from the same volume, whose locks would be decided twice",
+                other.display()
+            ))),
+            None => Ok(volume),
+        }
+    }
+
+    fn begin(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), Refused> {
+        if self.parts.has_local_locks {
+            return Err(Refused::invalid(LOCAL_LOCKS));
+        }
+        let memory = &self.parts.memory;
+        if memory.engine.is_in_grace() {
+            let left = memory.engine.grace_left(memory.clock.now()).as_secs();
+            let text = format!("its clients may reclaim their state for {left} s; then try again");
+            return Err(Refused::at_present(text));
+        }
+        let mut transfer = self.transfer();
+        let is_busy =
+            |it: &Transfer| it.from != from.name && it.last_call.elapsed() < TRANSFER_PATIENCE;
+        if transfer.as_ref().is_some_and(is_busy) {
+            return Err(Refused::at_present("another server is handing exports over to it"));
+        }
+        let turn = self.turn()?;
+        self.check(&self.plan(&turn, from, &paths(offer))?, offer, false)?;
+        let (from, id, state) = (from.name.clone(), offer.id, Vec::new());
+        *transfer = Some(Transfer { from, id, state, last_call: Instant::now() });
+        Ok(())
+    }
+
+    /// Takes the exports over, with the state that was sent.
+    fn complete(
+        &self,
+        sent: &[u8],
+        (from, offer): (&PeerServer, &MigrationArgs<'_>),
+    ) -> Result<(), Refused> {
+        let MigrationParts { moved, memory, .. } = &self.parts;
+        let state = ExportedVolume::from_bytes(sent).map_err(Refused::invalid)?;
+        let (paths, turn) = (paths(offer), self.turn()?);
+        let plan = self.plan(&turn, from, &paths)?;
+        let volume = self.check(&plan, offer, true)?;
+        check_state(&state).map_err(Refused::invalid)?;
+        check_files(&plan, &state, (volume, &paths))?;
+        let clients = memory.engine.import_volume(memory.clock.now(), &state);
+        let clients = clients.map_err(Refused::at_present)?;
+        let is_stored = memory.engine.is_settled(memory.settle.as_deref());
+        let noted = match is_stored {
+            true => moved.note_taken(&paths, &handover(from, &offer.id)),
+            false => Err(anyhow::anyhow!("the records of clients cannot be stored")),
+        };
+        if let Err(why) = noted {
+            // No other state of the volume is here.
+            self.parts.forget(volume, &[]);
+            return Err(Refused::fault(format!("{why:#}")));
+        }
+        turn.put_in_force(plan);
+        tracing::info!(?paths, clients = clients.len(), from = %from.name, "exports taken over");
+        if let Some(callbacks) = &memory.callbacks {
+            callbacks.pump(memory.clock.now());
+        }
+        Ok(())
+    }
+}
+
+impl Target for Arrivals {
+    fn offer(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), Refused> {
+        blocking(|| self.begin(from, offer))
+    }
+
+    fn receive(&self, from: &PeerServer, part: &SendArgs<'_>) -> Result<(), Refused> {
+        let mut transfer = self.transfer();
+        let Some(it) = transfer.as_mut().filter(|it| it.is(from, &part.id)) else {
+            return Err(Refused::at_present(NO_TRANSFER));
+        };
+        let fits = it.state.len() + part.bytes.0.len() <= STATE_BYTES_MAX;
+        if fits && it.state.len() as u64 == part.offset {
+            it.state.extend_from_slice(part.bytes.0);
+            it.last_call = Instant::now();
+            return Ok(());
+        }
+        *transfer = None;
+        Err(Refused::invalid("the state is too long, or a part of it is missing"))
+    }
+
+    fn take(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), Refused> {
+        // The outcome is asked for under the same lock, so that it is known then.
+        let mut transfer = self.transfer();
+        match transfer.take_if(|it| it.is(from, &offer.id)) {
+            Some(it) => blocking(|| self.complete(&it.state, (from, offer))),
+            None => Err(Refused::at_present(NO_TRANSFER)),
+        }
+    }
+
+    fn outcome(&self, from: &PeerServer, id: &MigrationId) -> bool {
+        let mut transfer = self.transfer();
+        transfer.take_if(|it| it.is(from, id));
+        self.parts.moved.has_taken(&handover(from, id))
+    }
+}
+
+const NO_TRANSFER: &str = "no such transfer is under way: begin again";
+
+impl Transfer {
+    fn is(&self, from: &PeerServer, id: &MigrationId) -> bool {
+        self.from == from.name && self.id == *id
+    }
+}
+
+/// Checks that the state is of the offered exports only.
+fn check_files(
+    plan: &Plan,
+    state: &ExportedVolume,
+    (volume, paths): (u64, &[PathBuf]),
+) -> Result<(), Refused> {
+    let ids = plan.ids_of(paths);
+    let of_clients = state.clients.iter().flat_map(|client| &client.states).map(|it| it.file);
+    let mut files = of_clients.chain(state.files.iter().map(|file| file.key));
+    if state.volume == volume && files.all(|it| it.volume == volume && ids.contains(&it.export)) {
+        return Ok(());
+    }
+    Err(Refused::invalid("the state is of other exports"))
+}
+
+fn handover(from: &PeerServer, id: &MigrationId) -> Handover {
+    Handover { peer: from.name.to_string(), migration: hexadecimal(id) }
+}
+
+fn path<'a>(offered: &OfferedExport<'a>) -> &'a Path {
+    Path::new(OsStr::from_bytes(offered.path.0))
+}
+
+fn paths(offer: &MigrationArgs<'_>) -> Vec<PathBuf> {
+    offer.exports.0.iter().map(|offered| path(offered).to_owned()).collect()
+}
+
+fn mark_of(offered: &OfferedExport<'_>) -> ExportMark {
+    let OfferedExport { top, volume, fileid, change, .. } = offered;
+    ExportMark { top: top.0.into(), volume: *volume, fileid: *fileid, change: *change }
+}

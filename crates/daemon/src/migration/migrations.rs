@@ -1,0 +1,121 @@
+//! The migration that this server carries out, in a thread of its own, as it takes longer than a
+//! request may.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde_json::{Value, json};
+
+use super::MigrationParts;
+use super::departure::{Departure, Moved};
+
+/// Time for which a request waits for the end. Other requests wait meanwhile.
+const MOMENT: Duration = Duration::from_millis(100);
+
+/// Exports of this server that move to others.
+pub(crate) struct Migrations {
+    parts: MigrationParts,
+    current: Mutex<Option<Running>>,
+}
+
+/// The step that a migration is at.
+#[derive(Clone, Default)]
+pub(super) struct Progress(Arc<Mutex<&'static str>>);
+
+impl Progress {
+    /// Notes the step.
+    pub(super) fn say(&self, step: &'static str) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = step;
+    }
+
+    fn step(&self) -> &'static str {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Running {
+    to: String,
+    /// The number of the run of the command.
+    run: u64,
+    progress: Progress,
+    outcome: Receiver<Result<Moved>>,
+}
+
+impl Migrations {
+    pub(crate) const fn new(parts: MigrationParts) -> Self {
+        Self { parts, current: Mutex::new(None) }
+    }
+
+    /// Asks the peer whether it could take exports.
+    ///
+    /// # Errors
+    /// The reason why it cannot.
+    pub(crate) fn try_out(&self, exports: &[PathBuf], to: &str) -> Result<Value> {
+        Departure::new(&self.parts, exports, to)?.try_out()?;
+        Ok(json!({ "state": "possible" }))
+    }
+
+    /// Begins to move exports, or asks for the state of their move. It goes on if nobody asks any
+    /// more.
+    ///
+    /// # Errors
+    /// The reason why the exports were not moved.
+    pub(crate) fn advance(&self, exports: &[PathBuf], (to, run): (&str, u64)) -> Result<Value> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = match current.take() {
+            Some(it) if it.run == run => it,
+            Some(other) if other.is_under_way() => {
+                let shown = other.to.clone();
+                *current = Some(other);
+                bail!("a migration to {shown} is under way; try again when it has ended");
+            }
+            _ => self.start(exports, (to, run))?,
+        };
+        match running.outcome.recv_timeout(MOMENT) {
+            Ok(outcome) => outcome.map(shown),
+            Err(RecvTimeoutError::Timeout) => {
+                let step = running.progress.step();
+                *current = Some(running);
+                Ok(json!({ "state": "moving", "step": step }))
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(anyhow!("the migration failed; see the log"))
+            }
+        }
+    }
+
+    fn start(&self, exports: &[PathBuf], (to, run): (&str, u64)) -> Result<Running> {
+        let departure = Departure::new(&self.parts, exports, to)?;
+        let progress = Progress::default();
+        let (told, outcome) = channel();
+        let work = {
+            let progress = progress.clone();
+            // Nobody may wait for the outcome any more.
+            move || drop(told.send(departure.carry_out(&progress)))
+        };
+        let thread = thread::Builder::new().name("migration".into()).spawn(work);
+        thread.context("the system starts no thread for the migration; try again")?;
+        Ok(Running { to: to.to_owned(), run, progress, outcome })
+    }
+}
+
+impl Running {
+    /// Returns whether it goes on. The outcome of one that has ended is lost.
+    fn is_under_way(&self) -> bool {
+        matches!(self.outcome.try_recv(), Err(std::sync::mpsc::TryRecvError::Empty))
+    }
+}
+
+fn shown(moved: Moved) -> Value {
+    json!({
+        "state": "moved",
+        "clients": moved.clients,
+        "states": moved.states,
+        "state_bytes": moved.state_bytes,
+        "frozen_milliseconds": moved.frozen.as_millis() as u64,
+    })
+}

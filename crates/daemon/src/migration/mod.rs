@@ -1,0 +1,92 @@
+//! Exports move between servers with the state of their clients: the source's side, the target's
+//! side, and the table in which both store what they have decided.
+//!
+//! After each step one server at most serves an export. The source stops to serve it before it
+//! reads the clients' state. It stores that the export leaves before it asks the target to take it;
+//! from then on the target decides, and a source that got no answer asks for the outcome. The
+//! target stores that it has taken the export before it serves it.
+
+mod arrivals;
+mod departure;
+mod migrations;
+mod moved_exports;
+mod outcome;
+
+pub(crate) use arrivals::Arrivals;
+pub(crate) use migrations::Migrations;
+pub(crate) use moved_exports::MovedExports;
+pub(crate) use outcome::ask_for_outcomes;
+
+use std::fmt;
+use std::sync::Arc;
+
+use comity_export::Exports;
+use comity_nfs4::Memory;
+use comity_proto::migration::MigrationId;
+use comity_state::{ClientProtocol, ExportedVolume};
+use comity_tls::client::ClientIdentity;
+
+use crate::configuration::Reload;
+use crate::tls::Tls;
+
+/// The parts of the server that a migration needs.
+#[derive(Clone)]
+pub(crate) struct MigrationParts {
+    pub(crate) exports: Arc<Exports>,
+    pub(crate) memory: Memory,
+    pub(crate) reload: Arc<Reload>,
+    pub(crate) moved: Arc<MovedExports>,
+    pub(crate) tls: Option<Arc<Tls>>,
+    /// True if programs on this machine and clients respect each other's locks.
+    pub(crate) has_local_locks: bool,
+}
+
+/// The reason why a server with local locks moves nothing.
+const LOCAL_LOCKS: &str = "local programs and clients respect each other's locks here, and such \
+    locks do not move: start the server with --no-local-locks";
+
+impl MigrationParts {
+    /// The key by which this server proves to a peer who it is.
+    fn identity(&self) -> anyhow::Result<Arc<ClientIdentity>> {
+        match &self.tls {
+            Some(tls) => Ok(Arc::new(ClientIdentity::of_server(&tls.shown()))),
+            None => anyhow::bail!(
+                "TLS is off, and peers know each other by it: start the server without --no-tls"
+            ),
+        }
+    }
+
+    /// Forgets the state of exports that another server has.
+    fn forget(&self, volume: u64, ids: &[u32]) {
+        let comity_nfs4::Memory { engine, clock, .. } = &self.memory;
+        engine.forget_volume(clock.now(), volume, ids);
+    }
+}
+
+/// Writes a migration as hexadecimal digits.
+fn hexadecimal(id: &MigrationId) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The volume has state that its holder could not use at another server.
+#[derive(Debug, PartialEq, Eq)]
+struct HostHolds(String);
+
+impl fmt::Display for HostHolds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = &self.0;
+        write!(
+            f,
+            "the host {host} holds locks by NFSv3, which has no way to follow: have its programs \
+             release them, or evict it (`comity clients` shows its number)"
+        )
+    }
+}
+
+impl std::error::Error for HostHolds {}
+
+/// Checks that all state can be used at another server.
+fn check_state(volume: &ExportedVolume) -> Result<(), HostHolds> {
+    let host = volume.clients.iter().find(|client| client.protocol == ClientProtocol::Nlm);
+    host.map_or(Ok(()), |host| Err(HostHolds(String::from_utf8_lossy(&host.name.id).into_owned())))
+}

@@ -1,0 +1,277 @@
+//! The table of exports that were moved: `moved` in the state folder. docs/formats.md describes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context, Result, ensure};
+use comity_export::{FindMoved, Whereabouts};
+use comity_vfs::AsServer;
+use serde::{Deserialize, Serialize};
+
+use crate::state_folder::keep;
+
+const FILE: &str = "moved";
+const VERSION: u32 = 1;
+
+/// Where an export is, if not where the configuration says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "state")]
+pub(crate) enum Place {
+    /// It was moved to this server, or has stayed here.
+    Here,
+    /// This server has handed it over to a peer, whose answer has not arrived.
+    Leaving(Handover),
+    /// It was moved to a peer.
+    Away {
+        /// The peer.
+        peer: String,
+    },
+}
+
+/// A migration to a peer.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Handover {
+    /// The peer.
+    pub(crate) peer: String,
+    /// The number of the migration, in hexadecimal digits.
+    pub(crate) migration: String,
+}
+
+/// The file's contents.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    version: u32,
+    exports: BTreeMap<PathBuf, Place>,
+    /// For each peer and export, the last migration of it from that peer that this server has
+    /// completed. A peer begins no other migration of an export before it knows the outcome.
+    taken: BTreeMap<String, BTreeMap<PathBuf, String>>,
+    /// The exports whose target is being asked to take them.
+    #[serde(skip)]
+    awaiting_take: BTreeSet<PathBuf>,
+}
+
+/// The exports that were moved, and the migrations that this server has completed.
+#[derive(Debug)]
+pub(crate) struct MovedExports {
+    folder: PathBuf,
+    table: Mutex<Table>,
+}
+
+impl MovedExports {
+    /// Reads the table of a state folder.
+    ///
+    /// # Errors
+    /// It cannot be read. Without it the server could serve an export that another one serves.
+    pub(crate) fn open(folder: &Path) -> Result<Arc<Self>> {
+        let path = folder.join(FILE);
+        let advice = || {
+            format!(
+                "{} is damaged: restore it, or remove it after you have made sure that no other \
+                 server serves the exports of this one",
+                path.display()
+            )
+        };
+        let _server = AsServer::here()?;
+        let table = match std::fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice::<Table>(&bytes).with_context(advice)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Table { version: VERSION, ..Table::default() }
+            }
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            }
+        };
+        let version = table.version;
+        ensure!(version == VERSION, "{}: its version {version} is unknown", path.display());
+        Ok(Arc::new(Self { folder: folder.to_owned(), table: Mutex::new(table) }))
+    }
+
+    /// Returns a function that tells where exports were moved.
+    pub(crate) fn finder(self: &Arc<Self>) -> Arc<FindMoved> {
+        let moved = Arc::clone(self);
+        Arc::new(move |path| moved.find(path))
+    }
+
+    /// Returns the same function, except that these exports are here.
+    pub(crate) fn finder_with(self: &Arc<Self>, paths: &[PathBuf]) -> Arc<FindMoved> {
+        let (moved, paths) = (Arc::clone(self), paths.to_vec());
+        Arc::new(move |path| {
+            let is_meant = paths.iter().any(|meant| meant == path);
+            if is_meant { Some(Whereabouts::Here) } else { moved.find(path) }
+        })
+    }
+
+    fn find(&self, path: &Path) -> Option<Whereabouts> {
+        self.table().exports.get(path).map(|place| match place {
+            Place::Here => Whereabouts::Here,
+            Place::Leaving(_) => Whereabouts::Moving,
+            Place::Away { peer } => Whereabouts::At(peer.as_str().into()),
+        })
+    }
+
+    /// Stores the place of exports, on stable storage.
+    ///
+    /// # Errors
+    /// It cannot be stored; the table is as before then.
+    pub(crate) fn note(&self, paths: &[PathBuf], place: &Place) -> Result<()> {
+        self.change(|table| table.place(paths, place))
+    }
+
+    /// Stores that exports are handed over to a peer, on stable storage.
+    ///
+    /// # Errors
+    /// It cannot be stored; the table is as before then.
+    pub(crate) fn note_leaving(&self, paths: &[PathBuf], to: Handover) -> Result<()> {
+        self.change(|table| {
+            table.place(paths, &Place::Leaving(to));
+            table.awaiting_take.extend(paths.iter().cloned());
+        })
+    }
+
+    /// Notes that it is not known whether the peer to which these exports are leaving has them.
+    pub(crate) fn note_unanswered(&self, paths: &[PathBuf]) {
+        let mut table = self.table();
+        table.awaiting_take.retain(|path| !paths.contains(path));
+    }
+
+    /// Stores that exports were taken over from a peer, on stable storage.
+    ///
+    /// # Errors
+    /// It cannot be stored; the table is as before then.
+    pub(crate) fn note_taken(&self, paths: &[PathBuf], from: &Handover) -> Result<()> {
+        self.change(|table| {
+            table.place(paths, &Place::Here);
+            let taken = table.taken.entry(from.peer.clone()).or_default();
+            taken.extend(paths.iter().map(|path| (path.clone(), from.migration.clone())));
+        })
+    }
+
+    /// Returns whether this server has completed a migration.
+    pub(crate) fn has_taken(&self, from: &Handover) -> bool {
+        let table = self.table();
+        let taken = table.taken.get(&from.peer);
+        taken.is_some_and(|taken| taken.values().any(|known| *known == from.migration))
+    }
+
+    /// Returns the migrations whose peer has not answered, with their exports.
+    pub(crate) fn unanswered(&self) -> BTreeMap<Handover, Vec<PathBuf>> {
+        let table = self.table();
+        let mut found: BTreeMap<Handover, Vec<PathBuf>> = BTreeMap::new();
+        for (path, place) in &table.exports {
+            if let Place::Leaving(to) = place
+                && !table.awaiting_take.contains(path)
+            {
+                found.entry(to.clone()).or_default().push(path.clone());
+            }
+        }
+        found
+    }
+
+    /// Returns where the moved exports are, for the administrator.
+    pub(crate) fn shown(&self) -> Vec<String> {
+        let table = self.table();
+        let line = |(path, place): (&PathBuf, &Place)| {
+            let shown = path.display();
+            match place {
+                Place::Here => format!("{shown} is here"),
+                Place::Leaving(to) => format!("{shown} is leaving to {}", to.peer),
+                Place::Away { peer } => format!("{shown} is at {peer}"),
+            }
+        };
+        table.exports.iter().map(line).collect()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Table)) -> Result<()> {
+        let server = AsServer::here()?;
+        let mut table = self.table();
+        let mut changed = table.clone();
+        change(&mut changed);
+        let [old, new] = [&*table, &changed].map(serde_json::to_vec_pretty);
+        if let Err(why) = keep(&server, (&self.folder, FILE), &new?) {
+            self.restore(&server, &old?);
+            return Err(why).context("the place of the exports cannot be stored");
+        }
+        *table = changed;
+        Ok(())
+    }
+
+    /// Makes sure that a failed change has left the old table. If it cannot be known which table a
+    /// restart would find, the server ends: the restart then decides.
+    fn restore(&self, server: &AsServer, old: &[u8]) {
+        let path = self.folder.join(FILE);
+        let is_old = match std::fs::read(&path) {
+            Ok(found) => found == old,
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        };
+        if !is_old && keep(server, (&self.folder, FILE), old).is_err() {
+            tracing::error!("{} cannot be written: the server ends", path.display());
+            std::process::abort();
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn place(&mut self, paths: &[PathBuf], place: &Place) {
+        for path in paths {
+            self.exports.insert(path.clone(), place.clone());
+            self.awaiting_take.remove(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(peer: &str, migration: &str) -> Handover {
+        Handover { peer: peer.into(), migration: migration.into() }
+    }
+
+    #[test]
+    fn what_was_noted_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let moved = MovedExports::open(folder.path()).unwrap();
+        let paths = ["/srv/a", "/srv/b", "/srv/c"].map(PathBuf::from);
+        assert_eq!(moved.finder()(&paths[0]), None);
+        moved.note(&paths[..1], &Place::Away { peer: "b".into() }).unwrap();
+        moved.note_taken(&paths[1..2], &from("b", "17")).unwrap();
+        moved.note_leaving(&paths[2..], from("c", "18")).unwrap();
+        assert!(moved.unanswered().is_empty(), "the target is being asked");
+        let moved = MovedExports::open(folder.path()).unwrap();
+        assert_eq!(moved.finder()(&paths[0]), Some(Whereabouts::At("b".into())));
+        assert_eq!(moved.finder()(&paths[1]), Some(Whereabouts::Here));
+        assert_eq!(moved.finder()(&paths[2]), Some(Whereabouts::Moving));
+        assert!(moved.has_taken(&from("b", "17")));
+        assert!(!moved.has_taken(&from("b", "18")) && !moved.has_taken(&from("c", "17")));
+        let left = [(from("c", "18"), vec![paths[2].clone()])];
+        assert_eq!(moved.unanswered(), BTreeMap::from(left));
+        assert_eq!(moved.finder_with(&paths[..1])(&paths[0]), Some(Whereabouts::Here));
+    }
+
+    #[test]
+    fn a_damaged_table_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for text in ["", "{", "{\"version\":2,\"exports\":{},\"taken\":{}}"] {
+            std::fs::write(folder.path().join(FILE), text).unwrap();
+            assert!(MovedExports::open(folder.path()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_table_that_cannot_be_written_stays_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let moved = MovedExports::open(folder.path()).unwrap();
+        let path = [PathBuf::from("/srv/a")];
+        moved.note(&path, &Place::Here).unwrap();
+        // The draft of the new table has the name of a folder.
+        std::fs::create_dir(folder.path().join("moved.new")).unwrap();
+        assert!(moved.note(&path, &Place::Away { peer: "b".into() }).is_err());
+        assert_eq!(moved.finder()(&path[0]), Some(Whereabouts::Here));
+    }
+}

@@ -1,0 +1,75 @@
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::{Export, Plan};
+
+/// What two servers must have in common if they serve the same export from the same files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportMark {
+    /// The handle of its top directory, as clients know it. It depends on the export's number, on
+    /// the key of the handles and on the file system.
+    pub top: Box<[u8]>,
+    /// The number of its volume.
+    pub volume: u64,
+    /// The file number of its top directory.
+    pub fileid: u64,
+    /// The change attribute of its top directory, which differs in a copy.
+    pub change: u64,
+}
+
+impl Plan {
+    /// Returns the mark of the export of a path, for another server.
+    ///
+    /// # Errors
+    /// The reason in words why it cannot be moved.
+    pub fn export_mark(&self, path: &Path) -> Result<ExportMark, String> {
+        let shown = path.display();
+        let export = self.exports().iter().find(|export| export.path() == path);
+        let export = export.ok_or_else(|| format!("no export has the path {shown}"))?;
+        if let Some(referral) = export.referral() {
+            return Err(format!("{shown} is not served here: its files are at {referral}"));
+        }
+        if export.settings().is_moving {
+            return Err(format!("{shown} is on its way to another server already"));
+        }
+        if self.stores_data() || export.placement().is_some() {
+            return Err(format!("{shown} has data servers, or is one: it cannot move"));
+        }
+        if export.settings().crosses_mounts {
+            return Err(format!("{shown} has the option crossmnt: it would be several volumes"));
+        }
+        let top = export.top();
+        let attributes = export.fs().getattr(&top);
+        let attributes =
+            attributes.map_err(|status| format!("{shown} cannot be read: {status}"))?;
+        Ok(ExportMark {
+            top: self.seal(export.id(), &top).bytes().into(),
+            volume: export.volume(),
+            fileid: attributes.fileid,
+            change: attributes.change,
+        })
+    }
+
+    /// Returns the numbers of the exports at these paths.
+    #[must_use]
+    pub fn ids_of(&self, paths: &[PathBuf]) -> Vec<u32> {
+        let is_meant = |export: &&Arc<Export>| paths.iter().any(|path| path == export.path());
+        self.exports().iter().filter(is_meant).map(|export| export.id().0).collect()
+    }
+
+    /// Returns the volume of the first export at these paths that there is.
+    #[must_use]
+    pub fn volume_of(&self, paths: &[PathBuf]) -> Option<u64> {
+        let is_meant = |export: &&Arc<Export>| paths.iter().any(|path| path == export.path());
+        self.exports().iter().find(is_meant).map(|export| export.volume())
+    }
+
+    /// Returns the paths of all exports that are served here from a volume.
+    pub fn exports_of(&self, volume: u64) -> impl Iterator<Item = &Path> {
+        let here = self
+            .exports()
+            .iter()
+            .filter(move |export| export.referral().is_none() && export.volume() == volume);
+        here.map(|export| export.path())
+    }
+}

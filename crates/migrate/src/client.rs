@@ -1,0 +1,81 @@
+//! The source's side of the migration program.
+
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use comity_export::PeerServer;
+use comity_program_client::{ClientError, ProgramClient, whole};
+use comity_proto::migration::{
+    CHUNK_BYTES_MAX, MigrationArgs, MigrationId, PROGRAM, SendArgs, VERSION, procedure,
+};
+use comity_tls::client::{ClientIdentity, ServerTrust};
+use comity_xdr::Opaque;
+
+/// A connection of a source to a target.
+pub struct MigrationClient(ProgramClient);
+
+/// The reason why a call failed.
+pub type MigrationError = ClientError;
+
+impl MigrationClient {
+    /// Connects to a peer, which must prove its key; `identity` proves the key of this server.
+    ///
+    /// # Errors
+    /// [`MigrationError`].
+    pub fn connect(
+        peer: &PeerServer,
+        identity: Arc<ClientIdentity>,
+    ) -> Result<Self, MigrationError> {
+        let trust = ServerTrust::new(Some(peer.key));
+        let place = (&*peer.host, peer.port);
+        ProgramClient::connect(place, (PROGRAM, VERSION), identity, &trust).map(Self)
+    }
+
+    /// Asks whether the target could take exports over, and begins a transfer.
+    ///
+    /// # Errors
+    /// [`MigrationError`].
+    pub fn offer(&mut self, offer: &MigrationArgs<'_>) -> Result<(), MigrationError> {
+        self.0.call(procedure::OFFER, offer, |reply| whole(reply))
+    }
+
+    /// Sends the state of the clients.
+    ///
+    /// # Errors
+    /// [`MigrationError`]; also if not all is sent at `until`.
+    pub fn send(
+        &mut self,
+        id: MigrationId,
+        state: &[u8],
+        until: Instant,
+    ) -> Result<(), MigrationError> {
+        let mut offset = 0;
+        for bytes in state.chunks(CHUNK_BYTES_MAX as usize) {
+            if Instant::now() > until {
+                return Err(io::Error::from(ErrorKind::TimedOut).into());
+            }
+            let part = SendArgs { id, offset, bytes: Opaque(bytes) };
+            self.0.call(procedure::SEND, &part, |reply| whole::<()>(reply))?;
+            offset += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Makes the target serve the exports.
+    ///
+    /// # Errors
+    /// [`MigrationError`]. After [`ClientError::Failed`] the target does not serve them. After any
+    /// other error it may, and [`MigrationClient::outcome`] tells.
+    pub fn take(&mut self, offer: &MigrationArgs<'_>) -> Result<(), MigrationError> {
+        self.0.call(procedure::TAKE, offer, |reply| whole(reply))
+    }
+
+    /// Returns whether the target has completed a migration. If it has not, it never will.
+    ///
+    /// # Errors
+    /// [`MigrationError`].
+    pub fn outcome(&mut self, id: MigrationId) -> Result<bool, MigrationError> {
+        self.0.call(procedure::OUTCOME, &id, |reply| whole(reply))
+    }
+}

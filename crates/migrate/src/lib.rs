@@ -1,0 +1,18 @@
+//! The migration program: a server hands exports, with the state of their clients, over to another
+//! server.
+//!
+//! **Answers:** which calls a source makes and a target answers, and in which order. It is a
+//! program of this project on the NFS port, for servers that have proved a key of the
+//! configuration; docs/formats.md describes its messages.
+//!
+//! **May not know:** what the state of clients is, when an export is frozen, how a decision is
+//! stored.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+mod client;
+mod program;
+mod target;
+
+pub use client::{MigrationClient, MigrationError};
+pub use program::MigrationProgram;
+pub use target::{Refused, Target};

@@ -1,0 +1,110 @@
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use comity_export::{Exports, RpcPeer};
+use comity_proto::grants::TEXT_BYTES_MAX;
+use comity_proto::migration::{
+    MigrationArgs, MigrationId, PROGRAM, SendArgs, Status, VERSION, procedure,
+};
+use comity_rpc::{Call, Done, Outcome, Program, Repeat};
+use comity_xdr::{Encode, Encoder, Malformed, Opaque};
+
+use crate::{Refused, Target};
+
+/// The migration program, version 1, at the server to which exports are moved.
+pub struct MigrationProgram {
+    exports: Arc<Exports>,
+    target: Arc<dyn Target>,
+}
+
+impl MigrationProgram {
+    /// Makes the program; the peers are those of `exports`.
+    #[must_use]
+    pub fn new(exports: Arc<Exports>, target: Arc<dyn Target>) -> Self {
+        Self { exports, target }
+    }
+}
+
+impl Program<RpcPeer> for MigrationProgram {
+    fn number(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        VERSION..=VERSION
+    }
+
+    fn procedure_name(&self, _version: u32, procedure: u32) -> &'static str {
+        match procedure {
+            procedure::NULL => "NULL",
+            procedure::OFFER => "OFFER",
+            procedure::SEND => "SEND",
+            procedure::TAKE => "TAKE",
+            procedure::OUTCOME => "OUTCOME",
+            _ => "unknown",
+        }
+    }
+
+    /// All calls may be repeated: a part that is sent twice is refused, and a source that lost an
+    /// answer asks for the outcome.
+    fn repeat(&self, _version: u32, _procedure: u32) -> Repeat {
+        Repeat::Harmless
+    }
+
+    fn call(&self, call: &Call<'_>, visitor: &RpcPeer, reply: &mut Encoder) -> Outcome {
+        if call.header.procedure == procedure::NULL {
+            return done(call.arguments::<()>().map(|()| 0));
+        }
+        // The peer is copied, so that the plan is not kept while the target replaces it.
+        let Some(from) = self.exports.current().peer_of(visitor).cloned() else {
+            let text = "the connection proved no key of a [[peer]]".to_owned();
+            let denied = Refused { status: Status::Denied, text };
+            return done(Ok(answer::<()>(reply, Err(denied))));
+        };
+        let target = &self.target;
+        match call.header.procedure {
+            procedure::OFFER => done(
+                call.arguments::<MigrationArgs<'_>>()
+                    .map(|offer| answer(reply, target.offer(&from, &offer))),
+            ),
+            procedure::SEND => done(
+                call.arguments::<SendArgs<'_>>()
+                    .map(|part| answer(reply, target.receive(&from, &part))),
+            ),
+            procedure::TAKE => done(
+                call.arguments::<MigrationArgs<'_>>()
+                    .map(|offer| answer(reply, target.take(&from, &offer))),
+            ),
+            procedure::OUTCOME => done(
+                call.arguments::<MigrationId>()
+                    .map(|id| answer(reply, Ok(target.outcome(&from, &id)))),
+            ),
+            _ => Outcome::ProcUnavail,
+        }
+    }
+}
+
+/// Writes OK and the value, or the refusal; returns the status.
+fn answer<T: Encode>(reply: &mut Encoder, result: Result<T, Refused>) -> u32 {
+    match result {
+        Ok(value) => {
+            reply.value(&Status::Ok);
+            reply.value(&value);
+            Status::Ok as u32
+        }
+        Err(Refused { status, text }) => {
+            let end = text.floor_char_boundary(TEXT_BYTES_MAX as usize);
+            reply.value(&status);
+            reply.value(&Opaque::<TEXT_BYTES_MAX>(text.as_bytes().get(..end).unwrap_or_default()));
+            status as u32
+        }
+    }
+}
+
+/// The outcome of a procedure with this status.
+fn done(status: Result<u32, Malformed>) -> Outcome {
+    match status {
+        Ok(status) => Outcome::Done(Done { status, export: None }),
+        Err(_) => Outcome::GarbageArgs,
+    }
+}

@@ -1,0 +1,11 @@
+//! Calls of the programs of this project over TLS: the grant program and the migration program.
+//!
+//! **Answers:** how a caller that has a key reaches such a program at a server, calls it, and reads
+//! the status of its reply.
+//!
+//! **May not know:** what any procedure does.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+mod client;
+
+pub use client::{ClientError, ProgramClient, whole};

@@ -1,0 +1,72 @@
+//! The migration program: a server hands an export, with the state of its clients, over to another
+//! one. It is a program of this project, served on the NFS port over TLS only, to servers that have
+//! proved a key of the configuration. docs/formats.md describes it.
+//!
+//! A reply begins with a [`Status`] of the programs of this project; after a status other than OK,
+//! only a text for people follows.
+
+use comity_xdr::{Counted, Decode, Encode, Opaque};
+
+pub use crate::grants::{Status, Text};
+
+/// Program number, from the range that RFC 5531 (section 13.1) leaves to users.
+pub const PROGRAM: u32 = 0x2043_4d55;
+/// The only version.
+pub const VERSION: u32 = 1;
+
+/// Procedure numbers.
+pub mod procedure {
+    #![allow(missing_docs)]
+    pub const NULL: u32 = 0;
+    pub const OFFER: u32 = 1;
+    pub const SEND: u32 = 2;
+    pub const TAKE: u32 = 3;
+    pub const OUTCOME: u32 = 4;
+}
+
+/// Most exports that move together.
+pub const EXPORTS_MAX: u32 = 64;
+/// Most bytes of state in one call.
+pub const CHUNK_BYTES_MAX: u32 = 256 << 10;
+/// Longest handle in bytes.
+const HANDLE_BYTES_MAX: u32 = 64;
+
+/// A number that names one migration. The source chooses it at random.
+pub type MigrationId = [u8; 16];
+
+/// An export of the source, as the target needs to recognize it.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct OfferedExport<'a> {
+    /// Its path.
+    pub path: Text<'a>,
+    /// The handle of its top directory, as clients know it. The target can read it only if it has
+    /// the same key of handles.
+    pub top: Opaque<'a, HANDLE_BYTES_MAX>,
+    /// The number of its volume.
+    pub volume: u64,
+    /// The file number of its top directory.
+    pub fileid: u64,
+    /// The change attribute of its top directory.
+    pub change: u64,
+}
+
+/// Arguments of OFFER and TAKE. OFFER asks whether the target could take these exports, and begins
+/// a transfer; TAKE, after all bytes were sent, makes the target serve them.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct MigrationArgs<'a> {
+    /// The migration.
+    pub id: MigrationId,
+    /// The exports.
+    pub exports: Counted<OfferedExport<'a>, EXPORTS_MAX>,
+}
+
+/// Arguments of SEND.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct SendArgs<'a> {
+    /// The migration.
+    pub id: MigrationId,
+    /// The number of bytes that were sent before.
+    pub offset: u64,
+    /// The next bytes of the state.
+    pub bytes: Opaque<'a, CHUNK_BYTES_MAX>,
+}

@@ -13,6 +13,7 @@ mod kernels;
 mod keys;
 mod needs;
 mod network;
+mod other_server;
 mod preload;
 mod server;
 mod tests;

@@ -13,6 +13,7 @@ use super::data_servers::{self, DataServers};
 use super::ground::output;
 use super::keys::{Keys, Xprtsec};
 use super::network::{Network, SERVER};
+use super::other_server::{self, OtherServer};
 
 /// Longest time that a server may take to listen, or to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -38,6 +39,8 @@ pub(super) struct Server<'a> {
     child: Child,
     /// The data servers, which end with the server.
     _data_servers: DataServers,
+    /// The server to which the exports can be moved.
+    _other: Option<OtherServer>,
 }
 
 /// Paths of a server.
@@ -57,6 +60,8 @@ pub(super) struct Places {
     pub(super) arguments: &'static [&'static str],
     /// Number of data servers with the data of the exported folder.
     pub(super) data_servers: u16,
+    /// True if there is another server, to which the exports can be moved.
+    pub(super) has_other_server: bool,
 }
 
 impl Places {
@@ -94,9 +99,17 @@ impl<'a> Server<'a> {
         let folders = (&*places.folder, &*places.export);
         let count = places.data_servers;
         let _data_servers = DataServers::start(network, &places.program, folders, count)?;
+        if places.has_other_server {
+            other_server::prepare(&places.folder)?;
+        }
         let child = spawn(network, peer, &places)?;
-        let mut server = Self { network, peer, places, child, _data_servers };
+        let mut server = Self { network, peer, places, child, _data_servers, _other: None };
         server.wait_until_it_listens()?;
+        if server.places.has_other_server {
+            let folders = (&*server.places.folder, &*server.places.export);
+            let other = OtherServer::start(network, &server.places.program, folders)?;
+            server._other = Some(other);
+        }
         Ok(server)
     }
 
@@ -253,8 +266,9 @@ fn spawn(network: &Network, peer: Peer, places: &Places) -> Result<Child> {
 
 fn comity(places: &Places) -> Vec<String> {
     let text = |path: &Path| path.display().to_string();
-    let (source, file) = match places.data_servers {
-        0 => ("--exports", places.exports()),
+    let (source, file) = match (places.data_servers, places.has_other_server) {
+        (0, false) => ("--exports", places.exports()),
+        (0, true) => ("--config", other_server::config(&places.folder, "a")),
         _ => ("--config", data_servers::config(&places.folder)),
     };
     let mut all = vec![
@@ -308,8 +322,17 @@ mod tests {
         let ground = Ground::new(&crate::root(), "test-exports").unwrap();
         let (export, folder, input) = (ground.export(), ground.folder().into(), ground.input());
         let (program, tls, arguments) = (PathBuf::new(), Some(Xprtsec::Mtls), &[][..]);
-        let data_servers = 0;
-        let places = Places { program, export, folder, input, tls, arguments, data_servers };
+        let (data_servers, has_other_server) = (0, false);
+        let places = Places {
+            program,
+            export,
+            folder,
+            input,
+            tls,
+            arguments,
+            data_servers,
+            has_other_server,
+        };
         let keys = Keys::of(&ground).unwrap();
         keys.make(&NewKey::client("host-1")).unwrap();
         places.configure("TOP/a key={host-1}(rw) 192.0.2.1(ro)\n").unwrap();

@@ -11,6 +11,7 @@ mod fsx;
 mod git;
 mod grants;
 mod hosts;
+mod migrate;
 mod placement;
 mod refer;
 mod scarce;
@@ -68,6 +69,9 @@ pub(super) struct Test {
     /// Number of data servers with the data of the exported folder; if there are any, `exports` is
     /// not used.
     pub(super) data_servers: u16,
+    /// True if there is another server, to which the exports can be moved; `exports` is not used
+    /// then.
+    pub(super) has_other_server: bool,
     /// Longest time of the whole test, in seconds, on a slow machine.
     pub(super) seconds_max: u64,
     /// Writes the files of the input folder.
@@ -90,6 +94,7 @@ impl Test {
         exports: &["TOP 10.77.0.0/24(rw,sync,no_root_squash)\n"],
         arguments: &["--no-register"],
         data_servers: 0,
+        has_other_server: false,
         seconds_max: 300,
         prepare: |_| Ok(()),
         verify: |_| Ok(()),
@@ -133,6 +138,7 @@ const CORE: &[&str] = &[
     "git-4.1",
     "grants-6.12",
     "hosts",
+    "migrate",
     "mtls-6.12",
     "mtls-two-6.12",
     "placement",
@@ -203,6 +209,10 @@ pub(super) const ALL: &[Test] = &[
     smoke::TEST.over("", "4.2").on("smoke-6.12", Kernel::Linux6_12),
     smoke::TEST.over("", "4.2").on("smoke-7.2", Kernel::Linux7_2),
     refer::TEST,
+    migrate::TEST,
+    migrate::TEST.over("migrate-4.2", "4.2"),
+    migrate::TEST.over("", "4.2").on("migrate-6.12", Kernel::Linux6_12),
+    migrate::TEST.over("", "4.2").on("migrate-7.2", Kernel::Linux7_2),
     placement::TEST,
     placement::TEST.over("", "4.2").on("placement-6.12", Kernel::Linux6_12),
     smoke::TEST.over("", "4.1").killed("smoke-kill-4.1", 6),

@@ -93,6 +93,7 @@ fn places(setting: &Setting, test: &Test, ground: &Ground) -> Places {
         tls: setting.tls,
         arguments: test.arguments,
         data_servers: test.data_servers,
+        has_other_server: test.has_other_server,
     }
 }
 

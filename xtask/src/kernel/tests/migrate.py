@@ -1,0 +1,62 @@
+# Holds a file open and locked while its export moves to another server and back.
+
+import fcntl
+import os
+import subprocess
+import time
+
+NFS = "/mnt/nfs"
+
+
+def ask(script):
+    """Runs a script on the machine of the servers."""
+    with open("/mnt/job/ask.new", "w") as out:
+        out.write("admin " + script)
+    os.rename("/mnt/job/ask.new", "/mnt/job/ask")
+    while not os.path.exists("/mnt/job/told"):
+        time.sleep(0.02)
+    with open("/mnt/job/told") as told:
+        text = told.read()
+    os.remove("/mnt/job/told")
+    return text
+
+
+def address():
+    """The address of the server that the client uses."""
+    with open("/proc/mounts") as mounts:
+        line = next(line for line in mounts if line.split()[1] == NFS)
+    return dict(part.partition("=")[::2] for part in line.split()[3].split(","))["addr"]
+
+
+def is_locked():
+    """Whether another process finds the file locked."""
+    program = "import fcntl; fcntl.lockf(open('/mnt/nfs/file', 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    done = subprocess.run(["/usr/bin/python3", "-c", program], capture_output=True)
+    return done.returncode != 0 and b"BlockingIOError" in done.stderr
+
+
+def say(text):
+    begun = time.monotonic()
+    file.write(text)
+    file.flush()
+    os.fsync(file.fileno())
+    with open("/mnt/job/times", "a") as times:
+        times.write("%s: %.3f s\n" % (text.strip(), time.monotonic() - begun))
+
+
+file = open(NFS + "/file", "w")
+fcntl.lockf(file, fcntl.LOCK_EX)
+say("at a\n")
+assert address() == "10.77.0.1", address()
+print(ask("$COMITY migrate $EXPORT --to b --state-dir $STATE"))
+say("at b\n")
+assert address() == "10.77.0.2", address()
+assert is_locked()
+os.stat(NFS)
+print(ask("$COMITY migrate $EXPORT --to a --state-dir $STATE-b"))
+say("at a again\n")
+assert address() == "10.77.0.1", address()
+assert is_locked()
+fcntl.lockf(file, fcntl.LOCK_UN)
+assert not is_locked()
+file.close()

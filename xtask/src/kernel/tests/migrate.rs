@@ -1,0 +1,32 @@
+//! An export moves to another server and back while the guest has a file open and locked.
+
+use std::fs;
+
+use anyhow::{Result, ensure};
+
+use super::Test;
+use crate::kernel::ground::Ground;
+
+pub(super) const TEST: Test = Test {
+    name: "migrate",
+    about: "an export that moves to another server and back, with an open and a lock",
+    script: include_str!("migrate.sh"),
+    version: "4.1",
+    takes_tls: false,
+    arguments: &["--no-register", "--no-local-locks"],
+    has_other_server: true,
+    prepare,
+    verify,
+    ..Test::EMPTY
+};
+
+fn prepare(ground: &Ground) -> Result<()> {
+    Ok(fs::write(ground.input().join("migrate.py"), include_str!("migrate.py"))?)
+}
+
+/// Checks that every line arrived once, in its order.
+fn verify(ground: &Ground) -> Result<()> {
+    let text = fs::read_to_string(ground.export().join("file"))?;
+    ensure!(text == "at a\nat b\nat a again\n", "the file has {text:?}");
+    Ok(())
+}

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use comity_credential::KeyId;
 use comity_export::{Diagnostic, Location, Plan, Severity};
 use comity_tls::{Acceptor, Authorities, ObjectId, ServerKey, Trust};
+use comity_vfs::AsServer;
 use serde_json::{Value, json};
 
 use crate::state_folder::StateFolder;
@@ -165,6 +166,8 @@ fn read(certificate: &Path, key: &Path) -> Result<ServerKey> {
 /// # Errors
 /// The reason why they cannot be read.
 pub(crate) fn authority_keys(path: &Path) -> Result<Vec<KeyId>, String> {
+    // A peer that hands exports over has the configuration read on a thread that serves.
+    let _server = AsServer::here().map_err(|status| status.to_string())?;
     Authorities::default().add(path).map_err(|error| error.to_string())
 }
 

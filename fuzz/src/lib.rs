@@ -19,7 +19,7 @@ use comity_export::{
     Unresolved, load,
 };
 use comity_nfs3::{Mount, Nfs3};
-use comity_nfs4::{Clock, Nfs4, Versions};
+use comity_nfs4::{Clock, Nfs4, ServerIdentity, Versions};
 use comity_proto::nfs4::CompoundHead;
 use comity_proto::{mount, nfs3, nfs4};
 use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, OpaqueAuth, Program};
@@ -242,7 +242,7 @@ fn call_record_as(
 fn nobody_known() -> comity_nfs4::Memory {
     let clock = Clock::start();
     let engine = Engine::new(clock.now(), Settings::new(1, [7; 16]), Recovered::default());
-    let (engine, identity) = (Arc::new(engine), b"fuzz".as_slice().into());
+    let (engine, identity) = (Arc::new(engine), ServerIdentity::alone(b"fuzz"));
     let (callbacks, settle, pause) = (None, None, None);
     let (locals, copier) = (None, None);
     comity_nfs4::Memory { engine, clock, identity, callbacks, settle, pause, locals, copier }

@@ -24,9 +24,14 @@ const HOSTS: [Ipv4Addr; 3] =
     [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 3), Ipv4Addr::new(192, 0, 2, 2)];
 
 /// Address, port and uid of each stranger: a user of the victim's host, a user of another listed
-/// host, an unlisted host.
-const CALLERS: [(Ipv4Addr, u16, u32); 3] =
-    [(HOSTS[0], 40_000, 0), (HOSTS[1], 700, 1000), (HOSTS[2], 700, 0)];
+/// host, an unlisted host, and a user of the victim's own client.
+const CALLERS: [(Ipv4Addr, u16, u32); 4] =
+    [(HOSTS[0], 40_000, 0), (HOSTS[1], 700, 1000), (HOSTS[2], 700, 0), (HOSTS[0], 701, 1000)];
+
+/// The number of the user of the victim's own client. It uses the second slot of the victim's
+/// session, and leaves out what no server can tell from the victim: the next turns of the victim's
+/// slot and of its open-owner, and all of NLM and NSM, which name no user (docs/security.md).
+const BESIDE: usize = 3;
 
 /// The programs that strangers call.
 const PROGRAMS: [(u32, u32); 4] =
@@ -40,7 +45,7 @@ pub struct Strangers {
     dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
     engine: Arc<Engine>,
     victim: RpcPeer,
-    strangers: [RpcPeer; 3],
+    strangers: [RpcPeer; CALLERS.len()],
     known: Known,
     /// The xids of the victim's calls, and of all others.
     xids: [u32; 2],
@@ -111,9 +116,9 @@ impl Strangers {
     fn call(&mut self, bytes: &mut Bytes<'_>) {
         let who = bytes.below(CALLERS.len());
         let (program, procedure, arguments) = match bytes.below(4) {
-            0 => self.raw(bytes),
-            1 => self.raw_operations(bytes),
-            _ => self.operations(bytes),
+            0 if who != BESIDE => self.raw(bytes),
+            1 if who != BESIDE => self.raw_operations(bytes),
+            _ => self.operations(bytes, who),
         };
         self.xids[1] += 1;
         let (_, _, uid) = CALLERS[who];
@@ -138,7 +143,7 @@ impl Strangers {
     }
 
     /// An operation on a file of the victim with one of its stateids, perhaps in its session.
-    fn operations(&self, bytes: &mut Bytes<'_>) -> ((u32, u32), u32, Vec<u8>) {
+    fn operations(&mut self, bytes: &mut Bytes<'_>, who: usize) -> ((u32, u32), u32, Vec<u8>) {
         let (minorversion, sequenced) = (bytes.below(3) as u32, bytes.below(2) as u32);
         let mut call = Encoder::new();
         let operations = 2 + sequenced;
@@ -146,7 +151,10 @@ impl Strangers {
         if sequenced == 1 {
             let ahead = bytes.below(3) as u32;
             call.value(&op::SEQUENCE);
-            call.value(&self.known.sequence(ahead));
+            call.value(&match who {
+                BESIDE => self.known.sequence_beside(ahead),
+                _ => self.known.sequence(ahead),
+            });
         }
         let handle: NfsFh4<'_> = Opaque(self.known.handle(bytes.next()));
         call.value(&op::PUTFH);

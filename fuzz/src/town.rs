@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use comity_export::{Exports, RpcPeer, Source};
-use comity_nfs4::{Callbacks, Clock, Dialed, Nfs4, Versions};
+use comity_nfs4::{Callbacks, Clock, Dialed, Nfs4, ServerIdentity, Versions};
 use comity_rpc::{Answered, Backchannel, Dispatcher, Program};
 use comity_state::{ClientId, Engine, JournalPosition, Limits, Recovered, Settings};
 use comity_xdr::Encoder;
@@ -165,10 +165,7 @@ impl Town {
         let memory = comity_nfs4::Memory {
             engine: Arc::clone(&self.engine),
             clock,
-            identity: ServerIdentity {
-                owner: b"fuzz".as_slice().into(),
-                scope: b"fuzz".as_slice().into(),
-            },
+            identity: ServerIdentity::alone(b"fuzz"),
             callbacks: Some(Arc::clone(&self.callbacks)),
             settle: Some(Arc::new(settle)),
             pause: None,

@@ -34,6 +34,8 @@ pub(super) struct Known {
     clientids: [u64; 2],
     session: [u8; 16],
     sequenceid: u32,
+    /// The sequenceid of the second slot, which another user of the victim's client has.
+    beside: u32,
 }
 
 /// The answer to a step: for NLM the reply; for a COMPOUND its status, those of its operations, and
@@ -73,6 +75,14 @@ impl Known {
     pub(super) const fn sequence(&self, ahead: u32) -> Sequence4args {
         let (sessionid, sequenceid) = (self.session, self.sequenceid + ahead);
         Sequence4args { sessionid, sequenceid, slotid: 0, highest_slotid: 0, cachethis: false }
+    }
+
+    /// A SEQUENCE of the second slot of the victim's session, by another user of its client.
+    pub(super) const fn sequence_beside(&mut self, ahead: u32) -> Sequence4args {
+        // A request that comes next takes a turn, and others do not.
+        self.beside += (ahead == 1) as u32;
+        let sequenceid = if ahead == 1 { self.beside } else { self.beside + ahead };
+        Sequence4args { sequenceid, slotid: 1, highest_slotid: 1, ..self.sequence(0) }
     }
 
     /// Something of the victim as XDR.
@@ -134,7 +144,7 @@ impl Strangers {
             maxresponsesize: 1 << 16,
             maxresponsesize_cached: 1 << 12,
             maxoperations: 64,
-            maxrequests: 1,
+            maxrequests: 2,
             rdma_ird: None,
         };
         let args = CreateSession4args {

@@ -37,6 +37,15 @@ pub(crate) enum Standing {
     Listed,
     /// The attacker may see what was granted to its key, and has a session of its own.
     Granted,
+    /// The attacker is another user of the victim's client, and has a session of its own, too.
+    Beside,
+}
+
+impl Standing {
+    /// Returns whether AUTH_SYS admits the attacker.
+    const fn is_admitted_by_address(self) -> bool {
+        matches!(self, Self::Listed | Self::Beside)
+    }
 }
 
 /// The next call of an attacker.
@@ -44,6 +53,8 @@ pub(crate) enum Attack {
     Call(Call),
     /// Operations of this minor version in a session of the attacker's own.
     InOwnSession(u32, Vec<Operation>),
+    /// Operations of this minor version in the second slot of the victim's session.
+    InSecondSlot(u32, Vec<Operation>),
 }
 
 /// All calls of all programs.
@@ -53,20 +64,31 @@ pub(crate) fn all(known: &Known, standing: Standing, home: Option<&[u8]>) -> Vec
     let calls = [
         of_nfs3(known, standing),
         of_mount(),
-        of_locks(known),
-        of_others(),
+        of_locks(known, standing),
+        of_others(standing),
         of_grants(),
         of_clients(known, standing),
         calls,
     ];
     attacks.extend(calls.into_iter().flatten().map(Attack::Call));
+    // The numbers of a client's states show how many owners it has. An attacker in the victim's
+    // client makes no owner before the victim does.
+    let is_open =
+        |operations: &[Operation]| operations.iter().any(|(number, _)| *number == op::OPEN);
+    let is_early = |files: usize| standing == Standing::Beside && known.files.len() < files;
     for operations in of_files(known, standing).into_iter().chain(compounds) {
+        if is_early(2) && is_open(&operations) {
+            continue;
+        }
         attacks.push(Attack::Call(compound(0, &operations)));
         for minor in [1, 2] {
             attacks.push(match standing {
                 Standing::Refused => behind(known, minor, 1, &operations),
                 _ => Attack::InOwnSession(minor, operations.clone()),
             });
+            if standing == Standing::Beside && !(is_early(3) && is_open(&operations)) {
+                attacks.push(Attack::InSecondSlot(minor, operations.clone()));
+            }
         }
     }
     attacks
@@ -101,7 +123,7 @@ fn of_files(known: &Known, standing: Standing) -> Vec<Vec<Operation>> {
         let every = (op::ACCESS..=op::REMOVEXATTR).chain([op::ILLEGAL]);
         let asked = every.map(|number| any(known, number));
         let by_stateid =
-            stateids(known).into_iter().flat_map(|stateid| by_stateid(stateid, clientid));
+            stateids(known).into_iter().flat_map(|id| by_stateid(id, clientid, standing));
         let asked = asked.chain(by_stateid).filter(|(number, _)| !is_left(*number));
         compounds.extend(asked.map(|asked| vec![putfh(file), asked]));
     }
@@ -110,7 +132,7 @@ fn of_files(known: &Known, standing: Standing) -> Vec<Vec<Operation>> {
 
 /// Returns whether an attacker leaves out a file; see [`CONFLICTS`].
 fn is_left(known: &Known, standing: Standing, file: &[u8]) -> bool {
-    standing == Standing::Listed && known.delegated.as_deref() == Some(file)
+    standing.is_admitted_by_address() && known.delegated.as_deref() == Some(file)
 }
 
 /// An operation whose arguments are a stateid of the victim and zeros, which many operations can
@@ -120,7 +142,7 @@ fn any(known: &Known, number: u32) -> Operation {
     (number, [bytes(&stateid), vec![0; 48]].concat())
 }
 
-fn by_stateid(stateid: Stateid4, clientid: u64) -> Vec<Operation> {
+fn by_stateid(stateid: Stateid4, clientid: u64, standing: Standing) -> Vec<Operation> {
     let (open_stateid, lock_stateid, seqid) = (stateid, stateid, 3);
     let owner = StateOwner4 { clientid, owner: Opaque(OWNER) };
     let new = OpenToLockOwner4 { open_seqid: 3, open_stateid, lock_seqid: 1, lock_owner: owner };
@@ -131,6 +153,8 @@ fn by_stateid(stateid: Stateid4, clientid: u64) -> Vec<Operation> {
     let range = Range4args { stateid, offset, length };
     let open = |claim| {
         let openhow = Openflag4::NoCreate;
+        // Another user of the same client that guesses the number takes the owner's turn.
+        let seqid = if standing == Standing::Beside { 1000 } else { seqid };
         Open4args { seqid, share_access, share_deny, owner, openhow, claim }
     };
     let file = Opaque(&b"two"[..]);
@@ -191,7 +215,8 @@ fn of_clients(known: &Known, standing: Standing) -> Vec<Call> {
         calls.push(compound(minor, &[operation(op::DESTROY_SESSION, &session)]));
         calls.push(compound(minor, &[operation(op::BIND_CONN_TO_SESSION, &bind)]));
         // The last request of the victim, and those that it may make next.
-        for ahead in 0..3 {
+        let is_left = |ahead: &u32| standing == Standing::Beside && *ahead == 1;
+        for ahead in (0..3).filter(|ahead| !is_left(ahead)) {
             for asked in [
                 operation(op::BACKCHANNEL_CTL, &control),
                 operation(op::DESTROY_SESSION, &session),
@@ -205,7 +230,7 @@ fn of_clients(known: &Known, standing: Standing) -> Vec<Call> {
         }
     }
     let is_settled = |number: &usize| known.holds[*number] || known.clientids.len() <= *number;
-    let is_asked = |number: &usize| standing != Standing::Listed || is_settled(number);
+    let is_asked = |number: &usize| !standing.is_admitted_by_address() || is_settled(number);
     let asked = (0..OWNERS.len()).filter(is_asked);
     calls.extend(asked.flat_map(|number| introductions(OWNERS[number])));
     calls
@@ -287,7 +312,7 @@ fn of_nfs3(known: &Known, standing: Standing) -> Vec<Call> {
     calls
 }
 
-fn words(words: &[u32]) -> Vec<u8> {
+pub(crate) fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
@@ -299,7 +324,7 @@ fn of_mount() -> Vec<Call> {
 }
 
 /// All procedures of NLM on the victim's file, with the caller names that the victim uses.
-fn of_locks(known: &Known) -> Vec<Call> {
+pub(crate) fn of_locks(known: &Known, standing: Standing) -> Vec<Call> {
     let Some(file) = known.files.first() else { return Vec::new() };
     let mut calls = Vec::new();
     let mut ask = |procedures: &[u32], arguments: Vec<u8>| {
@@ -329,22 +354,30 @@ fn of_locks(known: &Known) -> Vec<Call> {
     for name in HOST_NAMES {
         ask(&[lock::FREE_ALL], bytes(&Nlm4Notify { name: Opaque(name), state: 11 }));
     }
+    let is_left = |call: &Call| standing == Standing::Beside && FREEING.contains(&call.0.2);
+    calls.retain(|call| !is_left(call));
     calls
 }
+
+/// Procedures that end locks of a host. NLM names no user, so that they hold for the whole host.
+const FREEING: [u32; 6] =
+    [lock::UNLOCK, lock::UNLOCK_MSG, lock::CANCEL, lock::CANCEL_MSG, lock::UNSHARE, lock::FREE_ALL];
 
 /// Names that the victim's host may have.
 const HOST_NAMES: [&[u8]; 2] = [b"victim", b"127.0.0.1"];
 
 /// Calls of the status monitor, and of the portmapper program at the server's port.
-fn of_others() -> Vec<Call> {
+pub(crate) fn of_others(standing: Standing) -> Vec<Call> {
     let monitor =
         |procedure, arguments: Vec<u8>| ((nsm::PROGRAM, nsm::VERSION, procedure), arguments);
     let mut calls = vec![monitor(nsm::procedure::NULL, Vec::new())];
     for name in HOST_NAMES {
         let mon_name = Opaque(name);
         calls.push(monitor(nsm::procedure::STAT, bytes(&mon_name)));
-        let notice = StatChge { mon_name, state: 11 };
-        calls.push(monitor(nsm::procedure::NOTIFY, bytes(&notice)));
+        if standing != Standing::Beside {
+            let notice = StatChge { mon_name, state: 11 };
+            calls.push(monitor(nsm::procedure::NOTIFY, bytes(&notice)));
+        }
     }
     let all = portmap::procedure::NULL..=portmap::procedure::DUMP;
     calls.extend(all.map(|each| ((portmap::PROGRAM, 2, each), vec![0; 16])));

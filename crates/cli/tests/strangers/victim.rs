@@ -12,10 +12,11 @@ use comity_proto::nfs4::{
     Stateid4, Write4args, Write4resok, operation as op, share,
 };
 use comity_proto::nlm::{Nlm4Lock, Nlm4Lockargs, Nlm4Testargs, Nlm4Unlockargs};
-use comity_proto::{mount, nfs3, nlm};
+use comity_proto::{mount, nfs3, nlm, portmap};
 use comity_xdr::{Counted, Decode, Decoder, Encode, Opaque};
 
-use crate::wire::{Call, Operation, Source, Wire, bytes, compound, operation, putfh};
+use crate::portmapper;
+use crate::wire::{Call, Datagrams, Operation, Source, Wire, bytes, compound, operation, putfh};
 
 /// The victim's user. Others may not enter the directory of its files.
 pub(crate) const USER: u32 = 2000;
@@ -45,7 +46,7 @@ pub(crate) struct Known {
     pub(crate) clientids: Vec<u64>,
     pub(crate) confirms: Vec<[u8; 8]>,
     pub(crate) session: Option<[u8; 16]>,
-    /// The seqid of the session's only slot.
+    /// The seqid of the slot that the victim uses.
     pub(crate) sequenceid: u32,
     /// True for each client of [`OWNERS`] that has state.
     pub(crate) holds: [bool; 2],
@@ -131,6 +132,19 @@ impl Victim {
     pub(crate) fn callbacks(&mut self) -> usize {
         self.one.listen();
         self.one.callbacks.len()
+    }
+
+    /// Returns the answers of the portmapper to the victim's host.
+    pub(crate) fn registered(&self) -> [Vec<u8>; 3] {
+        let source = Source { address: HOST, low_port: false, uid: USER };
+        let mut portmapper = Datagrams::to(portmap::PORT, source);
+        let by_datagram = portmapper::looks().map(|call| portmapper.ask_until_answered(&call));
+        let mut portmapper = Wire::connect(portmap::PORT, source);
+        let by_connection = portmapper::looks().map(|call| portmapper.ask(&call).unwrap());
+        let body = |reply: Vec<u8>| reply[RESULTS_AT..].to_vec();
+        let [by_datagram, by_connection] = [by_datagram, by_connection].map(|all| all.map(body));
+        assert_eq!(by_datagram, by_connection);
+        by_datagram
     }
 
     fn mount(&mut self) {
@@ -463,12 +477,17 @@ impl Victim {
 }
 
 pub(crate) fn sequence(sessionid: [u8; 16], sequenceid: u32) -> Operation {
-    let (slotid, highest_slotid, cachethis) = (0, 0, true);
+    sequence_in(0, sessionid, sequenceid)
+}
+
+/// SEQUENCE in a slot.
+pub(crate) fn sequence_in(slotid: u32, sessionid: [u8; 16], sequenceid: u32) -> Operation {
+    let (highest_slotid, cachethis) = (slotid, true);
     let args = Sequence4args { sessionid, sequenceid, slotid, highest_slotid, cachethis };
     operation(op::SEQUENCE, &args)
 }
 
-/// CREATE_SESSION with one slot and a back channel.
+/// CREATE_SESSION with two slots and a back channel.
 pub(crate) fn session_of(clientid: u64, sequence: u32) -> CreateSession4args<'static> {
     let channel = ChannelAttrs4 {
         headerpadsize: 0,
@@ -479,7 +498,8 @@ pub(crate) fn session_of(clientid: u64, sequence: u32) -> CreateSession4args<'st
         maxrequests: 1,
         rdma_ird: None,
     };
-    let (fore_chan, back_chan, cb_program) = (channel, channel, 0x4000_0000);
+    let fore_chan = ChannelAttrs4 { maxrequests: 2, ..channel };
+    let (back_chan, cb_program) = (channel, 0x4000_0000);
     let sec_parms = Counted(Vec::new());
     CreateSession4args { clientid, sequence, flags: 2, fore_chan, back_chan, cb_program, sec_parms }
 }

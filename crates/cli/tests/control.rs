@@ -213,6 +213,7 @@ const COMMANDS: &[&[&str]] = &[
     &["clients", "--waits"],
     &["clients", "1"],
     &["clients", "1", "--json"],
+    &["migrate", "/srv", "--to", "b"],
     &["evict", "1"],
     &["top", "--once"],
     &["account", "bind", "root", KEY],

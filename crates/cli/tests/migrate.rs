@@ -302,7 +302,7 @@ fn one_server_serves_an_export_wherever_the_connection_between_them_ends() {
     assert_eq!(pair.migrate(0, &[]).code, Some(0));
     let at_b = Four::follow(pair.servers[1].port, 0, "client");
     assert_eq!(pair.migrate(1, &[]).code, Some(0));
-    // From now on the client has a session at each server, and its state has always the same length.
+    // From now on the client has a session at each server, and its state keeps its length.
     let mut clients = [client, at_b];
     proxy.cut_after(u64::MAX);
     assert_eq!(pair.migrate(0, &[]).code, Some(0));

@@ -232,18 +232,18 @@ impl Reload {
         Self { tls, ..self }
     }
 
-    /// Waits for the end of other changes of the plan, and keeps others waiting until it is dropped.
-    pub(crate) fn turn(&self) -> Turn<'_> {
+    /// Waits for the end of other changes of the plan. Others wait until the result is dropped.
+    pub(crate) fn turn(&self) -> PlanTurn<'_> {
         let guard = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        Turn { reload: self, _guard: guard }
+        PlanTurn { reload: self, _guard: guard }
     }
 
     /// Does the same as [`Reload::turn`], but does not wait.
-    pub(crate) fn try_turn(&self) -> Option<Turn<'_>> {
+    pub(crate) fn try_turn(&self) -> Option<PlanTurn<'_>> {
         match self.turn.try_lock() {
-            Ok(guard) => Some(Turn { reload: self, _guard: guard }),
+            Ok(guard) => Some(PlanTurn { reload: self, _guard: guard }),
             Err(TryLockError::Poisoned(poisoned)) => {
-                Some(Turn { reload: self, _guard: poisoned.into_inner() })
+                Some(PlanTurn { reload: self, _guard: poisoned.into_inner() })
             }
             Err(TryLockError::WouldBlock) => None,
         }
@@ -306,12 +306,12 @@ impl Reload {
 }
 
 /// The right to replace the plan.
-pub(crate) struct Turn<'r> {
+pub(crate) struct PlanTurn<'r> {
     reload: &'r Reload,
     _guard: MutexGuard<'r, ()>,
 }
 
-impl Turn<'_> {
+impl PlanTurn<'_> {
     /// Makes a plan in which exports are where `moved` says. It is not in force yet.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use comity_credential::Channel;
 use comity_export::{Exports, RpcPeer};
 use comity_granting::GrantProgram;
 use comity_grants::Grants;
-use comity_migrate::{MigrationProgram, Target};
+use comity_migrate::{MigrationProgram, MigrationTarget};
 use comity_nfs3::{Message, Mount, Nfs3, Nlm, Nsm};
 use comity_nfs4::{Memory, Nfs4, Tally};
 use comity_proto::{migration, mount, nfs4};
@@ -117,7 +117,7 @@ impl Programs {
     }
 
     /// Adds the program by which peers hand exports over.
-    pub(crate) fn migrating(mut self, target: Arc<dyn Target>) -> Self {
+    pub(crate) fn migrating(mut self, target: Arc<dyn MigrationTarget>) -> Self {
         let program = MigrationProgram::new(Arc::clone(&self.exports), target);
         self.dispatcher.add(Arc::new(program));
         self

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use crate::{Export, Plan};
 
-/// What two servers must have in common if they serve the same export from the same files.
+/// The properties that are the same at two servers that serve an export from the same files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportMark {
     /// The handle of its top directory, as clients know it. It depends on the export's number, on

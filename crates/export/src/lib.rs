@@ -26,6 +26,7 @@ mod check_volumes;
 mod client;
 mod config;
 mod config_reader;
+mod configuration;
 mod cookie;
 mod counters;
 mod diagnostic;
@@ -79,6 +80,7 @@ pub use channels::Channels;
 pub use client::Client;
 pub use comity_cloak::Cloak;
 pub use comity_idmap::{Ids, Owner, Squash};
+pub use configuration::Configuration;
 pub use cookie::Position;
 pub use counters::{ClientCounters, Counts};
 pub use diagnostic::{Diagnostic, Location, Severity};
@@ -104,7 +106,7 @@ pub use resolver::{Resolver, SystemResolver, Unresolved};
 pub use rule_source::RuleSource;
 pub use rules::{KeyUse, Rules};
 pub use server_settings::{NfsVersion, ServerSettings};
-pub use sources::{Configuration, ReadAuthorities, Source, Sources};
+pub use sources::{ReadAuthorities, Source, Sources};
 pub use view::{
     ChangeUnderWay, ChangedPlace, Clearance, DirectoryClearance, DirectoryHolders, Door,
     ListingPart, NameChange, Node, Outside, Seen, SeenMade, Turns, View, VisitSeen,

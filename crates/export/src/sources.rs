@@ -10,13 +10,10 @@ use comity_vfs::AsServer;
 
 use crate::config;
 use crate::diagnostic::Diagnostics;
-use crate::export_spec::{Escaped, ExportSpec};
+use crate::export_spec::Escaped;
 use crate::file_text::text_of;
 use crate::limits::FILES_MAX;
-use crate::placement::PlacementSpec;
-use crate::{
-    Diagnostic, FindMoved, Location, PeerServer, Resolver, ServerSettings, SystemResolver, exports,
-};
+use crate::{Configuration, Diagnostic, FindMoved, Location, Resolver, SystemResolver, exports};
 
 /// A source of configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,17 +101,6 @@ impl fmt::Debug for Sources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sources").field("list", &self.list).finish_non_exhaustive()
     }
-}
-
-/// The contents of a configuration.
-#[derive(Debug, Default)]
-pub struct Configuration {
-    /// The settings of the server.
-    pub server: ServerSettings,
-    pub(crate) exports: Vec<ExportSpec>,
-    pub(crate) placements: Vec<PlacementSpec>,
-    /// The servers with which this one exchanges exports.
-    pub peers: Vec<PeerServer>,
 }
 
 impl Configuration {

@@ -7,18 +7,18 @@ use crate::check::Merged;
 use crate::diagnostic::Diagnostics;
 use crate::{Export, Fsid, PeerServer, Plan, Referral};
 
-/// Where an export is served.
+/// The server of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Whereabouts {
-    /// This server serves it.
+    /// The export is served by this server.
     Here,
-    /// It is on its way to another server: nobody serves it, and callers have to wait.
+    /// The export is on its way to another server: nobody serves it, and callers have to wait.
     Moving,
     /// The peer with this name serves it.
     At(Box<str>),
 }
 
-/// Returns where an export was moved; none if it is where the configuration says.
+/// Returns the server to which an export was moved; none if it was not moved.
 pub type FindMoved = dyn Fn(&Path) -> Option<Whereabouts> + Send + Sync;
 
 /// Finds the server of each export. An export of another server gets a referral to it.

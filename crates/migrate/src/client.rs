@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use comity_export::PeerServer;
-use comity_program_client::{ClientError, ProgramClient, whole};
+use comity_program_client::{ClientError, ProgramClient};
 use comity_proto::migration::{
     CHUNK_BYTES_MAX, MigrationArgs, MigrationId, PROGRAM, SendArgs, VERSION, procedure,
 };
@@ -37,7 +37,7 @@ impl MigrationClient {
     /// # Errors
     /// [`MigrationError`].
     pub fn offer(&mut self, offer: &MigrationArgs<'_>) -> Result<(), MigrationError> {
-        self.0.call(procedure::OFFER, offer, |reply| whole(reply))
+        self.0.value(procedure::OFFER, offer)
     }
 
     /// Sends the state of the clients.
@@ -56,7 +56,7 @@ impl MigrationClient {
                 return Err(io::Error::from(ErrorKind::TimedOut).into());
             }
             let part = SendArgs { id, offset, bytes: Opaque(bytes) };
-            self.0.call(procedure::SEND, &part, |reply| whole::<()>(reply))?;
+            self.0.value::<_, ()>(procedure::SEND, &part)?;
             offset += bytes.len() as u64;
         }
         Ok(())
@@ -68,7 +68,7 @@ impl MigrationClient {
     /// [`MigrationError`]. After [`ClientError::Failed`] the target does not serve them. After any
     /// other error it may, and [`MigrationClient::outcome`] tells.
     pub fn take(&mut self, offer: &MigrationArgs<'_>) -> Result<(), MigrationError> {
-        self.0.call(procedure::TAKE, offer, |reply| whole(reply))
+        self.0.value(procedure::TAKE, offer)
     }
 
     /// Returns whether the target has completed a migration. If it has not, it never will.
@@ -76,6 +76,6 @@ impl MigrationClient {
     /// # Errors
     /// [`MigrationError`].
     pub fn outcome(&mut self, id: MigrationId) -> Result<bool, MigrationError> {
-        self.0.call(procedure::OUTCOME, &id, |reply| whole(reply))
+        self.0.value(procedure::OUTCOME, &id)
     }
 }

@@ -15,4 +15,4 @@ mod target;
 
 pub use client::{MigrationClient, MigrationError};
 pub use program::MigrationProgram;
-pub use target::{Refused, Target};
+pub use target::{MigrationRefusal, MigrationTarget};

@@ -9,18 +9,18 @@ use comity_proto::migration::{
 use comity_rpc::{Call, Done, Outcome, Program, Repeat};
 use comity_xdr::{Encode, Encoder, Malformed, Opaque};
 
-use crate::{Refused, Target};
+use crate::{MigrationRefusal, MigrationTarget};
 
 /// The migration program, version 1, at the server to which exports are moved.
 pub struct MigrationProgram {
     exports: Arc<Exports>,
-    target: Arc<dyn Target>,
+    target: Arc<dyn MigrationTarget>,
 }
 
 impl MigrationProgram {
     /// Makes the program; the peers are those of `exports`.
     #[must_use]
-    pub fn new(exports: Arc<Exports>, target: Arc<dyn Target>) -> Self {
+    pub fn new(exports: Arc<Exports>, target: Arc<dyn MigrationTarget>) -> Self {
         Self { exports, target }
     }
 }
@@ -58,7 +58,7 @@ impl Program<RpcPeer> for MigrationProgram {
         // The peer is copied, so that the plan is not kept while the target replaces it.
         let Some(from) = self.exports.current().peer_of(visitor).cloned() else {
             let text = "the connection proved no key of a [[peer]]".to_owned();
-            let denied = Refused { status: Status::Denied, text };
+            let denied = MigrationRefusal { status: Status::Denied, text };
             return done(Ok(answer::<()>(reply, Err(denied))));
         };
         let target = &self.target;
@@ -85,14 +85,14 @@ impl Program<RpcPeer> for MigrationProgram {
 }
 
 /// Writes OK and the value, or the refusal; returns the status.
-fn answer<T: Encode>(reply: &mut Encoder, result: Result<T, Refused>) -> u32 {
+fn answer<T: Encode>(reply: &mut Encoder, result: Result<T, MigrationRefusal>) -> u32 {
     match result {
         Ok(value) => {
             reply.value(&Status::Ok);
             reply.value(&value);
             Status::Ok as u32
         }
-        Err(Refused { status, text }) => {
+        Err(MigrationRefusal { status, text }) => {
             let end = text.floor_char_boundary(TEXT_BYTES_MAX as usize);
             reply.value(&status);
             reply.value(&Opaque::<TEXT_BYTES_MAX>(text.as_bytes().get(..end).unwrap_or_default()));

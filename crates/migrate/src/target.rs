@@ -2,25 +2,25 @@ use comity_export::PeerServer;
 use comity_proto::migration::{MigrationArgs, MigrationId, SendArgs, Status};
 
 /// The server to which exports are moved.
-pub trait Target: Send + Sync {
+pub trait MigrationTarget: Send + Sync {
     /// Checks that these exports can be taken over from a peer, and begins a transfer. It replaces
     /// an earlier transfer of that peer, and one of another peer that does not go on.
     ///
     /// # Errors
-    /// [`Refused`]; nothing was begun then.
-    fn offer(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), Refused>;
+    /// [`MigrationRefusal`]; nothing was begun then.
+    fn offer(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), MigrationRefusal>;
 
     /// Adds bytes to the state that a peer transfers.
     ///
     /// # Errors
-    /// [`Refused`], and the transfer has ended.
-    fn receive(&self, from: &PeerServer, part: &SendArgs<'_>) -> Result<(), Refused>;
+    /// [`MigrationRefusal`], and the transfer has ended.
+    fn receive(&self, from: &PeerServer, part: &SendArgs<'_>) -> Result<(), MigrationRefusal>;
 
     /// Takes the exports over: once this returns, they are served here, also after a restart.
     ///
     /// # Errors
-    /// [`Refused`]; they are not served here then, and the transfer has ended.
-    fn take(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), Refused>;
+    /// [`MigrationRefusal`]; they are not served here then, and the transfer has ended.
+    fn take(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), MigrationRefusal>;
 
     /// Returns whether a migration was completed. If it was not, its transfer is ended, so that it
     /// never will be.
@@ -29,12 +29,12 @@ pub trait Target: Send + Sync {
 
 /// The reason why a target refuses a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct MigrationRefusal {
     pub(crate) status: Status,
     pub(crate) text: String,
 }
 
-impl Refused {
+impl MigrationRefusal {
     /// The exports cannot be taken over as the two servers are configured.
     pub fn invalid(text: impl ToString) -> Self {
         Self { status: Status::Invalid, text: text.to_string() }

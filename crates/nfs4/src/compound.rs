@@ -116,8 +116,8 @@ impl<'a> Compound<'a> {
 
     /// Notes that the caller was told where an absent file system is. From 4.1 on the session names
     /// the client. In 4.0 a RENEW names it that follows in the COMPOUND.
-    /// In the COMPOUND that asks for the last place, SEQUENCE does not say any more that leases have
-    /// moved: Linux takes the flag for another move, and gives up.
+    /// In the COMPOUND that asks for the last place, SEQUENCE does not say that leases have moved:
+    /// Linux takes the flag for another move, and gives up.
     pub(crate) fn tell_place(&mut self, export: u32, reply: &mut Encoder) {
         let Some(client) = self.client() else {
             if matches!(self.sequencing, Sequencing::Unsequenced) {

@@ -49,6 +49,14 @@ pub struct ServerIdentity {
     pub scope: Box<[u8]>,
 }
 
+impl ServerIdentity {
+    /// Returns the names of a server that shares its scope with no other one.
+    #[must_use]
+    pub fn alone(name: &[u8]) -> Self {
+        Self { owner: name.into(), scope: name.into() }
+    }
+}
+
 /// Sleeps for a moment.
 pub type Sleep = dyn Fn(Duration) + Send + Sync;
 

@@ -42,8 +42,8 @@ pub enum ClientError {
     Garbled,
     /// The server does not offer the program, or does not let this client call it.
     #[error(
-        "the server does not let this host call the program: it must be a client of an export, or a \
-         peer"
+        "the server does not let this host call the program: it must be a client of an export, \
+         or a peer"
     )]
     Refused,
     /// The server returned this status and message.
@@ -52,7 +52,7 @@ pub enum ClientError {
 }
 
 impl ProgramClient {
-    /// Connects to a server with a key, to call a program, which is given by its number and version.
+    /// Connects to a server with a key, to call the program with this number and version.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -101,6 +101,21 @@ impl ProgramClient {
                 Err(ClientError::Failed(status, String::from_utf8_lossy(text.0).into_owned()))
             }
         }
+    }
+
+    /// Calls a procedure whose result is one value.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn value<T: Encode, R: for<'a> Decode<'a>>(
+        &mut self,
+        procedure: u32,
+        arguments: &T,
+    ) -> Result<R, ClientError> {
+        self.call(procedure, arguments, |reply| {
+            let value = reply.value().ok()?;
+            reply.rest().is_empty().then_some(value)
+        })
     }
 
     /// Calls a procedure whose result is a text.

@@ -146,7 +146,7 @@ pub enum Request {
         to: String,
         /// True to ask only whether the move is possible.
         dry_run: bool,
-        /// A number that differs in each run of the command, so that none gets the result of another.
+        /// A number that differs in each run of the command: none gets the result of another.
         run: u64,
     },
     /// Asks for the decisions about a call.

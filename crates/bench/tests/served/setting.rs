@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use comity_backend::{Passthrough, PassthroughOptions};
 use comity_export::{ExportRequest, Exports, HandleKey, Source, Sources, load};
-use comity_nfs4::{Clock, Memory};
+use comity_nfs4::{Clock, Memory, ServerIdentity};
 use comity_state::{Engine, Recovered, Settings};
 use comity_vfs::Fs;
 
@@ -28,7 +28,7 @@ pub(crate) fn memory() -> Memory {
     Memory {
         engine: Arc::new(Engine::new(clock.now(), Settings::new(7, [7; 16]), Recovered::new())),
         clock,
-        identity: (*b"bench").into(),
+        identity: ServerIdentity::alone(b"bench"),
         callbacks: None,
         settle: Some(Arc::new(|_| true)),
         pause: None,

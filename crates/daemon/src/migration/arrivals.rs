@@ -7,14 +7,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use comity_export::{ExportMark, PeerServer, Plan};
-use comity_migrate::{Refused, Target};
+use comity_migrate::{MigrationRefusal, MigrationTarget};
 use comity_proto::migration::{MigrationArgs, MigrationId, OfferedExport, SendArgs};
 use comity_server::blocking;
 use comity_state::ExportedVolume;
 
 use super::moved_exports::Handover;
 use super::{LOCAL_LOCKS, MigrationParts, check_state, hexadecimal};
-use crate::configuration::Turn;
+use crate::configuration::PlanTurn;
 
 /// Most bytes of the state of a volume.
 const STATE_BYTES_MAX: usize = 256 << 20;
@@ -47,13 +47,18 @@ impl Arrivals {
 
     /// The right to replace the plan. A migration from here has it, too: two servers that wait for
     /// each other would wait for long.
-    fn turn(&self) -> Result<Turn<'_>, Refused> {
+    fn turn(&self) -> Result<PlanTurn<'_>, MigrationRefusal> {
         let turn = self.parts.reload.try_turn();
-        turn.ok_or_else(|| Refused::at_present("it is moving exports itself, or reloads"))
+        turn.ok_or_else(|| MigrationRefusal::at_present("it is moving exports itself, or reloads"))
     }
 
     /// Makes the plan in which the offered exports are here. They must be at the peer now.
-    fn plan(&self, turn: &Turn<'_>, from: &PeerServer, paths: &[PathBuf]) -> Result<Plan, Refused> {
+    fn plan(
+        &self,
+        turn: &PlanTurn<'_>,
+        from: &PeerServer,
+        paths: &[PathBuf],
+    ) -> Result<Plan, MigrationRefusal> {
         let current = self.parts.exports.current();
         for path in paths {
             let export = current.exports().iter().find(|export| export.path() == path);
@@ -63,11 +68,11 @@ impl Arrivals {
                 let (shown, name) = (path.display(), &from.name);
                 let text =
                     format!("it does not know that {shown} is at {name}: give it home={name}");
-                return Err(Refused::invalid(text));
+                return Err(MigrationRefusal::invalid(text));
             }
         }
         let loaded = turn.load(self.parts.moved.finder_with(paths));
-        Ok(current.adopting(&loaded.map_err(Refused::invalid)?, paths))
+        Ok(current.adopting(&loaded.map_err(MigrationRefusal::invalid)?, paths))
     }
 
     /// Checks that this server would serve the offered exports from the same files, and serves no
@@ -78,28 +83,28 @@ impl Arrivals {
         plan: &Plan,
         offer: &MigrationArgs<'_>,
         is_frozen: bool,
-    ) -> Result<u64, Refused> {
+    ) -> Result<u64, MigrationRefusal> {
         let mut volume = None;
         for offered in &offer.exports.0 {
             let path = path(offered);
-            let mut mark = plan.export_mark(path).map_err(Refused::invalid)?;
+            let mut mark = plan.export_mark(path).map_err(MigrationRefusal::invalid)?;
             if !is_frozen {
                 mark.change = offered.change;
             }
             if mark != mark_of(offered) {
-                return Err(Refused::invalid(format!(
+                return Err(MigrationRefusal::invalid(format!(
                     "{} is not the same export there: both servers need the same files, and the \
                      same handle.key",
                     path.display()
                 )));
             }
             if *volume.get_or_insert(mark.volume) != mark.volume {
-                return Err(Refused::invalid("the exports are of several volumes"));
+                return Err(MigrationRefusal::invalid("the exports are of several volumes"));
             }
         }
-        let volume = volume.ok_or_else(|| Refused::invalid("no export is offered"))?;
+        let volume = volume.ok_or_else(|| MigrationRefusal::invalid("no export is offered"))?;
         match self.parts.exports.current().exports_of(volume).next() {
-            Some(other) => Err(Refused::invalid(format!(
+            Some(other) => Err(MigrationRefusal::invalid(format!(
                 "it serves {} from the same volume, whose locks would be decided twice",
                 other.display()
             ))),
@@ -107,21 +112,23 @@ impl Arrivals {
         }
     }
 
-    fn begin(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), Refused> {
+    fn begin(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), MigrationRefusal> {
         if self.parts.has_local_locks {
-            return Err(Refused::invalid(LOCAL_LOCKS));
+            return Err(MigrationRefusal::invalid(LOCAL_LOCKS));
         }
         let memory = &self.parts.memory;
         if memory.engine.is_in_grace() {
             let left = memory.engine.grace_left(memory.clock.now()).as_secs();
             let text = format!("its clients may reclaim their state for {left} s; then try again");
-            return Err(Refused::at_present(text));
+            return Err(MigrationRefusal::at_present(text));
         }
         let mut transfer = self.transfer();
         let is_busy =
             |it: &Transfer| it.from != from.name && it.last_call.elapsed() < TRANSFER_PATIENCE;
         if transfer.as_ref().is_some_and(is_busy) {
-            return Err(Refused::at_present("another server is handing exports over to it"));
+            return Err(MigrationRefusal::at_present(
+                "another server is handing exports over to it",
+            ));
         }
         let turn = self.turn()?;
         self.check(&self.plan(&turn, from, &paths(offer))?, offer, false)?;
@@ -135,16 +142,16 @@ impl Arrivals {
         &self,
         sent: &[u8],
         (from, offer): (&PeerServer, &MigrationArgs<'_>),
-    ) -> Result<(), Refused> {
+    ) -> Result<(), MigrationRefusal> {
         let MigrationParts { moved, memory, .. } = &self.parts;
-        let state = ExportedVolume::from_bytes(sent).map_err(Refused::invalid)?;
+        let state = ExportedVolume::from_bytes(sent).map_err(MigrationRefusal::invalid)?;
         let (paths, turn) = (paths(offer), self.turn()?);
         let plan = self.plan(&turn, from, &paths)?;
         let volume = self.check(&plan, offer, true)?;
-        check_state(&state).map_err(Refused::invalid)?;
+        check_state(&state).map_err(MigrationRefusal::invalid)?;
         check_files(&plan, &state, (volume, &paths))?;
         let clients = memory.engine.import_volume(memory.clock.now(), &state);
-        let clients = clients.map_err(Refused::at_present)?;
+        let clients = clients.map_err(MigrationRefusal::at_present)?;
         let is_stored = memory.engine.is_settled(memory.settle.as_deref());
         let noted = match is_stored {
             true => moved.note_taken(&paths, &handover(from, &offer.id)),
@@ -153,7 +160,7 @@ impl Arrivals {
         if let Err(why) = noted {
             // No other state of the volume is here.
             self.parts.forget(volume, &[]);
-            return Err(Refused::fault(format!("{why:#}")));
+            return Err(MigrationRefusal::fault(format!("{why:#}")));
         }
         turn.put_in_force(plan);
         tracing::info!(?paths, clients = clients.len(), from = %from.name, "exports taken over");
@@ -164,15 +171,15 @@ impl Arrivals {
     }
 }
 
-impl Target for Arrivals {
-    fn offer(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), Refused> {
+impl MigrationTarget for Arrivals {
+    fn offer(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), MigrationRefusal> {
         blocking(|| self.begin(from, offer))
     }
 
-    fn receive(&self, from: &PeerServer, part: &SendArgs<'_>) -> Result<(), Refused> {
+    fn receive(&self, from: &PeerServer, part: &SendArgs<'_>) -> Result<(), MigrationRefusal> {
         let mut transfer = self.transfer();
         let Some(it) = transfer.as_mut().filter(|it| it.is(from, &part.id)) else {
-            return Err(Refused::at_present(NO_TRANSFER));
+            return Err(MigrationRefusal::at_present(NO_TRANSFER));
         };
         let fits = it.state.len() + part.bytes.0.len() <= STATE_BYTES_MAX;
         if fits && it.state.len() as u64 == part.offset {
@@ -181,15 +188,15 @@ impl Target for Arrivals {
             return Ok(());
         }
         *transfer = None;
-        Err(Refused::invalid("the state is too long, or a part of it is missing"))
+        Err(MigrationRefusal::invalid("the state is too long, or a part of it is missing"))
     }
 
-    fn take(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), Refused> {
+    fn take(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), MigrationRefusal> {
         // The outcome is asked for under the same lock, so that it is known then.
         let mut transfer = self.transfer();
         match transfer.take_if(|it| it.is(from, &offer.id)) {
             Some(it) => blocking(|| self.complete(&it.state, (from, offer))),
-            None => Err(Refused::at_present(NO_TRANSFER)),
+            None => Err(MigrationRefusal::at_present(NO_TRANSFER)),
         }
     }
 
@@ -213,14 +220,14 @@ fn check_files(
     plan: &Plan,
     state: &ExportedVolume,
     (volume, paths): (u64, &[PathBuf]),
-) -> Result<(), Refused> {
+) -> Result<(), MigrationRefusal> {
     let ids = plan.ids_of(paths);
     let of_clients = state.clients.iter().flat_map(|client| &client.states).map(|it| it.file);
     let mut files = of_clients.chain(state.files.iter().map(|file| file.key));
     if state.volume == volume && files.all(|it| it.volume == volume && ids.contains(&it.export)) {
         return Ok(());
     }
-    Err(Refused::invalid("the state is of other exports"))
+    Err(MigrationRefusal::invalid("the state is of other exports"))
 }
 
 fn handover(from: &PeerServer, id: &MigrationId) -> Handover {

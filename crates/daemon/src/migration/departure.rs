@@ -13,10 +13,10 @@ use comity_proto::migration::{EXPORTS_MAX, MigrationArgs, MigrationId, OfferedEx
 use comity_state::ExportedVolume;
 use comity_xdr::{Counted, Opaque};
 
-use super::migrations::Progress;
-use super::moved_exports::{Handover, Place};
+use super::migrations::MigrationStep;
+use super::moved_exports::{ExportPlace, Handover};
 use super::{LOCAL_LOCKS, MigrationParts, check_state, hexadecimal};
-use crate::configuration::Turn;
+use crate::configuration::PlanTurn;
 use crate::limits::{FREEZE_PATIENCE, FREEZE_POLL, RECALL_PATIENCE, RECALL_POLL};
 use crate::state_folder::random;
 
@@ -28,7 +28,7 @@ pub(super) struct Departure {
     paths: Vec<PathBuf>,
 }
 
-/// What a migration did.
+/// The result of a migration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Moved {
     /// The number of clients whose state was moved.
@@ -101,7 +101,7 @@ impl Departure {
     /// # Errors
     /// The reason why they were not moved: they are served here as before then, unless it says
     /// that the outcome is not known.
-    pub(super) fn carry_out(&self, progress: &Progress) -> Result<Moved> {
+    pub(super) fn carry_out(&self, progress: &MigrationStep) -> Result<Moved> {
         progress.say("asking the target");
         let (marks, volume) = self.check(&self.parts.exports.current())?;
         let mut target = self.connect()?;
@@ -118,7 +118,7 @@ impl Departure {
         &self,
         target: &mut MigrationClient,
         volume: u64,
-        progress: &Progress,
+        progress: &MigrationStep,
     ) -> Result<Moved> {
         progress.say("recalling what cannot move");
         self.rehearse(volume)?;
@@ -155,8 +155,8 @@ impl Departure {
         Ok(Moved { clients, states, state_bytes: state.len(), frozen })
     }
 
-    /// Recalls what cannot move, and waits until all state could move: while the exports are frozen,
-    /// clients could not return anything.
+    /// Recalls what cannot move, and waits until all state could move: clients can return nothing
+    /// while the exports are frozen.
     fn rehearse(&self, volume: u64) -> Result<()> {
         let comity_nfs4::Memory { engine, clock, .. } = &self.parts.memory;
         engine.recall_volume(clock.now(), volume);
@@ -195,7 +195,7 @@ impl Departure {
 /// Exports that nobody serves. They are served here again when it is dropped.
 struct Frozen<'m> {
     departure: &'m Departure,
-    turn: &'m Turn<'m>,
+    turn: &'m PlanTurn<'m>,
     /// The plan in which they are served.
     plan: Arc<Plan>,
     since: Instant,
@@ -204,7 +204,7 @@ struct Frozen<'m> {
 
 impl<'m> Frozen<'m> {
     /// Lets callers wait, and waits until no call uses the exports any more.
-    fn begin(departure: &'m Departure, turn: &'m Turn<'m>) -> Result<Self> {
+    fn begin(departure: &'m Departure, turn: &'m PlanTurn<'m>) -> Result<Self> {
         let Departure { parts, paths, .. } = departure;
         let frozen = parts.exports.current().placing(paths, &Whereabouts::Moving);
         let frozen = frozen.map_err(|why| anyhow!(why))?;
@@ -264,21 +264,21 @@ struct Leaving<'m>(Frozen<'m>);
 impl Leaving<'_> {
     /// Serves the exports here again, after the target has refused them.
     fn stay(mut self) {
-        self.note(&Place::Here);
+        self.note(&ExportPlace::Here);
         self.0.is_leaving = false;
     }
 
     /// Refers callers to the target. Returns for how long nobody served the exports.
     fn refer(self, away: Plan, volume: u64) -> Duration {
         let Frozen { departure: Departure { parts, peer, paths, .. }, turn, .. } = &self.0;
-        self.note(&Place::Away { peer: peer.name.to_string() });
+        self.note(&ExportPlace::Away { peer: peer.name.to_string() });
         let ids = away.ids_of(paths);
         turn.put_in_force(away);
         parts.forget(volume, &ids);
         self.0.since.elapsed()
     }
 
-    fn note(&self, place: &Place) {
+    fn note(&self, place: &ExportPlace) {
         let Departure { parts, paths, .. } = self.0.departure;
         if let Err(why) = parts.moved.note(paths, place) {
             tracing::error!("{why:#}; the target is asked for the outcome until it can be stored");

@@ -19,14 +19,14 @@ const MOMENT: Duration = Duration::from_millis(100);
 /// Exports of this server that move to others.
 pub(crate) struct Migrations {
     parts: MigrationParts,
-    current: Mutex<Option<Running>>,
+    current: Mutex<Option<MigrationThread>>,
 }
 
 /// The step that a migration is at.
 #[derive(Clone, Default)]
-pub(super) struct Progress(Arc<Mutex<&'static str>>);
+pub(super) struct MigrationStep(Arc<Mutex<&'static str>>);
 
-impl Progress {
+impl MigrationStep {
     /// Notes the step.
     pub(super) fn say(&self, step: &'static str) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = step;
@@ -37,11 +37,11 @@ impl Progress {
     }
 }
 
-struct Running {
+struct MigrationThread {
     to: String,
     /// The number of the run of the command.
     run: u64,
-    progress: Progress,
+    progress: MigrationStep,
     outcome: Receiver<Result<Moved>>,
 }
 
@@ -88,9 +88,9 @@ impl Migrations {
         }
     }
 
-    fn start(&self, exports: &[PathBuf], (to, run): (&str, u64)) -> Result<Running> {
+    fn start(&self, exports: &[PathBuf], (to, run): (&str, u64)) -> Result<MigrationThread> {
         let departure = Departure::new(&self.parts, exports, to)?;
-        let progress = Progress::default();
+        let progress = MigrationStep::default();
         let (told, outcome) = channel();
         let work = {
             let progress = progress.clone();
@@ -99,11 +99,11 @@ impl Migrations {
         };
         let thread = thread::Builder::new().name("migration".into()).spawn(work);
         thread.context("the system starts no thread for the migration; try again")?;
-        Ok(Running { to: to.to_owned(), run, progress, outcome })
+        Ok(MigrationThread { to: to.to_owned(), run, progress, outcome })
     }
 }
 
-impl Running {
+impl MigrationThread {
     /// Returns whether it goes on. The outcome of one that has ended is lost.
     fn is_under_way(&self) -> bool {
         matches!(self.outcome.try_recv(), Err(std::sync::mpsc::TryRecvError::Empty))

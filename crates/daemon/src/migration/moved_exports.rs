@@ -14,10 +14,10 @@ use crate::state_folder::keep;
 const FILE: &str = "moved";
 const VERSION: u32 = 1;
 
-/// Where an export is, if not where the configuration says.
+/// The place of an export, which may differ from that in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
-pub(crate) enum Place {
+pub(crate) enum ExportPlace {
     /// It was moved to this server, or has stayed here.
     Here,
     /// This server has handed it over to a peer, whose answer has not arrived.
@@ -41,13 +41,13 @@ pub(crate) struct Handover {
 /// The file's contents.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct MovedTable {
     version: u32,
-    exports: BTreeMap<PathBuf, Place>,
-    /// For each peer and export, the last migration of it from that peer that this server has
-    /// completed. A peer begins no other migration of an export before it knows the outcome.
+    exports: BTreeMap<PathBuf, ExportPlace>,
+    /// The last migration that this server has completed, for each peer and export. A peer begins
+    /// no other migration of an export before it knows the outcome.
     taken: BTreeMap<String, BTreeMap<PathBuf, String>>,
-    /// The exports whose target is being asked to take them.
+    /// The exports that a target is being asked to take.
     #[serde(skip)]
     awaiting_take: BTreeSet<PathBuf>,
 }
@@ -56,7 +56,7 @@ struct Table {
 #[derive(Debug)]
 pub(crate) struct MovedExports {
     folder: PathBuf,
-    table: Mutex<Table>,
+    table: Mutex<MovedTable>,
 }
 
 impl MovedExports {
@@ -75,9 +75,9 @@ impl MovedExports {
         };
         let _server = AsServer::here()?;
         let table = match std::fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice::<Table>(&bytes).with_context(advice)?,
+            Ok(bytes) => serde_json::from_slice::<MovedTable>(&bytes).with_context(advice)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Table { version: VERSION, ..Table::default() }
+                MovedTable { version: VERSION, ..MovedTable::default() }
             }
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot read {}", path.display()));
@@ -105,9 +105,9 @@ impl MovedExports {
 
     fn find(&self, path: &Path) -> Option<Whereabouts> {
         self.table().exports.get(path).map(|place| match place {
-            Place::Here => Whereabouts::Here,
-            Place::Leaving(_) => Whereabouts::Moving,
-            Place::Away { peer } => Whereabouts::At(peer.as_str().into()),
+            ExportPlace::Here => Whereabouts::Here,
+            ExportPlace::Leaving(_) => Whereabouts::Moving,
+            ExportPlace::Away { peer } => Whereabouts::At(peer.as_str().into()),
         })
     }
 
@@ -115,7 +115,7 @@ impl MovedExports {
     ///
     /// # Errors
     /// It cannot be stored; the table is as before then.
-    pub(crate) fn note(&self, paths: &[PathBuf], place: &Place) -> Result<()> {
+    pub(crate) fn note(&self, paths: &[PathBuf], place: &ExportPlace) -> Result<()> {
         self.change(|table| table.place(paths, place))
     }
 
@@ -125,7 +125,7 @@ impl MovedExports {
     /// It cannot be stored; the table is as before then.
     pub(crate) fn note_leaving(&self, paths: &[PathBuf], to: Handover) -> Result<()> {
         self.change(|table| {
-            table.place(paths, &Place::Leaving(to));
+            table.place(paths, &ExportPlace::Leaving(to));
             table.awaiting_take.extend(paths.iter().cloned());
         })
     }
@@ -142,7 +142,7 @@ impl MovedExports {
     /// It cannot be stored; the table is as before then.
     pub(crate) fn note_taken(&self, paths: &[PathBuf], from: &Handover) -> Result<()> {
         self.change(|table| {
-            table.place(paths, &Place::Here);
+            table.place(paths, &ExportPlace::Here);
             let taken = table.taken.entry(from.peer.clone()).or_default();
             taken.extend(paths.iter().map(|path| (path.clone(), from.migration.clone())));
         })
@@ -160,7 +160,7 @@ impl MovedExports {
         let table = self.table();
         let mut found: BTreeMap<Handover, Vec<PathBuf>> = BTreeMap::new();
         for (path, place) in &table.exports {
-            if let Place::Leaving(to) = place
+            if let ExportPlace::Leaving(to) = place
                 && !table.awaiting_take.contains(path)
             {
                 found.entry(to.clone()).or_default().push(path.clone());
@@ -172,18 +172,18 @@ impl MovedExports {
     /// Returns where the moved exports are, for the administrator.
     pub(crate) fn shown(&self) -> Vec<String> {
         let table = self.table();
-        let line = |(path, place): (&PathBuf, &Place)| {
+        let line = |(path, place): (&PathBuf, &ExportPlace)| {
             let shown = path.display();
             match place {
-                Place::Here => format!("{shown} is here"),
-                Place::Leaving(to) => format!("{shown} is leaving to {}", to.peer),
-                Place::Away { peer } => format!("{shown} is at {peer}"),
+                ExportPlace::Here => format!("{shown} is here"),
+                ExportPlace::Leaving(to) => format!("{shown} is leaving to {}", to.peer),
+                ExportPlace::Away { peer } => format!("{shown} is at {peer}"),
             }
         };
         table.exports.iter().map(line).collect()
     }
 
-    fn change(&self, change: impl FnOnce(&mut Table)) -> Result<()> {
+    fn change(&self, change: impl FnOnce(&mut MovedTable)) -> Result<()> {
         let server = AsServer::here()?;
         let mut table = self.table();
         let mut changed = table.clone();
@@ -211,13 +211,13 @@ impl MovedExports {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, MovedTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Table {
-    fn place(&mut self, paths: &[PathBuf], place: &Place) {
+impl MovedTable {
+    fn place(&mut self, paths: &[PathBuf], place: &ExportPlace) {
         for path in paths {
             self.exports.insert(path.clone(), place.clone());
             self.awaiting_take.remove(path);
@@ -234,12 +234,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_noted_is_read_again() {
+    fn a_noted_place_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let moved = MovedExports::open(folder.path()).unwrap();
         let paths = ["/srv/a", "/srv/b", "/srv/c"].map(PathBuf::from);
         assert_eq!(moved.finder()(&paths[0]), None);
-        moved.note(&paths[..1], &Place::Away { peer: "b".into() }).unwrap();
+        moved.note(&paths[..1], &ExportPlace::Away { peer: "b".into() }).unwrap();
         moved.note_taken(&paths[1..2], &from("b", "17")).unwrap();
         moved.note_leaving(&paths[2..], from("c", "18")).unwrap();
         assert!(moved.unanswered().is_empty(), "the target is being asked");
@@ -268,10 +268,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let moved = MovedExports::open(folder.path()).unwrap();
         let path = [PathBuf::from("/srv/a")];
-        moved.note(&path, &Place::Here).unwrap();
+        moved.note(&path, &ExportPlace::Here).unwrap();
         // The draft of the new table has the name of a folder.
         std::fs::create_dir(folder.path().join("moved.new")).unwrap();
-        assert!(moved.note(&path, &Place::Away { peer: "b".into() }).is_err());
+        assert!(moved.note(&path, &ExportPlace::Away { peer: "b".into() }).is_err());
         assert_eq!(moved.finder()(&path[0]), Some(Whereabouts::Here));
     }
 }

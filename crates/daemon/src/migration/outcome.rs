@@ -11,7 +11,7 @@ use comity_proto::migration::MigrationId;
 use comity_server::LogRateLimit;
 
 use super::MigrationParts;
-use super::moved_exports::{Handover, Place};
+use super::moved_exports::{ExportPlace, Handover};
 use crate::state_service::each_second;
 
 /// Asks each second for the outcome of migrations whose target has not answered, until what it
@@ -52,9 +52,9 @@ fn settle_one(parts: &MigrationParts, to: &Handover, paths: &[PathBuf]) -> Resul
     let current = Arc::clone(&parts.exports.current());
     let volume = current.volume_of(paths).context("the exports are not in the configuration")?;
     let (whereabouts, place) = if is_taken {
-        (Whereabouts::At(peer.name.clone()), Place::Away { peer: to.peer.clone() })
+        (Whereabouts::At(peer.name.clone()), ExportPlace::Away { peer: to.peer.clone() })
     } else {
-        (Whereabouts::Here, Place::Here)
+        (Whereabouts::Here, ExportPlace::Here)
     };
     let settled = current.placing(paths, &whereabouts).map_err(|why| anyhow!(why))?;
     parts.moved.note(paths, &place)?;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use comity_backend::{Memory as MemoryFs, MemoryOptions};
 use comity_export::{ExportRequest, Exports, HandleKey, RpcPeer, Source, Sources, load};
 use comity_nfs3::{Mount, Nfs3};
-use comity_nfs4::{Callbacks, Clock, Dialed, Memory, Nfs4, Versions};
+use comity_nfs4::{Callbacks, Clock, Dialed, Memory, Nfs4, ServerIdentity, Versions};
 use comity_remote::{ClientIdentity, MountOptions, Mounted, Tcp, mount};
 use comity_rpc::{Admission, Backchannel, Call, Dispatcher, Gate, Layer, Outcome, Program};
 use comity_server::{Endpoints, Patience, Server, Service, Settings as ServerSettings};
@@ -203,7 +203,7 @@ fn memory(
     Memory {
         engine,
         clock,
-        identity: (*b"test server").into(),
+        identity: ServerIdentity::alone(b"test server"),
         callbacks: Some(Arc::new(callbacks)),
         settle: Some(Arc::new(move |position| store.settle(&stored, position).is_ok())),
         pause: None,

@@ -30,7 +30,10 @@ def address():
 
 def is_locked():
     """Whether another process finds the file locked."""
-    program = "import fcntl; fcntl.lockf(open('/mnt/nfs/file', 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    program = (
+        "import fcntl; "
+        "fcntl.lockf(open('/mnt/nfs/file', 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    )
     done = subprocess.run(["/usr/bin/python3", "-c", program], capture_output=True)
     return done.returncode != 0 and b"BlockingIOError" in done.stderr
 

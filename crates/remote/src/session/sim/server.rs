@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use comity_backend::{Memory as MemoryFs, MemoryOptions};
 use comity_export::{ExportRequest, Exports, HandleKey, RpcPeer, Source, Sources, load};
-use comity_nfs4::{Callbacks, Clock, Dialed, Memory, Nfs4, Versions};
+use comity_nfs4::{Callbacks, Clock, Dialed, Memory, Nfs4, ServerIdentity, Versions};
 use comity_rpc::{Answered, Backchannel, Dispatcher, Program};
 use comity_state::{Engine, Limits, Settings};
 use comity_store::{MemoryMedium, Store};
@@ -112,7 +112,7 @@ impl SimServer {
         let memory = Memory {
             engine: Arc::clone(&engine),
             clock: Clock::begun(now),
-            identity: (*b"sim").into(),
+            identity: ServerIdentity::alone(b"sim"),
             callbacks: Some(Arc::clone(&callbacks)),
             settle: Some(Arc::new(move |position| store.settle(&stored, position).is_ok())),
             pause: None,

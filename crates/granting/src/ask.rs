@@ -3,11 +3,12 @@
 
 use comity_grants::{FetchError, Operation};
 use comity_keys::PublicKey;
+use comity_programs::{CallFailure, answer, text};
 use comity_proto::grants::{Status, Text, WhyArgs};
 use comity_rpc::Call;
 use comity_xdr::{Encoder, Malformed};
 
-use crate::answer::{CallFailure, answer, read, text};
+use crate::answer::{of_path, read};
 use crate::request::Request;
 
 /// The message if a caller may not ask for the reasons of another key's rights.
@@ -47,7 +48,7 @@ pub(crate) fn why(
             None => view.why(&node, operation),
             Some(key) => view.why_of(&key, &node, operation),
         };
-        told.map_err(CallFailure::of_path)
+        told.map_err(of_path)
     };
     let report = report();
     Ok(answer(reply, report.as_ref().map(|report| text(report)).map_err(Clone::clone)))

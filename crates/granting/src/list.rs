@@ -1,11 +1,11 @@
 //! LIST and DROP: the credentials that the caller holds or has signed.
 
 use comity_keynote::AssertionDigest;
+use comity_programs::{CallFailure, answer, text};
 use comity_proto::grants::{DropArgs, LISTED_MAX, ListArgs, ListOk, Listed, Status};
 use comity_rpc::Call;
 use comity_xdr::{Counted, Encoder, Malformed};
 
-use crate::answer::{CallFailure, answer, text};
 use crate::request::Request;
 
 /// Most bytes of texts in one reply, so that it fits into a record.

@@ -3,11 +3,12 @@ use std::sync::Arc;
 
 use comity_export::{Exports, RpcPeer};
 use comity_grants::Grants;
+use comity_programs::{answer, done};
 use comity_proto::grants::{PROGRAM, VERSION, procedure};
-use comity_rpc::{Call, Done, Outcome, Program, Repeat};
-use comity_xdr::{Encoder, Malformed};
+use comity_rpc::{Call, Outcome, Program, Repeat};
+use comity_xdr::Encoder;
 
-use crate::answer::{CallFailure, answer};
+use crate::answer::no_key;
 use crate::request::Request;
 use crate::{ask, list, revoke, submit};
 
@@ -60,7 +61,7 @@ impl Program<RpcPeer> for GrantProgram {
         }
         let plan = self.exports.current();
         let Some(key) = visitor.key() else {
-            return done(Ok(answer::<()>(reply, Err(CallFailure::no_key()))));
+            return done(Ok(answer::<()>(reply, Err(no_key()))));
         };
         let request = Request { grants: &self.grants, plan: &plan, key, visitor, call };
         match call.header.procedure {
@@ -74,13 +75,5 @@ impl Program<RpcPeer> for GrantProgram {
             procedure::FETCH => done(ask::fetch(&request, call, reply)),
             _ => Outcome::ProcUnavail,
         }
-    }
-}
-
-/// The outcome of a procedure with this status.
-fn done(status: Result<u32, Malformed>) -> Outcome {
-    match status {
-        Ok(status) => Outcome::Done(Done { status, export: None }),
-        Err(_) => Outcome::GarbageArgs,
     }
 }

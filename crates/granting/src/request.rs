@@ -4,10 +4,11 @@ use comity_credential::CredentialRef;
 use comity_export::{Door, Node, Plan, Refusal, RpcPeer, View};
 use comity_grants::Grants;
 use comity_keys::PublicKey;
+use comity_programs::CallFailure;
 use comity_rpc::Call;
 use comity_vfs::Status;
 
-use crate::answer::CallFailure;
+use crate::answer::of_path;
 
 /// A call of a caller who has proved a key.
 pub(crate) struct Request<'a> {
@@ -25,8 +26,8 @@ impl<'a> Request<'a> {
         let door = Door::Path(path.as_bytes());
         let entered = View::enter(self.plan, self.visitor, &credential, door);
         entered.map_err(|refusal| match refusal {
-            Refusal::Status(status) => CallFailure::of_path(status),
-            Refusal::Denied(_) | Refusal::Referred(_) => CallFailure::of_path(Status::Acces),
+            Refusal::Status(status) => of_path(status),
+            Refusal::Denied(_) | Refusal::Referred(_) => of_path(Status::Acces),
         })
     }
 }

@@ -2,11 +2,12 @@
 
 use comity_grants::{Revocation, RevokeError, Revoker};
 use comity_keynote::AssertionDigest;
+use comity_programs::{CallFailure, answer};
 use comity_proto::grants::{RevokeArgs, RevokeKind, Status};
 use comity_rpc::Call;
 use comity_xdr::{Encoder, Malformed};
 
-use crate::answer::{CallFailure, answer, read};
+use crate::answer::read;
 use crate::request::Request;
 
 pub(crate) fn revoke(

@@ -1,11 +1,11 @@
 //! SUBMIT: stores credentials for the caller's key.
 
 use comity_grants::{Outcome, SubmitError};
+use comity_programs::{CallFailure, answer, text};
 use comity_proto::grants::{self, Status, SubmitOk};
 use comity_rpc::Call;
 use comity_xdr::{Counted, Encoder, Malformed, Opaque};
 
-use crate::answer::{CallFailure, answer, text};
 use crate::request::Request;
 
 pub(crate) fn submit(

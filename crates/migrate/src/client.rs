@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use comity_export::PeerServer;
-use comity_program_client::{ClientError, ProgramClient};
+use comity_programs::{ClientError, ProgramClient};
 use comity_proto::migration::{
     CHUNK_BYTES_MAX, MigrationArgs, MigrationId, PROGRAM, SendArgs, VERSION, procedure,
 };

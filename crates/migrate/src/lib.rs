@@ -14,5 +14,6 @@ mod program;
 mod target;
 
 pub use client::{MigrationClient, MigrationError};
+pub use comity_programs::CallFailure;
 pub use program::MigrationProgram;
-pub use target::{MigrationRefusal, MigrationTarget};
+pub use target::MigrationTarget;

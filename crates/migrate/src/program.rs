@@ -2,14 +2,14 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use comity_export::{Exports, RpcPeer};
-use comity_proto::grants::TEXT_BYTES_MAX;
+use comity_programs::{CallFailure, answer, done};
 use comity_proto::migration::{
     MigrationArgs, MigrationId, PROGRAM, SendArgs, Status, VERSION, procedure,
 };
-use comity_rpc::{Call, Done, Outcome, Program, Repeat};
-use comity_xdr::{Encode, Encoder, Malformed, Opaque};
+use comity_rpc::{Call, Outcome, Program, Repeat};
+use comity_xdr::Encoder;
 
-use crate::{MigrationRefusal, MigrationTarget};
+use crate::MigrationTarget;
 
 /// The migration program, version 1, at the server to which exports are moved.
 pub struct MigrationProgram {
@@ -57,8 +57,8 @@ impl Program<RpcPeer> for MigrationProgram {
         }
         // The peer is copied, so that the plan is not kept while the target replaces it.
         let Some(from) = self.exports.current().peer_of(visitor).cloned() else {
-            let text = "the connection proved no key of a [[peer]]".to_owned();
-            let denied = MigrationRefusal { status: Status::Denied, text };
+            let text = "the connection proved no key of a [[peer]]";
+            let denied = CallFailure::new(Status::Denied, text);
             return done(Ok(answer::<()>(reply, Err(denied))));
         };
         let target = &self.target;
@@ -81,30 +81,5 @@ impl Program<RpcPeer> for MigrationProgram {
             ),
             _ => Outcome::ProcUnavail,
         }
-    }
-}
-
-/// Writes OK and the value, or the refusal; returns the status.
-fn answer<T: Encode>(reply: &mut Encoder, result: Result<T, MigrationRefusal>) -> u32 {
-    match result {
-        Ok(value) => {
-            reply.value(&Status::Ok);
-            reply.value(&value);
-            Status::Ok as u32
-        }
-        Err(MigrationRefusal { status, text }) => {
-            let end = text.floor_char_boundary(TEXT_BYTES_MAX as usize);
-            reply.value(&status);
-            reply.value(&Opaque::<TEXT_BYTES_MAX>(text.as_bytes().get(..end).unwrap_or_default()));
-            status as u32
-        }
-    }
-}
-
-/// The outcome of a procedure with this status.
-fn done(status: Result<u32, Malformed>) -> Outcome {
-    match status {
-        Ok(status) => Outcome::Done(Done { status, export: None }),
-        Err(_) => Outcome::GarbageArgs,
     }
 }

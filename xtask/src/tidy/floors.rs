@@ -68,7 +68,7 @@ const CRATES: &[CrateRule] = &[
         floor: 4,
         uses: These(&["vfs", "credential", "export", "state"]),
     },
-    CrateRule { name: "program-client", floor: 4, uses: These(&["proto", "tls", "xdr"]) },
+    CrateRule { name: "programs", floor: 4, uses: These(&["proto", "rpc", "tls", "xdr"]) },
     // verbs, which may not use each other
     CrateRule {
         name: "store",
@@ -79,7 +79,7 @@ const CRATES: &[CrateRule] = &[
     CrateRule {
         name: "migrate",
         floor: 5,
-        uses: These(&["proto", "rpc", "xdr", "tls", "export", "program-client"]),
+        uses: These(&["proto", "rpc", "xdr", "tls", "export", "programs"]),
     },
     CrateRule { name: "nfs3", floor: 5, uses: Below },
     CrateRule { name: "nfs4", floor: 5, uses: Below },

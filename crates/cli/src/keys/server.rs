@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use comity_keynote::{Assertion, AssertionDigest, Grant};
 use comity_keys::PublicKey;
-use comity_program_client::{ProgramClient, whole};
+use comity_programs::{ProgramClient, whole};
 use comity_proto::grants::{
     DropArgs, ListArgs, ListOk, RevokeArgs, RevokeKind, Text, WhyArgs, procedure,
 };

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use comity_keynote::AssertionDigest;
-use comity_program_client::whole;
+use comity_programs::whole;
 use comity_proto::grants::{Outcome, SUBMISSION_BYTES_MAX, SubmitOk, procedure};
 use comity_xdr::{Counted, Decoder, Opaque};
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use comity_export::{ExportMark, PeerServer, Plan};
-use comity_migrate::{MigrationRefusal, MigrationTarget};
+use comity_migrate::{CallFailure, MigrationTarget};
 use comity_proto::migration::{MigrationArgs, MigrationId, OfferedExport, SendArgs};
 use comity_server::blocking;
 use comity_state::ExportedVolume;
@@ -47,9 +47,9 @@ impl Arrivals {
 
     /// The right to replace the plan. A migration from here has it, too: two servers that wait for
     /// each other would wait for long.
-    fn turn(&self) -> Result<PlanTurn<'_>, MigrationRefusal> {
+    fn turn(&self) -> Result<PlanTurn<'_>, CallFailure> {
         let turn = self.parts.reload.try_turn();
-        turn.ok_or_else(|| MigrationRefusal::at_present("it is moving exports itself, or reloads"))
+        turn.ok_or_else(|| CallFailure::at_present("it is moving exports itself, or reloads"))
     }
 
     /// Makes the plan in which the offered exports are here. They must be at the peer now.
@@ -58,7 +58,7 @@ impl Arrivals {
         turn: &PlanTurn<'_>,
         from: &PeerServer,
         paths: &[PathBuf],
-    ) -> Result<Plan, MigrationRefusal> {
+    ) -> Result<Plan, CallFailure> {
         let current = self.parts.exports.current();
         for path in paths {
             let export = current.exports().iter().find(|export| export.path() == path);
@@ -68,11 +68,11 @@ impl Arrivals {
                 let (shown, name) = (path.display(), &from.name);
                 let text =
                     format!("it does not know that {shown} is at {name}: give it home={name}");
-                return Err(MigrationRefusal::invalid(text));
+                return Err(CallFailure::invalid(text));
             }
         }
         let loaded = turn.load(self.parts.moved.finder_with(paths));
-        Ok(current.adopting(&loaded.map_err(MigrationRefusal::invalid)?, paths))
+        Ok(current.adopting(&loaded.map_err(CallFailure::invalid)?, paths))
     }
 
     /// Checks that this server would serve the offered exports from the same files, and serves no
@@ -83,28 +83,28 @@ impl Arrivals {
         plan: &Plan,
         offer: &MigrationArgs<'_>,
         is_frozen: bool,
-    ) -> Result<u64, MigrationRefusal> {
+    ) -> Result<u64, CallFailure> {
         let mut volume = None;
         for offered in &offer.exports.0 {
             let path = path(offered);
-            let mut mark = plan.export_mark(path).map_err(MigrationRefusal::invalid)?;
+            let mut mark = plan.export_mark(path).map_err(CallFailure::invalid)?;
             if !is_frozen {
                 mark.change = offered.change;
             }
             if mark != mark_of(offered) {
-                return Err(MigrationRefusal::invalid(format!(
+                return Err(CallFailure::invalid(format!(
                     "{} is not the same export there: both servers need the same files, and the \
                      same handle.key",
                     path.display()
                 )));
             }
             if *volume.get_or_insert(mark.volume) != mark.volume {
-                return Err(MigrationRefusal::invalid("the exports are of several volumes"));
+                return Err(CallFailure::invalid("the exports are of several volumes"));
             }
         }
-        let volume = volume.ok_or_else(|| MigrationRefusal::invalid("no export is offered"))?;
+        let volume = volume.ok_or_else(|| CallFailure::invalid("no export is offered"))?;
         match self.parts.exports.current().exports_of(volume).next() {
-            Some(other) => Err(MigrationRefusal::invalid(format!(
+            Some(other) => Err(CallFailure::invalid(format!(
                 "it serves {} from the same volume, whose locks would be decided twice",
                 other.display()
             ))),
@@ -112,23 +112,21 @@ impl Arrivals {
         }
     }
 
-    fn begin(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), MigrationRefusal> {
+    fn begin(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), CallFailure> {
         if self.parts.has_local_locks {
-            return Err(MigrationRefusal::invalid(LOCAL_LOCKS));
+            return Err(CallFailure::invalid(LOCAL_LOCKS));
         }
         let memory = &self.parts.memory;
         if memory.engine.is_in_grace() {
             let left = memory.engine.grace_left(memory.clock.now()).as_secs();
             let text = format!("its clients may reclaim their state for {left} s; then try again");
-            return Err(MigrationRefusal::at_present(text));
+            return Err(CallFailure::at_present(text));
         }
         let mut transfer = self.transfer();
         let is_busy =
             |it: &Transfer| it.from != from.name && it.last_call.elapsed() < TRANSFER_PATIENCE;
         if transfer.as_ref().is_some_and(is_busy) {
-            return Err(MigrationRefusal::at_present(
-                "another server is handing exports over to it",
-            ));
+            return Err(CallFailure::at_present("another server is handing exports over to it"));
         }
         let turn = self.turn()?;
         self.check(&self.plan(&turn, from, &paths(offer))?, offer, false)?;
@@ -142,16 +140,16 @@ impl Arrivals {
         &self,
         sent: &[u8],
         (from, offer): (&PeerServer, &MigrationArgs<'_>),
-    ) -> Result<(), MigrationRefusal> {
+    ) -> Result<(), CallFailure> {
         let MigrationParts { moved, memory, .. } = &self.parts;
-        let state = ExportedVolume::from_bytes(sent).map_err(MigrationRefusal::invalid)?;
+        let state = ExportedVolume::from_bytes(sent).map_err(CallFailure::invalid)?;
         let (paths, turn) = (paths(offer), self.turn()?);
         let plan = self.plan(&turn, from, &paths)?;
         let volume = self.check(&plan, offer, true)?;
-        check_state(&state).map_err(MigrationRefusal::invalid)?;
+        check_state(&state).map_err(CallFailure::invalid)?;
         check_files(&plan, &state, (volume, &paths))?;
         let clients = memory.engine.import_volume(memory.clock.now(), &state);
-        let clients = clients.map_err(MigrationRefusal::at_present)?;
+        let clients = clients.map_err(CallFailure::at_present)?;
         let is_stored = memory.engine.is_settled(memory.settle.as_deref());
         let noted = match is_stored {
             true => moved.note_taken(&paths, &handover(from, &offer.id)),
@@ -160,7 +158,7 @@ impl Arrivals {
         if let Err(why) = noted {
             // No other state of the volume is here.
             self.parts.forget(volume, &[]);
-            return Err(MigrationRefusal::fault(format!("{why:#}")));
+            return Err(CallFailure::fault(format!("{why:#}")));
         }
         turn.put_in_force(plan);
         tracing::info!(?paths, clients = clients.len(), from = %from.name, "exports taken over");
@@ -172,14 +170,14 @@ impl Arrivals {
 }
 
 impl MigrationTarget for Arrivals {
-    fn offer(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), MigrationRefusal> {
+    fn offer(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), CallFailure> {
         blocking(|| self.begin(from, offer))
     }
 
-    fn receive(&self, from: &PeerServer, part: &SendArgs<'_>) -> Result<(), MigrationRefusal> {
+    fn receive(&self, from: &PeerServer, part: &SendArgs<'_>) -> Result<(), CallFailure> {
         let mut transfer = self.transfer();
         let Some(it) = transfer.as_mut().filter(|it| it.is(from, &part.id)) else {
-            return Err(MigrationRefusal::at_present(NO_TRANSFER));
+            return Err(CallFailure::at_present(NO_TRANSFER));
         };
         let fits = it.state.len() + part.bytes.0.len() <= STATE_BYTES_MAX;
         if fits && it.state.len() as u64 == part.offset {
@@ -188,15 +186,15 @@ impl MigrationTarget for Arrivals {
             return Ok(());
         }
         *transfer = None;
-        Err(MigrationRefusal::invalid("the state is too long, or a part of it is missing"))
+        Err(CallFailure::invalid("the state is too long, or a part of it is missing"))
     }
 
-    fn take(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), MigrationRefusal> {
+    fn take(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), CallFailure> {
         // The outcome is asked for under the same lock, so that it is known then.
         let mut transfer = self.transfer();
         match transfer.take_if(|it| it.is(from, &offer.id)) {
             Some(it) => blocking(|| self.complete(&it.state, (from, offer))),
-            None => Err(MigrationRefusal::at_present(NO_TRANSFER)),
+            None => Err(CallFailure::at_present(NO_TRANSFER)),
         }
     }
 
@@ -220,14 +218,14 @@ fn check_files(
     plan: &Plan,
     state: &ExportedVolume,
     (volume, paths): (u64, &[PathBuf]),
-) -> Result<(), MigrationRefusal> {
+) -> Result<(), CallFailure> {
     let ids = plan.ids_of(paths);
     let of_clients = state.clients.iter().flat_map(|client| &client.states).map(|it| it.file);
     let mut files = of_clients.chain(state.files.iter().map(|file| file.key));
     if state.volume == volume && files.all(|it| it.volume == volume && ids.contains(&it.export)) {
         return Ok(());
     }
-    Err(MigrationRefusal::invalid("the state is of other exports"))
+    Err(CallFailure::invalid("the state is of other exports"))
 }
 
 fn handover(from: &PeerServer, id: &MigrationId) -> Handover {

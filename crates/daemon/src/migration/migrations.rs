@@ -50,6 +50,11 @@ impl Migrations {
         Self { parts, current: Mutex::new(None) }
     }
 
+    /// Returns where the moved exports are, for the administrator.
+    pub(crate) fn moved(&self) -> Vec<String> {
+        self.parts.moved.shown()
+    }
+
     /// Asks the peer whether it could take exports.
     ///
     /// # Errors

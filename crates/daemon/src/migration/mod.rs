@@ -65,7 +65,7 @@ impl MigrationParts {
 
 /// Writes a migration as hexadecimal digits.
 fn hexadecimal(id: &MigrationId) -> String {
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:032x}", u128::from_be_bytes(*id))
 }
 
 /// The volume has state that its holder could not use at another server.

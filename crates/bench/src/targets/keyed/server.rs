@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use comity_program_client::{ProgramClient, whole};
+use comity_programs::{ProgramClient, whole};
 use comity_proto::grants::{Outcome, PROGRAM, SUBMISSION_BYTES_MAX, SubmitOk, VERSION, procedure};
 use comity_proto::nfs3;
 use comity_remote::rpc::{Caller, dial};

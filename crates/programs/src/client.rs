@@ -112,10 +112,7 @@ impl ProgramClient {
         procedure: u32,
         arguments: &T,
     ) -> Result<R, ClientError> {
-        self.call(procedure, arguments, |reply| {
-            let value = reply.value().ok()?;
-            reply.rest().is_empty().then_some(value)
-        })
+        self.call(procedure, arguments, |reply| whole(reply))
     }
 
     /// Calls a procedure whose result is a text.

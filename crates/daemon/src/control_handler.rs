@@ -20,7 +20,7 @@ use crate::grant_admin;
 use crate::grant_service::GrantService;
 use crate::load::{Load, load_json};
 use crate::logging::Logging;
-use crate::migration::{Migrations, MovedExports};
+use crate::migration::Migrations;
 use crate::offered::offered_json;
 use crate::placement_admin;
 use crate::placement_moves::PlacementMoves;
@@ -47,8 +47,6 @@ pub(crate) struct ServerControl<N> {
     pub(crate) load: Arc<Mutex<Load>>,
     /// The move of exports to other servers.
     pub(crate) migrations: Migrations,
-    /// The exports that were moved.
-    pub(crate) moved: Arc<MovedExports>,
     /// The move of a file to other data servers.
     pub(crate) moves: PlacementMoves,
     /// The time when the server started.
@@ -68,13 +66,6 @@ impl<N: Fn() -> ServerStats + Send + Sync + 'static> ControlHandler for ServerCo
 
 impl<N: Fn() -> ServerStats> ServerControl<N> {
     fn answer(&self, request: &Request) -> Result<Value> {
-        if let Request::Migrate { exports, to, dry_run, run } = request {
-            // A migration waits until nobody uses the plan any more.
-            return match dry_run {
-                true => self.migrations.try_out(exports, to),
-                false => self.migrations.advance(exports, (to, *run)),
-            };
-        }
         let plan = self.exports.current();
         let admin = ClientAdmin { memory: &self.memory, plan: &plan };
         match request {
@@ -106,7 +97,14 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
                 let found = placement_admin::find(&plan, export)?;
                 self.moves.advance(found, &self.memory, &Handle::new(file)?)
             }
-            Request::Migrate { .. } => Ok(Value::Null),
+            Request::Migrate { exports, to, dry_run, run } => {
+                // A migration waits until nobody uses the plan any more.
+                drop(plan);
+                match dry_run {
+                    true => self.migrations.try_out(exports, to),
+                    false => self.migrations.advance(exports, (to, *run)),
+                }
+            }
             Request::Why { .. } => grant_admin::why(&plan, request),
             Request::BindAccount { .. }
             | Request::UnbindAccount { .. }
@@ -153,7 +151,7 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
             "listen": self.addresses,
             "portmap": self.portmap,
             "exports": paths.collect::<Vec<_>>(),
-            "moved": self.moved.shown(),
+            "moved": self.migrations.moved(),
             "connections": numbers.connections,
             "connections_accepted": numbers.accepted,
             "connections_refused": numbers.refused,

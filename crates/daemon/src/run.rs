@@ -276,7 +276,6 @@ impl Running {
         ServerControl {
             moves: PlacementMoves::default(),
             migrations: Migrations::new(self.migration.clone()),
-            moved: Arc::clone(&self.migration.moved),
             reload: Arc::clone(&self.reload),
             exports: Arc::clone(&self.exports),
             logging,

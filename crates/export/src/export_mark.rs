@@ -53,15 +53,21 @@ impl Plan {
     /// Returns the numbers of the exports at these paths.
     #[must_use]
     pub fn ids_of(&self, paths: &[PathBuf]) -> Vec<u32> {
-        let is_meant = |export: &&Arc<Export>| paths.iter().any(|path| path == export.path());
-        self.exports().iter().filter(is_meant).map(|export| export.id().0).collect()
+        self.exports_at(paths).map(|export| export.id().0).collect()
     }
 
     /// Returns the volume of the first export at these paths that there is.
     #[must_use]
     pub fn volume_of(&self, paths: &[PathBuf]) -> Option<u64> {
-        let is_meant = |export: &&Arc<Export>| paths.iter().any(|path| path == export.path());
-        self.exports().iter().find(is_meant).map(|export| export.volume())
+        self.exports_at(paths).next().map(|export| export.volume())
+    }
+
+    /// Returns the exports at these paths.
+    pub(crate) fn exports_at<'p>(
+        &'p self,
+        paths: &'p [PathBuf],
+    ) -> impl Iterator<Item = &'p Arc<Export>> {
+        self.exports().iter().filter(|export| paths.iter().any(|path| path == export.path()))
     }
 
     /// Returns the paths of all exports that are served here from a volume.

@@ -78,10 +78,10 @@ impl Exports {
     /// client of the metadata server is known by the handle of its layout, whatever its address is.
     #[inline]
     pub fn admits_compound(&self, visitor: &RpcPeer) -> Admission {
-        if !visitor.is_admitted(self.generation()) && self.current().stores_data() {
+        if visitor.is_admitted(self.generation()) || self.current().stores_data() {
             return Admission::Admitted;
         }
-        self.admits(visitor)
+        self.judge(visitor, Some(visitor.channel().kind()))
     }
 
     /// Admits a server of the configuration that has proved its key to the program by which exports

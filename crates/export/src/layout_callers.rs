@@ -29,6 +29,11 @@ impl LayoutCallers {
         Self { store: Arc::clone(store), callers: callers.collect() }
     }
 
+    /// The key of the metadata server, and the fences of files.
+    pub(crate) const fn store(&self) -> &Arc<DataStore> {
+        &self.store
+    }
+
     /// Opens the handle of a layout.
     ///
     /// # Errors

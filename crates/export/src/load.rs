@@ -62,11 +62,12 @@ pub fn load(
     let placements = configuration.placements;
     let mut merged = merge(configuration.exports, &mut diagnostics);
     let mut peers = configuration.peers;
-    resolve(&mut peers, &*sources.resolver, &mut diagnostics);
+    let mut hosts = Hosts { resolver: &*sources.resolver, known: HashMap::new(), failed: 0 };
+    resolve(&mut peers, |name| hosts.addresses(name), &mut diagnostics);
     find_whereabouts(&mut merged, (&peers, &sources.moved), &mut diagnostics);
     check(&merged, &mut diagnostics);
     check_count(&merged, &mut diagnostics);
-    find_clients(&mut merged, sources, &mut diagnostics);
+    find_clients(&mut merged, (&sources.netgroups, &mut hosts), &mut diagnostics);
     let trusted = &configuration.server.tls_client_ca;
     find_authorities(&mut merged, trusted, &*sources.authorities, &mut diagnostics);
     let ids = numbers(&merged, &mut diagnostics);
@@ -111,17 +112,20 @@ fn check_count(exports: &[Merged], diagnostics: &mut Diagnostics) {
     }
 }
 
-fn find_clients(exports: &mut [Merged], sources: &Sources, diagnostics: &mut Diagnostics) {
-    let netgroups = Netgroups::read(&sources.netgroups).unwrap_or_else(|what| {
-        let place = Location::file(&sources.netgroups.display().to_string());
+fn find_clients(
+    exports: &mut [Merged],
+    (netgroups, hosts): (&Path, &mut Hosts<'_>),
+    diagnostics: &mut Diagnostics,
+) {
+    let netgroups = Netgroups::read(netgroups).unwrap_or_else(|what| {
+        let place = Location::file(&netgroups.display().to_string());
         diagnostics.error(&place, format!("cannot be read: {what}"));
         Netgroups::default()
     });
-    let mut hosts = Hosts { resolver: &*sources.resolver, known: HashMap::new(), failed: 0 };
     for export in exports {
         let declaration = &mut export.declaration;
         for at in 0..declaration.specs.len() {
-            find_client(declaration, at, &mut hosts, &netgroups, diagnostics);
+            find_client(declaration, at, hosts, &netgroups, diagnostics);
         }
         check_addresses(declaration, diagnostics);
     }

@@ -8,9 +8,9 @@ use toml::Spanned;
 
 use crate::config_reader::Reader;
 use crate::diagnostic::Diagnostics;
-use crate::limits::{NAME_BYTES_MAX, PEER_SERVERS_MAX};
-use crate::referral::server;
-use crate::{Location, Resolver};
+use crate::limits::PEER_SERVERS_MAX;
+use crate::referral::{is_plain_name, server};
+use crate::{Location, Unresolved};
 
 /// A table `[[peer]]`.
 #[derive(Deserialize)]
@@ -33,19 +33,20 @@ pub struct PeerServer {
     /// The key that it proves by TLS.
     pub key: PublicKey,
     /// The addresses of the host.
-    pub addresses: Vec<IpAddr>,
+    pub addresses: Box<[IpAddr]>,
 }
 
 /// Looks up the addresses of peers. Calls from other addresses are served, but as those of a
 /// stranger: slowly.
 pub(crate) fn resolve(
     peers: &mut [PeerServer],
-    resolver: &dyn Resolver,
+    mut look_up: impl FnMut(&str) -> Result<Box<[IpAddr]>, Unresolved>,
     diagnostics: &mut Diagnostics,
 ) {
     for peer in peers {
-        match peer.host.parse().map_or_else(|_| resolver.addresses(&peer.host), |it| Ok(vec![it])) {
-            Ok(addresses) => peer.addresses = addresses.iter().map(IpAddr::to_canonical).collect(),
+        let given = peer.host.parse().map(|address: IpAddr| [address.to_canonical()].into());
+        match given.or_else(|_| look_up(&peer.host)) {
+            Ok(addresses) => peer.addresses = addresses,
             Err(what) => {
                 let place = Location::file("configuration");
                 diagnostics.warning(&place, format!("peer {} is not found: {what}", peer.name));
@@ -89,7 +90,7 @@ impl Reader<'_> {
         let key = table.key.get_ref().parse();
         let key = key.map_err(|what| self.error(&table.key.span(), format!("key: {what}")));
         let (host, port) = address.ok()?;
-        let addresses = Vec::new();
+        let addresses = Box::default();
         Some(PeerServer { name: name.into(), host, port, key: key.ok()?, addresses })
     }
 }
@@ -99,8 +100,7 @@ impl Reader<'_> {
 /// # Errors
 /// The mistake in words.
 pub(crate) fn peer_name(name: &str) -> Result<(), String> {
-    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-    if (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_letter) {
+    if is_plain_name(name) {
         return Ok(());
     }
     Err(format!("{name:?} is no name of a peer: expected letters, digits, '.', '-' and '_'"))

@@ -124,7 +124,8 @@ impl Plan {
         };
         let exports = self.exports.iter().map(export).collect();
         let plan = Self::new(self.key.clone(), exports).granting(self.grants.clone());
-        plan.peering(self.peers.clone()).after(self)
+        let store = self.layouts.as_ref().map(LayoutCallers::store);
+        plan.storing(store).peering(self.peers.clone()).after(self)
     }
 
     /// Its exports.

@@ -95,11 +95,16 @@ pub(crate) fn server(text: &str) -> Result<Box<str>, String> {
             .map(|parsed| parsed.to_string().into())
             .map_err(|_| format!("{text} is no IPv6 address"));
     }
-    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-    if text.is_empty() || text.len() > NAME_BYTES_MAX || !text.bytes().all(is_letter) {
+    if !is_plain_name(text) {
         return Err(format!("{text:?} is no name or address of a server"));
     }
     Ok(text.into())
+}
+
+/// Returns whether a text is a name of letters, digits, '.', '-' and '_', as those of hosts are.
+pub(crate) fn is_plain_name(text: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    (1..=NAME_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_letter)
 }
 
 /// Formats it as the value of the option.

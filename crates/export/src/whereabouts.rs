@@ -79,8 +79,7 @@ impl Plan {
     /// Makes the same plan, except that the exports at these paths are those of another plan.
     #[must_use]
     pub fn adopting(&self, other: &Self, paths: &[PathBuf]) -> Self {
-        let is_meant = |export: &&Arc<Export>| paths.iter().any(|path| path == export.path());
-        self.replacing(&other.exports().iter().filter(is_meant).cloned().collect::<Vec<_>>())
+        self.replacing(&other.exports_at(paths).cloned().collect::<Vec<_>>())
     }
 
     fn referral_to(

@@ -1,7 +1,7 @@
 //! A disk that can be full, and clients to store.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
@@ -44,8 +44,10 @@ impl Tmpfs {
         while file.write(&[1; 4096]).is_ok_and(|written| written > 0) {}
     }
 
+    /// Gives back what [`Tmpfs::fill`] used. The file is emptied, because a process that another
+    /// test is about to start may hold it open until its exec.
     pub fn make_room(&self) {
-        fs::remove_file(self.path().join("fill")).unwrap();
+        File::create(self.path().join("fill")).unwrap();
     }
 }
 

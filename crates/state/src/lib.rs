@@ -144,5 +144,5 @@ pub use report::{
 };
 pub use session::Session;
 pub use sessions::{CreateSession, Sequenced, Ticket};
-pub use stateid::{Special, Stateid};
+pub use stateid::{Special, StateName, Stateid};
 pub use stateid_check::{Io, Shown};

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::client_state::{ClientState, OpenState, OwnerKind, State, StateKind};
 use crate::file::File;
-use crate::{Caller, Client, ClientProtocol, Engine, Error, FileKey, Principal, Result, Stateid};
+use crate::{
+    Caller, Client, ClientProtocol, Engine, Error, FileKey, Principal, Result, StateName, Stateid,
+};
 
 /// The sender of an operation, and the time of the operation.
 #[derive(Debug, Clone, Copy)]
@@ -45,10 +47,10 @@ pub(crate) struct Found<'a> {
 impl Engine {
     /// Finds the client of a stateid.
     pub(crate) fn find<'a>(&self, sender: &Sender<'a>, stateid: &Stateid) -> Result<Found<'a>> {
-        let (id, number) = stateid.place()?;
+        let name @ StateName { client: id, number } = stateid.name()?;
         if let Some(client) = sender.client {
-            let found = Found { client: Cow::Borrowed(client), number };
-            return if client.id == id { Ok(found) } else { Err(Error::BadStateid) };
+            let number = client.number_of(name).ok_or(Error::BadStateid)?;
+            return Ok(Found { client: Cow::Borrowed(client), number });
         }
         let Some(client) = self.clients.get(id) else {
             let gave_out = self.clients.gave_out(id);

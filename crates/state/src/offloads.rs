@@ -180,8 +180,8 @@ impl Engine {
     }
 
     fn offload_number(&self, client: &Client, stateid: &Stateid) -> Result<u32> {
-        match stateid.place() {
-            Ok((id, number)) if id == client.id && stateid.seqid == SEQID => Ok(number),
+        match stateid.name() {
+            Ok(name) if name.client == client.id && stateid.seqid == SEQID => Ok(name.number),
             _ => Err(Error::BadStateid),
         }
     }

@@ -9,6 +9,26 @@ pub struct Stateid {
     pub other: [u8; 12],
 }
 
+/// The part of a stateid that never changes: it names a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StateName {
+    /// The client that has the state.
+    pub client: ClientId,
+    /// The number of the state.
+    pub number: u32,
+}
+
+impl StateName {
+    /// Returns the stateid of the state after this number of changes.
+    pub(crate) fn at(self, seqid: u32) -> Stateid {
+        let mut other = [0; 12];
+        let (client, state) = other.split_at_mut(8);
+        client.copy_from_slice(&self.client.0.to_be_bytes());
+        state.copy_from_slice(&self.number.to_be_bytes());
+        Stateid { seqid, other }
+    }
+}
+
 /// The meaning of a special stateid, which names no state (RFC 8881, 8.2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Special {
@@ -52,20 +72,20 @@ impl Stateid {
     }
 
     pub(crate) fn new(client: ClientId, number: u32, seqid: u32) -> Self {
-        let mut other = [0; 12];
-        let (life, state) = other.split_at_mut(8);
-        life.copy_from_slice(&client.0.to_be_bytes());
-        state.copy_from_slice(&number.to_be_bytes());
-        Self { seqid, other }
+        StateName { client, number }.at(seqid)
     }
 
-    /// Returns the client and the number of the state that it names.
-    pub(crate) fn place(&self) -> Result<(ClientId, u32)> {
+    /// Returns the name of the state.
+    ///
+    /// # Errors
+    /// [`Error::BadStateid`]: it is a special stateid.
+    pub(crate) fn name(&self) -> Result<StateName> {
         if self.other == [0; 12] || self.other == [0xff; 12] {
             return Err(Error::BadStateid);
         }
         let (client, state) = self.other.split_first_chunk::<8>().ok_or(Error::BadStateid)?;
         let number = state.first_chunk::<4>().ok_or(Error::BadStateid)?;
-        Ok((ClientId(u64::from_be_bytes(*client)), u32::from_be_bytes(*number)))
+        let client = ClientId(u64::from_be_bytes(*client));
+        Ok(StateName { client, number: u32::from_be_bytes(*number) })
     }
 }

@@ -208,7 +208,9 @@ fn a_client_whose_name_is_in_use_cannot_be_imported() {
     let (old, _) = client(&from, "a");
     let (here, _) = client(&to, "a");
     assert_ne!(here.id(), old.id());
-    assert_eq!(take_to(&from, &to, &old).map(drop), Err(Error::ClidInuse));
+    let mut exported = from.export_client(NOW, &old).unwrap();
+    exported.name.verifier = Verifier([9; 8]);
+    assert_eq!(to.import_client(NOW, &exported).map(drop), Err(Error::ClidInuse));
 }
 
 #[test]

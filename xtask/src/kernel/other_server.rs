@@ -7,6 +7,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
 
 use super::ground::output;
 use super::network::{Network, SERVER};
@@ -18,12 +19,16 @@ pub(super) const ADDRESS: &str = "10.77.0.2";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server that runs until this is dropped.
-pub(super) struct OtherServer(Child);
+pub(super) struct OtherServer {
+    child: Child,
+    /// The folder that it alone exports. It is in another file system than the one that moves.
+    own: TempDir,
+}
 
 impl Drop for OtherServer {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -66,16 +71,29 @@ impl OtherServer {
         let options = ["--listen", ADDRESS, "--port", "2049", "--no-register"];
         let more = ["--no-local-locks", "--config", &config_b, "--state-dir", &state];
         let mut command = network.command(&[&[&program, "serve"], &options[..], &more].concat());
+        let own = TempDir::new_in("/dev/shm").context("make a folder in memory")?;
         let child = command.stdout(log.try_clone()?).stderr(log).spawn();
-        let other = Self(child.context("start the other server")?);
+        let other = Self { child: child.context("start the other server")?, own };
         let keys = [key(&program, &folder.join("state"))?, key(&program, &folder.join("state-b"))?];
-        fs::write(config(folder, "a"), text(export, ("b", ADDRESS, &keys[1]), ""))?;
-        fs::write(config(folder, "b"), text(export, ("a", SERVER, &keys[0]), ", \"home=a\""))?;
+        let texts = [
+            peer("b", ADDRESS, &keys[1]) + &exported(export, ""),
+            peer("a", SERVER, &keys[0])
+                + &exported(export, ", \"home=a\"")
+                + &exported(other.own.path(), ""),
+        ];
+        for (name, text) in ["a", "b"].into_iter().zip(texts) {
+            fs::write(config(folder, name), text)?;
+        }
         for state in ["state", "state-b"] {
             let state = folder.join(state).display().to_string();
             output(&program, &["reload", "--state-dir", &state])?;
         }
         Ok(other)
+    }
+
+    /// The folder that it alone exports.
+    pub(super) fn own_export(&self) -> &Path {
+        self.own.path()
     }
 }
 
@@ -95,11 +113,14 @@ fn key(program: &str, state: &Path) -> Result<String> {
     }
 }
 
-/// The configuration of a server. Linux comes to another server from a port above 1023.
-fn text(export: &Path, (name, address, key): (&str, &str, &str), home: &str) -> String {
+fn peer(name: &str, address: &str, key: &str) -> String {
+    format!("[[peer]]\nname = \"{name}\"\naddress = \"{address}\"\nkey = \"{key}\"\n\n")
+}
+
+/// An export in a configuration. Linux comes to another server from a port above 1023.
+fn exported(folder: &Path, home: &str) -> String {
     format!(
-        "[[peer]]\nname = \"{name}\"\naddress = \"{address}\"\nkey = \"{key}\"\n\n\
-         [[export]]\npath = {export:?}\n\
+        "[[export]]\npath = {folder:?}\n\
          options = [\"rw\", \"no_root_squash\", \"insecure\"{home}]\n\
          clients = [{{ client = \"10.77.0.0/24\" }}]\n"
     )

@@ -40,7 +40,7 @@ pub(super) struct Server<'a> {
     /// The data servers, which end with the server.
     _data_servers: DataServers,
     /// The server to which the exports can be moved.
-    _other: Option<OtherServer>,
+    other: Option<OtherServer>,
 }
 
 /// Paths of a server.
@@ -103,12 +103,12 @@ impl<'a> Server<'a> {
             other_server::prepare(&places.folder)?;
         }
         let child = spawn(network, peer, &places)?;
-        let mut server = Self { network, peer, places, child, _data_servers, _other: None };
+        let mut server = Self { network, peer, places, child, _data_servers, other: None };
         server.wait_until_it_listens()?;
         if server.places.has_other_server {
             let folders = (&*server.places.folder, &*server.places.export);
             let other = OtherServer::start(network, &server.places.program, folders)?;
-            server._other = Some(other);
+            server.other = Some(other);
         }
         Ok(server)
     }
@@ -166,20 +166,22 @@ impl<'a> Server<'a> {
     }
 
     /// Runs a script with `sh`, which has the program in `$COMITY`, the state folder in `$STATE`,
-    /// the exported folder in `$EXPORT` and the input folder of the guests in `$INPUT`.
+    /// the exported folder in `$EXPORT`, the input folder of the guests in `$INPUT`, and the folder
+    /// that only the other server exports in `$OTHER`, if there is one.
     ///
     /// # Errors
     /// If the script fails.
     pub(super) fn administer(&self, script: &str) -> Result<String> {
         let Places { program, export, folder, input, .. } = &self.places;
         let variable = |name: &str, value: &Path| format!("{name}={}", value.display());
+        let other = self.other.as_ref().map(|other| variable("OTHER", other.own_export()));
         let variables = [
             variable("COMITY", program),
             variable("STATE", &folder.join("state")),
             variable("EXPORT", export),
             variable("INPUT", input),
         ];
-        let mut arguments: Vec<&str> = variables.iter().map(String::as_str).collect();
+        let mut arguments: Vec<&str> = variables.iter().chain(&other).map(String::as_str).collect();
         arguments.extend(["sh", "-c", script]);
         output("env", &arguments)
     }

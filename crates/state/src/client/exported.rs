@@ -47,7 +47,8 @@ pub struct ExportedClient {
     pub created: Option<CreatedSession>,
     /// Number of sessions that it has made so far.
     pub sessions_made: u64,
-    /// The last number that was given to a state, an owner or a copy of it.
+    /// The last number that was given to a state, an owner or a copy of it. The new engine goes on
+    /// from there, and the old one elsewhere.
     pub last_number: u32,
     /// Locks of a host of NLM whose grants it has not acknowledged.
     pub granted: Vec<ExportedGrant>,

@@ -25,7 +25,8 @@ use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Keyed, lock};
 use crate::{
     CallbackAddress, Caller, ClientId, ClientOwner, ClientProtocol, Error, Identity, Origin,
-    OriginChannel, Principal, Record, RecordedClient, Result, SessionId, StatusFlags, Verifier,
+    OriginChannel, Principal, Record, RecordedClient, Result, SessionId, StateName, StatusFlags,
+    Verifier,
 };
 use peer::Peer;
 use probe::HostProbe;
@@ -346,6 +347,15 @@ impl Client {
 
     pub(crate) fn state(&self) -> MutexGuard<'_, ClientState> {
         lock(&self.state)
+    }
+
+    /// Returns the number of the state that the client knows by this name; none if it knows no
+    /// state by it. The lock is taken only for names that another engine gave.
+    pub(crate) fn number_of(&self, name: StateName) -> Option<u32> {
+        match name.client == self.id {
+            true => Some(name.number),
+            false => self.state().holdings.number_of(self.id, name),
+        }
     }
 
     /// Returns its state.

@@ -24,6 +24,8 @@ pub(crate) struct Clients {
     foreign: ForeignIds,
     by_name: Mutex<Names>,
     next: AtomicU32,
+    /// Number of clients whose numbers another engine has gone on with so far.
+    departed: AtomicU32,
 }
 
 /// Clients by name, and the number of clients by origin.
@@ -114,7 +116,8 @@ impl Names {
 impl Clients {
     pub(crate) fn new(secret: Secret, boot: u32) -> Self {
         let (by_id, by_name, foreign) = (Table::new(), Mutex::default(), ForeignIds::default());
-        Self { boot, secret, by_id, foreign, by_name, next: AtomicU32::new(1) }
+        let (next, departed) = (AtomicU32::new(1), AtomicU32::new(0));
+        Self { boot, secret, by_id, foreign, by_name, next, departed }
     }
 
     pub(crate) fn names(&self) -> MutexGuard<'_, Names> {
@@ -208,6 +211,14 @@ impl Clients {
         self.by_id.insert(Arc::clone(&client));
         names.add(&client);
         Ok(Adopted { client, replaced })
+    }
+
+    /// Returns a number after which the states of a client are numbered when another engine goes on
+    /// with its numbers. It differs each time, and in each engine, so that engines that give
+    /// stateids under one clientid hardly ever give the same.
+    pub(crate) fn number_far_away(&self) -> u32 {
+        let departed = self.departed.fetch_add(1, Ordering::Relaxed);
+        self.secret.word(b"state numbers", departed.into()) as u32
     }
 
     /// Returns the number of clientids that were given out so far.

@@ -11,7 +11,8 @@ use super::owner::{Owner, OwnerKind, OwnerReply};
 use super::state::{DelegationState, LockState, OpenState, State, StateKind};
 use crate::file::{ExportedRecall, ExportedWriter, share_of};
 use crate::{
-    ByteRange, DelegationKind, Error, FileKey, Grantee, LockType, Principal, Result, Share,
+    ByteRange, ClientId, DelegationKind, Error, FileKey, Grantee, LockType, Principal, Result,
+    Share, StateName,
 };
 
 /// An open-owner or lock-owner.
@@ -59,6 +60,8 @@ pub struct ExportedGrant {
 pub struct ExportedState {
     /// Its number among the client's owners and states.
     pub number: u32,
+    /// The name by which the client knows it, if that is not its clientid and this number.
+    pub known_as: Option<StateName>,
     /// The seqid of its stateid.
     pub seqid: u32,
     /// Its age, in whole seconds.
@@ -67,6 +70,13 @@ pub struct ExportedState {
     pub file: FileKey,
     /// Its kind and details.
     pub kind: ExportedKind,
+}
+
+impl ExportedState {
+    /// Returns the name by which `client`, whose state it is, knows it.
+    pub(crate) fn name(&self, client: ClientId) -> StateName {
+        self.known_as.unwrap_or(StateName { client, number: self.number })
+    }
 }
 
 /// The kind and details of a state.
@@ -172,8 +182,14 @@ impl UnacknowledgedGrant {
 
 impl State {
     /// Returns the state as a plain value, with the details in `kind`.
-    pub(crate) fn exported(&self, now: Duration, number: u32, kind: ExportedKind) -> ExportedState {
-        ExportedState { number, seqid: self.seqid, age: self.age(now), file: self.file.key, kind }
+    pub(crate) fn exported(
+        &self,
+        now: Duration,
+        (number, known_as): (u32, Option<StateName>),
+        kind: ExportedKind,
+    ) -> ExportedState {
+        let (seqid, age, file) = (self.seqid, self.age(now), self.file.key);
+        ExportedState { number, known_as, seqid, age, file, kind }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
+use super::foreign_names::ForeignNames;
 use super::offload::Offloads;
 use super::owner::{Owner, OwnerKind};
 use super::state::{Counts, LockState, OpenState, State, StateKind, address, lock_owner};
@@ -15,12 +16,15 @@ use crate::id_hasher::BuildIdHasher;
 use crate::layout::LayoutState;
 use crate::limits::{LAYOUT_RANGES_MAX, RANGE_BYTES, REAPED_MIN, STATE_BYTES};
 use crate::memory_pool::{Allotment, Pool, PoolShare};
-use crate::{ClientId, Error, Grantee, Limits, Principal, Result, Share, StatusFlags};
+use crate::{
+    ClientId, Error, Grantee, Limits, Principal, Result, Share, StateName, Stateid, StatusFlags,
+};
 
 /// Owners, states and copies of one client.
 pub(crate) struct Holdings {
     next: u32,
     pub(crate) states: HashMap<u32, State, BuildIdHasher>,
+    foreign: ForeignNames,
     owners: HashMap<u32, Owner, BuildIdHasher>,
     open_owners: HashMap<Box<[u8]>, u32, RandomState>,
     lock_owners: HashMap<Box<[u8]>, u32, RandomState>,
@@ -58,6 +62,7 @@ impl Holdings {
         Self {
             next: 0,
             states: HashMap::default(),
+            foreign: ForeignNames::default(),
             owners: HashMap::default(),
             open_owners: HashMap::default(),
             lock_owners: HashMap::default(),
@@ -329,10 +334,38 @@ impl Holdings {
         self.next
     }
 
-    /// Continues after a number that another engine gave last. So no stateid of a state that ended
-    /// there names another state here.
+    /// Gives the numbers that follow this one. Only one engine does so, so that no stateid of a
+    /// state that ended at one engine names another state at the other.
     pub(crate) const fn continue_after(&mut self, number: u32) {
         self.next = number;
+    }
+
+    /// Returns the number of the state of `client`, whose holdings these are, that it knows by this
+    /// name; none if it knows no state by it.
+    pub(crate) fn number_of(&self, client: ClientId, name: StateName) -> Option<u32> {
+        if name.client == client { Some(name.number) } else { self.foreign.number(name) }
+    }
+
+    /// Returns the name that another engine gave to a state, if the client knows it by that.
+    pub(crate) fn foreign_name(&self, number: u32) -> Option<StateName> {
+        self.foreign.name(number)
+    }
+
+    /// Counts a change of a state of `client`, whose holdings these are; returns its next stateid.
+    ///
+    /// # Errors
+    /// [`Error::BadStateid`]: the state does not exist.
+    pub(crate) fn change(&mut self, client: ClientId, number: u32) -> Result<Stateid> {
+        let state = self.states.get_mut(&number).ok_or(Error::BadStateid)?;
+        let seqid = state.change();
+        Ok(self.foreign.name(number).unwrap_or(StateName { client, number }).at(seqid))
+    }
+
+    /// Returns whether a state, an owner or a copy has this number.
+    pub(crate) fn has(&self, number: u32) -> bool {
+        self.states.contains_key(&number)
+            || self.owners.contains_key(&number)
+            || self.offloads.has(number)
     }
 
     /// Adds an owner under the number that it had in another engine.
@@ -346,18 +379,24 @@ impl Holdings {
         Ok(())
     }
 
-    /// Adds a state under the number that it had in another engine. Its owner must have been added
-    /// before.
+    /// Adds a state of another engine, and the name by which the client knows it if that is not
+    /// this number. Its owner must have been added before.
     ///
     /// # Errors
     /// [`Error::Resource`].
-    pub(crate) fn restore(&mut self, number: u32, state: State) -> Result<()> {
+    pub(crate) fn restore(
+        &mut self,
+        number: u32,
+        state: State,
+        known_as: Option<StateName>,
+    ) -> Result<()> {
         self.memory.take(state.what.bytes())?;
         let closed = matches!(&state.what, StateKind::Open(open) if open.closed);
         if !closed {
             self.list(number, &state.file, &state.what);
         }
         self.count(&state.what);
+        known_as.into_iter().for_each(|name| self.foreign.insert(number, name));
         self.states.insert(number, state);
         Ok(())
     }
@@ -426,6 +465,7 @@ impl Holdings {
         self.unlist(number, &state);
         self.uncount(&state.what);
         self.memory.give_back(state.what.bytes());
+        self.foreign.remove(number);
         Some(state)
     }
 
@@ -497,10 +537,7 @@ impl Holdings {
     pub(crate) fn number(&mut self) -> u32 {
         loop {
             self.next = self.next.wrapping_add(1);
-            let taken = self.states.contains_key(&self.next)
-                || self.owners.contains_key(&self.next)
-                || self.offloads.has(self.next);
-            if self.next != 0 && !taken {
+            if self.next != 0 && !self.has(self.next) {
                 return self.next;
             }
         }

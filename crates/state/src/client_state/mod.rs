@@ -1,6 +1,7 @@
 //! The state of one client, as plain data: owners, opens, locks, delegations, sessions and copies.
 
 mod exported;
+mod foreign_names;
 mod grant;
 mod holdings;
 mod moved;

@@ -9,7 +9,7 @@ use super::RevokedState;
 use crate::file::File;
 use crate::layout::LayoutState;
 use crate::limits::{RANGE_BYTES, STATE_BYTES};
-use crate::{ClientId, DelegationKind, Grantee, Principal, Share, Stateid};
+use crate::{ClientId, DelegationKind, Grantee, Principal, Share};
 
 /// Number of states of each kind that a client has. Opens that are kept only for a retry do not
 /// count.
@@ -86,20 +86,21 @@ impl State {
         self.what.owner()
     }
 
-    /// Returns whether the state is closed or revoked, and is kept only for a retry.
-    pub(crate) fn is_over(&self) -> bool {
-        match &self.what {
-            StateKind::Open(opening) => opening.closed,
-            StateKind::Revoked(_) => true,
-            StateKind::Lock(_) | StateKind::Delegation(_) | StateKind::Layout(_) => false,
-        }
+    /// Returns whether the state is an open that is closed, and is kept only for a retry.
+    pub(crate) const fn is_closed(&self) -> bool {
+        matches!(&self.what, StateKind::Open(open) if open.closed)
     }
 
-    /// Returns the next stateid of the state, after a change. Its seqid is never zero (RFC 8881,
-    /// 8.2.2).
-    pub(crate) fn change(&mut self, client: ClientId, number: u32) -> Stateid {
+    /// Returns whether the state is closed or revoked, and is kept only for a retry.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_closed() || matches!(self.what, StateKind::Revoked(_))
+    }
+
+    /// Counts a change of the state; returns the next seqid of its stateid, which is never zero
+    /// (RFC 8881, 8.2.2).
+    pub(super) fn change(&mut self) -> u32 {
         self.seqid = self.seqid.checked_add(1).unwrap_or(1);
-        Stateid::new(client, number, self.seqid)
+        self.seqid
     }
 }
 

@@ -72,10 +72,11 @@ impl Engine {
         stateid: &Stateid,
         act: impl FnOnce(&mut Delegated),
     ) {
-        let Ok((id, number)) = stateid.place() else { return };
+        let Ok(name) = stateid.name() else { return };
         let state = client.state();
-        let Some(known) = state.holdings.get(number).filter(|_| id == client.id) else { return };
-        let holder = Holder { client: id, state: number };
+        let Some(number) = state.holdings.number_of(client.id, name) else { return };
+        let Some(known) = state.holdings.get(number) else { return };
+        let holder = Holder { client: client.id, state: number };
         if let Some(delegated) = known.file.state().delegations.get_mut(holder) {
             act(delegated);
         }

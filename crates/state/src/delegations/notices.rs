@@ -100,10 +100,9 @@ impl Engine {
         (directory, stateid): (&FileKey, &Stateid),
         is_applied: bool,
     ) {
-        let (Some(file), Ok((_, number))) = (self.files.get(directory), stateid.place()) else {
-            return;
-        };
-        let (holder, mut on_file) = (Holder { client: client.id, state: number }, file.state());
+        let (Some(file), Ok(name)) = (self.files.get(directory), stateid.name()) else { return };
+        let holder = Holder { client: client.id, state: name.number };
+        let mut on_file = file.state();
         let delegated = on_file.delegations.get_mut(holder);
         let Some(notices) = delegated.and_then(|delegated| delegated.notices.as_mut()) else {
             return;

@@ -109,8 +109,7 @@ impl Engine {
         let known = file.state().layouts.of(client.id);
         if let Some(number) = known {
             state.holdings.change_layout(number, |layout| layout.add(iomode, range))?;
-            let it = state.holdings.get_mut(number).ok_or(Error::BadStateid)?;
-            return Ok(it.change(client.id, number));
+            return state.holdings.change(client.id, number);
         }
         let mut layout = LayoutState::new(sender.caller.principal);
         layout.add(iomode, range);

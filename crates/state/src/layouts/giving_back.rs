@@ -55,8 +55,7 @@ impl Engine {
         if self.take_layout((sender.now, client), &mut state, number, (iomode, range))? {
             return Ok(None);
         }
-        let it = state.holdings.get_mut(number).ok_or(Error::BadStateid)?;
-        Ok(Some(it.change(client.id, number)))
+        state.holdings.change(client.id, number).map(Some)
     }
 
     /// LAYOUTRETURN of all files of a file system or of the server, of one iomode or of both. It

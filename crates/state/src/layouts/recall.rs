@@ -8,7 +8,7 @@ use crate::client_state::{State, StateKind};
 use crate::file::{File, Holder};
 use crate::limits::LAYOUT_REST;
 use crate::sync::atomic::Ordering;
-use crate::{Client, Effect, Engine, Error, FileKey, Result, Stateid};
+use crate::{Client, Effect, Engine, Error, FileKey, Result, StateName, Stateid};
 
 impl Engine {
     /// Returns whether there is any layout, or a file whose data servers have still to refuse the
@@ -58,9 +58,12 @@ impl Engine {
             return self.evict(now, &client);
         }
         let mut state = client.state();
-        let Some(it) = state.holdings.get_mut(holder.state) else { return };
-        if file.state().layouts.begin_recall(now, holder) {
-            let stateid = it.change(client.id, holder.state);
+        if state.holdings.get(holder.state).is_none() {
+            return;
+        }
+        if file.state().layouts.begin_recall(now, holder)
+            && let Ok(stateid) = state.holdings.change(client.id, holder.state)
+        {
             drop(state);
             self.effect_queue.push(Effect::RecallLayout { client, stateid, file: file.key });
         }
@@ -69,7 +72,7 @@ impl Engine {
     /// Notes that a CB_LAYOUTRECALL was sent: from now on the client has a lease's time to return
     /// the layout. A repeated one does not extend that time.
     pub fn layout_recall_sent(&self, now: Duration, client: &Client, stateid: &Stateid) {
-        let Ok((id, number)) = stateid.place() else { return };
+        let Ok(StateName { client: id, number }) = stateid.name() else { return };
         let state = client.state();
         let Some(known) = state.holdings.get(number).filter(|_| id == client.id) else { return };
         let holder = Holder { client: id, state: number };
@@ -82,7 +85,7 @@ impl Engine {
     /// Ends a layout that its client does not know (`NFS4ERR_NOMATCHING_LAYOUT`): it has returned
     /// the layout by forgetting it (RFC 8881, 12.5.5.1).
     pub fn layout_forgotten(&self, now: Duration, client: &Client, stateid: &Stateid) {
-        let Ok((id, number)) = stateid.place() else { return };
+        let Ok(StateName { client: id, number }) = stateid.name() else { return };
         let mut state = client.state();
         let known = state.holdings.get(number).filter(|_| id == client.id);
         // A layout with a newer seqid is not the one that was recalled.

@@ -120,7 +120,9 @@ impl Engine {
             Ok((held, more)) => {
                 let place = Place { owner: Some(owner), ..place };
                 let stateid = self.note_lock((sender, client), &mut state, place, args);
-                if let Ok((_, lock)) = stateid.and_then(|lock| lock.place()) {
+                if let Ok(name) = stateid.and_then(|lock| lock.name())
+                    && let Some(lock) = state.holdings.number_of(client.id, name)
+                {
                     state.holdings.count_ranges(lock, more);
                 }
                 stateid.map(|stateid| (stateid, held)).map_err(Blocked::from)
@@ -196,10 +198,7 @@ impl Engine {
             owner.advance(seqid);
         }
         match place.lock {
-            Some(number) => {
-                let lock = state.holdings.get_mut(number).ok_or(Error::BadStateid)?;
-                Ok(lock.change(client.id, number))
-            }
+            Some(number) => state.holdings.change(client.id, number),
             None => {
                 let shared = state.borrows(client, &sender.caller, owner);
                 let what =

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::joining::Joined;
 use super::owners::owners_of;
 use super::returning::Merge;
 use crate::channel::{Connections, Creation, Slots};
@@ -18,8 +19,8 @@ use crate::sync::Mutex;
 use crate::sync::atomic::Ordering;
 use crate::{
     Caller, Client, DelegationKind, Effect, Engine, Error, ExportedClient, ExportedKind,
-    ExportedOwner, ExportedSession, ExportedState, FileKey, Offer, Record, Result, Session,
-    SessionId, Share, Stateid,
+    ExportedOwner, ExportedSession, ExportedState, ExportedWait, FileKey, Offer, Record, Result,
+    Session, SessionId, Share, StateName,
 };
 
 /// The part of a client's state that is exported.
@@ -36,15 +37,31 @@ pub(super) struct ExportedPart<'a> {
 pub(super) enum Arrival {
     /// It was not known here.
     New(Adopted),
-    /// It was known here, and had no state.
-    Returned(Arc<Client>, Merge),
+    /// It was known here.
+    Known(Arc<Client>, Merge, Box<Joined>),
 }
 
 impl Arrival {
     pub(super) const fn client(&self) -> &Arc<Client> {
         match self {
             Self::New(adopted) => &adopted.client,
-            Self::Returned(client, _) => client,
+            Self::Known(client, ..) => client,
+        }
+    }
+
+    /// Returns the state of the client as it is here, which was given as `exported`.
+    const fn state<'a>(&'a self, exported: &'a ExportedClient) -> &'a ExportedClient {
+        match self {
+            Self::New(_) => exported,
+            Self::Known(.., joined) => &joined.client,
+        }
+    }
+
+    /// Returns the wait of one of its owners as it is here.
+    pub(super) fn wait(&self, wait: &ExportedWait) -> ExportedWait {
+        match self {
+            Self::New(_) => wait.clone(),
+            Self::Known(.., joined) => joined.wait(wait),
         }
     }
 }
@@ -81,7 +98,9 @@ impl Engine {
         let sessions = sessions.filter_map(|id| self.session(id));
         let sessions: Result<_> = sessions.map(|session| session.exported(now)).collect();
         let states = state.holdings.states().filter(|(_, it)| (part.of)(&it.file.key));
-        let mut states: Vec<_> = states.filter_map(|it| export_state(now, client, it)).collect();
+        let export =
+            |it: (u32, &State)| export_state(now, (client, state.holdings.foreign_name(it.0)), it);
+        let mut states: Vec<_> = states.filter_map(export).collect();
         states.sort_unstable_by_key(|state| state.number);
         let owners = export_owners(now, client, (&state, &states), part)?;
         let granted = state.granted.iter().filter(|grant| (part.of)(&grant.file));
@@ -112,15 +131,15 @@ impl Engine {
     }
 
     /// Takes in a client that another engine has exported: its clientid, sessions and stateids go
-    /// on. Either all of it is taken in or nothing. A client that is still known here under its
-    /// clientid, and has no state, keeps its sessions here. The secret and the boot number of the
-    /// other engine do not matter: clientids and sessionids are looked up, and only their creation
-    /// takes the secret.
+    /// on. Either all of it is taken in or nothing. A client that is known here keeps its clientid
+    /// and its sessions here, and its stateids of both engines name its states. The secret and the
+    /// boot number of the other engine do not matter: clientids and sessionids are looked up, and
+    /// only their creation takes the secret.
     ///
     /// # Errors
     /// [`Error::Inval`]: no engine gives out such a clientid; [`Error::ClidInuse`]: its clientid or
-    /// its name is taken here, or it has state here; [`Error::ReclaimConflict`]: another client has
-    /// what it has; [`Error::Delay`], [`Error::Resource`]: a bound is reached.
+    /// its name is taken here, or a stateid names another state here; [`Error::ReclaimConflict`]:
+    /// another client has what it has; [`Error::Delay`], [`Error::Resource`]: a bound is reached.
     pub fn import_client(&self, now: Duration, exported: &ExportedClient) -> Result<Arc<Client>> {
         let mut names = self.clients.names();
         self.make_room(now, &mut names, exported.origin)?;
@@ -138,8 +157,8 @@ impl Engine {
         exported: &ExportedClient,
     ) -> Result<Arrival> {
         if let Some(client) = self.returning(now, names, exported) {
-            let merge = self.take_back(now, &client, exported)?;
-            return Ok(Arrival::Returned(client, merge));
+            let (merge, joined) = self.take_back(now, &client, exported)?;
+            return Ok(Arrival::Known(client, merge, Box::new(joined)));
         }
         let name = exported.name.by(exported.protocol, exported.introduced_by);
         if names.confirmed(&name).is_some_and(|holder| self.keeps_name(now, holder)) {
@@ -169,10 +188,10 @@ impl Engine {
         names: &mut Names,
         (arrival, exported): (&Arrival, &ExportedClient),
     ) {
+        let (client, exported) = (arrival.client(), arrival.state(exported));
         self.clients.pass_over(exported.id, exported.given_out);
-        let client = arrival.client();
         match arrival {
-            Arrival::Returned(..) => self.settle_return(now, client, exported),
+            Arrival::Known(..) => self.settle_return(now, client, exported),
             Arrival::New(_) => {
                 let old = self.confirm(names, client);
                 old.into_iter().for_each(|old| self.discard(now, names, &old));
@@ -279,7 +298,7 @@ impl Engine {
             since_seconds: now.saturating_sub(exported.age).as_secs() as u32,
             what: exported.kind.imported(),
         };
-        let taken = state.holdings.restore(exported.number, restored);
+        let taken = state.holdings.restore(exported.number, restored, exported.known_as);
         let taken = taken.and_then(|()| self.take_in_file(now, &file, holder, exported));
         if taken.is_err() {
             // The file has no record of the state, so nothing must be released there.
@@ -332,7 +351,7 @@ impl Engine {
                 if on_file.shares.others(holder, others) {
                     return Err(Error::ReclaimConflict);
                 }
-                let stateid = Stateid::new(holder.client, holder.state, exported.seqid);
+                let stateid = exported.name(holder.client).at(exported.seqid);
                 let recall = recall.as_ref().map(|recall| Recall::imported(now, recall));
                 let writer = writer.as_ref().map(|it| Box::new(Writer::imported(now, it)));
                 // Without notifications each change recalls the delegation.
@@ -349,9 +368,7 @@ impl Engine {
     /// returned.
     pub(super) fn undo_import(&self, now: Duration, names: &mut Names, arrival: Arrival) {
         let adopted = match arrival {
-            Arrival::Returned(client, merge) => {
-                return self.undo_return(now, &client, merge);
-            }
+            Arrival::Known(client, merge, _) => return self.undo_return(now, &client, merge),
             Arrival::New(adopted) => adopted,
         };
         let client = &adopted.client;
@@ -398,7 +415,7 @@ fn export_owners(
 /// others.
 fn export_state(
     now: Duration,
-    client: &Client,
+    (client, known_as): (&Client, Option<StateName>),
     (number, state): (u32, &State),
 ) -> Option<ExportedState> {
     let kind = match &state.what {
@@ -431,5 +448,5 @@ fn export_state(
         StateKind::Layout(_) => return None,
         StateKind::Revoked(revoked) => ExportedKind::Revoked(*revoked),
     };
-    Some(state.exported(now, number, kind))
+    Some(state.exported(now, (number, known_as), kind))
 }

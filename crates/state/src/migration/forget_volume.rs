@@ -72,6 +72,8 @@ impl Engine {
         let had_revoked = state.holdings.counts().revoked > 0;
         let take = |number| Some((number, state.holdings.remove(number)?));
         let dropped: Vec<(u32, State)> = numbers.into_iter().filter_map(take).collect();
+        // The other engine goes on with the client's numbers.
+        state.holdings.continue_after(self.clients.number_far_away());
         owners.into_iter().for_each(|owner| state.holdings.forget_stateless(owner));
         client.note_revoked(&state);
         client.note_grantees(&state);

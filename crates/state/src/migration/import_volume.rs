@@ -1,6 +1,6 @@
 //! The state of a volume is taken in, as a whole or not at all.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,16 +13,17 @@ use crate::client::Names;
 use crate::file::File;
 use crate::release::Wakes;
 use crate::sync::atomic::Ordering;
-use crate::{Client, Engine, ExportedKind, FileKey, Result};
+use crate::{Client, ClientId, Engine, ExportedFile, ExportedKind, FileKey, Result};
 
 impl Engine {
     /// Takes in the state of a volume that another engine has exported. Clients go on without a
     /// reclaim: their clientids, sessionids and stateids stay valid. Recalls that are under way are
     /// sent again, and waiting owners are notified again of locks that are offered to them.
     ///
-    /// A volume may come back: a client that is still known here under its clientid, and has no
-    /// state, keeps its sessions here and gets those of the other engine, as far as it may have so
-    /// many. Clients are told no more that their leases of the volume have moved.
+    /// A client may be known here, because the volume comes back, or because it uses others here.
+    /// It keeps its clientid here, its state and its sessions. If its clientid is the same at both
+    /// engines, it gets the sessions of the other engine, too, as far as it may have so many.
+    /// Clients are told no more that their leases of the volume have moved.
     ///
     /// The shell must serve the volume only afterwards, and, if programs use the volume on this
     /// server, first take the locks and leases of the clients in the file system.
@@ -40,7 +41,7 @@ impl Engine {
         self.has_place_for(volume)?;
         self.has_room_for(volume)?;
         let arrivals = self.adopt_clients(now, &mut names, volume)?;
-        let offers = match self.import_files(now, volume) {
+        let offers = match self.import_files(now, volume, &arrivals) {
             Ok(offers) => offers,
             Err(refusal) => {
                 arrivals.into_iter().for_each(|it| self.undo_import(now, &mut names, it));
@@ -92,13 +93,21 @@ impl Engine {
     }
 
     /// Adds the queues of all files; returns the locks that are offered to waiting owners.
-    fn import_files(&self, now: Duration, volume: &ExportedVolume) -> Result<Wakes, ImportRefusal> {
+    fn import_files(
+        &self,
+        now: Duration,
+        volume: &ExportedVolume,
+        arrivals: &[Arrival],
+    ) -> Result<Wakes, ImportRefusal> {
         let files = self.make_files(now, volume)?;
+        let ids = volume.clients.iter().map(|client| client.id);
+        let arrivals: HashMap<_, _> = ids.zip(arrivals).collect();
         // Nothing that can fail comes after the first change of a file.
         let pairs = files.iter().zip(&volume.files);
         let offers = pairs.flat_map(|(file, exported)| {
-            let offers = import_file((now, &self.settings), file, exported).into_iter();
-            offers.map(|offer| (exported.key, offer))
+            let (key, exported) = (exported.key, as_here(exported, &arrivals));
+            let offers = import_file((now, &self.settings), file, &exported).into_iter();
+            offers.map(move |offer| (key, offer))
         });
         let offers = offers.collect();
         files.iter().for_each(|file| self.files.let_go(now, file));
@@ -135,4 +144,15 @@ impl Engine {
         recalls.for_each(|effect| self.effect_queue.push(effect));
         self.announce(offers);
     }
+}
+
+/// Returns the queue and the delays of a file with the clients and the owners as they are here.
+fn as_here(file: &ExportedFile, arrivals: &HashMap<ClientId, &Arrival>) -> ExportedFile {
+    let waits = file.waits.iter().map(|it| match arrivals.get(&it.client) {
+        Some(arrival) => arrival.wait(it),
+        None => it.clone(),
+    });
+    let here = |id: ClientId| arrivals.get(&id).map_or(id, |arrival| arrival.client().id);
+    let resting = file.resting.iter().map(|(client, left)| (here(*client), *left));
+    ExportedFile { waits: waits.collect(), resting: resting.collect(), ..file.clone() }
 }

@@ -8,6 +8,7 @@ mod export_volume;
 mod files;
 mod forget_volume;
 mod import_volume;
+mod joining;
 mod moves;
 mod owners;
 mod recall_volume;

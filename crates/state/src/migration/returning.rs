@@ -1,18 +1,21 @@
-//! A client returns to an engine that still knows it: a volume had moved away, and comes back.
+//! State comes to an engine that knows its client: a volume had moved away and comes back, or the
+//! client uses other volumes of this engine.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::joining::Joined;
 use crate::client::Names;
-use crate::client_state::{
-    ClientState, Holdings, Owner, OwnerKind, State, StateKind, UnacknowledgedGrant,
-};
+use crate::client_state::{ClientState, Holdings, Owner, OwnerKind, State, UnacknowledgedGrant};
 use crate::file::Holder;
-use crate::{Client, Engine, Error, ExportedClient, ExportedSession, Result, SessionId};
+use crate::{
+    Client, ClientProtocol, Engine, Error, ExportedClient, ExportedSession, Result, SessionId,
+};
 
-/// The things that are taken from a client, and added to it, when it returns. An import that fails
+/// The things that are taken from a client, and added to it, with its state. An import that fails
 /// is undone by them.
+#[derive(Default)]
 pub(super) struct Merge {
     /// Owners without states, whose numbers or names the import needs.
     owners: Vec<(u32, Owner)>,
@@ -26,9 +29,9 @@ pub(super) struct Merge {
 }
 
 impl Engine {
-    /// Returns the client that an import would add to this engine, if it is known here: the same
-    /// instance of the client has kept its clientid. If its lease has expired, and it has state, it
-    /// is forgotten instead, as it would be for any other client.
+    /// Returns the client whose state an import would add to this engine, if the same instance of
+    /// it is known here. If its lease has expired, and it has state, it is forgotten instead, as it
+    /// would be for any other client.
     pub(super) fn returning(
         &self,
         now: Duration,
@@ -36,7 +39,10 @@ impl Engine {
         exported: &ExportedClient,
     ) -> Option<Arc<Client>> {
         let name = exported.name.by(exported.protocol, exported.introduced_by);
-        let known = Arc::clone(names.confirmed(&name).filter(|it| is_again(it, exported))?);
+        let is_it = |it: &&Arc<Client>| {
+            is_again(it, exported) && (it.id == exported.id || self.keeps_name(now, it))
+        };
+        let known = Arc::clone(names.confirmed(&name).filter(is_it)?);
         if self.has_expired(now, &known) && self.would_mix(now, &mut known.state()) {
             self.discard(now, names, &known);
             return None;
@@ -48,30 +54,45 @@ impl Engine {
     /// that fails.
     ///
     /// # Errors
-    /// [`Error::ClidInuse`]: it has state here, and both engines may have given the same number to
-    /// different states. [`Error::ReclaimConflict`], [`Error::Delay`], [`Error::Resource`] as for a
-    /// new client.
+    /// [`Error::ClidInuse`]: it has state here with which the import would be confused;
+    /// [`Error::ReclaimConflict`], [`Error::Delay`], [`Error::Resource`] as for a new client.
     pub(super) fn take_back(
         &self,
         now: Duration,
         client: &Arc<Client>,
         exported: &ExportedClient,
-    ) -> Result<Merge> {
+    ) -> Result<(Merge, Joined)> {
         let mut state = client.live()?;
-        if self.would_mix(now, &mut state) {
-            return Err(Error::ClidInuse);
-        }
-        let merge = make_way(&mut state, exported, self.settings.limits.owners_per_client);
+        let (merge, joined) = self.fit_in(now, (client, &mut state), exported)?;
         state.holdings.continue_after(merge.last_number.1);
-        let added = self.add_state(now, client, &mut state, exported);
+        let added = self.add_state(now, client, &mut state, &joined.client);
         drop(state);
         match added {
-            Ok(()) => Ok(merge),
+            Ok(()) => Ok((merge, joined)),
             Err(error) => {
                 self.undo_return(now, client, merge);
                 Err(error)
             }
         }
+    }
+
+    /// Makes room for imported state. In minor version 0 owners have seqids, so that two engines
+    /// cannot both go on with an owner.
+    fn fit_in(
+        &self,
+        now: Duration,
+        (client, state): (&Client, &mut ClientState),
+        exported: &ExportedClient,
+    ) -> Result<(Merge, Joined)> {
+        let limits = &self.settings.limits;
+        if client.protocol == ClientProtocol::ExchangeId {
+            let joined = Joined::new(exported, (client, state), limits)?;
+            return Ok((Merge::of(state, &joined.client), joined));
+        }
+        if self.would_mix(now, state) {
+            return Err(Error::ClidInuse);
+        }
+        Ok((make_way(state, exported, limits.owners_per_client), Joined::unchanged(exported)))
     }
 
     /// Removes what [`Engine::take_back`] has added to a client, and restores what it had.
@@ -131,30 +152,47 @@ impl Engine {
     fn would_mix(&self, now: Duration, state: &mut ClientState) -> bool {
         let holdings = &mut state.holdings;
         holdings.offloads.forget(now.saturating_sub(self.settings.lease));
-        let is_closed = |it: &State| matches!(&it.what, StateKind::Open(open) if open.closed);
-        let is_free = holdings.states().all(|(_, it)| is_closed(it))
+        let is_free = holdings.states().all(|(_, it)| it.is_closed())
             && holdings.owners().all(|(_, owner)| !owner.busy)
             && holdings.offloads.0.is_empty();
         !is_free
     }
 }
 
-/// Returns whether the client is the same instance as the exported one.
+/// Returns whether the client is the same instance as the exported one. Each engine has given it a
+/// clientid if it uses both. Then it must be at the same address: the principal is the system user
+/// of any machine.
 fn is_again(client: &Client, exported: &ExportedClient) -> bool {
-    client.id == exported.id
+    let uses_both =
+        client.protocol == ClientProtocol::ExchangeId && client.origin() == exported.origin;
+    (client.id == exported.id || uses_both)
         && client.verifier == exported.name.verifier
         && client.introducer().principal == exported.introduced_by.principal
+}
+
+impl Merge {
+    /// Returns what an import adds to a client for which nothing gives way.
+    fn of(state: &ClientState, exported: &ExportedClient) -> Self {
+        let states = exported.states.iter().map(|it| it.number);
+        let owners = exported.owners.iter().map(|it| it.number);
+        let sessions = exported.sessions.iter().map(|it| it.id);
+        let sessions = sessions.filter(|id| !state.sessions.contains(id)).collect();
+        Self {
+            last_number: (state.holdings.last_number(), exported.last_number),
+            added: (states.collect(), owners.collect()),
+            sessions,
+            ..Self::default()
+        }
+    }
 }
 
 /// Takes from a client what has numbers or names that the import needs. If the client would have
 /// too many owners, all that it has here give way: without states they only keep replies.
 fn make_way(state: &mut ClientState, exported: &ExportedClient, owners_max: usize) -> Merge {
-    let states: Vec<u32> = exported.states.iter().map(|it| it.number).collect();
-    let owners: Vec<u32> = exported.owners.iter().map(|it| it.number).collect();
+    let merge = Merge::of(state, exported);
+    let (states, owners) = &merge.added;
     let names: HashSet<(OwnerKind, &[u8])> =
         exported.owners.iter().map(|it| (it.kind, &*it.name)).collect();
-    let sessions = exported.sessions.iter().map(|it| it.id);
-    let sessions = sessions.filter(|id| !state.sessions.contains(id)).collect();
     let holdings = &mut state.holdings;
     let is_full = holdings.owners_len() + owners.len() > owners_max;
     let gives_way = |(number, owner): &(u32, &Owner)| {
@@ -162,13 +200,11 @@ fn make_way(state: &mut ClientState, exported: &ExportedClient, owners_max: usiz
     };
     let leaving = holdings.owners().filter(gives_way).map(|(number, _)| number);
     let leaving: Vec<u32> = leaving.collect();
-    let last = holdings.last_number();
     let take = |number: &u32| Some((*number, holdings.remove(*number)?));
     let closed = states.iter().filter_map(take).collect();
     let take = |number: u32| Some((number, holdings.remove_owner(number)?));
     let taken = leaving.into_iter().filter_map(take).collect();
-    let last_number = (last, later(last, exported.last_number));
-    Merge { owners: taken, closed, last_number, added: (states, owners), sessions }
+    Merge { owners: taken, closed, ..merge }
 }
 
 /// Restores what gave way. If the memory has become short meanwhile, a retry of a CLOSE is not
@@ -178,22 +214,6 @@ fn restore(holdings: &mut Holdings, owners: Vec<(u32, Owner)>, closed: Vec<(u32,
         let _ = holdings.restore_owner(number, owner);
     }
     for (number, state) in closed {
-        let _ = holdings.restore(number, state);
-    }
-}
-
-/// Returns the number that was given out later. Numbers begin anew after the last.
-const fn later(one: u32, other: u32) -> u32 {
-    if other.wrapping_sub(one) <= u32::MAX / 2 { other } else { one }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::later;
-
-    #[test]
-    fn the_later_of_two_numbers_is_found_also_behind_the_last() {
-        assert_eq!((later(3, 7), later(7, 3), later(7, 7)), (7, 7, 7));
-        assert_eq!((later(u32::MAX, 2), later(2, u32::MAX)), (2, 2));
+        let _ = holdings.restore(number, state, None);
     }
 }

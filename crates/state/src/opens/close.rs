@@ -1,9 +1,9 @@
 //! Changes of opens: OPEN_CONFIRM, OPEN_DOWNGRADE, CLOSE.
 
-use crate::client_state::{ClientState, OpenState};
+use crate::client_state::OpenState;
 use crate::file::Holder;
 use crate::lookup::{confirmed, opening};
-use crate::{At, Client, Engine, Error, Result, Share, Stateid};
+use crate::{At, Engine, Error, Result, Share, Stateid};
 
 impl Engine {
     /// OPEN_CONFIRM (RFC 7530, 16.18).
@@ -21,7 +21,7 @@ impl Engine {
         if std::mem::replace(&mut owner.confirmed, true) {
             return Err(Error::BadStateid);
         }
-        changed(&mut state, client, number)
+        state.holdings.change(client.id, number)
     }
 
     /// OPEN_DOWNGRADE (RFC 8881, 18.18).
@@ -49,7 +49,7 @@ impl Engine {
         let file = state.holdings.get(number).ok_or(Error::BadStateid)?.file.clone();
         let holder = Holder { client: client.id, state: number };
         self.set_share(&mut file.state(), holder, Some(share));
-        changed(&mut state, client, number)
+        state.holdings.change(client.id, number)
     }
 
     /// CLOSE (RFC 8881, 18.2). It frees the locks of the open, as Linux clients expect.
@@ -64,7 +64,7 @@ impl Engine {
         let mut state = client.live()?;
         let owner = confirmed(&found, &mut state, shown, stateid)?;
         self.free_locks(sender.now, client, &mut state, number, &mut wakes);
-        let stateid = changed(&mut state, client, number)?;
+        let stateid = state.holdings.change(client.id, number)?;
         let holder = Holder { client: client.id, state: number };
         let open = if sender.is_unsequenced() {
             if let Some(owner) = state.holdings.owner_mut(owner) {
@@ -117,9 +117,4 @@ impl Share {
         let share = |number: u32| Self { access: number & 3, deny: number >> 2 };
         (0..16).map(share).filter(move |share| set & share.bit() != 0)
     }
-}
-
-fn changed(state: &mut ClientState, client: &Client, number: u32) -> Result<Stateid> {
-    let open = state.holdings.get_mut(number).ok_or(Error::BadStateid)?;
-    Ok(open.change(client.id, number))
 }

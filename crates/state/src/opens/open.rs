@@ -182,7 +182,8 @@ impl Engine {
         (mut state, mut on_file): (MutexGuard<'_, ClientState>, MutexGuard<'_, FileState>),
         (owner, stateid, before): (u32, Stateid, Option<Before>),
     ) -> Result<Opened, Obstacle> {
-        let (_, number) = stateid.place()?;
+        let number = state.holdings.number_of(open.client.id, stateid.name()?);
+        let number = number.ok_or(Error::BadStateid)?;
         let holder = Holder { client: open.client.id, state: number };
         if let Some(grantee) = open.grantee {
             state.holdings.rest_open_on(number, grantee);
@@ -219,9 +220,10 @@ impl Engine {
             // The delegation was granted a moment ago, so the client cannot have returned it.
             let _ = self.delegreturn((sender, file), &stateid);
         }
-        let Ok((_, number)) = opened.stateid.place() else { return };
-        let holder = Holder { client: client.id, state: number };
+        let Ok(name) = opened.stateid.name() else { return };
         let mut state = client.state();
+        let Some(number) = state.holdings.number_of(client.id, name) else { return };
+        let holder = Holder { client: client.id, state: number };
         let known = state.holdings.get_mut(number);
         let Some(known) = known.filter(|known| known.seqid == opened.stateid.seqid) else { return };
         let StateKind::Open(opening) = &mut known.what else { return };
@@ -267,7 +269,7 @@ fn upgrade(
     opening.shared |= shared;
     opening.share = share.and(open.share);
     opening.user = opening.user.take().filter(|user| open.user == Some(user));
-    Ok((known.change(open.client.id, number), Some(before)))
+    Ok((state.holdings.change(open.client.id, number)?, Some(before)))
 }
 
 impl Open<'_> {

@@ -23,13 +23,13 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
 #[test]
 fn the_first_bytes_are_the_magic_and_the_version() {
     let bytes = bytes_of(&engine(1));
-    assert_eq!(bytes[..12], *b"comityst\0\0\0\x01");
+    assert_eq!(bytes[..12], *b"comityst\0\0\0\x02");
     let mut other = bytes.clone();
     other[0] = b'C';
     assert_eq!(ExportedVolume::from_bytes(&other), Err(TransferError::Magic));
     let mut newer = bytes;
-    newer[11] = 2;
-    assert_eq!(ExportedVolume::from_bytes(&sealed(newer)), Err(TransferError::Version(2)));
+    newer[11] = 3;
+    assert_eq!(ExportedVolume::from_bytes(&sealed(newer)), Err(TransferError::Version(3)));
 }
 
 #[test]

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use comity_state::{
     BackChannel, CallbackSecurity, Census, ChannelAttrs, ClientId, ExportedFile, ExportedKind,
-    ExportedVolume, ImportRefusal, OwnerKind, Section, SessionId,
+    ExportedVolume, ImportRefusal, OwnerKind, Section, SessionId, StateName,
 };
 
 use crate::site::{NOW, VOLUME, engine, file, sample};
@@ -10,7 +10,7 @@ use crate::site::{NOW, VOLUME, engine, file, sample};
 type Change = fn(&mut ExportedVolume);
 
 /// Changes after which the values contradict each other, and the section that is named.
-const CHANGES: [(Section, Change); 33] = [
+const CHANGES: [(Section, Change); 34] = [
     (Section::Clients, |it| it.clients[1].name = it.clients[0].name.clone()),
     (Section::Clients, |it| it.clients[1].id = ClientId(it.clients[0].id.0 ^ 1 << 63)),
     (Section::Sessions, |it| it.clients[2].sessions = it.clients[0].sessions.clone()),
@@ -37,6 +37,10 @@ const CHANGES: [(Section, Change); 33] = [
     }),
     (Section::States, |it| it.clients[0].states[0].number = 0),
     (Section::States, |it| it.clients[0].states[0].number = it.clients[0].states[1].number),
+    (Section::States, |it| {
+        let (client, number) = (it.clients[0].id, it.clients[0].states[1].number);
+        it.clients[0].states[0].known_as = Some(StateName { client, number });
+    }),
     (Section::States, |it| it.clients[0].states.reverse()),
     (Section::States, |it| it.clients[0].states[0].file = file(VOLUME + 1, 1)),
     (Section::States, |it| it.clients[0].owners[0].kind = OwnerKind::Lock),

@@ -8,6 +8,7 @@ mod contradictions;
 mod forgotten;
 #[path = "../introduction/mod.rs"]
 mod introduction;
+mod joins;
 mod moves;
 mod names;
 mod refusals;

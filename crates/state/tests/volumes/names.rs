@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
-use comity_state::{Client, ConnectionId, Engine, Error, ExchangeId, ImportRefusal};
+use comity_state::{
+    Client, ClientOwner, ConnectionId, Engine, Error, ExchangeId, ImportRefusal, Verifier,
+};
 
 use crate::bounds::three_ranges;
 use crate::site::{
@@ -18,14 +20,16 @@ fn namesake(to: &Engine) -> Arc<Client> {
 fn a_client_takes_its_name_from_a_client_whose_lease_has_expired() {
     let to = engine(2);
     let here = namesake(&to);
-    let volume = three_ranges();
+    let mut volume = three_ranges();
     let moved = volume.clients[0].id;
+    volume.clients[0].name.verifier = Verifier([2; 8]);
     let refused = Err(ImportRefusal::Client(moved, Error::ClidInuse));
     assert_eq!(to.import_volume(NOW, &volume).map(drop), refused);
     let later = NOW + to.settings().lease;
     to.import_volume(later, &volume).unwrap();
     assert!(to.client_by_id(here.id()).is_none());
-    let args = ExchangeId { owner: owner("a"), caller: caller(b'a'), update: false };
+    let owner = ClientOwner { verifier: Verifier([2; 8]), ..owner("a") };
+    let args = ExchangeId { owner, caller: caller(b'a'), update: false };
     assert_eq!(to.exchange_id(later, args).unwrap().clientid, moved);
     assert_eq!(to.census().clients, 1);
 }

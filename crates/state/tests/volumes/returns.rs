@@ -17,7 +17,7 @@ use crate::site::{
 };
 
 /// Moves the volume, which the first engine forgets.
-fn leave(from: &Engine, to: &Engine) -> ExportedVolume {
+pub(super) fn leave(from: &Engine, to: &Engine) -> ExportedVolume {
     let volume = move_volume(from, to);
     from.forget_volume(NOW, VOLUME, &[1]);
     volume
@@ -119,26 +119,58 @@ fn state_of_every_kind_comes_back() {
     assert_eq!((home.census().states, home.census().files), (0, 0));
 }
 
-/// Numbers of states may have been given out by both engines.
+/// The engine gives other numbers while another one goes on with those of the client.
 #[test]
-fn a_client_with_state_here_does_not_return() {
+fn a_client_with_other_state_here_returns() {
     for kind in 0..3 {
         let (home, away) = (engine(1), engine(2));
         let (a, session) = client(&home, "a");
-        opened(&home, &a, file(VOLUME, 1));
+        let open = opened(&home, &a, file(VOLUME, 1));
         leave(&home, &away);
-        let volume = away.export_volume(NOW, VOLUME).unwrap();
+        let there = away.client_by_id(a.id()).unwrap();
+        let new = opened(&away, &there, file(VOLUME, 2));
         match kind {
             0 => drop(opened(&home, &a, file(ELSEWHERE, 1))),
             1 => copy(&home, (&a, session), ELSEWHERE),
             _ => revoke(&home, &a),
         }
-        let known = home.census();
-        let refused = home.import_volume(NOW, &volume).map(drop);
-        assert_eq!(refused, Err(ImportRefusal::Client(a.id(), Error::ClidInuse)), "{kind}");
-        assert_eq!((home.census(), a.sessions()), (known, vec![session]));
-        assert!(a.has_moved_lease(), "the volume is still away");
+        let known = home.census().states;
+        leave(&away, &home);
+        assert_eq!((home.census().states, a.sessions()), (known + 2, vec![session]), "{kind}");
+        assert!([open, new].iter().all(|stateid| test(&home, &a, stateid) == Ok(())), "{kind}");
+        assert!(!a.has_moved_lease());
     }
+}
+
+#[test]
+fn a_client_does_not_return_with_the_stateid_of_another_state_here() {
+    let (home, away) = (engine(1), engine(2));
+    let (a, session) = client(&home, "a");
+    opened(&home, &a, file(VOLUME, 1));
+    leave(&home, &away);
+    let other = opened(&home, &a, file(ELSEWHERE, 1)).other;
+    let mut volume = away.export_volume(NOW, VOLUME).unwrap();
+    volume.clients[0].states[0].number = u32::from_be_bytes(other[8..].try_into().unwrap());
+    let known = home.census();
+    let refused = home.import_volume(NOW, &volume).map(drop);
+    assert_eq!(refused, Err(ImportRefusal::Client(a.id(), Error::ClidInuse)));
+    assert_eq!((home.census(), a.sessions()), (known, vec![session]));
+    assert!(a.has_moved_lease(), "the volume is still away");
+}
+
+/// Owners of minor version 0 have seqids.
+#[test]
+fn a_client_of_minor_version_0_with_state_here_does_not_return() {
+    let (home, away) = (engine(1), engine(2));
+    let old = old_client(&home, "c");
+    opened(&home, &old, file(VOLUME, 1));
+    leave(&home, &away);
+    opened(&home, &old, file(ELSEWHERE, 1));
+    let volume = away.export_volume(NOW, VOLUME).unwrap();
+    let known = home.census();
+    let refused = home.import_volume(NOW, &volume).map(drop);
+    assert_eq!(refused, Err(ImportRefusal::Client(old.id(), Error::ClidInuse)));
+    assert_eq!(home.census(), known);
 }
 
 pub(super) fn copy(engine: &Engine, (client, session): (&Client, SessionId), volume: u64) {
@@ -212,7 +244,7 @@ fn an_import_that_fails_leaves_clients_that_would_have_returned_as_they_were() {
     let known = home.census();
     let numbers = |engine: &Engine| {
         let last = engine.export_client(NOW, &a).unwrap();
-        (last.last_number, last.sessions_made, last.create_sequenceid, last.silent)
+        (last.sessions_made, last.create_sequenceid, last.silent)
     };
     let before = numbers(&home);
     while home.poll_effect().is_some() {}

@@ -18,7 +18,7 @@ pub(super) const NOW: Duration = Duration::from_secs(1000);
 pub(super) const VOLUME: u64 = 1;
 pub(super) const ELSEWHERE: u64 = 2;
 
-const ATTRS: ChannelAttrs = ChannelAttrs {
+pub(super) const ATTRS: ChannelAttrs = ChannelAttrs {
     request_bytes_max: 4096,
     response_bytes_max: 4096,
     response_cached_bytes_max: 1024,

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import subprocess
+import sys
 import time
 
 NFS = "/mnt/nfs"
@@ -28,12 +29,9 @@ def address():
     return dict(part.partition("=")[::2] for part in line.split()[3].split(","))["addr"]
 
 
-def is_locked():
+def is_locked(path=NFS + "/file"):
     """Whether another process finds the file locked."""
-    program = (
-        "import fcntl; "
-        "fcntl.lockf(open('/mnt/nfs/file', 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
-    )
+    program = "import fcntl; fcntl.lockf(open(%r, 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)" % path
     done = subprocess.run(["/usr/bin/python3", "-c", program], capture_output=True)
     return done.returncode != 0 and b"BlockingIOError" in done.stderr
 
@@ -47,6 +45,20 @@ def say(text):
         times.write("%s: %.3f s\n" % (text.strip(), time.monotonic() - begun))
 
 
+def mount_other():
+    """Mounts what only the other server exports; returns a file there, open and locked."""
+    folder = ask("echo $OTHER").strip()
+    os.mkdir("/run/other")
+    options = os.environ["OPTIONS"]
+    subprocess.run(
+        ["mount", "-t", "nfs", "-o", options, "10.77.0.2:" + folder, "/run/other"], check=True
+    )
+    file = open("/run/other/file", "w")
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    return file
+
+
+other = mount_other() if sys.argv[1:] == ["both"] else None
 file = open(NFS + "/file", "w")
 fcntl.lockf(file, fcntl.LOCK_EX)
 say("at a\n")
@@ -63,3 +75,8 @@ assert is_locked()
 fcntl.lockf(file, fcntl.LOCK_UN)
 assert not is_locked()
 file.close()
+if other:
+    assert is_locked("/run/other/file")
+    other.write("here all the time\n")
+    other.close()
+    subprocess.run(["umount", "/run/other"], check=True)

@@ -20,6 +20,14 @@ pub(super) const TEST: Test = Test {
     ..Test::EMPTY
 };
 
+/// The guest is a client of the other server before the export moves there.
+pub(super) const BOTH: Test = Test {
+    name: "migrate-both",
+    about: "the same, by a client of both servers",
+    script: include_str!("migrate-both.sh"),
+    ..TEST
+};
+
 fn prepare(ground: &Ground) -> Result<()> {
     Ok(fs::write(ground.input().join("migrate.py"), include_str!("migrate.py"))?)
 }

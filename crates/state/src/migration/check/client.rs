@@ -22,6 +22,8 @@ pub(super) fn check(
     let numbers = owners.chain(states);
     let are_numbers = numbers.clone().all(|number| number != 0) && are_unique(numbers);
     require(are_numbers, Section::States, "two states or owners have the same number, or zero")?;
+    let names = client.states.iter().map(|state| state.name(client.id));
+    require(are_unique(names), Section::States, "two states have the same stateid")?;
     let names = client.owners.iter().map(|owner| (owner.kind, &owner.name));
     require(are_unique(names), Section::Owners, "two owners have the same name")?;
     client.owners.iter().try_for_each(|owner| check_owner(client, owner))?;

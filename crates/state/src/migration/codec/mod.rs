@@ -25,7 +25,7 @@ use value::Field;
 const MAGIC: &[u8; 8] = b"comityst";
 
 /// The version of the format.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Bytes of the checksum.
 const CHECKSUM_BYTES: usize = 16;

@@ -12,7 +12,7 @@ use super::value::{Field, fields, variants};
 use crate::{
     ByteRange, ClientId, DelegationKind, ExportedGrant, ExportedKind, ExportedOwner,
     ExportedRecall, ExportedState, ExportedWriter, ExportedWriterReply, FileKey, Grantee, LockType,
-    OwnerKind, OwnerReply, Principal, Result, Revocation, RevokedState,
+    OwnerKind, OwnerReply, Principal, Result, Revocation, RevokedState, StateName,
 };
 
 fields!(ExportedOwner {
@@ -31,8 +31,11 @@ fields!(ExportedOwner {
 variants!(OwnerKind { 0 => Open, 1 => Lock });
 fields!(OwnerReply { result: Arc<[u8]>, handle: Option<Arc<[u8]>> });
 
+fields!(StateName { client: ClientId, number: u32 });
+
 fields!(ExportedState {
     number: u32,
+    known_as: Option<StateName>,
     seqid: u32,
     age: Duration,
     file: FileKey,

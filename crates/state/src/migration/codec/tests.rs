@@ -63,10 +63,10 @@ fn names_and_replies_and_handles_are_bounded() {
 
 #[test]
 fn a_count_is_not_believed_beyond_what_the_rest_can_hold() {
-    // An `ExportedState` has 40 bytes at least, so that 79 bytes have one.
+    // An `ExportedState` has 44 bytes at least, so that 87 bytes have one.
     let least = <ExportedState as Field>::BYTES_MIN;
-    assert_eq!(least, 40);
-    let bytes = [&[0, 0, 0, 2][..], &[0; 79]].concat();
+    assert_eq!(least, 44);
+    let bytes = [&[0, 0, 0, 2][..], &[0; 87]].concat();
     let refused = read::<Vec<ExportedState>>(&bytes).map(drop);
     assert_eq!(refused, Err(Malformed::TooLong { length: 2, limit: 1 }));
     let refused = read::<Vec<u64>>(&[0xff; 12]).map(drop);

@@ -20,6 +20,7 @@ mod smoke;
 mod sqlite;
 mod tar;
 mod tls;
+mod tour_migrate;
 mod two;
 
 use anyhow::Result;
@@ -159,6 +160,7 @@ const CORE: &[&str] = &[
     "sqlite-4.0",
     "sqlite-kill",
     "tar-4.2",
+    "tour-migrate",
     "tls-6.12",
     "tls-kill-6.12",
     "tls-made-6.12",
@@ -213,6 +215,7 @@ pub(super) const ALL: &[Test] = &[
     migrate::TEST,
     migrate::TEST.over("migrate-4.2", "4.2"),
     migrate::BOTH,
+    tour_migrate::TEST,
     migrate::BOTH.over("", "4.2").on("migrate-both-6.12", Kernel::Linux6_12),
     migrate::BOTH.over("", "4.2").on("migrate-both-7.2", Kernel::Linux7_2),
     migrate::TEST.over("", "4.2").on("migrate-6.12", Kernel::Linux6_12),

@@ -98,7 +98,7 @@ impl State {
 
     /// Counts a change of the state; returns the next seqid of its stateid, which is never zero
     /// (RFC 8881, 8.2.2).
-    pub(super) fn change(&mut self) -> u32 {
+    pub(crate) fn change(&mut self) -> u32 {
         self.seqid = self.seqid.checked_add(1).unwrap_or(1);
         self.seqid
     }

@@ -69,7 +69,7 @@ impl Engine {
         let (left, _) = on_file.locks.counts();
         drop(on_file);
         let woken = (!offers.is_empty()).then(|| Arc::clone(&lock.file));
-        let stateid = state.holdings.change(client.id, number)?;
+        let stateid = Stateid { seqid: lock.change(), ..*stateid };
         state.holdings.count_ranges(number, left.cast_signed() - before.cast_signed());
         drop(state);
         if let Some(file) = woken {

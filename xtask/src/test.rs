@@ -7,6 +7,7 @@
 //! step and the names of the tests that were not run and of those that failed.
 
 mod command;
+mod crashes;
 mod deny;
 mod fuzz;
 mod licence;
@@ -57,7 +58,7 @@ pub(crate) struct SoakOptions {
     /// Boot this kernel in the trials, and leave out those that need another one.
     #[arg(long, value_enum)]
     kernel: Option<kernel::Kernel>,
-    /// Run only this campaign (kernel, client, fuzz); may be given more than once.
+    /// Run only this campaign (kernel, client, migrations, fuzz); may be given more than once.
     #[arg(long, value_name = "STEP")]
     only: Vec<String>,
 }
@@ -82,6 +83,8 @@ struct Extent {
     fuzzing: fuzz::Fuzzing,
     /// The part of the campaigns on mounts of the client.
     mounts: mounts::SuiteChoice,
+    /// The number of servers that are killed while an export moves.
+    crashes: crashes::CrashChoice,
 }
 
 /// The part of the campaigns that `cargo xtask test` runs.
@@ -89,6 +92,7 @@ const SHORT: Extent = Extent {
     trials: Trials::Core,
     fuzzing: fuzz::Fuzzing::SHORT,
     mounts: mounts::SuiteChoice::Short,
+    crashes: crashes::CrashChoice::Few,
 };
 
 /// A step with the arguments of its run.
@@ -136,11 +140,12 @@ pub(crate) fn soak(root: &Path, options: &SoakOptions) -> Result<ExitCode> {
     let trials = options.kernel.map_or(Trials::All, Trials::On);
     let fuzzing =
         fuzz::Fuzzing::long(options.fuzz_seconds, options.fuzz_inputs, options.fuzz_target.clone());
-    let extent = Extent { trials, fuzzing, mounts: mounts::SuiteChoice::Whole };
+    let (mounts, crashes) = (mounts::SuiteChoice::Whole, crashes::CrashChoice::Many);
+    let extent = Extent { trials, fuzzing, mounts, crashes };
     let is_chosen = |step: &Step| {
         let named = options.only.iter().any(|name| name == step.name);
         if options.only.is_empty() {
-            ["kernel", "client", "fuzz"].contains(&step.name)
+            ["kernel", "client", "migrations", "fuzz"].contains(&step.name)
         } else {
             named
         }

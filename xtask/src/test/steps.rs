@@ -11,7 +11,7 @@ use crate::{kernel, tidy};
 
 use super::command::{judge, patient, run};
 use super::verdict::Verdict;
-use super::{Task, Trials, deny, fuzz, mounts, packages};
+use super::{Task, Trials, crashes, deny, fuzz, mounts, packages};
 
 /// The lane in which a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +79,9 @@ pub(super) const STEPS: &[Step] = &[
         Lane::Main,
         |task| mounts::step(task.root, task.name, task.extent.mounts),
     ),
+    slow("migrations", "kills of servers while an export moves between them", Lane::Main, |task| {
+        crashes::step(task.root, task.name, task.extent.crashes)
+    }),
     slow("fuzz", "each fuzz target for some seconds", Lane::Beside, fuzz::step),
     slow(
         "instructions",

@@ -16,9 +16,9 @@ use comity_proto::nfs4::{
     Bitmap4, ChannelAttrs4, ClientOwner4, CompoundHead, CompoundResultHead, CreateSession4args,
     CreateSession4resok, Createhow4, ExchangeId4args, ExchangeId4resok, Fattr4, Lock4args, Locker4,
     Locku4args, NfsLockType4, Nfsstat4, Open4args, Open4resok, OpenClaim4, OpenDelegation4,
-    OpenToLockOwner4, Openflag4, PROGRAM, Sequence4args, Sequence4resok, Sessionid4, Setattr4args,
-    StableHow4, StateOwner4, StateProtect4a, Stateid4, Write4args, attribute, operation as op,
-    share,
+    OpenDelegationType4, OpenToLockOwner4, Openflag4, PROGRAM, Sequence4args, Sequence4resok,
+    Sessionid4, Setattr4args, StableHow4, StateOwner4, StateProtect4a, Stateid4, Write4args,
+    attribute, operation as op, share,
 };
 use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
 
@@ -200,22 +200,51 @@ impl Four {
         Ok(Opened { stateid, delegation, handle })
     }
 
+    /// Reclaims an open after a restart of the server.
+    pub fn reclaim(&mut self, file: &Opened, access: u32) -> Result<Opened, Nfsstat4> {
+        let args = Open4args {
+            seqid: 0,
+            share_access: access,
+            share_deny: 0,
+            owner: StateOwner4 { clientid: self.clientid, owner: Opaque(b"opener") },
+            openhow: Openflag4::NoCreate,
+            claim: OpenClaim4::Previous(OpenDelegationType4::None),
+        };
+        let handle = operation(op::PUTFH, &Opaque::<128>(&file.handle));
+        let results = self.perform(vec![handle, operation(op::OPEN, &args)])?;
+        let mut results = Decoder::new(&results);
+        skip(&mut results);
+        let Open4resok { stateid, .. } = result(&mut results);
+        Ok(Opened { stateid, delegation: None, handle: file.handle.clone() })
+    }
+
     /// Locks bytes as an owner that has not locked anything yet.
     pub fn lock(
         &mut self,
         file: &Opened,
         locktype: NfsLockType4,
+        range: (u64, u64),
+    ) -> Result<Stateid4, Nfsstat4> {
+        let locker = self.locker(file);
+        self.lock_as(file, (locker, false), locktype, range)
+    }
+
+    /// An owner that has not locked anything yet.
+    pub const fn locker(&self, file: &Opened) -> Locker4<'static> {
+        let lock_owner = StateOwner4 { clientid: self.clientid, owner: Opaque(b"locker") };
+        let open_stateid = file.stateid;
+        Locker4::New(OpenToLockOwner4 { open_seqid: 0, open_stateid, lock_seqid: 0, lock_owner })
+    }
+
+    /// Locks bytes as an owner, or reclaims a lock of it.
+    pub fn lock_as(
+        &mut self,
+        file: &Opened,
+        (locker, reclaim): (Locker4<'_>, bool),
+        locktype: NfsLockType4,
         (offset, length): (u64, u64),
     ) -> Result<Stateid4, Nfsstat4> {
-        let lock_owner = StateOwner4 { clientid: self.clientid, owner: Opaque(b"locker") };
-        let owner = OpenToLockOwner4 {
-            open_seqid: 0,
-            open_stateid: file.stateid,
-            lock_seqid: 0,
-            lock_owner,
-        };
-        let locker = Locker4::New(owner);
-        let args = Lock4args { locktype, reclaim: false, offset, length, locker };
+        let args = Lock4args { locktype, reclaim, offset, length, locker };
         self.on(&file.handle, operation(op::LOCK, &args))
     }
 
@@ -395,7 +424,14 @@ impl Four {
     fn record(&mut self, patience: Duration) -> Option<Vec<u8>> {
         let mut mark = [0; 4];
         self.stream.set_read_timeout(patience);
-        match self.stream.read(&mut mark[..1]) {
+        let read = loop {
+            match self.stream.read(&mut mark[..1]) {
+                // A server that ends is a child of this process, which gets a signal then.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        match read {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                 return None;
             }

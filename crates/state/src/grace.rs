@@ -42,6 +42,18 @@ impl Engine {
         Ok(())
     }
 
+    /// Keeps the grace period on while `held`, unless all clients complete: some files are not served
+    /// yet, and their state cannot be reclaimed.
+    pub fn hold_grace(&self, held: bool) {
+        self.grace.hold(held);
+    }
+
+    /// Lets a grace period that is on last its whole time again, because files are served from now
+    /// on whose state could not be reclaimed before.
+    pub fn restart_grace(&self, now: Duration) {
+        self.grace.restart(now);
+    }
+
     /// Ends the grace period when its time is over, or when all clients that could reclaim have
     /// completed.
     pub(crate) fn end_grace_if_due(&self, now: Duration) {
@@ -53,9 +65,11 @@ impl Engine {
         self.grace.end(|client| self.record(Record::Forget(client)));
     }
 
-    /// Returns the longest time for which only reclaims will still be accepted; zero outside grace.
+    /// Returns the time for which only reclaims will still be accepted if no client completes
+    /// earlier; zero outside grace. Until a grace period that is held is let go, it is the time after
+    /// that.
     #[must_use]
     pub fn grace_left(&self, now: Duration) -> Duration {
-        if self.is_in_grace() { self.grace.until().saturating_sub(now) } else { Duration::ZERO }
+        if self.is_in_grace() { self.grace.left(now) } else { Duration::ZERO }
     }
 }

@@ -92,9 +92,11 @@ const QUIET: Duration = Duration::from_secs(3);
 /// The grace period.
 pub(crate) struct Grace {
     on: AtomicBool,
-    until: Duration,
-    /// Latest end of the grace period, even if clients still reclaim.
-    latest: Duration,
+    until_nanoseconds: AtomicU64,
+    /// The grace period ends so long after that at the latest, even if clients still reclaim.
+    length: Duration,
+    /// True while some clients cannot reclaim yet.
+    held: AtomicBool,
     /// Time of the last reclaim.
     reclaimed_nanoseconds: AtomicU64,
     expected: Mutex<HashMap<RecordedClient, Expected>>,
@@ -118,8 +120,9 @@ impl Grace {
         let on = AtomicBool::new(!expected.is_empty());
         Self {
             on,
-            until,
-            latest: until.saturating_add(length),
+            until_nanoseconds: AtomicU64::new(until.as_nanos() as u64),
+            length,
+            held: AtomicBool::new(false),
             reclaimed_nanoseconds: AtomicU64::new(0),
             expected: Mutex::new(expected),
         }
@@ -130,8 +133,25 @@ impl Grace {
     }
 
     /// Returns the end of the grace period, unless clients still reclaim then.
-    pub(crate) const fn until(&self) -> Duration {
-        self.until
+    fn until(&self) -> Duration {
+        Duration::from_nanos(self.until_nanoseconds.load(Ordering::Acquire))
+    }
+
+    /// Returns the time that the grace period has left, once it is not held any more.
+    pub(crate) fn left(&self, now: Duration) -> Duration {
+        let left = self.until().saturating_sub(now);
+        if self.held.load(Ordering::Acquire) { left.max(self.length) } else { left }
+    }
+
+    /// Keeps the grace period on while `held`, however long that is.
+    pub(crate) fn hold(&self, held: bool) {
+        self.held.store(held, Ordering::Release);
+    }
+
+    /// Lets the grace period last its whole time again.
+    pub(crate) fn restart(&self, now: Duration) {
+        let until = now.saturating_add(self.length).as_nanos() as u64;
+        self.until_nanoseconds.fetch_max(until, Ordering::AcqRel);
     }
 
     /// Checks that a caller may take a name. During grace a name belongs to the client that had it
@@ -225,9 +245,13 @@ impl Grace {
 
     /// Returns whether the grace period has lasted its time and no client is reclaiming any more.
     pub(crate) fn is_over(&self, now: Duration) -> bool {
+        if self.held.load(Ordering::Acquire) {
+            return false;
+        }
+        let until = self.until();
         let last = Duration::from_nanos(self.reclaimed_nanoseconds.load(Ordering::Acquire));
         let quiet = last.is_zero() || now >= last.saturating_add(QUIET);
-        now >= self.latest || now >= self.until && quiet
+        now >= until.saturating_add(self.length) || now >= until && quiet
     }
 
     /// Returns whether a client of NFSv4 may still reclaim.

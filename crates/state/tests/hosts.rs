@@ -352,6 +352,27 @@ fn grace_is_extended_while_clients_reclaim_up_to_a_limit() {
 }
 
 #[test]
+fn grace_that_is_held_lasts_its_whole_time_afterwards() {
+    let mut recovered = Recovered::new();
+    recovered.apply(known_before(b"one"));
+    let engine = Engine::new(NOW, Settings::new(8, [7; 16]), recovered);
+    let one = host(&engine, b"one");
+    let grace = engine.settings().grace;
+    engine.hold_grace(true);
+    let late = NOW + grace * 5;
+    engine.tick(late);
+    assert_eq!(engine.grace_left(late), grace, "as long at least");
+    engine.restart_grace(late);
+    engine.hold_grace(false);
+    let last = late + grace - Duration::from_secs(1);
+    engine.tick(last);
+    let wish = write(b"p", bytes(0, 9));
+    engine.lock_host(last, &one, &wish, LockRequestKind::Reclaim).unwrap();
+    engine.tick(late + grace * 2);
+    assert!(!engine.is_in_grace());
+}
+
+#[test]
 fn only_hosts_and_clients_from_before_the_restart_may_reclaim() {
     let mut recovered = Recovered::new();
     recovered.apply(known_before(b"one"));

@@ -10,6 +10,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod crashes;
+mod grace;
 mod holder;
 mod pair;
 mod proxy;

@@ -21,6 +21,8 @@ use crate::state_service::each_second;
 /// The thread cannot be created.
 pub(crate) fn ask_for_outcomes(parts: &MigrationParts) -> Result<Sender<()>> {
     let parts = parts.clone();
+    // Clients cannot reclaim their state of these exports yet.
+    parts.memory.engine.hold_grace(!parts.moved.unanswered().is_empty());
     let thread = each_second("outcomes", move || settle(&parts));
     let (stop, _) = thread.context("cannot start the thread that asks for outcomes")?;
     Ok(stop)
@@ -36,6 +38,9 @@ fn settle(parts: &MigrationParts) {
                 tracing::warn!(?paths, %peer, suppressed, "the outcome is not known: {why:#}");
             });
         }
+    }
+    if parts.moved.unanswered().is_empty() {
+        parts.memory.engine.hold_grace(false);
     }
 }
 
@@ -59,6 +64,9 @@ fn settle_one(parts: &MigrationParts, to: &Handover, paths: &[PathBuf]) -> Resul
     let settled = current.placing(paths, &whereabouts).map_err(|why| anyhow!(why))?;
     parts.moved.note(paths, &place)?;
     let ids = settled.ids_of(paths);
+    if !is_taken {
+        parts.memory.engine.restart_grace(parts.memory.clock.now());
+    }
     turn.put_in_force(settled);
     if is_taken {
         parts.forget(volume, &ids);

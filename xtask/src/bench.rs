@@ -59,15 +59,20 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
           "grants", "tls"])]
     load: bool,
+    /// Measure for how long nobody serves an export instead, while it moves to another server of this
+    /// machine with what a client holds.
+    #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
+          "grants", "tls", "load"])]
+    migrate: bool,
     /// Count the calls that directory delegations save and cause instead, with a server and mounts
     /// of this machine; exits with 1 if a figure misses its bound.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
-          "grants", "tls", "load"])]
+          "grants", "tls", "load", "migrate"])]
     directories: bool,
     /// Count the calls of `comity mount` in the thirteen tests of 1998 instead, beside those of the
     /// kernel's client in the same guest, as root; exits with 1 if a figure misses its bound.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
-          "grants", "tls", "load", "directories"])]
+          "grants", "tls", "load", "migrate", "directories"])]
     client: bool,
     /// Take the runs of `comity bench` in docs/bench again instead, all of them or those named,
     /// e.g. `--docs local,servers`: 24 minutes at most, 8 with --quick; as root, on a machine that
@@ -75,7 +80,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "RUN,...", num_args = 0..=1, default_missing_value = "",
           value_delimiter = ',',
           conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
-                             "grants", "tls", "load", "directories", "client"])]
+                             "grants", "tls", "load", "migrate", "directories", "client"])]
     docs: Option<Vec<String>>,
     /// Write the counts of instructions to that file.
     #[arg(long, requires = "instructions", conflicts_with = "check")]
@@ -140,10 +145,12 @@ fn arguments(options: &Options) -> Vec<String> {
     add(options.grants, "grants");
     add(options.tls, "tls");
     add(options.load, "load-model");
+    add(options.migrate, "migrate");
     add(options.directories, "directories");
     add(options.update, "--update");
     let by_key = options.grants || options.tls;
-    let with_rows = options.state || options.strangers || options.load || options.directories;
+    let by_row = options.state || options.strangers || options.load || options.migrate;
+    let with_rows = by_row || options.directories;
     let growing = options.identity || with_rows || by_key;
     let table = !(growing || options.instructions || options.syscalls);
     add(table, "table");

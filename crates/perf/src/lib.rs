@@ -17,6 +17,7 @@ pub mod idmap_cost;
 pub mod instructions;
 pub mod limits;
 pub mod load_model;
+pub mod migration_cost;
 mod row_options;
 pub mod server_process;
 pub mod state_cost;

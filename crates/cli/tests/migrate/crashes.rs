@@ -1,4 +1,4 @@
-//! The source or the target of a migration is killed at a random moment.
+//! The source or the target of a migration, or both, are killed at a random moment.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -26,10 +26,13 @@ const ANSWER_BYTES: u64 = 60;
 /// Time after the last byte within which the servers store what they have decided.
 const PAUSE_MAX_MICROSECONDS: u64 = 4000;
 
-/// The moment at which a server is killed.
+/// The servers that a crash kills.
+const VICTIMS: [&[usize]; 3] = [&[0], &[1], &[0, 1]];
+
+/// The moment at which servers are killed.
 #[derive(Debug)]
 struct Crash {
-    victim: usize,
+    victims: &'static [usize],
     /// Bytes that the servers have sent each other before.
     bytes: u64,
     /// Time since then.
@@ -41,11 +44,11 @@ impl Crash {
     /// TAKE, in turn.
     fn of(seed: u64, whole: u64) -> Self {
         let mut random = SplitMix64::new(seed);
-        let victim = random.below(2) as usize;
+        let victims = VICTIMS[random.below(VICTIMS.len() as u64) as usize];
         let last = [whole, LAST_BYTES, ANSWER_BYTES][seed as usize % 3];
         let bytes = whole - random.below(last + 1);
         let pause = Duration::from_micros(random.below(PAUSE_MAX_MICROSECONDS));
-        Self { victim, bytes, pause }
+        Self { victims, bytes, pause }
     }
 }
 
@@ -67,7 +70,7 @@ impl World {
         Self { pair, proxy, holder }
     }
 
-    /// Begins to move the folder, and kills a server meanwhile.
+    /// Begins to move the folder, kills servers meanwhile, and starts them again.
     fn crash(&mut self, crash: &Crash) {
         let Self { pair, proxy, holder } = self;
         let is_over = AtomicBool::new(false);
@@ -78,11 +81,13 @@ impl World {
                 thread::sleep(Duration::from_micros(20));
             }
             thread::sleep(crash.pause);
-            pair.servers[crash.victim].signal(Signal::KILL);
+            crash.victims.iter().for_each(|victim| pair.servers[*victim].signal(Signal::KILL));
             is_over.store(true, Ordering::SeqCst);
         });
-        self.no_rival_has_a_lock(1 - crash.victim);
-        self.pair.restart(crash.victim);
+        for survivor in [0, 1].iter().filter(|server| !crash.victims.contains(server)) {
+            self.no_rival_has_a_lock(*survivor);
+        }
+        crash.victims.iter().for_each(|victim| self.pair.restart(*victim));
     }
 
     /// Has rivals want the locks of the client. They must not get them.
@@ -121,7 +126,7 @@ impl World {
     }
 }
 
-/// Kills a server, restarts it, and has the client go on. Returns the server that serves then.
+/// Kills servers, restarts them, and has the client go on. Returns the server that serves then.
 fn survive(crash: &Crash) -> usize {
     let mut world = World::new();
     world.crash(crash);
@@ -130,7 +135,7 @@ fn survive(crash: &Crash) -> usize {
     world.no_rival_has_a_lock(serving);
     world.check_tables(serving);
     let port = world.pair.servers[serving].port;
-    world.holder.arrive(port, (serving == 1, serving == crash.victim));
+    world.holder.arrive(port, (serving == 1, crash.victims.contains(&serving)));
     world.wait_until_rivals_are_denied(serving);
     world.holder.let_go();
     for range in [0, world.holder.range] {
@@ -147,20 +152,21 @@ fn bytes_of_a_migration() -> u64 {
 }
 
 #[test]
-fn one_server_serves_and_no_lock_is_lost_whenever_a_server_is_killed() {
+fn one_server_serves_and_no_lock_is_lost_whenever_servers_are_killed() {
     // `cargo xtask soak` sets a higher number.
     let rounds = std::env::var("COMITY_MIGRATION_CRASHES").ok();
     let rounds = rounds.and_then(|text| text.parse().ok()).unwrap_or(ROUNDS);
     let whole = bytes_of_a_migration();
-    let mut served = [[0; 2]; 2];
+    let mut served = [[0; 2]; VICTIMS.len()];
     for seed in 0..rounds {
         let crash = Crash::of(seed, whole);
         println!("{crash:?} of {whole} bytes");
         let serving = survive(&crash);
         println!("{} serves", NAMES[serving]);
-        served[crash.victim][serving] += 1;
+        let kind = VICTIMS.iter().position(|victims| *victims == crash.victims).unwrap();
+        served[kind][serving] += 1;
     }
-    println!("rounds by the victim, and by the server that serves: {served:?}");
+    println!("rounds by the victims, and by the server that serves: {served:?}");
     let is_each_met = served.iter().flatten().all(|count| *count > 0);
     // Few crashes may all end alike.
     assert!(is_each_met || rounds < 100, "the moments of the crashes are alike: {served:?}");

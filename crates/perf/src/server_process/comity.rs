@@ -1,4 +1,5 @@
 use std::fs::{self, File};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -104,6 +105,14 @@ impl TestBed {
             let said = fs::read_to_string(&log).unwrap_or_default();
             format!("comity does not start: {}", said.trim())
         })
+    }
+
+    /// Takes a server that was started otherwise and serves the tree.
+    ///
+    /// # Errors
+    /// If it does not serve the tree.
+    pub fn adopt(&self, address: SocketAddr, server: Server) -> Result<ServerProcess> {
+        nfs_server("comity", &self.layout, address, server)
     }
 
     fn serving(&self, exports: &Path, work: &Path, log: &Path) -> Result<Command> {

@@ -15,10 +15,10 @@ use comity_bench::limits::SILENCE_SECONDS_MAX;
 
 /// A connection on which the server may call back: its calls are answered with success whenever one
 /// waits for a record.
-pub(super) struct CallbackClient {
+pub(crate) struct CallbackClient {
     stream: TcpStream,
     /// The number of recalls received.
-    pub(super) recalls: usize,
+    pub(crate) recalls: usize,
 }
 
 /// The bytes of a record that hold the kind of the message, behind the xid.
@@ -31,7 +31,7 @@ const RECORD_BYTES_MIN: usize = 24;
 const CALL: [u8; 4] = [0; 4];
 
 impl CallbackClient {
-    pub(super) fn connect(address: SocketAddr) -> Result<Self> {
+    pub(crate) fn connect(address: SocketAddr) -> Result<Self> {
         let stream = dial(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(SILENCE_SECONDS_MAX.into())))?;
@@ -39,7 +39,7 @@ impl CallbackClient {
     }
 
     /// Waits for the next recall.
-    pub(super) fn await_recall(&mut self) -> Result<()> {
+    pub(crate) fn await_recall(&mut self) -> Result<()> {
         while self.recalls == 0 {
             let record = self.receive()?;
             ensure!(record[KIND] == CALL, "a reply to no call");

@@ -4,10 +4,10 @@
 mod callback_client;
 mod delegated;
 mod memory;
-mod person;
+pub(crate) mod person;
 mod ranges;
 mod recall;
-mod report;
+pub(crate) mod report;
 mod waiters;
 
 use anyhow::{Context, Result};

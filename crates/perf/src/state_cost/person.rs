@@ -13,26 +13,26 @@ use super::callback_client::CallbackClient;
 use crate::server_process::ServerProcess;
 
 /// A client that opens and locks files and gets delegations, one call at a time.
-pub(super) struct Person {
-    pub(super) session: Session<CallbackClient>,
+pub(crate) struct Person {
+    pub(crate) session: Session<CallbackClient>,
 }
 
 /// All of a file.
-pub(super) const WHOLE: Stretch = (0, u64::MAX);
+pub(crate) const WHOLE: Stretch = (0, u64::MAX);
 
 impl Person {
-    pub(super) fn new(target: &ServerProcess, back: Backchannel) -> Result<Self> {
+    pub(crate) fn new(target: &ServerProcess, back: Backchannel) -> Result<Self> {
         let wire = CallbackClient::connect(target.address)?;
         Ok(Self { session: Session::begin(wire, caller_ids(), back)? })
     }
 
     /// Sends a COMPOUND that only uses its slot, which takes one round trip.
-    pub(super) fn nothing(&mut self) -> Result<()> {
+    pub(crate) fn nothing(&mut self) -> Result<()> {
         Ok(self.session.perform(&Compound::new()).map(drop)?)
     }
 
     /// OPEN by name. Returns `None` if the server answers with DELAY.
-    pub(super) fn open(
+    pub(crate) fn open(
         &mut self,
         dir: &[u8],
         (name, owner): (&str, &str),
@@ -48,16 +48,16 @@ impl Person {
     }
 
     /// OPEN for reading and writing that succeeds at once, and gets no delegation.
-    pub(super) fn open_plainly(&mut self, dir: &[u8], name: &str) -> Result<Opened> {
+    pub(crate) fn open_plainly(&mut self, dir: &[u8], name: &str) -> Result<Opened> {
         let opened = self.open(dir, (name, "opener"), share::BOTH | share::WANT_NO_DELEG)?;
         opened.context("OPEN has to wait")
     }
 
-    pub(super) fn close(&mut self, opened: &Opened) -> Result<()> {
+    pub(crate) fn close(&mut self, opened: &Opened) -> Result<()> {
         Ok(self.session.perform(&opened.closing()).map(drop)?)
     }
 
-    pub(super) fn return_delegation(&mut self, opened: &Opened) -> Result<()> {
+    pub(crate) fn return_delegation(&mut self, opened: &Opened) -> Result<()> {
         let stateid = opened.delegation.context("no delegation")?;
         let compound = Compound::on(&opened.handle).with(op::DELEGRETURN, &stateid);
         Ok(self.session.perform(&compound).map(drop)?)
@@ -65,7 +65,7 @@ impl Person {
 
     /// LOCK for writing, which waits for the lock if it conflicts. Returns whether the lock is held
     /// now.
-    pub(super) fn lock(
+    pub(crate) fn lock(
         &mut self,
         opened: &Opened,
         locker: &mut Locker,
@@ -78,7 +78,7 @@ impl Person {
     }
 
     /// LOCK that has to succeed at once.
-    pub(super) fn lock_now(
+    pub(crate) fn lock_now(
         &mut self,
         opened: &Opened,
         locker: &mut Locker,
@@ -88,7 +88,7 @@ impl Person {
         Ok(())
     }
 
-    pub(super) fn unlock(
+    pub(crate) fn unlock(
         &mut self,
         opened: &Opened,
         locker: &mut Locker,
@@ -98,7 +98,7 @@ impl Person {
     }
 
     /// Returns whether a stateid is still valid.
-    pub(super) fn is_good(&mut self, stateid: Stateid4) -> Result<bool> {
+    pub(crate) fn is_good(&mut self, stateid: Stateid4) -> Result<bool> {
         let stateids: TestStateid4args = Counted(vec![stateid]);
         let compound = Compound::new().with(op::TEST_STATEID, &stateids);
         let reply = self.session.perform(&compound)?;

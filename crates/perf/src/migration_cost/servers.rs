@@ -1,0 +1,120 @@
+//! Two servers of the same files between which an export moves.
+
+use std::fs::{self, File};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, ensure};
+use comity_bench::process::Server;
+use comity_bench::targets::free_address;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::server_process::{SERVER_PROCESSOR, ServerProcess, TestBed};
+
+const NAMES: [&str; 2] = ["a", "b"];
+
+/// Longest time for the start of a server, in seconds.
+const START_SECONDS: u64 = 60;
+
+/// The servers, of which the first serves at first.
+pub(super) struct Servers<'t> {
+    test_bed: &'t TestBed,
+    first: ServerProcess,
+    _second: Server,
+}
+
+/// What `comity migrate --json` says.
+#[derive(Debug, Deserialize)]
+pub(super) struct MovedExport {
+    /// The number of opens, locks and delegations.
+    pub(super) states: usize,
+    /// The length of the state of the clients.
+    pub(super) state_bytes: usize,
+    /// The time for which nobody served the export.
+    pub(super) frozen_milliseconds: u64,
+}
+
+impl<'t> Servers<'t> {
+    pub(super) fn start(test_bed: &'t TestBed) -> Result<Self> {
+        let addresses = [free_address()?, free_address()?];
+        let (first, first_key) = start(test_bed, NAMES[0], addresses[0])?;
+        let [own, other] = NAMES.map(|name| state(&test_bed.work, name));
+        fs::create_dir(&other)?;
+        fs::copy(own.join("handle.key"), other.join("handle.key"))?;
+        let (second, second_key) = start(test_bed, NAMES[1], addresses[1])?;
+        configure(test_bed, 0, (addresses[1], &second_key))?;
+        configure(test_bed, 1, (addresses[0], &first_key))?;
+        let first = test_bed.adopt(addresses[0], first)?;
+        Ok(Self { test_bed, first, _second: second })
+    }
+
+    /// Returns the server that serves at first.
+    pub(super) const fn first(&self) -> &ServerProcess {
+        &self.first
+    }
+
+    /// Moves the export from a server to the other one.
+    pub(super) fn migrate(&self, from: usize) -> Result<MovedExport> {
+        let root = self.test_bed.layout.root().display().to_string();
+        let words = ["migrate", &root, "--to", NAMES[1 - from], "--json"];
+        let said = ask(self.test_bed, from, &words)?;
+        serde_json::from_slice(&said.stdout).context("the answer of comity migrate")
+    }
+}
+
+fn state(work: &Path, name: &str) -> PathBuf {
+    work.join(format!("state-{name}"))
+}
+
+/// Starts a server without exports. Returns it with its key.
+fn start(test_bed: &TestBed, name: &str, address: SocketAddr) -> Result<(Server, String)> {
+    let work = &test_bed.work;
+    let (configuration, banner) =
+        (work.join(format!("{name}.toml")), work.join(format!("{name}.json")));
+    fs::write(&configuration, "")?;
+    let mut command = Command::new(test_bed.program());
+    command.args(["serve", "--json", "--no-register", "--no-local-locks"]);
+    command.args(["--listen", "127.0.0.1", "--port", &address.port().to_string()]);
+    command.arg("--state-dir").arg(state(work, name)).arg("--config").arg(&configuration);
+    command.stdout(File::create(&banner)?);
+    command.stderr(File::create(work.join(format!("{name}.log")))?);
+    let mut server = Server::start(&mut command, &[SERVER_PROCESSOR])?;
+    let mut key = None;
+    server.until(START_SECONDS, || {
+        key = key_in(&banner);
+        key.is_some()
+    })?;
+    Ok((server, key.context("the server shows no key")?))
+}
+
+/// The key in what a server prints when it has started.
+fn key_in(banner: &Path) -> Option<String> {
+    let said: Value = serde_json::from_slice(&fs::read(banner).ok()?).ok()?;
+    Some(said.get("tls")?.get("key")?.as_str()?.to_owned())
+}
+
+/// Has a server know the other one, and serve the tree or refer to the first server.
+fn configure(test_bed: &TestBed, own: usize, (peer, key): (SocketAddr, &str)) -> Result<()> {
+    let (name, root) = (NAMES[1 - own], test_bed.layout.root());
+    let home = if own == 0 { "" } else { ", \"home=a\"" };
+    let text = format!(
+        "[[peer]]\nname = \"{name}\"\naddress = \"{peer}\"\nkey = \"{key}\"\n\
+         [[export]]\npath = {root:?}\n\
+         options = [\"rw\", \"insecure\", \"no_root_squash\"{home}]\n\
+         clients = [{{ client = \"127.0.0.1\" }}]\n"
+    );
+    fs::write(test_bed.work.join(format!("{}.toml", NAMES[own])), text)?;
+    ask(test_bed, own, &["reload"]).map(drop)
+}
+
+/// Asks a server by its control socket.
+fn ask(test_bed: &TestBed, server: usize, words: &[&str]) -> Result<Output> {
+    let folder = state(&test_bed.work, NAMES[server]);
+    let mut command = Command::new(test_bed.program());
+    let said = command.args(words).arg("--state-dir").arg(folder).output()?;
+    let refusal = || format!("{words:?}: {}", String::from_utf8_lossy(&said.stderr).trim());
+    ensure!(said.status.success(), refusal());
+    Ok(said)
+}

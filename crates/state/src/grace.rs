@@ -42,8 +42,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Keeps the grace period on while `held`, unless all clients complete: some files are not served
-    /// yet, and their state cannot be reclaimed.
+    /// Keeps the grace period on while `held`, unless all clients complete: some files are not
+    /// served yet, and their state cannot be reclaimed.
     pub fn hold_grace(&self, held: bool) {
         self.grace.hold(held);
     }
@@ -65,9 +65,8 @@ impl Engine {
         self.grace.end(|client| self.record(Record::Forget(client)));
     }
 
-    /// Returns the time for which only reclaims will still be accepted if no client completes
-    /// earlier; zero outside grace. Until a grace period that is held is let go, it is the time after
-    /// that.
+    /// Returns the longest time for which only reclaims will still be accepted; zero outside grace.
+    /// While the grace period is held, it is the time after the hold.
     #[must_use]
     pub fn grace_left(&self, now: Duration) -> Duration {
         if self.is_in_grace() { self.grace.left(now) } else { Duration::ZERO }

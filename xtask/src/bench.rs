@@ -59,8 +59,8 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
           "grants", "tls"])]
     load: bool,
-    /// Measure for how long nobody serves an export instead, while it moves to another server of this
-    /// machine with what a client holds.
+    /// Measure for how long nobody serves an export instead, while it moves to another server of
+    /// this machine with the state of a client.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
           "grants", "tls", "load"])]
     migrate: bool,

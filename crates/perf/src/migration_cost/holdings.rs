@@ -1,4 +1,4 @@
-//! What a client holds while an export moves.
+//! The opens, locks and waiters of a client while an export moves.
 
 use anyhow::{Result, ensure};
 use comity_bench::fixture_tree::FixtureTree;

@@ -25,7 +25,7 @@ pub(super) struct Servers<'t> {
     _second: Server,
 }
 
-/// What `comity migrate --json` says.
+/// The answer of `comity migrate --json`.
 #[derive(Debug, Deserialize)]
 pub(super) struct MovedExport {
     /// The number of opens, locks and delegations.
@@ -89,7 +89,7 @@ fn start(test_bed: &TestBed, name: &str, address: SocketAddr) -> Result<(Server,
     Ok((server, key.context("the server shows no key")?))
 }
 
-/// The key in what a server prints when it has started.
+/// Returns the key that a server has printed if it has started.
 fn key_in(banner: &Path) -> Option<String> {
     let said: Value = serde_json::from_slice(&fs::read(banner).ok()?).ok()?;
     Some(said.get("tls")?.get("key")?.as_str()?.to_owned())

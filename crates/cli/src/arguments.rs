@@ -201,8 +201,9 @@ pub(crate) enum Command {
     /// Unmount the file system that is mounted on a directory
     ///
     /// Waits until the program of the mount has sent all data that programs have written, and has
-    /// ended. If some data could not be sent, it reports this and exits with 1. With --lazy it does
-    /// not wait.
+    /// ended. If some data could not be sent, it reports this and exits with 1; so it does if the
+    /// server has taken nothing for 20 seconds, and the program of the mount goes on sending then.
+    /// With --lazy it does not wait.
     ///
     /// A mount whose program has ended, so that its files answer "Transport endpoint is not
     /// connected", is unmounted, too.
@@ -466,6 +467,10 @@ pub(crate) struct UmountCommand {
     /// Detach it now, and unmount it once no program uses it any longer
     #[arg(short = 'l', long)]
     pub(crate) lazy: bool,
+
+    /// Unmount in this process, and do not wait for the program of the mount
+    #[arg(long, hide = true)]
+    pub(crate) here: bool,
 
     #[command(flatten)]
     pub(crate) state: State,

@@ -38,6 +38,7 @@ mod mount_options;
 mod mount_request;
 mod mount_socket;
 mod mount_source;
+mod other_process;
 mod page_arguments;
 mod placement_arguments;
 mod placement_check;

@@ -4,6 +4,7 @@
 mod common;
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -226,25 +227,83 @@ const COMMANDS: &[&[&str]] = &[
     &["placement", "drain", "a"],
 ];
 
-/// Commands that ask no server at its control socket, or ask the program of a mount.
-const OTHERS: &[&str] = &[
-    "serve",
-    "check",
-    "key",
-    "id",
-    "grant",
-    "submit",
-    "grants",
-    "fetch",
-    "whoami",
-    "mount",
-    "umount",
-    "cache",
-    "bench",
-    "completions",
-    "man",
-    "help",
+/// Every command that asks a server over the network as the owner of a key.
+const NETWORK_COMMANDS: &[&[&str]] = &[
+    &["submit", "credential"],
+    &["grants"],
+    &["grants", "--drop", "0000000000000000000000000000000000000000000000000000000000000000"],
+    &["fetch", "/srv/f"],
+    &["whoami"],
+    &["revoke", KEY],
+    &["why", "/srv/f"],
 ];
+
+/// Commands that ask the program of a mount, or its server through the mount:
+/// `a_mount_of_a_server_that_does_not_answer_ends_within_its_bound` and the tests beside it.
+const MOUNT_COMMANDS: &[&str] = &["mount", "umount", "cache", "id", "grant"];
+
+/// Commands that wait for nobody.
+const OTHERS: &[&str] = &["serve", "check", "key", "bench", "completions", "man", "help"];
+
+#[test]
+fn every_command_stands_in_a_list_by_whom_it_waits_for() {
+    let said = run(comity().arg("help"));
+    let listed = said.out.lines().skip_while(|line| *line != "Commands:").skip(1);
+    for line in listed.take_while(|line| !line.is_empty()) {
+        let name = line.split_whitespace().next().unwrap();
+        let is_known = [MOUNT_COMMANDS, OTHERS].iter().any(|list| list.contains(&name))
+            || [COMMANDS, NETWORK_COMMANDS].concat().iter().any(|words| words[0] == name);
+        assert!(is_known, "{name} stands in a list");
+    }
+}
+
+/// Runs commands at once, each of which must fail; returns their errors.
+fn errors_of(
+    commands: &[&'static [&'static str]],
+    perform: impl Fn(&[&str]) -> Said + Sync,
+) -> Vec<String> {
+    let perform = &perform;
+    std::thread::scope(|scope| {
+        let start = |words: &&'static [&'static str]| {
+            let words = *words;
+            scope.spawn(move || {
+                let said = perform(words);
+                assert_eq!(
+                    (said.code, said.out.as_str()),
+                    (Some(1), ""),
+                    "{words:?}: {}",
+                    said.err
+                );
+                format!("{words:?}: {}", said.err)
+            })
+        };
+        let started: Vec<_> = commands.iter().map(start).collect();
+        started.into_iter().map(|ended| ended.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn every_network_command_gives_up_a_server_that_hangs_after_10_seconds() {
+    let place = Place::new();
+    place.write("credential", "");
+    let key = place.path("key.pem");
+    assert_eq!(run(comity().args(["key", "new"]).arg(&key)).code, Some(0));
+    // A server that hangs accepts connections into its backlog.
+    let hung = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = hung.local_addr().unwrap().to_string();
+    let begun = Instant::now();
+    let errors = errors_of(NETWORK_COMMANDS, |words| {
+        let mut command = comity();
+        command.args(words).args(["--server", &server]).current_dir(place.path(""));
+        let own = if words[0] == "why" { "--own-key" } else { "--key" };
+        run(command.arg(own).arg(&key).env("XDG_CONFIG_HOME", place.path("")))
+    });
+    for error in errors {
+        let expected = "did not answer within 10 s: it is stopped, hangs or is overloaded; try";
+        assert!(error.contains(&server) && error.contains(expected), "{error}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
+}
 
 #[test]
 fn every_control_command_gives_up_a_server_that_hangs_after_5_seconds() {
@@ -252,23 +311,10 @@ fn every_control_command_gives_up_a_server_that_hangs_after_5_seconds() {
     fs::create_dir(place.state()).unwrap();
     // A program that hangs accepts connections into its backlog.
     let _hung = UnixListener::bind(place.state().join("control.sock")).unwrap();
-    let said = run(comity().arg("help"));
-    let listed = said.out.lines().skip_while(|line| *line != "Commands:").skip(1);
-    for line in listed.take_while(|line| !line.is_empty()) {
-        let name = line.split_whitespace().next().unwrap();
-        let is_known = OTHERS.contains(&name) || COMMANDS.iter().any(|words| words[0] == name);
-        assert!(is_known, "{name} stands in one of the two lists");
+    let begun = Instant::now();
+    for error in errors_of(COMMANDS, |words| ask(&place, words)) {
+        let expected = "did not answer within 5 s: it is stopped, hangs or is overloaded; look";
+        assert!(error.contains(expected), "{error}");
     }
-    let (place, begun) = (&place, Instant::now());
-    std::thread::scope(|scope| {
-        let start = |words: &&'static [&'static str]| (*words, scope.spawn(|| ask(place, words)));
-        let started: Vec<_> = COMMANDS.iter().map(start).collect();
-        for (words, ended) in started {
-            let said = ended.join().unwrap();
-            assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{words:?}: {}", said.err);
-            let expected = "did not answer within 5 s: it is stopped, hangs or is overloaded; look";
-            assert!(said.err.contains(expected), "{words:?}: {}", said.err);
-        }
-    });
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }

@@ -1,36 +1,60 @@
 //! The client side of a program of this project.
 
-use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use comity_proto::grants::{Status, Text};
 use comity_tls::client::{ClientIdentity, ServerTrust, StartError, TlsStream, start};
 use comity_xdr::{Decode, Decoder, Encode, Encoder, Opaque};
 
-/// Longest wait for the server at any step.
-const PATIENCE: Duration = Duration::from_secs(10);
+use crate::watchdog::Watchdog;
+
+/// The times after which a server is given up.
+#[derive(Debug, Clone, Copy)]
+struct Patience {
+    /// For a server that says nothing.
+    silence: Duration,
+    /// For a whole connection attempt, with TLS, and for a whole call.
+    whole: Duration,
+}
+
+/// A call may send or receive some MiB over a slow line.
+const PATIENCE: Patience =
+    Patience { silence: Duration::from_secs(10), whole: Duration::from_secs(60) };
 
 /// Largest reply in bytes: a full list of credentials.
 const REPLY_BYTES_MAX: usize = 8 << 20;
 
 /// A connection to a program of a server, with a key.
 pub struct ProgramClient {
+    /// The server, for errors.
+    name: String,
     program: (u32, u32),
     stream: TlsStream,
     xid: u32,
+    patience: Patience,
 }
 
 /// The reason why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The name of the server has no address.
-    #[error("{0} is not found: {1}")]
+    #[error("{0} is not found: {1}; look at the name, and at the name service of this host")]
     NotFound(String, io::Error),
     /// The server cannot be reached.
-    #[error("{0} does not answer: {1}")]
+    #[error(
+        "{0} cannot be reached: {1}; look whether the server runs at this port, and at the \
+         network and its firewalls"
+    )]
     Unreachable(String, io::Error),
+    /// The server accepted the connection, and did not answer within this many seconds.
+    #[error(
+        "{0} did not answer within {1} s: it is stopped, hangs or is overloaded; try again, and \
+         have its administrator look at its process and its log if it does not recover"
+    )]
+    Silent(String, u64),
     /// TLS could not be established.
     #[error(transparent)]
     Tls(#[from] StartError),
@@ -62,22 +86,30 @@ impl ProgramClient {
         identity: Arc<ClientIdentity>,
         trust: &Arc<ServerTrust>,
     ) -> Result<Self, ClientError> {
+        Self::connect_within((host, port), program, (identity, trust), PATIENCE)
+    }
+
+    fn connect_within(
+        (host, port): (&str, u16),
+        program: (u32, u32),
+        (identity, trust): (Arc<ClientIdentity>, &Arc<ServerTrust>),
+        patience: Patience,
+    ) -> Result<Self, ClientError> {
         let name = format!("{host}:{port}");
         let not_found = |error| ClientError::NotFound(name.clone(), error);
-        let mut last = io::Error::from(io::ErrorKind::NotFound);
-        for address in (host, port).to_socket_addrs().map_err(not_found)? {
-            match TcpStream::connect_timeout(&address, PATIENCE) {
-                Ok(socket) => {
-                    socket.set_read_timeout(Some(PATIENCE))?;
-                    socket.set_write_timeout(Some(PATIENCE))?;
-                    socket.set_nodelay(true)?;
-                    let stream = start(socket, program, Some(identity), trust)?;
-                    return Ok(Self { program, stream, xid: 0 });
-                }
-                Err(error) => last = error,
-            }
+        let addresses = (host, port).to_socket_addrs().map_err(not_found)?;
+        let socket = match reached(addresses, patience) {
+            Ok(socket) => socket,
+            Err(error) => return Err(ClientError::Unreachable(name, error)),
+        };
+        socket.set_read_timeout(Some(patience.silence))?;
+        socket.set_write_timeout(Some(patience.silence))?;
+        socket.set_nodelay(true)?;
+        let watchdog = Watchdog::start(&socket, patience.whole)?;
+        match start(socket, program, Some(identity), trust) {
+            Ok(stream) => Ok(Self { name, program, stream, xid: 0, patience }),
+            Err(error) => Err(given_up(error.into(), &name, &watchdog, patience)),
         }
-        Err(ClientError::Unreachable(name, last))
     }
 
     /// Calls a procedure; `read` decodes the result, which follows OK.
@@ -90,8 +122,10 @@ impl ProgramClient {
         arguments: &T,
         read: impl FnOnce(&mut Decoder<'_>) -> Option<R>,
     ) -> Result<R, ClientError> {
-        self.send(procedure, arguments)?;
-        let record = self.receive()?;
+        let watchdog = Watchdog::start(&self.stream.sock, self.patience.whole)?;
+        let answered = self.send(procedure, arguments).and_then(|()| self.receive());
+        let record =
+            answered.map_err(|error| given_up(error, &self.name, &watchdog, self.patience))?;
         let mut reply = Decoder::new(&record);
         accepted(&mut reply, self.xid)?;
         match reply.value::<Status>().map_err(|_| ClientError::Garbled)? {
@@ -164,6 +198,46 @@ impl ProgramClient {
     }
 }
 
+/// Connects to the first address that accepts a connection.
+fn reached(
+    addresses: impl Iterator<Item = SocketAddr>,
+    patience: Patience,
+) -> io::Result<TcpStream> {
+    let (begun, mut last) = (Instant::now(), io::Error::from(ErrorKind::NotFound));
+    for address in addresses {
+        let left = patience.whole.saturating_sub(begun.elapsed()).min(patience.silence);
+        if left.is_zero() {
+            break;
+        }
+        match TcpStream::connect_timeout(&address, left) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// The error for a server that took too long, if this one is due to that.
+fn given_up(
+    error: ClientError,
+    name: &str,
+    watchdog: &Watchdog,
+    patience: Patience,
+) -> ClientError {
+    let cause = match &error {
+        ClientError::Tls(StartError::Connection(cause)) | ClientError::Connection(cause) => {
+            Some(cause.kind())
+        }
+        _ => None,
+    };
+    let silent = |patience: Duration| ClientError::Silent(name.to_owned(), patience.as_secs());
+    match cause {
+        _ if watchdog.has_ended() => silent(patience.whole),
+        Some(ErrorKind::WouldBlock | ErrorKind::TimedOut) => silent(patience.silence),
+        _ => error,
+    }
+}
+
 /// Reads the head of a reply up to the results.
 fn accepted(reply: &mut Decoder<'_>, xid: u32) -> Result<(), ClientError> {
     let mut word = || reply.value::<u32>().map_err(|_| ClientError::Garbled);
@@ -186,4 +260,55 @@ fn accepted(reply: &mut Decoder<'_>, xid: u32) -> Result<(), ClientError> {
 pub fn whole<'a, T: Decode<'a>>(reply: &mut Decoder<'a>) -> Option<T> {
     let value = reply.value().ok()?;
     reply.rest().is_empty().then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use comity_keys::{Algorithm, PrivateKey};
+
+    use super::*;
+
+    /// Connects to a server whose only connection is handled by `serve`.
+    fn connect_to(
+        serve: impl FnOnce(TcpStream) + Send + 'static,
+        patience: Patience,
+    ) -> ClientError {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        thread::spawn(move || serve(listener.accept().unwrap().0));
+        let key = Arc::new(PrivateKey::generate(Algorithm::Ed25519).unwrap());
+        let identity = Arc::new(ClientIdentity::new(key).unwrap());
+        let trust = ServerTrust::new(None);
+        let place = ("127.0.0.1", port);
+        let connected = ProgramClient::connect_within(place, (1, 1), (identity, &trust), patience);
+        connected.err().unwrap()
+    }
+
+    #[test]
+    fn a_server_that_says_nothing_is_given_up() {
+        let patience = Patience { silence: Duration::from_secs(1), whole: Duration::from_secs(60) };
+        let error =
+            connect_to(|socket| drop((thread::sleep(Duration::from_secs(9)), socket)), patience);
+        assert!(matches!(error, ClientError::Silent(_, 1)), "{error}");
+    }
+
+    /// Each byte comes in time.
+    #[test]
+    fn a_server_that_sends_a_byte_now_and_then_is_given_up() {
+        let patience = Patience { silence: Duration::from_secs(9), whole: Duration::from_secs(1) };
+        let drip = |mut socket: TcpStream| {
+            // A record mark that announces 768 bytes.
+            socket.write_all(&[0x80, 0, 3, 0]).unwrap();
+            while socket.write_all(&[0]).is_ok() {
+                thread::sleep(Duration::from_millis(300));
+            }
+        };
+        let begun = Instant::now();
+        let error = connect_to(drip, patience);
+        assert!(matches!(error, ClientError::Silent(_, 1)), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    }
 }

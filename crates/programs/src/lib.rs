@@ -9,6 +9,7 @@
 mod client;
 mod failure;
 mod reply;
+mod watchdog;
 
 pub use client::{ClientError, ProgramClient, whole};
 pub use failure::CallFailure;

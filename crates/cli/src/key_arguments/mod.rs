@@ -89,6 +89,10 @@ pub(crate) struct Id {
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) path: PathBuf,
 
+    /// Look at the file in this process, however long that takes
+    #[arg(long, hide = true)]
+    pub(crate) here: bool,
+
     #[command(flatten)]
     pub(crate) json: Json,
 }

@@ -1,7 +1,9 @@
 //! `comity id`: the id by which grants name an object.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use comity_grants::ObjectId;
@@ -9,10 +11,14 @@ use rustix::fs::{getxattr, statfs};
 use serde_json::json;
 
 use crate::key_arguments::Id;
+use crate::other_process::run_within;
 use crate::stdout::say;
 
 /// The extended attribute by which a mount shows the id that the server gives to an object.
 const ATTRIBUTE: &str = "user.comity.id";
+
+/// Time for which the file system of an object may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Longest id in bytes.
 const ID_BYTES_MAX: usize = 1024;
@@ -23,9 +29,9 @@ const NFS_SUPER_MAGIC: i64 = 0x6969;
 /// Prints the id of an object.
 ///
 /// # Errors
-/// If the object does not exist, or its server reports no ids.
+/// If the object does not exist, or its server reports no ids, or does not answer.
 pub(crate) fn show(typed: &Id) -> Result<ExitCode> {
-    let id = id_of(&typed.path)?;
+    let id = if typed.here { id_of(&typed.path)? } else { asked(&typed.path)? };
     if typed.json.json {
         say(json!({ "id": id.to_string() }))
     } else {
@@ -41,8 +47,23 @@ pub(crate) fn show(typed: &Id) -> Result<ExitCode> {
 pub(crate) fn named(path: &Path) -> Result<ObjectId> {
     match path.to_str().and_then(|text| text.parse().ok()) {
         Some(id) => Ok(id),
-        None => id_of(path),
+        None => asked(path),
     }
+}
+
+/// Asks for an id in another process: a look at a file in a mount may wait for ever for its server.
+fn asked(path: &Path) -> Result<ObjectId> {
+    let words = ["id", "--here", "--"].map(OsStr::new);
+    let said = run_within(words.into_iter().chain([path.as_os_str()]), PATIENCE)?;
+    let said = said.with_context(|| {
+        format!(
+            "{}: its file system did not answer within {} s: the server of its mount, or the \
+             program of the mount, is stopped or hangs; look at them, or run this on the server",
+            path.display(),
+            PATIENCE.as_secs()
+        )
+    })?;
+    Ok(said.trim_end().parse()?)
 }
 
 fn id_of(path: &Path) -> Result<ObjectId> {

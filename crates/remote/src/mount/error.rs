@@ -58,9 +58,10 @@ impl fmt::Display for MountError {
             MountReason::Start(StartFailure::Unreachable(error)) => {
                 write!(f, "cannot connect: {error}; is the server running, and is this its port?")
             }
-            MountReason::Start(StartFailure::NoAnswer) => {
-                f.write_str("the server accepts the connection but does not answer")
-            }
+            MountReason::Start(StartFailure::NoAnswer) => f.write_str(
+                "the server accepts the connection but does not answer: it is stopped, hangs or \
+                     is overloaded; look at it, and mount again once it answers",
+            ),
             MountReason::Start(StartFailure::Refused(failure)) => failure.fmt(f),
             MountReason::Path(None, Status::Acces) => f.write_str(
                 "access denied: is the directory exported to this machine and this user?",

@@ -48,9 +48,11 @@ impl<'a> Pseudo<'a> {
     /// of the tree.
     ///
     /// # Errors
-    /// [`Status::Delay`] while the exports that the caller may use are unknown.
+    /// [`Status::Delay`] while it is unknown whether the caller may use the export that would be
+    /// the root.
     pub fn root(&self) -> Result<Found<'a>> {
-        let visible = self.visible()?;
+        let may_be_root = |one: &Export| one.is_v4_root() || one.path() == Path::new("/");
+        let visible = self.visible_among(may_be_root)?;
         let by_number = visible.iter().find(|export| export.is_v4_root());
         let top = by_number.or_else(|| visible.iter().find(|one| one.path() == Path::new("/")));
         Ok(top.map_or(Found::Pseudo(PseudoNode(Path::new("/"))), |export| Found::Export(export)))
@@ -111,7 +113,7 @@ impl<'a> Pseudo<'a> {
     /// export with `fsid=0` stands at the root itself.
     ///
     /// # Errors
-    /// [`Status::Delay`] while the exports that the caller may use are unknown.
+    /// As for [`Self::root`].
     pub fn path_of<'e>(&self, export: &'e Export) -> Result<&'e Path> {
         let top = match self.root()? {
             Found::Export(top) => top.path(),
@@ -124,11 +126,11 @@ impl<'a> Pseudo<'a> {
     /// Returns the innermost export that contains another one, among those that the caller may use.
     ///
     /// # Errors
-    /// [`Status::Delay`] while the exports that the caller may use are unknown.
+    /// [`Status::Delay`] while it is unknown which of those that contain it the caller may use.
     pub fn around(&self, export: &Export) -> Result<Option<&'a Export>> {
         let is_around =
-            |one: &&Export| one.path() != export.path() && export.path().starts_with(one.path());
-        let around = self.visible()?.into_iter().filter(is_around);
+            |one: &Export| one.path() != export.path() && export.path().starts_with(one.path());
+        let around = self.visible_among(is_around)?.into_iter();
         Ok(around.max_by_key(|one| one.path().components().count()))
     }
 
@@ -196,15 +198,11 @@ impl<'a> Pseudo<'a> {
     /// # Errors
     /// [`Status::Delay`].
     pub fn nested(&self, within: &Export, name: &[u8]) -> Result<Vec<&'a Export>> {
-        let is_in = |export: &&'a Export| {
+        self.visible_among(|export| {
             export.path() != within.path()
                 && export.path().starts_with(within.path())
                 && export.path().file_name() == Some(OsStr::from_bytes(name))
-        };
-        if !self.plan.exports().iter().any(|export| is_in(&&**export)) {
-            return Ok(Vec::new());
-        }
-        Ok(self.visible()?.into_iter().filter(is_in).collect())
+        })
     }
 
     /// Returns the fileid of the directory that an export covers: one of another export, or of the
@@ -219,8 +217,14 @@ impl<'a> Pseudo<'a> {
     }
 
     fn visible(&self) -> Result<Vec<&'a Export>> {
+        self.visible_among(|_| true)
+    }
+
+    /// Returns those of the exports meant that the caller may use. Only these are judged, so that a
+    /// question about one export does not cost a judgement of all, nor wait for them.
+    fn visible_among(&self, is_meant: impl Fn(&Export) -> bool) -> Result<Vec<&'a Export>> {
         let mut visible = Vec::new();
-        for export in self.plan.exports() {
+        for export in self.plan.exports().iter().filter(|export| is_meant(export)) {
             match export.judge(self.visitor) {
                 Ok(_) if export.is_mounted() => visible.push(&**export),
                 Ok(_) | Err(Status::Acces) => {}

@@ -83,6 +83,31 @@ fn sequence_tells_of_a_move_until_the_client_has_asked_for_the_locations() {
     }
 }
 
+/// A listing is read ahead, by any user of the client: it does not show that the client has seen
+/// MOVED and asks for the place of what it has lost.
+#[test]
+fn a_listing_with_locations_does_not_end_the_notice_of_a_move() {
+    let world = world(EXPORTS);
+    let mut session = Session::of(&world, 1, b"one");
+    session.call_back(&world);
+    lose(&world, world.engine.session(&SessionId(session.id())).unwrap().client());
+    let mut call = Encoder::new();
+    call.value(&CompoundHead { tag: Opaque(b""), minorversion: 1, operations: 4 });
+    session.sequence(&mut call);
+    call.value(&op::PUTROOTFH);
+    call.value(&op::LOOKUP);
+    call.value::<Component4<'_>>(&Opaque(b"srv"));
+    call.value(&op::READDIR);
+    // The cookie and its verifier; room for names, and for the reply.
+    call.words([0, 0, 0, 0, 4096, 4096]);
+    call.value::<Bitmap4>(&bitmap(&["rdattr_error", "fs_locations"]));
+    let (answer, _) = world.compound(call.bytes());
+    assert_eq!(status(&answer), Nfsstat4::Ok);
+    assert!(answer.windows(13).any(|part| part == b"b.example.org"), "it tells the place");
+    assert_eq!(told(&world, 1, &mut session, &[]), (Nfsstat4::Ok, true));
+    assert_eq!(told(&world, 1, &mut session, &["fs_locations"]), (Nfsstat4::Ok, false));
+}
+
 fn renew(call: &mut Encoder, clientid: u64) {
     call.value(&op::RENEW);
     call.value(&clientid);

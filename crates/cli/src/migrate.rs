@@ -27,8 +27,12 @@ pub(crate) fn perform(typed: &MigrateArguments) -> Result<ExitCode> {
     let MigrateArguments { exports, to, dry_run, .. } = typed.clone();
     let request = Request::Migrate { exports, to, dry_run, run: random()? };
     let bar = ProgressBar::new_spinner();
+    let mut is_warned = typed.json.json;
     let answer = loop {
         let answer = control_client::ask(typed.state.clone(), &request)?;
+        if !std::mem::replace(&mut is_warned, true) {
+            warn(&answer);
+        }
         if text(&answer["state"]) != "moving" {
             break answer;
         }
@@ -42,6 +46,12 @@ pub(crate) fn perform(typed: &MigrateArguments) -> Result<ExitCode> {
         false => say(line(typed, &answer)),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what the server warns of.
+fn warn(answer: &Value) {
+    let warnings = answer["warnings"].as_array().into_iter().flatten();
+    warnings.for_each(|warning| eprintln!("comity: warning: {}", text(warning)));
 }
 
 /// A number that no other run of the command has.

@@ -44,9 +44,12 @@ pub(crate) struct Entry<'a> {
 impl Entry<'_> {
     /// Returns whether a call may come from this port. If a key is proved, any port is allowed.
     pub(crate) fn takes_port(&self, port: u16) -> bool {
-        let wants_key = self.rules.key_use == KeyUse::Only;
-        self.client.is_proved() || wants_key || self.rules.take_port(port)
+        takes_port((self.client, self.rules), port)
     }
+}
+
+fn takes_port((client, rules): (&Client, &Rules), port: u16) -> bool {
+    client.is_proved() || rules.key_use == KeyUse::Only || rules.take_port(port)
 }
 
 impl Export {
@@ -174,6 +177,13 @@ impl Export {
     #[must_use]
     pub fn clients(&self) -> &[(Client, Arc<Rules>)] {
         &self.clients
+    }
+
+    /// The clients that may call from ports below 1024 only.
+    pub fn clients_bound_to_low_ports(&self) -> impl Iterator<Item = &Client> {
+        let entries = self.clients.iter();
+        let bound = entries.filter(|(client, rules)| !takes_port((client, rules), u16::MAX));
+        bound.map(|(client, _)| client)
     }
 
     /// The device and inode of its directory at the time when the export was made.

@@ -13,6 +13,9 @@ use super::line::Line;
 pub const MOUNT: u32 = 100_005;
 pub const NFS: u32 = 100_003;
 
+/// The program that locks files for NFSv3, of which version 4 is called.
+pub const NLM: u32 = 100_021;
+
 /// A connection with a client that makes one call at a time.
 pub struct Raw {
     stream: Line,
@@ -191,7 +194,8 @@ impl Raw {
         for field in [self.uid, self.uid, 0] {
             number(&mut credential, field);
         }
-        for field in [self.xid, 0, 2, program, 3, procedure, 1] {
+        let version = if program == NLM { 4 } else { 3 };
+        for field in [self.xid, 0, 2, program, version, procedure, 1] {
             number(&mut call, field);
         }
         opaque(&mut call, &credential);

@@ -111,7 +111,7 @@ impl Pair {
     }
 }
 
-fn state(place: &Place, name: &str) -> PathBuf {
+pub(crate) fn state(place: &Place, name: &str) -> PathBuf {
     place.path(&format!("state-{name}"))
 }
 

@@ -15,6 +15,7 @@ use comity_xdr::{Counted, Opaque};
 
 use super::migrations::MigrationStep;
 use super::moved_exports::{ExportPlace, Handover};
+use super::warnings::warnings;
 use super::{LOCAL_LOCKS, MigrationParts, check_state, hexadecimal};
 use crate::configuration::PlanTurn;
 use crate::limits::{FREEZE_PATIENCE, FREEZE_POLL, RECALL_PATIENCE, RECALL_POLL};
@@ -82,6 +83,16 @@ impl Departure {
     fn away(&self, plan: &Plan) -> Result<Plan> {
         let away = plan.placing(&self.paths, &Whereabouts::At(self.peer.name.clone()));
         away.map_err(|why| anyhow!(why))
+    }
+
+    /// Returns warnings of what may go badly for clients.
+    ///
+    /// # Errors
+    /// The exports cannot move.
+    pub(super) fn warnings(&self) -> Result<Vec<String>> {
+        let plan = Arc::clone(&self.parts.exports.current());
+        let (_, volume) = self.check(&plan)?;
+        Ok(warnings(&self.parts, &plan, (&self.paths, volume)))
     }
 
     /// Asks the peer whether it could take the exports.

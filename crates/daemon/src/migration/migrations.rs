@@ -42,6 +42,7 @@ struct MigrationThread {
     /// The number of the run of the command.
     run: u64,
     progress: MigrationStep,
+    warnings: Vec<String>,
     outcome: Receiver<Result<Moved>>,
 }
 
@@ -60,8 +61,9 @@ impl Migrations {
     /// # Errors
     /// The reason why it cannot.
     pub(crate) fn try_out(&self, exports: &[PathBuf], to: &str) -> Result<Value> {
-        Departure::new(&self.parts, exports, to)?.try_out()?;
-        Ok(json!({ "state": "possible" }))
+        let departure = Departure::new(&self.parts, exports, to)?;
+        departure.try_out()?;
+        Ok(json!({ "state": "possible", "warnings": departure.warnings()? }))
     }
 
     /// Begins to move exports, or asks for the state of their move. It goes on if nobody asks any
@@ -81,11 +83,13 @@ impl Migrations {
             _ => self.start(exports, (to, run))?,
         };
         match running.outcome.recv_timeout(MOMENT) {
-            Ok(outcome) => outcome.map(shown),
+            Ok(outcome) => outcome.map(|moved| shown(&moved, &running.warnings)),
             Err(RecvTimeoutError::Timeout) => {
                 let step = running.progress.step();
+                let answer =
+                    json!({ "state": "moving", "step": step, "warnings": running.warnings });
                 *current = Some(running);
-                Ok(json!({ "state": "moving", "step": step }))
+                Ok(answer)
             }
             Err(RecvTimeoutError::Disconnected) => {
                 Err(anyhow!("the migration failed; see the log"))
@@ -95,7 +99,8 @@ impl Migrations {
 
     fn start(&self, exports: &[PathBuf], (to, run): (&str, u64)) -> Result<MigrationThread> {
         let departure = Departure::new(&self.parts, exports, to)?;
-        let progress = MigrationStep::default();
+        let (progress, warnings) = (MigrationStep::default(), departure.warnings()?);
+        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         let (told, outcome) = channel();
         let work = {
             let progress = progress.clone();
@@ -104,7 +109,7 @@ impl Migrations {
         };
         let thread = thread::Builder::new().name("migration".into()).spawn(work);
         thread.context("the system starts no thread for the migration; try again")?;
-        Ok(MigrationThread { to: to.to_owned(), run, progress, outcome })
+        Ok(MigrationThread { to: to.to_owned(), run, progress, warnings, outcome })
     }
 }
 
@@ -115,9 +120,10 @@ impl MigrationThread {
     }
 }
 
-fn shown(moved: Moved) -> Value {
+fn shown(moved: &Moved, warnings: &[String]) -> Value {
     json!({
         "state": "moved",
+        "warnings": warnings,
         "clients": moved.clients,
         "states": moved.states,
         "state_bytes": moved.state_bytes,

@@ -11,6 +11,7 @@ mod departure;
 mod migrations;
 mod moved_exports;
 mod outcome;
+mod warnings;
 
 pub(crate) use arrivals::Arrivals;
 pub(crate) use migrations::Migrations;

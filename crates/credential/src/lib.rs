@@ -22,7 +22,9 @@ pub use grantee::Grantee;
 pub use origin::{Origin, OriginChannel};
 
 pub use comity_keys::PublicKey;
-pub use comity_rpc::{Admission, AuthStat, Backchannel, Flavor, Gate, OpaqueAuth, network_of};
+pub use comity_rpc::{
+    Admission, AuthStat, Backchannel, Flavor, Gate, GateRefusal, OpaqueAuth, network_of,
+};
 
 use comity_vfs::{Cred, Wire};
 

@@ -14,7 +14,7 @@ use comity_migrate::{MigrationProgram, MigrationTarget};
 use comity_nfs3::{Message, Mount, Nfs3, Nlm, Nsm};
 use comity_nfs4::{Memory, Nfs4, Tally};
 use comity_proto::{migration, mount, nfs4};
-use comity_rpc::{Admission, AuthStat, Backchannel, CallHeader, Dispatcher, Gate, Program};
+use comity_rpc::{Admission, Backchannel, CallHeader, Dispatcher, Gate, GateRefusal, Program};
 use comity_server::metrics::{Measured, Metrics};
 use comity_server::{Endpoints, Service, blocking_for_long_hook};
 
@@ -57,8 +57,11 @@ impl Gate<RpcPeer> for ProgramGate {
         self.0.proof_of(visitor)
     }
 
-    fn refusal_reason(&self, visitor: &RpcPeer, why: AuthStat) -> String {
-        self.0.refusal_reason(visitor, why)
+    fn refusal_reason(&self, visitor: &RpcPeer, refusal: GateRefusal) -> String {
+        match refusal.program {
+            migration::PROGRAM => self.0.peer_refusal_reason(visitor),
+            _ => self.0.refusal_reason(visitor, refusal),
+        }
     }
 
     fn starts_tls(&self, visitor: &RpcPeer) -> bool {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Instant;
 
-use comity_credential::{Admission, AuthStat, ChannelKind, Gate};
+use comity_credential::{Admission, AuthStat, ChannelKind, Gate, GateRefusal};
 use comity_vfs::{Result, Status};
 
 use crate::export::Entry;
@@ -32,8 +32,8 @@ impl Gate<RpcPeer> for Exports {
 
     /// Explains why a peer to which some export is offered is refused: because of its port, or its
     /// channel.
-    fn refusal_reason(&self, visitor: &RpcPeer, why: AuthStat) -> String {
-        if why != AuthStat::TooWeak {
+    fn refusal_reason(&self, visitor: &RpcPeer, refusal: GateRefusal) -> String {
+        if refusal.why != AuthStat::TooWeak {
             return "no export is offered to it".to_owned();
         }
         let (plan, channel) = (self.current(), visitor.channel().kind());
@@ -91,6 +91,16 @@ impl Exports {
             Some(_) => Admission::Admitted,
             None => self.counted(Admission::Refused(AuthStat::TooWeak)),
         }
+    }
+
+    /// Explains why [`Self::admits_peer_server`] refuses a peer.
+    #[must_use]
+    pub fn peer_refusal_reason(&self, visitor: &RpcPeer) -> String {
+        let proved = match visitor.key() {
+            Some(key) => format!("it has proved the key {key}, which no [[peer]] has"),
+            None => "it has proved no key by TLS".to_owned(),
+        };
+        format!("{proved}, and only a [[peer]] of the configuration may hand exports over")
     }
 
     /// Admits a peer to a program that it needs before TLS: its channel does not count.

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use comity_backend::{Memory, MemoryOptions};
-use comity_credential::{Admission, AuthStat, Channel, Gate};
-use comity_export::{
-    Client, Export, ExportId, ExportRequest, Exports, HandleKey, Plan, Resolver, RpcPeer, Rules,
-    Source, Sources, Unresolved, load,
+use comity_credential::{
+    Admission, AuthStat, Channel, Gate, GateRefusal, KeyId, PeerIdentity, PeerKey,
 };
+use comity_export::{
+    Client, Export, ExportId, ExportRequest, Exports, HandleKey, PeerServer, Plan, Resolver,
+    RpcPeer, Rules, Source, Sources, Unresolved, load,
+};
+use comity_keys::{Algorithm, PrivateKey, PublicKey, Signer};
 use comity_vfs::Fs;
 
 const UNLISTED: Admission = Admission::Refused(AuthStat::BadCred);
@@ -206,7 +209,9 @@ fn the_reason_of_a_refusal_names_the_port_or_the_channel() {
         "/srv 10.0.0.1(insecure,xprtsec=tls:mtls) 10.0.0.2(xprtsec=tls) 10.0.0.3(secure)\n\
          /other 10.0.0.1(insecure,xprtsec=mtls)\n",
     );
-    let reason = |peer: &str, why| exports.refusal_reason(&visitor(peer), why);
+    let reason = |peer: &str, why| {
+        exports.refusal_reason(&visitor(peer), GateRefusal { program: 100_003, why })
+    };
     let weak = AuthStat::TooWeak;
     let channel = "it calls by xprtsec=none, and the exports offered to it take";
     let two = format!("{channel} xprtsec=mtls or xprtsec=tls:mtls only: mount with that option");
@@ -216,4 +221,43 @@ fn the_reason_of_a_refusal_names_the_port_or_the_channel() {
     let port = "the exports offered to it take calls from ports below 1024 only";
     assert_eq!(reason("10.0.0.3:40000", weak), port);
     assert_eq!(reason("192.0.2.1:700", AuthStat::BadCred), "no export is offered to it");
+}
+
+/// A visitor that has proved a key by TLS.
+fn with_key(peer: &str, key: &PublicKey) -> RpcPeer {
+    let spki = key.to_spki();
+    let identity = PeerIdentity {
+        key: PeerKey::new(&spki, KeyId(*spki.last_chunk().unwrap())),
+        names: Box::default(),
+        authorities: Box::default(),
+        user: None,
+        expires: u64::MAX,
+    };
+    visitor(peer).over(Channel::Tls(Some(Arc::new(identity))))
+}
+
+#[test]
+fn a_peer_in_the_configuration_lets_anybody_begin_tls_and_do_no_more() {
+    let [own, other] = [(); 2].map(|()| PrivateKey::generate(Algorithm::Ed25519).unwrap());
+    let (name, host) = ("b".into(), "198.51.100.1".into());
+    let (key, addresses) = (*own.public_key(), ["198.51.100.1".parse().unwrap()].into());
+    let peer = PeerServer { name, host, port: 2049, key, addresses };
+    let exports = Exports::new(plan(&[("10.0.0.0/8", false)]).peering(vec![peer]));
+    assert!(exports.starts_tls(&offered_tls("192.0.2.1:40000")));
+    let stranger = with_key("192.0.2.1:40000", other.public_key());
+    let weak = Admission::Refused(AuthStat::TooWeak);
+    for visitor in [&stranger, &visitor("192.0.2.1:700"), &visitor("198.51.100.1:700")] {
+        assert_eq!(exports.admits(visitor), UNLISTED);
+        assert_eq!(exports.admits_compound(visitor), UNLISTED);
+        assert_eq!(exports.admits_in_clear(visitor), UNLISTED);
+        assert_eq!(exports.admits_peer_server(visitor), weak);
+    }
+    let known = with_key("192.0.2.1:40000", own.public_key());
+    assert_eq!(exports.admits_peer_server(&known), Admission::Admitted);
+    assert_eq!(exports.admits(&known), UNLISTED, "it may hand exports over, and no more");
+    let reason = exports.peer_refusal_reason(&stranger);
+    let proved = format!("it has proved the key {}, which no [[peer]] has", other.public_key());
+    assert!(reason.starts_with(&proved), "{reason}");
+    let reason = exports.peer_refusal_reason(&visitor("10.0.0.1:700"));
+    assert!(reason.starts_with("it has proved no key by TLS, and only a [[peer]]"), "{reason}");
 }

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use comity_xdr::{Encoder, RecordStart};
 
 use crate::{
-    Admission, AuthStat, Call, CallHeader, Deferred, Done, Flavor, Gate, OpaqueAuth, Outcome,
-    Program, Repeat, ReplayCache, ReplayKey, ReplyVerifier, Ticket, Unparsed, Verdict, accepted,
-    denied,
+    Admission, AuthStat, Call, CallHeader, Deferred, Done, Flavor, Gate, GateRefusal, OpaqueAuth,
+    Outcome, Program, Repeat, ReplayCache, ReplayKey, ReplyVerifier, Ticket, Unparsed, Verdict,
+    accepted, denied,
 };
 
 /// The number of the procedure NULL, the same in every program (RFC 5531, 12.1).
@@ -45,7 +45,7 @@ pub enum Answered<'a> {
     /// The call gets no reply.
     Never,
     /// The gate refused the peer. The reply, a whole record, was appended.
-    Refused(AuthStat),
+    Refused(GateRefusal),
     /// The gate does not know the peer yet, and the call was not begun. The caller should pass the
     /// same record again later, or drop it if the transport makes the client send it again.
     Undecided,
@@ -93,8 +93,8 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
     }
 
     /// Asks the gate why it refused a peer, for the log.
-    pub fn refusal_reason(&self, visitor: &V, why: AuthStat) -> String {
-        self.gate.refusal_reason(visitor, why)
+    pub fn refusal_reason(&self, visitor: &V, refusal: GateRefusal) -> String {
+        self.gate.refusal_reason(visitor, refusal)
     }
 
     /// Asks the gate whether a peer may call more than NULL.
@@ -125,7 +125,10 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
         } else {
             match self.gate.admits_call(visitor, header) {
                 Admission::Admitted => {}
-                Admission::Refused(why) => return Ok(shut(replies, header.xid, why)),
+                Admission::Refused(why) => {
+                    let refusal = GateRefusal { program: header.program, why };
+                    return Ok(shut(replies, header.xid, refusal));
+                }
                 Admission::Undecided => return Ok(Answered::Undecided),
             }
         }
@@ -246,9 +249,9 @@ fn again<'a>(verdict: &Verdict<'_>, replies: &mut Encoder) -> Answered<'a> {
 
 /// Refuses a peer at the gate.
 #[cold]
-fn shut<'a>(replies: &mut Encoder, xid: u32, why: AuthStat) -> Answered<'a> {
-    framed(replies, |reply| denied::auth_error(reply, xid, why));
-    Answered::Refused(why)
+fn shut<'a>(replies: &mut Encoder, xid: u32, refusal: GateRefusal) -> Answered<'a> {
+    framed(replies, |reply| denied::auth_error(reply, xid, refusal.why));
+    Answered::Refused(refusal)
 }
 
 fn fail(reply: &mut Encoder, (xid, verifier): (u32, &ReplyVerifier), failure: &Outcome) {

@@ -34,9 +34,9 @@ pub trait Gate<V: ?Sized>: Send + Sync {
     }
 
     /// Returns why this peer was refused, for the log. It is called only if the refusal is logged.
-    fn refusal_reason(&self, visitor: &V, why: AuthStat) -> String {
+    fn refusal_reason(&self, visitor: &V, refusal: GateRefusal) -> String {
         let _ = visitor;
-        format!("the gate does not let it call ({why:?})")
+        format!("the gate does not let it call ({:?})", refusal.why)
     }
 
     /// Returns whether this peer may begin TLS on its connection now (RFC 9289, 4.1). It is called
@@ -56,6 +56,15 @@ pub enum Admission {
     Refused(AuthStat),
     /// The answer is not known yet, because the peer's name is still being looked up.
     Undecided,
+}
+
+/// A call that a [`Gate`] has refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GateRefusal {
+    /// The program that the peer called.
+    pub program: u32,
+    /// The reason in the reply.
+    pub why: AuthStat,
 }
 
 /// A gate that admits everybody: for programs without a list of clients.
@@ -90,8 +99,8 @@ impl<V: ?Sized, G: Gate<V> + ?Sized> Gate<V> for Arc<G> {
         (**self).proof_of(visitor)
     }
 
-    fn refusal_reason(&self, visitor: &V, why: AuthStat) -> String {
-        (**self).refusal_reason(visitor, why)
+    fn refusal_reason(&self, visitor: &V, refusal: GateRefusal) -> String {
+        (**self).refusal_reason(visitor, refusal)
     }
 
     fn starts_tls(&self, visitor: &V) -> bool {

@@ -27,7 +27,7 @@ mod reply;
 pub use auth::{AuthStat, AuthSys, FilledVerifier, Flavor, OpaqueAuth, ReplyVerifier};
 pub use backchannel::{Backchannel, SendError};
 pub use dispatch::{Answered, Dispatcher, Hangup, Late};
-pub use gate::{Admission, Gate, OpenGate};
+pub use gate::{Admission, Gate, GateRefusal, OpenGate};
 pub use message::{Call, CallHeader, Unparsed};
 pub use network::network_of;
 pub use program::{Deferred, Done, Layer, Outcome, Program, Repeat};

@@ -375,8 +375,8 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         }
         match answered {
             Some(Ok(Ok(Answered::Now | Answered::Never | Answered::Undecided))) | None => {}
-            Some(Ok(Ok(Answered::Refused(why)))) => {
-                log_refused(peer, || service.dispatcher().refusal_reason(visitor, why));
+            Some(Ok(Ok(Answered::Refused(refusal)))) => {
+                log_refused(peer, || service.dispatcher().refusal_reason(visitor, refusal));
             }
             Some(Ok(Ok(Answered::StartTls))) if is_last => return Err(Stop::StartTls),
             Some(Ok(Ok(Answered::StartTls))) => return Err(CloseReason::EarlyBytes.into()),

@@ -133,8 +133,8 @@ fn receive<V, G: Gate<V>>(
     let mut reply = Encoder::new();
     match call.map(|call| dispatcher.answer(call, peer.ip(), &visitor, &mut reply)) {
         Some(Ok(Answered::Now)) => {}
-        Some(Ok(Answered::Refused(why))) => {
-            log_refused(peer, || dispatcher.refusal_reason(&visitor, why));
+        Some(Ok(Answered::Refused(refusal))) => {
+            log_refused(peer, || dispatcher.refusal_reason(&visitor, refusal));
         }
         _ => return Some(sender),
     }

@@ -14,6 +14,7 @@ mod grace;
 mod holder;
 mod pair;
 mod proxy;
+mod strangers;
 mod warnings;
 
 use std::path::Path;

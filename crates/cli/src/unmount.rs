@@ -24,7 +24,7 @@ const QUIET: Duration = Duration::from_secs(3);
 
 /// Time for which the kernel may take to unmount: it first writes what programs have changed in
 /// mapped files.
-const UNMOUNT_PATIENCE: Duration = Duration::from_secs(10);
+const UNMOUNT_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Time for which the server may take no data. While an export moves between servers, clients wait
 /// for up to ten seconds.

@@ -13,7 +13,7 @@ use crate::watchdog::Watchdog;
 
 /// The times after which a server is given up.
 #[derive(Debug, Clone, Copy)]
-struct Patience {
+struct CallPatience {
     /// For a server that says nothing.
     silence: Duration,
     /// For a whole connection attempt, with TLS, and for a whole call.
@@ -21,8 +21,8 @@ struct Patience {
 }
 
 /// A call may send or receive some MiB over a slow line.
-const PATIENCE: Patience =
-    Patience { silence: Duration::from_secs(10), whole: Duration::from_secs(60) };
+const PATIENCE: CallPatience =
+    CallPatience { silence: Duration::from_secs(10), whole: Duration::from_secs(60) };
 
 /// Largest reply in bytes: a full list of credentials.
 const REPLY_BYTES_MAX: usize = 8 << 20;
@@ -34,7 +34,7 @@ pub struct ProgramClient {
     program: (u32, u32),
     stream: TlsStream,
     xid: u32,
-    patience: Patience,
+    patience: CallPatience,
 }
 
 /// The reason why a call failed.
@@ -93,7 +93,7 @@ impl ProgramClient {
         (host, port): (&str, u16),
         program: (u32, u32),
         (identity, trust): (Arc<ClientIdentity>, &Arc<ServerTrust>),
-        patience: Patience,
+        patience: CallPatience,
     ) -> Result<Self, ClientError> {
         let name = format!("{host}:{port}");
         let not_found = |error| ClientError::NotFound(name.clone(), error);
@@ -201,7 +201,7 @@ impl ProgramClient {
 /// Connects to the first address that accepts a connection.
 fn reached(
     addresses: impl Iterator<Item = SocketAddr>,
-    patience: Patience,
+    patience: CallPatience,
 ) -> io::Result<TcpStream> {
     let (begun, mut last) = (Instant::now(), io::Error::from(ErrorKind::NotFound));
     for address in addresses {
@@ -222,7 +222,7 @@ fn given_up(
     error: ClientError,
     name: &str,
     watchdog: &Watchdog,
-    patience: Patience,
+    patience: CallPatience,
 ) -> ClientError {
     let cause = match &error {
         ClientError::Tls(StartError::Connection(cause)) | ClientError::Connection(cause) => {
@@ -274,7 +274,7 @@ mod tests {
     /// Connects to a server whose only connection is handled by `serve`.
     fn connect_to(
         serve: impl FnOnce(TcpStream) + Send + 'static,
-        patience: Patience,
+        patience: CallPatience,
     ) -> ClientError {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -289,7 +289,8 @@ mod tests {
 
     #[test]
     fn a_server_that_says_nothing_is_given_up() {
-        let patience = Patience { silence: Duration::from_secs(1), whole: Duration::from_secs(60) };
+        let patience =
+            CallPatience { silence: Duration::from_secs(1), whole: Duration::from_secs(60) };
         let error =
             connect_to(|socket| drop((thread::sleep(Duration::from_secs(9)), socket)), patience);
         assert!(matches!(error, ClientError::Silent(_, 1)), "{error}");
@@ -298,7 +299,8 @@ mod tests {
     /// Each byte comes in time.
     #[test]
     fn a_server_that_sends_a_byte_now_and_then_is_given_up() {
-        let patience = Patience { silence: Duration::from_secs(9), whole: Duration::from_secs(1) };
+        let patience =
+            CallPatience { silence: Duration::from_secs(9), whole: Duration::from_secs(1) };
         let drip = |mut socket: TcpStream| {
             // A record mark that announces 768 bytes.
             socket.write_all(&[0x80, 0, 3, 0]).unwrap();

@@ -109,6 +109,15 @@ fn wait_for_end(mount: &FoundMount) -> Result<()> {
 }
 
 fn stalled(dir: &Path, status: &Value) -> String {
+    if status["cache"]["dirty_bytes"].as_u64().unwrap_or(0) == 0 {
+        return format!(
+            "{}: unmounted, and all data is sent, but its server has not answered the program of \
+             the mount (process {}) for {} s; it ends when the server answers, and may be killed",
+            dir.display(),
+            status["process"],
+            STALL_PATIENCE.as_secs(),
+        );
+    }
     format!(
         "{}: unmounted, but its server has taken nothing for {} s, and {} bytes are not sent; the \
          program of the mount (process {}) goes on trying: look at the server, and let that \

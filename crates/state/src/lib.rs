@@ -43,8 +43,8 @@
 //!    `stateid_check`: the facades. Each is a set of `impl Engine` blocks about one public noun.
 //! 7. `report`, `migration`, `tick`: reports for administrators; clients
 //!    ([`Engine::export_client`], [`Engine::import_client`]) and volumes
-//!    ([`Engine::export_volume`], [`Engine::import_volume`], [`Engine::forget_volume`]) whose state
-//!    moves to another engine, and the bytes by which it is sent; and deadlines.
+//!    ([`Engine::hand_over_volume`], [`Engine::import_volume`], [`Engine::forget_volume`]) whose
+//!    state moves to another engine, and the bytes by which it is sent; and deadlines.
 //!
 //! **May not know:** the messages of protocols, file systems, threads, clocks.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]

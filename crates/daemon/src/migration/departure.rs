@@ -231,7 +231,7 @@ impl<'m> Frozen<'m> {
     fn state(&self, volume: u64) -> Result<ExportedVolume> {
         let comity_nfs4::Memory { engine, clock, .. } = &self.departure.parts.memory;
         loop {
-            match engine.export_volume(clock.now(), volume) {
+            match engine.hand_over_volume(clock.now(), volume) {
                 Ok(exported) => {
                     check_state(&exported)?;
                     return Ok(exported);

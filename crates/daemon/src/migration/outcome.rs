@@ -21,8 +21,7 @@ use crate::state_service::each_second;
 /// The thread cannot be created.
 pub(crate) fn ask_for_outcomes(parts: &MigrationParts) -> Result<Sender<()>> {
     let parts = parts.clone();
-    // Clients cannot reclaim their state of these exports yet.
-    parts.memory.engine.hold_grace(!parts.moved.unanswered().is_empty());
+    parts.memory.engine.hold_grace(may_be_served_again(&parts));
     let thread = each_second("outcomes", move || settle(&parts));
     let (stop, _) = thread.context("cannot start the thread that asks for outcomes")?;
     Ok(stop)
@@ -39,9 +38,19 @@ fn settle(parts: &MigrationParts) {
             });
         }
     }
-    if parts.moved.unanswered().is_empty() {
+    if !may_be_served_again(parts) {
         parts.memory.engine.hold_grace(false);
     }
+}
+
+/// Returns whether the outcome of a migration may be that this server serves the exports, whose
+/// state clients cannot reclaim yet. It cannot if the configuration has not all of them or not the
+/// peer any more.
+fn may_be_served_again(parts: &MigrationParts) -> bool {
+    let plan = Arc::clone(&parts.exports.current());
+    parts.moved.unanswered().into_iter().any(|(to, paths)| {
+        plan.peers().iter().any(|it| *it.name == *to.peer) && plan.volume_of(&paths).is_some()
+    })
 }
 
 fn settle_one(parts: &MigrationParts, to: &Handover, paths: &[PathBuf]) -> Result<()> {

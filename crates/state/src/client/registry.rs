@@ -67,6 +67,18 @@ impl Names {
         named.unconfirmed.iter().find(|client| client.introducer() == caller)
     }
 
+    /// Returns the unconfirmed clients that are the same instance as this one: they have its name,
+    /// its verifier and its principal.
+    pub(crate) fn unconfirmed_instances(&self, client: &Client) -> Vec<Arc<Client>> {
+        let named = self.named.get(&client.recorded().key());
+        let unconfirmed = named.into_iter().flat_map(|named| &named.unconfirmed);
+        let is_it = |it: &&Arc<Client>| {
+            it.verifier == client.verifier
+                && it.introducer().principal == client.introducer().principal
+        };
+        unconfirmed.filter(is_it).cloned().collect()
+    }
+
     /// Returns the host of NLM with this name.
     pub(crate) fn host(&self, name: &[u8]) -> Option<Arc<Client>> {
         let (protocol, channel, id) = (ClientProtocol::Nlm, OriginChannel::Plain, name.into());

@@ -17,7 +17,8 @@ use crate::layout::LayoutState;
 use crate::limits::{LAYOUT_RANGES_MAX, RANGE_BYTES, REAPED_MIN, STATE_BYTES};
 use crate::memory_pool::{Allotment, Pool, PoolShare};
 use crate::{
-    ClientId, Error, Grantee, Limits, Principal, Result, Share, StateName, Stateid, StatusFlags,
+    ClientId, Error, FileKey, Grantee, Limits, Principal, Result, Share, StateName, Stateid,
+    StatusFlags,
 };
 
 /// Owners, states and copies of one client.
@@ -202,6 +203,13 @@ impl Holdings {
         }
     }
 
+    /// Notes that an owner is used now.
+    pub(crate) fn see_owner(&mut self, number: u32, now: Duration) {
+        if let Some(owner) = self.owners.get_mut(&number) {
+            owner.seen(now);
+        }
+    }
+
     pub(crate) fn owners(&self) -> impl Iterator<Item = (u32, &Owner)> {
         self.owners.iter().map(|(number, owner)| (*number, owner))
     }
@@ -344,6 +352,12 @@ impl Holdings {
     /// name; none if it knows no state by it.
     pub(crate) fn number_of(&self, client: ClientId, name: StateName) -> Option<u32> {
         if name.client == client { Some(name.number) } else { self.foreign.number(name) }
+    }
+
+    /// Returns the files of the revoked states.
+    pub(crate) fn revoked_files(&self) -> Vec<FileKey> {
+        let revoked = self.states.values().filter(|it| it.what.revoked().is_some());
+        revoked.map(|it| it.file.key).collect()
     }
 
     /// Returns the name that another engine gave to a state, if the client knows it by that.

@@ -104,6 +104,7 @@ impl Engine {
         states.sort_unstable_by_key(|state| state.number);
         let owners = export_owners(now, client, (&state, &states), part)?;
         let granted = state.granted.iter().filter(|grant| (part.of)(&grant.file));
+        let granted = granted.map(UnacknowledgedGrant::exported).collect();
         Ok(ExportedClient {
             id: client.id,
             given_out: self.clients.given_out(),
@@ -123,7 +124,7 @@ impl Engine {
             created: state.creation.answer,
             sessions_made: state.sessions_made,
             last_number: state.holdings.last_number(),
-            granted: granted.map(UnacknowledgedGrant::exported).collect(),
+            granted,
             sessions: sessions?,
             owners,
             states,
@@ -194,7 +195,9 @@ impl Engine {
             Arrival::Known(..) => self.settle_return(now, client, exported),
             Arrival::New(_) => {
                 let old = self.confirm(names, client);
-                old.into_iter().for_each(|old| self.discard(now, names, &old));
+                // If it introduced itself a moment ago, it has to do so again, and finds itself.
+                let again = names.unconfirmed_instances(client);
+                old.into_iter().chain(again).for_each(|old| self.discard(now, names, &old));
             }
         }
         if exported.callback.is_some() {
@@ -204,10 +207,11 @@ impl Engine {
         if exported.reclaim_complete {
             self.record(client.record());
         }
-        // The record of the client, which is appended first, has no revoked state.
-        let revoked = exported.states.iter();
-        let revoked = revoked.filter(|it| matches!(it.kind, ExportedKind::Revoked(_)));
-        revoked.for_each(|it| self.record(Record::Revoked(client.recorded(), it.file)));
+        // The record of the client, which is appended first, forgets what was revoked.
+        let revoked = client.state().holdings.revoked_files();
+        for file in revoked {
+            self.record(Record::Revoked(client.recorded(), file));
+        }
     }
 
     fn import_state(

@@ -70,7 +70,7 @@ pub enum ImportRefusal {
     /// There is no place for so many clients or delegations.
     Full,
     /// The engine cannot take in this client: [`Error::ClidInuse`] if its clientid, the number of
-    /// that, or its name is in use, or the client itself has state here;
+    /// that, or its name is in use, or a stateid or an owner of it is that of another here;
     /// [`Error::ReclaimConflict`] if its state conflicts with that of another client;
     /// [`Error::Delay`] or [`Error::Resource`] if a bound is reached.
     Client(ClientId, Error),
@@ -124,6 +124,11 @@ impl fmt::Display for ImportRefusal {
             Self::Contradiction(section, what) => write!(f, "section {section}: {what}"),
             Self::Grace => f.write_str("the server is in grace"),
             Self::Full => f.write_str("there is no place for so many clients or delegations"),
+            Self::Client(client, Error::ClidInuse) => write!(
+                f,
+                "client {client}: another client has its clientid, its name or one of its \
+                 stateids there (`comity clients` there shows all, `comity evict` ends one)"
+            ),
             Self::Client(client, error) => write!(f, "client {client}: {error}"),
             Self::File(_) => f.write_str("a file has too many locks"),
         }

@@ -54,6 +54,27 @@ impl Engine {
         Ok(ExportedVolume { volume, clients, files })
     }
 
+    /// Does the same as [`Engine::export_volume`] for an engine that takes the volume over. That
+    /// engine goes on with the numbers of the clients' states, and this one, which may serve other
+    /// volumes, gives numbers far away from now on, so that no stateid is given by both.
+    ///
+    /// # Errors
+    /// As [`Engine::export_volume`].
+    pub fn hand_over_volume(
+        &self,
+        now: Duration,
+        volume: u64,
+    ) -> Result<ExportedVolume, ExportRefusal> {
+        let mut exported = self.export_volume(now, volume)?;
+        for it in &mut exported.clients {
+            let Some(client) = self.clients.get(it.id) else { continue };
+            let mut state = client.state();
+            it.last_number = state.holdings.last_number();
+            state.holdings.continue_after(self.clients.number_far_away());
+        }
+        Ok(exported)
+    }
+
     /// Returns the state of a client, or none if it has no state of the volume.
     fn export_client_of(
         &self,

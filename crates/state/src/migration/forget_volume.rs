@@ -13,11 +13,11 @@ use crate::{Client, ClientProtocol, Engine, FileKey};
 
 impl Engine {
     /// Drops all state of a volume, after another engine has taken it over
-    /// ([`Engine::export_volume`]): opens, locks, delegations, revoked states, copies, owners that
-    /// wait, grants that are not acknowledged, delays, and messages to clients that were not sent
-    /// yet. No client is notified and no lock is offered to the next owner, because all of them
-    /// wait at the other engine. Clients keep their sessions, by which they ask where the volume
-    /// is, and their other state.
+    /// ([`Engine::hand_over_volume`]): opens, locks, delegations, revoked states, copies, owners
+    /// that wait, grants that are not acknowledged, delays, and messages to clients that were not
+    /// sent yet. No client is notified and no lock is offered to the next owner, because all of
+    /// them wait at the other engine. Clients keep their sessions, by which they ask where the
+    /// volume is, and their other state.
     ///
     /// Each client of NFSv4 that loses state is told that its lease has moved, until it has asked
     /// where the exports are of which it had state (RFC 8881, 18.46.3; RFC 7530, 13.1.5.4):
@@ -72,8 +72,6 @@ impl Engine {
         let had_revoked = state.holdings.counts().revoked > 0;
         let take = |number| Some((number, state.holdings.remove(number)?));
         let dropped: Vec<(u32, State)> = numbers.into_iter().filter_map(take).collect();
-        // The other engine goes on with the client's numbers.
-        state.holdings.continue_after(self.clients.number_far_away());
         owners.into_iter().for_each(|owner| state.holdings.forget_stateless(owner));
         client.note_revoked(&state);
         client.note_grantees(&state);

@@ -9,11 +9,14 @@ use super::clients::Arrival;
 use super::error::ImportRefusal;
 use super::export_volume::ExportedVolume;
 use super::files::import_file;
+use super::returning::is_again;
 use crate::client::Names;
 use crate::file::File;
 use crate::release::Wakes;
 use crate::sync::atomic::Ordering;
-use crate::{Client, ClientId, Engine, ExportedFile, ExportedKind, FileKey, Result};
+use crate::{
+    Client, ClientId, Engine, ExportedClient, ExportedFile, ExportedKind, FileKey, Result,
+};
 
 impl Engine {
     /// Takes in the state of a volume that another engine has exported. Clients go on without a
@@ -38,7 +41,7 @@ impl Engine {
     ) -> Result<Vec<Arc<Client>>, ImportRefusal> {
         check(volume, &self.settings)?;
         let mut names = self.clients.names();
-        self.has_place_for(volume)?;
+        self.has_place_for(&names, volume)?;
         self.has_room_for(volume)?;
         let arrivals = self.adopt_clients(now, &mut names, volume)?;
         let offers = match self.import_files(now, volume, &arrivals) {
@@ -59,14 +62,18 @@ impl Engine {
     }
 
     /// Checks that there is place for all clients and delegations. No client is evicted for them.
-    fn has_place_for(&self, volume: &ExportedVolume) -> Result<(), ImportRefusal> {
+    fn has_place_for(&self, names: &Names, volume: &ExportedVolume) -> Result<(), ImportRefusal> {
         if self.is_in_grace() {
             return Err(ImportRefusal::Grace);
         }
         let states = volume.clients.iter().flat_map(|client| &client.states);
         let delegated = states.filter(|it| matches!(it.kind, ExportedKind::Delegation { .. }));
         let delegations = self.files.delegations.load(Ordering::Acquire) + delegated.count();
-        let new = volume.clients.iter().filter(|client| self.clients.get(client.id).is_none());
+        let is_new = |it: &&ExportedClient| {
+            let name = it.name.by(it.protocol, it.introduced_by);
+            names.confirmed(&name).is_none_or(|known| !is_again(known, it))
+        };
+        let new = volume.clients.iter().filter(is_new);
         let clients = self.clients.len() + new.count();
         let limits = &self.settings.limits;
         let has_place = clients <= limits.clients && delegations <= limits.delegations;

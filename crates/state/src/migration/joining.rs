@@ -65,6 +65,11 @@ impl Joined {
         Ok(Self { client: ExportedClient { owners: new, states, ..client }, owners })
     }
 
+    /// Returns the numbers of its owners here.
+    pub(super) fn owners(&self) -> impl Iterator<Item = u32> {
+        self.owners.values().copied()
+    }
+
     /// Returns the wait of one of its owners as it is here.
     pub(super) fn wait(&self, wait: &ExportedWait) -> ExportedWait {
         let owner = self.owners.get(&wait.owner).copied().unwrap_or(wait.owner);
@@ -109,6 +114,7 @@ impl Numbers<'_> {
         match name.client == self.here {
             true if self.holdings.has(name.number) => Err(Error::ClidInuse),
             true => Ok(name.number),
+            false if self.holdings.number_of(self.here, name).is_some() => Err(Error::ClidInuse),
             false => Ok(self.fresh()),
         }
     }

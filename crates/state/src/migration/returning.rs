@@ -10,7 +10,8 @@ use crate::client::Names;
 use crate::client_state::{ClientState, Holdings, Owner, OwnerKind, State, UnacknowledgedGrant};
 use crate::file::Holder;
 use crate::{
-    Client, ClientProtocol, Engine, Error, ExportedClient, ExportedSession, Result, SessionId,
+    Client, ClientProtocol, Engine, Error, ExportedClient, ExportedKind, ExportedSession,
+    ExportedState, Result, SessionId,
 };
 
 /// The things that are taken from a client, and added to it, with its state. An import that fails
@@ -87,6 +88,7 @@ impl Engine {
         let limits = &self.settings.limits;
         if client.protocol == ClientProtocol::ExchangeId {
             let joined = Joined::new(exported, (client, state), limits)?;
+            joined.owners().for_each(|owner| state.holdings.see_owner(owner, now));
             return Ok((Merge::of(state, &joined.client), joined));
         }
         if self.would_mix(now, state) {
@@ -102,11 +104,14 @@ impl Engine {
         let holdings = &mut state.holdings;
         let take = |number| Some((number, holdings.remove(number)?));
         let states: Vec<(u32, State)> = added.0.into_iter().filter_map(take).collect();
-        added.1.into_iter().for_each(|owner| drop(holdings.remove_owner(owner)));
+        // The client may use an owner for other files meanwhile.
+        added.1.into_iter().for_each(|owner| holdings.forget_stateless(owner));
         restore(holdings, owners, closed);
         if holdings.last_number() == set {
             holdings.continue_after(before);
         }
+        client.note_revoked(&state);
+        client.note_grantees(&state);
         state.sessions.retain(|session| !sessions.contains(session));
         drop(state);
         sessions.iter().for_each(|session| self.drop_session(session));
@@ -130,8 +135,8 @@ impl Engine {
             client.set_courteous(false);
         }
         client.set_monitor_state(exported.monitor_state);
-        client.set_told(exported.told.map(|told| now.saturating_sub(told)));
         let mut state = client.state();
+        client.set_told(told_last(now, (client, &state), exported));
         state.granted.extend(exported.granted.iter().map(UnacknowledgedGrant::imported));
         state.reclaim_complete |= exported.reclaim_complete;
         // No sessionid may be given out twice, whichever engine has given out more.
@@ -162,12 +167,29 @@ impl Engine {
 /// Returns whether the client is the same instance as the exported one. Each engine has given it a
 /// clientid if it uses both. Then it must be at the same address: the principal is the system user
 /// of any machine.
-fn is_again(client: &Client, exported: &ExportedClient) -> bool {
+pub(super) fn is_again(client: &Client, exported: &ExportedClient) -> bool {
     let uses_both =
         client.protocol == ClientProtocol::ExchangeId && client.origin() == exported.origin;
     (client.id == exported.id || uses_both)
         && client.verifier == exported.name.verifier
         && client.introducer().principal == exported.introduced_by.principal
+}
+
+/// Returns when a client was told of the last revocation here or at the other engine; none if it
+/// was not told of one of them.
+fn told_last(
+    now: Duration,
+    (client, state): (&Client, &ClientState),
+    exported: &ExportedClient,
+) -> Option<Duration> {
+    let is_revoked = |it: &&ExportedState| matches!(it.kind, ExportedKind::Revoked(_));
+    let there = exported.states.iter().filter(is_revoked).count();
+    let told = exported.told.map(|told| now.saturating_sub(told));
+    match (state.holdings.counts().revoked > there, there > 0) {
+        (true, true) => Some(client.told()?.max(told?)),
+        (true, false) => client.told(),
+        (false, _) => told,
+    }
 }
 
 impl Merge {
@@ -211,7 +233,9 @@ fn make_way(state: &mut ClientState, exported: &ExportedClient, owners_max: usiz
 /// answered again.
 fn restore(holdings: &mut Holdings, owners: Vec<(u32, Owner)>, closed: Vec<(u32, State)>) {
     for (number, owner) in owners {
-        let _ = holdings.restore_owner(number, owner);
+        if holdings.find_owner(owner.kind, &owner.name).is_none() && !holdings.has(number) {
+            let _ = holdings.restore_owner(number, owner);
+        }
     }
     for (number, state) in closed {
         let _ = holdings.restore(number, state, None);

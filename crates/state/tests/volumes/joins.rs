@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use comity_state::{
-    ByteRange, Client, Delegation, DelegationWish, Effect, Engine, Error, ExchangeId,
-    ImportRefusal, Sender, Share, Stateid,
+    ByteRange, Client, Delegation, DelegationWish, Effect, Engine, Error, ExchangeId, FileKey,
+    ImportRefusal, Record, Recovered, Sender, Share, Stateid,
 };
 
 use crate::introduction::session_of;
-use crate::returns::leave;
+use crate::moves::move_volume;
+use crate::returns::{leave, revoke};
 use crate::site::{
     ATTRS, ELSEWHERE, NOW, VOLUME, caller, client, engine, engine_with, file, lock, open, opened,
     owner,
@@ -206,4 +207,68 @@ fn an_import_that_fails_leaves_a_client_of_both_engines_as_it_was() {
     to.evict(NOW, &x);
     to.import_volume(NOW, &volume).unwrap();
     assert!(are_good(&to, &here, &[elsewhere, held.open, held.lock, held.delegation]));
+}
+
+/// The record of a client forgets what was revoked: it stands for a new instance, too.
+#[test]
+fn a_revocation_here_stays_recorded_when_more_state_comes() {
+    let (from, to) = (engine(1), engine_with(2, |it| it.durable = true));
+    let (a, _) = client(&from, "a");
+    let (here, _) = client(&to, "a");
+    revoke(&to, &here);
+    hold(&from, &a);
+    leave(&from, &to);
+    let mut records = Vec::new();
+    to.poll_records(&mut records);
+    let mut recovered = Recovered::new();
+    records.into_iter().for_each(|record| recovered.apply(record));
+    let revoked = recovered.records().filter(|it| matches!(it, Record::Revoked(_, _)));
+    let files: Vec<FileKey> = revoked
+        .filter_map(|it| if let Record::Revoked(_, file) = it { Some(file) } else { None })
+        .collect();
+    assert_eq!(files, [file(ELSEWHERE, 3)]);
+}
+
+/// The first engine serves other volumes until it has forgotten the one that moves.
+#[test]
+fn engines_give_different_stateids_before_the_first_one_forgets() {
+    let (home, away) = (engine(1), engine(2));
+    let (a, _) = client(&home, "a");
+    opened(&home, &a, file(VOLUME, 1));
+    move_volume(&home, &away);
+    let there = away.client_by_id(a.id()).unwrap();
+    let here = opened(&home, &a, file(ELSEWHERE, 1));
+    let new = opened(&away, &there, file(VOLUME, 2));
+    assert_ne!(here.other, new.other);
+    home.forget_volume(NOW, VOLUME, &[1]);
+    leave(&away, &home);
+    assert!(are_good(&home, &a, &[here, new]));
+}
+
+#[test]
+fn a_client_that_introduces_itself_while_its_state_comes_does_not_lose_it() {
+    let (from, to) = (engine(1), engine(2));
+    let (a, _) = client(&from, "a");
+    let held = hold(&from, &a);
+    let args = || ExchangeId { owner: owner("a"), caller: caller(b'a'), update: false };
+    let early = to.exchange_id(NOW, args()).unwrap();
+    leave(&from, &to);
+    let refused = to.create_session(NOW, &session_of(&early, (caller(b'a'), 1), ATTRS));
+    assert_eq!(refused.err(), Some(Error::StaleClientid));
+    let found = to.exchange_id(NOW, args()).unwrap();
+    assert!(found.confirmed);
+    assert_eq!(found.clientid, a.id());
+    to.create_session(NOW, &session_of(&found, (caller(b'a'), 1), ATTRS)).unwrap();
+    let here = to.client_by_id(a.id()).unwrap();
+    assert!(are_good(&to, &here, &[held.open, held.lock, held.delegation]));
+}
+
+#[test]
+fn a_target_that_is_full_takes_state_of_clients_that_it_knows() {
+    let (from, to) = (engine(1), engine_with(2, |it| it.limits.clients = 1));
+    let (a, _) = client(&from, "a");
+    client(&to, "a");
+    hold(&from, &a);
+    leave(&from, &to);
+    assert_eq!(to.census().clients, 1);
 }

@@ -182,7 +182,7 @@ pub(super) fn copy(engine: &Engine, (client, session): (&Client, SessionId), vol
     engine.begin_offload(NOW, client, wanted).unwrap();
 }
 
-fn revoke(engine: &Engine, client: &Arc<Client>) {
+pub(super) fn revoke(engine: &Engine, client: &Arc<Client>) {
     let wanted = file(ELSEWHERE, 3);
     open(engine, client, (wanted, Share::BOTH), DelegationWish::Write).unwrap();
     let (before, write) = (NOW - engine.settings().lease * 3, Share::access(Share::WRITE));

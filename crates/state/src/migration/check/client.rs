@@ -22,7 +22,9 @@ pub(super) fn check(
     let numbers = owners.chain(states);
     let are_numbers = numbers.clone().all(|number| number != 0) && are_unique(numbers);
     require(are_numbers, Section::States, "two states or owners have the same number, or zero")?;
-    let names = client.states.iter().map(|state| state.name(client.id));
+    let names = client.states.iter().filter_map(|state| state.known_as);
+    let are_foreign = names.clone().all(|name| name.client != client.id && name.number != 0);
+    require(are_foreign, Section::States, "a stateid has the number of another state, or zero")?;
     require(are_unique(names), Section::States, "two states have the same stateid")?;
     let names = client.owners.iter().map(|owner| (owner.kind, &owner.name));
     require(are_unique(names), Section::Owners, "two owners have the same name")?;

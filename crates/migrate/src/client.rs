@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use comity_export::PeerServer;
 use comity_programs::{ClientError, ProgramClient};
@@ -52,13 +52,16 @@ impl MigrationClient {
     ) -> Result<(), MigrationError> {
         let mut offset = 0;
         for bytes in state.chunks(CHUNK_BYTES_MAX as usize) {
-            if Instant::now() > until {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
                 return Err(io::Error::from(ErrorKind::TimedOut).into());
             }
+            self.0.limit(left);
             let part = SendArgs { id, offset, bytes: Opaque(bytes) };
             self.0.value::<_, ()>(procedure::SEND, &part)?;
             offset += bytes.len() as u64;
         }
+        self.0.limit(Duration::MAX);
         Ok(())
     }
 

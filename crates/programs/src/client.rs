@@ -112,6 +112,11 @@ impl ProgramClient {
         }
     }
 
+    /// Gives the server no more than this time for each call from now on, and a minute at most.
+    pub fn limit(&mut self, whole: Duration) {
+        self.patience.whole = whole.min(PATIENCE.whole);
+    }
+
     /// Calls a procedure; `read` decodes the result, which follows OK.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ mod strangers;
 mod warnings;
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use comity_proto::nfs4::{
     Bitmap4, Fattr4, FsLocations4, NfsLockType4, Nfsstat4, Stateid4, attribute, operation as op,
@@ -138,6 +139,28 @@ fn the_place_of_an_export_is_kept_over_restarts() {
     fileid(&mut client, &file.handle).unwrap();
     let said = pair.ask(1, &["status"]);
     assert!(said.out.contains("is here"), "{}", said.out);
+}
+
+/// Clients wait meanwhile, as long as the rest of the time that a move may take.
+#[test]
+fn a_target_that_hangs_while_it_is_sent_the_state_is_given_up_in_time() {
+    let mut pair = Pair::new();
+    let mut client = pair.client(0);
+    let file = client.open(&pair.file("f"), share::READ | share::WRITE).unwrap();
+    let proxy = Proxy::start(pair.servers[1].port);
+    pair.ports[1] = proxy.port;
+    pair.configure();
+    proxy.count();
+    assert_eq!(pair.migrate(0, &[]).code, Some(0));
+    let whole = proxy.passed();
+    assert_eq!(pair.migrate(1, &[]).code, Some(0));
+    // TAKE and its answer have some 700 bytes.
+    proxy.stall_after(whole - 1000);
+    let begun = Instant::now();
+    let said = pair.migrate(0, &[]);
+    assert!(said.err.contains("did not answer within"), "{}", said.err);
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    fileid(&mut client, &file.handle).unwrap();
 }
 
 /// The connection between the servers ends after many numbers of bytes, and after each few of the

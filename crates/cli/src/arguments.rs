@@ -224,7 +224,7 @@ pub(crate) enum Command {
     /// mount from the other server.
     ///
     /// If something fails before the other server has taken the exports, they are served as before.
-    /// If its answer is lost, nobody is served until it has told whether it took them.
+    /// If no answer arrives, calls to these exports wait until it has told whether it took them.
     ///
     /// Exits with 0 if the exports were moved, with 1 if not, with 2 if the arguments are wrong.
     Migrate(migrate_arguments::MigrateArguments),

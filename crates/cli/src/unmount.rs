@@ -26,8 +26,8 @@ const QUIET: Duration = Duration::from_secs(3);
 /// mapped files.
 const UNMOUNT_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Time for which the server may take no data. While an export moves between servers, clients wait
-/// for up to ten seconds.
+/// Time for which the server may take no data. While an export moves between servers, its clients
+/// may wait for up to 5 s before the state is sent, and then for the other server's answer.
 const STALL_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Unmounts the file system on a directory.
@@ -63,9 +63,9 @@ fn unmount_elsewhere(typed: &arguments::UmountCommand) -> Result<()> {
     match run_within(words, UNMOUNT_PATIENCE)? {
         Some(_) => Ok(()),
         None => bail!(
-            "{dir}: the kernel did not unmount it within {} s: it waits for the program of the \
-             mount, which is stopped, or for its server; look at both: it is unmounted once they \
-             answer, or once the program is killed, which loses what is not sent",
+            "{dir}: the kernel did not unmount it within {} s; the program of the mount may be \
+             stopped, or its server may not answer: look at both; the unmount ends when they \
+             answer, and also if you kill the program, which loses data that is not sent",
             UNMOUNT_PATIENCE.as_secs()
         ),
     }
@@ -80,7 +80,7 @@ fn wait_for_end(mount: &FoundMount) -> Result<()> {
     let mut is_told = false;
     let (mut least, mut moved) = (u64::MAX, begun);
     let ask = || mount.ask_if_there(&MountRequest::Status);
-    while let Some(status) = ask().context("unmounted, but not all data may be sent")? {
+    while let Some(status) = ask().context("unmounted, but perhaps not all data is sent")? {
         match status["unsent_files"].as_u64() {
             Some(0) | None => {}
             Some(files) => bail!(lost(&mount.dir, files)),
@@ -112,7 +112,8 @@ fn stalled(dir: &Path, status: &Value) -> String {
     if status["cache"]["dirty_bytes"].as_u64().unwrap_or(0) == 0 {
         return format!(
             "{}: unmounted, and all data is sent, but its server has not answered the program of \
-             the mount (process {}) for {} s; it ends when the server answers, and may be killed",
+             the mount (process {}) for {} s; the program ends when the server answers, and you \
+             may kill it, as no data is left",
             dir.display(),
             status["process"],
             STALL_PATIENCE.as_secs(),
@@ -120,9 +121,9 @@ fn stalled(dir: &Path, status: &Value) -> String {
     }
     format!(
         "{}: unmounted, but its server has taken nothing for {} s, and {} bytes are not sent; the \
-         program of the mount (process {}) goes on trying: look at the server, and let that \
-         process end before this machine does; with -o dc_write=journal, data that is left is \
-         sent at the next mount",
+         program of the mount (process {}) goes on trying: look at the server, and do not shut \
+         this machine down before that process has ended; with -o dc_write=journal, data that is \
+         left is sent at the next mount",
         dir.display(),
         STALL_PATIENCE.as_secs(),
         status["cache"]["dirty_bytes"].as_u64().unwrap_or(0),

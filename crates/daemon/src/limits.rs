@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Longest time for which clients are kept waiting for a migration before the state of clients is
-/// sent. The migration then fails, and the exports stay.
+/// Longest time from the freeze of the exports until the whole state of the clients is sent. If it
+/// takes longer, the migration fails and the exports stay.
 pub(crate) const FREEZE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Time between two looks at what a frozen export waits for.

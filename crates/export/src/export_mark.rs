@@ -33,7 +33,9 @@ impl Plan {
             return Err(format!("{shown} is on its way to another server already"));
         }
         if self.stores_data() || export.placement().is_some() {
-            return Err(format!("{shown} has data servers, or is one: it cannot move"));
+            return Err(format!(
+                "{shown} cannot move: it has a [[placement]], or this server is a data server"
+            ));
         }
         if export.settings().crosses_mounts {
             return Err(format!("{shown} has the option crossmnt: it would be several volumes"));

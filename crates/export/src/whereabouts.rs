@@ -31,7 +31,8 @@ pub(crate) fn find_whereabouts(
         let home = settings.home.clone().map(Whereabouts::At);
         let found = moved(&declaration.path).or(home).unwrap_or(Whereabouts::Here);
         if found != Whereabouts::Here && settings.refer.is_some() {
-            let what = "option refer: the export is moved between servers, too; leave out one";
+            let what = "option refer: home= or a migration says which server has the export; \
+                leave out refer";
             diagnostics.error(&declaration.place, what);
         }
         match found {

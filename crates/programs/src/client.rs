@@ -66,8 +66,8 @@ pub enum ClientError {
     Garbled,
     /// The server does not offer the program, or does not let this client call it.
     #[error(
-        "the server does not let this host call the program: it must be a client of an export, \
-         or a peer"
+        "the server does not offer this program, or does not let this host call it: it must be a \
+         client of an export, or a [[peer]]; look also whether both have the same version"
     )]
     Refused,
     /// The server returned this status and message.
@@ -222,7 +222,8 @@ fn reached(
     Err(last)
 }
 
-/// The error for a server that took too long, if this one is due to that.
+/// Returns [`ClientError::Silent`] if a call failed because its time was over, and the error itself
+/// otherwise.
 fn given_up(
     error: ClientError,
     name: &str,

@@ -8,8 +8,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Ends a connection after a time, unless it is dropped before. A time limit of each read alone
-/// does not bound the wait for a peer that sends a byte now and then.
+/// Ends a connection after a time, unless the watchdog is dropped first. A time limit for each read
+/// is not enough: a peer that sends a byte now and then never exceeds it.
 pub(crate) struct Watchdog {
     has_ended: Arc<AtomicBool>,
     _kept: Sender<()>,

@@ -275,7 +275,7 @@ impl ControlSocket {
 
 impl ControlRequest for Request {
     /// A reload looks hosts up and opens the exports; an explanation, or the list of exports for a
-    /// client, may need to look up a name. A data server or a peer may stop to answer.
+    /// client, may need to look up a name. A data server or a peer may not answer.
     fn patience_seconds(&self) -> u64 {
         match self {
             Self::Reload

@@ -143,7 +143,7 @@ impl Grace {
         if self.held.load(Ordering::Acquire) { left.max(self.length) } else { left }
     }
 
-    /// Keeps the grace period on while `held`, however long that is.
+    /// Keeps the grace period on while `held`, unless all clients complete.
     pub(crate) fn hold(&self, held: bool) {
         self.held.store(held, Ordering::Release);
     }

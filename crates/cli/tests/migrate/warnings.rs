@@ -80,5 +80,5 @@ fn a_dry_run_refuses_a_server_whose_local_programs_share_the_locks() {
     migrate.arg("migrate").arg(pair.place.data()).args(["--to", "b", "--dry-run", "--state-dir"]);
     let said = run(migrate.arg(state(&pair.place, "local")));
     assert_eq!(said.code, Some(1), "{}", said.out);
-    assert!(said.err.contains("start the server with --no-local-locks"), "{}", said.err);
+    assert!(said.err.contains("start it with --no-local-locks"), "{}", said.err);
 }

@@ -45,8 +45,9 @@ impl Arrivals {
         blocking(|| self.transfer.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The right to replace the plan. A migration from here has it, too: two servers that wait for
-    /// each other would wait for long.
+    /// Takes the right to replace the plan, or refuses at once. A migration from this server holds
+    /// it as well: if this waited, two servers that move exports to each other would wait for each
+    /// other.
     fn turn(&self) -> Result<PlanTurn<'_>, CallFailure> {
         let turn = self.parts.reload.try_turn();
         turn.ok_or_else(|| CallFailure::at_present("it is moving exports itself, or reloads"))
@@ -105,7 +106,8 @@ impl Arrivals {
         let volume = volume.ok_or_else(|| CallFailure::invalid("no export is offered"))?;
         match self.parts.exports.current().exports_of(volume).next() {
             Some(other) => Err(CallFailure::invalid(format!(
-                "it serves {} from the same volume, whose locks would be decided twice",
+                "it already serves {} from the same volume, and two servers would then grant \
+                 locks of the same files: move that export here first",
                 other.display()
             ))),
             None => Ok(volume),
@@ -119,7 +121,8 @@ impl Arrivals {
         let memory = &self.parts.memory;
         if memory.engine.is_in_grace() {
             let left = memory.engine.grace_left(memory.clock.now()).as_secs();
-            let text = format!("its clients may reclaim their state for {left} s; then try again");
+            let text =
+                format!("it is in its grace period, for about {left} s more; then try again");
             return Err(CallFailure::at_present(text));
         }
         let mut transfer = self.transfer();
@@ -190,7 +193,8 @@ impl MigrationTarget for Arrivals {
     }
 
     fn take(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), CallFailure> {
-        // The outcome is asked for under the same lock, so that it is known then.
+        // `outcome` takes the same lock: a source that asks during a TAKE is answered when the TAKE
+        // has ended.
         let mut transfer = self.transfer();
         match transfer.take_if(|it| it.is(from, &offer.id)) {
             Some(it) => blocking(|| self.complete(&it.state, (from, offer))),

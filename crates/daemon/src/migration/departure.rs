@@ -110,8 +110,8 @@ impl Departure {
     /// Moves the exports.
     ///
     /// # Errors
-    /// The reason why they were not moved: they are served here as before then, unless it says
-    /// that the outcome is not known.
+    /// The reason why the exports were not moved. They are served here as before, unless the error
+    /// says that the outcome is not known.
     pub(super) fn carry_out(&self, progress: &MigrationStep) -> Result<Moved> {
         progress.say("asking the target");
         let (marks, volume) = self.check(&self.parts.exports.current())?;
@@ -119,7 +119,8 @@ impl Departure {
         self.offer(&mut target, &marks)?;
         let moved = self.hand_over(&mut target, volume, progress);
         if moved.is_err() {
-            // The target then keeps nothing of it. If it cannot be asked, that does not matter.
+            // This makes the target drop the transfer. If the call fails, the target drops it when
+            // the next one begins.
             let _ = target.outcome(self.id);
         }
         moved
@@ -155,8 +156,8 @@ impl Departure {
                 self.parts.moved.note_unanswered(&self.paths);
                 bail!(
                     "{name} was asked to take the exports, and its answer did not arrive ({why}): \
-                     it may serve them now. Nobody is served here until {name} has told whether \
-                     it does; this server asks each second",
+                     it may serve them now. This server does not serve them until {name} has told; \
+                     it asks each second",
                     name = self.peer.name
                 );
             }
@@ -214,7 +215,7 @@ struct Frozen<'m> {
 }
 
 impl<'m> Frozen<'m> {
-    /// Lets callers wait, and waits until no call uses the exports any more.
+    /// Makes callers wait, and waits until no call uses the exports any more.
     fn begin(departure: &'m Departure, turn: &'m PlanTurn<'m>) -> Result<Self> {
         let Departure { parts, paths, .. } = departure;
         let frozen = parts.exports.current().placing(paths, &Whereabouts::Moving);
@@ -222,7 +223,7 @@ impl<'m> Frozen<'m> {
         let (since, plan) = (Instant::now(), turn.put_in_force(frozen));
         let frozen = Self { departure, turn, plan, since, is_leaving: false };
         while Arc::strong_count(&frozen.plan) > 1 {
-            frozen.pause("calls to the exports do not end")?;
+            frozen.pause("calls to the exports are still under way")?;
         }
         Ok(frozen)
     }
@@ -244,7 +245,7 @@ impl<'m> Frozen<'m> {
     /// Waits a moment, unless callers have waited for too long.
     fn pause(&self, why: &str) -> Result<()> {
         if self.since.elapsed() > FREEZE_PATIENCE {
-            bail!("{why}, and clients were kept waiting for long enough: try again");
+            bail!("{why}, and clients have waited for 5 s: the exports stay here; try again");
         }
         thread::sleep(FREEZE_POLL);
         Ok(())
@@ -292,7 +293,7 @@ impl Leaving<'_> {
     fn note(&self, place: &ExportPlace) {
         let Departure { parts, paths, .. } = self.0.departure;
         if let Err(why) = parts.moved.note(paths, place) {
-            tracing::error!("{why:#}; the target is asked for the outcome until it can be stored");
+            tracing::error!("{why:#}; the target is asked each second until the place is stored");
             parts.moved.note_unanswered(paths);
         }
     }

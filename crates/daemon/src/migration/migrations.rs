@@ -16,7 +16,7 @@ use super::departure::{Departure, Moved};
 /// Time for which a request waits for the end. Other requests wait meanwhile.
 const MOMENT: Duration = Duration::from_millis(100);
 
-/// Exports of this server that move to others.
+/// Runs migrations from this server to peers.
 pub(crate) struct Migrations {
     parts: MigrationParts,
     current: Mutex<Option<MigrationThread>>,
@@ -66,8 +66,8 @@ impl Migrations {
         Ok(json!({ "state": "possible", "warnings": departure.warnings()? }))
     }
 
-    /// Begins to move exports, or asks for the state of their move. It goes on if nobody asks any
-    /// more.
+    /// Begins to move exports, or asks for the state of their move. The migration goes on even if
+    /// the command stops asking.
     ///
     /// # Errors
     /// The reason why the exports were not moved.
@@ -104,7 +104,7 @@ impl Migrations {
         let (told, outcome) = channel();
         let work = {
             let progress = progress.clone();
-            // Nobody may wait for the outcome any more.
+            // The command may have ended, so that nobody receives the outcome.
             move || drop(told.send(departure.carry_out(&progress)))
         };
         let thread = thread::Builder::new().name("migration".into()).spawn(work);
@@ -114,7 +114,8 @@ impl Migrations {
 }
 
 impl MigrationThread {
-    /// Returns whether it goes on. The outcome of one that has ended is lost.
+    /// Returns whether the migration still runs. If it has ended, this takes its outcome out of the
+    /// channel, so that the caller must discard it.
     fn is_under_way(&self) -> bool {
         matches!(self.outcome.try_recv(), Err(std::sync::mpsc::TryRecvError::Empty))
     }

@@ -1,7 +1,7 @@
 //! Exports move between servers with the state of their clients: the source's side, the target's
 //! side, and the table in which both store what they have decided.
 //!
-//! After each step one server at most serves an export. The source stops to serve it before it
+//! After each step one server at most serves an export. The source stops serving it before it
 //! reads the clients' state. It stores that the export leaves before it asks the target to take it;
 //! from then on the target decides, and a source that got no answer asks for the outcome. The
 //! target stores that it has taken the export before it serves it.
@@ -43,8 +43,8 @@ pub(crate) struct MigrationParts {
 }
 
 /// The reason why a server with local locks moves nothing.
-const LOCAL_LOCKS: &str = "local programs and clients respect each other's locks here, and such \
-    locks do not move: start the server with --no-local-locks";
+const LOCAL_LOCKS: &str = "the server shares locks with local programs, and such locks do not \
+    move: start it with --no-local-locks";
 
 impl MigrationParts {
     /// The key by which this server proves to a peer who it is.

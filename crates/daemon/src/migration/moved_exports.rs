@@ -20,7 +20,7 @@ const VERSION: u32 = 1;
 pub(crate) enum ExportPlace {
     /// It was moved to this server, or has stayed here.
     Here,
-    /// This server has handed it over to a peer, whose answer has not arrived.
+    /// A peer is or will be asked to take it, and the outcome is not known.
     Leaving(Handover),
     /// It was moved to a peer.
     Away {
@@ -29,10 +29,10 @@ pub(crate) enum ExportPlace {
     },
 }
 
-/// A migration to a peer.
+/// A migration to or from a peer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Handover {
-    /// The peer.
+    /// The other server.
     pub(crate) peer: String,
     /// The number of the migration, in hexadecimal digits.
     pub(crate) migration: String,
@@ -197,8 +197,9 @@ impl MovedExports {
         Ok(())
     }
 
-    /// Makes sure that a failed change has left the old table. If it cannot be known which table a
-    /// restart would find, the server ends: the restart then decides.
+    /// Writes the old table again after a failed change. If that fails, too, nobody knows which
+    /// table is on the disk. The server then aborts, and its next start uses the table that it
+    /// finds.
     fn restore(&self, server: &AsServer, old: &[u8]) {
         let path = self.folder.join(FILE);
         let is_old = match std::fs::read(&path) {
@@ -206,7 +207,10 @@ impl MovedExports {
             Err(error) => error.kind() == std::io::ErrorKind::NotFound,
         };
         if !is_old && keep(server, (&self.folder, FILE), old).is_err() {
-            tracing::error!("{} cannot be written: the server ends", path.display());
+            tracing::error!(
+                "{} can be neither written nor restored: the server ends",
+                path.display()
+            );
             std::process::abort();
         }
     }

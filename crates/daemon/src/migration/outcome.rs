@@ -27,7 +27,7 @@ pub(crate) fn ask_for_outcomes(parts: &MigrationParts) -> Result<Sender<()>> {
     Ok(stop)
 }
 
-/// Asks the targets of all exports that are leaving, and does what they answer.
+/// Asks for the outcome of each migration whose target did not answer, and applies it.
 fn settle(parts: &MigrationParts) {
     static LOG: LogRateLimit = LogRateLimit::new();
     for (to, paths) in parts.moved.unanswered() {
@@ -43,13 +43,14 @@ fn settle(parts: &MigrationParts) {
     }
 }
 
-/// Returns whether the outcome of a migration may be that this server serves the exports, whose
-/// state clients cannot reclaim yet. It cannot if the configuration has not all of them or not the
-/// peer any more.
+/// Returns whether this server may yet have to serve the exports of a migration whose outcome is
+/// not known. Clients cannot reclaim their state before that is known. The answer is no if the
+/// configuration lacks the peer or one of the exports.
 fn may_be_served_again(parts: &MigrationParts) -> bool {
     let plan = Arc::clone(&parts.exports.current());
     parts.moved.unanswered().into_iter().any(|(to, paths)| {
-        plan.peers().iter().any(|it| *it.name == *to.peer) && plan.volume_of(&paths).is_some()
+        let has = |path: &PathBuf| plan.volume_of(std::slice::from_ref(path)).is_some();
+        plan.peers().iter().any(|it| *it.name == *to.peer) && paths.iter().all(has)
     })
 }
 

@@ -38,7 +38,7 @@ const WANTED: (u64, u64) = (0, 1);
 const OTHER: (u64, u64) = (4, 1);
 
 impl Holding {
-    /// Makes a client of a server that holds this.
+    /// Makes a client that holds this at a server.
     pub(super) fn hold(&self, test_bed: &TestBed, server: &ServerProcess) -> Result<Person> {
         let mut client = Person::new(server, Backchannel::No)?;
         let small = test_bed.layout.small();
@@ -63,7 +63,7 @@ impl Holding {
         client.lock_now(file, &mut Locker::new("the first"), WANTED)?;
         for number in 0..self.waiters {
             let mut waiter = Locker::new(format!("waiter {number}"));
-            // An owner with a lock state waits by it.
+            // An owner waits by the stateid of its lock state, so each locks another byte first.
             client.lock_now(file, &mut waiter, OTHER)?;
             client.unlock(file, &mut waiter, OTHER)?;
             ensure!(!client.lock(file, &mut waiter, WANTED)?, "two have the lock");

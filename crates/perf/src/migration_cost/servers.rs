@@ -18,7 +18,7 @@ const NAMES: [&str; 2] = ["a", "b"];
 /// Longest time for the start of a server, in seconds.
 const START_SECONDS: u64 = 60;
 
-/// The servers, of which the first serves at first.
+/// The two servers. The first one serves the export at the start.
 pub(super) struct Servers<'t> {
     test_bed: &'t TestBed,
     first: ServerProcess,
@@ -95,7 +95,8 @@ fn key_in(banner: &Path) -> Option<String> {
     Some(said.get("tls")?.get("key")?.as_str()?.to_owned())
 }
 
-/// Has a server know the other one, and serve the tree or refer to the first server.
+/// Configures a server with the other one as a peer. The first server serves the tree, and the
+/// second refers to it.
 fn configure(test_bed: &TestBed, own: usize, (peer, key): (SocketAddr, &str)) -> Result<()> {
     let (name, root) = (NAMES[1 - own], test_bed.layout.root());
     let home = if own == 0 { "" } else { ", \"home=a\"" };

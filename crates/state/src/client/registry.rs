@@ -228,7 +228,7 @@ impl Clients {
     /// Returns a number after which the states of a client are numbered when another engine goes on
     /// with its numbers. It differs each time, and in each engine, so that engines that give
     /// stateids under one clientid hardly ever give the same.
-    pub(crate) fn number_far_away(&self) -> u32 {
+    pub(crate) fn random_start_number(&self) -> u32 {
         let departed = self.departed.fetch_add(1, Ordering::Relaxed);
         self.secret.word(b"state numbers", departed.into()) as u32
     }

@@ -342,8 +342,8 @@ impl Holdings {
         self.next
     }
 
-    /// Gives the numbers that follow this one. Only one engine does so, so that no stateid of a
-    /// state that ended at one engine names another state at the other.
+    /// Gives the numbers that follow this one. Two engines hardly ever give the same, so that a
+    /// stateid of a state that ended at one of them does not name another state at the other.
     pub(crate) const fn continue_after(&mut self, number: u32) {
         self.next = number;
     }

@@ -133,7 +133,7 @@ impl Engine {
 
     /// Takes in a client that another engine has exported: its clientid, sessions and stateids go
     /// on. Either all of it is taken in or nothing. A client that is known here keeps its clientid
-    /// and its sessions here, and its stateids of both engines name its states. The secret and the
+    /// and its sessions here, and the stateids of both engines stay valid. The secret and the
     /// boot number of the other engine do not matter: clientids and sessionids are looked up, and
     /// only their creation takes the secret.
     ///
@@ -195,7 +195,8 @@ impl Engine {
             Arrival::Known(..) => self.settle_return(now, client, exported),
             Arrival::New(_) => {
                 let old = self.confirm(names, client);
-                // If it introduced itself a moment ago, it has to do so again, and finds itself.
+                // An introduction of it that is not confirmed yet is dropped. The client repeats
+                // it, and then gets this record.
                 let again = names.unconfirmed_instances(client);
                 old.into_iter().chain(again).for_each(|old| self.discard(now, names, &old));
             }
@@ -207,7 +208,7 @@ impl Engine {
         if exported.reclaim_complete {
             self.record(client.record());
         }
-        // The record of the client, which is appended first, forgets what was revoked.
+        // The record of the client clears its list of revoked files, so they are appended again.
         let revoked = client.state().holdings.revoked_files();
         for file in revoked {
             self.record(Record::Revoked(client.recorded(), file));

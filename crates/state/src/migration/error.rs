@@ -126,8 +126,9 @@ impl fmt::Display for ImportRefusal {
             Self::Full => f.write_str("there is no place for so many clients or delegations"),
             Self::Client(client, Error::ClidInuse) => write!(
                 f,
-                "client {client}: another client has its clientid, its name or one of its \
-                 stateids there (`comity clients` there shows all, `comity evict` ends one)"
+                "client {client}: its clientid, its name, a stateid or an owner of it is in use \
+                 there; have the client unmount there, or end the client that uses it (`comity \
+                 clients` and `comity evict` there)"
             ),
             Self::Client(client, error) => write!(f, "client {client}: {error}"),
             Self::File(_) => f.write_str("a file has too many locks"),

@@ -54,9 +54,9 @@ impl Engine {
         Ok(ExportedVolume { volume, clients, files })
     }
 
-    /// Does the same as [`Engine::export_volume`] for an engine that takes the volume over. That
-    /// engine goes on with the numbers of the clients' states, and this one, which may serve other
-    /// volumes, gives numbers far away from now on, so that no stateid is given by both.
+    /// Exports a volume for an engine that takes it over. That engine continues the numbering of
+    /// each client's states. This one, which may serve other volumes to the same client, continues
+    /// from a pseudo-random number. So the two engines hardly ever give the same stateid.
     ///
     /// # Errors
     /// As [`Engine::export_volume`].
@@ -70,7 +70,7 @@ impl Engine {
             let Some(client) = self.clients.get(it.id) else { continue };
             let mut state = client.state();
             it.last_number = state.holdings.last_number();
-            state.holdings.continue_after(self.clients.number_far_away());
+            state.holdings.continue_after(self.clients.random_start_number());
         }
         Ok(exported)
     }

@@ -107,8 +107,8 @@ fn numbers_of(state: &ClientState, of: &dyn Fn(&FileKey) -> bool) -> Vec<u32> {
     states.map(|(number, _)| number).collect()
 }
 
-/// Notes of which exports the client has to hear. Several exports may show a file, and the state
-/// does not say through which of them the client uses it: then it need ask for one of them only.
+/// Notes for which exports the client has to ask. A file that several exports show needs only one
+/// of them, because its state does not say which one the client uses.
 fn note_moves(state: &mut ClientState, (volume, exports): (u64, &[u32]), numbers: &[u32]) {
     for file in numbers.iter().filter_map(|it| state.holdings.get(*it)).map(|it| &it.file) {
         let export = file.key.export;

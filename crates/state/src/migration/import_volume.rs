@@ -23,10 +23,10 @@ impl Engine {
     /// reclaim: their clientids, sessionids and stateids stay valid. Recalls that are under way are
     /// sent again, and waiting owners are notified again of locks that are offered to them.
     ///
-    /// A client may be known here, because the volume comes back, or because it uses others here.
-    /// It keeps its clientid here, its state and its sessions. If its clientid is the same at both
-    /// engines, it gets the sessions of the other engine, too, as far as it may have so many.
-    /// Clients are told no more that their leases of the volume have moved.
+    /// A client may be known here already: the volume comes back, or the client uses other volumes
+    /// of this engine. It keeps its clientid, state and sessions here. If both engines know it by
+    /// the same clientid, its sessions of the other engine are added, up to the bound. Clients are
+    /// no longer told that their leases of the volume have moved.
     ///
     /// The shell must serve the volume only afterwards, and, if programs use the volume on this
     /// server, first take the locks and leases of the clients in the file system.

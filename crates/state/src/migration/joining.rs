@@ -61,7 +61,7 @@ impl Joined {
         let renumbered = exported.states.iter();
         let renumbered = renumbered.map(|it| renumber(it, (exported.id, here), &owners, &states));
         let states = renumbered.collect::<Result<_>>()?;
-        let client = at_home(exported, client, state.holdings.last_number());
+        let client = with_clientid_of(exported, client, state.holdings.last_number());
         Ok(Self { client: ExportedClient { owners: new, states, ..client }, owners })
     }
 
@@ -108,8 +108,8 @@ impl Numbers<'_> {
         states.map(|it| Ok((it.number, self.of_state(it.name(exported.id))?))).collect()
     }
 
-    /// Returns the number of a state. One that the client knows by its clientid here keeps the
-    /// number in its stateid.
+    /// Returns the number of a state here. If its stateid has the clientid of this engine, the
+    /// number in the stateid is kept.
     fn of_state(&mut self, name: StateName) -> Result<u32> {
         match name.client == self.here {
             true if self.holdings.has(name.number) => Err(Error::ClidInuse),
@@ -141,9 +141,13 @@ fn renumber(
     Ok(ExportedState { number, known_as: name, kind, ..state.clone() })
 }
 
-/// Returns the record of a client under its clientid here. Sessions and numbers belong to a
-/// clientid, so that those of another one stay where they are.
-fn at_home(exported: &ExportedClient, client: &Client, last_number: u32) -> ExportedClient {
+/// Returns the record of a client with the clientid that it has here. If that differs, sessions and
+/// the last number are left out: they belong to the other clientid.
+fn with_clientid_of(
+    exported: &ExportedClient,
+    client: &Client,
+    last_number: u32,
+) -> ExportedClient {
     if exported.id == client.id {
         return exported.clone();
     }

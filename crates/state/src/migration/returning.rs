@@ -14,8 +14,7 @@ use crate::{
     ExportedState, Result, SessionId,
 };
 
-/// The things that are taken from a client, and added to it, with its state. An import that fails
-/// is undone by them.
+/// What an import removes from a known client, and adds to it. A failed import is undone with it.
 #[derive(Default)]
 pub(super) struct Merge {
     /// Owners without states, whose numbers or names the import needs.
@@ -94,7 +93,10 @@ impl Engine {
         if self.would_mix(now, state) {
             return Err(Error::ClidInuse);
         }
-        Ok((make_way(state, exported, limits.owners_per_client), Joined::unchanged(exported)))
+        Ok((
+            remove_conflicting(state, exported, limits.owners_per_client),
+            Joined::unchanged(exported),
+        ))
     }
 
     /// Removes what [`Engine::take_back`] has added to a client, and restores what it had.
@@ -147,7 +149,7 @@ impl Engine {
         both.for_each(|it| self.catch_up(it));
     }
 
-    /// Lets a session go on where it is further: here, or at the other engine.
+    /// Keeps the higher sequenceid and its reply for each slot of a session that both engines have.
     fn catch_up(&self, exported: &ExportedSession) {
         let here = self.session(&exported.id).filter(|here| here.fore == exported.fore);
         here.into_iter().for_each(|here| here.channels().slots.catch_up(exported));
@@ -164,9 +166,9 @@ impl Engine {
     }
 }
 
-/// Returns whether the client is the same instance as the exported one. Each engine has given it a
-/// clientid if it uses both. Then it must be at the same address: the principal is the system user
-/// of any machine.
+/// Returns whether a known client is the same instance as the exported one. If the client uses both
+/// engines, each gave it a clientid of its own. Then the address must be the same as well, because
+/// the principal alone (such as root) does not tell machines apart.
 pub(super) fn is_again(client: &Client, exported: &ExportedClient) -> bool {
     let uses_both =
         client.protocol == ClientProtocol::ExchangeId && client.origin() == exported.origin;
@@ -210,7 +212,11 @@ impl Merge {
 
 /// Takes from a client what has numbers or names that the import needs. If the client would have
 /// too many owners, all that it has here give way: without states they only keep replies.
-fn make_way(state: &mut ClientState, exported: &ExportedClient, owners_max: usize) -> Merge {
+fn remove_conflicting(
+    state: &mut ClientState,
+    exported: &ExportedClient,
+    owners_max: usize,
+) -> Merge {
     let merge = Merge::of(state, exported);
     let (states, owners) = &merge.added;
     let names: HashSet<(OwnerKind, &[u8])> =

@@ -72,7 +72,7 @@ fn verify(ground: &Ground) -> Result<()> {
     let printed = ground.written("shown")?.replace(&export, "/srv/data");
     let printed = printed.replace("10.77.0.", "192.0.2.");
     let page: String = shown().flat_map(|line| [line, "\n"]).collect();
-    let (printed, page) = (leveled(&printed), leveled(&page));
+    let (printed, page) = (normalized(&printed), normalized(&page));
     ensure!(
         printed == page,
         "docs/tour-migrate.md shows:\n{page}\nand this was printed:\n{printed}"
@@ -82,11 +82,11 @@ fn verify(ground: &Ground) -> Result<()> {
 
 /// Replaces what differs between runs: numbers before units of time and size, and clientids. Blanks
 /// between columns are as many as the longest value needs.
-fn leveled(text: &str) -> String {
-    text.lines().map(|line| leveled_line(line) + "\n").collect()
+fn normalized(text: &str) -> String {
+    text.lines().map(|line| normalized_line(line) + "\n").collect()
 }
 
-fn leveled_line(line: &str) -> String {
+fn normalized_line(line: &str) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();
     let has_unit = |at: usize| words.get(at + 1).is_some_and(|word| UNITS.contains(word));
     let level = |(at, word): (usize, &&str)| match word.parse::<f64>() {

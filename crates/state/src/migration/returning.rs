@@ -14,7 +14,8 @@ use crate::{
     ExportedState, Result, SessionId,
 };
 
-/// What an import removes from a known client, and adds to it. A failed import is undone with it.
+/// Owners, states and sessions that an import removes from a known client, and adds to it. A failed
+/// import is undone with them.
 #[derive(Default)]
 pub(super) struct Merge {
     /// Owners without states, whose numbers or names the import needs.

@@ -90,7 +90,7 @@ fn wait_for_end(mount: &FoundMount) -> Result<()> {
             (least, moved) = (left, Instant::now());
         }
         if moved.elapsed() > STALL_PATIENCE {
-            bail!(stalled(&mount.dir, &status));
+            bail!(stalled(&mount.dir, &status["process"], left));
         }
         if begun.elapsed() > QUIET && !is_told && std::io::stderr().is_terminal() {
             is_told = true;
@@ -108,26 +108,20 @@ fn wait_for_end(mount: &FoundMount) -> Result<()> {
     Ok(())
 }
 
-fn stalled(dir: &Path, status: &Value) -> String {
-    if status["cache"]["dirty_bytes"].as_u64().unwrap_or(0) == 0 {
+fn stalled(dir: &Path, process: &Value, left: u64) -> String {
+    let (dir, seconds) = (dir.display(), STALL_PATIENCE.as_secs());
+    if left == 0 {
         return format!(
-            "{}: unmounted, and all data is sent, but its server has not answered the program of \
-             the mount (process {}) for {} s; the program ends when the server answers, and you \
-             may kill it, as no data is left",
-            dir.display(),
-            status["process"],
-            STALL_PATIENCE.as_secs(),
+            "{dir}: unmounted, and all data is sent, but its server has not answered the program \
+             of the mount (process {process}) for {seconds} s; the program ends when the server \
+             answers, and you may kill it, as no data is left"
         );
     }
     format!(
-        "{}: unmounted, but its server has taken nothing for {} s, and {} bytes are not sent; the \
-         program of the mount (process {}) goes on trying: look at the server, and do not shut \
-         this machine down before that process has ended; with -o dc_write=journal, data that is \
-         left is sent at the next mount",
-        dir.display(),
-        STALL_PATIENCE.as_secs(),
-        status["cache"]["dirty_bytes"].as_u64().unwrap_or(0),
-        status["process"]
+        "{dir}: unmounted, but its server has taken nothing for {seconds} s, and {left} bytes are \
+         not sent; the program of the mount (process {process}) goes on trying: look at the \
+         server, and do not shut this machine down before that process has ended; with -o \
+         dc_write=journal, data that is left is sent at the next mount"
     )
 }
 

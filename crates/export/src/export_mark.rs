@@ -24,7 +24,7 @@ impl Plan {
     /// The reason in words why it cannot be moved.
     pub fn export_mark(&self, path: &Path) -> Result<ExportMark, String> {
         let shown = path.display();
-        let export = self.exports().iter().find(|export| export.path() == path);
+        let export = self.export_at(path);
         let export = export.ok_or_else(|| format!("no export has the path {shown}"))?;
         if let Some(referral) = export.referral() {
             return Err(format!("{shown} is not served here: its files are at {referral}"));

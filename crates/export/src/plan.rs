@@ -62,6 +62,12 @@ impl Plan {
         &self.peers
     }
 
+    /// Returns the server of this name with which this one exchanges exports.
+    #[must_use]
+    pub fn peer_named(&self, name: &str) -> Option<&PeerServer> {
+        self.peers.iter().find(|peer| *peer.name == *name)
+    }
+
     /// Returns whether a peer has this address.
     #[must_use]
     pub fn is_address_of_peer(&self, address: IpAddr) -> bool {
@@ -132,6 +138,12 @@ impl Plan {
     #[must_use]
     pub fn exports(&self) -> &[Arc<Export>] {
         &self.exports
+    }
+
+    /// Returns the export with this path.
+    #[must_use]
+    pub fn export_at(&self, path: &Path) -> Option<&Arc<Export>> {
+        self.exports.iter().find(|export| export.path() == path)
     }
 
     /// Returns the time at which it was made, which is the time of change of the directories above

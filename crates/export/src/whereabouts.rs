@@ -60,7 +60,7 @@ impl Plan {
     pub fn placing(&self, paths: &[PathBuf], whereabouts: &Whereabouts) -> Result<Self, String> {
         let mut placed = Vec::new();
         for path in paths {
-            let export = self.exports().iter().find(|export| export.path() == path);
+            let export = self.export_at(path);
             let missing = || format!("no export has the path {}", path.display());
             let export = export.ok_or_else(missing)?;
             if export.referral().is_some() {
@@ -102,7 +102,7 @@ impl Plan {
             let below = below.path().display();
             return Err(format!("{below} is below {shown}, and clients could not reach it"));
         }
-        let peer = self.peers().iter().find(|peer| *peer.name == *name);
+        let peer = self.peer_named(name);
         let peer = peer.ok_or_else(|| format!("the configuration has no [[peer]] {name}"))?;
         Ok(Referral::to(path, &peer.host))
     }

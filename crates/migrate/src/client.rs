@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use comity_export::PeerServer;
 use comity_programs::{ClientError, ProgramClient};
@@ -56,12 +56,10 @@ impl MigrationClient {
             if left.is_zero() {
                 return Err(io::Error::from(ErrorKind::TimedOut).into());
             }
-            self.0.limit(left);
             let part = SendArgs { id, offset, bytes: Opaque(bytes) };
-            self.0.value::<_, ()>(procedure::SEND, &part)?;
+            self.0.value_within::<_, ()>(left, procedure::SEND, &part)?;
             offset += bytes.len() as u64;
         }
-        self.0.limit(Duration::MAX);
         Ok(())
     }
 

@@ -112,11 +112,6 @@ impl ProgramClient {
         }
     }
 
-    /// Gives the server no more than this time for each call from now on, and a minute at most.
-    pub fn limit(&mut self, whole: Duration) {
-        self.patience.whole = whole.min(PATIENCE.whole);
-    }
-
     /// Calls a procedure; `read` decodes the result, which follows OK.
     ///
     /// # Errors
@@ -127,10 +122,18 @@ impl ProgramClient {
         arguments: &T,
         read: impl FnOnce(&mut Decoder<'_>) -> Option<R>,
     ) -> Result<R, ClientError> {
-        let watchdog = Watchdog::start(&self.stream.sock, self.patience.whole)?;
+        self.call_within(self.patience, (procedure, arguments), read)
+    }
+
+    fn call_within<T: Encode, R>(
+        &mut self,
+        patience: CallPatience,
+        (procedure, arguments): (u32, &T),
+        read: impl FnOnce(&mut Decoder<'_>) -> Option<R>,
+    ) -> Result<R, ClientError> {
+        let watchdog = Watchdog::start(&self.stream.sock, patience.whole)?;
         let answered = self.send(procedure, arguments).and_then(|()| self.receive());
-        let record =
-            answered.map_err(|error| given_up(error, &self.name, &watchdog, self.patience))?;
+        let record = answered.map_err(|error| given_up(error, &self.name, &watchdog, patience))?;
         let mut reply = Decoder::new(&record);
         accepted(&mut reply, self.xid)?;
         match reply.value::<Status>().map_err(|_| ClientError::Garbled)? {
@@ -152,6 +155,21 @@ impl ProgramClient {
         arguments: &T,
     ) -> Result<R, ClientError> {
         self.call(procedure, arguments, |reply| whole(reply))
+    }
+
+    /// Does the same as [`Self::value`]; gives the server no more than this time, and a minute at
+    /// most.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn value_within<T: Encode, R: for<'a> Decode<'a>>(
+        &mut self,
+        time: Duration,
+        procedure: u32,
+        arguments: &T,
+    ) -> Result<R, ClientError> {
+        let patience = CallPatience { whole: time.min(self.patience.whole), ..self.patience };
+        self.call_within(patience, (procedure, arguments), |reply| whole(reply))
     }
 
     /// Calls a procedure whose result is a text.

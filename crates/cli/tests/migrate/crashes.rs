@@ -62,10 +62,7 @@ struct World {
 impl World {
     fn new() -> Self {
         let mut pair = Pair::new();
-        let proxy = Proxy::start(pair.servers[1].port);
-        pair.ports[1] = proxy.port;
-        pair.configure();
-        proxy.count();
+        let proxy = pair.put_proxy_between();
         let holder = Holder::new(pair.servers[0].port, &pair.file("f"));
         Self { pair, proxy, holder }
     }

@@ -29,7 +29,6 @@ use common::PATIENCE;
 use common::four::{Four, Opened, operation, result, skip};
 use common::placed::on;
 use pair::{NAMES, Pair, fileid};
-use proxy::Proxy;
 
 /// The server that a client is referred to when it asks for the locations of a handle.
 fn location(client: &mut Four, handle: &[u8]) -> Option<String> {
@@ -147,10 +146,7 @@ fn a_target_that_hangs_while_it_is_sent_the_state_is_given_up_in_time() {
     let mut pair = Pair::new();
     let mut client = pair.client(0);
     let file = client.open(&pair.file("f"), share::READ | share::WRITE).unwrap();
-    let proxy = Proxy::start(pair.servers[1].port);
-    pair.ports[1] = proxy.port;
-    pair.configure();
-    proxy.count();
+    let proxy = pair.put_proxy_between();
     assert_eq!(pair.migrate(0, &[]).code, Some(0));
     let whole = proxy.passed();
     assert_eq!(pair.migrate(1, &[]).code, Some(0));
@@ -172,10 +168,7 @@ fn one_server_serves_an_export_wherever_the_connection_between_them_ends() {
     let file = client.open(&pair.file("f"), share::READ | share::WRITE | share::WANT_NO_DELEG);
     let file = file.unwrap();
     let mut lock = client.lock(&file, NfsLockType4::Write, (0, 10)).unwrap();
-    let proxy = Proxy::start(pair.servers[1].port);
-    pair.ports[1] = proxy.port;
-    pair.configure();
-    proxy.count();
+    let proxy = pair.put_proxy_between();
     assert_eq!(pair.migrate(0, &[]).code, Some(0));
     let at_b = Four::follow(pair.servers[1].port, 0, "client");
     assert_eq!(pair.migrate(1, &[]).code, Some(0));

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::common::four::{Four, Opened, operation};
 use crate::common::placed::on;
 use crate::common::{Place, Running, Said, comity, run, wait_until};
+use crate::proxy::Proxy;
 
 /// Two servers of one folder, which the server `a` serves at first.
 pub(crate) struct Pair {
@@ -43,6 +44,15 @@ impl Pair {
         let pair = Self { place, servers: [a, b], ports, lease };
         pair.configure();
         pair
+    }
+
+    /// Has the server `a` call the server `b` through a proxy, which counts from now on.
+    pub(crate) fn put_proxy_between(&mut self) -> Proxy {
+        let proxy = Proxy::start(self.servers[1].port);
+        self.ports[1] = proxy.port;
+        self.configure();
+        proxy.count();
+        proxy
     }
 
     /// Has each server know the other, and serve the folder or refer to the server `a`.

@@ -62,7 +62,7 @@ impl Arrivals {
     ) -> Result<Plan, CallFailure> {
         let current = self.parts.exports.current();
         for path in paths {
-            let export = current.exports().iter().find(|export| export.path() == path);
+            let export = current.export_at(path);
             let servers = export.and_then(|export| export.referral()).into_iter();
             let mut servers = servers.flat_map(|it| it.locations()).flat_map(|it| it.servers());
             if !servers.any(|server| *server == *from.host) {

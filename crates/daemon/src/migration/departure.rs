@@ -52,7 +52,7 @@ impl Departure {
         let count = exports.len();
         ensure!((1..=EXPORTS_MAX as usize).contains(&count), "name 1 to {EXPORTS_MAX} exports");
         let plan = Arc::clone(&parts.exports.current());
-        let peer = plan.peers().iter().find(|peer| *peer.name == *to).cloned();
+        let peer = plan.peer_named(to).cloned();
         let peer = peer.with_context(|| format!("the configuration has no [[peer]] {to}"))?;
         let (parts, paths) = (parts.clone(), exports.to_vec());
         let departure = Self { parts, peer, id: random()?, paths };
@@ -245,7 +245,10 @@ impl<'m> Frozen<'m> {
     /// Waits a moment, unless callers have waited for too long.
     fn pause(&self, why: &str) -> Result<()> {
         if self.since.elapsed() > FREEZE_PATIENCE {
-            bail!("{why}, and clients have waited for 5 s: the exports stay here; try again");
+            let seconds = FREEZE_PATIENCE.as_secs();
+            bail!(
+                "{why}, and clients have waited for {seconds} s: the exports stay here; try again"
+            );
         }
         thread::sleep(FREEZE_POLL);
         Ok(())

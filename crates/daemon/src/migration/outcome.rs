@@ -49,14 +49,14 @@ fn settle(parts: &MigrationParts) {
 fn may_be_served_again(parts: &MigrationParts) -> bool {
     let plan = Arc::clone(&parts.exports.current());
     parts.moved.unanswered().into_iter().any(|(to, paths)| {
-        let has = |path: &PathBuf| plan.volume_of(std::slice::from_ref(path)).is_some();
-        plan.peers().iter().any(|it| *it.name == *to.peer) && paths.iter().all(has)
+        let has_all = paths.iter().all(|path| plan.export_at(path).is_some());
+        has_all && plan.peer_named(&to.peer).is_some()
     })
 }
 
 fn settle_one(parts: &MigrationParts, to: &Handover, paths: &[PathBuf]) -> Result<()> {
     let plan = Arc::clone(&parts.exports.current());
-    let peer = plan.peers().iter().find(|it| *it.name == *to.peer);
+    let peer = plan.peer_named(&to.peer);
     let peer = peer.with_context(|| format!("the configuration has no [[peer]] {}", to.peer))?;
     let id = id_of(&to.migration).context("the table holds no number of a migration")?;
     let is_taken = MigrationClient::connect(peer, parts.identity()?)?.outcome(id)?;

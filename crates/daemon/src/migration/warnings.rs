@@ -1,6 +1,6 @@
 //! Warnings of what may go badly for clients although a migration is possible.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use comity_export::Plan;
 
@@ -26,8 +26,8 @@ pub(super) fn warnings(
 }
 
 /// Warns of clients that may not come from the ports from which Linux comes to another server.
-fn of_ports(plan: &Plan, path: &PathBuf) -> Option<String> {
-    let export = plan.exports().iter().find(|export| export.path() == path)?;
+fn of_ports(plan: &Plan, path: &Path) -> Option<String> {
+    let export = plan.export_at(path)?;
     let mut names: Vec<_> = export.clients_bound_to_low_ports().map(ToString::to_string).collect();
     if names.is_empty() {
         return None;

@@ -141,7 +141,7 @@ impl Chain {
 
     fn export<'p>(&mut self, plan: &'p Plan, path: &Path) -> Result<&'p Arc<Export>, Status> {
         let shown = path.display();
-        match plan.exports().iter().find(|export| export.path() == path) {
+        match plan.export_at(path) {
             None => self.add("export", format!("nothing is exported as {shown}"), None),
             Some(export) if !export.is_mounted() => {
                 self.add("export", format!("{shown} waits for its mount point"), None);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     Announced, CallbackAddress, Caller, ClientId, ClientOwner, ClientProtocol, CreatedSession,
-    ExportedGrant, ExportedOwner, ExportedSession, ExportedState, Origin, Verifier,
+    ExportedGrant, ExportedOwner, ExportedSession, ExportedState, Origin, RecordedClient, Verifier,
 };
 
 /// A confirmed client with its state. It does not contain the locks that its owners wait for, whose
@@ -58,4 +58,11 @@ pub struct ExportedClient {
     pub owners: Vec<ExportedOwner>,
     /// Its states, by number.
     pub states: Vec<ExportedState>,
+}
+
+impl ExportedClient {
+    /// Returns the name under which an engine knows it.
+    pub(crate) fn recorded(&self) -> RecordedClient {
+        self.name.by(self.protocol, self.introduced_by)
+    }
 }

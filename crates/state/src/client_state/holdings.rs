@@ -405,8 +405,7 @@ impl Holdings {
         known_as: Option<StateName>,
     ) -> Result<()> {
         self.memory.take(state.what.bytes())?;
-        let closed = matches!(&state.what, StateKind::Open(open) if open.closed);
-        if !closed {
+        if !state.is_closed() {
             self.list(number, &state.file, &state.what);
         }
         self.count(&state.what);

@@ -58,10 +58,8 @@ impl Engine {
             return self.evict(now, &client);
         }
         let mut state = client.state();
-        if state.holdings.get(holder.state).is_none() {
-            return;
-        }
-        if file.state().layouts.begin_recall(now, holder)
+        if state.holdings.get(holder.state).is_some()
+            && file.state().layouts.begin_recall(now, holder)
             && let Ok(stateid) = state.holdings.change(client.id, holder.state)
         {
             drop(state);

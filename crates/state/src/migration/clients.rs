@@ -161,7 +161,7 @@ impl Engine {
             let (merge, joined) = self.take_back(now, &client, exported)?;
             return Ok(Arrival::Known(client, merge, Box::new(joined)));
         }
-        let name = exported.name.by(exported.protocol, exported.introduced_by);
+        let name = exported.recorded();
         if names.confirmed(&name).is_some_and(|holder| self.keeps_name(now, holder)) {
             return Err(Error::ClidInuse);
         }

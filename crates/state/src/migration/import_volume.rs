@@ -70,8 +70,7 @@ impl Engine {
         let delegated = states.filter(|it| matches!(it.kind, ExportedKind::Delegation { .. }));
         let delegations = self.files.delegations.load(Ordering::Acquire) + delegated.count();
         let is_new = |it: &&ExportedClient| {
-            let name = it.name.by(it.protocol, it.introduced_by);
-            names.confirmed(&name).is_none_or(|known| !is_again(known, it))
+            names.confirmed(&it.recorded()).is_none_or(|known| !is_again(known, it))
         };
         let new = volume.clients.iter().filter(is_new);
         let clients = self.clients.len() + new.count();

@@ -41,8 +41,8 @@ impl Joined {
         (client, state): (&Client, &mut ClientState),
         limits: &Limits,
     ) -> Result<Self> {
-        let names = || exported.states.iter().map(|it| it.name(exported.id));
-        let kept = names().filter(|name| name.client == client.id).map(|name| name.number);
+        let names = exported.states.iter().map(|it| it.name(exported.id));
+        let kept = names.filter(|name| name.client == client.id).map(|name| name.number);
         let (here, given) = (client.id, kept.collect());
         let mut numbers = Numbers { here, holdings: &mut state.holdings, given };
         let owners = numbers.of_owners(exported)?;

@@ -39,11 +39,10 @@ impl Engine {
         names: &mut Names,
         exported: &ExportedClient,
     ) -> Option<Arc<Client>> {
-        let name = exported.name.by(exported.protocol, exported.introduced_by);
         let is_it = |it: &&Arc<Client>| {
             is_again(it, exported) && (it.id == exported.id || self.keeps_name(now, it))
         };
-        let known = Arc::clone(names.confirmed(&name).filter(is_it)?);
+        let known = Arc::clone(names.confirmed(&exported.recorded()).filter(is_it)?);
         if self.has_expired(now, &known) && self.would_mix(now, &mut known.state()) {
             self.discard(now, names, &known);
             return None;

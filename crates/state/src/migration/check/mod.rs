@@ -15,7 +15,7 @@ use crate::{ByteRange, LockType, Result, Settings};
 
 /// Checks that the values do not contradict each other, and keep the bounds of this server.
 pub(super) fn check(volume: &ExportedVolume, settings: &Settings) -> Result<(), ImportRefusal> {
-    let names = volume.clients.iter().map(|it| it.name.by(it.protocol, it.introduced_by).key());
+    let names = volume.clients.iter().map(|it| it.recorded().key());
     let numbers = volume.clients.iter().map(|client| client.id.number());
     require(are_unique(names), Section::Clients, "two clients have the same name")?;
     require(are_unique(numbers), Section::Clients, "two clientids have the same number")?;

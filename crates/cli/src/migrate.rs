@@ -24,8 +24,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// # Errors
 /// If no server can be asked, or the exports were not moved.
 pub(crate) fn perform(typed: &MigrateArguments) -> Result<ExitCode> {
-    let MigrateArguments { exports, to, dry_run, .. } = typed.clone();
-    let request = Request::Migrate { exports, to, dry_run, run: random()? };
+    let MigrateArguments { exports, to, proxy_for: forward_seconds, dry_run, .. } = typed.clone();
+    let run = random()?;
+    let request = Request::Migrate { exports, to, forward_seconds, dry_run, run };
     let bar = ProgressBar::new_spinner();
     let mut is_warned = typed.json.json;
     let answer = loop {

@@ -15,6 +15,9 @@ pub(crate) struct MigrateArguments {
     /// The name of the `[[peer]]` that is to serve them
     #[arg(long, value_name = "PEER")]
     pub(crate) to: String,
+    /// Forward the calls of clients of NFSv3 to the peer for so many seconds, and move their locks
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) proxy_for: Option<u64>,
     /// Ask both servers whether the exports could be moved, and move nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -97,12 +97,13 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
                 let found = placement_admin::find(&plan, export)?;
                 self.moves.advance(found, &self.memory, &Handle::new(file)?)
             }
-            Request::Migrate { exports, to, dry_run, run } => {
+            Request::Migrate { exports, to, forward_seconds, dry_run, run } => {
+                let to = (&**to, *forward_seconds);
                 // A migration waits until nobody uses the plan any more.
                 drop(plan);
                 match dry_run {
                     true => self.migrations.try_out(exports, to),
-                    false => self.migrations.advance(exports, (to, *run)),
+                    false => self.migrations.advance(exports, to, *run),
                 }
             }
             Request::Why { .. } => grant_admin::why(&plan, request),

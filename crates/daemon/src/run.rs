@@ -25,13 +25,13 @@ use crate::grant_service::GrantService;
 use crate::load::{LoadService, LoadSources};
 use crate::logging::Logging;
 use crate::metrics_page::PageSources;
-use crate::migration::{self, Arrivals, MigrationParts, Migrations, MovedExports};
+use crate::migration::{self, Arrivals, Forwarder, MigrationParts, Migrations, MovedExports};
 use crate::nlm_replies;
 use crate::options::Options;
 use crate::placement;
 use crate::placement_moves::PlacementMoves;
 use crate::portmap::PortmapService;
-use crate::service::{Programs, by_datagrams};
+use crate::service::{HostParts, Programs, by_datagrams};
 use crate::sockets::{self, PageListeners};
 use crate::startup_banner::StartupBanner;
 use crate::statd::Statd;
@@ -190,7 +190,9 @@ impl Running {
         let metrics = listener.as_ref().map(|_| Arc::<Metrics>::default());
         let monitor_state = state_service.monitor_state();
         let messages = nlm_replies::start();
-        let remembered = (state_service.memory(), monitor_state, &messages);
+        let forwarder = Forwarder::new(&exports, &moved, tls.clone());
+        let hosts = HostParts { monitor_state, messages, forwarder: Arc::new(forwarder) };
+        let remembered = (state_service.memory(), &hosts);
         let reload = Arc::new(reload(&exports, state_service.memory()));
         let parts = MigrationParts {
             exports: Arc::clone(&exports),
@@ -203,7 +205,7 @@ impl Running {
         let programs =
             Programs::new(&exports, verifier, remembered, options.spoken, metrics.as_ref())
                 .granting(&grants.grants())
-                .migrating(Arc::new(Arrivals::new(parts.clone())));
+                .migrating(Arc::new(Arrivals::new(parts.clone())), &parts.moved);
         let tally = programs.tally();
         let programs = programs.offering_tls(tls.is_some());
         let settings = Settings { tls: tls.as_deref().map(Tls::acceptor), ..settings(options) };
@@ -226,8 +228,7 @@ impl Running {
         let portmap = PortmapService::open(options.portmap, server.addresses(), &exports)?;
         // Hosts cannot find the status monitor without a portmapper, so it is not started.
         let is_found = options.spoken.three && !matches!(portmap, PortmapService::None);
-        let by_datagrams =
-            || by_datagrams(&exports, &state_service.memory(), (monitor_state, &messages));
+        let by_datagrams = || by_datagrams(&exports, &state_service.memory(), &hosts);
         let statd = is_found.then(|| Statd::start(by_datagrams, &exports, server.addresses()));
         let page = page.transpose()?;
         Ok(Self {

@@ -10,8 +10,8 @@ use comity_credential::Channel;
 use comity_export::{Exports, RpcPeer};
 use comity_granting::GrantProgram;
 use comity_grants::Grants;
-use comity_migrate::{MigrationProgram, MigrationTarget};
-use comity_nfs3::{Message, Mount, Nfs3, Nlm, Nsm};
+use comity_migrate::{ForwardedCalls, MigrationProgram, MigrationTarget};
+use comity_nfs3::{CallForwarder, Message, Mount, Nfs3, Nlm, Nsm};
 use comity_nfs4::{Memory, Nfs4, Tally};
 use comity_proto::{migration, mount, nfs4};
 use comity_rpc::{Admission, Backchannel, CallHeader, Dispatcher, Gate, GateRefusal, Program};
@@ -20,12 +20,15 @@ use comity_server::{Endpoints, Service, blocking_for_long_hook};
 
 use self::callback_layer::CallbackLayer;
 use self::error_log_layer::ErrorLogLayer;
+use crate::migration::{ForwardedPrograms, MovedExports};
 use crate::status_names;
 use crate::versions::Spoken;
 
 /// The programs of this server: NFS versions 3 and 4, MOUNT, NLM and NSM.
 pub(crate) struct Programs {
     dispatcher: Dispatcher<RpcPeer, ProgramGate>,
+    /// The programs of NFSv3; none if that version is disabled.
+    version_three: Vec<Arc<dyn Program<RpcPeer>>>,
     exports: Arc<Exports>,
     memory: Memory,
     tally: Option<Arc<Tally>>,
@@ -35,6 +38,12 @@ pub(crate) struct Programs {
 /// The gate of the exports. MOUNT may be called without TLS, because Linux calls it so even for TLS
 /// mounts; the exports then reveal only the handle of their root.
 pub(crate) struct ProgramGate(Arc<Exports>);
+
+impl ProgramGate {
+    pub(crate) fn new(exports: &Arc<Exports>) -> Self {
+        Self(Arc::clone(exports))
+    }
+}
 
 impl Gate<RpcPeer> for ProgramGate {
     #[inline]
@@ -75,25 +84,15 @@ impl Programs {
     pub(crate) fn new(
         exports: &Arc<Exports>,
         verifier: [u8; 8],
-        (memory, monitor_state, messages): (Memory, i32, &SyncSender<Message>),
+        (memory, hosts): (Memory, &HostParts),
         spoken: Spoken,
         metrics: Option<&Arc<Metrics>>,
     ) -> Self {
-        let mut programs = Vec::new();
-        if spoken.three {
-            let nfs = Nfs3::new(Arc::clone(exports), verifier).recalling(delegated(&memory));
-            let nfs = nfs.blocking(blocking_for_long_hook);
-            let nfs = ErrorLogLayer::new(nfs, Arc::clone(exports));
-            let nfs = CallbackLayer::new(nfs, memory.clone());
-            programs.push(counted(nfs, "nfs", status_names::name, metrics));
-            let mount = Mount::new(Arc::clone(exports));
-            programs.push(counted(mount, "mount", status_names::name, metrics));
-            let nlm = lock_manager(exports, &memory).messaging(messages.clone());
-            let nlm = CallbackLayer::new(nlm, memory.clone());
-            programs.push(counted(nlm, "nlm", status_names::name_nlm, metrics));
-            programs.push(status_monitor(&memory, monitor_state));
-        }
-        let mut tally = None;
+        let version_three = match spoken.three {
+            true => version_three(exports, verifier, (&memory, hosts), metrics),
+            false => Vec::new(),
+        };
+        let (mut programs, mut tally) = (version_three.clone(), None);
         if spoken.speaks_four() {
             let nfs = Nfs4::new(Arc::clone(exports), verifier, spoken.four, memory.clone());
             let nfs = nfs.blocking(blocking_for_long_hook);
@@ -104,7 +103,7 @@ impl Programs {
         }
         let exports = Arc::clone(exports);
         let dispatcher = Dispatcher::new(programs, ProgramGate(Arc::clone(&exports)));
-        Self { dispatcher, exports, memory, tally, offers_tls: false }
+        Self { dispatcher, version_three, exports, memory, tally, offers_tls: false }
     }
 
     /// Sets whether peers may start TLS.
@@ -120,8 +119,16 @@ impl Programs {
     }
 
     /// Adds the program by which peers hand exports over.
-    pub(crate) fn migrating(mut self, target: Arc<dyn MigrationTarget>) -> Self {
-        let program = MigrationProgram::new(Arc::clone(&self.exports), target);
+    pub(crate) fn migrating(
+        mut self,
+        target: Arc<dyn MigrationTarget>,
+        moved: &Arc<MovedExports>,
+    ) -> Self {
+        let programs = self.version_three.clone();
+        let forwarded = ForwardedPrograms::new(programs, &self.exports, moved);
+        let forwarded = (!self.version_three.is_empty()).then(|| Arc::new(forwarded));
+        let program = MigrationProgram::new(Arc::clone(&self.exports), target)
+            .answering(forwarded.map(|it| it as Arc<dyn ForwardedCalls>));
         self.dispatcher.add(Arc::new(program));
         self
     }
@@ -130,6 +137,39 @@ impl Programs {
     pub(crate) fn tally(&self) -> Option<Arc<Tally>> {
         self.tally.clone()
     }
+}
+
+/// What the programs of NFSv3 need beside the exports and the state of clients.
+#[derive(Clone)]
+pub(crate) struct HostParts {
+    /// The state number of the status monitor.
+    pub(crate) monitor_state: i32,
+    /// The queue of replies of the lock manager that are sent as calls.
+    pub(crate) messages: SyncSender<Message>,
+    /// Forwards calls about exports that have moved.
+    pub(crate) forwarder: Arc<dyn CallForwarder>,
+}
+
+/// The programs of NFSv3: NFS, MOUNT, NLM and NSM.
+fn version_three(
+    exports: &Arc<Exports>,
+    verifier: [u8; 8],
+    (memory, hosts): (&Memory, &HostParts),
+    metrics: Option<&Arc<Metrics>>,
+) -> Vec<Arc<dyn Program<RpcPeer>>> {
+    let forwarder = || Arc::clone(&hosts.forwarder);
+    let nfs = Nfs3::new(Arc::clone(exports), verifier).recalling(delegated(memory));
+    let nfs = nfs.blocking(blocking_for_long_hook).forwarding(forwarder());
+    let nfs = ErrorLogLayer::new(nfs, Arc::clone(exports));
+    let nfs = CallbackLayer::new(nfs, memory.clone());
+    let mount = Mount::new(Arc::clone(exports)).forwarding(forwarder());
+    let nlm = CallbackLayer::new(lock_manager(exports, (memory, hosts)), memory.clone());
+    vec![
+        counted(nfs, "nfs", status_names::name, metrics),
+        counted(mount, "mount", status_names::name, metrics),
+        counted(nlm, "nlm", status_names::name_nlm, metrics),
+        status_monitor(memory, hosts),
+    ]
 }
 
 fn delegated(memory: &Memory) -> Hosts {
@@ -141,29 +181,30 @@ fn delegated(memory: &Memory) -> Hosts {
         .pausing(Box::new(move |moment| memory.wait_for_clients(clock.now(), moment)))
 }
 
-fn lock_manager(exports: &Arc<Exports>, memory: &Memory) -> Nlm {
+fn lock_manager(exports: &Arc<Exports>, (memory, hosts): (&Memory, &HostParts)) -> Nlm {
     let clock = memory.clock;
     let settle = memory.settle.clone().unwrap_or_else(|| Arc::new(|_| true));
     let engine = Arc::clone(&memory.engine);
     let nlm = Nlm::new(Arc::clone(exports), engine, move || clock.now(), settle);
     nlm.beside(memory.locals.clone())
+        .messaging(hosts.messages.clone())
+        .forwarding(Arc::clone(&hosts.forwarder))
 }
 
-/// Returns the programs for UDP: the status monitor with state number `state`, and the lock
-/// manager.
+/// Returns the programs for UDP: the status monitor and the lock manager.
 pub(crate) fn by_datagrams(
     exports: &Arc<Exports>,
     memory: &Memory,
-    (state, messages): (i32, &SyncSender<Message>),
+    hosts: &HostParts,
 ) -> Vec<Arc<dyn Program<RpcPeer>>> {
-    let nlm = lock_manager(exports, memory).messaging(messages.clone());
-    vec![status_monitor(memory, state), Arc::new(CallbackLayer::new(nlm, memory.clone()))]
+    let nlm = lock_manager(exports, (memory, hosts));
+    vec![status_monitor(memory, hosts), Arc::new(CallbackLayer::new(nlm, memory.clone()))]
 }
 
-/// The status monitor, with this server's state number.
-fn status_monitor(memory: &Memory, state: i32) -> Arc<dyn Program<RpcPeer>> {
+fn status_monitor(memory: &Memory, hosts: &HostParts) -> Arc<dyn Program<RpcPeer>> {
     let clock = memory.clock;
-    let nsm = Nsm::new(Arc::clone(&memory.engine), move || clock.now(), state);
+    let nsm = Nsm::new(Arc::clone(&memory.engine), move || clock.now(), hosts.monitor_state);
+    let nsm = nsm.forwarding(Arc::clone(&hosts.forwarder));
     Arc::new(CallbackLayer::new(nsm, memory.clone()))
 }
 

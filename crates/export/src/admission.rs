@@ -63,7 +63,7 @@ fn resolve(
     id: ExportId,
     channel: Option<ChannelKind>,
 ) -> std::result::Result<Arc<ResolvedCaller>, Refusal> {
-    let export = plan.export(id).ok_or(Status::Stale)?;
+    let export = plan.export(id).filter(|_| visitor.may_use(id)).ok_or(Status::Stale)?;
     let entry = export.decide(visitor).inspect_err(|why| {
         if *why == Status::Acces {
             export.strangers().refuse();

@@ -26,6 +26,8 @@ pub struct RpcPeer {
     local: Option<IpAddr>,
     line: Option<Arc<Backchannel>>,
     clientid: AtomicU64,
+    /// The only exports that it may use, if a server calls in its name.
+    confined: Option<Box<[ExportId]>>,
     /// The generation of the plan under which the gate admitted it; 0 if none did.
     admitted: AtomicU64,
     refused: Mutex<Option<(u64, Refused)>>,
@@ -59,6 +61,7 @@ impl RpcPeer {
             local: None,
             line: None,
             clientid: AtomicU64::new(0),
+            confined: None,
             admitted: AtomicU64::new(0),
             refused: Mutex::default(),
             resolved: Mutex::default(),
@@ -75,6 +78,18 @@ impl RpcPeer {
     #[must_use]
     pub fn at(self, local: Option<IpAddr>) -> Self {
         Self { local, ..self }
+    }
+
+    /// Lets the peer use these exports only.
+    #[must_use]
+    pub fn confined_to(self, exports: impl IntoIterator<Item = ExportId>) -> Self {
+        Self { confined: Some(exports.into_iter().collect()), ..self }
+    }
+
+    /// Returns whether it may use an export if the rules of the export admit it.
+    #[must_use]
+    pub fn may_use(&self, export: ExportId) -> bool {
+        self.confined.as_ref().is_none_or(|exports| exports.contains(&export))
     }
 
     /// Sets whether the peer may begin TLS on its connection.

@@ -328,6 +328,23 @@ fn paths_lead_to_the_innermost_export_the_caller_may_use() {
 }
 
 #[test]
+fn a_caller_that_is_confined_reaches_the_named_exports_only() {
+    let fs = memory();
+    let all = || vec![(Client::Everybody, writable())];
+    let both = plan(vec![export(1, "/a", &fs, all()), export(2, "/b", &fs, all())]);
+    let confined = visitor("10.0.0.1:700").confined_to([ExportId(2)]);
+    let sys = Sys::new(5, 5, &[]);
+    let stale = Some(Refusal::Status(Status::Stale));
+    for (id, path, refusal) in [(1, "/a", stale), (2, "/b", None)] {
+        let sealed = HandleKey::new(KEY).seal(ExportId(id), &fs.root());
+        for door in [Door::Handle(sealed.bytes()), Door::Path(path.as_bytes())] {
+            let entered = View::enter(&both, &confined, &sys.claim(), door);
+            assert_eq!(entered.err(), refusal, "{path}");
+        }
+    }
+}
+
+#[test]
 fn two_exports_of_one_file_system_have_two_fsids() {
     let fs = memory();
     let both = plan(vec![

@@ -1,13 +1,15 @@
 //! The source's side of the migration program.
 
 use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use comity_export::PeerServer;
-use comity_programs::{ClientError, ProgramClient};
+use comity_programs::{ClientError, ProgramClient, whole};
 use comity_proto::migration::{
-    CHUNK_BYTES_MAX, MigrationArgs, MigrationId, PROGRAM, SendArgs, VERSION, procedure,
+    CHUNK_BYTES_MAX, ForwardArgs, ForwardedReply, MigrationArgs, MigrationId, PROGRAM, SendArgs,
+    VERSION, procedure,
 };
 use comity_tls::client::{ClientIdentity, ServerTrust};
 use comity_xdr::Opaque;
@@ -57,7 +59,7 @@ impl MigrationClient {
                 return Err(io::Error::from(ErrorKind::TimedOut).into());
             }
             let part = SendArgs { id, offset, bytes: Opaque(bytes) };
-            self.0.value_within::<_, ()>(left, procedure::SEND, &part)?;
+            self.0.call_within(left, (procedure::SEND, &part), |reply| whole::<()>(reply))?;
             offset += bytes.len() as u64;
         }
         Ok(())
@@ -78,5 +80,27 @@ impl MigrationClient {
     /// [`MigrationError`].
     pub fn outcome(&mut self, id: MigrationId) -> Result<bool, MigrationError> {
         self.0.value(procedure::OUTCOME, &id)
+    }
+
+    /// Forwards a call of a client, an RPC message without a record mark. Returns the reply, which
+    /// is empty if the client gets none. The server has `time` for it.
+    ///
+    /// # Errors
+    /// [`MigrationError`]. After [`ClientError::Failed`] the call was not executed.
+    pub fn forward(
+        &mut self,
+        time: Duration,
+        client: SocketAddr,
+        call: &[u8],
+    ) -> Result<Vec<u8>, MigrationError> {
+        let address = match client.ip() {
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+            IpAddr::V6(address) => address,
+        };
+        let (address, port) = (address.octets(), client.port().into());
+        let args = ForwardArgs { address, port, call: Opaque(call) };
+        self.0.call_within(time, (procedure::FORWARD, &args), |reply| {
+            whole::<ForwardedReply<'_>>(reply).map(|reply| reply.0.to_vec())
+        })
     }
 }

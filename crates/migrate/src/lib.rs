@@ -10,10 +10,12 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod client;
+mod forwarded_calls;
 mod program;
 mod target;
 
 pub use client::{MigrationClient, MigrationError};
-pub use comity_programs::CallFailure;
+pub use comity_programs::{CallFailure, results};
+pub use forwarded_calls::ForwardedCalls;
 pub use program::MigrationProgram;
 pub use target::MigrationTarget;

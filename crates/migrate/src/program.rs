@@ -1,27 +1,49 @@
+use std::net::{Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use comity_export::{Exports, RpcPeer};
+use comity_export::{Exports, PeerServer, RpcPeer};
 use comity_programs::{CallFailure, answer, done};
 use comity_proto::migration::{
-    MigrationArgs, MigrationId, PROGRAM, SendArgs, Status, VERSION, procedure,
+    ForwardArgs, MigrationArgs, MigrationId, PROGRAM, REPLY_BYTES_MAX, SendArgs, Status, VERSION,
+    procedure,
 };
 use comity_rpc::{Call, Outcome, Program, Repeat};
-use comity_xdr::Encoder;
+use comity_xdr::{Encoder, Opaque};
 
-use crate::MigrationTarget;
+use crate::{ForwardedCalls, MigrationTarget};
 
 /// The migration program, version 1, at the server to which exports are moved.
 pub struct MigrationProgram {
     exports: Arc<Exports>,
     target: Arc<dyn MigrationTarget>,
+    forwarded: Option<Arc<dyn ForwardedCalls>>,
 }
 
 impl MigrationProgram {
     /// Makes the program; the peers are those of `exports`.
     #[must_use]
     pub fn new(exports: Arc<Exports>, target: Arc<dyn MigrationTarget>) -> Self {
-        Self { exports, target }
+        Self { exports, target, forwarded: None }
+    }
+
+    /// Answers calls that peers forward. Without it they are refused.
+    #[must_use]
+    pub fn answering(self, forwarded: Option<Arc<dyn ForwardedCalls>>) -> Self {
+        Self { forwarded, ..self }
+    }
+
+    fn forwarded(
+        &self,
+        from: &PeerServer,
+        ForwardArgs { address, port, call }: &ForwardArgs<'_>,
+    ) -> Result<Vec<u8>, CallFailure> {
+        let Some(forwarded) = &self.forwarded else {
+            return Err(CallFailure::invalid("it does not serve NFSv3"));
+        };
+        let port = u16::try_from(*port).map_err(|_| CallFailure::invalid("no such port"))?;
+        let address = Ipv6Addr::from(*address).to_canonical();
+        forwarded.answer(from, SocketAddr::new(address, port), call.0)
     }
 }
 
@@ -41,12 +63,13 @@ impl Program<RpcPeer> for MigrationProgram {
             procedure::SEND => "SEND",
             procedure::TAKE => "TAKE",
             procedure::OUTCOME => "OUTCOME",
+            procedure::FORWARD => "FORWARD",
             _ => "unknown",
         }
     }
 
     /// All calls may be repeated: a part that is sent twice is refused, and a source that lost an
-    /// answer asks for the outcome.
+    /// answer asks for the outcome. A forwarded call is recognized as the call of its client.
     fn repeat(&self, _version: u32, _procedure: u32) -> Repeat {
         Repeat::Harmless
     }
@@ -79,6 +102,13 @@ impl Program<RpcPeer> for MigrationProgram {
                 call.arguments::<MigrationId>()
                     .map(|id| answer(reply, Ok(target.outcome(&from, &id)))),
             ),
+            procedure::FORWARD => done(call.arguments::<ForwardArgs<'_>>().map(|call| {
+                let answered = self.forwarded(&from, &call);
+                answer(
+                    reply,
+                    answered.as_deref().map(Opaque::<REPLY_BYTES_MAX>).map_err(Clone::clone),
+                )
+            })),
             _ => Outcome::ProcUnavail,
         }
     }

@@ -3,8 +3,10 @@ use std::ops::RangeInclusive;
 use comity_export::RpcPeer;
 use comity_proto::nfs3::{PROGRAM, VERSION};
 use comity_rpc::{Call, Outcome, Program, Repeat};
+use comity_vfs::Status;
 use comity_xdr::Encoder;
 
+use crate::forward::forward;
 use crate::program::Nfs3;
 use crate::request::Request;
 use crate::status::nfsstat3;
@@ -30,8 +32,15 @@ impl Program<RpcPeer> for Nfs3 {
 
     fn call(&self, call: &Call<'_>, visitor: &RpcPeer, reply: &mut Encoder) -> Outcome {
         let Some(row) = row(&VERBS, call.header.procedure) else { return Outcome::ProcUnavail };
-        let plan = self.exports().current();
-        let request = Request::new(&plan, visitor, call);
-        row.perform(self, &request, reply, |status| nfsstat3(status) as u32)
+        let performed = {
+            let plan = self.exports().current();
+            let request = Request::new(&plan, visitor, call).forwarded_by(self.forwarder());
+            row.perform(self, &request, reply, |status| nfsstat3(status) as u32)
+        };
+        performed.unwrap_or_else(|referred| {
+            let start = reply.checkpoint();
+            forward(self.forwarder(), referred, (visitor, call), reply)
+                .unwrap_or_else(|| row.failed(nfsstat3(Status::Delay) as u32, (reply, start)))
+        })
     }
 }

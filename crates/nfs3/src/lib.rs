@@ -15,6 +15,7 @@ mod attributes;
 mod conflicts;
 mod delegated_attr;
 mod dispatch;
+mod forward;
 pub mod limits;
 mod listing;
 mod mount;
@@ -29,6 +30,7 @@ mod table;
 mod time;
 mod verbs;
 
+pub use forward::{CallForwarder, Forwarded};
 pub use mount::Mount;
 pub use nlm::{Grant, Grants, Message, Nlm};
 pub use nsm::Nsm;

@@ -12,6 +12,7 @@ use comity_rpc::{Call, Done, Outcome, Program, Repeat};
 use comity_state::Engine;
 use comity_xdr::{Encoder, Malformed};
 
+use crate::forward::CallForwarder;
 use crate::nlm::is_system;
 
 /// The program NSM, version 1: the procedures that other hosts call.
@@ -19,6 +20,7 @@ pub struct Nsm {
     engine: Arc<Engine>,
     clock: Box<dyn Fn() -> Duration + Send + Sync>,
     state: i32,
+    forwarder: Option<Arc<dyn CallForwarder>>,
 }
 
 impl Nsm {
@@ -31,27 +33,36 @@ impl Nsm {
         clock: impl Fn() -> Duration + Send + Sync + 'static,
         state: i32,
     ) -> Self {
-        Self { engine, clock: Box::new(clock), state }
+        Self { engine, clock: Box::new(clock), state, forwarder: None }
+    }
+
+    /// Tells the servers to which exports have moved, too, that a host has restarted.
+    #[must_use]
+    pub fn forwarding(self, forwarder: Arc<dyn CallForwarder>) -> Self {
+        Self { forwarder: Some(forwarder), ..self }
     }
 
     /// A host can free its own locks only: the name in the notice is ignored, and the locks
     /// of the sender's address are freed. The notice must come from a port below 1024, so
     /// that a user of the host cannot free the locks of others; status monitors have such a
     /// port.
-    fn notified(&self, call: &Call<'_>, visitor: &RpcPeer) -> Result<(), Malformed> {
+    ///
+    /// Returns whether all servers that must know have been told.
+    fn notified(&self, call: &Call<'_>, visitor: &RpcPeer) -> Result<bool, Malformed> {
         let StatChge { state, .. } = call.arguments()?;
-        if is_system(visitor) {
-            let name = host_name(visitor);
-            self.engine.host_began_anew((self.clock)(), &name, state);
+        if !is_system(visitor) {
+            return Ok(true);
         }
-        Ok(())
+        self.engine.host_began_anew((self.clock)(), &host_name(visitor), state);
+        let forwarder = self.forwarder.as_ref();
+        Ok(forwarder.is_none_or(|forwarder| forwarder.forward_to_all(visitor, call)))
     }
 
     /// The server watches no hosts on behalf of others.
-    fn stat(&self, call: &Call<'_>, reply: &mut Encoder) -> Result<(), Malformed> {
+    fn stat(&self, call: &Call<'_>, reply: &mut Encoder) -> Result<bool, Malformed> {
         call.arguments::<HostName<'_>>()?;
         reply.value(&SmStatRes { res: Res::Fail, state: self.state });
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -79,11 +90,16 @@ impl Program<RpcPeer> for Nsm {
 
     fn call(&self, call: &Call<'_>, visitor: &RpcPeer, reply: &mut Encoder) -> Outcome {
         let answered = match call.header.procedure {
-            procedure::NULL => call.arguments::<()>(),
+            procedure::NULL => call.arguments::<()>().map(|()| true),
             procedure::STAT => self.stat(call, reply),
             procedure::NOTIFY => self.notified(call, visitor),
             _ => return Outcome::ProcUnavail,
         };
-        answered.map_or(Outcome::GarbageArgs, |()| Outcome::Done(Done::default()))
+        match answered {
+            Ok(true) => Outcome::Done(Done::default()),
+            // The host notifies again.
+            Ok(false) => Outcome::Silence,
+            Err(_) => Outcome::GarbageArgs,
+        }
     }
 }

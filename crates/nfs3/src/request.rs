@@ -1,10 +1,12 @@
 use std::net::IpAddr;
 
 use comity_credential::CredentialRef;
-use comity_export::{Door, Node, Outside, Plan, Refusal, RpcPeer, View};
+use comity_export::{Door, Node, Outside, Plan, Referred, Refusal, RpcPeer, View};
 use comity_rpc::{AuthStat, Call, Flavor};
 use comity_vfs::Status;
 use comity_xdr::Decode;
+
+use crate::forward::CallForwarder;
 
 /// A call on its way to its verb: the data that the verbs of both programs need.
 pub(crate) struct Request<'a> {
@@ -13,6 +15,7 @@ pub(crate) struct Request<'a> {
     /// The caller's connection.
     pub(crate) visitor: &'a RpcPeer,
     call: &'a Call<'a>,
+    forwarder: Option<&'a dyn CallForwarder>,
 }
 
 /// The reason why a verb ends before it has an answer of its own.
@@ -26,6 +29,10 @@ pub(crate) enum Stop {
     Status(Status),
     /// Other servers have the files, and NFSv3 has no way to say which.
     Referred,
+    /// Another server has the files, and answers the call.
+    Forward(Referred),
+    /// No reply is sent, and the client calls again.
+    Silence,
 }
 
 impl From<Status> for Stop {
@@ -34,19 +41,40 @@ impl From<Status> for Stop {
     }
 }
 
-impl Stop {
-    const fn refused(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Status(status) => Self::Status(status),
-            Refusal::Denied(why) => Self::Denied(why),
-            Refusal::Referred(_) => Self::Referred,
-        }
-    }
-}
-
 impl<'a> Request<'a> {
     pub(crate) const fn new(plan: &'a Plan, visitor: &'a RpcPeer, call: &'a Call<'a>) -> Self {
-        Self { plan, visitor, call }
+        Self { plan, visitor, call, forwarder: None }
+    }
+
+    /// Returns the request with a way to other servers.
+    pub(crate) fn forwarded_by(self, forwarder: Option<&'a dyn CallForwarder>) -> Self {
+        Self { forwarder, ..self }
+    }
+
+    /// Tells the other servers what the calling host says of itself.
+    ///
+    /// # Errors
+    /// [`Stop::Silence`]: one of them has not answered, and the host has to call again.
+    pub(crate) fn tell_others(&self) -> Result<(), Stop> {
+        match self.forwarder {
+            Some(forwarder) if !forwarder.forward_to_all(self.visitor, self.call) => {
+                Err(Stop::Silence)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns how a verb ends after a refusal.
+    #[cold]
+    fn refused(&self, refusal: Refusal) -> Stop {
+        match refusal {
+            Refusal::Status(status) => Stop::Status(status),
+            Refusal::Denied(why) => Stop::Denied(why),
+            Refusal::Referred(referred) => match self.forwarder {
+                Some(forwarder) if forwarder.forwards(referred) => Stop::Forward(referred),
+                _ => Stop::Referred,
+            },
+        }
     }
 
     /// Returns the address of the caller.
@@ -69,7 +97,8 @@ impl<'a> Request<'a> {
     /// Lets a request in that asks for the attributes of an object and nothing else.
     #[inline]
     pub(crate) fn approach(&self, sealed: &[u8]) -> Result<(View<'a>, Outside), Stop> {
-        View::approach(self.plan, self.visitor, &self.credential(), sealed).map_err(Stop::refused)
+        let approached = View::approach(self.plan, self.visitor, &self.credential(), sealed);
+        approached.map_err(|refusal| self.refused(refusal))
     }
 
     /// Lets a request in that belongs to mounting. A caller that sends AUTH_NONE (RFC 2623, 2.3.2)
@@ -95,6 +124,7 @@ impl<'a> Request<'a> {
         credential: &CredentialRef<'_>,
         door: Door<'_>,
     ) -> Result<(View<'a>, Node), Stop> {
-        View::enter(self.plan, self.visitor, credential, door).map_err(Stop::refused)
+        let entered = View::enter(self.plan, self.visitor, credential, door);
+        entered.map_err(|refusal| self.refused(refusal))
     }
 }

@@ -1,3 +1,4 @@
+use comity_export::Referred;
 use comity_rpc::{Outcome, Repeat};
 use comity_vfs::Status;
 use comity_xdr::{Checkpoint, Encoder};
@@ -25,6 +26,9 @@ pub(crate) struct Row<P> {
 impl<P> Row<P> {
     /// Answers a call; `number` returns the status number of the program. Each program
     /// calls it in one place, where it is inlined.
+    ///
+    /// # Errors
+    /// The call must be forwarded to the server that has the export. Nothing was appended.
     #[inline(always)]
     pub(crate) fn perform(
         &self,
@@ -32,20 +36,26 @@ impl<P> Row<P> {
         request: &Request<'_>,
         reply: &mut Encoder,
         number: impl Fn(Status) -> u32,
-    ) -> Outcome {
+    ) -> Result<Outcome, Referred> {
         let start = reply.checkpoint();
-        match (self.verb)(program, request, reply) {
+        Ok(match (self.verb)(program, request, reply) {
             Ok(answer) => answer.outcome(reply, start, self.absent_words),
             Err(Stop::Garbage) => Outcome::GarbageArgs,
             Err(Stop::Denied(why)) => Outcome::Denied(why),
             Err(Stop::Status(status)) => self.failed(number(status), (reply, start)),
             // A handle from the time when the files were here is of nothing any more.
             Err(Stop::Referred) => self.failed(number(Status::Stale), (reply, start)),
-        }
+            Err(Stop::Silence) => Outcome::Silence,
+            Err(Stop::Forward(referred)) => return Err(referred),
+        })
     }
 
     /// Answers with a status alone.
-    fn failed(&self, status: u32, (reply, start): (&mut Encoder, Checkpoint)) -> Outcome {
+    pub(crate) fn failed(
+        &self,
+        status: u32,
+        (reply, start): (&mut Encoder, Checkpoint),
+    ) -> Outcome {
         reply.rollback(start);
         absent(reply, status, self.absent_words);
         Outcome::Done(comity_rpc::Done { status, export: None })

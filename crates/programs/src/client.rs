@@ -122,10 +122,10 @@ impl ProgramClient {
         arguments: &T,
         read: impl FnOnce(&mut Decoder<'_>) -> Option<R>,
     ) -> Result<R, ClientError> {
-        self.call_within(self.patience, (procedure, arguments), read)
+        self.perform(self.patience, (procedure, arguments), read)
     }
 
-    fn call_within<T: Encode, R>(
+    fn perform<T: Encode, R>(
         &mut self,
         patience: CallPatience,
         (procedure, arguments): (u32, &T),
@@ -157,19 +157,19 @@ impl ProgramClient {
         self.call(procedure, arguments, |reply| whole(reply))
     }
 
-    /// Does the same as [`Self::value`]; gives the server no more than this time, and a minute at
+    /// Does the same as [`Self::call`]; gives the server no more than this time, and a minute at
     /// most.
     ///
     /// # Errors
     /// [`ClientError`].
-    pub fn value_within<T: Encode, R: for<'a> Decode<'a>>(
+    pub fn call_within<T: Encode, R>(
         &mut self,
         time: Duration,
-        procedure: u32,
-        arguments: &T,
+        (procedure, arguments): (u32, &T),
+        read: impl FnOnce(&mut Decoder<'_>) -> Option<R>,
     ) -> Result<R, ClientError> {
         let patience = CallPatience { whole: time.min(self.patience.whole), ..self.patience };
-        self.call_within(patience, (procedure, arguments), |reply| whole(reply))
+        self.perform(patience, (procedure, arguments), read)
     }
 
     /// Calls a procedure whose result is a text.
@@ -278,6 +278,16 @@ fn accepted(reply: &mut Decoder<'_>, xid: u32) -> Result<(), ClientError> {
         0 => Ok(()),
         _ => Err(ClientError::Refused),
     }
+}
+
+/// Returns the results of a reply, an RPC message without a record mark.
+///
+/// # Errors
+/// [`ClientError::Refused`]: the call failed, or was not executed. [`ClientError::Garbled`].
+pub fn results(reply: &[u8], xid: u32) -> Result<&[u8], ClientError> {
+    let mut decoder = Decoder::new(reply);
+    accepted(&mut decoder, xid)?;
+    Ok(decoder.rest())
 }
 
 /// Decodes one value; `None` if bytes follow it.

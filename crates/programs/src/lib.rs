@@ -11,6 +11,6 @@ mod failure;
 mod reply;
 mod watchdog;
 
-pub use client::{ClientError, ProgramClient, whole};
+pub use client::{ClientError, ProgramClient, results, whole};
 pub use failure::CallFailure;
 pub use reply::{answer, done, text};

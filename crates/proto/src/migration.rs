@@ -22,12 +22,17 @@ pub mod procedure {
     pub const SEND: u32 = 2;
     pub const TAKE: u32 = 3;
     pub const OUTCOME: u32 = 4;
+    pub const FORWARD: u32 = 5;
 }
 
 /// Most exports that move together.
 pub const EXPORTS_MAX: u32 = 64;
 /// Most bytes of state in one call.
 pub const CHUNK_BYTES_MAX: u32 = 256 << 10;
+/// Most bytes of a call of a client that is forwarded: the largest WRITE of NFSv3 and its header.
+pub const CALL_BYTES_MAX: u32 = (1 << 20) + (32 << 10);
+/// Most bytes of the reply to such a call.
+pub const REPLY_BYTES_MAX: u32 = CALL_BYTES_MAX;
 /// Longest handle in bytes.
 const HANDLE_BYTES_MAX: u32 = 64;
 
@@ -70,3 +75,19 @@ pub struct SendArgs<'a> {
     /// The next bytes of the state.
     pub bytes: Opaque<'a, CHUNK_BYTES_MAX>,
 }
+
+/// Arguments of FORWARD: a call of a client of NFSv3 that has not followed its export. The target
+/// answers it as if the client had called there. The result is a [`ForwardedReply`].
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct ForwardArgs<'a> {
+    /// The address of the client; an IPv4 address is mapped (RFC 4291, 2.5.5.2).
+    pub address: [u8; 16],
+    /// Its port.
+    pub port: u32,
+    /// The RPC message, without a record mark.
+    pub call: Opaque<'a, CALL_BYTES_MAX>,
+}
+
+/// The reply to a forwarded call: an RPC message without a record mark; empty if the client gets no
+/// reply.
+pub type ForwardedReply<'a> = Opaque<'a, REPLY_BYTES_MAX>;

@@ -144,6 +144,8 @@ pub enum Request {
         exports: Vec<PathBuf>,
         /// The name of the peer.
         to: String,
+        /// For how many seconds calls of NFSv3 are forwarded to the peer afterwards.
+        forward_seconds: Option<u64>,
         /// True to ask only whether the move is possible.
         dry_run: bool,
         /// A number that differs in each run of the command: none gets the result of another.

@@ -1,4 +1,6 @@
 use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use crate::padding;
@@ -29,6 +31,25 @@ pub struct FileSegment {
     pub offset: u64,
     /// Its length in bytes; bytes beyond the end of the file are sent as zeros.
     pub length: u32,
+}
+
+impl FileSegment {
+    /// Reads the range; bytes beyond the end of the file stay as they are.
+    fn read(&self, mut into: &mut [u8]) -> io::Result<()> {
+        let mut offset = self.offset;
+        while !into.is_empty() {
+            match self.file.read_at(into, offset) {
+                Ok(0) => return Ok(()),
+                Ok(count) => {
+                    into = into.get_mut(count..).unwrap_or_default();
+                    offset += count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Collects encoded values: one growing buffer, reused, plus [`FileSegment`]s between its bytes.
@@ -148,6 +169,23 @@ impl Encoder {
         &self.bytes
     }
 
+    /// Returns all bytes as they will be on the wire; file segments are read.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn flattened(&self) -> io::Result<Vec<u8>> {
+        let (mut flat, mut sent) = (Vec::new(), 0);
+        for segment in &self.files {
+            flat.extend_from_slice(self.bytes.get(sent..segment.after).unwrap_or_default());
+            sent = segment.after;
+            let start = flat.len();
+            flat.resize(start + segment.length as usize, 0);
+            segment.read(flat.get_mut(start..).unwrap_or_default())?;
+        }
+        flat.extend_from_slice(self.bytes.get(sent..).unwrap_or_default());
+        Ok(flat)
+    }
+
     /// The file segments so far, in order of their place.
     #[must_use]
     pub fn files(&self) -> &[FileSegment] {
@@ -263,6 +301,8 @@ impl Encoder {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]
@@ -291,5 +331,18 @@ mod tests {
         assert_eq!(encoder.length_since(checkpoint), 8);
         encoder.file(file, 0, 1000);
         assert_eq!(encoder.length_since(checkpoint), 1008);
+    }
+
+    #[test]
+    fn the_flattened_bytes_have_the_files_in_their_places() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"0123").unwrap();
+        let file = Arc::new(file);
+        let mut encoder = Encoder::new();
+        encoder.raw(b"head");
+        encoder.file(Arc::clone(&file), 1, 2);
+        encoder.raw(b"and ");
+        encoder.file(file, 2, 4);
+        assert_eq!(encoder.flattened().unwrap(), b"head12and 23\0\0");
     }
 }

@@ -10,6 +10,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod crashes;
+mod forwarded;
 mod grace;
 mod holder;
 mod pair;

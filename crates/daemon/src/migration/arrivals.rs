@@ -13,7 +13,7 @@ use comity_server::blocking;
 use comity_state::ExportedVolume;
 
 use super::moved_exports::Handover;
-use super::{LOCAL_LOCKS, MigrationParts, check_state, hexadecimal};
+use super::{LOCAL_LOCKS, MigrationParts, hexadecimal};
 use crate::configuration::PlanTurn;
 
 /// Most bytes of the state of a volume.
@@ -149,7 +149,6 @@ impl Arrivals {
         let (paths, turn) = (paths(offer), self.turn()?);
         let plan = self.plan(&turn, from, &paths)?;
         let volume = self.check(&plan, offer, true)?;
-        check_state(&state).map_err(CallFailure::invalid)?;
         check_files(&plan, &state, (volume, &paths))?;
         let clients = memory.engine.import_volume(memory.clock.now(), &state);
         let clients = clients.map_err(CallFailure::at_present)?;
@@ -233,7 +232,8 @@ fn check_files(
 }
 
 fn handover(from: &PeerServer, id: &MigrationId) -> Handover {
-    Handover { peer: from.name.to_string(), migration: hexadecimal(id) }
+    let (peer, migration) = (from.name.to_string(), hexadecimal(id));
+    Handover { peer, migration, forward_until: None }
 }
 
 fn path<'a>(offered: &OfferedExport<'a>) -> &'a Path {

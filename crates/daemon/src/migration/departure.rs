@@ -14,9 +14,9 @@ use comity_state::ExportedVolume;
 use comity_xdr::{Counted, Opaque};
 
 use super::migrations::MigrationStep;
-use super::moved_exports::{ExportPlace, Handover};
+use super::moved_exports::{ExportPlace, Handover, after_seconds};
 use super::warnings::warnings;
-use super::{LOCAL_LOCKS, MigrationParts, check_state, hexadecimal};
+use super::{LOCAL_LOCKS, MigrationParts, check_followers, hexadecimal};
 use crate::configuration::PlanTurn;
 use crate::limits::{FREEZE_PATIENCE, FREEZE_POLL, RECALL_PATIENCE, RECALL_POLL};
 use crate::state_folder::random;
@@ -27,6 +27,8 @@ pub(super) struct Departure {
     peer: PeerServer,
     id: MigrationId,
     paths: Vec<PathBuf>,
+    /// For how many seconds calls of NFSv3 are forwarded.
+    forward_seconds: Option<u64>,
 }
 
 /// The result of a migration.
@@ -55,10 +57,23 @@ impl Departure {
         let peer = plan.peer_named(to).cloned();
         let peer = peer.with_context(|| format!("the configuration has no [[peer]] {to}"))?;
         let (parts, paths) = (parts.clone(), exports.to_vec());
-        let departure = Self { parts, peer, id: random()?, paths };
+        let departure = Self { parts, peer, id: random()?, paths, forward_seconds: None };
         departure.away(&plan)?;
         departure.check(&plan)?;
         Ok(departure)
+    }
+
+    /// Forwards calls of NFSv3 for so many seconds after the move.
+    pub(super) fn forwarding(self, seconds: Option<u64>) -> Self {
+        Self { forward_seconds: seconds, ..self }
+    }
+
+    /// Checks that the clients will be able to use their state.
+    fn check_state(&self, exported: &ExportedVolume) -> Result<()> {
+        if self.forward_seconds.is_none() {
+            check_followers(exported)?;
+        }
+        Ok(())
     }
 
     /// Checks that the exports are all those that this server serves from their volume. Returns
@@ -92,7 +107,8 @@ impl Departure {
     pub(super) fn warnings(&self) -> Result<Vec<String>> {
         let plan = Arc::clone(&self.parts.exports.current());
         let (_, volume) = self.check(&plan)?;
-        Ok(warnings(&self.parts, &plan, (&self.paths, volume)))
+        let is_forwarded = self.forward_seconds.is_some();
+        Ok(warnings(&self.parts, &plan, (&self.paths, volume), is_forwarded))
     }
 
     /// Asks the peer whether it could take the exports.
@@ -175,7 +191,7 @@ impl Departure {
         let since = Instant::now();
         loop {
             match engine.export_volume(clock.now(), volume) {
-                Ok(exported) => return Ok(check_state(&exported)?),
+                Ok(exported) => return self.check_state(&exported),
                 Err(why) if since.elapsed() > RECALL_PATIENCE => bail!("{why}: try again later"),
                 Err(_) => thread::sleep(RECALL_POLL),
             }
@@ -234,7 +250,7 @@ impl<'m> Frozen<'m> {
         loop {
             match engine.hand_over_volume(clock.now(), volume) {
                 Ok(exported) => {
-                    check_state(&exported)?;
+                    self.departure.check_state(&exported)?;
                     return Ok(exported);
                 }
                 Err(why) => self.pause(&why.to_string())?,
@@ -257,10 +273,12 @@ impl<'m> Frozen<'m> {
     /// Stores that the exports leave: from now on the target decides.
     fn leave(mut self) -> Result<Leaving<'m>> {
         let Departure { parts, peer, paths, id, .. } = self.departure;
-        let to = Handover { peer: peer.name.to_string(), migration: hexadecimal(id) };
-        parts.moved.note_leaving(paths, to)?;
+        let forward_until = self.departure.forward_seconds.map(after_seconds);
+        let (peer, migration) = (peer.name.to_string(), hexadecimal(id));
+        let to = Handover { peer, migration, forward_until };
+        parts.moved.note_leaving(paths, to.clone())?;
         self.is_leaving = true;
-        Ok(Leaving(self))
+        Ok(Leaving(self, to))
     }
 }
 
@@ -274,7 +292,7 @@ impl Drop for Frozen<'_> {
 
 /// Exports whose target has been or will be asked to take them. Nobody serves them until the
 /// outcome is known.
-struct Leaving<'m>(Frozen<'m>);
+struct Leaving<'m>(Frozen<'m>, Handover);
 
 impl Leaving<'_> {
     /// Serves the exports here again, after the target has refused them.
@@ -285,8 +303,8 @@ impl Leaving<'_> {
 
     /// Refers callers to the target. Returns for how long nobody served the exports.
     fn refer(self, away: Plan, volume: u64) -> Duration {
-        let Frozen { departure: Departure { parts, peer, paths, .. }, turn, .. } = &self.0;
-        self.note(&ExportPlace::Away { peer: peer.name.to_string() });
+        let Frozen { departure: Departure { parts, paths, .. }, turn, .. } = &self.0;
+        self.note(&self.1.completed());
         let ids = away.ids_of(paths);
         turn.put_in_force(away);
         parts.forget(volume, &ids);

@@ -60,8 +60,12 @@ impl Migrations {
     ///
     /// # Errors
     /// The reason why it cannot.
-    pub(crate) fn try_out(&self, exports: &[PathBuf], to: &str) -> Result<Value> {
-        let departure = Departure::new(&self.parts, exports, to)?;
+    pub(crate) fn try_out(
+        &self,
+        exports: &[PathBuf],
+        (to, forward_seconds): (&str, Option<u64>),
+    ) -> Result<Value> {
+        let departure = self.departure(exports, (to, forward_seconds))?;
         departure.try_out()?;
         Ok(json!({ "state": "possible", "warnings": departure.warnings()? }))
     }
@@ -71,7 +75,12 @@ impl Migrations {
     ///
     /// # Errors
     /// The reason why the exports were not moved.
-    pub(crate) fn advance(&self, exports: &[PathBuf], (to, run): (&str, u64)) -> Result<Value> {
+    pub(crate) fn advance(
+        &self,
+        exports: &[PathBuf],
+        (to, forward_seconds): (&str, Option<u64>),
+        run: u64,
+    ) -> Result<Value> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let running = match current.take() {
             Some(it) if it.run == run => it,
@@ -80,7 +89,7 @@ impl Migrations {
                 *current = Some(other);
                 bail!("a migration to {shown} is under way; try again when it has ended");
             }
-            _ => self.start(exports, (to, run))?,
+            _ => self.start(self.departure(exports, (to, forward_seconds))?, (to, run))?,
         };
         match running.outcome.recv_timeout(MOMENT) {
             Ok(outcome) => outcome.map(|moved| shown(&moved, &running.warnings)),
@@ -97,8 +106,15 @@ impl Migrations {
         }
     }
 
-    fn start(&self, exports: &[PathBuf], (to, run): (&str, u64)) -> Result<MigrationThread> {
-        let departure = Departure::new(&self.parts, exports, to)?;
+    fn departure(
+        &self,
+        exports: &[PathBuf],
+        (to, forward_seconds): (&str, Option<u64>),
+    ) -> Result<Departure> {
+        Ok(Departure::new(&self.parts, exports, to)?.forwarding(forward_seconds))
+    }
+
+    fn start(&self, departure: Departure, (to, run): (&str, u64)) -> Result<MigrationThread> {
         let (progress, warnings) = (MigrationStep::default(), departure.warnings()?);
         warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         let (told, outcome) = channel();

@@ -8,12 +8,16 @@
 
 mod arrivals;
 mod departure;
+mod forwarded_calls;
+mod forwarder;
 mod migrations;
 mod moved_exports;
 mod outcome;
 mod warnings;
 
 pub(crate) use arrivals::Arrivals;
+pub(crate) use forwarded_calls::ForwardedPrograms;
+pub(crate) use forwarder::Forwarder;
 pub(crate) use migrations::Migrations;
 pub(crate) use moved_exports::MovedExports;
 pub(crate) use outcome::ask_for_outcomes;
@@ -78,16 +82,17 @@ impl fmt::Display for HostHolds {
         let host = &self.0;
         write!(
             f,
-            "the host {host} holds locks by NFSv3, which has no way to follow: have its programs \
-             release them, or evict it (`comity clients` shows its number)"
+            "the host {host} holds locks by NFSv3, which has no way to follow: forward its calls \
+             with --proxy-for SECONDS, have its programs release them, or evict it (`comity \
+             clients` shows its number)"
         )
     }
 }
 
 impl std::error::Error for HostHolds {}
 
-/// Checks that all state can be used at another server.
-fn check_state(volume: &ExportedVolume) -> Result<(), HostHolds> {
+/// Checks that all state can be used at another server, to which calls of NFSv3 are not forwarded.
+fn check_followers(volume: &ExportedVolume) -> Result<(), HostHolds> {
     let host = volume.clients.iter().find(|client| client.protocol == ClientProtocol::Nlm);
     host.map_or(Ok(()), |host| Err(HostHolds(String::from_utf8_lossy(&host.name.id).into_owned())))
 }

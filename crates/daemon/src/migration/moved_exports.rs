@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use comity_export::{FindMoved, Whereabouts};
@@ -26,6 +27,9 @@ pub(crate) enum ExportPlace {
     Away {
         /// The peer.
         peer: String,
+        /// The time until which calls of NFSv3 are forwarded to it, in seconds since 1970.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        forward_until: Option<u64>,
     },
 }
 
@@ -36,6 +40,16 @@ pub(crate) struct Handover {
     pub(crate) peer: String,
     /// The number of the migration, in hexadecimal digits.
     pub(crate) migration: String,
+    /// The time until which the source will forward calls of NFSv3, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) forward_until: Option<u64>,
+}
+
+impl Handover {
+    /// Returns the place of exports that the peer has taken over.
+    pub(crate) fn completed(&self) -> ExportPlace {
+        ExportPlace::Away { peer: self.peer.clone(), forward_until: self.forward_until }
+    }
 }
 
 /// The file's contents.
@@ -107,7 +121,7 @@ impl MovedExports {
         self.table().exports.get(path).map(|place| match place {
             ExportPlace::Here => Whereabouts::Here,
             ExportPlace::Leaving(_) => Whereabouts::Moving,
-            ExportPlace::Away { peer } => Whereabouts::At(peer.as_str().into()),
+            ExportPlace::Away { peer, .. } => Whereabouts::At(peer.as_str().into()),
         })
     }
 
@@ -169,6 +183,25 @@ impl MovedExports {
         found
     }
 
+    /// Returns the peer to which calls of NFSv3 about an export are forwarded now.
+    pub(crate) fn forwarded_to(&self, path: &Path) -> Option<String> {
+        let table = self.table();
+        table.exports.get(path).and_then(forwarded_to).cloned()
+    }
+
+    /// Returns all peers to which calls of NFSv3 are forwarded now.
+    pub(crate) fn all_forwarded_to(&self) -> BTreeSet<String> {
+        self.table().exports.values().filter_map(forwarded_to).cloned().collect()
+    }
+
+    /// Returns the exports that are here and were taken over from a peer.
+    pub(crate) fn taken_from(&self, peer: &str) -> Vec<PathBuf> {
+        let table = self.table();
+        let is_here = |path: &&PathBuf| table.exports.get(*path) == Some(&ExportPlace::Here);
+        let taken = table.taken.get(peer).into_iter().flat_map(BTreeMap::keys);
+        taken.filter(is_here).cloned().collect()
+    }
+
     /// Returns where the moved exports are, for the administrator.
     pub(crate) fn shown(&self) -> Vec<String> {
         let table = self.table();
@@ -177,7 +210,13 @@ impl MovedExports {
             match place {
                 ExportPlace::Here => format!("{shown} is here"),
                 ExportPlace::Leaving(to) => format!("{shown} is leaving to {}", to.peer),
-                ExportPlace::Away { peer } => format!("{shown} is at {peer}"),
+                ExportPlace::Away { peer, forward_until } => {
+                    let left = forward_until.and_then(seconds_until);
+                    let forwarded = left.map(|left| {
+                        format!(", and calls of NFSv3 are forwarded to it for {left} s more")
+                    });
+                    format!("{shown} is at {peer}{}", forwarded.unwrap_or_default())
+                }
             }
         };
         table.exports.iter().map(line).collect()
@@ -229,12 +268,33 @@ impl MovedTable {
     }
 }
 
+fn forwarded_to(place: &ExportPlace) -> Option<&String> {
+    match place {
+        ExportPlace::Away { peer, forward_until } => {
+            forward_until.and_then(seconds_until).map(|_| peer)
+        }
+        _ => None,
+    }
+}
+
+/// Returns the seconds that are left until a time, given in seconds since 1970.
+fn seconds_until(end: u64) -> Option<u64> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
+    end.checked_sub(now).filter(|left| *left > 0)
+}
+
+/// Returns the time after so many seconds, in seconds since 1970.
+pub(crate) fn after_seconds(seconds: u64) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.as_secs().saturating_add(seconds)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn from(peer: &str, migration: &str) -> Handover {
-        Handover { peer: peer.into(), migration: migration.into() }
+        Handover { peer: peer.into(), migration: migration.into(), forward_until: None }
     }
 
     #[test]
@@ -243,7 +303,7 @@ mod tests {
         let moved = MovedExports::open(folder.path()).unwrap();
         let paths = ["/srv/a", "/srv/b", "/srv/c"].map(PathBuf::from);
         assert_eq!(moved.finder()(&paths[0]), None);
-        moved.note(&paths[..1], &ExportPlace::Away { peer: "b".into() }).unwrap();
+        moved.note(&paths[..1], &from("b", "16").completed()).unwrap();
         moved.note_taken(&paths[1..2], &from("b", "17")).unwrap();
         moved.note_leaving(&paths[2..], from("c", "18")).unwrap();
         assert!(moved.unanswered().is_empty(), "the target is being asked");
@@ -275,7 +335,7 @@ mod tests {
         moved.note(&path, &ExportPlace::Here).unwrap();
         // The draft of the new table has the name of a folder.
         std::fs::create_dir(folder.path().join("moved.new")).unwrap();
-        assert!(moved.note(&path, &ExportPlace::Away { peer: "b".into() }).is_err());
+        assert!(moved.note(&path, &from("b", "16").completed()).is_err());
         assert_eq!(moved.finder()(&path[0]), Some(Whereabouts::Here));
     }
 }

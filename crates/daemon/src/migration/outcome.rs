@@ -67,7 +67,7 @@ fn settle_one(parts: &MigrationParts, to: &Handover, paths: &[PathBuf]) -> Resul
     let current = Arc::clone(&parts.exports.current());
     let volume = current.volume_of(paths).context("the exports are not in the configuration")?;
     let (whereabouts, place) = if is_taken {
-        (Whereabouts::At(peer.name.clone()), ExportPlace::Away { peer: to.peer.clone() })
+        (Whereabouts::At(peer.name.clone()), to.completed())
     } else {
         (Whereabouts::Here, ExportPlace::Here)
     };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use comity_export::Plan;
 
-use super::{MigrationParts, check_state};
+use super::{MigrationParts, check_followers};
 
 /// Most clients of an export that a warning names.
 const NAMES_MAX: usize = 4;
@@ -14,12 +14,16 @@ pub(super) fn warnings(
     parts: &MigrationParts,
     plan: &Plan,
     (paths, volume): (&[PathBuf], u64),
+    is_forwarded: bool,
 ) -> Vec<String> {
     let mut warnings: Vec<String> = paths.iter().filter_map(|path| of_ports(plan, path)).collect();
+    if is_forwarded {
+        return warnings;
+    }
     let comity_nfs4::Memory { engine, clock, .. } = &parts.memory;
     // State that cannot be exported at this moment may be so when the migration comes to it.
     let exported = engine.export_volume(clock.now(), volume).ok();
-    if let Some(Err(holds)) = exported.map(|exported| check_state(&exported)) {
+    if let Some(Err(holds)) = exported.map(|exported| check_followers(&exported)) {
         warnings.push(format!("the exports do not move at present: {holds}"));
     }
     warnings

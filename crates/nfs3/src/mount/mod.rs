@@ -22,6 +22,7 @@ use comity_xdr::Encoder;
 
 use self::mounts::Mounts;
 use self::status::mountstat3;
+use crate::forward::{CallForwarder, forward};
 use crate::request::Request;
 use crate::table::{Row, Verb, row};
 
@@ -31,13 +32,20 @@ pub struct Mount {
     mounts: Mounts,
     /// The plan of which it was logged last that a client could not be referred.
     told: AtomicU64,
+    forwarder: Option<Arc<dyn CallForwarder>>,
 }
 
 impl Mount {
     /// Gives out handles of `exports`.
     #[must_use]
     pub fn new(exports: Arc<Exports>) -> Self {
-        Self { exports, mounts: Mounts::default(), told: AtomicU64::new(0) }
+        Self { exports, mounts: Mounts::default(), told: AtomicU64::new(0), forwarder: None }
+    }
+
+    /// Forwards calls about exports that have moved to other servers.
+    #[must_use]
+    pub fn forwarding(self, forwarder: Arc<dyn CallForwarder>) -> Self {
+        Self { forwarder: Some(forwarder), ..self }
     }
 
     /// Returns the status for a MNT of an export whose files other servers have. It is logged once
@@ -71,9 +79,16 @@ impl Program<RpcPeer> for Mount {
 
     fn call(&self, call: &Call<'_>, visitor: &RpcPeer, reply: &mut Encoder) -> Outcome {
         let Some(row) = row(&VERBS, call.header.procedure) else { return Outcome::ProcUnavail };
-        let plan = self.exports.current();
-        let request = Request::new(&plan, visitor, call);
-        row.perform(self, &request, reply, |status| mountstat3(status) as u32)
+        let forwarder = self.forwarder.as_deref();
+        let performed = {
+            let plan = self.exports.current();
+            let request = Request::new(&plan, visitor, call).forwarded_by(forwarder);
+            row.perform(self, &request, reply, |status| mountstat3(status) as u32)
+        };
+        performed.unwrap_or_else(|referred| {
+            let forwarded = forward(forwarder, referred, (visitor, call), reply);
+            forwarded.unwrap_or(Outcome::Silence)
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use comity_coherence::host_name;
-use comity_export::{Door, Node, View};
+use comity_export::{Door, ExportId, Node, View};
 use comity_proto::nlm::{Nlm4Lock, Nlm4Stats};
 use comity_state::{ByteRange, Client, Error, FileKey, HostLock, LockType};
 use comity_vfs::{Access, ReadInto, Status};
@@ -92,7 +92,11 @@ pub(super) fn let_go(
 
 /// Returns the key of a file that the caller's host may have locked.
 pub(super) fn held_key(request: &Request<'_>, handle: &[u8]) -> Result<FileKey, Stop> {
-    Ok(request.plan.unseal_key(handle)?)
+    match request.plan.unseal_key(handle) {
+        Ok(key) if request.visitor.may_use(ExportId(key.export)) => Ok(key),
+        // The export may be at another server.
+        _ => Err(request.enter(Door::Handle(handle)).err().unwrap_or(Status::Stale.into())),
+    }
 }
 
 /// Returns GRANTED if the caller sees such a file: nothing is locked there any more.

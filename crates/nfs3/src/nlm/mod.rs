@@ -33,6 +33,7 @@ use comity_xdr::Encoder;
 pub use grant::{Grant, Grants};
 pub use message::Message;
 
+use crate::forward::{CallForwarder, forward};
 use crate::request::Request;
 use crate::table::{Row, Verb};
 
@@ -44,6 +45,7 @@ pub struct Nlm {
     settle: Arc<Settle>,
     locals: Option<Arc<dyn Locals>>,
     messages: Option<SyncSender<Message>>,
+    forwarder: Option<Arc<dyn CallForwarder>>,
 }
 
 impl Nlm {
@@ -57,7 +59,8 @@ impl Nlm {
         clock: impl Fn() -> Duration + Send + Sync + 'static,
         settle: Arc<Settle>,
     ) -> Self {
-        Self { exports, engine, clock: Box::new(clock), settle, locals: None, messages: None }
+        let (clock, forwarder) = (Box::new(clock), None);
+        Self { exports, engine, clock, settle, locals: None, messages: None, forwarder }
     }
 
     /// Returns the program with locks that also exclude programs on the server.
@@ -72,6 +75,12 @@ impl Nlm {
     #[must_use]
     pub fn messaging(self, messages: SyncSender<Message>) -> Self {
         Self { messages: Some(messages), ..self }
+    }
+
+    /// Forwards calls about exports that have moved to other servers.
+    #[must_use]
+    pub fn forwarding(self, forwarder: Arc<dyn CallForwarder>) -> Self {
+        Self { forwarder: Some(forwarder), ..self }
     }
 
     fn now(&self) -> Duration {
@@ -129,11 +138,17 @@ impl Program<RpcPeer> for Nlm {
         let row =
             row(call.header.procedure).filter(|row| !row.is_message() || self.messages.is_some());
         let Some(row) = row else { return Outcome::ProcUnavail };
-        let plan = self.exports.current();
-        let request = Request::new(&plan, visitor, call);
-        // Every procedure puts its failures into its own reply, after the cookie of the
-        // call.
-        row.perform(self, &request, reply, |_| 0)
+        let forwarder = self.forwarder.as_deref();
+        let performed = {
+            let plan = self.exports.current();
+            let request = Request::new(&plan, visitor, call).forwarded_by(forwarder);
+            // Every procedure puts its failures into its own reply, after the cookie of the call.
+            row.perform(self, &request, reply, |_| 0)
+        };
+        performed.unwrap_or_else(|referred| {
+            let forwarded = forward(forwarder, referred, (visitor, call), reply);
+            forwarded.unwrap_or(Outcome::Silence)
+        })
     }
 }
 

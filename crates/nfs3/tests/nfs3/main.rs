@@ -20,7 +20,6 @@ mod reload;
 mod rendering;
 mod retries;
 mod script;
-mod sent;
 mod transcripts;
 mod transfers;
 mod world;

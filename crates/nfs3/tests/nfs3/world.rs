@@ -23,8 +23,6 @@ use comity_vfs::layers::{Faults, Layer, Recorder};
 use comity_vfs::{BlockingHook, Fs, Gid, Mode, Time, Uid};
 use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
 
-use crate::sent::sent;
-
 pub(crate) const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1));
 pub(crate) const VERIFIER: [u8; 8] = *b"verifier";
 /// The time of the lock manager's clock.
@@ -268,7 +266,10 @@ impl World {
                 true
             }
         };
-        Some(Reply { by_reference: replies.files().len(), ..split(&sent(&replies), late) })
+        Some(Reply {
+            by_reference: replies.files().len(),
+            ..split(&replies.flattened().unwrap(), late)
+        })
     }
 
     /// Calls NFS; returns the results.

@@ -31,8 +31,6 @@ mod repeats;
 mod rights;
 mod roots;
 mod script;
-#[path = "../../../nfs3/tests/nfs3/sent.rs"]
-mod sent;
 mod session;
 mod shared_files;
 mod sparse;

@@ -1,0 +1,80 @@
+//! The target's side of forwarding: calls of clients that still use the server which an export has
+//! left.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use comity_export::{ExportId, Exports, PeerServer, RpcPeer};
+use comity_migrate::{CallFailure, ForwardedCalls};
+use comity_rpc::{Answered, Dispatcher, Program};
+use comity_server::blocking;
+use comity_xdr::Encoder;
+
+use super::MovedExports;
+use crate::service::ProgramGate;
+
+/// Length of the record mark of a reply in bytes.
+const MARK_BYTES: usize = 4;
+
+/// The programs of NFSv3 for clients of other servers.
+pub(crate) struct ForwardedPrograms {
+    dispatcher: Dispatcher<RpcPeer, ProgramGate>,
+    exports: Arc<Exports>,
+    moved: Arc<MovedExports>,
+    begun: Instant,
+    /// The last second of which the replay cache was told.
+    second: AtomicU32,
+}
+
+impl ForwardedPrograms {
+    pub(crate) fn new(
+        programs: Vec<Arc<dyn Program<RpcPeer>>>,
+        exports: &Arc<Exports>,
+        moved: &Arc<MovedExports>,
+    ) -> Self {
+        let dispatcher = Dispatcher::new(programs, ProgramGate::new(exports));
+        let (exports, moved) = (Arc::clone(exports), Arc::clone(moved));
+        Self { dispatcher, exports, moved, begun: Instant::now(), second: AtomicU32::new(0) }
+    }
+
+    /// Returns the numbers of the exports that a peer has handed over.
+    fn handed_over_by(&self, peer: &PeerServer) -> Vec<ExportId> {
+        let ids = self.exports.current().ids_of(&self.moved.taken_from(&peer.name));
+        ids.into_iter().map(ExportId).collect()
+    }
+
+    fn tick(&self) {
+        let second = self.begun.elapsed().as_secs() as u32;
+        if self.second.swap(second, Ordering::Relaxed) != second {
+            self.dispatcher.tick(second);
+        }
+    }
+}
+
+impl ForwardedCalls for ForwardedPrograms {
+    fn answer(
+        &self,
+        from: &PeerServer,
+        client: SocketAddr,
+        call: &[u8],
+    ) -> Result<Vec<u8>, CallFailure> {
+        let exports = self.handed_over_by(from);
+        if exports.is_empty() {
+            return Err(CallFailure::invalid("it has no export that came from there"));
+        }
+        self.tick();
+        let (client_peer, mut reply) = (RpcPeer::new(client).confined_to(exports), Encoder::new());
+        match self.dispatcher.answer(call, client.ip(), &client_peer, &mut reply) {
+            Ok(Answered::Later(late)) => drop(blocking(|| late.finish(&mut reply))),
+            Ok(Answered::Undecided) => {
+                return Err(CallFailure::at_present("the name of the client is being looked up"));
+            }
+            Ok(_) => {}
+            Err(hangup) => return Err(CallFailure::invalid(hangup)),
+        }
+        let reply = blocking(|| reply.flattened()).map_err(CallFailure::fault)?;
+        Ok(reply.get(MARK_BYTES..).unwrap_or_default().to_vec())
+    }
+}

@@ -1,0 +1,53 @@
+//! Calls about an export that has moved to another server. NFSv3 cannot refer a client, so that such
+//! calls may be forwarded: the other server answers them, and this one passes the results on.
+
+use comity_export::{Referred, RpcPeer};
+use comity_rpc::{AuthStat, Call, Done, Outcome};
+use comity_xdr::Encoder;
+
+/// Forwards calls to the servers to which exports have moved.
+pub trait CallForwarder: Send + Sync {
+    /// Returns whether the calls of clients of this export are forwarded now.
+    fn forwards(&self, referred: Referred) -> bool;
+
+    /// Forwards a call of a client, and waits for the answer. This may take seconds.
+    fn forward(&self, referred: Referred, client: &RpcPeer, call: &Call<'_>) -> Forwarded;
+
+    /// Tells all servers to which calls are forwarded now that a host has begun anew and holds no
+    /// lock. Returns whether all of them have answered.
+    fn forward_to_all(&self, host: &RpcPeer, call: &Call<'_>) -> bool;
+}
+
+/// The outcome of a call that was to be forwarded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Forwarded {
+    /// The results, in XDR, as they follow the header of a reply.
+    Answered(Vec<u8>),
+    /// The other server refuses the client.
+    Refused,
+    /// The call was not sent.
+    NotSent,
+    /// The call was sent, and no answer has come: it may have been executed.
+    NotAnswered,
+}
+
+/// Forwards a call, and appends the results. Returns `None` if the call was not sent.
+#[cold]
+pub(crate) fn forward(
+    forwarder: Option<&dyn CallForwarder>,
+    referred: Referred,
+    (client, call): (&RpcPeer, &Call<'_>),
+    reply: &mut Encoder,
+) -> Option<Outcome> {
+    match forwarder?.forward(referred, client, call) {
+        Forwarded::Answered(results) => {
+            reply.raw(&results);
+            // The other server counts the call by its status and its export.
+            Some(Outcome::Done(Done::default()))
+        }
+        Forwarded::Refused => Some(Outcome::Denied(AuthStat::TooWeak)),
+        Forwarded::NotSent => None,
+        // The client sends the call again, and the other server recognizes it.
+        Forwarded::NotAnswered => Some(Outcome::Silence),
+    }
+}

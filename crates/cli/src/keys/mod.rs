@@ -6,6 +6,7 @@ pub(crate) mod id;
 pub(crate) mod key;
 mod key_choice;
 mod known_servers;
+mod listed;
 pub(crate) mod server;
 pub(crate) mod submit;
 

@@ -9,9 +9,7 @@ use anyhow::{Context, Result, bail};
 use comity_keynote::{Assertion, AssertionDigest, Grant};
 use comity_keys::PublicKey;
 use comity_programs::{ProgramClient, whole};
-use comity_proto::grants::{
-    DropArgs, ListArgs, ListOk, RevokeArgs, RevokeKind, Text, WhyArgs, procedure,
-};
+use comity_proto::grants::{DropArgs, RevokeArgs, RevokeKind, Text, WhyArgs, procedure};
 use comity_proto::grants::{PROGRAM, VERSION};
 use comity_server::control::Request;
 use comity_tls::client::{ClientIdentity, ServerTrust};
@@ -20,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::key_choice::public_key;
 use super::known_servers::KnownServers;
+use super::listed::{Listed, list};
 use crate::control_client::ask;
 use crate::key_arguments::KeyChoice;
 use crate::key_arguments::server::{Fetch, Grants, Revoke, Server, Whoami, Why};
@@ -65,14 +64,6 @@ pub(crate) fn fetch(typed: &Fetch) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A credential in a list.
-struct Listed {
-    digest: AssertionDigest,
-    holder: String,
-    text: String,
-    revoked: bool,
-}
-
 /// Lists the credentials that the key holds or has given, or drops some of them.
 pub(crate) fn grants(typed: &Grants) -> Result<ExitCode> {
     let mut client = connect(&typed.server)?;
@@ -103,32 +94,6 @@ fn give_up(client: &mut ProgramClient, digests: &[String]) -> Result<ExitCode> {
     let count: u32 = client.call(procedure::DROP, &args, count)?;
     say(format_args!("given up: {count}"));
     Ok(ExitCode::SUCCESS)
-}
-
-fn list(client: &mut ProgramClient, given: bool) -> Result<Vec<Listed>> {
-    let (mut all, mut after) = (Vec::new(), [0; 32]);
-    loop {
-        let (page, end) = client.call(procedure::LIST, &ListArgs { given, after }, |reply| {
-            let ListOk { listed: Counted(listed), end } = whole(reply)?;
-            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            let page: Vec<_> = listed
-                .iter()
-                .map(|one| Listed {
-                    digest: AssertionDigest::from_bytes(one.digest),
-                    holder: text(one.holder.0),
-                    text: text(one.text.0),
-                    revoked: one.revoked,
-                })
-                .collect();
-            Some((page, end))
-        })?;
-        let Some(last) = page.last().map(|one| *one.digest.as_bytes()) else { return Ok(all) };
-        all.extend(page);
-        if end || last <= after {
-            return Ok(all);
-        }
-        after = last;
-    }
 }
 
 fn listed_json(one: &Listed) -> Value {

@@ -158,14 +158,17 @@ fn a_forwarded_call_that_is_sent_again_is_not_executed_again() {
 #[test]
 fn calls_are_forwarded_over_restarts_of_both_servers_and_until_the_time_is_over() {
     let mut pair = Pair::new();
-    let host = Host::new(&pair);
-    assert_eq!(pair.migrate(0, &["--proxy-for", "4"]).code, Some(0));
+    let mut host = Host::new(&pair);
+    assert_eq!(pair.migrate(0, &["--proxy-for", "5"]).code, Some(0));
     pair.restart(0);
     pair.restart(1);
-    let mut raw = Raw::connect(pair.servers[0].port, 0);
-    raw.getattr(&host.file).unwrap();
-    wait_until("calls are not forwarded any more", || raw.getattr(&host.file) == Err(STALE));
-    assert_eq!(Host { raw, ..host }.lock("one", false), STALE_FH);
+    host.raw = Raw::connect(pair.servers[0].port, 0);
+    host.raw.getattr(&host.file).unwrap();
+    assert_eq!(host.unlock("one"), GRANTED);
+    let Host { mut raw, file } = host;
+    wait_until("calls are not forwarded any more", || raw.getattr(&file) == Err(STALE));
+    let mut host = Host { raw, file };
+    assert_eq!((host.lock("one", false), host.unlock("one")), (STALE_FH, STALE_FH));
 }
 
 #[test]

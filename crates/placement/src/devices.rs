@@ -3,52 +3,58 @@
 use std::net::SocketAddr;
 
 use comity_vfs::DeviceId;
+use quick_cache::sync::Cache;
 
 use crate::PlacementKey;
 use crate::data_server::DataServer;
+use crate::limits::DEVICES_MAX;
 
-/// The sets of data servers on which files of a placement lie that clients may use directly: all
-/// data servers, and those that are not being drained.
-pub(crate) struct Devices(Vec<Device>);
-
-struct Device {
-    id: DeviceId,
-    names: Vec<Box<str>>,
-    addresses: Vec<SocketAddr>,
+/// The sets of data servers on which files of a placement lie that clients may use directly. Files
+/// from before the placement had its current data servers lie on other sets than new ones.
+pub(crate) struct Devices {
+    key: PlacementKey,
+    servers: Vec<(Box<str>, SocketAddr)>,
+    /// The addresses of the sets of which a client may have the id.
+    known: Cache<DeviceId, Vec<SocketAddr>>,
 }
 
 impl Devices {
     pub(crate) fn new(key: &PlacementKey, servers: &[DataServer]) -> Self {
-        let taking = servers.iter().filter(|server| !server.is_draining).collect();
-        let mut devices = vec![Device::new(key, taking)];
-        if servers.iter().any(|server| server.is_draining) {
-            devices.push(Device::new(key, servers.iter().collect()));
+        let named = servers.iter().map(|server| (server.name.clone(), server.address)).collect();
+        let devices = Self { key: key.clone(), servers: named, known: Cache::new(DEVICES_MAX) };
+        let names = |is_meant: fn(&&DataServer) -> bool| -> Vec<Box<str>> {
+            servers.iter().filter(is_meant).map(|server| server.name.clone()).collect()
+        };
+        // A client may have the ids of these from before a restart.
+        devices.of(&names(|_| true));
+        devices.of(&names(|server| !server.is_draining));
+        devices
+    }
+
+    /// Returns the device of a file on these data servers; `None` if the configuration does not
+    /// name all of them.
+    pub(crate) fn of(&self, names: &[Box<str>]) -> Option<DeviceId> {
+        let find = |name| self.servers.iter().find(|(known, _)| known == name);
+        let servers: Vec<_> = names.iter().map(find).collect::<Option<_>>()?;
+        let id = self.id(&servers);
+        if self.known.get(&id).is_none() {
+            self.known.insert(id, servers.iter().map(|(_, address)| *address).collect());
         }
-        Self(devices)
+        Some(id)
     }
 
-    /// Returns the device of a file on these data servers; `None` if clients cannot use them.
-    pub(crate) fn of(&self, servers: &[Box<str>]) -> Option<DeviceId> {
-        self.0.iter().find(|device| device.names == servers).map(|device| device.id)
-    }
-
-    /// Returns the addresses of the data servers of a device.
+    /// Returns the addresses of the data servers of a device. A device of old files is unknown
+    /// after a restart until a layout names it.
     pub(crate) fn addresses(&self, id: &DeviceId) -> Option<Vec<SocketAddr>> {
-        self.0.iter().find(|device| device.id == *id).map(|device| device.addresses.clone())
+        self.known.get(id)
     }
-}
 
-impl Device {
     /// The id depends on the names and the addresses: other servers or addresses have another id.
-    fn new(key: &PlacementKey, servers: Vec<&DataServer>) -> Self {
-        let text = |server: &&DataServer| format!("{} {}", server.name, server.address);
-        let texts: Vec<String> = servers.iter().map(text).collect();
+    fn id(&self, servers: &[&(Box<str>, SocketAddr)]) -> DeviceId {
+        let texts: Vec<String> =
+            servers.iter().map(|(name, address)| format!("{name} {address}")).collect();
         let parts: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
-        Self {
-            id: key.mac(b"device", &parts),
-            names: servers.iter().map(|server| server.name.clone()).collect(),
-            addresses: servers.iter().map(|server| server.address).collect(),
-        }
+        self.key.mac(b"device", &parts)
     }
 }
 
@@ -78,15 +84,31 @@ mod tests {
         DataServer { name: name.into(), address, is_draining, files: Arc::new(Unreached) }
     }
 
+    fn names(names: &[&str]) -> Vec<Box<str>> {
+        names.iter().map(|name| (*name).into()).collect()
+    }
+
     #[test]
-    fn clients_may_use_old_files_on_all_servers_and_new_ones_on_those_that_stay() {
+    fn clients_may_use_files_on_each_set_of_known_servers() {
+        let devices = Devices::new(
+            &PlacementKey::new([7; 16]),
+            &[server("a", false), server("bb", true), server("ccc", false)],
+        );
+        let addresses = |of: &[&str]| devices.addresses(&devices.of(&names(of))?);
+        let all = addresses(&["a", "bb", "ccc"]).unwrap();
+        assert_eq!(addresses(&["ccc", "a"]), Some(vec![all[2], all[0]]));
+        assert_eq!(addresses(&["bb"]), Some(vec![all[1]]));
+        assert_eq!(addresses(&["a", "dddd"]), None);
+        let ids = [["a", "bb"], ["bb", "a"]].map(|of| devices.of(&names(&of)));
+        assert_ne!(ids[0], ids[1], "the order of the stripes belongs to the device");
+    }
+
+    #[test]
+    fn the_devices_of_new_files_and_of_all_servers_are_known_after_a_restart() {
         let key = PlacementKey::new([7; 16]);
-        let names = |names: &[&str]| names.iter().map(|name| (*name).into()).collect::<Vec<_>>();
-        let devices = Devices::new(&key, &[server("a", false), server("bb", true)]);
-        let count = |of: &[&str]| Some(devices.addresses(&devices.of(&names(of))?)?.len());
-        assert_eq!((count(&["a", "bb"]), count(&["a"]), count(&["bb"])), (Some(2), Some(1), None));
-        let later = Devices::new(&key, &[server("a", false)]);
-        assert_eq!(later.of(&names(&["a"])), devices.of(&names(&["a"])), "the id stays");
-        assert_eq!(later.of(&names(&["a", "bb"])), None);
+        let start =
+            |is_draining| Devices::new(&key, &[server("a", false), server("bb", is_draining)]);
+        let ids = [&["a"][..], &["a", "bb"]].map(|of| start(false).of(&names(of)).unwrap());
+        assert!(ids.iter().all(|id| start(true).addresses(id).is_some()));
     }
 }

@@ -20,6 +20,10 @@ pub const UNIT_BYTES_USUAL: u32 = 1 << 20;
 /// Files whose place is remembered, and files whose used space is, about 200 bytes each.
 pub(crate) const RECORDS_MAX: usize = 1 << 16;
 
+/// Sets of data servers whose addresses clients can ask for, at most 2 KiB each. There is a new one
+/// whenever the data servers of new files change.
+pub(crate) const DEVICES_MAX: usize = 1 << 10;
+
 /// Files on data servers whose handles are remembered, about 100 bytes each.
 pub(crate) const DATA_HANDLES_MAX: usize = 1 << 17;
 

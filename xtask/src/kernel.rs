@@ -9,6 +9,7 @@
 mod data_servers;
 mod ground;
 mod guest;
+mod host;
 mod kernels;
 mod keys;
 mod needs;

@@ -1,17 +1,18 @@
-//! The data servers of a test of parallel NFS, in addition to the server under test.
+//! The data servers of a test of parallel NFS, in addition to the server under test. Each has a
+//! host of its own.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Child;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
+use super::host::{self, Host};
 use super::network::{Network, SERVER};
 
-/// The port of the first data server.
-const FIRST_PORT: u16 = 2051;
+/// The folder that a data server serves, as its host sees it.
+const STRIPES: &str = "/srv/stripes";
 
 /// The stripe unit in bytes.
 pub(super) const UNIT_BYTES: usize = 64 << 10;
@@ -19,12 +20,21 @@ pub(super) const UNIT_BYTES: usize = 64 << 10;
 /// Longest time that a data server may take to listen.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Data servers that run until this is dropped.
-pub(super) struct DataServers(Vec<Child>);
+/// The numbers of hosts for data servers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct HostCounts {
+    /// Hosts on which a data server runs from the start.
+    pub(super) running: u16,
+    /// Hosts on which the first guest starts a data server itself.
+    pub(super) idle: u16,
+}
+
+/// Hosts with data servers, which run until this is dropped. They are named `a`, `b` and so on.
+pub(super) struct DataServers(Vec<Host>);
 
 impl DataServers {
-    /// Starts data servers in a folder, and writes the configuration of their metadata server
-    /// there.
+    /// Makes hosts and starts data servers on them, and writes the configuration of their metadata
+    /// server to the folder.
     ///
     /// # Errors
     /// If one does not listen in time; its log is in the folder.
@@ -32,34 +42,43 @@ impl DataServers {
         network: &Network,
         program: &Path,
         (folder, export): (&Path, &Path),
-        count: u16,
+        counts: HostCounts,
     ) -> Result<Self> {
-        let mut all = Self(Vec::new());
-        if count == 0 {
-            return Ok(all);
+        if counts.is_none() {
+            return Ok(Self(Vec::new()));
         }
-        let key = folder.join("placement.key");
-        fs::write(&key, "000102030405060708090a0b0c0d0e0f\n")?;
-        fs::set_permissions(&key, fs::Permissions::from_mode(0o600))?;
-        fs::write(config(folder), text(&key, export, count))?;
-        for number in 0..count {
-            all.0.push(spawn(network, program, (folder, &key), number)?);
-        }
+        write_configuration((folder, export), counts.running)?;
+        let make = |number| Host::new(network, number, &host_folder(folder, number));
+        let all = Self((0..counts.all()).map(make).collect::<Result<_>>()?);
+        let running = all.0.get(..usize::from(counts.running)).unwrap_or_default();
+        running.iter().try_for_each(|host| begin(host, program, folder))?;
         let until = Instant::now() + PATIENCE;
-        while !(0..count).all(|number| network.listens(FIRST_PORT + number)) {
+        while !running.iter().all(|host| host.listens(2049)) {
             ensure!(Instant::now() < until, "no data server listens; see {}", folder.display());
             std::thread::sleep(Duration::from_millis(5));
         }
         Ok(all)
     }
+
+    /// Returns the host of a name.
+    ///
+    /// # Errors
+    /// If there is no such host.
+    pub(super) fn host(&self, name: &str) -> Result<&Host> {
+        let mut hosts = (0..).zip(&self.0);
+        let found = hosts.find(|(number, _)| host_name(*number) == name);
+        Ok(found.with_context(|| format!("there is no host {name}"))?.1)
+    }
 }
 
-impl Drop for DataServers {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+impl HostCounts {
+    /// Returns whether there are no hosts.
+    pub(super) const fn is_none(self) -> bool {
+        self.all() == 0
+    }
+
+    const fn all(self) -> u16 {
+        self.running + self.idle
     }
 }
 
@@ -68,52 +87,56 @@ pub(super) fn config(folder: &Path) -> PathBuf {
     folder.join("config.toml")
 }
 
-/// The folder of a data server.
-pub(super) fn data(folder: &Path, number: u16) -> PathBuf {
-    folder.join(format!("data-{number}"))
+/// The key that the servers share.
+pub(super) fn key(folder: &Path) -> PathBuf {
+    folder.join("placement.key")
 }
 
-fn text(key: &Path, export: &Path, count: u16) -> String {
+/// The folder of a data server.
+pub(super) fn data(folder: &Path, number: u16) -> PathBuf {
+    host::own_folder(&host_folder(folder, number), STRIPES)
+}
+
+fn host_folder(folder: &Path, number: u16) -> PathBuf {
+    folder.join(format!("host-{}", host_name(number)))
+}
+
+fn host_name(number: u16) -> String {
+    char::from(b'a' + number as u8).to_string()
+}
+
+fn write_configuration((folder, export): (&Path, &Path), running: u16) -> Result<()> {
+    let key = key(folder);
+    fs::write(&key, "000102030405060708090a0b0c0d0e0f\n")?;
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600))?;
+    let placement = if running > 0 { placement(&key, export, running) } else { String::new() };
+    let text = format!(
+        "[[export]]\npath = {export:?}\noptions = [\"rw\", \"no_root_squash\"]\n\
+         clients = [{{ client = \"10.77.0.0/24\" }}]\n{placement}"
+    );
+    Ok(fs::write(config(folder), text)?)
+}
+
+fn placement(key: &Path, export: &Path, count: u16) -> String {
     let server = |number| {
-        format!("{{ name = \"{number}\", address = \"{SERVER}:{}\" }}, ", FIRST_PORT + number)
+        let (name, address) = (host_name(number), host::address(number));
+        format!("{{ name = \"{name}\", address = \"{address}\" }}, ")
     };
     let servers: String = (0..count).map(server).collect();
     format!(
-        "[[export]]\npath = {export:?}\noptions = [\"rw\", \"no_root_squash\"]\n\
-         clients = [{{ client = \"10.77.0.0/24\" }}]\n\n[[placement]]\nexport = {export:?}\n\
+        "\n[[placement]]\nexport = {export:?}\n\
          key = {key:?}\nstripe_unit_bytes = {UNIT_BYTES}\ndata_servers = [{servers}]\n\
          threshold = {{ read_file_bytes = {UNIT_BYTES}, write_file_bytes = {UNIT_BYTES} }}\n"
     )
 }
 
-fn spawn(
-    network: &Network,
-    program: &Path,
-    (folder, key): (&Path, &Path),
-    number: u16,
-) -> Result<Child> {
-    let data = data(folder, number);
-    fs::create_dir_all(&data)?;
-    let log = fs::File::create(folder.join(format!("data-{number}.log")))?;
-    let (port, state) = ((FIRST_PORT + number).to_string(), folder.join(format!("state-{number}")));
-    let text = |path: &Path| path.display().to_string();
-    let (program, key, state, data) = (text(program), text(key), text(&state), text(&data));
-    let mut command = network.command(&[
-        &program,
-        "serve",
-        "--no-register",
-        "--listen",
-        SERVER,
-        "--port",
-        &port,
-        "--for",
-        SERVER,
-        "--placement-key",
-        &key,
-        "--state-dir",
-        &state,
-        "--data-server",
-        &data,
-    ]);
-    command.stdout(log.try_clone()?).stderr(log).spawn().context("start a data server")
+/// Starts the data server of a host.
+fn begin(host: &Host, program: &Path, folder: &Path) -> Result<()> {
+    let (program, key) = (program.display().to_string(), key(folder).display().to_string());
+    let script = format!("mkdir -p {STRIPES}; exec \"$0\" \"$@\" > /var/log/comity.log 2>&1");
+    let shell = ["sh", "-c", &script, &program, "serve", "--no-register", "--for", SERVER];
+    let more = ["--placement-key", &key, "--data-server", STRIPES];
+    // The host ends it.
+    host.command(&[&shell[..], &more].concat()).spawn().context("start a data server")?;
+    Ok(())
 }

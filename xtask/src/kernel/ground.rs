@@ -114,9 +114,20 @@ pub(super) fn doubt(root: &Path) -> Result<Option<String>> {
 /// # Errors
 /// If the program fails; the error has the text that it printed.
 pub(super) fn output(program: &str, arguments: &[&str]) -> Result<String> {
-    let done =
-        Command::new(program).args(arguments).output().with_context(|| format!("run {program}"))?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    output_of(command)
+}
+
+/// Returns the standard output of a command.
+///
+/// # Errors
+/// If the command fails; the error has the text that it printed.
+pub(super) fn output_of(mut command: Command) -> Result<String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let done = command.output().with_context(|| format!("run {program}"))?;
     if !done.status.success() {
+        let arguments: Vec<_> = command.get_args().map(|it| it.to_string_lossy()).collect();
         let text = String::from_utf8_lossy(&done.stderr).into_owned();
         bail!("{program} {}: {}\n{text}", arguments.join(" "), done.status);
     }

@@ -69,16 +69,7 @@ impl Network {
 
     /// Returns whether a program listens on a TCP port in the network.
     pub(super) fn listens(&self, port: u16) -> bool {
-        let wanted = format!(":{port:04X}");
-        ["tcp", "tcp6"].iter().any(|kind| {
-            let table = format!("/proc/{}/net/{kind}", self.holder.id());
-            let table = std::fs::read_to_string(table).unwrap_or_default();
-            table.lines().any(|line| {
-                let mut fields = line.split_whitespace().skip(1);
-                let local = fields.next().unwrap_or_default();
-                local.ends_with(&wanted) && fields.nth(1) == Some("0A")
-            })
-        })
+        listens(self.holder.id(), port)
     }
 }
 
@@ -88,4 +79,17 @@ impl Drop for Network {
         let _ = self.holder.kill();
         let _ = self.holder.wait();
     }
+}
+
+/// Returns whether a program listens on a TCP port in the network namespace of a process.
+pub(super) fn listens(process: u32, port: u16) -> bool {
+    let wanted = format!(":{port:04X}");
+    ["tcp", "tcp6"].iter().any(|kind| {
+        let table = std::fs::read_to_string(format!("/proc/{process}/net/{kind}"));
+        table.unwrap_or_default().lines().any(|line| {
+            let mut fields = line.split_whitespace().skip(1);
+            let local = fields.next().unwrap_or_default();
+            local.ends_with(&wanted) && fields.nth(1) == Some("0A")
+        })
+    })
 }

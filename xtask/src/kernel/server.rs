@@ -9,14 +9,17 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::data_servers::{self, DataServers};
-use super::ground::output;
+use super::data_servers::{self, DataServers, HostCounts};
+use super::ground::{output, output_of};
 use super::keys::{Keys, Xprtsec};
 use super::network::{Network, SERVER};
 use super::other_server::{self, OtherServer};
 
 /// Longest time that a server may take to listen, or to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Longest time in seconds of a script that administers a server.
+const SCRIPT_SECONDS: &str = "120";
 
 /// Arguments of `comity serve` that use the key `server` of a test.
 pub(super) const KEY_ARGUMENTS: &[&str] =
@@ -38,7 +41,7 @@ pub(super) struct Server<'a> {
     places: Places,
     child: Child,
     /// The data servers, which end with the server.
-    _data_servers: DataServers,
+    data_servers: DataServers,
     /// The server to which the exports can be moved.
     other: Option<OtherServer>,
 }
@@ -58,8 +61,8 @@ pub(super) struct Places {
     pub(super) tls: Option<Xprtsec>,
     /// More arguments of `comity serve`; `INPUT` stands for the input folder.
     pub(super) arguments: &'static [&'static str],
-    /// Number of data servers with the data of the exported folder.
-    pub(super) data_servers: u16,
+    /// Numbers of hosts for data servers with the data of the exported folder.
+    pub(super) data_servers: HostCounts,
     /// True if there is another server, to which the exports can be moved.
     pub(super) has_other_server: bool,
 }
@@ -97,13 +100,13 @@ impl<'a> Server<'a> {
         fs::create_dir_all(places.folder.join("state"))?;
         places.configure(exports)?;
         let folders = (&*places.folder, &*places.export);
-        let count = places.data_servers;
-        let _data_servers = DataServers::start(network, &places.program, folders, count)?;
+        let counts = places.data_servers;
+        let data_servers = DataServers::start(network, &places.program, folders, counts)?;
         if places.has_other_server {
             other_server::prepare(&places.folder)?;
         }
         let child = spawn(network, peer, &places)?;
-        let mut server = Self { network, peer, places, child, _data_servers, other: None };
+        let mut server = Self { network, peer, places, child, data_servers, other: None };
         server.wait_until_it_listens()?;
         if server.places.has_other_server {
             let folders = (&*server.places.folder, &*server.places.export);
@@ -123,6 +126,22 @@ impl<'a> Server<'a> {
         self.child.wait()?;
         self.child = spawn(self.network, self.peer, &self.places)?;
         self.wait_until_it_listens()
+    }
+
+    /// Ends the server by SIGTERM, starts it again, and waits until it answers commands.
+    ///
+    /// # Errors
+    /// If it does not end with success, or does not answer in time.
+    pub(super) fn restart(&mut self) -> Result<()> {
+        self.end()?;
+        self.child = spawn(self.network, self.peer, &self.places)?;
+        let until = Instant::now() + PATIENCE;
+        while let Err(why) = self.administer("$COMITY status --state-dir $STATE") {
+            self.ensure_alive()?;
+            ensure!(Instant::now() < until, "{why:#}; log: {}", self.log().display());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
     }
 
     /// Changes the exports while the server runs: by a signal, or by `comity reload`.
@@ -165,13 +184,31 @@ impl<'a> Server<'a> {
         Ok(fs::read_to_string(self.log())?.matches("configuration reloaded").count())
     }
 
-    /// Runs a script with `sh`, which has the program in `$COMITY`, the state folder in `$STATE`,
-    /// the exported folder in `$EXPORT`, the input folder of the guests in `$INPUT`, and the folder
-    /// that only the other server exports in `$OTHER`, if there is one.
+    /// Runs a script with `sh` in the network of the server, which has the program in `$COMITY`,
+    /// the state folder in `$STATE`, the exported folder in `$EXPORT`, the input folder of the
+    /// guests in `$INPUT`, the configuration in `$CONFIG` and the key of its data servers in
+    /// `$PLACEMENT_KEY`, and the folder that only the other server exports in `$OTHER`, if there is
+    /// one.
     ///
     /// # Errors
     /// If the script fails.
     pub(super) fn administer(&self, script: &str) -> Result<String> {
+        let variables = self.variables();
+        output_of(self.network.command(&bounded(&variables, script)))
+    }
+
+    /// Runs a script on the host of a data server, with the same variables. It begins with the name
+    /// of the host.
+    ///
+    /// # Errors
+    /// If the script fails.
+    pub(super) fn run_on_host(&self, words: &str) -> Result<String> {
+        let (host, script) = words.split_once(' ').context("a host and a script are expected")?;
+        output_of(self.data_servers.host(host)?.command(&bounded(&self.variables(), script)))
+    }
+
+    /// The variables of scripts that administer the server.
+    fn variables(&self) -> Vec<String> {
         let Places { program, export, folder, input, .. } = &self.places;
         let variable = |name: &str, value: &Path| format!("{name}={}", value.display());
         let other = self.other.as_ref().map(|other| variable("OTHER", other.own_export()));
@@ -180,10 +217,10 @@ impl<'a> Server<'a> {
             variable("STATE", &folder.join("state")),
             variable("EXPORT", export),
             variable("INPUT", input),
+            variable("CONFIG", &data_servers::config(folder)),
+            variable("PLACEMENT_KEY", &data_servers::key(folder)),
         ];
-        let mut arguments: Vec<&str> = variables.iter().chain(&other).map(String::as_str).collect();
-        arguments.extend(["sh", "-c", script]);
-        output("env", &arguments)
+        variables.into_iter().chain(other).collect()
     }
 
     /// Checks that the server has not ended by itself.
@@ -202,6 +239,10 @@ impl<'a> Server<'a> {
     /// # Errors
     /// If it takes too long or does not exit 0.
     pub(super) fn stop(mut self) -> Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<()> {
         self.ensure_alive()?;
         if self.peer == Peer::Ganesha {
             return Ok(());
@@ -254,6 +295,13 @@ impl Drop for Server<'_> {
     }
 }
 
+/// The program that runs a script with variables for a bounded time.
+fn bounded<'s>(variables: &'s [String], script: &'s str) -> Vec<&'s str> {
+    let variables = variables.iter().map(String::as_str);
+    let before = ["timeout", SCRIPT_SECONDS, "env"].into_iter().chain(variables);
+    before.chain(["sh", "-c", script]).collect()
+}
+
 fn spawn(network: &Network, peer: Peer, places: &Places) -> Result<Child> {
     let log = places.folder.join("server.log");
     let log = fs::OpenOptions::new().create(true).append(true).open(log)?;
@@ -268,9 +316,9 @@ fn spawn(network: &Network, peer: Peer, places: &Places) -> Result<Child> {
 
 fn comity(places: &Places) -> Vec<String> {
     let text = |path: &Path| path.display().to_string();
-    let (source, file) = match (places.data_servers, places.has_other_server) {
-        (0, false) => ("--exports", places.exports()),
-        (0, true) => ("--config", other_server::config(&places.folder, "a")),
+    let (source, file) = match (places.data_servers.is_none(), places.has_other_server) {
+        (true, false) => ("--exports", places.exports()),
+        (true, true) => ("--config", other_server::config(&places.folder, "a")),
         _ => ("--config", data_servers::config(&places.folder)),
     };
     let mut all = vec![
@@ -324,7 +372,7 @@ mod tests {
         let ground = Ground::new(&crate::root(), "test-exports").unwrap();
         let (export, folder, input) = (ground.export(), ground.folder().into(), ground.input());
         let (program, tls, arguments) = (PathBuf::new(), Some(Xprtsec::Mtls), &[][..]);
-        let (data_servers, has_other_server) = (0, false);
+        let (data_servers, has_other_server) = (HostCounts::default(), false);
         let places = Places {
             program,
             export,

@@ -70,6 +70,9 @@ pub(super) struct Test {
     /// Number of data servers with the data of the exported folder; if there are any, `exports` is
     /// not used.
     pub(super) data_servers: u16,
+    /// Number of hosts on which the first guest can start more data servers; if there are any,
+    /// `exports` is not used.
+    pub(super) idle_hosts: u16,
     /// True if there is another server, to which the exports can be moved; `exports` is not used
     /// then.
     pub(super) has_other_server: bool,
@@ -95,6 +98,7 @@ impl Test {
         exports: &["TOP 10.77.0.0/24(rw,sync,no_root_squash)\n"],
         arguments: &["--no-register"],
         data_servers: 0,
+        idle_hosts: 0,
         has_other_server: false,
         seconds_max: 300,
         prepare: |_| Ok(()),

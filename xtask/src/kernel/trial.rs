@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
+use super::data_servers::HostCounts;
 use super::ground::Ground;
 use super::guest::{End, Guest, Orders};
 use super::kernels::{Image, Images, Kernel};
@@ -92,7 +93,7 @@ fn places(setting: &Setting, test: &Test, ground: &Ground) -> Places {
         input: ground.input(),
         tls: setting.tls,
         arguments: test.arguments,
-        data_servers: test.data_servers,
+        data_servers: HostCounts { running: test.data_servers, idle: test.idle_hosts },
         has_other_server: test.has_other_server,
     }
 }

@@ -28,6 +28,8 @@ pub(super) fn grant(
     let told = match wish.trim().split_once(' ').unwrap_or((wish.trim(), "")) {
         // Kills the server with SIGKILL and starts it again.
         ("restart", "") => server.kill_and_restart().map(|()| String::new())?,
+        // Ends the server by SIGTERM and starts it again.
+        ("end-and-start", "") => server.restart().map(|()| String::new())?,
         // Kills a guest that has not unmounted.
         ("lose", number) => {
             let number: u8 = number.parse()?;
@@ -38,6 +40,8 @@ pub(super) fn grant(
         ("local", script) => local(ground, script)?,
         // Runs commands of `comity` on this machine.
         ("admin", script) => server.administer(script)?,
+        // Runs commands on the host of a data server.
+        ("on", words) => server.run_on_host(words)?,
         // Gives the server another key while it runs.
         ("renew", name) => renew(ground, server, name)?,
         _ => bail!("a guest sent the unknown request `{}`", wish.trim()),

@@ -21,6 +21,7 @@ mod sqlite;
 mod tar;
 mod tls;
 mod tour_migrate;
+mod tour_page;
 mod two;
 
 use anyhow::Result;

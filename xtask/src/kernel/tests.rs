@@ -22,6 +22,7 @@ mod tar;
 mod tls;
 mod tour_migrate;
 mod tour_page;
+mod tour_pnfs;
 mod two;
 
 use anyhow::Result;
@@ -166,6 +167,7 @@ const CORE: &[&str] = &[
     "sqlite-kill",
     "tar-4.2",
     "tour-migrate",
+    "tour-pnfs",
     "tls-6.12",
     "tls-kill-6.12",
     "tls-made-6.12",
@@ -221,6 +223,7 @@ pub(super) const ALL: &[Test] = &[
     migrate::TEST.over("migrate-4.2", "4.2"),
     migrate::BOTH,
     tour_migrate::TEST,
+    tour_pnfs::TEST,
     migrate::BOTH.over("", "4.2").on("migrate-both-6.12", Kernel::Linux6_12),
     migrate::BOTH.over("", "4.2").on("migrate-both-7.2", Kernel::Linux7_2),
     migrate::TEST.over("", "4.2").on("migrate-6.12", Kernel::Linux6_12),

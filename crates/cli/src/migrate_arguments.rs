@@ -16,7 +16,7 @@ pub(crate) struct MigrateArguments {
     #[arg(long, value_name = "PEER")]
     pub(crate) to: String,
     /// Forward the calls of clients of NFSv3 to the peer for so many seconds, and move their locks
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) proxy_for: Option<u64>,
     /// Ask both servers whether the exports could be moved, and move nothing
     #[arg(long)]

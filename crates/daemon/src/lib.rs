@@ -33,6 +33,7 @@ mod placement;
 mod placement_admin;
 mod placement_moves;
 mod portmap;
+mod program_gate;
 mod rights_watch;
 mod run;
 mod service;

@@ -18,11 +18,12 @@ pub(crate) const RECALL_PATIENCE: Duration = Duration::from_secs(20);
 /// Time that a peer has for a call that is forwarded to it.
 pub(crate) const FORWARD_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Time after a failed attempt to connect to a peer in which no call is forwarded to it.
+/// Time for which no call is forwarded to a peer that did not answer.
 pub(crate) const FORWARD_PAUSE: Duration = Duration::from_secs(2);
 
-/// Most connections to a peer that are kept while no call is forwarded.
-pub(crate) const FORWARD_CONNECTIONS_KEPT: usize = 16;
+/// Most calls that are being forwarded to a peer. Each holds a thread, and further ones are told to
+/// wait.
+pub(crate) const FORWARDED_CALLS_MAX: usize = 16;
 
 /// Longest time between two checks of the state that clients hold by grants, if no change is known:
 /// a program on the server may have moved a file. The client's calls are refused within a second in

@@ -200,6 +200,7 @@ impl Running {
             reload: Arc::clone(&reload),
             moved,
             tls: tls.clone(),
+            serves_three: options.spoken.three,
             has_local_locks: options.local_locks,
         };
         let programs =

@@ -13,14 +13,14 @@ use comity_grants::Grants;
 use comity_migrate::{ForwardedCalls, MigrationProgram, MigrationTarget};
 use comity_nfs3::{CallForwarder, Message, Mount, Nfs3, Nlm, Nsm};
 use comity_nfs4::{Memory, Nfs4, Tally};
-use comity_proto::{migration, mount, nfs4};
-use comity_rpc::{Admission, Backchannel, CallHeader, Dispatcher, Gate, GateRefusal, Program};
+use comity_rpc::{Admission, Backchannel, Dispatcher, Gate, Program};
 use comity_server::metrics::{Measured, Metrics};
 use comity_server::{Endpoints, Service, blocking_for_long_hook};
 
 use self::callback_layer::CallbackLayer;
 use self::error_log_layer::ErrorLogLayer;
 use crate::migration::{ForwardedPrograms, MovedExports};
+use crate::program_gate::ProgramGate;
 use crate::status_names;
 use crate::versions::Spoken;
 
@@ -33,49 +33,6 @@ pub(crate) struct Programs {
     memory: Memory,
     tally: Option<Arc<Tally>>,
     offers_tls: bool,
-}
-
-/// The gate of the exports. MOUNT may be called without TLS, because Linux calls it so even for TLS
-/// mounts; the exports then reveal only the handle of their root.
-pub(crate) struct ProgramGate(Arc<Exports>);
-
-impl ProgramGate {
-    pub(crate) fn new(exports: &Arc<Exports>) -> Self {
-        Self(Arc::clone(exports))
-    }
-}
-
-impl Gate<RpcPeer> for ProgramGate {
-    #[inline]
-    fn admits(&self, visitor: &RpcPeer) -> Admission {
-        self.0.admits(visitor)
-    }
-
-    #[inline]
-    fn admits_call(&self, visitor: &RpcPeer, call: &CallHeader<'_>) -> Admission {
-        match call.program {
-            migration::PROGRAM => self.0.admits_peer_server(visitor),
-            mount::PROGRAM => self.0.admits_in_clear(visitor),
-            nfs4::PROGRAM if call.version == nfs4::VERSION => self.0.admits_compound(visitor),
-            _ => self.0.admits(visitor),
-        }
-    }
-
-    #[inline]
-    fn proof_of(&self, visitor: &RpcPeer) -> u64 {
-        self.0.proof_of(visitor)
-    }
-
-    fn refusal_reason(&self, visitor: &RpcPeer, refusal: GateRefusal) -> String {
-        match refusal.program {
-            migration::PROGRAM => self.0.peer_refusal_reason(visitor),
-            _ => self.0.refusal_reason(visitor, refusal),
-        }
-    }
-
-    fn starts_tls(&self, visitor: &RpcPeer) -> bool {
-        self.0.starts_tls(visitor)
-    }
 }
 
 impl Programs {
@@ -102,7 +59,7 @@ impl Programs {
             programs.push(counted(nfs, "nfs", status_names::name4, metrics));
         }
         let exports = Arc::clone(exports);
-        let dispatcher = Dispatcher::new(programs, ProgramGate(Arc::clone(&exports)));
+        let dispatcher = Dispatcher::new(programs, ProgramGate::new(&exports));
         Self { dispatcher, version_three, exports, memory, tally, offers_tls: false }
     }
 
@@ -139,7 +96,8 @@ impl Programs {
     }
 }
 
-/// What the programs of NFSv3 need beside the exports and the state of clients.
+/// The parts of the server that the programs of NFSv3 need, beside the exports and the state of
+/// clients.
 #[derive(Clone)]
 pub(crate) struct HostParts {
     /// The state number of the status monitor.

@@ -86,6 +86,12 @@ impl RpcPeer {
         Self { confined: Some(exports.into_iter().collect()), ..self }
     }
 
+    /// Returns whether a server calls in its name.
+    #[must_use]
+    pub const fn is_confined(&self) -> bool {
+        self.confined.is_some()
+    }
+
     /// Returns whether it may use an export if the rules of the export admit it.
     #[must_use]
     pub fn may_use(&self, export: ExportId) -> bool {

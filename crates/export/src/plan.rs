@@ -305,7 +305,7 @@ impl Plan {
     }
 
     /// Returns the export of a key; if it is gone, another export of its volume.
-    fn export_of(&self, file: &FileKey) -> Option<&Arc<Export>> {
+    pub(crate) fn export_of(&self, file: &FileKey) -> Option<&Arc<Export>> {
         let shows = |export: &&Arc<Export>| export.volume() == file.volume;
         self.present(ExportId(file.export)).or_else(|| self.exports.iter().find(shows))
     }

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use comity_vfs::FileKey;
+
 use crate::check::Merged;
 use crate::diagnostic::Diagnostics;
 use crate::{Export, Fsid, PeerServer, Plan, Referral};
@@ -75,6 +77,12 @@ impl Plan {
             placed.push(Arc::new(export.placed(refer, is_moving)));
         }
         Ok(self.replacing(&placed))
+    }
+
+    /// Returns whether the export of a file is on its way to another server.
+    #[must_use]
+    pub fn is_moving(&self, file: &FileKey) -> bool {
+        self.export_of(file).is_some_and(|export| export.settings().is_moving)
     }
 
     /// Makes the same plan, except that the exports at these paths are those of another plan.

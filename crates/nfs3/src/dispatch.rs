@@ -39,7 +39,7 @@ impl Program<RpcPeer> for Nfs3 {
         };
         performed.unwrap_or_else(|referred| {
             let start = reply.checkpoint();
-            forward(self.forwarder(), referred, (visitor, call), reply)
+            forward(self.forwarder(), referred, (visitor, call, row.repeat), reply)
                 .unwrap_or_else(|| row.failed(nfsstat3(Status::Delay) as u32, (reply, start)))
         })
     }

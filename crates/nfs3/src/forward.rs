@@ -1,9 +1,11 @@
-//! Calls about an export that has moved to another server. NFSv3 cannot refer a client, so that such
+//! Calls about an export that has moved to another server. NFSv3 cannot refer a client, so such
 //! calls may be forwarded: the other server answers them, and this one passes the results on.
 
 use comity_export::{Referred, RpcPeer};
-use comity_rpc::{AuthStat, Call, Done, Outcome};
+use comity_rpc::{AuthStat, Call, Done, Outcome, Repeat};
 use comity_xdr::Encoder;
+
+use crate::nlm::is_system;
 
 /// Forwards calls to the servers to which exports have moved.
 pub trait CallForwarder: Send + Sync {
@@ -25,18 +27,21 @@ pub enum Forwarded {
     Answered(Vec<u8>),
     /// The other server refuses the client.
     Refused,
+    /// The other server failed.
+    Failed,
     /// The call was not sent.
     NotSent,
     /// The call was sent, and no answer has come: it may have been executed.
     NotAnswered,
 }
 
-/// Forwards a call, and appends the results. Returns `None` if the call was not sent.
+/// Forwards a call, and appends the results. Returns `None` if the call was not executed, or if it
+/// may be executed again.
 #[cold]
 pub(crate) fn forward(
     forwarder: Option<&dyn CallForwarder>,
     referred: Referred,
-    (client, call): (&RpcPeer, &Call<'_>),
+    (client, call, repeat): (&RpcPeer, &Call<'_>, Repeat),
     reply: &mut Encoder,
 ) -> Option<Outcome> {
     match forwarder?.forward(referred, client, call) {
@@ -46,8 +51,20 @@ pub(crate) fn forward(
             Some(Outcome::Done(Done::default()))
         }
         Forwarded::Refused => Some(Outcome::Denied(AuthStat::TooWeak)),
+        Forwarded::Failed => Some(Outcome::SystemErr),
         Forwarded::NotSent => None,
+        Forwarded::NotAnswered if repeat == Repeat::Harmless => None,
         // The client sends the call again, and the other server recognizes it.
         Forwarded::NotAnswered => Some(Outcome::Silence),
     }
+}
+
+/// Tells the other servers that a host has begun anew, unless it is one of them that calls. Returns
+/// whether all have answered; otherwise the host has to call again.
+pub(crate) fn has_told(
+    forwarder: Option<&dyn CallForwarder>,
+    (host, call): (&RpcPeer, &Call<'_>),
+) -> bool {
+    let forwarder = forwarder.filter(|_| is_system(host) && !host.is_confined());
+    forwarder.is_none_or(|forwarder| forwarder.forward_to_all(host, call))
 }

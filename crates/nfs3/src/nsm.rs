@@ -12,7 +12,7 @@ use comity_rpc::{Call, Done, Outcome, Program, Repeat};
 use comity_state::Engine;
 use comity_xdr::{Encoder, Malformed};
 
-use crate::forward::CallForwarder;
+use crate::forward::{CallForwarder, has_told};
 use crate::nlm::is_system;
 
 /// The program NSM, version 1: the procedures that other hosts call.
@@ -54,8 +54,7 @@ impl Nsm {
             return Ok(true);
         }
         self.engine.host_began_anew((self.clock)(), &host_name(visitor), state);
-        let forwarder = self.forwarder.as_ref();
-        Ok(forwarder.is_none_or(|forwarder| forwarder.forward_to_all(visitor, call)))
+        Ok(has_told(self.forwarder.as_deref(), (visitor, call)))
     }
 
     /// The server watches no hosts on behalf of others.

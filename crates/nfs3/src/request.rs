@@ -31,8 +31,6 @@ pub(crate) enum Stop {
     Referred,
     /// Another server has the files, and answers the call.
     Forward(Referred),
-    /// No reply is sent, and the client calls again.
-    Silence,
 }
 
 impl From<Status> for Stop {
@@ -46,22 +44,11 @@ impl<'a> Request<'a> {
         Self { plan, visitor, call, forwarder: None }
     }
 
-    /// Returns the request with a way to other servers.
+    /// Returns the request with a way to other servers. A call that another server has forwarded
+    /// goes no further.
     pub(crate) fn forwarded_by(self, forwarder: Option<&'a dyn CallForwarder>) -> Self {
+        let forwarder = forwarder.filter(|_| !self.visitor.is_confined());
         Self { forwarder, ..self }
-    }
-
-    /// Tells the other servers what the calling host says of itself.
-    ///
-    /// # Errors
-    /// [`Stop::Silence`]: one of them has not answered, and the host has to call again.
-    pub(crate) fn tell_others(&self) -> Result<(), Stop> {
-        match self.forwarder {
-            Some(forwarder) if !forwarder.forward_to_all(self.visitor, self.call) => {
-                Err(Stop::Silence)
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Returns how a verb ends after a refusal.

@@ -45,7 +45,6 @@ impl<P> Row<P> {
             Err(Stop::Status(status)) => self.failed(number(status), (reply, start)),
             // A handle from the time when the files were here is of nothing any more.
             Err(Stop::Referred) => self.failed(number(Status::Stale), (reply, start)),
-            Err(Stop::Silence) => Outcome::Silence,
             Err(Stop::Forward(referred)) => return Err(referred),
         })
     }

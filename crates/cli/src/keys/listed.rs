@@ -66,7 +66,7 @@ impl ListedPages {
 }
 
 impl Listed {
-    /// What it takes in memory, in bytes.
+    /// Returns the memory that it takes, in bytes.
     fn bytes(&self) -> usize {
         size_of::<Self>() + self.holder.len() + self.text.len()
     }

@@ -13,7 +13,7 @@ use comity_server::blocking;
 use comity_state::ExportedVolume;
 
 use super::moved_exports::Handover;
-use super::{LOCAL_LOCKS, MigrationParts, hexadecimal};
+use super::{LOCAL_LOCKS, MigrationParts, check_followers, hexadecimal};
 use crate::configuration::PlanTurn;
 
 /// Most bytes of the state of a volume.
@@ -146,6 +146,7 @@ impl Arrivals {
     ) -> Result<(), CallFailure> {
         let MigrationParts { moved, memory, .. } = &self.parts;
         let state = ExportedVolume::from_bytes(sent).map_err(CallFailure::invalid)?;
+        check_followers(&state, self.parts.serves_three).map_err(CallFailure::invalid)?;
         let (paths, turn) = (paths(offer), self.turn()?);
         let plan = self.plan(&turn, from, &paths)?;
         let volume = self.check(&plan, offer, true)?;

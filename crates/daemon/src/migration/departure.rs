@@ -70,10 +70,7 @@ impl Departure {
 
     /// Checks that the clients will be able to use their state.
     fn check_state(&self, exported: &ExportedVolume) -> Result<()> {
-        if self.forward_seconds.is_none() {
-            check_followers(exported)?;
-        }
-        Ok(())
+        Ok(check_followers(exported, self.forward_seconds.is_some())?)
     }
 
     /// Checks that the exports are all those that this server serves from their volume. Returns
@@ -278,7 +275,7 @@ impl<'m> Frozen<'m> {
         let to = Handover { peer, migration, forward_until };
         parts.moved.note_leaving(paths, to.clone())?;
         self.is_leaving = true;
-        Ok(Leaving(self, to))
+        Ok(Leaving { frozen: self, to })
     }
 }
 
@@ -292,27 +289,30 @@ impl Drop for Frozen<'_> {
 
 /// Exports whose target has been or will be asked to take them. Nobody serves them until the
 /// outcome is known.
-struct Leaving<'m>(Frozen<'m>, Handover);
+struct Leaving<'m> {
+    frozen: Frozen<'m>,
+    to: Handover,
+}
 
 impl Leaving<'_> {
     /// Serves the exports here again, after the target has refused them.
     fn stay(mut self) {
         self.note(&ExportPlace::Here);
-        self.0.is_leaving = false;
+        self.frozen.is_leaving = false;
     }
 
     /// Refers callers to the target. Returns for how long nobody served the exports.
     fn refer(self, away: Plan, volume: u64) -> Duration {
-        let Frozen { departure: Departure { parts, paths, .. }, turn, .. } = &self.0;
-        self.note(&self.1.completed());
+        let Frozen { departure: Departure { parts, paths, .. }, turn, .. } = &self.frozen;
+        self.note(&self.to.completed());
         let ids = away.ids_of(paths);
         turn.put_in_force(away);
         parts.forget(volume, &ids);
-        self.0.since.elapsed()
+        self.frozen.since.elapsed()
     }
 
     fn note(&self, place: &ExportPlace) {
-        let Departure { parts, paths, .. } = self.0.departure;
+        let Departure { parts, paths, .. } = self.frozen.departure;
         if let Err(why) = parts.moved.note(paths, place) {
             tracing::error!("{why:#}; the target is asked each second until the place is stored");
             parts.moved.note_unanswered(paths);

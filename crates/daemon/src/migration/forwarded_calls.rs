@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use comity_export::{ExportId, Exports, PeerServer, RpcPeer};
 use comity_migrate::{CallFailure, ForwardedCalls};
-use comity_rpc::{Answered, Dispatcher, Program};
+use comity_rpc::{Answered, Dispatcher, Program, ReplyVerifier, accepted};
 use comity_server::blocking;
 use comity_xdr::Encoder;
 
 use super::MovedExports;
-use crate::service::ProgramGate;
+use crate::program_gate::ProgramGate;
 
 /// Length of the record mark of a reply in bytes.
 const MARK_BYTES: usize = 4;
@@ -74,7 +74,17 @@ impl ForwardedCalls for ForwardedPrograms {
             Ok(_) => {}
             Err(hangup) => return Err(CallFailure::invalid(hangup)),
         }
-        let reply = blocking(|| reply.flattened()).map_err(CallFailure::fault)?;
+        let reply = blocking(|| reply.flattened()).unwrap_or_else(|_| system_error(call));
         Ok(reply.get(MARK_BYTES..).unwrap_or_default().to_vec())
     }
+}
+
+/// Returns the reply to a call whose data cannot be read any more, with its record mark.
+fn system_error(call: &[u8]) -> Vec<u8> {
+    let xid = call.first_chunk().map_or(0, |xid| u32::from_be_bytes(*xid));
+    let mut reply = Encoder::new();
+    let start = reply.begin_record();
+    accepted::system_err(&mut reply, xid, &ReplyVerifier::Empty);
+    reply.end_record(start);
+    reply.bytes().to_vec()
 }

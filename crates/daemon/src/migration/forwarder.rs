@@ -1,8 +1,9 @@
-//! The source's side of forwarding: calls of NFSv3 about exports that have moved go to the peers that
-//! have them.
+//! The source's side of forwarding: calls of NFSv3 about exports that have moved go to the peers
+//! that have them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use comity_export::{Exports, PeerServer, Referred, RpcPeer};
@@ -14,7 +15,7 @@ use comity_tls::client::ClientIdentity;
 use comity_xdr::Encoder;
 
 use super::MovedExports;
-use crate::limits::{FORWARD_CONNECTIONS_KEPT, FORWARD_PATIENCE, FORWARD_PAUSE};
+use crate::limits::{FORWARD_PATIENCE, FORWARD_PAUSE, FORWARDED_CALLS_MAX};
 use crate::tls::Tls;
 
 /// Forwards calls to peers.
@@ -26,11 +27,35 @@ pub(crate) struct Forwarder {
 }
 
 /// The connections to a peer, each with one call at a time.
-#[derive(Default)]
 struct PeerConnections {
+    /// The peer as it was when they were made.
+    peer: PeerServer,
+    /// The number of calls that are being forwarded.
+    calls: usize,
     idle: Vec<MigrationClient>,
-    /// The time of the last attempt to connect, if it failed.
+    /// The time at which the peer was found not to answer.
     failed: Option<Instant>,
+}
+
+impl PeerConnections {
+    const fn new(peer: PeerServer) -> Self {
+        Self { peer, calls: 0, idle: Vec::new(), failed: None }
+    }
+
+    /// Begins a call, unless so many are being forwarded already, or the peer has not answered just
+    /// now. A peer that hangs must not hold all threads of this server.
+    fn begin(&mut self) -> bool {
+        let is_paused = self.failed.is_some_and(|failed| failed.elapsed() < FORWARD_PAUSE);
+        let begins = self.calls < FORWARDED_CALLS_MAX && !is_paused;
+        self.calls += usize::from(begins);
+        begins
+    }
+
+    /// Closes all connections, and pauses.
+    fn fail(&mut self) {
+        self.idle.clear();
+        self.failed = Some(Instant::now());
+    }
 }
 
 impl Forwarder {
@@ -56,25 +81,32 @@ impl Forwarder {
         if client.channel().is_tls() {
             return Forwarded::Refused;
         }
-        let (record, client) = (record(call), client.peer());
-        let reply = blocking_for_long(|| {
-            let idle = self.connections(peer, |all| all.idle.pop());
-            let first = idle.and_then(|idle| self.send(peer, idle, (client, &record)));
-            // The peer may have closed the connection because it was idle.
-            first.unwrap_or_else(|| match self.connect(peer) {
-                Some(new) => {
-                    self.send(peer, new, (client, &record)).unwrap_or(Forwarded::NotAnswered)
-                }
-                None => Forwarded::NotSent,
-            })
-        });
-        match reply {
-            Forwarded::Answered(reply) if reply.is_empty() => Forwarded::NotAnswered,
-            Forwarded::Answered(reply) => match results(&reply, call.header.xid) {
-                Ok(results) => Forwarded::Answered(results.to_vec()),
-                Err(_) => Forwarded::Refused,
-            },
+        if !self.connections(peer, PeerConnections::begin) {
+            return Forwarded::NotSent;
+        }
+        let record = record(call);
+        let outcome = blocking_for_long(|| self.send_twice(peer, (client.peer(), &record)));
+        self.connections(peer, |all| all.calls = all.calls.saturating_sub(1));
+        match outcome {
+            Forwarded::Answered(reply) => answered(peer, &reply, call.header.xid),
             other => other,
+        }
+    }
+
+    /// Sends a call over a kept connection, and again over a new one if the peer has closed that,
+    /// for example because it was idle. The peer recognizes a call that it gets twice.
+    fn send_twice(&self, peer: &PeerServer, call: (SocketAddr, &[u8])) -> Forwarded {
+        let idle = self.connections(peer, |all| all.idle.pop());
+        let is_first = idle.is_none();
+        if let Some(outcome) = idle.and_then(|idle| self.send(peer, idle, call)) {
+            return outcome;
+        }
+        let outcome = self.connect(peer).map(|new| self.send(peer, new, call));
+        match outcome {
+            Some(None) => Forwarded::NotAnswered,
+            None | Some(Some(Forwarded::NotSent)) if !is_first => Forwarded::NotAnswered,
+            None => Forwarded::NotSent,
+            Some(Some(outcome)) => outcome,
         }
     }
 
@@ -83,7 +115,7 @@ impl Forwarder {
         &self,
         peer: &PeerServer,
         mut connection: MigrationClient,
-        (client, record): (std::net::SocketAddr, &[u8]),
+        (client, record): (SocketAddr, &[u8]),
     ) -> Option<Forwarded> {
         let outcome = match connection.forward(FORWARD_PATIENCE, client, record) {
             Ok(reply) => Forwarded::Answered(reply),
@@ -93,23 +125,23 @@ impl Forwarder {
             }
             Err(why) => {
                 log(peer, &why.to_string());
-                return None;
+                if matches!(why, MigrationError::Silent(..) | MigrationError::Refused) {
+                    self.connections(peer, PeerConnections::fail);
+                }
+                // A peer that refuses the program has not looked at the call.
+                return matches!(why, MigrationError::Refused).then_some(Forwarded::NotSent);
             }
         };
         self.connections(peer, |all| {
-            if all.idle.len() < FORWARD_CONNECTIONS_KEPT {
+            if all.peer == *peer && all.idle.len() < FORWARDED_CALLS_MAX {
                 all.idle.push(connection);
             }
         });
         Some(outcome)
     }
 
-    /// Connects to a peer, unless that has failed just now.
+    /// Connects to a peer.
     fn connect(&self, peer: &PeerServer) -> Option<MigrationClient> {
-        let is_paused = |failed: Instant| failed.elapsed() < FORWARD_PAUSE;
-        if self.connections(peer, |all| all.failed.is_some_and(is_paused)) {
-            return None;
-        }
         let tls = self.tls.as_deref()?;
         let identity = Arc::new(ClientIdentity::of_server(&tls.shown()));
         match MigrationClient::connect(peer, identity) {
@@ -119,7 +151,7 @@ impl Forwarder {
             }
             Err(why) => {
                 log(peer, &why.to_string());
-                self.connections(peer, |all| all.failed = Some(Instant::now()));
+                self.connections(peer, PeerConnections::fail);
                 None
             }
         }
@@ -130,9 +162,13 @@ impl Forwarder {
         peer: &PeerServer,
         change: impl FnOnce(&mut PeerConnections) -> T,
     ) -> T {
-        let mut peers: MutexGuard<'_, _> =
-            self.peers.lock().unwrap_or_else(PoisonError::into_inner);
-        change(peers.entry(peer.name.clone()).or_default())
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || PeerConnections::new(peer.clone());
+        let connections = peers.entry(peer.name.clone()).or_insert_with(new);
+        if connections.peer != *peer {
+            *connections = PeerConnections { calls: connections.calls, ..new() };
+        }
+        change(connections)
     }
 }
 
@@ -155,7 +191,29 @@ impl CallForwarder for Forwarder {
             names.iter().filter_map(|name| plan.peer_named(name).cloned()).collect()
         };
         let told = peers.iter().map(|peer| self.exchange(peer, host, call));
-        told.filter(|outcome| !matches!(outcome, Forwarded::Answered(_))).count() == 0
+        // A peer that refuses the host has no lock of it.
+        let is_told = |it: &Forwarded| matches!(it, Forwarded::Answered(_) | Forwarded::Refused);
+        told.filter(|outcome| !is_told(outcome)).count() == 0
+    }
+}
+
+/// Returns the outcome of a call with this reply.
+fn answered(peer: &PeerServer, reply: &[u8], xid: u32) -> Forwarded {
+    /// `MSG_DENIED` (RFC 5531, section 9), behind the xid and the type.
+    const DENIED: [u8; 4] = [0, 0, 0, 1];
+    if reply.is_empty() {
+        return Forwarded::NotAnswered;
+    }
+    match results(reply, xid) {
+        Ok(results) => Forwarded::Answered(results.to_vec()),
+        Err(_) if reply.get(8..12) == Some(&DENIED) => {
+            log(peer, "it refuses a client that this server admits");
+            Forwarded::Refused
+        }
+        Err(_) => {
+            log(peer, "it failed");
+            Forwarded::Failed
+        }
     }
 }
 

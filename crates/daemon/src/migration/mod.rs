@@ -23,6 +23,7 @@ pub(crate) use moved_exports::MovedExports;
 pub(crate) use outcome::ask_for_outcomes;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use comity_export::Exports;
@@ -42,6 +43,8 @@ pub(crate) struct MigrationParts {
     pub(crate) reload: Arc<Reload>,
     pub(crate) moved: Arc<MovedExports>,
     pub(crate) tls: Option<Arc<Tls>>,
+    /// True if the server serves NFSv3.
+    pub(crate) serves_three: bool,
     /// True if programs on this machine and clients respect each other's locks.
     pub(crate) has_local_locks: bool,
 }
@@ -91,8 +94,13 @@ impl fmt::Display for HostHolds {
 
 impl std::error::Error for HostHolds {}
 
-/// Checks that all state can be used at another server, to which calls of NFSv3 are not forwarded.
-fn check_followers(volume: &ExportedVolume) -> Result<(), HostHolds> {
-    let host = volume.clients.iter().find(|client| client.protocol == ClientProtocol::Nlm);
+/// Checks that all state can be used at another server. Calls of hosts that are known by their
+/// address may be forwarded, those over TLS are not.
+fn check_followers(volume: &ExportedVolume, is_forwarded: bool) -> Result<(), HostHolds> {
+    let is_reached = |name: &[u8]| {
+        is_forwarded && std::str::from_utf8(name).is_ok_and(|name| name.parse::<IpAddr>().is_ok())
+    };
+    let mut hosts = volume.clients.iter().filter(|client| client.protocol == ClientProtocol::Nlm);
+    let host = hosts.find(|host| !is_reached(&host.name.id));
     host.map_or(Ok(()), |host| Err(HostHolds(String::from_utf8_lossy(&host.name.id).into_owned())))
 }

@@ -189,17 +189,20 @@ impl MovedExports {
         table.exports.get(path).and_then(forwarded_to).cloned()
     }
 
-    /// Returns all peers to which calls of NFSv3 are forwarded now.
+    /// Returns all peers to which calls of NFSv3 are forwarded now, or will be.
     pub(crate) fn all_forwarded_to(&self) -> BTreeSet<String> {
-        self.table().exports.values().filter_map(forwarded_to).cloned().collect()
+        let table = self.table();
+        let peers = table.exports.values().filter_map(|place| match place {
+            ExportPlace::Leaving(to) => to.forward_until.map(|_| &to.peer),
+            other => forwarded_to(other),
+        });
+        peers.cloned().collect()
     }
 
-    /// Returns the exports that are here and were taken over from a peer.
+    /// Returns the exports that were ever taken over from a peer.
     pub(crate) fn taken_from(&self, peer: &str) -> Vec<PathBuf> {
         let table = self.table();
-        let is_here = |path: &&PathBuf| table.exports.get(*path) == Some(&ExportPlace::Here);
-        let taken = table.taken.get(peer).into_iter().flat_map(BTreeMap::keys);
-        taken.filter(is_here).cloned().collect()
+        table.taken.get(peer).into_iter().flat_map(BTreeMap::keys).cloned().collect()
     }
 
     /// Returns where the moved exports are, for the administrator.

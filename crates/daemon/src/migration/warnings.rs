@@ -17,13 +17,10 @@ pub(super) fn warnings(
     is_forwarded: bool,
 ) -> Vec<String> {
     let mut warnings: Vec<String> = paths.iter().filter_map(|path| of_ports(plan, path)).collect();
-    if is_forwarded {
-        return warnings;
-    }
     let comity_nfs4::Memory { engine, clock, .. } = &parts.memory;
     // State that cannot be exported at this moment may be so when the migration comes to it.
     let exported = engine.export_volume(clock.now(), volume).ok();
-    if let Some(Err(holds)) = exported.map(|exported| check_followers(&exported)) {
+    if let Some(Err(holds)) = exported.map(|exported| check_followers(&exported, is_forwarded)) {
         warnings.push(format!("the exports do not move at present: {holds}"));
     }
     warnings

@@ -86,7 +86,7 @@ impl Program<RpcPeer> for Mount {
             row.perform(self, &request, reply, |status| mountstat3(status) as u32)
         };
         performed.unwrap_or_else(|referred| {
-            let forwarded = forward(forwarder, referred, (visitor, call), reply);
+            let forwarded = forward(forwarder, referred, (visitor, call, row.repeat), reply);
             forwarded.unwrap_or(Outcome::Silence)
         })
     }

@@ -93,6 +93,8 @@ pub(super) fn let_go(
 /// Returns the key of a file that the caller's host may have locked.
 pub(super) fn held_key(request: &Request<'_>, handle: &[u8]) -> Result<FileKey, Stop> {
     match request.plan.unseal_key(handle) {
+        // The state of an export that moves has been sent, or will be: it must not change.
+        Ok(key) if request.plan.is_moving(&key) => Err(Status::Delay.into()),
         Ok(key) if request.visitor.may_use(ExportId(key.export)) => Ok(key),
         // The export may be at another server.
         _ => Err(request.enter(Door::Handle(handle)).err().unwrap_or(Status::Stale.into())),

@@ -14,7 +14,6 @@ use crate::request::{Request, Stop};
 pub(super) fn free_all(nlm: &Nlm, request: &Request<'_>, _: &mut Encoder) -> Result<Answer, Stop> {
     request.arguments::<Nlm4Notify<'_>>()?;
     if is_system(request.visitor) {
-        request.tell_others()?;
         nlm.engine.forget_host(nlm.now(), &host_name(request.visitor));
     }
     Ok(Answer::new(Done::default()))

@@ -33,7 +33,7 @@ use comity_xdr::Encoder;
 pub use grant::{Grant, Grants};
 pub use message::Message;
 
-use crate::forward::{CallForwarder, forward};
+use crate::forward::{CallForwarder, forward, has_told};
 use crate::request::Request;
 use crate::table::{Row, Verb};
 
@@ -145,8 +145,11 @@ impl Program<RpcPeer> for Nlm {
             // Every procedure puts its failures into its own reply, after the cookie of the call.
             row.perform(self, &request, reply, |_| 0)
         };
+        if row.number == procedure::FREE_ALL && !has_told(forwarder, (visitor, call)) {
+            return Outcome::Silence;
+        }
         performed.unwrap_or_else(|referred| {
-            let forwarded = forward(forwarder, referred, (visitor, call), reply);
+            let forwarded = forward(forwarder, referred, (visitor, call, row.repeat), reply);
             forwarded.unwrap_or(Outcome::Silence)
         })
     }

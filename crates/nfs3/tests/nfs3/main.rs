@@ -13,6 +13,7 @@ mod hostile;
 mod hunt;
 mod listing;
 mod mounts;
+mod moving;
 mod nlm;
 mod notices;
 mod recalls;

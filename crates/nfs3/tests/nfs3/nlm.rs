@@ -94,7 +94,7 @@ fn site_messaging(messages_max: usize) -> (LockServer, Receiver<Message>) {
     (LockServer { world: site.world.reached_at(SERVER), ..site }, receiver)
 }
 
-fn site_of(settles: bool, wish: impl FnOnce(Nlm) -> Nlm) -> LockServer {
+pub(crate) fn site_of(settles: bool, wish: impl FnOnce(Nlm) -> Nlm) -> LockServer {
     let settings = Settings { durable: true, ..Settings::new(7, [7; 16]) };
     let engine = Arc::new(Engine::new(NOW, settings, Recovered::new()));
     let world = World::new(Ground::default());
@@ -140,7 +140,7 @@ impl LockServer {
         self.stat(procedure::LOCK, &args)
     }
 
-    fn unlock(&self, svid: i32, l_offset: u64, l_len: u64) -> Nlm4Stats {
+    pub(crate) fn unlock(&self, svid: i32, l_offset: u64, l_len: u64) -> Nlm4Stats {
         let alock = self.alock(svid, l_offset, l_len);
         self.stat(procedure::UNLOCK, &Nlm4Unlockargs { cookie: COOKIE, alock })
     }

@@ -187,6 +187,11 @@ impl World {
         Self { visitor: RpcPeer::new(SocketAddr::new(PEER, port)), ..self }
     }
 
+    /// The same client, in whose name a server calls.
+    pub(crate) fn called_by_a_server(self) -> Self {
+        Self { visitor: self.visitor.confined_to([ExportId(1)]), ..self }
+    }
+
     /// The same client, over a channel of this kind.
     pub(crate) fn by_channel(self, channel: Channel) -> Self {
         Self { visitor: self.visitor.over(channel), ..self }

@@ -1,13 +1,15 @@
 //! Clients of NFSv3 go on through the server that an export has left.
 
 use std::fs;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
 
 use comity_proto::nfs3;
 use comity_proto::nfs4::{NfsLockType4, Nfsstat4, share};
 use comity_proto::nlm::{Nlm4Lock, Nlm4Lockargs, Nlm4Notify, Nlm4Unlockargs, procedure};
 use comity_xdr::{Encode, Opaque, encoded};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::common::four::Four;
@@ -21,7 +23,9 @@ const GRANTED: u32 = 0;
 const DENIED: u32 = 1;
 const STALE_FH: u32 = 7;
 
+/// Statuses of NFS.
 const STALE: u32 = 70;
+const JUKEBOX: u32 = 10_008;
 
 /// A client of NFSv3 at the server `a`, with a file.
 struct Host {
@@ -182,16 +186,31 @@ fn calls_of_nfsv3_are_not_forwarded_unless_that_is_asked_for() {
     assert_eq!(status["moved"], serde_json::json!([place]));
 }
 
+/// Each call of the client would otherwise hold a thread of the server for ten seconds.
+#[test]
+fn a_server_that_hangs_delays_one_call_and_not_the_next() {
+    let pair = Pair::new();
+    let mut host = Host::new(&pair);
+    assert_eq!(pair.migrate(0, &["--proxy-for", "600"]).code, Some(0));
+    host.raw.getattr(&host.file).unwrap();
+    pair.servers[1].signal(Signal::STOP);
+    assert_eq!(host.raw.getattr(&host.file), Err(JUKEBOX));
+    let begun = Instant::now();
+    assert_eq!(host.raw.getattr(&host.file), Err(JUKEBOX));
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    pair.servers[1].signal(Signal::CONT);
+    wait_until("calls are forwarded again", || host.raw.getattr(&host.file).is_ok());
+}
+
 /// A client gets an answer, even if it is one that has it wait.
 #[test]
 fn a_client_is_told_to_wait_while_the_other_server_is_away() {
-    const JUKEBOX: u32 = 10_008;
     let mut pair = Pair::new();
     let mut host = Host::new(&pair);
     assert_eq!(pair.migrate(0, &["--proxy-for", "600"]).code, Some(0));
     let port = pair.servers[1].port;
-    pair.servers[1].signal(rustix::process::Signal::KILL);
-    wait_until("b has ended", || std::net::TcpListener::bind(("127.0.0.1", port)).is_ok());
+    pair.servers[1].signal(Signal::KILL);
+    wait_until("b has ended", || TcpListener::bind(("127.0.0.1", port)).is_ok());
     assert_eq!(host.raw.getattr(&host.file), Err(JUKEBOX));
     pair.restart(1);
     wait_until("calls are forwarded again", || host.raw.getattr(&host.file).is_ok());

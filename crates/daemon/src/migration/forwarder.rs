@@ -45,10 +45,14 @@ impl PeerConnections {
     /// Begins a call, unless so many are being forwarded already, or the peer has not answered just
     /// now. A peer that hangs must not hold all threads of this server.
     fn begin(&mut self) -> bool {
-        let is_paused = self.failed.is_some_and(|failed| failed.elapsed() < FORWARD_PAUSE);
-        let begins = self.calls < FORWARDED_CALLS_MAX && !is_paused;
+        let begins = self.calls < FORWARDED_CALLS_MAX && !self.is_paused();
         self.calls += usize::from(begins);
         begins
+    }
+
+    /// Returns whether the peer has not answered just now.
+    fn is_paused(&self) -> bool {
+        self.failed.is_some_and(|failed| failed.elapsed() < FORWARD_PAUSE)
     }
 
     /// Closes all connections, and pauses.
@@ -100,6 +104,9 @@ impl Forwarder {
         let is_first = idle.is_none();
         if let Some(outcome) = idle.and_then(|idle| self.send(peer, idle, call)) {
             return outcome;
+        }
+        if self.connections(peer, |all| all.is_paused()) {
+            return Forwarded::NotAnswered;
         }
         let outcome = self.connect(peer).map(|new| self.send(peer, new, call));
         match outcome {

@@ -59,7 +59,7 @@ impl MigrationClient {
                 return Err(io::Error::from(ErrorKind::TimedOut).into());
             }
             let part = SendArgs { id, offset, bytes: Opaque(bytes) };
-            self.0.call_within(left, (procedure::SEND, &part), |reply| whole::<()>(reply))?;
+            self.0.call_within(left, (procedure::SEND, &part), |reply| reply.value::<()>().ok())?;
             offset += bytes.len() as u64;
         }
         Ok(())

@@ -5,7 +5,7 @@ use comity_export::{Referred, RpcPeer};
 use comity_rpc::{AuthStat, Call, Done, Outcome, Repeat};
 use comity_xdr::Encoder;
 
-use crate::nlm::is_system;
+use crate::system_port::is_system;
 
 /// Forwards calls to the servers to which exports have moved.
 pub trait CallForwarder: Send + Sync {

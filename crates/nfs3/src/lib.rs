@@ -26,6 +26,7 @@ mod reply;
 mod request;
 mod settings;
 mod status;
+mod system_port;
 mod table;
 mod time;
 mod verbs;

@@ -13,7 +13,7 @@ use comity_state::Engine;
 use comity_xdr::{Encoder, Malformed};
 
 use crate::forward::{CallForwarder, has_told};
-use crate::nlm::is_system;
+use crate::system_port::is_system;
 
 /// The program NSM, version 1: the procedures that other hosts call.
 pub struct Nsm {

@@ -7,9 +7,10 @@ use comity_proto::nlm::Nlm4Notify;
 use comity_rpc::Done;
 use comity_xdr::Encoder;
 
-use super::{Nlm, is_system};
+use super::Nlm;
 use crate::reply::Answer;
 use crate::request::{Request, Stop};
+use crate::system_port::is_system;
 
 pub(super) fn free_all(nlm: &Nlm, request: &Request<'_>, _: &mut Encoder) -> Result<Answer, Stop> {
     request.arguments::<Nlm4Notify<'_>>()?;

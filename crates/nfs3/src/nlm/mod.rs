@@ -111,12 +111,6 @@ fn take(
     locked.map(|locked| locked.map(drop)).ok_or(taken)
 }
 
-/// Returns whether a caller is the system of its host, not one of its users: it has a port that
-/// only the superuser can have there.
-pub(crate) const fn is_system(visitor: &RpcPeer) -> bool {
-    visitor.peer().port() < 1024
-}
-
 impl Program<RpcPeer> for Nlm {
     fn number(&self) -> u32 {
         PROGRAM

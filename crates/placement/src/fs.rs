@@ -49,7 +49,10 @@ impl Fs for Placed {
             let change = self.below.setattr(cred, node, set, guard)?;
             return Ok(self.used.shown_change(node, change));
         };
-        let _turn = self.lock(node);
+        let mut turn = self.lock(node);
+        if set.size.is_some() {
+            *turn = turn.wrapping_add(1);
+        }
         let change = self.below.setattr(cred, node, set, guard)?;
         if changes_rights {
             self.fence_rights(&using.record)?;
@@ -177,15 +180,12 @@ impl Fs for Placed {
             return self.create_whole(cred, dir, name, how);
         };
         // A file that is there already may be moving to other data servers.
-        let before = self.used_by_name(dir, name)?;
+        if let Some(emptied) = self.used_by_name(dir, name)? {
+            return self.create_over(cred, emptied, (dir, name), (how, *size));
+        }
         let made = self.below.create(cred, dir, name, how)?;
         self.place(&made.value)?;
-        let before = before.filter(|(file, _)| *file == made.value.handle).map(|(_, using)| using);
-        let using = match before {
-            Some(using) => Some(using),
-            None => self.using(&made.value.handle, Use::Change)?,
-        };
-        if let Some(using) = using {
+        if let Some(using) = self.using(&made.value.handle, Use::Change)? {
             self.files.cut(&using.record, *size)?;
         }
         self.with_current_attr(made)
@@ -434,6 +434,30 @@ impl Placed {
     ) -> Result<Made<Disk>> {
         let made = self.below.create(cred, dir, name, how)?;
         self.place(&made.value)?;
+        self.with_current_attr(made)
+    }
+
+    /// Creates a file with a size where there is one on data servers already, which is truncated.
+    fn create_over(
+        &self,
+        cred: &Cred<Disk>,
+        (file, using): (Handle, Using<'_>),
+        (dir, name): (&Handle, Name<'_>),
+        (how, size): (&Create<Disk>, u64),
+    ) -> Result<Made<Disk>> {
+        let mut turn = self.lock(&file);
+        *turn = turn.wrapping_add(1);
+        let made = self.below.create(cred, dir, name, how)?;
+        if made.value.handle == file {
+            self.files.cut(&using.record, size)?;
+            drop(turn);
+        } else {
+            // Another file has got the name meanwhile.
+            drop(turn);
+            self.place(&made.value)?;
+            let using = self.using(&made.value.handle, Use::Change)?;
+            using.map_or(Ok(0), |using| self.files.cut(&using.record, size))?;
+        }
         self.with_current_attr(made)
     }
 

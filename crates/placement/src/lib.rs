@@ -19,6 +19,7 @@ mod fences;
 mod fs;
 mod holds;
 mod key;
+mod learn_size;
 pub mod limits;
 mod moves;
 mod placed;

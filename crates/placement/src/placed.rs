@@ -50,7 +50,8 @@ pub struct Placed {
     pub(crate) holds: Holds,
     /// The places of files; `None` for files without one.
     pub(crate) records: Cache<Handle, Option<Arc<PlaceRecord>>>,
-    locks: [Mutex<()>; FILE_LOCKS],
+    /// Locks for changes of files, each with the number of truncations under it.
+    locks: [Mutex<u64>; FILE_LOCKS],
 }
 
 /// A use of a placed file that is under way.
@@ -76,12 +77,13 @@ impl Placed {
             devices,
             holds: Holds::default(),
             records: Cache::new(RECORDS_MAX),
-            locks: [const { Mutex::new(()) }; FILE_LOCKS],
+            locks: [const { Mutex::new(0) }; FILE_LOCKS],
         }
     }
 
-    /// Lets one thread at a time change the size or the place of a file.
-    pub(crate) fn lock(&self, file: &Handle) -> MutexGuard<'_, ()> {
+    /// Lets one thread at a time change the size or the place of a file. A thread that truncates
+    /// the file counts that in the guard, before it begins.
+    pub(crate) fn lock(&self, file: &Handle) -> MutexGuard<'_, u64> {
         shard_of(&self.locks, file).lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -137,7 +139,16 @@ impl Placed {
         file: &Handle,
         written: (Option<u64>, SetIdBits),
     ) -> Result<Attr<Disk>> {
-        let _turn = self.lock(file);
+        self.note_in_turn(&self.lock(file), file, written)
+    }
+
+    /// The same under the lock of the file.
+    pub(crate) fn note_in_turn(
+        &self,
+        _: &MutexGuard<'_, u64>,
+        file: &Handle,
+        written: (Option<u64>, SetIdBits),
+    ) -> Result<Attr<Disk>> {
         self.used.forget(file);
         sizes::note(&*self.below, file, written).map(|attr| self.used.shown(file, attr))
     }
@@ -165,7 +176,7 @@ impl Placed {
     fn read_record(
         &self,
         file: &Handle,
-        _: &MutexGuard<'_, ()>,
+        _: &MutexGuard<'_, u64>,
     ) -> Result<Option<Arc<PlaceRecord>>> {
         let record = match self.below.getxattr(&Cred::root(), file, Name::new(ATTRIBUTE)?) {
             Ok(bytes) => Some(Arc::new(self.decode(file, &bytes)?)),

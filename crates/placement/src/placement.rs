@@ -52,6 +52,10 @@ impl Placement for Placed {
         self.note(node, (end, SetIdBits::Cleared))
     }
 
+    fn learn_size(&self, node: &Handle) -> Result<()> {
+        self.extend_to_stored(node)
+    }
+
     fn check(&self, directory: &Handle, after: u64) -> Result<CheckedPage> {
         self.check_page(directory, after)
     }

@@ -109,6 +109,16 @@ pub trait Placement: Send + Sync {
     /// [`Status`](crate::Status).
     fn note_written(&self, node: &Handle, end: Option<u64>) -> Result<Attr<Disk>>;
 
+    /// Asks the data servers how far clients have written to a file, as they may not have said so
+    /// by LAYOUTCOMMIT (RFC 8881, 12.5.4), and extends the file to there. If a client has written
+    /// since the last change of the file, the time of the change is now. The size never shrinks. It
+    /// does nothing for a file that is not on data servers.
+    ///
+    /// # Errors
+    /// [`Status::Delay`](crate::Status::Delay): a data server does not answer, or the file is moved
+    /// or truncated at this moment; [`Status`](crate::Status).
+    fn learn_size(&self, node: &Handle) -> Result<()>;
+
     /// Compares the placed files of a page of a directory with their data files, and changes
     /// nothing. A page begins after the cookie `after` (0: at the start).
     ///

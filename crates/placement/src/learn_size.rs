@@ -1,0 +1,71 @@
+//! The size of a file that clients have written by layouts without a LAYOUTCOMMIT (RFC 8881,
+//! 12.5.4): the data servers know it.
+
+use comity_vfs::{Attr, Disk, FileType, Handle, Result, Status, Time};
+
+use crate::data_files::DataFiles;
+use crate::holds::Use;
+use crate::placed::Placed;
+use crate::record::PlaceRecord;
+use crate::sizes::SetIdBits;
+
+/// The bytes of a file on all its data servers together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct StoredBytes {
+    /// The offset behind the last byte.
+    end: u64,
+    /// The time of the last write, by the clock of the data server; `None` without data files.
+    written: Option<Time>,
+}
+
+impl Placed {
+    /// Extends a file to the end of its bytes; see [`comity_vfs::Placement::learn_size`].
+    pub(crate) fn extend_to_stored(&self, file: &Handle) -> Result<()> {
+        let Some(using) = self.using(file, Use::Change)? else { return Ok(()) };
+        // The lock is not held during the calls to data servers: threads that serve may need it.
+        let truncations = *self.lock(file);
+        let stored = self.files.stored_bytes(&using.record)?;
+        let turn = self.lock(file);
+        if *turn != truncations {
+            return Err(Status::Delay);
+        }
+        let attr = self.below.getattr(file)?;
+        if !stored.is_news_of(&attr) {
+            return Ok(());
+        }
+        match self.note_in_turn(&turn, file, (Some(stored.end), SetIdBits::Cleared)) {
+            Err(Status::FBig) => {
+                let (fileid, end) = (attr.fileid, stored.end);
+                tracing::warn!(fileid, end, "a client wrote beyond the largest size of a file");
+                Ok(())
+            }
+            noted => noted.map(drop),
+        }
+    }
+}
+
+impl StoredBytes {
+    const NONE: Self = Self { end: 0, written: None };
+
+    fn with(self, data_file: &Attr<Disk>) -> Self {
+        let Attr { size, mtime, .. } = *data_file;
+        Self { end: self.end.max(size), written: self.written.max(Some(mtime)) }
+    }
+
+    /// Returns whether these bytes change the attributes of their file. Every change of a file that
+    /// the metadata server knows of sets the ctime, so a later write of a data file is unknown.
+    fn is_news_of(&self, file: &Attr<Disk>) -> bool {
+        self.end > file.size || self.written > Some(file.ctime)
+    }
+}
+
+impl DataFiles {
+    /// Asks all data servers of a file what they have of it.
+    fn stored_bytes(&self, record: &PlaceRecord) -> Result<StoredBytes> {
+        (0..record.servers.len()).try_fold(StoredBytes::NONE, |sum, at| {
+            let found = self.look(record, at)?;
+            let regular = found.filter(|attr| attr.file_type == FileType::Regular);
+            Ok(regular.map_or(sum, |attr| sum.with(&attr)))
+        })
+    }
+}

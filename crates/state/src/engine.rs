@@ -103,17 +103,21 @@ pub struct Engine {
     pub(crate) undelegated: ReleaseQueue<FileKey>,
     /// Files whose data servers must refuse the handles of earlier layouts.
     pub(crate) fences: ReleaseQueue<FileKey>,
+    /// Files whose sizes have a next step: data servers must be asked, or a record forgotten.
+    pub(crate) sizes: ReleaseQueue<FileKey>,
     journal: Journal,
     confirms: AtomicU64,
 }
 
 impl Engine {
-    /// Makes an engine that starts at `now`. It starts in grace if any client may reclaim.
+    /// Makes an engine that starts at `now`. It starts in grace if any client may reclaim. Layouts
+    /// for writing that an earlier run gave out must be fenced, and the sizes of their files asked.
     #[must_use]
     pub fn new(now: Duration, settings: Settings, recovered: Recovered) -> Self {
         let secret = settings.secret.of_life(settings.boot);
         let settings = Settings { secret, ..settings };
-        Self {
+        let open_sizes: Vec<FileKey> = recovered.open_sizes().copied().collect();
+        let engine = Self {
             clients: Clients::new(settings.secret, settings.boot),
             sessions: Table::new(),
             reply_cache: Pool::new(settings.limits.reply_cache_bytes),
@@ -127,9 +131,26 @@ impl Engine {
             unlocked: ReleaseQueue::default(),
             undelegated: ReleaseQueue::default(),
             fences: ReleaseQueue::default(),
+            sizes: ReleaseQueue::default(),
             journal: Journal::default(),
             confirms: AtomicU64::new(1),
             settings,
+        };
+        open_sizes.iter().for_each(|key| engine.recover_size(key));
+        engine
+    }
+
+    /// Has the layouts of a file fenced that an earlier run gave out for writing, and then its data
+    /// servers asked for its size. Without room for the file its record stays for the next run.
+    fn recover_size(&self, key: &FileKey) {
+        let Ok(file) = self.file(key) else { return };
+        let mut on_file = file.state();
+        if on_file.layouts.begin_fence() {
+            self.files.layouts.fetch_add(1, Ordering::SeqCst);
+            self.fences.push(file.key);
+        }
+        if on_file.layouts.doubt_size() {
+            self.sizes.push(file.key);
         }
     }
 

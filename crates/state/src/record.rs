@@ -1,4 +1,5 @@
-//! Records of the clients that may reclaim, on their way to stable storage.
+//! Records of the clients that may reclaim, and of files whose sizes may be unknown, on their way
+//! to stable storage.
 
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -69,7 +70,8 @@ impl Identity {
 }
 
 /// A change of the state that must survive a restart. Records that are applied in order make a
-/// [`crate::Recovered`]: a set of clients, each with the files whose state it must not reclaim.
+/// [`crate::Recovered`]: a set of clients, each with the files whose state it must not reclaim, and
+/// the files whose sizes may be unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
     /// The client may reclaim after a restart. For a client with sessions the record also forgets
@@ -81,6 +83,11 @@ pub enum Record {
     Forget(RecordedClient),
     /// The client must not reclaim its state of this file, which was revoked.
     Revoked(RecordedClient, FileKey),
+    /// A layout for writing of this file is given out, so its data servers may have bytes behind
+    /// the end that the metadata server knows (RFC 8881, 12.5.4).
+    SizeOpen(FileKey),
+    /// No layout for writing of this file is out, and its size is known.
+    SizeKnown(FileKey),
 }
 
 /// A position in the sequence of records. It stands for all records before it.

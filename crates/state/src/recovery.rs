@@ -11,10 +11,11 @@ use crate::{
     Result,
 };
 
-/// The clients in stable storage when the server started.
+/// The clients in stable storage when the server started, and the files whose sizes may be unknown.
 #[derive(Debug, Clone, Default)]
 pub struct Recovered {
     clients: HashMap<RecordedClient, Remembered>,
+    open_sizes: HashSet<FileKey>,
 }
 
 /// A client from before the restart.
@@ -47,6 +48,12 @@ impl Recovered {
                     known.revoked.insert(file);
                 }
             }
+            Record::SizeOpen(file) => {
+                self.open_sizes.insert(file);
+            }
+            Record::SizeKnown(file) => {
+                self.open_sizes.remove(&file);
+            }
         }
     }
 
@@ -62,11 +69,18 @@ impl Recovered {
 
     /// Returns the fewest records that make the same set.
     pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
-        self.clients.iter().flat_map(|(client, known)| {
+        let clients = self.clients.iter().flat_map(|(client, known)| {
             let revoked = known.revoked.iter();
             let revoked = revoked.map(|file| Record::Revoked(client.clone(), *file));
             std::iter::once(Record::Client(client.clone(), known.identity)).chain(revoked)
-        })
+        });
+        clients.chain(self.open_sizes.iter().copied().map(Record::SizeOpen))
+    }
+
+    /// Returns the files of which layouts for writing were given out, and whose sizes are not known
+    /// since.
+    pub fn open_sizes(&self) -> impl Iterator<Item = &FileKey> {
+        self.open_sizes.iter()
     }
 
     /// Returns the names of the hosts of NLM. They must be notified of the restart, or they reclaim

@@ -37,6 +37,7 @@ enum Step {
     Client { protocol: usize, name: u8, life: u8 },
     Forget { protocol: usize, name: u8 },
     Revoked { protocol: usize, name: u8, file: u8 },
+    Size { file: u8, is_known: bool },
 }
 
 impl Step {
@@ -49,6 +50,8 @@ impl Step {
             Self::Revoked { protocol, name, file: number } => {
                 Record::Revoked(client(protocol, name), file(number))
             }
+            Self::Size { file: number, is_known: false } => Record::SizeOpen(file(number)),
+            Self::Size { file: number, is_known: true } => Record::SizeKnown(file(number)),
         }
     }
 }
@@ -61,28 +64,36 @@ fn step() -> impl Strategy<Value = Step> {
         1 => named().prop_map(|(protocol, name)| Step::Forget { protocol, name }),
         3 => (named(), 0..3_u8)
             .prop_map(|((protocol, name), file)| Step::Revoked { protocol, name, file }),
+        2 => (0..3_u8, any::<bool>()).prop_map(|(file, is_known)| Step::Size { file, is_known }),
     ]
 }
 
-/// A simple model of the set: the boot of each client, and the files that it has lost.
-type Model = BTreeMap<(usize, u8), (u8, BTreeSet<u8>)>;
+/// A simple model of the set: the boot of each client, and the files that it has lost; and the
+/// files whose sizes may be unknown.
+#[derive(Default)]
+struct Model {
+    clients: BTreeMap<(usize, u8), (u8, BTreeSet<u8>)>,
+    sizes: BTreeSet<u8>,
+}
 
 fn apply(model: &mut Model, step: &Step) {
     match *step {
         Step::Client { protocol, name, life } => {
-            let known = model.entry((protocol, name)).or_default();
+            let known = model.clients.entry((protocol, name)).or_default();
             known.0 = life;
             // Only the record of a client with sessions says that the client knows its losses.
             if PROTOCOLS[protocol] == ClientProtocol::ExchangeId {
                 known.1.clear();
             }
         }
-        Step::Forget { protocol, name } => drop(model.remove(&(protocol, name))),
+        Step::Forget { protocol, name } => drop(model.clients.remove(&(protocol, name))),
         Step::Revoked { protocol, name, file } => {
-            if let Some(known) = model.get_mut(&(protocol, name)) {
+            if let Some(known) = model.clients.get_mut(&(protocol, name)) {
                 known.1.insert(file);
             }
         }
+        Step::Size { file, is_known: false } => drop(model.sizes.insert(file)),
+        Step::Size { file, is_known: true } => drop(model.sizes.remove(&file)),
     }
 }
 
@@ -94,11 +105,13 @@ fn sorted(records: impl Iterator<Item = Record>) -> Vec<String> {
 }
 
 fn expected(model: &Model) -> Vec<String> {
-    sorted(model.iter().flat_map(|(&(protocol, name), (life, lost))| {
+    let clients = model.clients.iter().flat_map(|(&(protocol, name), (life, lost))| {
         let known = Step::Client { protocol, name, life: *life }.record();
         let lost = lost.iter().map(move |&file| Step::Revoked { protocol, name, file }.record());
         std::iter::once(known).chain(lost)
-    }))
+    });
+    let sizes = model.sizes.iter().map(|&file| Step::Size { file, is_known: false }.record());
+    sorted(clients.chain(sizes))
 }
 
 proptest! {
@@ -106,19 +119,19 @@ proptest! {
     fn records_form_the_set_of_the_model_and_the_set_writes_equal_records(
         steps in proptest::collection::vec(step(), 0..40),
     ) {
-        let (mut recovered, mut model) = (Recovered::new(), Model::new());
+        let (mut recovered, mut model) = (Recovered::new(), Model::default());
         for step in &steps {
             recovered.apply(step.record());
             apply(&mut model, step);
         }
         prop_assert_eq!(sorted(recovered.records()), expected(&model));
-        prop_assert_eq!(recovered.is_empty(), model.is_empty());
+        prop_assert_eq!(recovered.is_empty(), model.clients.is_empty());
         let mut again = Recovered::new();
         recovered.records().for_each(|record| again.apply(record));
         prop_assert_eq!(sorted(again.records()), sorted(recovered.records()));
         let hosts: BTreeSet<Vec<u8>> = recovered.hosts().map(<[u8]>::to_vec).collect();
         let is_host = |(protocol, _): &&(usize, u8)| PROTOCOLS[*protocol] == ClientProtocol::Nlm;
-        let named = model.keys().filter(is_host);
+        let named = model.clients.keys().filter(is_host);
         let named: BTreeSet<Vec<u8>> = named.map(|(_, name)| vec![*name]).collect();
         prop_assert_eq!(hosts, named);
     }
@@ -127,7 +140,7 @@ proptest! {
     fn an_engine_begins_in_grace_if_a_client_may_reclaim_and_ends_it_in_time(
         steps in proptest::collection::vec(step(), 0..40),
     ) {
-        let (mut recovered, mut model) = (Recovered::new(), Model::new());
+        let (mut recovered, mut model) = (Recovered::new(), Model::default());
         for step in &steps {
             recovered.apply(step.record());
             apply(&mut model, step);
@@ -135,10 +148,10 @@ proptest! {
         let (now, settings) = (Duration::from_secs(5), Settings::new(1, [7; 16]));
         let settings = Settings { durable: true, ..settings };
         let engine = Engine::new(now, settings, recovered);
-        prop_assert_eq!(engine.is_in_grace(), !model.is_empty());
+        prop_assert_eq!(engine.is_in_grace(), !model.clients.is_empty());
         let is_v4 = |(protocol, _): &(usize, u8)| PROTOCOLS[*protocol] != ClientProtocol::Nlm;
-        prop_assert_eq!(engine.awaits_opens(), model.keys().any(is_v4));
-        let left = if model.is_empty() { Duration::ZERO } else { settings.grace };
+        prop_assert_eq!(engine.awaits_opens(), model.clients.keys().any(is_v4));
+        let left = if model.clients.is_empty() { Duration::ZERO } else { settings.grace };
         prop_assert_eq!(engine.grace_left(now), left);
         engine.tick(now + settings.grace);
         prop_assert!(!engine.is_in_grace());
@@ -146,7 +159,8 @@ proptest! {
         let mut records = Vec::new();
         let mark = engine.poll_records(&mut records);
         engine.stored(mark);
-        let gone = model.keys().map(|&(protocol, name)| Step::Forget { protocol, name }.record());
+        let forget = |&(protocol, name): &(usize, u8)| Step::Forget { protocol, name }.record();
+        let gone = model.clients.keys().map(forget);
         prop_assert_eq!(sorted(records.into_iter()), sorted(gone));
         prop_assert_eq!(engine.unstored(), None);
     }

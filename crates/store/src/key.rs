@@ -79,6 +79,19 @@ pub(crate) fn of_file(file: &FileKey) -> Vec<u8> {
     [&file.volume.to_be_bytes(), file.handle.bytes()].concat()
 }
 
+/// Returns the bytes for the export through which a client used a file: its number (4 bytes, big
+/// endian).
+pub(crate) const fn of_export(file: &FileKey) -> [u8; 4] {
+    file.export.to_be_bytes()
+}
+
+/// Returns the file that these bytes encode, in the export that the others encode; `None` if they
+/// are invalid.
+pub(crate) fn file_in(key: &[u8], export: &[u8]) -> Option<FileKey> {
+    let export = u32::from_be_bytes(export.try_into().ok()?);
+    file(key).map(|file| FileKey { export, ..file })
+}
+
 /// Returns the file that these bytes encode; `None` if they contain no valid handle.
 pub(crate) fn file(key: &[u8]) -> Option<FileKey> {
     let (volume, handle) = key.split_first_chunk()?;

@@ -1,9 +1,9 @@
 //! Records that must outlive a restart of the server, on stable storage.
 //!
-//! **Answers:** which clients may reclaim what after a restart ([`Store::recovered`]), and when the
-//! engine's records are on stable storage ([`Store::settle`]). They are kept on a [`Medium`]: a
-//! file ([`Store::open`]) or memory ([`MemoryMedium`]). Credentials of keys, and revocations, are
-//! kept in a [`GrantFile`].
+//! **Answers:** which clients may reclaim what after a restart, and which files have sizes that may
+//! be unknown ([`Store::recovered`]); when the engine's records are on stable storage
+//! ([`Store::settle`]). They are kept on a [`Medium`]: a file ([`Store::open`]) or memory
+//! ([`MemoryMedium`]). Credentials of keys, and revocations, are kept in a [`GrantFile`].
 //!
 //! **May not know:** the reason for a record, the wire, exports, clocks.
 //!

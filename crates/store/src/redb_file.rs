@@ -22,6 +22,8 @@ const META: TableDefinition<'_, &str, u32> = TableDefinition::new("meta");
 const CLIENTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("identities");
 /// The clients of format 1, without identities.
 const NAMELESS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("clients");
+/// Files whose sizes may be unknown. A store of an earlier version has no such table.
+const SIZES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("sizes");
 const REVOKED: MultimapTableDefinition<'_, &[u8], &[u8]> = MultimapTableDefinition::new("revoked");
 
 /// The medium that is one file of this machine, open in one process.
@@ -105,6 +107,7 @@ fn format(database: &Database) -> Result<u32, redb::Error> {
         transaction.open_table(CLIENTS)?;
         transaction.open_multimap_table(REVOKED)?;
     }
+    transaction.open_table(SIZES)?;
     drop(meta);
     transaction.commit()?;
     Ok(found.unwrap_or(FORMAT))
@@ -152,6 +155,11 @@ fn recovered(database: &Database) -> Result<Recovered, redb::Error> {
     let clients = transaction.open_table(CLIENTS)?;
     let revoked = transaction.open_multimap_table(REVOKED)?;
     let mut recovered = Recovered::new();
+    for entry in transaction.open_table(SIZES)?.iter()? {
+        let (key, export) = entry?;
+        let file = key::file_in(key.value(), export.value());
+        file.into_iter().for_each(|file| recovered.apply(Record::SizeOpen(file)));
+    }
     for entry in clients.iter()? {
         let (key, identity) = entry?;
         let Some(client) = key::client(key.value()) else { continue };
@@ -171,16 +179,24 @@ fn apply(database: &Database, records: &[Record]) -> Result<(), redb::Error> {
     {
         let mut clients = transaction.open_table(CLIENTS)?;
         let mut revoked = transaction.open_multimap_table(REVOKED)?;
+        let mut sizes = transaction.open_table(SIZES)?;
         for record in records {
-            apply_one(&mut clients, &mut revoked, record)?;
+            apply_one((&mut clients, &mut revoked, &mut sizes), record)?;
         }
     }
     Ok(transaction.commit()?)
 }
 
+/// The tables of clients, of the files whose state they lost, and of files whose sizes may be
+/// unknown.
+type StoreTables<'w, 't> = (
+    &'w mut Table<'t, &'static [u8], &'static [u8]>,
+    &'w mut MultimapTable<'t, &'static [u8], &'static [u8]>,
+    &'w mut Table<'t, &'static [u8], &'static [u8]>,
+);
+
 fn apply_one(
-    clients: &mut Table<'_, &[u8], &[u8]>,
-    revoked: &mut MultimapTable<'_, &[u8], &[u8]>,
+    (clients, revoked, sizes): StoreTables<'_, '_>,
     record: &Record,
 ) -> Result<(), redb::Error> {
     match record {
@@ -201,6 +217,12 @@ fn apply_one(
             if clients.get(&*key)?.is_some() {
                 revoked.insert(&*key, &*key::of_file(file))?;
             }
+        }
+        Record::SizeOpen(file) => {
+            sizes.insert(&*key::of_file(file), &key::of_export(file)[..])?;
+        }
+        Record::SizeKnown(file) => {
+            sizes.remove(&*key::of_file(file))?;
         }
     }
     Ok(())

@@ -47,7 +47,7 @@ impl Store {
     }
 
     /// Returns the clients that may reclaim their state, and for each the files whose state it has
-    /// lost.
+    /// lost; and the files whose sizes may be unknown.
     #[must_use]
     pub fn recovered(&self) -> Recovered {
         self.writer().known.clone()

@@ -67,6 +67,9 @@ impl Engine {
             let over = now >= client.renewed().saturating_add(courtesy);
             // An owner that begins to wait later finds the expired lease itself.
             let is_waited_for = || begins && client.state().holdings.are_awaited(client.id);
+            if begins {
+                self.doubt_sizes(&client);
+            }
             if over || !client.state().has_state() || is_waited_for() {
                 self.evict(now, &client);
             }

@@ -3,6 +3,7 @@ use std::time::Duration;
 use super::Holder;
 use super::delegations::Recall;
 use super::holders::Holders;
+use super::unsettled_size::{SizeStep, UnsettledSize};
 use crate::ClientId;
 
 /// The layouts of a file, and the fence that has to be raised on its data servers. Most files never
@@ -21,6 +22,7 @@ struct PlacedFile {
     /// True from the end of a layout that its holder did not give back until the data servers
     /// refuse the handles of that layout.
     unfenced: bool,
+    size: UnsettledSize,
 }
 
 /// The reason why no layout of a file is given out now.
@@ -35,7 +37,9 @@ pub(crate) enum NoLayout {
 impl Layouts {
     /// Returns whether nothing is to be remembered of the file.
     pub(crate) fn is_idle(&self, now: Duration) -> bool {
-        let is_idle = |it: &PlacedFile| it.held.is_empty() && !it.unfenced && it.rest <= now;
+        let is_idle = |it: &PlacedFile| {
+            it.held.is_empty() && !it.unfenced && it.rest <= now && it.size.is_settled()
+        };
         self.0.as_deref().is_none_or(is_idle)
     }
 
@@ -121,6 +125,50 @@ impl Layouts {
     pub(crate) fn recalled(&self) -> impl Iterator<Item = (Holder, Recall)> {
         let held = self.0.iter().flat_map(|it| it.held.iter());
         held.filter_map(|(holder, recall)| Some((holder, (*recall)?)))
+    }
+
+    /// Notes a new layout for writing; returns whether the file must be recorded.
+    pub(crate) fn begin_writing(&mut self) -> bool {
+        self.0.get_or_insert_default().size.begin_writing()
+    }
+
+    /// Notes the end of a layout for writing. Its client may go on writing if it did not give the
+    /// layout back. Returns whether the size has a next step.
+    pub(crate) fn end_writing(&mut self, is_committed: bool) -> bool {
+        let it = self.0.get_or_insert_default();
+        it.size.end_writing(!is_committed || it.unfenced)
+    }
+
+    /// Notes that clients may have written without saying so; returns whether the size has a next
+    /// step.
+    pub(crate) fn doubt_size(&mut self) -> bool {
+        self.0.get_or_insert_default().size.doubt()
+    }
+
+    /// Returns whether the size has a next step, and no queue has the file yet.
+    pub(crate) fn queue_size(&mut self) -> bool {
+        self.0.as_deref_mut().is_some_and(|it| it.size.queue())
+    }
+
+    /// Begins the next step of the size. There is none until a fence is raised: writes by earlier
+    /// handles may still come.
+    pub(crate) fn begin_size_step(&mut self) -> Option<SizeStep> {
+        let it = self.0.as_deref_mut()?;
+        if it.unfenced {
+            it.size.wait();
+            return None;
+        }
+        it.size.begin_step()
+    }
+
+    /// Notes whether data servers have told the size; returns whether it has a next step.
+    pub(crate) fn size_asked(&mut self, done: bool) -> bool {
+        self.0.as_deref_mut().is_some_and(|it| it.size.asked(done))
+    }
+
+    /// Returns whether data servers must be asked for the size, or are being asked.
+    pub(crate) fn is_size_doubtful(&self) -> bool {
+        self.0.as_deref().is_some_and(|it| it.size.is_doubtful())
     }
 
     /// Notes that data servers have still to refuse handles; returns whether that is new.

@@ -8,6 +8,7 @@ mod locks;
 mod notices;
 mod share;
 mod table;
+mod unsettled_size;
 
 pub use delegations::DelegationKind;
 pub(crate) use delegations::{Delegated, RESTING_MAX, Recall, Writer, WriterReply};
@@ -20,6 +21,7 @@ pub(crate) use notices::Notices;
 pub use share::Share;
 pub(crate) use share::share_of;
 pub(crate) use table::Files;
+pub(crate) use unsettled_size::SizeStep;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -23,11 +23,15 @@ pub(crate) struct LayoutState {
     principal: Principal,
     read: RangeSet,
     read_write: RangeSet,
+    /// True if the client has told by LAYOUTCOMMIT how far it has written, since it last got a
+    /// range for writing.
+    pub(crate) is_committed: bool,
 }
 
 impl LayoutState {
     pub(crate) fn new(principal: Principal) -> Self {
-        Self { principal, read: RangeSet::default(), read_write: RangeSet::default() }
+        let (read, read_write) = (RangeSet::default(), RangeSet::default());
+        Self { principal, read, read_write, is_committed: true }
     }
 
     /// Returns the principal that asked for the first range.
@@ -35,18 +39,29 @@ impl LayoutState {
         self.principal
     }
 
-    /// Adds a range.
-    pub(crate) fn add(&mut self, iomode: LayoutIomode, range: ByteRange) {
+    /// Adds a range; returns whether it is the first one for writing.
+    pub(crate) fn add(&mut self, iomode: LayoutIomode, range: ByteRange) -> bool {
+        let was_for_writing = self.is_for_writing();
         self.set(iomode).insert(range);
+        self.is_committed &= iomode == LayoutIomode::Read;
+        self.is_for_writing() && !was_for_writing
     }
 
-    /// Takes a range away from one iomode, or from both if none is given.
-    pub(crate) fn take(&mut self, iomode: Option<LayoutIomode>, range: ByteRange) {
+    /// Takes a range away from one iomode, or from both if none is given. Returns whether it was
+    /// the last one for writing.
+    pub(crate) fn take(&mut self, iomode: Option<LayoutIomode>, range: ByteRange) -> bool {
+        let was_for_writing = self.is_for_writing();
         for one in [LayoutIomode::Read, LayoutIomode::ReadWrite] {
             if iomode.is_none_or(|iomode| iomode == one) {
                 self.set(one).remove(range);
             }
         }
+        was_for_writing && !self.is_for_writing()
+    }
+
+    /// Returns whether the client may write any range.
+    pub(crate) fn is_for_writing(&self) -> bool {
+        self.read_write.len() > 0
     }
 
     /// Returns whether the client may write all of a range.

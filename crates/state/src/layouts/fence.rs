@@ -24,6 +24,9 @@ impl Engine {
         if file.state().layouts.end_fence() {
             self.files.layouts.fetch_sub(1, Ordering::SeqCst);
         }
+        if file.state().layouts.queue_size() {
+            self.sizes.push(file.key);
+        }
         self.files.let_go(now, &file);
     }
 }

@@ -108,15 +108,20 @@ impl Engine {
         may_have(&state, sender.now, (client, file), iomode)?;
         let known = file.state().layouts.of(client.id);
         if let Some(number) = known {
-            state.holdings.change_layout(number, |layout| layout.add(iomode, range))?;
+            if state.holdings.change_layout(number, |layout| layout.add(iomode, range))? {
+                self.begin_writing(file);
+            }
             return state.holdings.change(client.id, number);
         }
         let mut layout = LayoutState::new(sender.caller.principal);
-        layout.add(iomode, range);
+        let writes = layout.add(iomode, range);
         let what = StateKind::Layout(layout);
         let number = state.holdings.insert(&self.settings.limits, (sender.now, file), what)?;
         if file.state().layouts.insert(Holder { client: client.id, state: number }) {
             self.files.layouts.fetch_add(1, Ordering::SeqCst);
+        }
+        if writes {
+            self.begin_writing(file);
         }
         Ok(Stateid::new(client.id, number, 1))
     }

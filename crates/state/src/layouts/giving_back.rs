@@ -104,10 +104,13 @@ impl Engine {
         number: u32,
         (iomode, range): (Option<LayoutIomode>, ByteRange),
     ) -> Result<bool> {
-        let is_empty = state.holdings.change_layout(number, |layout| {
-            layout.take(iomode, range);
-            layout.is_empty()
+        let (is_empty, wrote, is_committed) = state.holdings.change_layout(number, |layout| {
+            let wrote = layout.take(iomode, range);
+            (layout.is_empty(), wrote, layout.is_committed)
         })?;
+        if let Some(it) = state.holdings.get(number).filter(|_| wrote) {
+            self.end_writing(&it.file, &mut it.file.state(), is_committed);
+        }
         if is_empty {
             self.end_returned_layout(now, client, state, number);
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::client_state::{ClientState, StateKind};
 use crate::file::{File, FileState, Holder};
+use crate::layout::LayoutState;
 use crate::sync::atomic::Ordering;
 use crate::{Client, Engine, LayoutIomode, Share};
 
@@ -93,9 +94,37 @@ impl Engine {
         }
     }
 
-    pub(super) fn forget_layout(&self, on_file: &mut FileState, holder: Holder) {
+    /// Notes the end of a layout for writing, after which data servers may have to be asked for the
+    /// size of the file (RFC 8881, 12.5.4).
+    pub(crate) fn end_writing(&self, file: &File, on_file: &mut FileState, is_committed: bool) {
+        if on_file.layouts.end_writing(is_committed) {
+            self.sizes.push(file.key);
+        }
+    }
+
+    /// Has data servers asked for the sizes of the files that a client may have written by layouts.
+    /// Its lease has expired, so it may never tell.
+    pub(crate) fn doubt_sizes(&self, client: &Client) {
+        let state = client.state();
+        for (_, it) in state.holdings.states() {
+            let StateKind::Layout(layout) = &it.what else { continue };
+            if layout.is_for_writing() && it.file.state().layouts.doubt_size() {
+                self.sizes.push(it.file.key);
+            }
+        }
+    }
+
+    pub(super) fn forget_layout(
+        &self,
+        file: &File,
+        on_file: &mut FileState,
+        (holder, layout): (Holder, &LayoutState),
+    ) {
         if on_file.layouts.remove(holder) {
             self.files.layouts.fetch_sub(1, Ordering::SeqCst);
+        }
+        if layout.is_for_writing() {
+            self.end_writing(file, on_file, layout.is_committed);
         }
     }
 }

@@ -54,7 +54,9 @@ impl Engine {
             StateKind::Delegation(_) => {
                 self.drop_delegation(&state.file, &mut file, holder);
             }
-            StateKind::Layout(_) => self.forget_layout(&mut file, holder),
+            StateKind::Layout(layout) => {
+                self.forget_layout(&state.file, &mut file, (holder, layout));
+            }
             StateKind::Revoked(_) => {}
         }
         drop(file);

@@ -152,6 +152,8 @@ impl World {
             Record::Revoked(client, file) => {
                 format!("stored: {} revoked {}", text(&client.id), file_name(file))
             }
+            Record::SizeOpen(file) => format!("stored: size of {} open", file_name(file)),
+            Record::SizeKnown(file) => format!("stored: size of {} known", file_name(file)),
         });
         let told = told.collect();
         records.into_iter().for_each(|record| self.store.apply(record));

@@ -33,10 +33,12 @@ fn record() -> impl Strategy<Value = Record> {
         let handle = Handle::new(&[handle]).unwrap();
         FileKey { volume, export: 0, handle }
     });
-    (client, file, 0..6_u8).prop_map(|(client, file, kind)| match kind {
+    (client, file, 0..8_u8).prop_map(|(client, file, kind)| match kind {
         0 => Record::Forget(client),
         1 => Record::Revoked(client, file),
         4 => Record::Client(client, None),
+        5 => Record::SizeOpen(file),
+        6 => Record::SizeKnown(file),
         _ => Record::Client(client, Some(identity(kind))),
     })
 }
@@ -101,6 +103,28 @@ fn a_client_that_lost_files_in_a_store_of_format_1_may_reclaim_none() {
             Store::open(&AsServer::here().unwrap(), &path).unwrap().recovered().records().collect();
         assert_eq!(records, [Record::Client(client(2), None)]);
     }
+}
+
+#[test]
+fn a_store_without_a_table_of_sizes_gets_one_and_sizes_keep_their_export() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("clients");
+    let server = AsServer::here().unwrap();
+    drop(Store::open(&server, &path).unwrap());
+    let database = Database::create(&path).unwrap();
+    let transaction = database.begin_write().unwrap();
+    assert!(transaction.delete_table(SIZES).unwrap());
+    transaction.commit().unwrap();
+    drop(database);
+    assert_eq!(Store::open(&server, &path).unwrap().recovered().open_sizes().count(), 0);
+    let file = FileKey { volume: 7, export: 9, handle: Handle::new(&[1, 2]).unwrap() };
+    let database = Database::create(&path).unwrap();
+    apply(&database, &[Record::SizeOpen(file)]).unwrap();
+    drop(database);
+    let recovered = Store::open(&server, &path).unwrap().recovered();
+    let found: Vec<_> = recovered.open_sizes().map(|it| (it.volume, it.export)).collect();
+    assert_eq!(found, [(7, 9)]);
+    assert!(recovered.open_sizes().all(|it| it.handle == file.handle));
 }
 
 #[test]

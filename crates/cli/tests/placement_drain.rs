@@ -187,6 +187,26 @@ fn a_drain_moves_all_files_while_clients_use_them_and_loses_nothing() {
 }
 
 #[test]
+fn a_drain_loses_no_bytes_of_a_client_that_has_not_said_how_far_it_wrote() {
+    let trio = Trio::new();
+    trio.open(&mut Four::connect(trio.mds.port, 0, "first"), "f");
+    let trio = trio.restarted(["", "", ", draining = true"]);
+    let mut holder = Four::connect(trio.mds.port, 0, "holder");
+    let file = trio.open(&mut holder, "f");
+    let held = patiently(|| layout(&mut holder, &file, Layoutiomode4::Rw));
+    write_by_layout(&trio, "one", (&file, &held), &text(6 * UNIT + 100));
+    let said = thread::scope(|scope| {
+        let drain = scope.spawn(|| trio.placement(&["drain", "c", "--json"]));
+        assert!(holder.listen(PATIENCE, |client| !client.recalled_layouts.is_empty()));
+        let stateid = holder.recalled_layouts[0];
+        give_back(&mut holder, &file, &Layout { stateid, ..held.clone() });
+        drain.join().unwrap()
+    });
+    assert_eq!((said.code, trio.count("c")), (Some(0), 0), "{} {}", said.out, said.err);
+    assert!(trio.read("f") == text(6 * UNIT + 100));
+}
+
+#[test]
 fn a_placement_needs_a_data_server_that_takes_new_files() {
     let place = Place::new();
     let entry = "  { name = \"a\", address = \"127.0.0.1:1\", draining = true },\n";

@@ -122,3 +122,7 @@ pub(crate) const WEB_BODY_BYTES_MAX: usize = 16_384;
 /// Smallest memory for cached replies: the smallest session, with 4 slots of 8 KiB, takes half of
 /// it.
 pub const REPLY_CACHE_BYTES_MIN: usize = 64 * 1024;
+
+/// Files for which data servers are asked for the size in one second. Each takes a call to each of
+/// its data servers, so that the server can still stop soon.
+pub(crate) const SIZES_AT_ONCE: usize = 1024;

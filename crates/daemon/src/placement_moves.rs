@@ -89,7 +89,9 @@ fn carry_out(
     let clear = || {
         let now = memory.clock.now();
         let recalled = memory.engine.recall_layouts_if(now, None, &file, &|| true);
-        recalled.map_err(|_| Status::Delay)
+        recalled.map_err(|_| Status::Delay)?;
+        // Only bytes before the end of the file are moved.
+        if memory.engine.is_size_doubtful(&file) { Err(Status::Delay) } else { Ok(()) }
     };
     let note = |bytes| copied.store(bytes, Ordering::Relaxed);
     // Nobody may wait for the outcome any more.

@@ -28,6 +28,7 @@ use crate::host_queue::HostQueue;
 use crate::lease_break_watcher::LeaseBreakWatcher;
 use crate::local_locks::LocalLocks;
 use crate::rights_watch::RightsWatch;
+use crate::size_watch::SizeWatch;
 use crate::statd::{self, Notification};
 use crate::storage::{Repair, settle};
 
@@ -185,6 +186,7 @@ impl StateService {
         let mut repair = Repair::new(Arc::clone(&memory.engine), Arc::clone(&self.store));
         let mut rights = RightsWatch::new((&memory, &callbacks), &self.exports, &self.grants);
         let mut fencer = Fencer::new(&memory, &self.exports);
+        let mut sizes = SizeWatch::new(&memory, &self.exports);
         let keep = move || {
             pass(&memory, &callbacks);
             repair.pass();
@@ -199,9 +201,11 @@ impl StateService {
         let rights = rights.context("cannot start the thread that watches rights")?;
         let fences = each_second("fences", move || fencer.pass());
         let fences = fences.context("cannot start the thread that raises fences")?;
+        let sizes = each_second("sizes", move || sizes.pass());
+        let sizes = sizes.context("cannot start the thread that asks for sizes")?;
         let (callbacks, clock) = (Arc::clone(&self.callbacks), self.memory.clock);
         let mut threads = self.copier.begin(move || callbacks.pump(clock.now()))?;
-        let started = [state_service, tidier, rights, fences];
+        let started = [state_service, tidier, rights, fences, sizes];
         let (stop, others): (Vec<_>, Vec<_>) = started.into_iter().unzip();
         threads.extend(others);
         self.watch = Some((stop, threads));

@@ -8,7 +8,7 @@ use arc_swap::{ArcSwap, Guard};
 use comity_grants::Grants;
 use comity_placement::DataStore;
 use comity_vfs::{
-    FileHold, FileKey, Handle, LocalLocks, LocalUse, RangeLock, Result, Status, Time,
+    FileHold, FileKey, Handle, LocalLocks, LocalUse, Placement, RangeLock, Result, Status, Time,
 };
 
 use crate::host_cache::HostCache;
@@ -242,9 +242,26 @@ impl Plan {
     /// # Errors
     /// [`Status::NotSupp`] if the export is gone; [`Status`].
     pub fn fence(&self, file: &FileKey) -> Result<()> {
+        self.in_placement(file, |placement| placement.fence(&file.handle))
+    }
+
+    /// See [`comity_vfs::Placement::learn_size`]. It is not a verb of a view, because it has no
+    /// caller. A file that is gone, or not on data servers, has no size there.
+    ///
+    /// # Errors
+    /// [`Status::NotSupp`] if the export is gone; [`Status`].
+    pub fn learn_size(&self, file: &FileKey) -> Result<()> {
+        self.in_placement(file, |placement| placement.learn_size(&file.handle))
+    }
+
+    /// Does work on a file of a placement, unless the file is gone or elsewhere.
+    fn in_placement(
+        &self,
+        file: &FileKey,
+        work: impl FnOnce(&dyn Placement) -> Result<()>,
+    ) -> Result<()> {
         let export = self.export_of(file).ok_or(Status::NotSupp)?;
-        let fenced = export.fs().placement().map(|placement| placement.fence(&file.handle));
-        match fenced {
+        match export.fs().placement().map(work) {
             None | Some(Ok(()) | Err(Status::Stale | Status::NoEnt)) => Ok(()),
             Some(Err(status)) => Err(status),
         }

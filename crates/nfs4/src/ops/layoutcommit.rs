@@ -34,6 +34,8 @@ pub(super) fn layoutcommit(
     checked.map_err(refused)?;
     let clearance = compound.asker(None).clear((view, node), Act::Write)?;
     let after = view.note_written(clearance, node, end)?;
+    // A layout that has ended meanwhile has its size asked for in any case.
+    let _ = compound.engine().layout_committed(compound.at(&file), &stateid);
     let newsize = (after.size != before.size).then_some(after.size);
     reply.value(&Layoutcommit4resok { newsize });
     let barrier = view.change_barrier(node, None);

@@ -1,4 +1,5 @@
 //! Parallel NFS: a file in stripes on two data servers, which the guest reads and writes directly.
+//! Another guest dies after it has written a file, which everybody sees whole after its lease.
 
 use std::fs;
 use std::path::Path;
@@ -11,12 +12,14 @@ use crate::kernel::ground::Ground;
 
 pub(super) const TEST: Test = Test {
     name: "placement",
-    about: "a files layout over two data servers, and the same file by NFSv3",
+    about: "a files layout over two data servers, the same file by NFSv3, a client that dies",
     script: include_str!("placement.sh"),
     version: "4.1",
     takes_tls: false,
-    arguments: &["--no-register", "--metrics", "10.77.0.1:9049"],
+    arguments: &["--no-register", "--metrics", "10.77.0.1:9049", "--lease-seconds", "8"],
+    guests: 2,
     data_servers: 2,
+    prepare: |ground| ground.give(&[("placement_death.py", include_str!("placement_death.py"))]),
     verify,
     ..Test::EMPTY
 };

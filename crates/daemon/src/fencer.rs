@@ -1,23 +1,27 @@
 //! Has data servers refuse the handles of layouts that ended without their clients' doing.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use comity_export::Exports;
 use comity_nfs4::Memory;
 use comity_vfs::FileKey;
 
+use crate::silent_files::SilentFiles;
+
 /// The part of the server that raises fences.
 pub(crate) struct Fencer {
     memory: Memory,
     exports: Arc<Exports>,
-    /// Files whose data servers did not all answer so far.
-    failed: HashSet<FileKey>,
+    silent: SilentFiles,
 }
 
 impl Fencer {
     pub(crate) fn new(memory: &Memory, exports: &Arc<Exports>) -> Self {
-        Self { memory: memory.clone(), exports: Arc::clone(exports), failed: HashSet::new() }
+        Self {
+            memory: memory.clone(),
+            exports: Arc::clone(exports),
+            silent: SilentFiles::default(),
+        }
     }
 
     /// Raises all fences that are due. Those of data servers that do not answer are due again at
@@ -29,19 +33,9 @@ impl Fencer {
 
     fn raise(&mut self, file: &FileKey) {
         let fenced = self.exports.current().fence(file);
-        match &fenced {
-            Ok(()) => drop(self.failed.remove(file)),
-            Err(status) if self.failed.insert(*file) => {
-                let fileid = self.exports.current().locate(file).and_then(|(_, fileid)| fileid);
-                tracing::warn!(
-                    %status,
-                    fileid,
-                    "a data server does not take the end of a layout; changes of the size and the \
-                     rights of the file wait until it does"
-                );
-            }
-            Err(_) => {}
-        }
+        let meaning = "a data server does not take the end of a layout; changes of the size and \
+            the rights of the file wait until it does";
+        self.silent.note(file, (&fenced, &self.exports), meaning);
         self.memory.engine.fenced(self.memory.clock.now(), file, fenced.is_ok());
     }
 }

@@ -37,6 +37,7 @@ mod program_gate;
 mod rights_watch;
 mod run;
 mod service;
+mod silent_files;
 mod size_watch;
 mod sockets;
 mod startup_banner;

@@ -1,6 +1,5 @@
 //! Asks data servers how far clients have written to files, when the clients may not have said so.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use comity_export::Exports;
@@ -8,19 +7,23 @@ use comity_nfs4::Memory;
 use comity_vfs::FileKey;
 
 use crate::limits::SIZES_AT_ONCE;
+use crate::silent_files::SilentFiles;
 
 /// The part of the server that asks for sizes. It has a thread of its own, because data servers may
 /// be slow.
 pub(crate) struct SizeWatch {
     memory: Memory,
     exports: Arc<Exports>,
-    /// Files whose data servers did not all answer so far.
-    failed: HashSet<FileKey>,
+    silent: SilentFiles,
 }
 
 impl SizeWatch {
     pub(crate) fn new(memory: &Memory, exports: &Arc<Exports>) -> Self {
-        Self { memory: memory.clone(), exports: Arc::clone(exports), failed: HashSet::new() }
+        Self {
+            memory: memory.clone(),
+            exports: Arc::clone(exports),
+            silent: SilentFiles::default(),
+        }
     }
 
     /// Asks for all sizes that are due. Those of data servers that do not answer are due again at
@@ -36,19 +39,9 @@ impl SizeWatch {
 
     fn ask(&mut self, file: &FileKey) {
         let learned = self.exports.current().learn_size(file);
-        match &learned {
-            Ok(()) => drop(self.failed.remove(file)),
-            Err(status) if self.failed.insert(*file) => {
-                let fileid = self.exports.current().locate(file).and_then(|(_, fileid)| fileid);
-                tracing::warn!(
-                    %status,
-                    fileid,
-                    "a data server does not tell how far clients have written to a file; the file \
-                     keeps its size until it does"
-                );
-            }
-            Err(_) => {}
-        }
+        let meaning = "a data server does not tell how far clients have written to a file; the \
+            file keeps its size until it does";
+        self.silent.note(file, (&learned, &self.exports), meaning);
         self.memory.engine.size_asked(file, learned.is_ok());
     }
 }

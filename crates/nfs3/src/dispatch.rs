@@ -38,9 +38,10 @@ impl Program<RpcPeer> for Nfs3 {
             row.perform(self, &request, reply, |status| nfsstat3(status) as u32)
         };
         performed.unwrap_or_else(|referred| {
-            let start = reply.checkpoint();
-            forward(self.forwarder(), referred, (visitor, call, row.repeat), reply)
-                .unwrap_or_else(|| row.failed(nfsstat3(Status::Delay) as u32, (reply, start)))
+            forward(self.forwarder(), referred, (visitor, call, row.repeat), reply, |reply| {
+                let start = reply.checkpoint();
+                row.failed(nfsstat3(Status::Delay) as u32, (reply, start))
+            })
         })
     }
 }

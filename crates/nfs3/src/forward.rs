@@ -35,27 +35,29 @@ pub enum Forwarded {
     NotAnswered,
 }
 
-/// Forwards a call, and appends the results. Returns `None` if the call was not executed, or if it
-/// may be executed again.
+/// Forwards a call, and appends the results. `put_off` answers a call that was not executed, or
+/// that may be executed again.
 #[cold]
 pub(crate) fn forward(
     forwarder: Option<&dyn CallForwarder>,
     referred: Referred,
     (client, call, repeat): (&RpcPeer, &Call<'_>, Repeat),
     reply: &mut Encoder,
-) -> Option<Outcome> {
-    match forwarder?.forward(referred, client, call) {
+    put_off: impl FnOnce(&mut Encoder) -> Outcome,
+) -> Outcome {
+    let forwarded = forwarder.map(|forwarder| forwarder.forward(referred, client, call));
+    match forwarded.unwrap_or(Forwarded::NotSent) {
         Forwarded::Answered(results) => {
             reply.raw(&results);
             // The other server counts the call by its status and its export.
-            Some(Outcome::Done(Done::default()))
+            Outcome::Done(Done::default())
         }
-        Forwarded::Refused => Some(Outcome::Denied(AuthStat::TooWeak)),
-        Forwarded::Failed => Some(Outcome::SystemErr),
-        Forwarded::NotSent => None,
-        Forwarded::NotAnswered if repeat == Repeat::Harmless => None,
+        Forwarded::Refused => Outcome::Denied(AuthStat::TooWeak),
+        Forwarded::Failed => Outcome::SystemErr,
+        Forwarded::NotSent => put_off(reply),
+        Forwarded::NotAnswered if repeat == Repeat::Harmless => put_off(reply),
         // The client sends the call again, and the other server recognizes it.
-        Forwarded::NotAnswered => Some(Outcome::Silence),
+        Forwarded::NotAnswered => Outcome::Silence,
     }
 }
 

@@ -44,21 +44,22 @@ impl<'a> Request<'a> {
         Self { plan, visitor, call, forwarder: None }
     }
 
-    /// Returns the request with a way to other servers. A call that another server has forwarded
-    /// goes no further.
+    /// Returns the request with a way to other servers.
     pub(crate) fn forwarded_by(self, forwarder: Option<&'a dyn CallForwarder>) -> Self {
-        let forwarder = forwarder.filter(|_| !self.visitor.is_confined());
         Self { forwarder, ..self }
     }
 
-    /// Returns how a verb ends after a refusal.
+    /// Returns how a verb ends after a refusal. A call that another server has forwarded goes no
+    /// further.
     #[cold]
     fn refused(&self, refusal: Refusal) -> Stop {
         match refusal {
             Refusal::Status(status) => Stop::Status(status),
             Refusal::Denied(why) => Stop::Denied(why),
             Refusal::Referred(referred) => match self.forwarder {
-                Some(forwarder) if forwarder.forwards(referred) => Stop::Forward(referred),
+                Some(forwarder) if !self.visitor.is_confined() && forwarder.forwards(referred) => {
+                    Stop::Forward(referred)
+                }
                 _ => Stop::Referred,
             },
         }

@@ -282,14 +282,17 @@ fn forwarded_to(place: &ExportPlace) -> Option<&String> {
 
 /// Returns the seconds that are left until a time, given in seconds since 1970.
 fn seconds_until(end: u64) -> Option<u64> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
-    end.checked_sub(now).filter(|left| *left > 0)
+    end.checked_sub(seconds_now()).filter(|left| *left > 0)
 }
 
 /// Returns the time after so many seconds, in seconds since 1970.
 pub(crate) fn after_seconds(seconds: u64) -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    now.as_secs().saturating_add(seconds)
+    seconds_now().saturating_add(seconds)
+}
+
+/// Returns the time in seconds since 1970.
+fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 #[cfg(test)]

@@ -86,8 +86,8 @@ impl Program<RpcPeer> for Mount {
             row.perform(self, &request, reply, |status| mountstat3(status) as u32)
         };
         performed.unwrap_or_else(|referred| {
-            let forwarded = forward(forwarder, referred, (visitor, call, row.repeat), reply);
-            forwarded.unwrap_or(Outcome::Silence)
+            let call = (visitor, call, row.repeat);
+            forward(forwarder, referred, call, reply, |_| Outcome::Silence)
         })
     }
 }

@@ -143,8 +143,8 @@ impl Program<RpcPeer> for Nlm {
             return Outcome::Silence;
         }
         performed.unwrap_or_else(|referred| {
-            let forwarded = forward(forwarder, referred, (visitor, call, row.repeat), reply);
-            forwarded.unwrap_or(Outcome::Silence)
+            let call = (visitor, call, row.repeat);
+            forward(forwarder, referred, call, reply, |_| Outcome::Silence)
         })
     }
 }

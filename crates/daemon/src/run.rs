@@ -199,14 +199,16 @@ impl Running {
             memory: state_service.memory(),
             reload: Arc::clone(&reload),
             moved,
+            peer_runs: Arc::default(),
             tls: tls.clone(),
             serves_three: options.spoken.three,
             has_local_locks: options.local_locks,
         };
+        let target = Arc::new(Arrivals::new(parts.clone()));
         let programs =
             Programs::new(&exports, verifier, remembered, options.spoken, metrics.as_ref())
                 .granting(&grants.grants())
-                .migrating(Arc::new(Arrivals::new(parts.clone())), &parts.moved);
+                .migrating(target, &parts.moved, u64::from_be_bytes(verifier));
         let tally = programs.tally();
         let programs = programs.offering_tls(tls.is_some());
         let settings = Settings { tls: tls.as_deref().map(Tls::acceptor), ..settings(options) };
@@ -257,6 +259,8 @@ impl Running {
         });
         let web = web.transpose()?;
         let outcomes = migration::ask_for_outcomes(&self.migration)?;
+        let news = self.state_service.notification(self.server.addresses());
+        let notices = migration::notify_of_restarts(&self.migration, news)?;
         self.announce(options, web.as_ref());
         systemd::ready();
         self.wait_for_end();
@@ -264,7 +268,7 @@ impl Running {
         self.portmap.close();
         self.statd.into_iter().for_each(Statd::stop);
         control.shutdown();
-        drop(outcomes);
+        drop((outcomes, notices));
         if !self.server.shutdown() {
             tracing::warn!("running calls did not finish in time");
         }

@@ -75,14 +75,15 @@ impl Programs {
         self
     }
 
-    /// Adds the program by which peers hand exports over.
+    /// Adds the program by which peers hand exports over. `run` differs in every run of the server.
     pub(crate) fn migrating(
         mut self,
         target: Arc<dyn MigrationTarget>,
         moved: &Arc<MovedExports>,
+        run: u64,
     ) -> Self {
-        let programs = self.version_three.clone();
-        let forwarded = ForwardedPrograms::new(programs, &self.exports, moved);
+        let (programs, exports) = (self.version_three.clone(), (&self.exports, moved));
+        let forwarded = ForwardedPrograms::new(programs, exports, &self.memory.engine, run);
         let forwarded = (!self.version_three.is_empty()).then(|| Arc::new(forwarded));
         let program = MigrationProgram::new(Arc::clone(&self.exports), target)
             .answering(forwarded.map(|it| it as Arc<dyn ForwardedCalls>));

@@ -44,6 +44,22 @@ pub(crate) fn sources(addresses: &[SocketAddr]) -> Vec<IpAddr> {
     sources
 }
 
+/// Returns the address of an NLM host, whose name is its address.
+pub(crate) fn address(name: &[u8]) -> Option<IpAddr> {
+    std::str::from_utf8(name).ok()?.parse().ok()
+}
+
+impl Notification {
+    /// Returns the notification that the server which has the locks of hosts of this one has
+    /// restarted. A host heeds a notification only if its state number differs from the one before,
+    /// so that the number depends on this `run` of that server, too.
+    pub(crate) fn of_peer(&self, run: u64) -> Self {
+        let run = (run ^ run >> 32) as u32;
+        let state = ((self.state as u32 ^ run) | 1) & i32::MAX as u32;
+        Self { state: state.cast_signed(), sources: self.sources.clone() }
+    }
+}
+
 impl Statd {
     /// Listens at these addresses, for hosts to which `exports` are offered. If this fails, hosts
     /// that restart keep their locks until they ask for them again.
@@ -134,6 +150,15 @@ fn started_anew(state: i32) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_notification_differs_when_either_server_has_restarted() {
+        let of = |state, run| Notification { state, sources: Vec::new() }.of_peer(run).state;
+        let states = [of(1, 4), of(3, 4), of(1, 6), of(1, 4 << 32 | 8)];
+        assert!(states.iter().all(|state| *state > 0 && state % 2 == 1), "{states:?}");
+        let different: std::collections::BTreeSet<_> = states.iter().collect();
+        assert_eq!(different.len(), states.len(), "{states:?}");
+    }
 
     #[test]
     fn hosts_know_the_server_by_the_addresses_it_listens_at() {

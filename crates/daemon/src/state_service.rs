@@ -29,7 +29,7 @@ use crate::lease_break_watcher::LeaseBreakWatcher;
 use crate::local_locks::LocalLocks;
 use crate::rights_watch::RightsWatch;
 use crate::size_watch::SizeWatch;
-use crate::statd::{self, Notification};
+use crate::statd::{self, Notification, address};
 use crate::storage::{Repair, settle};
 
 /// The period of the clock: leases, recalls and waits end with a resolution of one second.
@@ -162,6 +162,12 @@ impl StateService {
         monitor_state(self.store.starts())
     }
 
+    /// Returns the notification of hosts that this server has restarted; `addresses` are those on
+    /// which it listens.
+    pub(crate) fn notification(&self, addresses: &[SocketAddr]) -> Notification {
+        Notification { state: self.monitor_state(), sources: statd::sources(addresses) }
+    }
+
     /// Returns the store of the clients' state.
     pub(crate) fn store(&self) -> Arc<Store> {
         Arc::clone(&self.store)
@@ -177,7 +183,7 @@ impl StateService {
         dialer: impl Fn(SocketAddr) -> io::Result<Arc<Backchannel>> + Send + Sync + 'static,
         addresses: &[SocketAddr],
     ) -> Result<()> {
-        let news = Notification { state: self.monitor_state(), sources: statd::sources(addresses) };
+        let news = self.notification(addresses);
         let hosts = std::mem::take(&mut self.hosts);
         statd::tell(hosts, news, self.memory.engine.settings().grace);
         // This is the only place that sets the cell.
@@ -243,11 +249,6 @@ pub(crate) fn each_second(
 fn copying(copier: &Arc<Copier>) -> Arc<comity_nfs4::Copier> {
     let copier = Arc::clone(copier);
     Arc::new(move |copying| copier.take(copying))
-}
-
-/// Returns the address of an NLM host, whose name is its address.
-fn address(name: &[u8]) -> Option<IpAddr> {
-    std::str::from_utf8(name).ok()?.parse().ok()
 }
 
 /// Returns the state number of a status monitor after this many starts. It is odd, which means that

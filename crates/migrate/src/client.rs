@@ -1,18 +1,21 @@
 //! The source's side of the migration program.
 
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use comity_export::PeerServer;
 use comity_programs::{ClientError, ProgramClient, whole};
 use comity_proto::migration::{
-    CHUNK_BYTES_MAX, ForwardArgs, ForwardedReply, MigrationArgs, MigrationId, PROGRAM, SendArgs,
-    VERSION, procedure,
+    CHUNK_BYTES_MAX, ForwardArgs, ForwardedReply, HostsReply, MigrationArgs, MigrationId, PROGRAM,
+    SendArgs, VERSION, procedure,
 };
 use comity_tls::client::{ClientIdentity, ServerTrust};
 use comity_xdr::Opaque;
+
+use crate::ForwardingHosts;
+use crate::forwarding_hosts::mapped;
 
 /// A connection of a source to a target.
 pub struct MigrationClient(ProgramClient);
@@ -82,6 +85,17 @@ impl MigrationClient {
         self.0.value(procedure::OUTCOME, &id)
     }
 
+    /// Returns the hosts that have locks there and reach it through this server, which gives it
+    /// `time` for that.
+    ///
+    /// # Errors
+    /// [`MigrationError`].
+    pub fn hosts(&mut self, time: Duration) -> Result<ForwardingHosts, MigrationError> {
+        let call = (procedure::HOSTS, &());
+        let reply = self.0.call_within(time, call, |reply| whole::<HostsReply>(reply));
+        reply.map(ForwardingHosts::from)
+    }
+
     /// Forwards a call of a client, an RPC message without a record mark. Returns the reply, which
     /// is empty if the client gets none. The server has `time` for it.
     ///
@@ -93,11 +107,7 @@ impl MigrationClient {
         client: SocketAddr,
         call: &[u8],
     ) -> Result<Vec<u8>, MigrationError> {
-        let address = match client.ip() {
-            IpAddr::V4(address) => address.to_ipv6_mapped(),
-            IpAddr::V6(address) => address,
-        };
-        let (address, port) = (address.octets(), client.port().into());
+        let (address, port) = (mapped(client.ip()), client.port().into());
         let args = ForwardArgs { address, port, call: Opaque(call) };
         self.0.call_within(time, (procedure::FORWARD, &args), |reply| {
             whole::<ForwardedReply<'_>>(reply).map(|reply| reply.0.to_vec())

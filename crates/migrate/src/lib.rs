@@ -11,11 +11,13 @@
 
 mod client;
 mod forwarded_calls;
+mod forwarding_hosts;
 mod program;
 mod target;
 
 pub use client::{MigrationClient, MigrationError};
 pub use comity_programs::{CallFailure, results};
 pub use forwarded_calls::ForwardedCalls;
+pub use forwarding_hosts::ForwardingHosts;
 pub use program::MigrationProgram;
 pub use target::MigrationTarget;

@@ -1,16 +1,17 @@
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use comity_export::{Exports, PeerServer, RpcPeer};
 use comity_programs::{CallFailure, answer, done};
 use comity_proto::migration::{
-    ForwardArgs, MigrationArgs, MigrationId, PROGRAM, REPLY_BYTES_MAX, SendArgs, Status, VERSION,
-    procedure,
+    ForwardArgs, HostsReply, MigrationArgs, MigrationId, PROGRAM, REPLY_BYTES_MAX, SendArgs,
+    Status, VERSION, procedure,
 };
 use comity_rpc::{Call, Outcome, Program, Repeat};
 use comity_xdr::{Encoder, Opaque};
 
+use crate::forwarding_hosts::canonical;
 use crate::{ForwardedCalls, MigrationTarget};
 
 /// The migration program, version 1, at the server to which exports are moved.
@@ -33,17 +34,19 @@ impl MigrationProgram {
         Self { forwarded, ..self }
     }
 
+    fn forwarded_calls(&self) -> Result<&dyn ForwardedCalls, CallFailure> {
+        let missing = || CallFailure::invalid("it does not serve NFSv3");
+        self.forwarded.as_deref().ok_or_else(missing)
+    }
+
     fn forwarded(
         &self,
         from: &PeerServer,
         ForwardArgs { address, port, call }: &ForwardArgs<'_>,
     ) -> Result<Vec<u8>, CallFailure> {
-        let Some(forwarded) = &self.forwarded else {
-            return Err(CallFailure::invalid("it does not serve NFSv3"));
-        };
+        let forwarded = self.forwarded_calls()?;
         let port = u16::try_from(*port).map_err(|_| CallFailure::invalid("no such port"))?;
-        let address = Ipv6Addr::from(*address).to_canonical();
-        forwarded.answer(from, SocketAddr::new(address, port), call.0)
+        forwarded.answer(from, SocketAddr::new(canonical(*address), port), call.0)
     }
 }
 
@@ -64,6 +67,7 @@ impl Program<RpcPeer> for MigrationProgram {
             procedure::TAKE => "TAKE",
             procedure::OUTCOME => "OUTCOME",
             procedure::FORWARD => "FORWARD",
+            procedure::HOSTS => "HOSTS",
             _ => "unknown",
         }
     }
@@ -108,6 +112,10 @@ impl Program<RpcPeer> for MigrationProgram {
                     reply,
                     answered.as_deref().map(Opaque::<REPLY_BYTES_MAX>).map_err(Clone::clone),
                 )
+            })),
+            procedure::HOSTS => done(call.arguments::<()>().map(|()| {
+                let calls = self.forwarded_calls();
+                answer(reply, calls.map(|calls| HostsReply::from(calls.hosts(&from))))
             })),
             _ => Outcome::ProcUnavail,
         }

@@ -23,6 +23,7 @@ pub mod procedure {
     pub const TAKE: u32 = 3;
     pub const OUTCOME: u32 = 4;
     pub const FORWARD: u32 = 5;
+    pub const HOSTS: u32 = 6;
 }
 
 /// Most exports that move together.
@@ -33,6 +34,8 @@ pub const CHUNK_BYTES_MAX: u32 = 256 << 10;
 pub const CALL_BYTES_MAX: u32 = (1 << 20) + (32 << 10);
 /// Most bytes of the reply to such a call.
 pub const REPLY_BYTES_MAX: u32 = CALL_BYTES_MAX;
+/// Most hosts in a reply.
+pub const HOSTS_MAX: u32 = 16_384;
 /// Longest handle in bytes.
 const HANDLE_BYTES_MAX: u32 = 64;
 
@@ -91,3 +94,14 @@ pub struct ForwardArgs<'a> {
 /// The reply to a forwarded call: an RPC message without a record mark; empty if the client gets no
 /// reply.
 pub type ForwardedReply<'a> = Opaque<'a, REPLY_BYTES_MAX>;
+
+/// The result of HOSTS, which has no arguments: the hosts of NFSv3 that have locks in exports which
+/// the caller has handed over, so that the caller can notify them of a restart.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Encode, Decode)]
+pub struct HostsReply {
+    /// A number that differs in every run of this server. In a new run the hosts have lost their
+    /// locks, and may reclaim them.
+    pub run: u64,
+    /// The addresses of the hosts; an IPv4 address is mapped (RFC 4291, 2.5.5.2).
+    pub hosts: Counted<[u8; 16], HOSTS_MAX>,
+}

@@ -276,6 +276,13 @@ impl Grace {
         self.is_on() && lock(&self.expected).iter().any(may)
     }
 
+    /// Returns the names of the hosts of NLM that may reclaim; none after grace.
+    pub(crate) fn expected_hosts(&self) -> Vec<Box<[u8]>> {
+        let expected = lock(&self.expected);
+        let hosts = expected.keys().filter(|client| client.protocol == ClientProtocol::Nlm);
+        hosts.map(|host| host.id.clone()).collect()
+    }
+
     /// Ends the grace period. It calls `lose` with each client that did not return, before other
     /// clients may take its state.
     pub(crate) fn end(&self, lose: impl FnMut(RecordedClient)) {

@@ -387,7 +387,32 @@ fn only_hosts_and_clients_from_before_the_restart_may_reclaim() {
     engine.tick(after);
     assert!(!engine.is_in_grace());
     assert!(denied(engine.lock_host(after, &two, &wish, LockRequestKind::NonBlocking)));
-    assert_eq!(reclaim(&one), Err(Error::NoGrace.into()));
+    assert_eq!(reclaim(&two), Err(Error::NoGrace.into()));
+}
+
+/// Its server was told of a restart of another one, and so it reclaims all that it has.
+#[test]
+fn a_host_may_reclaim_what_it_holds_at_any_time() {
+    let engine = engine();
+    let one = host(&engine, b"one");
+    let reclaim =
+        |wish: &HostLock<'_>| engine.lock_host(NOW, &one, wish, LockRequestKind::Reclaim).map(drop);
+    lock(&engine, &one, &write(b"p", bytes(0, 4))).unwrap();
+    lock(&engine, &one, &write(b"p", bytes(5, 9))).unwrap();
+    lock(&engine, &one, &HostLock { kind: LockType::Read, ..write(b"p", bytes(11, 12)) }).unwrap();
+    let refused = Err(Error::NoGrace.into());
+    assert_eq!(reclaim(&write(b"p", bytes(2, 9))), Ok(()));
+    assert_eq!(reclaim(&write(b"p", bytes(9, 10))), refused, "nobody has locked byte 10");
+    assert_eq!(reclaim(&write(b"p", bytes(9, 11))), refused, "nobody has locked byte 10");
+    assert_eq!(reclaim(&write(b"p", bytes(10, 11))), refused, "nobody has locked byte 10");
+    assert_eq!(reclaim(&write(b"p", bytes(11, 12))), refused, "it has a read lock there");
+    assert_eq!(reclaim(&write(b"q", bytes(0, 1))), refused, "another owner has locked them");
+    let (share, file) = (Share::access(Share::READ), file());
+    engine.share_host(NOW, &one, (b"p", file), share, LockRequestKind::NonBlocking).unwrap();
+    let reclaim =
+        |share| engine.share_host(NOW, &one, (b"p", file), share, LockRequestKind::Reclaim);
+    assert_eq!(reclaim(share), Ok(()));
+    assert_eq!(reclaim(Share::access(Share::BOTH)), Err(Error::NoGrace));
 }
 
 /// The client is evicted by an administrator, or because it has restarted.

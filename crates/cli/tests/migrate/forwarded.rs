@@ -18,10 +18,14 @@ use crate::common::wait_until;
 use crate::holder::rival;
 use crate::pair::Pair;
 
-/// Statuses of NLM: granted, and denied.
+/// Statuses of NLM.
 const GRANTED: u32 = 0;
 const DENIED: u32 = 1;
+const GRACE: u32 = 4;
 const STALE_FH: u32 = 7;
+
+/// A part of the message that hosts are notified of a restart.
+const NOTIFIED: &str = "NFSv3 hosts with locks are notified of the restart";
 
 /// Statuses of NFS.
 const STALE: u32 = 70;
@@ -173,6 +177,35 @@ fn calls_are_forwarded_over_restarts_of_both_servers_and_until_the_time_is_over(
     wait_until("calls are not forwarded any more", || raw.getattr(&file) == Err(STALE));
     let mut host = Host { raw, file };
     assert_eq!((host.lock("one", false), host.unlock("one")), (STALE_FH, STALE_FH));
+}
+
+/// The host is notified by its own server, and reclaims what it has locked there.
+#[test]
+fn a_host_keeps_its_locks_when_the_server_that_forwards_restarts() {
+    let mut pair = Pair::new();
+    let mut host = Host::new(&pair);
+    assert_eq!(host.lock("one", false), GRANTED);
+    assert_eq!(pair.migrate(0, &["--proxy-for", "600"]).code, Some(0));
+    pair.restart(0);
+    host.raw = Raw::connect(pair.servers[0].port, 0);
+    assert_eq!(host.lock("two", true), DENIED);
+    assert_eq!(host.lock("one", true), GRANTED);
+    assert_eq!(rival(pair.servers[1].port, (&pair.file("f"), 0)), Nfsstat4::Denied);
+    wait_until("the host is notified", || pair.log(0).contains(NOTIFIED));
+}
+
+/// The host knows the server that has restarted by the addresses of the other one.
+#[test]
+fn a_host_is_notified_when_the_server_that_has_its_locks_restarts() {
+    let mut pair = Pair::new();
+    let mut host = Host::new(&pair);
+    assert_eq!(pair.migrate(0, &["--proxy-for", "600"]).code, Some(0));
+    assert_eq!(host.lock("one", false), GRANTED);
+    pair.restart(1);
+    wait_until("the host is notified", || pair.log(0).contains(NOTIFIED));
+    assert_eq!(host.lock("two", false), GRACE);
+    assert_eq!(host.lock("one", true), GRANTED);
+    assert_eq!(rival(pair.servers[1].port, (&pair.file("f"), 0)), Nfsstat4::Grace);
 }
 
 #[test]

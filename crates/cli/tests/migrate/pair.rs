@@ -1,6 +1,6 @@
 //! Two servers of one folder between which it moves.
 
-use std::fs;
+use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -92,6 +92,11 @@ impl Pair {
         self.servers[server] = start(&self.place, NAMES[server], (port, self.lease));
     }
 
+    /// What a server has logged since it was started.
+    pub(crate) fn log(&self, server: usize) -> String {
+        fs::read_to_string(log(&self.place, NAMES[server])).unwrap()
+    }
+
     /// The server that serves a file, once one of them does and the other refers to it.
     pub(crate) fn serving(&self, file: &Opened) -> usize {
         let mut serving = None;
@@ -125,13 +130,18 @@ pub(crate) fn state(place: &Place, name: &str) -> PathBuf {
     place.path(&format!("state-{name}"))
 }
 
+fn log(place: &Place, name: &str) -> PathBuf {
+    place.path(&format!("{name}.log"))
+}
+
 fn start(place: &Place, name: &str, (port, lease): (u16, Duration)) -> Running {
     let mut command = comity();
     command.args(["serve", "--json", "--listen", "127.0.0.1", "--no-register"]);
     command.args(["--no-local-locks", "--port", &port.to_string()]);
     command.args(["--lease-seconds", &lease.as_secs().to_string()]);
     command.arg("--state-dir").arg(state(place, name));
-    Running::start(command.arg("--config").arg(place.path(&format!("{name}.toml"))))
+    command.arg("--config").arg(place.path(&format!("{name}.toml")));
+    Running::start_with_log(&mut command, File::create(log(place, name)).unwrap())
 }
 
 /// Asks for the file number by a handle.

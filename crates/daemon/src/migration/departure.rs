@@ -18,7 +18,7 @@ use super::moved_exports::{ExportPlace, Handover, after_seconds};
 use super::warnings::warnings;
 use super::{LOCAL_LOCKS, MigrationParts, check_followers, hexadecimal};
 use crate::configuration::PlanTurn;
-use crate::limits::{FREEZE_PATIENCE, FREEZE_POLL, RECALL_PATIENCE, RECALL_POLL};
+use crate::limits::{FORWARD_PATIENCE, FREEZE_PATIENCE, FREEZE_POLL, RECALL_PATIENCE, RECALL_POLL};
 use crate::state_folder::random;
 
 /// Exports that are to move to a peer.
@@ -130,6 +130,7 @@ impl Departure {
         let (marks, volume) = self.check(&self.parts.exports.current())?;
         let mut target = self.connect()?;
         self.offer(&mut target, &marks)?;
+        self.note_run(&mut target);
         let moved = self.hand_over(&mut target, volume, progress);
         if moved.is_err() {
             // This makes the target drop the transfer. If the call fails, the target drops it when
@@ -137,6 +138,16 @@ impl Departure {
             let _ = target.outcome(self.id);
         }
         moved
+    }
+
+    /// Notes the run of the peer, so that a restart right after the move is noticed. A peer that
+    /// does not serve NFSv3 takes no locks of it.
+    fn note_run(&self, target: &mut MigrationClient) {
+        if self.forward_seconds.is_some()
+            && let Ok(hosts) = target.hosts(FORWARD_PATIENCE)
+        {
+            self.parts.peer_runs.note(&self.peer.name, hosts.run);
+        }
     }
 
     fn hand_over(

@@ -7,13 +7,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use comity_export::{ExportId, Exports, PeerServer, RpcPeer};
-use comity_migrate::{CallFailure, ForwardedCalls};
+use comity_migrate::{CallFailure, ForwardedCalls, ForwardingHosts};
 use comity_rpc::{Answered, Dispatcher, Program, ReplyVerifier, accepted};
 use comity_server::blocking;
+use comity_state::Engine;
 use comity_xdr::Encoder;
 
 use super::MovedExports;
 use crate::program_gate::ProgramGate;
+use crate::statd::address;
 
 /// Length of the record mark of a reply in bytes.
 const MARK_BYTES: usize = 4;
@@ -24,6 +26,9 @@ pub(crate) struct ForwardedPrograms {
     exports: Arc<Exports>,
     moved: Arc<MovedExports>,
     begun: Instant,
+    engine: Arc<Engine>,
+    /// A number that differs in every run of the server.
+    run: u64,
     /// The last second of which the replay cache was told.
     second: AtomicU32,
 }
@@ -31,18 +36,19 @@ pub(crate) struct ForwardedPrograms {
 impl ForwardedPrograms {
     pub(crate) fn new(
         programs: Vec<Arc<dyn Program<RpcPeer>>>,
-        exports: &Arc<Exports>,
-        moved: &Arc<MovedExports>,
+        (exports, moved): (&Arc<Exports>, &Arc<MovedExports>),
+        engine: &Arc<Engine>,
+        run: u64,
     ) -> Self {
         let dispatcher = Dispatcher::new(programs, ProgramGate::new(exports));
         let (exports, moved) = (Arc::clone(exports), Arc::clone(moved));
-        Self { dispatcher, exports, moved, begun: Instant::now(), second: AtomicU32::new(0) }
+        let (engine, begun, second) = (Arc::clone(engine), Instant::now(), AtomicU32::new(0));
+        Self { dispatcher, exports, moved, begun, engine, run, second }
     }
 
     /// Returns the numbers of the exports that a peer has handed over.
-    fn handed_over_by(&self, peer: &PeerServer) -> Vec<ExportId> {
-        let ids = self.exports.current().ids_of(&self.moved.taken_from(&peer.name));
-        ids.into_iter().map(ExportId).collect()
+    fn handed_over_by(&self, peer: &PeerServer) -> Vec<u32> {
+        self.exports.current().ids_of(&self.moved.taken_from(&peer.name))
     }
 
     fn tick(&self) {
@@ -65,6 +71,7 @@ impl ForwardedCalls for ForwardedPrograms {
             return Err(CallFailure::invalid("it has no export that came from there"));
         }
         self.tick();
+        let exports: Vec<_> = exports.into_iter().map(ExportId).collect();
         let (client_peer, mut reply) = (RpcPeer::new(client).confined_to(exports), Encoder::new());
         match self.dispatcher.answer(call, client.ip(), &client_peer, &mut reply) {
             Ok(Answered::Later(late)) => drop(blocking(|| late.finish(&mut reply))),
@@ -76,6 +83,14 @@ impl ForwardedCalls for ForwardedPrograms {
         }
         let reply = blocking(|| reply.flattened()).unwrap_or_else(|_| system_error(call));
         Ok(reply.get(MARK_BYTES..).unwrap_or_default().to_vec())
+    }
+
+    fn hosts(&self, from: &PeerServer) -> ForwardingHosts {
+        let names = self.engine.hosts_in(&self.handed_over_by(from));
+        ForwardingHosts {
+            run: self.run,
+            hosts: names.iter().filter_map(|it| address(it)).collect(),
+        }
     }
 }
 

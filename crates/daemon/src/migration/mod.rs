@@ -13,6 +13,7 @@ mod forwarder;
 mod migrations;
 mod moved_exports;
 mod outcome;
+mod restart_notices;
 mod warnings;
 
 pub(crate) use arrivals::Arrivals;
@@ -21,6 +22,7 @@ pub(crate) use forwarder::Forwarder;
 pub(crate) use migrations::Migrations;
 pub(crate) use moved_exports::MovedExports;
 pub(crate) use outcome::ask_for_outcomes;
+pub(crate) use restart_notices::{PeerRuns, notify_of_restarts};
 
 use std::fmt;
 use std::net::IpAddr;
@@ -42,6 +44,7 @@ pub(crate) struct MigrationParts {
     pub(crate) memory: Memory,
     pub(crate) reload: Arc<Reload>,
     pub(crate) moved: Arc<MovedExports>,
+    pub(crate) peer_runs: Arc<PeerRuns>,
     pub(crate) tls: Option<Arc<Tls>>,
     /// True if the server serves NFSv3.
     pub(crate) serves_three: bool,

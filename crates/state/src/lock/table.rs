@@ -242,6 +242,19 @@ impl FileLocks {
         self.held_by(owner).filter_map(within).collect()
     }
 
+    /// Returns whether an owner has locked every byte of a range by locks of this type.
+    #[must_use]
+    pub fn has_all(&self, Offer { owner, range, kind }: Offer) -> bool {
+        let mut missing = Some(range.first);
+        for (piece, held) in self.held_within(owner, range) {
+            if missing != Some(piece.first) || held != kind {
+                return false;
+            }
+            missing = piece.last.checked_add(1);
+        }
+        missing.is_none_or(|first| first > range.last)
+    }
+
     /// Returns whether a lock is offered to its owner.
     #[must_use]
     pub fn is_offered(&self, Offer { owner, range, kind }: Offer) -> bool {

@@ -1,5 +1,6 @@
 //! Hosts of NLM: they are found by name, and lose their locks when they restart.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,19 @@ impl Engine {
     #[must_use]
     pub fn known_host(&self, now: Duration, name: &[u8]) -> Option<Arc<Client>> {
         self.clients.names().host(name).inspect(|host| host.renew(now))
+    }
+
+    /// Returns the names of the hosts that have locks, shares or waiting owners in one of these
+    /// exports, and during grace of those that may reclaim: it is not known where.
+    #[must_use]
+    pub fn hosts_in(&self, exports: &[u32]) -> BTreeSet<Box<[u8]>> {
+        let is_in = |client: &Client| {
+            client.state().holdings.states().any(|(_, it)| exports.contains(&it.file.key.export))
+        };
+        let clients = self.clients.all();
+        let hosts = clients.iter().filter(|client| client.protocol == ClientProtocol::Nlm);
+        let present = hosts.filter(|host| is_in(host)).map(|host| host.owner().into());
+        present.chain(self.grace.expected_hosts()).collect()
     }
 
     /// FREE_ALL: forgets a host and all its locks.

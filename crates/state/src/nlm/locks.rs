@@ -48,7 +48,8 @@ impl Engine {
     /// # Errors
     /// - [`LockRefusal::Denied`]: another owner has a lock. With [`LockRequestKind::Blocking`] the
     ///   owner waits, and an effect offers it the lock when it is free.
-    /// - [`Error::Grace`], [`Error::NoGrace`], [`Error::ReclaimBad`]: RFC 8881, 8.4.2.
+    /// - [`Error::Grace`], [`Error::NoGrace`], [`Error::ReclaimBad`]: RFC 8881, 8.4.2. A lock that
+    ///   the owner has can be reclaimed at any time.
     /// - [`Error::Delay`]: a delegation is being recalled.
     /// - [`Error::Resource`]: a bound is reached; with [`LockRequestKind::Offered`] also if the
     ///   lock is not offered any more.
@@ -59,7 +60,8 @@ impl Engine {
         lock: &HostLock<'_>,
         request_kind: LockRequestKind,
     ) -> Result<usize, LockRefusal> {
-        self.may_lock_host(now, host, lock, request_kind)?;
+        let is_held = || self.has_locked(host, lock);
+        self.may_lock_host(now, host, (&lock.file, is_held), request_kind)?;
         self.break_delegations(now, Some(host), &lock.file, share_of(lock.kind))?;
         let locked =
             self.unless_courteous(now, || self.try_lock_host(now, host, lock, request_kind));
@@ -69,18 +71,33 @@ impl Engine {
         locked
     }
 
+    /// Checks that a host may ask for a lock or a share now. It may always reclaim what it holds: a
+    /// server through which it reached this one has told it of a restart, and it reclaims all that
+    /// it has locked there.
     pub(crate) fn may_lock_host(
         &self,
         now: Duration,
         host: &Client,
-        lock: &HostLock<'_>,
+        (file, is_held): (&FileKey, impl FnOnce() -> bool),
         request_kind: LockRequestKind,
     ) -> Result<()> {
         match request_kind {
-            LockRequestKind::Reclaim => self.grace.may_reclaim(now, host, &lock.file),
+            LockRequestKind::Reclaim => match self.grace.may_reclaim(now, host, file) {
+                Err(Error::NoGrace) if is_held() => Ok(()),
+                may => may,
+            },
             _ if self.is_in_grace() => Err(Error::Grace),
             _ => Ok(()),
         }
+    }
+
+    /// Returns whether an owner has this lock.
+    fn has_locked(&self, host: &Client, lock: &HostLock<'_>) -> bool {
+        let owner = host.state().holdings.find_owner(OwnerKind::Lock, lock.owner);
+        let Some((owner, file)) = owner.zip(self.files.get(&lock.file)) else { return false };
+        let wanted =
+            Offer { owner: lock_owner(host.id, owner), range: lock.range, kind: lock.kind };
+        file.state().locks.has_all(wanted)
     }
 
     fn try_lock_host(

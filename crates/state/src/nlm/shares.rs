@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::locks::{HostLock, LockRequestKind};
+use super::locks::LockRequestKind;
 use crate::client_state::{ClientState, OpenState, Owner, OwnerKind, StateKind};
 use crate::courtesy::Obstacle;
 use crate::file::{File, Holder};
 use crate::lookup::forget_opener;
-use crate::{ByteRange, Client, Engine, FileKey, Limits, LockType, Principal, Result, Share};
+use crate::{Client, Engine, FileKey, Limits, Principal, Result, Share};
 
 impl Engine {
     /// NLM_SHARE: a share reservation of DOS.
@@ -23,14 +23,8 @@ impl Engine {
         share: Share,
         request_kind: LockRequestKind,
     ) -> Result<()> {
-        let kind = LockType::Read;
-        let range = ByteRange::ALL;
-        self.may_lock_host(
-            now,
-            host,
-            &HostLock { owner: name, file: key, range, kind },
-            request_kind,
-        )?;
+        let is_held = || self.has_shared(host, (name, &key), share);
+        self.may_lock_host(now, host, (&key, is_held), request_kind)?;
         self.break_delegations(now, Some(host), &key, share)?;
         let file = self.file(&key)?;
         let shared = self.unless_expired(now, || self.try_share(now, host, (name, &file), share));
@@ -39,6 +33,16 @@ impl Engine {
         }
         self.files.let_go(now, &file);
         shared
+    }
+
+    /// Returns whether an owner has this share reservation.
+    fn has_shared(&self, host: &Client, (name, key): (&[u8], &FileKey), share: Share) -> bool {
+        let state = host.state();
+        let owner = state.holdings.find_owner(OwnerKind::Open, name);
+        let Some((owner, file)) = owner.zip(self.files.get(key)) else { return false };
+        let number = state.holdings.find(owner, &file);
+        let known = number.and_then(|number| state.holdings.opening(number).ok());
+        known.is_some_and(|known| known.share == share)
     }
 
     fn try_share(

@@ -9,6 +9,7 @@
 mod command;
 mod crashes;
 mod deny;
+mod executables;
 mod fuzz;
 mod licence;
 mod mounts;

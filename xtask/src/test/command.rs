@@ -28,16 +28,19 @@ pub(super) struct Done {
     pub(super) log: PathBuf,
 }
 
-/// Runs a program to its end, or kills it after `most`; its output goes to the log of `step`.
+/// Runs a program to its end, or kills it after `most`; its output goes to the log of `step`. Unless
+/// the command has a folder, it runs in `root`.
 ///
 /// # Errors
 /// If it cannot be started.
 pub(super) fn run(root: &Path, step: &str, mut command: Command, most: Duration) -> Result<Done> {
-    let folder = root.join("target/xtask");
-    fs::create_dir_all(&folder)?;
-    let log = folder.join(format!("{step}.log"));
+    let log = root.join("target/xtask").join(format!("{step}.log"));
+    fs::create_dir_all(log.parent().unwrap_or(root))?;
     let out = File::create(&log)?;
-    command.current_dir(root).stdin(Stdio::null());
+    if command.get_current_dir().is_none() {
+        command.current_dir(root);
+    }
+    command.stdin(Stdio::null());
     command.stdout(out.try_clone()?).stderr(out);
     let program = command.get_program().to_string_lossy().into_owned();
     let mut child = command.spawn().with_context(|| format!("run {program}"))?;

@@ -11,7 +11,7 @@ use crate::{kernel, tidy};
 
 use super::command::{judge, patient, run};
 use super::verdict::Verdict;
-use super::{Task, Trials, crashes, deny, fuzz, mounts, packages};
+use super::{Task, Trials, crashes, deny, executables, fuzz, mounts, packages};
 
 /// The lane in which a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub(super) struct Step {
 }
 
 /// Longest time of one run of cargo that builds everything, on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(40 * 60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(40 * 60);
 
 /// All steps.
 pub(super) const STEPS: &[Step] = &[
@@ -60,7 +60,7 @@ pub(super) const STEPS: &[Step] = &[
         let tidy = tidy::is_tidy(task.root)?;
         Ok(if tidy { Verdict::passed() } else { Verdict::failed("the list of findings is above") })
     }),
-    step("tests", "unit, property, conformance and in-process client tests", tests),
+    step("tests", "unit, property, conformance and in-process client tests", executables::step),
     step("schedules", "concurrent clients of the state under random schedules", |task| {
         let what = ["test", "--locked", "--package", "comity-state", "--features", "schedules"];
         cargo(task.root, task.name, &[&what[..], &["--test", "schedules"]].concat())
@@ -117,24 +117,6 @@ fn after_flags(mut command: Command, variable: &str, flags: &str) -> Command {
     let before = std::env::var(variable).unwrap_or_default();
     command.env(variable, format!("{before} {flags}").trim());
     command
-}
-
-/// Runs `cargo test` and counts each test.
-fn tests(task: &Task<'_>) -> Result<Verdict> {
-    let mut command = Command::new(program());
-    command.args(["test", "--workspace", "--locked", "--no-fail-fast", "--", "--show-output"]);
-    let done = run(task.root, task.name, command, PATIENCE)?;
-    let mut verdict = Verdict::of_output(&done.text());
-    if !done.success {
-        if verdict.failed.is_empty() {
-            verdict.failed.push("a crate does not compile".into());
-        }
-        verdict.notes.push(done.ending());
-    }
-    if verdict.passed == 0 && verdict.failed.is_empty() {
-        return Ok(Verdict::failed("no test ran"));
-    }
-    Ok(verdict)
 }
 
 fn deny_step(task: &Task<'_>) -> Result<Verdict> {

@@ -13,6 +13,7 @@ use comity_proto::nsm::{PROGRAM, StatChge, VERSION, procedure};
 use comity_rpc::{Dispatcher, Program};
 use comity_server::{Datagrams, RemoteCall};
 use comity_xdr::{Encoder, Opaque};
+use siphasher::sip::SipHasher24;
 
 /// Hosts that are notified at the same time. Most answer at once; one that is down costs a few
 /// seconds.
@@ -54,8 +55,8 @@ impl Notification {
     /// restarted. A host heeds a notification only if its state number differs from the one before,
     /// so that the number depends on this `run` of that server, too.
     pub(crate) fn of_peer(&self, run: u64) -> Self {
-        let run = (run ^ run >> 32) as u32;
-        let state = ((self.state as u32 ^ run) | 1) & i32::MAX as u32;
+        let mixed = SipHasher24::new().hash(format!("{} {run}", self.state).as_bytes());
+        let state = (mixed as u32 & i32::MAX as u32) | 1;
         Self { state: state.cast_signed(), sources: self.sources.clone() }
     }
 }

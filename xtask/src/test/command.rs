@@ -28,8 +28,8 @@ pub(super) struct Done {
     pub(super) log: PathBuf,
 }
 
-/// Runs a program to its end, or kills it after `most`; its output goes to the log of `step`. Unless
-/// the command has a folder, it runs in `root`.
+/// Runs a program to its end, or kills it after `most`; its output goes to the log of `step`. It
+/// runs in `root` unless the command has another folder.
 ///
 /// # Errors
 /// If it cannot be started.

@@ -1,5 +1,5 @@
-//! Builds the test executables of the workspace, and runs several at a time: most of their time they
-//! wait, and `cargo test` runs one after the other.
+//! Builds the test executables of the workspace, and runs several at a time: most of their time
+//! they wait, and `cargo test` runs one after the other.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -23,22 +23,22 @@ const SLOWEST: &str = "cli";
 
 /// A line of cargo's output in JSON.
 #[derive(Deserialize)]
-struct Message {
+struct CargoMessage {
     reason: String,
     executable: Option<PathBuf>,
     manifest_path: Option<PathBuf>,
-    target: Option<Target>,
-    profile: Option<Profile>,
+    target: Option<CargoTarget>,
+    profile: Option<CargoProfile>,
 }
 
 #[derive(Deserialize)]
-struct Target {
+struct CargoTarget {
     kind: Vec<String>,
     src_path: PathBuf,
 }
 
 #[derive(Deserialize)]
-struct Profile {
+struct CargoProfile {
     test: bool,
 }
 
@@ -51,47 +51,38 @@ struct Executable {
     source: String,
 }
 
-/// Builds and runs all tests, those in the documentation last.
+/// Builds and runs all tests. Code in the documentation is not run; tidy finds such code.
 ///
 /// # Errors
 /// If a program cannot be started.
 pub(super) fn step(task: &Task<'_>) -> Result<Verdict> {
     let root = task.root;
-    let mut build = cargo_test();
-    build.args(["--no-run", "--no-fail-fast", "--message-format=json-render-diagnostics"]);
+    let mut build = Command::new(program());
+    build.args(["test", "--workspace", "--locked", "--no-run", "--no-fail-fast"]);
+    build.arg("--message-format=json-render-diagnostics");
     let built = run(root, &format!("{}-build", task.name), build, PATIENCE)?;
     let mut verdict = run_all(root, task.name, executables(&built.text()))?;
     if !built.success {
         verdict.failed.push("a crate does not compile".into());
         verdict.notes.push(built.ending());
     }
-    let mut documented = cargo_test();
-    documented.args(["--doc", "--no-fail-fast", "--", "--show-output"]);
-    let name = format!("{}-doc", task.name);
-    verdict.add(judged(run(root, &name, documented, PATIENCE)?, String::new()));
     if verdict.passed == 0 && verdict.failed.is_empty() {
         return Ok(Verdict::failed("no test ran"));
     }
     Ok(verdict)
 }
 
-fn cargo_test() -> Command {
-    let mut command = Command::new(program());
-    command.args(["test", "--workspace", "--locked"]);
-    command
-}
-
 /// Returns the test executables that cargo says it has built, the slowest ones first.
 fn executables(text: &str) -> Vec<Executable> {
-    let messages = text.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());
+    let messages = text.lines().filter_map(|line| serde_json::from_str::<CargoMessage>(line).ok());
     let mut found: Vec<Executable> = messages.filter_map(Executable::of).collect();
     found.sort_by_key(|it| !it.package.ends_with(SLOWEST));
     found
 }
 
 impl Executable {
-    fn of(message: Message) -> Option<Self> {
-        let Message { reason, executable, manifest_path, target, profile } = message;
+    fn of(message: CargoMessage) -> Option<Self> {
+        let CargoMessage { reason, executable, manifest_path, target, profile } = message;
         let is_test = reason == "compiler-artifact" && profile?.test;
         let (path, target) = executable.filter(|_| is_test).zip(target)?;
         let package = manifest_path?.parent()?.to_owned();
@@ -102,24 +93,28 @@ impl Executable {
     }
 
     /// Runs its tests. The heading is that of cargo, by which a verdict names tests.
-    fn run(&self, root: &Path, step: &str) -> Result<Verdict> {
+    fn run(&self, (root, step): (&Path, &str), libraries: &Path) -> Result<Verdict> {
         let stem = self.path.file_name().context("no file name")?.to_string_lossy();
         let mut command = Command::new(&self.path);
         command.arg("--show-output").current_dir(&self.package);
         command.env("CARGO_MANIFEST_DIR", &self.package);
+        // A test of a procedural macro needs the libraries of the compiler.
+        command.env("LD_LIBRARY_PATH", libraries);
         let done = run(root, &format!("{step}/{stem}"), command, PATIENCE)?;
-        Ok(judged(done, format!("     Running {} ({})\n", self.source, self.path.display())))
+        let heading = format!("     Running {} ({})\n", self.source, self.path.display());
+        Ok(judged(&done, &heading))
     }
 }
 
 /// Runs executables, [`JOBS`] at a time.
 fn run_all(root: &Path, step: &str, executables: Vec<Executable>) -> Result<Verdict> {
+    let libraries = libraries(root)?;
     let queue = Mutex::new(VecDeque::from(executables));
     let total = Mutex::new(Ok(Verdict::default()));
     let work = || {
         let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         while let Some(executable) = next() {
-            let verdict = executable.run(root, step);
+            let verdict = executable.run((root, step), &libraries);
             let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
             match (&mut *total, verdict) {
                 (Ok(total), Ok(verdict)) => total.add(verdict),
@@ -132,9 +127,15 @@ fn run_all(root: &Path, step: &str, executables: Vec<Executable>) -> Result<Verd
     total.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Returns the folder with the libraries of the compiler.
+fn libraries(root: &Path) -> Result<PathBuf> {
+    let asked = Command::new("rustc").args(["--print", "sysroot"]).current_dir(root).output()?;
+    Ok(Path::new(String::from_utf8(asked.stdout)?.trim()).join("lib"))
+}
+
 /// Reads the output of a run, which may have ended before its sums.
-fn judged(done: Done, heading: String) -> Verdict {
-    let mut verdict = Verdict::of_output(&(heading.clone() + &done.text()));
+fn judged(done: &Done, heading: &str) -> Verdict {
+    let mut verdict = Verdict::of_output(&(heading.to_owned() + &done.text()));
     if !done.success {
         if verdict.failed.is_empty() {
             verdict.failed.push(format!("{}: it has ended without success", heading.trim()));

@@ -63,9 +63,19 @@ fn source_line(line: &str, wrong: &mut Vec<(String, &'static str)>) {
     if !line.is_ascii() {
         wrong.push(("a character that is not ASCII".into(), "write it in ASCII or as an escape"));
     }
+    if is_run(line) {
+        wrong.push(("an example that `cargo xtask test` does not run".into(), "write ```text"));
+    }
     if let Some(leftover) = joined(LEFTOVERS).find(|leftover| is_word_in(line, leftover)) {
         wrong.push((format!("a leftover, {leftover}"), "finish it, or open an issue"));
     }
+}
+
+/// Returns whether a line of documentation begins code that rustdoc would run as a test, and names
+/// its language.
+fn is_run(line: &str) -> bool {
+    let words = line.trim_start().strip_prefix("//").and_then(|it| it.strip_prefix(['/', '!']));
+    words.is_some_and(|words| words.trim_start().starts_with("```rust"))
 }
 
 /// Returns whether the file is source code that a compiler or interpreter reads.
@@ -121,6 +131,7 @@ mod tests {
     fn each_rule_finds_its_line() {
         assert_eq!(count("a.rs", &"x".repeat(101)), 1);
         assert_eq!(count("a.sh", "echo \u{e4}"), 1);
+        assert_eq!(count("a.rs", "    /// ```rust"), 1);
         for leftover in joined(LEFTOVERS) {
             assert_eq!(count("a.rs", &format!("  {leftover}(1)")), 1, "{leftover}");
         }

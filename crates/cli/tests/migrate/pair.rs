@@ -92,7 +92,7 @@ impl Pair {
         self.servers[server] = start(&self.place, NAMES[server], (port, self.lease));
     }
 
-    /// What a server has logged since it was started.
+    /// Returns what a server has logged since it was started.
     pub(crate) fn log(&self, server: usize) -> String {
         fs::read_to_string(log(&self.place, NAMES[server])).unwrap()
     }

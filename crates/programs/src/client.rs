@@ -24,6 +24,9 @@ struct CallPatience {
 const PATIENCE: CallPatience =
     CallPatience { silence: Duration::from_secs(10), whole: Duration::from_secs(60) };
 
+/// The accept_stat of a program without the procedure (RFC 5531, section 9).
+const PROC_UNAVAIL: u32 = 3;
+
 /// Largest reply in bytes: a full list of credentials.
 const REPLY_BYTES_MAX: usize = 8 << 20;
 
@@ -70,6 +73,12 @@ pub enum ClientError {
          client of an export, or a [[peer]]; look also whether both have the same version"
     )]
     Refused,
+    /// The server offers the program, and does not know the procedure.
+    #[error("the server does not know this call: it runs an older version of comity; update it")]
+    UnknownProcedure,
+    /// The reply has a format that this version does not know.
+    #[error("the server answers in a format that this version of comity does not know; update it")]
+    UnknownFormat,
     /// The server returned this status and message.
     #[error("{1}")]
     Failed(Status, String),
@@ -276,6 +285,7 @@ fn accepted(reply: &mut Decoder<'_>, xid: u32) -> Result<(), ClientError> {
     let _verifier = reply.opaque(400).map_err(|_| ClientError::Garbled)?;
     match reply.value::<u32>().map_err(|_| ClientError::Garbled)? {
         0 => Ok(()),
+        PROC_UNAVAIL => Err(ClientError::UnknownProcedure),
         _ => Err(ClientError::Refused),
     }
 }
@@ -283,7 +293,8 @@ fn accepted(reply: &mut Decoder<'_>, xid: u32) -> Result<(), ClientError> {
 /// Returns the results of a reply, an RPC message without a record mark.
 ///
 /// # Errors
-/// [`ClientError::Refused`]: the call failed, or was not executed. [`ClientError::Garbled`].
+/// [`ClientError::Refused`], [`ClientError::UnknownProcedure`]: the call failed, or was not
+/// executed. [`ClientError::Garbled`].
 pub fn results(reply: &[u8], xid: u32) -> Result<&[u8], ClientError> {
     let mut decoder = Decoder::new(reply);
     accepted(&mut decoder, xid)?;
@@ -319,6 +330,22 @@ mod tests {
         let place = ("127.0.0.1", port);
         let connected = ProgramClient::connect_within(place, (1, 1), (identity, &trust), patience);
         connected.err().unwrap()
+    }
+
+    /// The reply to a call with the number 7: accepted, without a verifier.
+    fn accepted_with(status: u32) -> Vec<u8> {
+        [7, 1, 0, 0, 0, status].into_iter().flat_map(u32::to_be_bytes).collect()
+    }
+
+    #[test]
+    fn a_server_without_the_procedure_is_told_from_one_that_refuses() {
+        assert!(results(&accepted_with(0), 7).is_ok());
+        let older = results(&accepted_with(3), 7).unwrap_err();
+        assert!(matches!(older, ClientError::UnknownProcedure), "{older}");
+        for status in [1, 2, 4, 5] {
+            let refused = results(&accepted_with(status), 7).unwrap_err();
+            assert!(matches!(refused, ClientError::Refused), "{status}: {refused}");
+        }
     }
 
     #[test]

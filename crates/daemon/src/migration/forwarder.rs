@@ -132,11 +132,13 @@ impl Forwarder {
             }
             Err(why) => {
                 log(peer, &why.to_string());
-                if matches!(why, MigrationError::Silent(..) | MigrationError::Refused) {
+                // A peer that refuses the program has not looked at the call.
+                let is_refused =
+                    matches!(why, MigrationError::Refused | MigrationError::UnknownProcedure);
+                if is_refused || matches!(why, MigrationError::Silent(..)) {
                     self.connections(peer, PeerConnections::fail);
                 }
-                // A peer that refuses the program has not looked at the call.
-                return matches!(why, MigrationError::Refused).then_some(Forwarded::NotSent);
+                return is_refused.then_some(Forwarded::NotSent);
             }
         };
         self.connections(peer, |all| {

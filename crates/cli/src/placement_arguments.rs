@@ -12,8 +12,9 @@ pub(crate) enum PlacementCommand {
     /// Show the data servers of a running metadata server, and which of them answer
     ///
     /// Prints for each data server of each placement, or of that of EXPORT, its name, its address,
-    /// whether it is up or down and since when, and the last error of the connection to it. The
-    /// server looks at each of them every ten seconds.
+    /// whether it is up or down and since when, whether it is being drained, the free and the total
+    /// space of the file system with its data files, and the last error if it is down. The server
+    /// looks at each of them every ten seconds.
     Status(PlacementArguments),
     /// Compare placed files with their data servers, and change nothing
     ///
@@ -32,7 +33,7 @@ pub(crate) enum PlacementCommand {
     Check(PlacementArguments),
     /// Move the files on a data server to others, so that it can be taken away
     ///
-    /// First set `draining = true` for the data server NAME in its `[[placement]]`, and restart the
+    /// First set `draining = true` for the data server NAME in its `[[placement]]`, and reload the
     /// metadata server: new files are then placed on the other data servers. This command walks the
     /// files of EXPORT, or of all exports with such a data server, and moves the bytes of each file
     /// that has a part there to the data servers of new files. Clients go on meanwhile. While a

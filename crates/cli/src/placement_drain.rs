@@ -79,7 +79,7 @@ fn meant(typed: &DrainArguments, all: Vec<ShownPlacement>) -> Result<Vec<ShownPl
     if meant.is_empty() {
         bail!(
             "new files are still placed on {name}: set draining = true for it in [[placement]], \
-             restart the server, and repeat this command"
+             reload the server, and repeat this command"
         );
     }
     Ok(meant)
@@ -220,7 +220,7 @@ impl Drained {
     fn advice(&self, name: &str) -> String {
         match (self.left.len() as u64, self.data_files) {
             (0, 0) => format!(
-                "{name} is empty: take it out of the configuration and restart the metadata server"
+                "{name} is empty: take it out of the configuration and reload the metadata server"
             ),
             (0, count) => format!(
                 "no file of these exports is on {name}, which still has {}: `comity placement \
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn the_end_of_a_drain_says_what_to_do_next() {
         let mut drained = Drained { files: 2, bytes: 4096, ..Drained::default() };
-        let taken = "b is empty: take it out of the configuration and restart the metadata server";
+        let taken = "b is empty: take it out of the configuration and reload the metadata server";
         assert_eq!(drained.lines("b"), ["2 files moved, 4.0 KiB", taken]);
         drained.data_files = 1;
         assert!(drained.advice("b").contains("still has 1 data file: `comity placement check`"));

@@ -6,11 +6,20 @@ use anyhow::Result;
 use comity_server::control::Request;
 use serde_json::Value;
 
+use crate::cache_status::bytes;
 use crate::clients::{seconds, text};
 use crate::control_client;
 use crate::placement_arguments::PlacementArguments;
 use crate::placement_pages::items;
 use crate::stdout::say;
+
+const COLUMNS: usize = 8;
+
+const HEAD: ServerCells<&str> =
+    ["EXPORT", "SERVER", "ADDRESS", "STATE", "SINCE", "FREE", "TOTAL", "LAST ERROR"];
+
+/// The cells of a line.
+type ServerCells<T = String> = [T; COLUMNS];
 
 /// Shows the data servers of placements.
 ///
@@ -31,29 +40,31 @@ fn lines(answer: &Value) -> Vec<String> {
     if placements.is_empty() {
         return vec!["no export has data servers".to_owned()];
     }
-    let rows: Vec<[String; 6]> = placements.into_iter().flat_map(rows).collect();
-    let head = ["EXPORT", "SERVER", "ADDRESS", "STATE", "SINCE", "LAST ERROR"].map(str::to_owned);
-    let all: Vec<&[String; 6]> = std::iter::once(&head).chain(&rows).collect();
+    let rows: Vec<ServerCells> = placements.into_iter().flat_map(rows).collect();
+    let head = HEAD.map(str::to_owned);
+    let all: Vec<&ServerCells> = std::iter::once(&head).chain(&rows).collect();
     let width = |column: usize| all.iter().map(|row| row[column].chars().count()).max();
-    let widths: [usize; 6] = std::array::from_fn(|column| width(column).unwrap_or(0));
+    let widths: [usize; COLUMNS] = std::array::from_fn(|column| width(column).unwrap_or(0));
     let mut lines: Vec<String> = all.into_iter().map(|row| line(row, &widths)).collect();
     lines.push(format!("layouts that clients hold: {}", answer["layouts"]));
     lines
 }
 
-fn rows(placement: &Value) -> Vec<[String; 6]> {
+fn rows(placement: &Value) -> Vec<ServerCells> {
     items(&placement["data_servers"])
         .map(|server| row(text(&placement["export"]), server))
         .collect()
 }
 
-fn row(export: &str, server: &Value) -> [String; 6] {
+fn row(export: &str, server: &Value) -> ServerCells {
     [
         export.to_owned(),
         text(&server["name"]).to_owned(),
         text(&server["address"]).to_owned(),
         state(server),
         seconds(&server["since_seconds"]),
+        space(&server["free_bytes"]),
+        space(&server["total_bytes"]),
         server["last_error"].as_str().unwrap_or("-").to_owned(),
     ]
 }
@@ -63,7 +74,11 @@ fn state(server: &Value) -> String {
     if server["is_draining"] == true { format!("{link}, draining") } else { link.to_owned() }
 }
 
-fn line(row: &[String; 6], widths: &[usize; 6]) -> String {
+fn space(value: &Value) -> String {
+    value.as_u64().map_or_else(|| "-".to_owned(), bytes)
+}
+
+fn line(row: &ServerCells, widths: &[usize; COLUMNS]) -> String {
     let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
     cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
 }
@@ -76,10 +91,12 @@ mod tests {
 
     #[test]
     fn a_data_server_has_a_line_with_its_state_and_last_error() {
-        let server = |name, is_up, error: Option<&str>| {
+        let server = |name, is_up: bool, error: Option<&str>| {
             json!({
                 "name": name, "address": "192.0.2.1:2049", "is_up": is_up,
                 "since_seconds": 130, "last_error": error,
+                "free_bytes": is_up.then_some(3_u64 << 30),
+                "total_bytes": is_up.then_some(4_u64 << 40),
             })
         };
         let servers = [server("a", true, None), server("second", false, Some("no route"))];
@@ -88,9 +105,9 @@ mod tests {
         assert_eq!(
             shown,
             [
-                "EXPORT  SERVER  ADDRESS         STATE  SINCE  LAST ERROR",
-                "/srv    a       192.0.2.1:2049  up     2 min  -",
-                "/srv    second  192.0.2.1:2049  down   2 min  no route",
+                "EXPORT  SERVER  ADDRESS         STATE  SINCE  FREE     TOTAL    LAST ERROR",
+                "/srv    a       192.0.2.1:2049  up     2 min  3.0 GiB  4.0 TiB  -",
+                "/srv    second  192.0.2.1:2049  down   2 min  -        -        no route",
                 "layouts that clients hold: 3",
             ]
         );

@@ -17,43 +17,23 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use comity_proto::nfs4::files_layout::FileLayoutDsAddr4;
 use comity_proto::nfs4::{
-    Bitmap4, Fattr4, Getdeviceinfo4args, Getdeviceinfo4resok, Layoutiomode4, Nfsstat4, Read4args,
-    StableHow4, Stateid4, ThresholdItem4, Write4args, Write4resok, attribute, layout_type,
-    operation as op, share, threshold,
+    Bitmap4, Fattr4, Layoutiomode4, Nfsstat4, Read4args, StableHow4, Stateid4, ThresholdItem4,
+    Write4args, Write4resok, attribute, layout_type, operation as op, share, threshold,
 };
 use comity_proto::{mount, nfs3, nlm, nsm};
 use comity_rpc::AuthStat;
 use comity_xdr::{Counted, Decoder, Opaque};
 use common::four::{Four, Opened, bare, operation, result, skip, walk};
 use common::placed::{
-    BOTH, Layout, UNIT, World, commit, config, give_back, layout, on, store_for, store_of, text,
-    write,
+    BOTH, Layout, UNIT, World, commit, config, give_back, layout, on, ports, store_for, store_of,
+    text, write,
 };
 use common::raw::{MOUNT, NFS, Raw, stream_from};
 use common::{PATIENCE, Place, Running, comity, run};
 
 /// The address of a host that the data servers do not list.
 const UNLISTED: [u8; 4] = [127, 0, 0, 2];
-
-fn ports(client: &mut Four, device: [u8; 16]) -> Vec<u16> {
-    let args = Getdeviceinfo4args {
-        device_id: device,
-        layout_type: layout_type::FILES,
-        maxcount: 4096,
-        notify_types: Bitmap4::EMPTY,
-    };
-    let results = client.perform(vec![operation(op::GETDEVICEINFO, &args)]).unwrap();
-    let got: Getdeviceinfo4resok<'_> = result(&mut Decoder::new(&results));
-    let device: FileLayoutDsAddr4<'_> = Decoder::new(got.device_addr.body.0).value().unwrap();
-    assert_eq!(device.stripe_indices.0, [0, 1]);
-    let port = |list: &comity_proto::nfs4::files_layout::MultipathList4<'_>| {
-        let text = std::str::from_utf8(list.0[0].addr.0).unwrap();
-        comity_proto::portmap::universal_port(text).unwrap()
-    };
-    device.multipath_ds_list.0.iter().map(port).collect()
-}
 
 /// The bytes of a file that one of two data servers has, with zeros in the other's stripe units.
 fn half(whole: &[u8], server: usize) -> Vec<u8> {

@@ -11,11 +11,11 @@ mod common;
 
 use std::fs;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::four::Four;
-use common::placed::{BOTH, UNIT, World, config, text, write};
-use common::{PATIENCE, Place, Running, Said, comity, run};
+use common::placed::{BOTH, UNIT, World, config, store_of, text, write};
+use common::{Place, Running, Said, comity, run, wait_until};
 use serde_json::Value;
 
 /// Runs `comity placement` for the metadata server of a place.
@@ -32,28 +32,36 @@ fn shown(place: &Place) -> Vec<Value> {
     answer["placements"][0]["data_servers"].as_array().unwrap().clone()
 }
 
+/// Returns whether the data server of this number is up, after a pause for the server.
+fn is_up(place: &Place, number: usize) -> bool {
+    thread::sleep(Duration::from_millis(100));
+    shown(place)[number]["is_up"] == true
+}
+
 #[test]
-fn status_shows_which_data_servers_are_up_and_the_error_of_a_lost_one() {
+fn status_shows_the_space_of_data_servers_and_the_error_of_one_while_it_is_lost() {
     let world = World::new();
     for (server, store) in shown(&world.place).iter().zip(&world.stores) {
         assert_eq!(server["is_up"], true);
         assert_eq!(server["address"], format!("127.0.0.1:{}", store.port));
         assert_eq!(server["last_error"], Value::Null);
+        assert!(server["total_bytes"].as_u64() > server["free_bytes"].as_u64(), "{server}");
     }
     let World { place, stores: [_one, two], mds: _mds } = world;
+    let port = two.port;
     two.stop();
-    let until = Instant::now() + PATIENCE;
-    while shown(&place)[1]["is_up"] == true {
-        assert!(Instant::now() < until, "nobody notices the loss of an idle data server");
-        thread::sleep(Duration::from_millis(100));
-    }
+    wait_until("the loss of an idle data server is noticed", || !is_up(&place, 1));
     let servers = shown(&place);
     assert_eq!((&servers[0]["is_up"], &servers[1]["name"]), (&true.into(), &"b".into()));
     assert!(servers[1]["last_error"].is_string(), "{servers:?}");
+    assert!(servers[1]["total_bytes"].is_u64(), "{servers:?}");
     let said = placement(&place, &["status", place.data().to_str().unwrap()]);
     let states: Vec<&str> =
         said.out.lines().filter_map(|it| it.split_whitespace().nth(3)).collect();
     assert_eq!(states[..3], ["STATE", "up", "down"], "{}", said.out);
+    let _two = store_of(&place, "b", port);
+    wait_until("the data server is found again", || is_up(&place, 1));
+    assert_eq!(shown(&place)[1]["last_error"], Value::Null, "an error that is over is not shown");
     let said = placement(&place, &["status", "/nowhere"]);
     assert_eq!(said.code, Some(1));
     assert!(said.err.contains("no export /nowhere has data servers"), "{}", said.err);

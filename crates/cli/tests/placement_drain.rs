@@ -176,7 +176,7 @@ fn a_drain_moves_all_files_while_clients_use_them_and_loses_nothing() {
     assert_eq!(late, Err(Nfsstat4::Stale));
 
     let again = trio.placement(&["drain", "c"]);
-    let advice = "c is empty: take it out of the configuration and restart the metadata server";
+    let advice = "c is empty: take it out of the configuration and reload the metadata server";
     assert_eq!(again.out, format!("0 files moved, 0 bytes\n{advice}\n"), "{}", again.err);
     let trio = trio.restarted(["", ""]);
     assert!(trio.read("through") == text(4 * UNIT));

@@ -20,6 +20,7 @@ use comity_vfs::layers::{Layer, ReadOnly};
 
 use crate::options::GivenExport;
 use crate::placement::{self, Unreached};
+use crate::placement_change;
 use crate::systemd;
 use crate::tls::{self, Tls};
 
@@ -143,13 +144,13 @@ impl Configuration {
 
     fn load_from(&self, sources: &Sources, old: Option<&Plan>) -> Loaded {
         let open = |request: &ExportRequest<'_>| -> Result<Arc<dyn Fs>, String> {
-            let fs = self.open(request)?;
-            let fs = match request.placement {
-                Some(spec) => placement::put_over(fs, spec, self.unreached)
-                    .map_err(|why| format!("{why:#}"))?,
-                None => fs,
-            };
-            Ok(if self.read_only { Arc::new(Layer::new(fs, ReadOnly)) } else { fs })
+            match request.kept {
+                // A file system that is read-only hides its placement, which then stays.
+                Some(kept) if self.read_only => Ok(Arc::clone(kept)),
+                Some(kept) => placement_change::changed(kept, request.placement)
+                    .map_err(|why| format!("{why:#}")),
+                None => self.open_anew(request),
+            }
         };
         let (plan, doubts) = load(sources, &open, self.key.clone(), old)?;
         let plan = plan.granting(self.grants.clone()).storing(self.data_store.as_ref());
@@ -159,6 +160,17 @@ impl Configuration {
     /// Returns whether all callers act with the rights of the server's own user.
     pub(crate) fn is_one_user(&self) -> bool {
         self.is_one_user.load(Ordering::Relaxed)
+    }
+
+    fn open_anew(&self, request: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {
+        let fs = self.open(request)?;
+        let fs = match request.placement {
+            Some(spec) => {
+                placement::put_over(fs, spec, self.unreached).map_err(|why| format!("{why:#}"))?
+            }
+            None => fs,
+        };
+        Ok(if self.read_only { Arc::new(Layer::new(fs, ReadOnly)) } else { fs })
     }
 
     fn open(&self, request: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {

@@ -12,7 +12,7 @@ use comity_export::DataServerSpec;
 use comity_placement::ReachFiles;
 use comity_remote::{ClientIdentity, DelegationUse, MountOptions, Tcp};
 use comity_vfs::layers::{Hook, Layer, Verb};
-use comity_vfs::{Access, Cred, Fs, Handle, LinkState, Status};
+use comity_vfs::{Access, Cred, Fs, Handle, LinkState, Space, Status};
 
 /// Time after which a client whose call waits for a data server gets DELAY.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -64,11 +64,13 @@ impl DataServerLink {
         (number, first): (usize, Sender<(usize, Dialed)>),
     ) -> Result<Arc<Self>> {
         let (doubts, doubted) = sync_channel(1);
+        let since = Instant::now();
+        let state = LinkState { is_up: false, since, last_error: None, space: None };
         let link = Arc::new(Self {
             spec: spec.clone(),
             address,
             folder: OnceLock::new(),
-            state: Mutex::new(LinkState { is_up: false, since: Instant::now(), last_error: None }),
+            state: Mutex::new(state),
             doubts,
         });
         let watched = Arc::downgrade(&link);
@@ -84,35 +86,46 @@ impl DataServerLink {
             None => self.mount(),
             Some(folder) => look(&*folder.own),
         };
-        self.note(tried.as_ref().err().map(|why| format!("{why:#}")));
-        tried
+        match tried {
+            Ok(space) => self.note_up(space),
+            Err(why) => {
+                self.note_down(&format!("{why:#}"));
+                return Err(why);
+            }
+        }
+        Ok(())
     }
 
-    fn mount(self: &Arc<Self>) -> Result<()> {
+    fn mount(self: &Arc<Self>) -> Result<Option<Space>> {
         let transport = Box::new(Tcp::from(self.address));
         let own = comity_remote::mount(transport, &options(&self.spec)?)?.fs;
-        look(&*own)?;
+        let space = look(&*own)?;
         let hook = Watched(Arc::downgrade(self));
         let watched = Arc::new(Layer::new(Arc::clone(&own), hook));
         // Only the thread of the link mounts.
         let _ = self.folder.set(Folder { own, watched });
-        Ok(())
+        Ok(space)
     }
 
-    /// Notes the outcome of a call: an error if the data server is lost.
-    fn note(&self, error: Option<String>) {
-        let (is_up, server) = (error.is_none(), &self.spec.name);
+    /// Notes that the data server answers, and its space if it told that.
+    fn note_up(&self, space: Option<Space>) {
         let mut state = self.known();
-        if state.is_up != is_up {
-            (state.is_up, state.since) = (is_up, Instant::now());
-            match &error {
-                None => tracing::info!(server, "a data server was reached"),
-                Some(why) => tracing::warn!(server, why, "a data server does not answer"),
-            }
+        if !state.is_up {
+            (state.is_up, state.since) = (true, Instant::now());
+            tracing::info!(server = self.spec.name, "a data server was reached");
         }
-        if let Some(error) = error {
-            state.last_error = Some(error.into());
+        state.last_error = None;
+        state.space = space.or(state.space);
+    }
+
+    /// Notes that the data server is lost.
+    fn note_down(&self, why: &str) {
+        let mut state = self.known();
+        if state.is_up {
+            (state.is_up, state.since) = (false, Instant::now());
+            tracing::warn!(server = self.spec.name, why, "a data server does not answer");
         }
+        state.last_error = Some(why.into());
     }
 
     fn known(&self) -> MutexGuard<'_, LinkState> {
@@ -134,10 +147,13 @@ impl ReachFiles for DataServerLink {
 }
 
 /// Asks a data server whether this server may put files into its folder. A data server shows its
-/// root, which nobody can change, to a server that it does not let in.
-fn look(folder: &dyn Fs) -> Result<()> {
+/// root, which nobody can change, to a server that it does not let in. Returns its space, if it
+/// tells that.
+fn look(folder: &dyn Fs) -> Result<Option<Space>> {
     match folder.access(&Cred::root(), &folder.root(), Access::MODIFY) {
-        Ok((rights, _)) if rights.contains(Access::MODIFY) => Ok(()),
+        Ok((rights, _)) if rights.contains(Access::MODIFY) => {
+            Ok(folder.statfs(&Cred::root(), &folder.root()).ok())
+        }
         Ok(_) => Err(anyhow!(
             "it does not let this server put files there: start it with --for and the address from \
              which this server calls"
@@ -199,7 +215,7 @@ impl Hook for Watched {
     ) -> comity_vfs::Result<T> {
         let done = comity_backend::blocking(work);
         if let (Err(Status::Delay), Some(link)) = (&done, self.0.upgrade()) {
-            link.note(Some(silent().to_string()));
+            link.note_down(&silent().to_string());
             // If the channel is full, the thread checks the data server in any case.
             let _ = link.doubts.try_send(());
         }

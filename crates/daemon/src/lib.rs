@@ -31,6 +31,7 @@ mod offered;
 mod options;
 mod placement;
 mod placement_admin;
+mod placement_change;
 mod placement_moves;
 mod portmap;
 mod program_gate;

@@ -1,13 +1,13 @@
 //! The data servers of exports: connections from the metadata server, and the shared key.
 
 use std::fs;
-use std::net::ToSocketAddrs;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use comity_export::{DataServerSpec, PlacementSpec};
 use comity_placement::{DataServer, Placed, PlacementKey, PlacementSettings};
 use comity_vfs::{AsServer, Fs};
@@ -51,9 +51,30 @@ pub(crate) fn put_over(
     unreached: Unreached,
 ) -> Result<Arc<dyn Fs>> {
     let key = key(&spec.key)?;
+    let settings = settings(spec, &[], unreached)?;
+    Ok(Arc::new(Placed::new(below, key, settings)))
+}
+
+/// Returns the settings of a placement. The connections to the data servers in `known` are kept;
+/// the other data servers are dialed.
+///
+/// # Errors
+/// The reason why a data server cannot be used, and what to do.
+pub(crate) fn settings(
+    spec: &PlacementSpec,
+    known: &[DataServer],
+    unreached: Unreached,
+) -> Result<PlacementSettings> {
     let (first, firsts) = channel();
-    let dial = |(number, spec)| connect(spec, (number, first.clone()));
-    let servers: Result<Vec<_>> = spec.servers.iter().enumerate().map(dial).collect();
+    let server = |(number, spec): (usize, &DataServerSpec)| {
+        let first = (number, first.clone());
+        let server = match known.iter().find(|known| *known.name == *spec.name) {
+            Some(known) => keep(known, spec, first),
+            None => connect(spec, first),
+        };
+        server.with_context(|| format!("data server {}", spec.name))
+    };
+    let servers: Result<Vec<_>> = spec.servers.iter().enumerate().map(server).collect();
     let servers = servers?;
     drop(first);
     for (spec, why) in unanswered(&spec.servers, &firsts) {
@@ -66,22 +87,39 @@ pub(crate) fn put_over(
         }
         tracing::warn!(why = format!("{why:#}"), "clients wait for files of this data server");
     }
-    let (unit_bytes, threshold) = (spec.unit_bytes, spec.threshold);
-    let settings = PlacementSettings { key, unit_bytes, threshold, servers };
-    Ok(Arc::new(Placed::new(below, settings)))
+    Ok(PlacementSettings { unit_bytes: spec.unit_bytes, threshold: spec.threshold, servers })
 }
 
+/// Has the first outcome of a data server sent to a channel, with this number.
+type First = (usize, Sender<(usize, Dialed)>);
+
 /// Starts to dial a data server.
-fn connect(spec: &DataServerSpec, first: (usize, Sender<(usize, Dialed)>)) -> Result<DataServer> {
-    let named = || format!("data server {}", spec.name);
-    let (host, port) = spec.host_and_port().map_err(|what| anyhow!(what)).with_context(named)?;
-    let address = (host, port).to_socket_addrs().ok().and_then(|mut found| found.next());
-    let address = address
-        .with_context(|| format!("{host} has no address: name a host that is known here"))
-        .with_context(named)?;
-    let files = DataServerLink::dial(spec, address, first).with_context(named)?;
+fn connect(spec: &DataServerSpec, first: First) -> Result<DataServer> {
+    let address = addresses(spec)?.next();
+    let address = address.context("its host has no address: name a host that is known here")?;
+    let files = DataServerLink::dial(spec, address, first)?;
     let (name, is_draining) = (spec.name.as_str().into(), spec.is_draining);
     Ok(DataServer { name, address, is_draining, files })
+}
+
+/// Keeps the connection to a data server, which may be down. Its host need not be known any more.
+fn keep(known: &DataServer, spec: &DataServerSpec, (number, first): First) -> Result<DataServer> {
+    let mut addresses = addresses(spec)?.peekable();
+    if addresses.peek().is_some() && !addresses.any(|address| address == known.address) {
+        bail!(
+            "a reload does not change its address, which is {} so far: restart the server",
+            known.address
+        );
+    }
+    // Nobody awaits the outcome if another data server cannot be used.
+    let _ = first.send((number, Ok(())));
+    Ok(DataServer { is_draining: spec.is_draining, ..known.clone() })
+}
+
+/// The addresses of a data server; none if its host is unknown.
+fn addresses(spec: &DataServerSpec) -> Result<impl Iterator<Item = SocketAddr>> {
+    let (host, port) = spec.host_and_port().map_err(|what| anyhow!(what))?;
+    Ok((host, port).to_socket_addrs().into_iter().flatten())
 }
 
 /// Waits for the first outcome of each data server, no longer than [`START`] for all of them.

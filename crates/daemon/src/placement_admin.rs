@@ -136,5 +136,7 @@ fn server(server: &DataServerState) -> Value {
         "is_up": server.link.is_up,
         "since_seconds": server.link.since.elapsed().as_secs(),
         "last_error": server.link.last_error,
+        "total_bytes": server.link.space.map(|space| space.bytes_total),
+        "free_bytes": server.link.space.map(|space| space.bytes_available),
     })
 }

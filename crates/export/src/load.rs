@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// The export that a backend is opened for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct ExportRequest<'a> {
     /// The directory.
     pub path: &'a Path,
@@ -40,6 +40,8 @@ pub struct ExportRequest<'a> {
     pub is_absent: bool,
     /// The data servers of its new files, if the export does not keep all bytes itself.
     pub placement: Option<&'a PlacementSpec>,
+    /// The file system that the export has so far, if it keeps all but its placement.
+    pub kept: Option<&'a Arc<dyn Fs>>,
 }
 
 /// Opens the backend of an export; the error is a reason and a remedy in words.
@@ -47,7 +49,8 @@ pub type Open<'a> = dyn Fn(&ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> + 
 
 /// Makes a plan of a configuration. It opens all exports even after a mistake, so that all mistakes
 /// are found at once. An export that is also in `old` keeps its backend, and all that clients have
-/// open, as long as its path leads to the same directory.
+/// open, as long as its path leads to the same directory. `open` is called for it only if it has or
+/// gets a placement, which may have changed.
 ///
 /// # Errors
 /// All diagnostics in order, if one of them is an error; otherwise they come with the plan.
@@ -307,16 +310,17 @@ fn backend(
         diagnostics.warning(place, format!("{what} (mountpoint); reload when it is"));
         return None;
     }
-    if let Some(fs) = old.and_then(|old| kept(old, path, settings)) {
-        return Some(fs);
-    }
     let crosses_mounts = settings.crosses_mounts;
     let placement = placement_of(placements, path);
+    let kept = old.and_then(|old| kept(old, path, settings));
+    if let Some(fs) = kept.filter(|fs| placement.is_none() && fs.placement().is_none()) {
+        return Some(Arc::clone(fs));
+    }
     let is_absent = settings.refer.is_some();
     if is_absent && placement.is_some() {
         diagnostics.error(place, "option refer: the export has a placement, too; leave one out");
     }
-    let request = ExportRequest { path, crosses_mounts, is_absent, placement };
+    let request = ExportRequest { path, crosses_mounts, is_absent, placement, kept };
     let opened = open(&request);
     opened.map_err(|what| diagnostics.error(place, format!("{}: {what}", path.display()))).ok()
 }
@@ -331,7 +335,7 @@ fn policy_of(export: &Merged, diagnostics: &mut Diagnostics) -> Option<Arc<Polic
     Policy::parse(&text).map_err(fault).map(Arc::new).ok()
 }
 
-fn kept(old: &Plan, path: &Path, settings: &Settings) -> Option<Arc<dyn Fs>> {
+fn kept<'p>(old: &'p Plan, path: &Path, settings: &Settings) -> Option<&'p Arc<dyn Fs>> {
     let same = |export: &&Arc<Export>| {
         export.path() == path
             && export.settings().crosses_mounts == settings.crosses_mounts
@@ -339,7 +343,7 @@ fn kept(old: &Plan, path: &Path, settings: &Settings) -> Option<Arc<dyn Fs>> {
             && export.identity() == identity(path)
     };
     let fs = old.exports().iter().find(same)?.fs();
-    fs.getattr(&fs.root()).is_ok().then(|| Arc::clone(fs))
+    fs.getattr(&fs.root()).is_ok().then_some(fs)
 }
 
 fn made(

@@ -15,7 +15,13 @@ use crate::stripes::{StripePiece, pieces};
 /// The files of a placement on its data servers.
 pub(crate) struct DataFiles {
     servers: Vec<DataServer>,
-    /// The handles of files on data servers, by the number of the file and that of the server.
+    known: Arc<KnownDataFiles>,
+}
+
+/// The data files of a placement as far as they are known.
+struct KnownDataFiles {
+    /// The handles of files on data servers, by the number of the file and that of the server in
+    /// the record of the file.
     handles: Cache<(u128, usize), Handle>,
     /// The fences of files that this process has made or raised, in the same way.
     fences: Cache<(u128, usize), KnownFence>,
@@ -38,7 +44,12 @@ pub(crate) struct DataFile {
 impl DataFiles {
     pub(crate) fn new(servers: Vec<DataServer>) -> Self {
         let (handles, fences) = (Cache::new(DATA_HANDLES_MAX), Cache::new(DATA_HANDLES_MAX));
-        Self { servers, handles, fences }
+        Self { servers, known: Arc::new(KnownDataFiles { handles, fences }) }
+    }
+
+    /// The same with other data servers.
+    pub(crate) fn with(&self, servers: Vec<DataServer>) -> Self {
+        Self { servers, known: Arc::clone(&self.known) }
     }
 
     /// The names of the data servers that new files are placed on.
@@ -112,8 +123,8 @@ impl DataFiles {
     pub(crate) fn remove(&self, record: &PlaceRecord) -> Result<()> {
         let mut outcome = Ok(());
         for at in 0..record.servers.len() {
-            self.handles.remove(&(record.number, at));
-            self.fences.remove(&(record.number, at));
+            self.known.handles.remove(&(record.number, at));
+            self.known.fences.remove(&(record.number, at));
             if let Err(status) = self.remove_one(record, at) {
                 outcome = Err(status);
             }
@@ -138,11 +149,13 @@ impl DataFiles {
         let table = HandleTable::with_capacity(1);
         let own = |at| {
             let file = self.make(record, at)?;
-            let fence = match self.fences.get(&(record.number, at)) {
+            let fence = match self.known.fences.get(&(record.number, at)) {
                 Some(known) => known.number,
                 None => self.raise((record, at), &file)?,
             };
-            self.fences.insert((record.number, at), KnownFence { number: fence, is_used: true });
+            self.known
+                .fences
+                .insert((record.number, at), KnownFence { number: fence, is_used: true });
             match table.name(&file.handle)? {
                 LongName::InHandle(own) => Ok((own.into(), fence)),
                 LongName::Remembered(own) => Ok(((*own).into(), fence)),
@@ -156,7 +169,7 @@ impl DataFiles {
     /// this for a file.
     pub(crate) fn fence(&self, record: &PlaceRecord) -> Result<()> {
         let raise = |at| {
-            if self.fences.get(&(record.number, at)).is_some_and(|known| !known.is_used) {
+            if self.known.fences.get(&(record.number, at)).is_some_and(|known| !known.is_used) {
                 return Ok(());
             }
             match self.find(record, at)? {
@@ -169,7 +182,7 @@ impl DataFiles {
 
     /// Raises the fence of a file on one data server; returns the new one.
     fn raise(&self, (record, at): (&PlaceRecord, usize), file: &DataFile) -> Result<u64> {
-        let (fs, known) = (&*file.fs, self.fences.remove(&(record.number, at)));
+        let (fs, known) = (&*file.fs, self.known.fences.remove(&(record.number, at)));
         let before = match known {
             Some((_, known)) => known.number,
             None => stored(fs, &file.handle)?,
@@ -177,7 +190,7 @@ impl DataFiles {
         let fence = before.checked_add(1).ok_or(Status::ServerFault)?;
         let (name, value) = (Name::new(FENCE_ATTRIBUTE)?, fence.to_be_bytes());
         fs.setxattr(&Cred::root(), &file.handle, name, Some(&value), XattrMode::Either)?;
-        self.fences.insert((record.number, at), KnownFence { number: fence, is_used: false });
+        self.known.fences.insert((record.number, at), KnownFence { number: fence, is_used: false });
         Ok(fence)
     }
 
@@ -217,14 +230,14 @@ impl DataFiles {
     /// Finds the file on one of its data servers; returns `None` if nothing was written there.
     fn find(&self, record: &PlaceRecord, at: usize) -> Result<Option<DataFile>> {
         let fs = self.server(record, at)?;
-        if let Some(handle) = self.handles.get(&(record.number, at)) {
+        if let Some(handle) = self.known.handles.get(&(record.number, at)) {
             return Ok(Some(DataFile { fs, handle }));
         }
         let (name, top) = (record.name(), fs.root());
         match fs.lookup(&Cred::root(), &top, Name::new(name.as_bytes())?) {
             Ok(entry) => {
                 let handle = entry.node.handle;
-                self.handles.insert((record.number, at), handle);
+                self.known.handles.insert((record.number, at), handle);
                 Ok(Some(DataFile { fs, handle }))
             }
             Err(Status::NoEnt) => Ok(None),
@@ -243,10 +256,10 @@ impl DataFiles {
         let name = Name::new(name.as_bytes())?;
         let made = fs.create(&Cred::root(), &top, name, &Create::Unchecked(set))?;
         let handle = made.value.handle;
-        self.handles.insert((record.number, at), handle);
+        self.known.handles.insert((record.number, at), handle);
         // Nobody has a handle of a new file, which has no fence yet.
         let unused = KnownFence { number: 0, is_used: false };
-        self.fences.insert((record.number, at), unused);
+        self.known.fences.insert((record.number, at), unused);
         Ok(DataFile { fs, handle })
     }
 }

@@ -39,6 +39,13 @@ impl DataServer {
     }
 }
 
+impl PartialEq for DataServer {
+    fn eq(&self, other: &Self) -> bool {
+        let settings = |it: &Self| (it.name.clone(), it.address, it.is_draining);
+        settings(self) == settings(other) && Arc::ptr_eq(&self.files, &other.files)
+    }
+}
+
 impl fmt::Debug for DataServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DataServer")

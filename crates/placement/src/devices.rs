@@ -1,6 +1,7 @@
 //! The sets of data servers that clients know as devices.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use comity_vfs::DeviceId;
 use quick_cache::sync::Cache;
@@ -15,13 +16,27 @@ pub(crate) struct Devices {
     key: PlacementKey,
     servers: Vec<(Box<str>, SocketAddr)>,
     /// The addresses of the sets of which a client may have the id.
-    known: Cache<DeviceId, Vec<SocketAddr>>,
+    known: Arc<Cache<DeviceId, Vec<SocketAddr>>>,
 }
 
 impl Devices {
     pub(crate) fn new(key: &PlacementKey, servers: &[DataServer]) -> Self {
+        Self::over(key, servers, Arc::new(Cache::new(DEVICES_MAX)))
+    }
+
+    /// The devices of a placement with other data servers. Those that clients have the ids of stay
+    /// known.
+    pub(crate) fn with(&self, servers: &[DataServer]) -> Self {
+        Self::over(&self.key, servers, Arc::clone(&self.known))
+    }
+
+    fn over(
+        key: &PlacementKey,
+        servers: &[DataServer],
+        known: Arc<Cache<DeviceId, Vec<SocketAddr>>>,
+    ) -> Self {
         let named = servers.iter().map(|server| (server.name.clone(), server.address)).collect();
-        let devices = Self { key: key.clone(), servers: named, known: Cache::new(DEVICES_MAX) };
+        let devices = Self { key: key.clone(), servers: named, known };
         let names = |is_meant: fn(&&DataServer) -> bool| -> Vec<Box<str>> {
             servers.iter().filter(is_meant).map(|server| server.name.clone()).collect()
         };
@@ -60,8 +75,6 @@ impl Devices {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use comity_vfs::{Fs, LinkState, Result, Status};
 
     use super::*;
@@ -75,7 +88,8 @@ mod tests {
         }
 
         fn state(&self) -> LinkState {
-            LinkState { is_up: false, since: std::time::Instant::now(), last_error: None }
+            let since = std::time::Instant::now();
+            LinkState { is_up: false, since, last_error: None, space: None }
         }
     }
 
@@ -101,6 +115,17 @@ mod tests {
         assert_eq!(addresses(&["a", "dddd"]), None);
         let ids = [["a", "bb"], ["bb", "a"]].map(|of| devices.of(&names(&of)));
         assert_ne!(ids[0], ids[1], "the order of the stripes belongs to the device");
+    }
+
+    #[test]
+    fn a_device_stays_known_when_its_data_servers_are_taken_out() {
+        let key = PlacementKey::new([7; 16]);
+        let before = Devices::new(&key, &[server("a", false), server("bb", true)]);
+        let id = before.of(&names(&["bb"])).unwrap();
+        let after = before.with(&[server("a", false)]);
+        assert_eq!(after.of(&names(&["bb"])), None);
+        assert_eq!(after.addresses(&id), before.addresses(&id));
+        assert!(after.addresses(&id).is_some());
     }
 
     #[test]

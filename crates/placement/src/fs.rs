@@ -32,7 +32,7 @@ impl Fs for Placed {
     }
 
     fn getattr(&self, node: &Handle) -> Result<Attr<Disk>> {
-        self.below.getattr(node).map(|attr| self.used.shown(node, attr))
+        self.below.getattr(node).map(|attr| self.known.used.shown(node, attr))
     }
 
     fn setattr(
@@ -47,7 +47,7 @@ impl Fs for Placed {
         let what = if set.size.is_some() { Use::Change } else { Use::Look };
         let Some(using) = is_placed.then(|| self.using(node, what)).transpose()?.flatten() else {
             let change = self.below.setattr(cred, node, set, guard)?;
-            return Ok(self.used.shown_change(node, change));
+            return Ok(self.known.used.shown_change(node, change));
         };
         let mut turn = self.lock(node);
         if set.size.is_some() {
@@ -58,9 +58,9 @@ impl Fs for Placed {
             self.fence_rights(&using.record)?;
         }
         if let Some(size) = set.size {
-            self.used.note(node, self.files.cut(&using.record, size)?);
+            self.known.used.note(node, self.files.cut(&using.record, size)?);
         }
-        Ok(self.used.shown_change(node, change))
+        Ok(self.known.used.shown_change(node, change))
     }
 
     fn access(
@@ -70,7 +70,7 @@ impl Fs for Placed {
         wanted: Access,
     ) -> Result<(Access, Attr<Disk>)> {
         let (granted, attr) = self.below.access(cred, node, wanted)?;
-        Ok((granted, self.used.shown(node, attr)))
+        Ok((granted, self.known.used.shown(node, attr)))
     }
 
     fn owns(&self, cred: &Cred<Disk>, node: &Handle) -> Result<bool> {
@@ -79,7 +79,7 @@ impl Fs for Placed {
 
     fn lookup(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Entry<Disk>> {
         let entry = self.below.lookup(cred, dir, name)?;
-        Ok(Entry { node: self.used.shown_node(entry.node), ..entry })
+        Ok(Entry { node: self.known.used.shown_node(entry.node), ..entry })
     }
 
     fn parent(&self, cred: &Cred<Disk>, dir: &Handle) -> Result<Node<Disk>> {
@@ -118,7 +118,7 @@ impl Fs for Placed {
         Ok(Read {
             data: Data::Appended(length as u32),
             eof,
-            attr: Some(self.used.shown(node, attr)),
+            attr: Some(self.known.used.shown(node, attr)),
         })
     }
 
@@ -160,13 +160,13 @@ impl Fs for Placed {
     fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         match self.using(node, Use::Look) {
             Ok(None) => {}
-            Ok(Some(using)) => self.used.note(node, self.files.commit(&using.record)?),
+            Ok(Some(using)) => self.known.used.note(node, self.files.commit(&using.record)?),
             // A file that has lost its last name has no data on data servers.
             Err(Status::Stale) => return self.below.commit(node),
             Err(status) => return Err(status),
         }
         let attr = self.below.commit(node)?;
-        Ok(attr.map(|attr| self.used.shown(node, attr)))
+        Ok(attr.map(|attr| self.known.used.shown(node, attr)))
     }
 
     fn create(
@@ -258,7 +258,7 @@ impl Fs for Placed {
         name: Name<'_>,
     ) -> Result<Changed<Attr<Disk>, Disk>> {
         let linked = self.below.link(cred, node, dir, name)?;
-        Ok(Changed { value: self.used.shown(node, linked.value), ..linked })
+        Ok(Changed { value: self.known.used.shown(node, linked.value), ..linked })
     }
 
     fn readdir(
@@ -270,7 +270,7 @@ impl Fs for Placed {
         visit: &mut dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()>,
     ) -> Result<Attr<Disk>> {
         self.below.readdir(cred, dir, cookie, wanted, &mut |entry| {
-            let node = entry.node.map(|node| self.used.shown_node(node));
+            let node = entry.node.map(|node| self.known.used.shown_node(node));
             visit(&Listing { node, ..*entry })
         })
     }
@@ -292,7 +292,7 @@ impl Fs for Placed {
         let _turn = self.lock(node);
         let change = self.below.setacl(cred, node, kind, acl)?;
         self.fence_rights(&using.record)?;
-        Ok(self.used.shown_change(node, change))
+        Ok(self.known.used.shown_change(node, change))
     }
 
     fn getxattr(&self, cred: &Cred<Disk>, node: &Handle, name: Name<'_>) -> Result<Vec<u8>> {
@@ -314,7 +314,7 @@ impl Fs for Placed {
             ATTRIBUTE => Err(Status::Perm),
             _ => {
                 let change = self.below.setxattr(cred, node, name, value, mode)?;
-                Ok(self.used.shown_change(node, change))
+                Ok(self.known.used.shown_change(node, change))
             }
         }
     }

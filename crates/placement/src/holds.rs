@@ -92,6 +92,12 @@ impl Holds {
         Ok(MoveHold { shard, file: *file })
     }
 
+    /// Returns whether a file is being moved.
+    pub(crate) fn has_moves(&self) -> bool {
+        let moves = |shard: &HoldShard| shard.lock().values().any(|it| it.refused.is_some());
+        self.shards.iter().any(moves)
+    }
+
     fn shard(&self, file: &Handle) -> &HoldShard {
         shard_of(&self.shards, file)
     }

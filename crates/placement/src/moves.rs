@@ -37,7 +37,7 @@ impl Placed {
         clear: &dyn Fn() -> Result<()>,
         copied: &dyn Fn(u64),
     ) -> Result<MovedFile> {
-        let moving = self.holds.begin_move(file)?;
+        let moving = self.known.holds.begin_move(file)?;
         let Some(old) = self.record(file)? else { return Ok(MovedFile::Stayed) };
         if !self.files.is_draining(&old) {
             return Ok(MovedFile::Stayed);
@@ -82,7 +82,7 @@ impl Placed {
         };
         match (replaced, prepared) {
             (Replaced::Done, used) => {
-                self.used.note(it.file, used.unwrap_or(it.size));
+                self.known.used.note(it.file, used.unwrap_or(it.size));
                 self.discard(it.old);
                 Ok(())
             }
@@ -113,7 +113,7 @@ impl Placed {
         if let Err(status) = self.store(it) {
             return status;
         }
-        self.records.insert(*it.file, Some(Arc::clone(it.new)));
+        self.known.records.insert(*it.file, Some(Arc::clone(it.new)));
         match self.below.commit(it.file) {
             Ok(_) => Replaced::Done,
             Err(status) => Replaced::Unclear(status),
@@ -126,7 +126,7 @@ impl Placed {
         let set =
             self.below.setxattr(&Cred::root(), it.file, name, Some(&bytes), XattrMode::Replace);
         let Err(status) = set else { return Ok(()) };
-        self.records.remove(it.file);
+        self.known.records.remove(it.file);
         // The attribute tells whether the failed call has changed it.
         match self.below.getxattr(&Cred::root(), it.file, name) {
             Ok(now) if now == bytes => Ok(()),

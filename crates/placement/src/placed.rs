@@ -1,38 +1,21 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use comity_vfs::{
-    Access, Attr, Cred, Disk, FileType, Fs, Handle, Name, Node, Result, Status, Threshold,
-    XattrMode,
+    Access, Attr, Cred, Disk, FileType, Fs, Handle, Name, Node, Result, Status, XattrMode,
 };
-use quick_cache::sync::Cache;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::PlacementKey;
 use crate::data_files::DataFiles;
-use crate::data_server::DataServer;
 use crate::devices::Devices;
-use crate::holds::{Hold, Holds, Use};
-use crate::limits::{FILE_LOCKS, RECORDS_MAX};
+use crate::holds::{Hold, Use};
+use crate::known::KnownFiles;
 use crate::record::PlaceRecord;
-use crate::shards::shard_of;
+use crate::settings::PlacementSettings;
 use crate::sizes::{self, SetIdBits};
-use crate::used_space::UsedSpace;
 
 /// The extended attribute with the place of a file.
 pub(crate) const ATTRIBUTE: &[u8] = b"comity.placement";
-
-/// The settings of a placement.
-#[derive(Debug, Clone)]
-pub struct PlacementSettings {
-    /// The secret that the metadata server shares with the data servers.
-    pub key: PlacementKey,
-    /// The length of the stripe units of new files in bytes.
-    pub unit_bytes: u32,
-    /// The sizes below which clients should use the metadata server.
-    pub threshold: Threshold,
-    /// The data servers; new files are placed on those that are not being drained.
-    pub servers: Vec<DataServer>,
-}
 
 /// A file system that puts new files in stripes on data servers. Names and attributes, sizes
 /// included, are in the file system below, and so are the bytes of older files.
@@ -42,16 +25,10 @@ pub struct PlacementSettings {
 pub struct Placed {
     pub(crate) below: Arc<dyn Fs>,
     pub(crate) files: DataFiles,
-    pub(crate) used: UsedSpace,
     pub(crate) key: PlacementKey,
-    pub(crate) unit_bytes: u32,
-    pub(crate) threshold: Threshold,
+    pub(crate) settings: PlacementSettings,
     pub(crate) devices: Devices,
-    pub(crate) holds: Holds,
-    /// The places of files; `None` for files without one.
-    pub(crate) records: Cache<Handle, Option<Arc<PlaceRecord>>>,
-    /// Locks for changes of files, each with the number of truncations under it.
-    locks: [Mutex<u64>; FILE_LOCKS],
+    pub(crate) known: Arc<KnownFiles>,
 }
 
 /// A use of a placed file that is under way.
@@ -62,29 +39,45 @@ pub(crate) struct Using<'p> {
 }
 
 impl Placed {
-    /// Puts a placement over the file system of the metadata server.
+    /// Puts a placement over the file system of the metadata server. `key` is the secret that the
+    /// metadata server shares with the data servers.
     #[must_use]
-    pub fn new(below: Arc<dyn Fs>, settings: PlacementSettings) -> Self {
-        let PlacementSettings { key, unit_bytes, threshold, servers } = settings;
-        let devices = Devices::new(&key, &servers);
+    pub fn new(below: Arc<dyn Fs>, key: PlacementKey, settings: PlacementSettings) -> Self {
+        let devices = Devices::new(&key, &settings.servers);
+        let files = DataFiles::new(settings.servers.clone());
+        Self { below, files, key, settings, devices, known: Arc::new(KnownFiles::new()) }
+    }
+
+    /// Returns this placement with other settings. Both may be used at the same time, as calls that
+    /// began before a reload use the old one: uses, moves, fences and devices of files are known to
+    /// both. A data server of both must be reached in the same way.
+    #[must_use]
+    pub fn with(&self, settings: PlacementSettings) -> Self {
         Self {
-            below,
-            files: DataFiles::new(servers),
-            used: UsedSpace::new(),
-            key,
-            unit_bytes,
-            threshold,
-            devices,
-            holds: Holds::default(),
-            records: Cache::new(RECORDS_MAX),
-            locks: [const { Mutex::new(0) }; FILE_LOCKS],
+            below: Arc::clone(&self.below),
+            files: self.files.with(settings.servers.clone()),
+            key: self.key.clone(),
+            devices: self.devices.with(&settings.servers),
+            settings,
+            known: Arc::clone(&self.known),
         }
     }
 
-    /// Lets one thread at a time change the size or the place of a file. A thread that truncates
-    /// the file counts that in the guard, before it begins.
+    /// Its settings.
+    #[must_use]
+    pub const fn settings(&self) -> &PlacementSettings {
+        &self.settings
+    }
+
+    /// Its secret.
+    #[must_use]
+    pub const fn key(&self) -> &PlacementKey {
+        &self.key
+    }
+
+    /// See [`KnownFiles::lock`].
     pub(crate) fn lock(&self, file: &Handle) -> MutexGuard<'_, u64> {
-        shard_of(&self.locks, file).lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock(file)
     }
 
     /// Returns the place of a file; `None` if the file system below has its bytes.
@@ -92,7 +85,7 @@ impl Placed {
     /// # Errors
     /// [`Status::Io`] if its attribute is damaged.
     pub(crate) fn record(&self, file: &Handle) -> Result<Option<Arc<PlaceRecord>>> {
-        match self.records.get(file) {
+        match self.known.records.get(file) {
             Some(known) => Ok(known),
             None => self.read_record(file, &self.lock(file)),
         }
@@ -108,7 +101,7 @@ impl Placed {
         if self.record(file)?.is_none() {
             return Ok(None);
         }
-        let hold = self.holds.hold(file, what)?;
+        let hold = self.known.holds.hold(file, what)?;
         Ok(self.record(file)?.map(|record| Using { record, _hold: hold }))
     }
 
@@ -116,7 +109,7 @@ impl Placed {
     pub(crate) fn place(&self, made: &Node<Disk>) -> Result<Option<Arc<PlaceRecord>>> {
         let turn = self.lock(&made.handle);
         // A client may have found the file and used it without a place meanwhile.
-        if let Some(known) = self.records.get(&made.handle) {
+        if let Some(known) = self.known.records.get(&made.handle) {
             return Ok(known);
         }
         match self.read_record(&made.handle, &turn)? {
@@ -129,8 +122,8 @@ impl Placed {
 
     /// Forgets the place of a removed file.
     pub(crate) fn forget(&self, file: &Handle) {
-        self.records.remove(file);
-        self.used.forget(file);
+        self.known.records.remove(file);
+        self.known.used.forget(file);
     }
 
     /// Notes that data were written to data servers; returns the attributes afterwards.
@@ -149,8 +142,8 @@ impl Placed {
         file: &Handle,
         written: (Option<u64>, SetIdBits),
     ) -> Result<Attr<Disk>> {
-        self.used.forget(file);
-        sizes::note(&*self.below, file, written).map(|attr| self.used.shown(file, attr))
+        self.known.used.forget(file);
+        sizes::note(&*self.below, file, written).map(|attr| self.known.used.shown(file, attr))
     }
 
     /// Refuses a caller without a right to a file. The owner may always read and write its file,
@@ -183,7 +176,7 @@ impl Placed {
             Err(Status::NoXattr | Status::NotSupp) => None,
             Err(status) => return Err(status),
         };
-        self.records.insert(*file, record.clone());
+        self.known.records.insert(*file, record.clone());
         Ok(record)
     }
 
@@ -207,7 +200,7 @@ impl Placed {
             return Err(Status::ServerFault);
         }
         let number = u128::from_be_bytes(number);
-        let (unit_bytes, servers) = (self.unit_bytes, self.files.names());
+        let (unit_bytes, servers) = (self.settings.unit_bytes, self.files.names());
         Ok(PlaceRecord { number, unit_bytes, servers })
     }
 
@@ -223,7 +216,7 @@ impl Placed {
                 None
             }
         };
-        self.records.insert(*file, record.clone());
+        self.known.records.insert(*file, record.clone());
         Ok(record)
     }
 }

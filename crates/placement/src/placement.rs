@@ -1,5 +1,6 @@
 //! The layouts that clients get of placed files, and what administrators see of them.
 
+use std::any::Any;
 use std::net::SocketAddr;
 
 use comity_vfs::{
@@ -13,12 +14,16 @@ use crate::placed::Placed;
 use crate::sizes::SetIdBits;
 
 impl Placement for Placed {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
     fn unit_bytes(&self) -> u32 {
-        self.unit_bytes
+        self.settings.unit_bytes
     }
 
     fn threshold(&self) -> Threshold {
-        self.threshold
+        self.settings.threshold
     }
 
     fn servers(&self) -> Vec<DataServerState> {

@@ -2,8 +2,8 @@ use std::ops::ControlFlow;
 
 use crate::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Device, Disk, Gid, Handle, IdDomain,
-    LocalLocks, Name, Node, OpenFiles, Placement, Read, ReadInto, Result, SetAttr, Status, Time,
-    Uid,
+    LocalLocks, Name, Node, OpenFiles, Placement, Read, ReadInto, Result, SetAttr, Space, Status,
+    Time, Uid,
 };
 
 /// A file system: the only interface to file systems in this project.
@@ -461,23 +461,6 @@ pub struct Properties {
     /// The owner of every new object: the server's own user and group, if the server cannot act as
     /// its callers. Otherwise `None`.
     pub maker: Option<(Uid<Disk>, Gid<Disk>)>,
-}
-
-/// Space and inodes of a file system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Space {
-    /// Total size in bytes.
-    pub bytes_total: u64,
-    /// Free bytes.
-    pub bytes_free: u64,
-    /// Free bytes the caller may use.
-    pub bytes_available: u64,
-    /// Total number of objects.
-    pub files_total: u64,
-    /// Number of objects that can still be made.
-    pub files_free: u64,
-    /// Number of objects that the caller can still make.
-    pub files_available: u64,
 }
 
 /// The object of a name, and the directory in which it was found.

@@ -42,6 +42,7 @@ pub mod permission;
 mod placement;
 mod placement_check;
 mod read;
+mod space;
 mod split_mix;
 mod status;
 
@@ -57,7 +58,7 @@ pub use delegation_number::DelegationNumber;
 pub use directory_notice::{DirectoryNotice, NameNotice, NoticedAttributes, NoticedObject};
 pub use file_key::FileKey;
 pub use fs::{
-    Entry, Fs, Listed, Listing, Made, Properties, Seek, Space, Special, Stability, Target, Written,
+    Entry, Fs, Listed, Listing, Made, Properties, Seek, Special, Stability, Target, Written,
     XattrMode,
 };
 pub use handle::Handle;
@@ -78,5 +79,6 @@ pub use placement::{
 };
 pub use placement_check::{CheckedFile, CheckedPage, StoredPage, StripeFault};
 pub use read::{Data, Read, ReadInto};
+pub use space::Space;
 pub use split_mix::SplitMix64;
 pub use status::{Result, Status};

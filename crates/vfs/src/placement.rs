@@ -1,7 +1,8 @@
+use std::any::Any;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use crate::{Attr, CheckedPage, Disk, Handle, Result, StoredPage};
+use crate::{Attr, CheckedPage, Disk, Handle, Result, Space, StoredPage};
 
 /// The number of a set of data servers (`deviceid4`).
 pub type DeviceId = [u8; 16];
@@ -52,8 +53,10 @@ pub struct LinkState {
     pub is_up: bool,
     /// The time since when that is so.
     pub since: Instant,
-    /// The last error of the connection; it stays when the data server answers again.
+    /// The last error, while the data server does not answer.
     pub last_error: Option<Box<str>>,
+    /// The space of the file system with its data files, when it last told that.
+    pub space: Option<Space>,
 }
 
 /// The outcome of an attempt to move a file to other data servers.
@@ -73,6 +76,9 @@ pub enum MovedFile {
 
 /// A file system with files on data servers that clients read and write directly (parallel NFS).
 pub trait Placement: Send + Sync {
+    /// Returns the placement for a downcast, by which the program that made it can change it.
+    fn as_any(&self) -> &dyn Any;
+
     /// The length of the stripe units of new files in bytes.
     fn unit_bytes(&self) -> u32;
 

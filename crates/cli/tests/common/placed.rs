@@ -4,12 +4,12 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use comity_proto::nfs4::files_layout::FileLayout4;
+use comity_proto::nfs4::files_layout::{FileLayout4, FileLayoutDsAddr4, MultipathList4};
 use comity_proto::nfs4::{
-    Layout4, LayoutContent4, Layoutcommit4args, Layoutcommit4resok, Layoutget4args,
-    Layoutget4resok, Layoutiomode4, Layoutreturn4, Layoutreturn4args, Layoutreturn4resok,
-    LayoutreturnFile4, Nfsstat4, StableHow4, Stateid4, Write4args, layout_type, operation as op,
-    share,
+    Bitmap4, Getdeviceinfo4args, Getdeviceinfo4resok, Layout4, LayoutContent4, Layoutcommit4args,
+    Layoutcommit4resok, Layoutget4args, Layoutget4resok, Layoutiomode4, Layoutreturn4,
+    Layoutreturn4args, Layoutreturn4resok, LayoutreturnFile4, Nfsstat4, StableHow4, Stateid4,
+    Write4args, layout_type, operation as op, share,
 };
 use comity_xdr::{Decoder, Opaque};
 
@@ -147,6 +147,26 @@ pub fn layout(client: &mut Four, file: &Opened, iomode: Layoutiomode4) -> Result
     assert_eq!((u64::from(body.util), body.first_stripe_index, body.pattern_offset), (UNIT, 0, 0));
     let handles = body.fh_list.0.iter().map(|handle| handle.0.to_vec()).collect();
     Ok(Layout { stateid: got.stateid, device: body.deviceid, handles })
+}
+
+/// The ports of the data servers of a device (GETDEVICEINFO).
+pub fn ports(client: &mut Four, device: [u8; 16]) -> Vec<u16> {
+    let args = Getdeviceinfo4args {
+        device_id: device,
+        layout_type: layout_type::FILES,
+        maxcount: 4096,
+        notify_types: Bitmap4::EMPTY,
+    };
+    let results = client.perform(vec![operation(op::GETDEVICEINFO, &args)]).unwrap();
+    let got: Getdeviceinfo4resok<'_> = result(&mut Decoder::new(&results));
+    let device: FileLayoutDsAddr4<'_> = Decoder::new(got.device_addr.body.0).value().unwrap();
+    let port = |list: &MultipathList4<'_>| {
+        let text = std::str::from_utf8(list.0[0].addr.0).unwrap();
+        comity_proto::portmap::universal_port(text).unwrap()
+    };
+    let ports: Vec<u16> = device.multipath_ds_list.0.iter().map(port).collect();
+    assert!(device.stripe_indices.0.iter().copied().eq(0..ports.len() as u32));
+    ports
 }
 
 /// LAYOUTCOMMIT of a file that was written up to `end`; returns the new size.

@@ -1,6 +1,6 @@
 //! A placement over file systems in memory or in folders.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on ends")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ impl ReachFiles for Store {
 
     fn state(&self) -> LinkState {
         let is_up = !self.is_down.load(Ordering::Relaxed);
-        LinkState { is_up, since: Instant::now(), last_error: None }
+        LinkState { is_up, since: Instant::now(), last_error: None, space: None }
     }
 }
 
@@ -52,27 +52,32 @@ impl World {
     pub fn draining(below: Arc<dyn Fs>, stores: Vec<Arc<dyn Fs>>, draining: &[usize]) -> Self {
         let store = |fs| Arc::new(Store { fs, is_down: AtomicBool::new(false) });
         let stores: Vec<Arc<Store>> = stores.into_iter().map(store).collect();
-        let server = |(at, store): (usize, &Arc<Store>)| DataServer {
-            name: format!("s{at}").into(),
-            address: ([192, 0, 2, at as u8], 2049).into(),
-            is_draining: draining.contains(&at),
-            files: Arc::<Store>::clone(store),
-        };
-        let servers = stores.iter().enumerate().map(server).collect();
-        let settings = PlacementSettings {
-            key: PlacementKey::new([7; 16]),
-            unit_bytes: UNIT_BYTES_MIN,
-            threshold: Threshold::default(),
-            servers,
-        };
-        let placed = Placed::new(Arc::clone(&below), settings);
+        let settings = settings(&stores, draining);
+        let placed = Placed::new(Arc::clone(&below), PlacementKey::new([7; 16]), settings);
         Self { below, stores, placed }
+    }
+
+    /// The placement after a reload, with the first data servers only, of which those of these
+    /// numbers are being drained.
+    pub fn reloaded(&self, servers: usize, draining: &[usize]) -> Placed {
+        self.placed.with(settings(&self.stores[..servers], draining))
     }
 
     /// A placement with everything in memory.
     pub fn in_memory(stores: usize) -> Self {
         Self::over(memory(), (0..stores).map(|_| memory()).collect())
     }
+}
+
+fn settings(stores: &[Arc<Store>], draining: &[usize]) -> PlacementSettings {
+    let server = |(at, store): (usize, &Arc<Store>)| DataServer {
+        name: format!("s{at}").into(),
+        address: ([192, 0, 2, at as u8], 2049).into(),
+        is_draining: draining.contains(&at),
+        files: Arc::<Store>::clone(store),
+    };
+    let servers = stores.iter().enumerate().map(server).collect();
+    PlacementSettings { unit_bytes: UNIT_BYTES_MIN, threshold: Threshold::default(), servers }
 }
 
 pub fn memory() -> Arc<dyn Fs> {

@@ -15,7 +15,8 @@ pub(super) struct TourPage {
 }
 
 /// Words after a number that differs between runs, and the word that stands for both.
-const UNITS: [(&str, &[&str]); 2] = [("TIME", &["ms", "s", "min"]), ("SIZE", &["bytes", "KiB"])];
+const UNITS: [(&str, &[&str]); 2] =
+    [("TIME", &["ms", "s", "min"]), ("SIZE", &["bytes", "KiB", "MiB", "GiB", "TiB"])];
 
 impl TourPage {
     /// Makes a shell script that prints each command of the page, and then what it prints when it

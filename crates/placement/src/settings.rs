@@ -1,0 +1,14 @@
+use comity_vfs::Threshold;
+
+use crate::DataServer;
+
+/// The settings of a placement that a reload may change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlacementSettings {
+    /// The length of the stripe units of new files in bytes.
+    pub unit_bytes: u32,
+    /// The sizes below which clients should use the metadata server.
+    pub threshold: Threshold,
+    /// The data servers; new files are placed on those that are not being drained.
+    pub servers: Vec<DataServer>,
+}

@@ -9,8 +9,8 @@ use comity_backend::{
     Passthrough, PassthroughOptions, Registry, Siblings,
 };
 use comity_export::{
-    Diagnostic, Export, ExportRequest, Exports, FindMoved, HandleKey, Plan, ServerSettings,
-    Severity, Source, Sources, load,
+    Diagnostic, Export, ExportRequest, Exports, FindMoved, HandleKey, PlacementSpec, Plan,
+    ServerSettings, Severity, Source, Sources, load,
 };
 use comity_grants::Grants;
 use comity_placement::{DataStore, PlacementKey};
@@ -139,16 +139,21 @@ impl Configuration {
 
     /// Reads all sources and opens the exports; exports of `old` stay open.
     pub fn load(&self, old: Option<&Plan>) -> Loaded {
-        self.load_from(&self.sources, old)
+        self.load_from(&self.sources, old, placement_change::changed)
     }
 
-    fn load_from(&self, sources: &Sources, old: Option<&Plan>) -> Loaded {
+    /// Reads all sources. `changed` returns the file system of an export that stays open.
+    fn load_from(
+        &self,
+        sources: &Sources,
+        old: Option<&Plan>,
+        changed: impl Fn(&Arc<dyn Fs>, Option<&PlacementSpec>) -> Result<Arc<dyn Fs>>,
+    ) -> Loaded {
         let open = |request: &ExportRequest<'_>| -> Result<Arc<dyn Fs>, String> {
             match request.kept {
                 // A file system that is read-only hides its placement, which then stays.
                 Some(kept) if self.read_only => Ok(Arc::clone(kept)),
-                Some(kept) => placement_change::changed(kept, request.placement)
-                    .map_err(|why| format!("{why:#}")),
+                Some(kept) => changed(kept, request.placement).map_err(|why| format!("{why:#}")),
                 None => self.open_anew(request),
             }
         };
@@ -332,7 +337,9 @@ impl PlanTurn<'_> {
         let Reload { configuration, exports, .. } = self.reload;
         let old = Arc::clone(&exports.current());
         let sources = Sources { moved, ..configuration.sources.clone() };
-        match configuration.load_from(&sources, Some(&old)) {
+        // Only a reload changes placements.
+        let kept = |kept: &Arc<dyn Fs>, _: Option<&PlacementSpec>| Ok(Arc::clone(kept));
+        match configuration.load_from(&sources, Some(&old), kept) {
             Ok((plan, _)) => Ok(plan),
             Err(found) => {
                 let error = found.into_iter().find(|it| it.severity == Severity::Error);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use comity_export::PlacementSpec;
-use comity_placement::{DataServer, FileOnServer, Placed};
-use comity_vfs::{Fs, Status};
+use comity_placement::{DataServer, Placed};
+use comity_vfs::{Fs, Placement};
 
 use crate::placement::{Unreached, key, settings};
 
@@ -45,20 +45,33 @@ fn check_removed(placed: &Placed, spec: &PlacementSpec) -> Result<()> {
              run `comity placement drain {name}`, and then take it out"
         );
     }
-    if removed.is_empty() {
-        return Ok(());
+    for server in removed {
+        check_empty(placed, &server.name)?;
     }
-    let names: Vec<&str> = removed.iter().map(|server| &*server.name).collect();
-    match placed.file_on(&names) {
-        Ok(None) => Ok(()),
-        Ok(Some(FileOnServer { fileid, server })) => bail!(
-            "data server {server} has files, such as the one with the inode number {fileid}: run \
-             `comity placement drain {server}` before it is taken out"
-        ),
-        Err(Status::Delay) => Err(anyhow!(
-            "a file is being moved: take {} out when `comity placement drain` has ended",
-            names.join(", ")
-        )),
-        Err(status) => Err(anyhow!("the files of the export cannot be walked: {status}")),
+    Ok(())
+}
+
+/// Refuses to take out a data server that has data files, or may get some. A data server that is
+/// draining gets none but by moves.
+fn check_empty(placed: &Placed, name: &str) -> Result<()> {
+    if placed.has_moves() {
+        bail!("a file is being moved: take {name} out when `comity placement drain` has ended");
     }
+    let mut next = Some(0);
+    while let Some(after) = next {
+        let page = placed.stored(name, after).map_err(|status| {
+            anyhow!(
+                "data server {name} does not tell whether it has files ({status}): start it, or \
+                 restart this server to take it out without that"
+            )
+        })?;
+        if !page.names.is_empty() {
+            bail!(
+                "data server {name} has files: run `comity placement drain {name}` before it is \
+                 taken out; `comity placement check` names files that no placed file refers to"
+            );
+        }
+        next = page.next;
+    }
+    Ok(())
 }

@@ -115,7 +115,7 @@ fn tell_all(
         let Some(host) = hosts().pop_front() else { return };
         let Err(error) = tell_from(host, sources, arguments) else { continue };
         if Instant::now() >= until {
-            tracing::warn!(%host, %error, "a host that was not notified loses its locks");
+            tracing::warn!(%host, %error, "a host that was not notified may lose its locks");
             continue;
         }
         hosts().push_back(host);

@@ -16,7 +16,6 @@ mod data_files;
 mod data_server;
 mod devices;
 mod fences;
-mod file_on_server;
 mod fs;
 mod holds;
 mod key;
@@ -37,7 +36,6 @@ mod used_space;
 
 pub use data_server::{DataServer, ReachFiles};
 pub use fences::{FENCE_ATTRIBUTE, Fences, Passed};
-pub use file_on_server::FileOnServer;
 pub use key::{KeyError, LayoutHandle, PlacementKey};
 pub use placed::Placed;
 pub use settings::PlacementSettings;

@@ -69,6 +69,12 @@ impl Placed {
         &self.settings
     }
 
+    /// Returns whether a file is being moved to other data servers.
+    #[must_use]
+    pub fn has_moves(&self) -> bool {
+        self.known.holds.has_moves()
+    }
+
     /// Its secret.
     #[must_use]
     pub const fn key(&self) -> &PlacementKey {

@@ -3,17 +3,13 @@
 
 mod common;
 
-use comity_placement::{FileOnServer, Placed};
+use comity_placement::Placed;
 use comity_vfs::{Create, Fs, Handle, MovedFile, Placement, ReadInto, SetAttr, Status};
 use common::{UNIT, World, memory, name, root};
 
 fn make(placed: &Placed, of: &str, data: &[u8]) -> Handle {
-    make_in(placed, &placed.root(), of, data)
-}
-
-fn make_in(placed: &Placed, directory: &Handle, of: &str, data: &[u8]) -> Handle {
     let how = Create::Unchecked(SetAttr::default());
-    let file = placed.create(&root(), directory, name(of), &how).unwrap().value.handle;
+    let file = placed.create(&root(), &placed.root(), name(of), &how).unwrap().value.handle;
     placed.write(&root(), &file, 0, data).unwrap();
     file
 }
@@ -44,27 +40,6 @@ fn new_files_are_on_added_servers_and_old_files_stay_where_they_are() {
 }
 
 #[test]
-fn a_file_on_a_server_is_found_wherever_it_is_and_whatever_it_holds() {
-    let world = World::in_memory(3);
-    let (placed, top) = (&world.placed, world.placed.root());
-    assert_eq!(placed.file_on(&["s2"]), Ok(None));
-    let set = SetAttr::default();
-    let mut deep = top;
-    for _ in 0..3 {
-        deep = placed.mkdir(&root(), &deep, name("d"), &set).unwrap().value.handle;
-    }
-    let draining = world.reloaded(3, &[2]);
-    // More than a page of files that are elsewhere.
-    for at in 0..600 {
-        make(&draining, &at.to_string(), b"");
-    }
-    assert_eq!(draining.file_on(&["s2"]), Ok(None));
-    let fileid = placed.getattr(&make_in(placed, &deep, "f", b"")).unwrap().fileid;
-    let found = draining.file_on(&["none", "s2"]);
-    assert_eq!(found, Ok(Some(FileOnServer { fileid, server: "s2".into() })));
-}
-
-#[test]
 fn calls_from_before_a_reload_know_of_moves_after_it() {
     let world = World::in_memory(3);
     let old = &world.placed;
@@ -72,12 +47,12 @@ fn calls_from_before_a_reload_know_of_moves_after_it() {
     let new = world.reloaded(3, &[2]);
     let during = || {
         assert_eq!(old.write(&root(), &file, 0, b"late").err(), Some(Status::Delay));
-        assert_eq!(new.file_on(&["s2"]), Err(Status::Delay));
+        assert!(new.has_moves());
         Ok(())
     };
     let moved = new.move_file(&file, &during, &|_| {});
     assert_eq!(moved, Ok(MovedFile::Moved { bytes: 3 * UNIT, has_gaps: false }));
-    assert_eq!(new.file_on(&["s2"]), Ok(None));
+    assert!(!new.has_moves() && new.stored("s2", 0).unwrap().names.is_empty());
     let last = world.reloaded(2, &[]);
     old.write(&root(), &file, 0, b"after").unwrap();
     assert_eq!(&bytes_of(&last, &file)[..6], b"after\x01");

@@ -22,6 +22,9 @@ const FOREIGN: &[(&str, &str)] = &[("/wo", "rk/"), ("/ro", "ot/."), ("/home/us",
 /// Words about the origin of a text instead of its content.
 const WORDS: &[(&str, &str)] = &[("ai ass", "istant"), ("language ", "model")];
 
+/// Languages of text in documentation that is not Rust.
+const QUOTED: &[&str] = &["text", "toml", "sh"];
+
 /// The only source of packages, as Cargo.lock names it.
 const INDEX: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
@@ -33,6 +36,11 @@ pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
             let at = (text.path.as_str(), number);
             findings.extend(wrong.map(|(what, remedy)| Finding::new(at, what, remedy)));
         }
+    }
+    for source in &tree.sources {
+        let what = "an example that `cargo xtask test` does not run";
+        let lines = examples(&source.text).into_iter().map(|number| (&*source.path, number));
+        findings.extend(lines.map(|at| Finding::new(at, what, "write ```text, or a test")));
     }
 }
 
@@ -63,19 +71,25 @@ fn source_line(line: &str, wrong: &mut Vec<(String, &'static str)>) {
     if !line.is_ascii() {
         wrong.push(("a character that is not ASCII".into(), "write it in ASCII or as an escape"));
     }
-    if is_run(line) {
-        wrong.push(("an example that `cargo xtask test` does not run".into(), "write ```text"));
-    }
     if let Some(leftover) = joined(LEFTOVERS).find(|leftover| is_word_in(line, leftover)) {
         wrong.push((format!("a leftover, {leftover}"), "finish it, or open an issue"));
     }
 }
 
-/// Returns whether a line of documentation begins code that rustdoc would run as a test, and names
-/// its language.
-fn is_run(line: &str) -> bool {
-    let words = line.trim_start().strip_prefix("//").and_then(|it| it.strip_prefix(['/', '!']));
-    words.is_some_and(|words| words.trim_start().starts_with("```rust"))
+/// Returns the lines of documentation at which code begins that rustdoc would run as a test.
+fn examples(text: &str) -> Vec<usize> {
+    let (mut found, mut is_open) = (Vec::new(), false);
+    for (number, line) in (1..).zip(text.lines()) {
+        let words = line.trim_start().strip_prefix("//").and_then(|it| it.strip_prefix(['/', '!']));
+        let Some(language) = words.and_then(|it| it.trim_start().strip_prefix("```")) else {
+            continue;
+        };
+        if !is_open && !QUOTED.contains(&language) {
+            found.push(number);
+        }
+        is_open = !is_open;
+    }
+    found
 }
 
 /// Returns whether the file is source code that a compiler or interpreter reads.
@@ -128,10 +142,16 @@ mod tests {
     }
 
     #[test]
+    fn code_in_documentation_is_found_and_other_text_is_not() {
+        let text = "//! ```\n//! f();\n//! ```\nfn f() {}\n/// ```text\n/// f\n/// ```\n\
+                    //! ```rust\n//! ```\n";
+        assert_eq!(examples(text), [1, 8]);
+    }
+
+    #[test]
     fn each_rule_finds_its_line() {
         assert_eq!(count("a.rs", &"x".repeat(101)), 1);
         assert_eq!(count("a.sh", "echo \u{e4}"), 1);
-        assert_eq!(count("a.rs", "    /// ```rust"), 1);
         for leftover in joined(LEFTOVERS) {
             assert_eq!(count("a.rs", &format!("  {leftover}(1)")), 1, "{leftover}");
         }

@@ -130,7 +130,7 @@ impl Departure {
         let (marks, volume) = self.check(&self.parts.exports.current())?;
         let mut target = self.connect()?;
         self.offer(&mut target, &marks)?;
-        self.note_run(&mut target);
+        self.note_run(&mut target)?;
         let moved = self.hand_over(&mut target, volume, progress);
         if moved.is_err() {
             // This makes the target drop the transfer. If the call fails, the target drops it when
@@ -142,12 +142,17 @@ impl Departure {
 
     /// Notes the run of the peer, so that a restart right after the move is noticed. A peer that
     /// does not serve NFSv3 takes no locks of it.
-    fn note_run(&self, target: &mut MigrationClient) {
-        if self.forward_seconds.is_some()
-            && let Ok(hosts) = target.hosts(FORWARD_PATIENCE)
-        {
-            self.parts.peer_runs.note(&self.peer.name, hosts.run);
+    fn note_run(&self, target: &mut MigrationClient) -> Result<()> {
+        if self.forward_seconds.is_none() {
+            return Ok(());
         }
+        match target.hosts(FORWARD_PATIENCE) {
+            Ok(hosts) => self.parts.peer_runs.note_first(&self.peer.name, hosts.run),
+            Err(MigrationError::Failed(..) | MigrationError::UnknownProcedure) => {}
+            // The connection may not work any more.
+            Err(why) => return Err(why.into()),
+        }
+        Ok(())
     }
 
     fn hand_over(

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use comity_export::PeerServer;
@@ -20,6 +20,12 @@ use crate::state_service::each_second;
 pub(crate) struct PeerRuns(Mutex<HashMap<String, u64>>);
 
 impl PeerRuns {
+    /// Notes the run of a peer, unless one is known already.
+    pub(super) fn note_first(&self, peer: &str, run: u64) {
+        let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.entry(peer.to_owned()).or_insert(run);
+    }
+
     /// Notes the run of a peer. Returns the one before, if any is known.
     pub(super) fn note(&self, peer: &str, run: u64) -> Option<u64> {
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,20 +71,20 @@ impl RestartNotices {
     }
 
     fn ask(&mut self, name: &str) -> Result<()> {
-        let plan = Arc::clone(&self.parts.exports.current());
-        let peer = plan.peer_named(name).context("the configuration has no such [[peer]]")?;
-        let kept = self.connections.remove(name).filter(|(known, _)| known == peer);
+        // The peer is copied, so that the plan is not kept while the peer answers.
+        let peer = self.parts.exports.current().peer_named(name).cloned();
+        let peer = peer.context("the configuration has no such [[peer]]")?;
+        let kept = self.connections.remove(name).filter(|(known, _)| *known == peer);
         let mut connection = match kept {
             Some((_, kept)) => kept,
-            None => MigrationClient::connect(peer, self.parts.identity()?)?,
+            None => MigrationClient::connect(&peer, self.parts.identity()?)?,
         };
         let ForwardingHosts { run, hosts } = connection.hosts(FORWARD_PATIENCE)?;
-        self.connections.insert(name.to_owned(), (peer.clone(), connection));
-        let has_restarted = match self.parts.peer_runs.note(name, run) {
-            Some(before) => before != run,
-            None => self.silent.remove(name),
-        };
-        if has_restarted {
+        self.connections.insert(name.to_owned(), (peer, connection));
+        let before = self.parts.peer_runs.note(name, run);
+        // The hosts of a peer that has not answered since this server started are notified in any
+        // case.
+        if self.silent.remove(name) || before.is_some_and(|before| before != run) {
             let time = self.parts.memory.engine.settings().grace;
             statd::tell(hosts, self.news.of_peer(run), time);
         }

@@ -147,7 +147,7 @@ impl Configuration {
         &self,
         sources: &Sources,
         old: Option<&Plan>,
-        changed: impl Fn(&Arc<dyn Fs>, Option<&PlacementSpec>) -> Result<Arc<dyn Fs>>,
+        changed: impl Fn(&Arc<dyn Fs>, Option<&PlacementSpec>) -> anyhow::Result<Arc<dyn Fs>>,
     ) -> Loaded {
         let open = |request: &ExportRequest<'_>| -> Result<Arc<dyn Fs>, String> {
             match request.kept {

@@ -92,8 +92,8 @@ impl MigrationClient {
     /// [`MigrationError`].
     pub fn hosts(&mut self, time: Duration) -> Result<ForwardingHosts, MigrationError> {
         let call = (procedure::HOSTS, &());
-        let reply: HostsReply = self.0.call_within(time, call, whole)?;
-        Ok(reply.into())
+        self.0
+            .call_within(time, call, |reply| whole::<HostsReply>(reply).map(ForwardingHosts::from))
     }
 
     /// Forwards a call of a client, an RPC message without a record mark. Returns the reply, which

@@ -143,9 +143,9 @@ mod tests {
 
     #[test]
     fn code_in_documentation_is_found_and_other_text_is_not() {
-        let text = "//! ```\n//! f();\n//! ```\nfn f() {}\n/// ```text\n/// f\n/// ```\n\
-                    //! ```rust\n//! ```\n";
-        assert_eq!(examples(text), [1, 8]);
+        let lines = ["//! ```", "//! f();", "//! ```", "/// ```text", "/// ```", "//! ```rust"];
+        let text = lines.join("\n");
+        assert_eq!(examples(&text), [1, 6]);
     }
 
     #[test]

@@ -129,8 +129,9 @@ fn run_all(root: &Path, step: &str, executables: Vec<Executable>) -> Result<Verd
 
 /// Returns the folder with the libraries of the compiler.
 fn libraries(root: &Path) -> Result<PathBuf> {
-    let asked = Command::new("rustc").args(["--print", "sysroot"]).current_dir(root).output()?;
-    Ok(Path::new(String::from_utf8(asked.stdout)?.trim()).join("lib"))
+    let what = ["--print", "target-libdir"];
+    let asked = Command::new("rustc").args(what).current_dir(root).output()?;
+    Ok(PathBuf::from(String::from_utf8(asked.stdout)?.trim()))
 }
 
 /// Reads the output of a run, which may have ended before its sums.

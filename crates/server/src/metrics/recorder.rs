@@ -213,10 +213,12 @@ mod tests {
         metrics
     }
 
-    /// Counts successful READ calls on these exports, in a separate thread.
+    /// Counts successful READ calls on these exports, in a separate thread. It has given its sheet
+    /// back when this returns; the end of a scope alone does not wait for that.
     fn count(metrics: &Arc<Metrics>, exports: impl IntoIterator<Item = u32> + Send) {
         let record = |export| metrics.record(1, begun(), Ending::Status(0), Some(export));
-        std::thread::scope(|scope| drop(scope.spawn(|| exports.into_iter().for_each(record))));
+        let work = || exports.into_iter().for_each(record);
+        std::thread::scope(|scope| scope.spawn(work).join().unwrap());
     }
 
     #[test]

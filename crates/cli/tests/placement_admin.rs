@@ -14,23 +14,9 @@ use std::thread;
 use std::time::Duration;
 
 use common::four::Four;
-use common::placed::{BOTH, UNIT, World, config, store_of, text, write};
-use common::{Place, Running, Said, comity, run, wait_until};
+use common::placed::{BOTH, UNIT, World, config, placement, shown, store_of, text, write};
+use common::{Place, Running, wait_until};
 use serde_json::Value;
-
-/// Runs `comity placement` for the metadata server of a place.
-fn placement(place: &Place, arguments: &[&str]) -> Said {
-    run(comity().arg("placement").args(arguments).arg("--state-dir").arg(place.state()))
-}
-
-/// The data servers that `comity placement status` shows.
-fn shown(place: &Place) -> Vec<Value> {
-    let said = placement(place, &["status", "--json"]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let answer: Value = serde_json::from_str(&said.out).unwrap();
-    assert_eq!(answer["placements"][0]["export"], place.data().to_str().unwrap());
-    answer["placements"][0]["data_servers"].as_array().unwrap().clone()
-}
 
 /// Returns whether the data server of this number is up, after a pause for the server.
 fn is_up(place: &Place, number: usize) -> bool {

@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 use comity_proto::nfs4::{Layoutiomode4, Nfsstat4};
 use common::four::{Four, Opened};
 use common::placed::{
-    BOTH, Layout, UNIT, commit, config_with, give_back, layout, store_of, text, try_commit, write,
+    BOTH, Layout, UNIT, commit, config_with, give_back, layout, placement, store_of, text,
+    try_commit, write,
 };
 use common::raw::Raw;
 use common::{PATIENCE, Place, Running, Said, comity, run};
@@ -72,7 +73,7 @@ impl Trio {
     }
 
     fn placement(&self, arguments: &[&str]) -> Said {
-        run(comity().arg("placement").args(arguments).arg("--state-dir").arg(self.place.state()))
+        placement(&self.place, arguments)
     }
 }
 

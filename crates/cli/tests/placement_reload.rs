@@ -14,8 +14,8 @@ use std::fs;
 use comity_proto::nfs4::{Bitmap4, Layoutiomode4, Nfsstat4, attribute, operation as op};
 use common::four::{Four, Opened, operation};
 use common::placed::{
-    BOTH, Layout, UNIT, World, commit, config_with, give_back, layout, on, ports, store_of, text,
-    write,
+    BOTH, Layout, UNIT, World, commit, config_with, give_back, layout, on, placement, ports, shown,
+    store_of, text, write,
 };
 use common::raw::Raw;
 use common::{Running, Said, comity, run};
@@ -64,11 +64,7 @@ fn write_units(stores: &mut [Four], (file, held): (&Opened, &Layout), first: u64
 
 /// The names of the data servers that `comity placement status` shows.
 fn names(world: &World) -> Vec<String> {
-    let mut status = comity();
-    let said =
-        run(status.args(["placement", "status", "--json", "--state-dir"]).arg(world.place.state()));
-    let answer: Value = serde_json::from_str(&said.out).unwrap();
-    let servers = answer["placements"][0]["data_servers"].as_array().unwrap();
+    let servers = shown(&world.place);
     servers.iter().map(|server| server["name"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -156,9 +152,7 @@ fn a_data_server_is_drained_and_taken_out_by_reloads_while_its_file_is_open() {
     assert_eq!(ports(&mut client, held.device), [a, b]);
     commit(&mut client, &file, &held, 4 * UNIT);
     give_back(&mut client, &file, &held);
-    let mut drain = comity();
-    let drained =
-        run(drain.args(["placement", "drain", "b", "--state-dir"]).arg(world.place.state()));
+    let drained = placement(&world.place, &["drain", "b"]);
     assert_eq!(drained.code, Some(0), "{}{}", drained.out, drained.err);
 
     applied(&reload(&world, &[("a", a, "")]));

@@ -15,10 +15,10 @@ use crate::record::PlaceRecord;
 use crate::stripes::length_on;
 
 /// An entry of a directory.
-pub(crate) struct SeenEntry {
+struct SeenEntry {
     name: Box<[u8]>,
-    pub(crate) cookie: u64,
-    pub(crate) node: Option<Node<Disk>>,
+    cookie: u64,
+    node: Option<Node<Disk>>,
 }
 
 impl Placed {
@@ -49,17 +49,7 @@ impl Placed {
         Ok(page)
     }
 
-    /// Returns the attribute with the place of a file; `None` if it has none, or is gone.
-    pub(crate) fn attribute(&self, file: &Handle) -> Result<Option<Vec<u8>>> {
-        match self.below.getxattr(&Cred::root(), file, Name::new(ATTRIBUTE)?) {
-            Ok(value) => Ok(Some(value)),
-            Err(Status::NoXattr | Status::NotSupp | Status::Stale | Status::NoEnt) => Ok(None),
-            Err(status) => Err(status),
-        }
-    }
-
-    /// Returns a page of a directory.
-    pub(crate) fn entries(&self, directory: &Handle, after: u64) -> Result<Vec<SeenEntry>> {
+    fn entries(&self, directory: &Handle, after: u64) -> Result<Vec<SeenEntry>> {
         let mut entries = Vec::new();
         self.below.readdir(&Cred::root(), directory, after, Listed::Nodes, &mut |entry| {
             let name = entry.name.bytes().into();
@@ -76,7 +66,14 @@ impl Placed {
     fn check_file(&self, name: Box<[u8]>, node: &Node<Disk>) -> Result<Option<CheckedFile>> {
         // A file that is not placed, or that moves at this moment, cannot be told apart yet.
         let hold = self.known.holds.hold(&node.handle, Use::Look);
-        let Some(value) = self.attribute(&node.handle)? else { return Ok(None) };
+        let value = self.below.getxattr(&Cred::root(), &node.handle, Name::new(ATTRIBUTE)?);
+        let value = match value {
+            Ok(value) => value,
+            Err(Status::NoXattr | Status::NotSupp | Status::Stale | Status::NoEnt) => {
+                return Ok(None);
+            }
+            Err(status) => return Err(status),
+        };
         let record = PlaceRecord::decode(&self.key, &node.handle, &value);
         let faults = match &record {
             Some(_) if hold.is_err() => {

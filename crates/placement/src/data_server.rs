@@ -41,8 +41,10 @@ impl DataServer {
 
 impl PartialEq for DataServer {
     fn eq(&self, other: &Self) -> bool {
-        let settings = |it: &Self| (it.name.clone(), it.address, it.is_draining);
-        settings(self) == settings(other) && Arc::ptr_eq(&self.files, &other.files)
+        self.name == other.name
+            && self.address == other.address
+            && self.is_draining == other.is_draining
+            && Arc::ptr_eq(&self.files, &other.files)
     }
 }
 

@@ -12,9 +12,10 @@ use comity_proto::nfs4::{
     Write4args, layout_type, operation as op, share,
 };
 use comity_xdr::{Decoder, Opaque};
+use serde_json::Value;
 
 use super::four::{Four, Opened, Operation, operation, result, skip};
-use super::{Place, Running, comity};
+use super::{Place, Running, Said, comity, run};
 
 /// The stripe unit in bytes.
 pub const UNIT: u64 = 64 << 10;
@@ -147,6 +148,20 @@ pub fn layout(client: &mut Four, file: &Opened, iomode: Layoutiomode4) -> Result
     assert_eq!((u64::from(body.util), body.first_stripe_index, body.pattern_offset), (UNIT, 0, 0));
     let handles = body.fh_list.0.iter().map(|handle| handle.0.to_vec()).collect();
     Ok(Layout { stateid: got.stateid, device: body.deviceid, handles })
+}
+
+/// Runs `comity placement` for the metadata server of a place.
+pub fn placement(place: &Place, arguments: &[&str]) -> Said {
+    run(comity().arg("placement").args(arguments).arg("--state-dir").arg(place.state()))
+}
+
+/// The data servers that `comity placement status` shows.
+pub fn shown(place: &Place) -> Vec<Value> {
+    let said = placement(place, &["status", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let answer: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(answer["placements"][0]["export"], place.data().to_str().unwrap());
+    answer["placements"][0]["data_servers"].as_array().unwrap().clone()
 }
 
 /// The ports of the data servers of a device (GETDEVICEINFO).

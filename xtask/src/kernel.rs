@@ -24,7 +24,6 @@ mod wishes;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -36,6 +35,8 @@ use keys::Xprtsec;
 pub(crate) use server::Peer;
 use tests::Test;
 use trial::Setting;
+
+use crate::work_off::work_off;
 
 /// Commands for the kernel client tests.
 #[derive(Subcommand)]
@@ -228,15 +229,15 @@ pub(crate) fn run(root: &Path, options: &Run) -> Result<Tally> {
 }
 
 /// Runs the chosen tests, `jobs` at a time.
-fn perform(setting: &Setting, jobs: usize, tests: Vec<&'static Test>, tally: Tally) -> Tally {
-    let queue = Mutex::new(tests.into_iter());
-    let tally = Mutex::new(tally);
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.max(1) {
-            scope.spawn(|| work_off(setting, &queue, &tally));
+fn perform(setting: &Setting, jobs: usize, tests: Vec<&'static Test>, mut tally: Tally) -> Tally {
+    for (name, passes) in work_off(jobs, tests, |test| (test.name, passes(setting, test))) {
+        if passes {
+            tally.passed += 1;
+        } else {
+            tally.failed.push(name);
         }
-    });
-    tally.into_inner().unwrap_or_default()
+    }
+    tally
 }
 
 fn choose(options: &Run) -> Result<Vec<&'static Test>> {
@@ -255,28 +256,16 @@ fn choose(options: &Run) -> Result<Vec<&'static Test>> {
     Ok(tests::ALL.iter().filter(is_chosen).collect())
 }
 
-fn work_off(
-    setting: &Setting,
-    queue: &Mutex<impl Iterator<Item = &'static Test>>,
-    tally: &Mutex<Tally>,
-) {
-    let next = || queue.lock().ok().and_then(|mut queue| queue.next());
-    while let Some(test) = next() {
-        let start = Instant::now();
-        let verdict = trial::run(setting, test);
-        let seconds = start.elapsed().as_secs_f32();
-        let Ok(mut tally) = tally.lock() else { return };
-        match verdict {
-            Ok(note) => {
-                tally.passed += 1;
-                println!("kernel: {:16} ok     {seconds:6.1} s  {note}", test.name);
-            }
-            Err(error) => {
-                tally.failed.push(test.name);
-                println!("kernel: {:16} FAILED {seconds:6.1} s\n{error:#}", test.name);
-            }
-        }
+/// Runs a test, and prints a line when it has ended.
+fn passes(setting: &Setting, test: &Test) -> bool {
+    let start = Instant::now();
+    let verdict = trial::run(setting, test);
+    let seconds = start.elapsed().as_secs_f32();
+    match &verdict {
+        Ok(note) => println!("kernel: {:16} ok     {seconds:6.1} s  {note}", test.name),
+        Err(error) => println!("kernel: {:16} FAILED {seconds:6.1} s\n{error:#}", test.name),
     }
+    verdict.is_ok()
 }
 
 /// Builds the server if it is not given; returns the settings of the run.

@@ -14,6 +14,7 @@ mod questions;
 mod test;
 mod tidy;
 mod tools;
+mod work_off;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

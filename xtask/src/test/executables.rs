@@ -1,10 +1,8 @@
 //! Builds the test executables of the workspace, and runs several at a time: most of their time
 //! they wait, and `cargo test` runs one after the other.
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -14,6 +12,7 @@ use super::command::{Done, run};
 use super::steps::PATIENCE;
 use super::verdict::Verdict;
 use crate::tools::program;
+use crate::work_off::work_off;
 
 /// Number of executables at a time.
 const JOBS: usize = 3;
@@ -61,7 +60,10 @@ pub(super) fn step(task: &Task<'_>) -> Result<Verdict> {
     build.args(["test", "--workspace", "--locked", "--no-run", "--no-fail-fast"]);
     build.arg("--message-format=json-render-diagnostics");
     let built = run(root, &format!("{}-build", task.name), build, PATIENCE)?;
-    let mut verdict = run_all(root, task.name, executables(&built.text()))?;
+    let mut verdict = Verdict::default();
+    for done in work_off(JOBS, executables(&built.text()), |it| it.run(root, task.name)) {
+        verdict.add(done?);
+    }
     if !built.success {
         verdict.failed.push("a crate does not compile".into());
         verdict.notes.push(built.ending());
@@ -93,45 +95,15 @@ impl Executable {
     }
 
     /// Runs its tests. The heading is that of cargo, by which a verdict names tests.
-    fn run(&self, (root, step): (&Path, &str), libraries: &Path) -> Result<Verdict> {
+    fn run(&self, root: &Path, step: &str) -> Result<Verdict> {
         let stem = self.path.file_name().context("no file name")?.to_string_lossy();
         let mut command = Command::new(&self.path);
         command.arg("--show-output").current_dir(&self.package);
         command.env("CARGO_MANIFEST_DIR", &self.package);
-        // A test of a procedural macro needs the libraries of the compiler.
-        command.env("LD_LIBRARY_PATH", libraries);
         let done = run(root, &format!("{step}/{stem}"), command, PATIENCE)?;
         let heading = format!("     Running {} ({})\n", self.source, self.path.display());
         Ok(judged(&done, &heading))
     }
-}
-
-/// Runs executables, [`JOBS`] at a time.
-fn run_all(root: &Path, step: &str, executables: Vec<Executable>) -> Result<Verdict> {
-    let libraries = libraries(root)?;
-    let queue = Mutex::new(VecDeque::from(executables));
-    let total = Mutex::new(Ok(Verdict::default()));
-    let work = || {
-        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        while let Some(executable) = next() {
-            let verdict = executable.run((root, step), &libraries);
-            let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-            match (&mut *total, verdict) {
-                (Ok(total), Ok(verdict)) => total.add(verdict),
-                (Ok(_), Err(why)) => *total = Err(why),
-                (Err(_), _) => {}
-            }
-        }
-    };
-    std::thread::scope(|scope| (0..JOBS).for_each(|_| drop(scope.spawn(work))));
-    total.into_inner().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Returns the folder with the libraries of the compiler.
-fn libraries(root: &Path) -> Result<PathBuf> {
-    let what = ["--print", "target-libdir"];
-    let asked = Command::new("rustc").args(what).current_dir(root).output()?;
-    Ok(PathBuf::from(String::from_utf8(asked.stdout)?.trim()))
 }
 
 /// Reads the output of a run, which may have ended before its sums.

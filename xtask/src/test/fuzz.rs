@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
 use crate::tools;
+use crate::work_off::work_off;
 
 use super::Task;
 use super::command::{patient, run};
@@ -90,14 +90,12 @@ pub(super) fn step(task: &Task<'_>) -> Result<Verdict> {
     }
     targets.retain(|target| fuzzing.only.is_empty() || fuzzing.only.contains(target));
     ensure!(!targets.is_empty(), "no fuzz targets");
-    let queue = Mutex::new(targets.into_iter());
-    let total = Mutex::new(Verdict::default());
-    std::thread::scope(|scope| {
-        for _ in 0..JOBS {
-            scope.spawn(|| work_off(root, &folder, fuzzing, (&queue, &total)));
-        }
+    let mut verdict = Verdict::default();
+    let verdicts = work_off(JOBS, targets, |target| {
+        fuzz(root, &folder, &target, fuzzing)
+            .unwrap_or_else(|error| Verdict::failed(format!("{target}: {error:#}")))
     });
-    let mut verdict = total.into_inner().unwrap_or_default();
+    verdicts.into_iter().for_each(|of_target| verdict.add(of_target));
     if !nightly {
         let note = "no nightly toolchain: built without the address sanitizer";
         verdict.notes.push(note.into());
@@ -140,22 +138,6 @@ fn build(root: &Path, name: &str, tool: &Path, nightly: bool) -> Result<PathBuf>
     ensure!(done.success, "fuzz targets do not build; {}", done.ending());
     let made = fs::read_dir(&folder)?.filter_map(|entry| Some(entry.ok()?.path().join("release")));
     made.into_iter().find(|path| path.is_dir()).context("cargo-fuzz has built no programs")
-}
-
-fn work_off(
-    root: &Path,
-    folder: &Path,
-    fuzzing: &Fuzzing,
-    (queue, total): (&Mutex<impl Iterator<Item = String>>, &Mutex<Verdict>),
-) {
-    let next = || queue.lock().ok().and_then(|mut queue| queue.next());
-    while let Some(target) = next() {
-        let verdict = fuzz(root, folder, &target, fuzzing)
-            .unwrap_or_else(|error| Verdict::failed(format!("{target}: {error:#}")));
-        if let Ok(mut total) = total.lock() {
-            total.add(verdict);
-        }
-    }
 }
 
 /// Runs one target on its corpus; new inputs are kept under `target`.

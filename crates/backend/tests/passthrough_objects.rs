@@ -3,13 +3,18 @@
 
 mod common;
 
+use std::fs::Metadata;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use comity_vfs::{
     Create, Device, FileType, Fs, Seek, SetAttr, SetTime, Special, Status, Time, XattrMode,
 };
 use common::{caller, is_root, list, mode, name, open, read, root, serve};
+
+/// Number of files that are made while another thread looks for them.
+const FILES: u32 = 1_000;
 
 #[test]
 fn written_values_are_read_again() {
@@ -154,6 +159,33 @@ fn an_exclusive_create_is_known_again_after_a_restart() {
     let other = Create::Exclusive([1; 8]);
     let refused = again.create(&root(), &again.root(), name(b"file"), &other);
     assert_eq!(refused.unwrap_err(), Status::Exist);
+}
+
+/// A server that is killed leaves no file that the retry of the call would take for another's.
+#[test]
+fn a_file_of_an_exclusive_create_is_never_seen_without_its_verifier() {
+    let served = serve();
+    let verifier = [0, 0, 0, 1, 0, 0, 0, 2];
+    let (number, wrong) = (AtomicU32::new(0), AtomicU32::new(0));
+    let watch = || {
+        while let current @ 0..FILES = number.load(Ordering::Relaxed) {
+            let path = served.folder.path().join(current.to_string());
+            let is_wrong = |seen: Metadata| (seen.atime(), seen.mtime()) != (1, 2);
+            if path.metadata().is_ok_and(is_wrong) {
+                wrong.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(watch);
+        for current in 0..FILES {
+            number.store(current, Ordering::Relaxed);
+            let (file, how) = (current.to_string(), Create::Exclusive(verifier));
+            served.fs.create(&root(), &served.root(), name(file.as_bytes()), &how).unwrap();
+        }
+        number.store(FILES, Ordering::Relaxed);
+    });
+    assert_eq!(wrong.into_inner(), 0, "files were seen without the verifier");
 }
 
 #[test]

@@ -1,14 +1,14 @@
 use std::ffi::CStr;
 use std::fs::File;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use comity_vfs::{
     Create, Cred, Disk, FileType, Handle, Made, Name, Result, SetAttr, SetTime, Special, Status,
     Time,
 };
-use rustix::fs::{AtFlags, FileType as Kind, Mode, OFlags, Stat, fstat};
-use rustix::fs::{mkdirat, mknodat, openat, symlinkat, unlinkat};
+use rustix::fs::{AtFlags, CWD, FileType as Kind, Mode, OFlags, Stat, Timespec, Timestamps};
+use rustix::fs::{fstat, futimens, linkat, mkdirat, mknodat, openat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
 use super::lookup::found_node;
@@ -16,6 +16,7 @@ use super::name::ZeroName;
 use crate::passthrough::Passthrough;
 use crate::passthrough::errno::status;
 use crate::passthrough::handles::node::{Node, Use};
+use crate::passthrough::handles::open_handle::link_of;
 
 /// A new object: its node and its attributes from the kernel.
 type New = (Arc<Node>, Stat);
@@ -41,13 +42,17 @@ impl Passthrough {
         name: Name<'_>,
         how: &Create<Disk>,
     ) -> Result<Made<Disk>> {
-        let set = match how {
-            Create::Unchecked(set) | Create::Guarded(set) => *set,
-            Create::Exclusive(verifier) => set_of_verifier(*verifier),
-        };
-        self.make(cred, dir, name, |dir, name| match self.create_new(cred, dir, name, &set) {
-            Err(Status::Exist) => self.take_existing(cred, dir, name, how),
-            made => made,
+        self.make(cred, dir, name, |dir, name| {
+            let made = match how {
+                Create::Unchecked(set) | Create::Guarded(set) => {
+                    self.create_new(cred, dir, name, set)
+                }
+                Create::Exclusive(verifier) => self.create_exclusive(cred, dir, name, *verifier),
+            };
+            match made {
+                Err(Status::Exist) => self.take_existing(cred, dir, name, how),
+                made => made,
+            }
         })
     }
 
@@ -148,7 +153,40 @@ impl Passthrough {
         let mode = Mode::from_raw_mode(set.mode.map_or(FILE_MODE, |mode| mode.bits()));
         let file = self.with_descriptors(|| openat(dir.fd(), name, flags, mode))?;
         let later = SetAttr { mode: None, size: set.size.filter(|size| *size != 0), ..*set };
-        self.adopt_new(cred, dir, (name, file), &later).inspect_err(|failure| {
+        self.adopt_or_forget(cred, dir, (name, file), &later)
+    }
+
+    /// Makes a file that has its verifier before it has a name, so that a server that is killed
+    /// leaves either no file or one that the retry of the call knows to be its own.
+    fn create_exclusive(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Node,
+        name: &CStr,
+        verifier: [u8; 8],
+    ) -> Result<New> {
+        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(EXCLUSIVE_MODE);
+        let Ok(file) = self.with_descriptors(|| openat(dir.fd(), c".", flags, mode)) else {
+            // Some file systems have no files without a name. If the caller has no right to make
+            // files here, the usual call finds out whether there is one already.
+            return self.create_new(cred, dir, name, &set_of_verifier(verifier));
+        };
+        futimens(&file, &timestamps_of_verifier(verifier)).map_err(status)?;
+        linkat(CWD, link_of(file.as_fd()), dir.fd(), name, AtFlags::SYMLINK_FOLLOW)
+            .map_err(status)?;
+        self.adopt_or_forget(cred, dir, (name, file), &SetAttr::default())
+    }
+
+    /// Makes the node of a file that was just created, or removes the file.
+    fn adopt_or_forget(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Node,
+        (name, file): (&CStr, OwnedFd),
+        later: &SetAttr<Disk>,
+    ) -> Result<New> {
+        self.adopt_new(cred, dir, (name, file), later).inspect_err(|failure| {
             // An object that another program has put there must not be removed.
             if *failure != Status::NoEnt {
                 forget(dir.fd(), name, AtFlags::empty());
@@ -247,6 +285,12 @@ fn times_of_verifier(verifier: [u8; 8]) -> (i64, i64) {
     let [a, b, c, d, e, f, g, h] = verifier;
     let seconds = |bytes| i64::from(u32::from_be_bytes(bytes) & 0x7fff_ffff);
     (seconds([a, b, c, d]), seconds([e, f, g, h]))
+}
+
+fn timestamps_of_verifier(verifier: [u8; 8]) -> Timestamps {
+    let (atime, mtime) = times_of_verifier(verifier);
+    let whole = |tv_sec| Timespec { tv_sec, tv_nsec: 0 };
+    Timestamps { last_access: whole(atime), last_modification: whole(mtime) }
 }
 
 fn set_of_verifier(verifier: [u8; 8]) -> SetAttr<Disk> {

@@ -15,6 +15,8 @@ use clap::Args;
 
 use self::mount::SuiteMount;
 use self::suite::{COMMON, SUITES, Suite};
+use crate::kernel::tree;
+
 use super::known::Known;
 use super::report::Report;
 use super::server::Server;
@@ -174,7 +176,7 @@ fn furnish(suite: &Suite, folder: &Path) -> Result<()> {
         fs::write(folder.join(name), text)?;
     }
     if suite.has_tree {
-        let expected = crate::kernel::tree::c_program(&folder.join("tree"))?;
+        let expected = tree::c_program(&folder.join("tree"), tree::FOLDERS)?;
         fs::write(folder.join("expected"), expected)?;
     }
     Ok(())

@@ -7,11 +7,14 @@ use std::path::Path;
 
 use anyhow::Result;
 
-/// The number of folders of the C program.
-const FOLDERS: u32 = 20;
-
-/// The number of sources in each folder; each has a header.
+/// The number of sources in each folder of the C program; each has a header.
 const SOURCES: u32 = 20;
+
+/// Number of folders of a C program of 400 sources.
+pub(crate) const FOLDERS: u32 = 20;
+
+/// Number of folders of a C program of 100 sources.
+pub(super) const FOLDERS_FEW: u32 = 5;
 
 /// The number of probes in its `configure`.
 const PROBES: u32 = 60;
@@ -30,16 +33,16 @@ const QUESTIONS: &[(&str, &str, bool)] = &[
     ("time.h", "return time(0) == 0;", true),
 ];
 
-/// Writes a C program of 400 sources in 20 folders, with a `configure` of 60 probes and a
+/// Writes a C program of some folders of 20 sources, with a `configure` of 60 probes and a
 /// Makefile; returns what it prints when it is built and run.
 ///
 /// # Errors
 /// If it cannot be written.
-pub(crate) fn c_program(top: &Path) -> Result<String> {
+pub(crate) fn c_program(top: &Path, folders: u32) -> Result<String> {
     let mut sum = 0u32;
     let mut calls = String::new();
     let mut declarations = String::new();
-    for folder in 0..FOLDERS {
+    for folder in 0..folders {
         let path = top.join(format!("part{folder:02}"));
         fs::create_dir_all(&path)?;
         for source in 0..SOURCES {
@@ -147,7 +150,7 @@ mod tests {
     fn the_program_prints_what_is_expected() {
         let ground = Ground::new(&crate::root(), "test-tree").unwrap();
         let tree = ground.input().join("tree");
-        let expected = c_program(&tree).unwrap();
+        let expected = c_program(&tree, FOLDERS).unwrap();
         let sources = output("find", &[&tree.display().to_string(), "-name", "f*.c"]).unwrap();
         assert_eq!(sources.lines().count(), 400);
         assert_eq!(expected.split_whitespace().nth(1), Some("48"), "probes that pass");

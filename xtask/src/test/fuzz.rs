@@ -17,8 +17,9 @@ use super::verdict::Verdict;
 /// Number of targets at a time.
 const JOBS: usize = 2;
 
-/// Longest time for building all targets with their dependencies.
-const BUILD_PATIENCE: Duration = Duration::from_secs(30 * 60);
+/// Longest time for building all targets with their dependencies, while other steps have both
+/// processors.
+const BUILD_PATIENCE: Duration = Duration::from_secs(80 * 60);
 
 /// The targets that read credentials, which strangers write: [`Fuzzing::SHORT`] gives them a
 /// minute.

@@ -2,10 +2,8 @@
 mount_export
 cd /mnt/nfs
 : > /mnt/job/begun
-# With a killed server most of the time is spent waiting for it.
-operations=100000
-[ "$REPEATS" = 0 ] || operations=40000
-/mnt/tools/bin/fsx -q -S 1998 -N $operations -f /mnt/input/fsx.toml -P /mnt/job file
+operations=$(cat /mnt/input/operations)
+/mnt/tools/bin/fsx -q -S 1998 -N "$operations" -f /mnt/input/fsx.toml -P /mnt/job file
 cp file /mnt/job/file
 remount_export
 cmp /mnt/nfs/file /mnt/job/file

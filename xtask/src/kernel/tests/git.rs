@@ -13,7 +13,7 @@ pub(super) const TEST: Test = Test {
     about: "git init, add, commit, branch, checkout, merge, gc, fsck",
     script: include_str!("git.sh"),
     seconds_max: 600,
-    prepare: |ground| tree::c_program(&ground.input().join("tree")).map(|_| ()),
+    prepare: |ground| tree::c_program(&ground.input().join("tree"), tree::FOLDERS).map(|_| ()),
     verify,
     ..Test::EMPTY
 };

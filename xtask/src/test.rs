@@ -1,5 +1,5 @@
-//! `cargo xtask test`: all checks and tests of the project, in one command that takes at most 25
-//! minutes on two processors; and `cargo xtask soak`, the same campaigns at full length.
+//! `cargo xtask test`: all checks and tests of the project, in one command that takes about an
+//! hour on two processors; and `cargo xtask soak`, the same campaigns at full length.
 //!
 //! Every step runs, even if an earlier one fails. Its output is in `target/xtask/STEP.log`; here it
 //! gets one line, and the end of its log if it failed. Steps whose results do not depend on the

@@ -8,6 +8,15 @@ mount_export() {
     [ "$(grep -c xprt: /proc/self/mountstats)" -ge "$connections" ]
 }
 
+# Mounts over NFSv3 with its lock manager and status monitor. mount.nfs would start them itself,
+# somewhere on a disk that can be written to.
+mount_with_locks() {
+    mkdir -p /run/rpcbind /run/sendsigs.omit.d /var/lib/nfs/sm /var/lib/nfs/sm.bak
+    rpcbind
+    rpc.statd --no-notify
+    mount -t nfs -o "vers=3,proto=tcp,mountproto=tcp,hard$SECURITY" "$SERVER:$EXPORT" /mnt/nfs
+}
+
 # Has tlshd make the handshakes of this host by NAME.conf, which the test has written; the next
 # call has another tlshd do so.
 handshake_as() {

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use super::ground::output;
 use super::network::{Network, SERVER};
+use super::server::Places;
 
 /// Its address.
 pub(super) const ADDRESS: &str = "10.77.0.2";
@@ -57,23 +58,13 @@ impl OtherServer {
     ///
     /// # Errors
     /// If it does not answer in time, or a configuration is refused.
-    pub(super) fn start(
-        network: &Network,
-        program: &Path,
-        (folder, export): (&Path, &Path),
-    ) -> Result<Self> {
+    pub(super) fn start(network: &Network, places: &Places) -> Result<Self> {
+        let Places { program, export, folder, .. } = places;
         let bridge = ["ip", "addr", "add", &format!("{ADDRESS}/24"), "dev", "br0"];
         ensure!(network.command(&bridge).status()?.success(), "cannot add {ADDRESS}");
-        let log = fs::File::create(folder.join("server-b.log"))?;
-        let (program, config_b) = (program.display().to_string(), config(folder, "b"));
-        let (config_b, state) = (config_b.display().to_string(), folder.join("state-b"));
-        let state = state.display().to_string();
-        let options = ["--listen", ADDRESS, "--port", "2049", "--no-register"];
-        let more = ["--no-local-locks", "--config", &config_b, "--state-dir", &state];
-        let mut command = network.command(&[&[&program, "serve"], &options[..], &more].concat());
         let own = TempDir::new_in("/dev/shm").context("make a folder in memory")?;
-        let child = command.stdout(log.try_clone()?).stderr(log).spawn();
-        let other = Self { child: child.context("start the other server")?, own };
+        let other = Self { child: spawn(network, places)?, own };
+        let program = program.display().to_string();
         let keys = [key(&program, &folder.join("state"))?, key(&program, &folder.join("state-b"))?];
         let texts = [
             peer("b", ADDRESS, &keys[1]) + &exported(export, ""),
@@ -91,10 +82,33 @@ impl OtherServer {
         Ok(other)
     }
 
+    /// Kills it as a crash would, and starts it again.
+    ///
+    /// # Errors
+    /// If it does not answer again.
+    pub(super) fn kill_and_restart(&mut self, network: &Network, places: &Places) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        self.child = spawn(network, places)?;
+        key(&places.program.display().to_string(), &places.folder.join("state-b")).map(drop)
+    }
+
     /// The folder that it alone exports.
     pub(super) fn own_export(&self) -> &Path {
         self.own.path()
     }
+}
+
+/// Starts the program, with the arguments of the server under test.
+fn spawn(network: &Network, Places { program, folder, arguments, .. }: &Places) -> Result<Child> {
+    let log = folder.join("server-b.log");
+    let log = fs::OpenOptions::new().create(true).append(true).open(log)?;
+    let text = |path: &Path| path.display().to_string();
+    let (program, config) = (text(program), text(&config(folder, "b")));
+    let state = text(&folder.join("state-b"));
+    let own = ["--listen", ADDRESS, "--port", "2049", "--config", &config, "--state-dir", &state];
+    let mut command = network.command(&[&[&*program, "serve"], &own[..], arguments].concat());
+    command.stdout(log.try_clone()?).stderr(log).spawn().context("start the other server")
 }
 
 /// The key that a running server proves by TLS.

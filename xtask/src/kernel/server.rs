@@ -109,9 +109,7 @@ impl<'a> Server<'a> {
         let mut server = Self { network, peer, places, child, data_servers, other: None };
         server.wait_until_it_listens()?;
         if server.places.has_other_server {
-            let folders = (&*server.places.folder, &*server.places.export);
-            let other = OtherServer::start(network, &server.places.program, folders)?;
-            server.other = Some(other);
+            server.other = Some(OtherServer::start(network, &server.places)?);
         }
         Ok(server)
     }
@@ -126,6 +124,15 @@ impl<'a> Server<'a> {
         self.child.wait()?;
         self.child = spawn(self.network, self.peer, &self.places)?;
         self.wait_until_it_listens()
+    }
+
+    /// Does the same with the other server.
+    ///
+    /// # Errors
+    /// If there is none, or it does not answer again.
+    pub(super) fn kill_and_restart_other(&mut self) -> Result<()> {
+        let other = self.other.as_mut().context("there is no other server")?;
+        other.kill_and_restart(self.network, &self.places)
     }
 
     /// Ends the server by SIGTERM, starts it again, and waits until it answers commands.

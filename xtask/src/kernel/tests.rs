@@ -224,6 +224,7 @@ pub(super) const ALL: &[Test] = &[
     migrate::TEST,
     migrate::TEST.over("migrate-4.2", "4.2"),
     migrate::BOTH,
+    migrate::HOSTS,
     tour_migrate::TEST,
     tour_pnfs::TEST,
     migrate::BOTH.over("", "4.2").on("migrate-both-6.12", Kernel::Linux6_12),

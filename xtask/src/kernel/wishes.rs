@@ -28,6 +28,7 @@ pub(super) fn grant(
     let told = match wish.trim().split_once(' ').unwrap_or((wish.trim(), "")) {
         // Kills the server with SIGKILL and starts it again.
         ("restart", "") => server.kill_and_restart().map(|()| String::new())?,
+        ("restart-other", "") => server.kill_and_restart_other().map(|()| String::new())?,
         // Ends the server by SIGTERM and starts it again.
         ("end-and-start", "") => server.restart().map(|()| String::new())?,
         // Kills a guest that has not unmounted.

@@ -28,6 +28,22 @@ pub(super) const BOTH: Test = Test {
     ..TEST
 };
 
+/// Two hosts lock over NFSv3, by the server that forwards their calls.
+pub(super) const HOSTS: Test = Test {
+    name: "migrate-hosts",
+    about: "NFSv3 hosts keep their locks when an export moves, and then either server restarts",
+    script: include_str!("migrate-hosts.sh"),
+    guests: 2,
+    takes_tls: false,
+    arguments: &["--portmap", "--no-local-locks", "--lease-seconds", "8"],
+    has_other_server: true,
+    prepare: |ground| {
+        ground.give(&[("migrate_hosts.py", include_str!("migrate_hosts.py"))])?;
+        ground.give(super::STAGE)
+    },
+    ..Test::EMPTY
+};
+
 fn prepare(ground: &Ground) -> Result<()> {
     Ok(fs::write(ground.input().join("migrate.py"), include_str!("migrate.py"))?)
 }

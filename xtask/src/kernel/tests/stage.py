@@ -60,6 +60,14 @@ class Server:
         """It is killed with SIGKILL, and starts again."""
         self.ask("restart")
 
+    def restart_other(self):
+        """The other server is killed with SIGKILL, and starts again."""
+        self.ask("restart-other")
+
+    def admin(self, script):
+        """Commands of `comity` on the server."""
+        return self.ask(f"admin {script}")
+
     def lose(self, number):
         """A guest is gone without goodbye."""
         self.ask(f"lose {number}")

@@ -204,6 +204,8 @@ fn a_reload_refuses_what_it_cannot_change_and_says_what_to_do() {
     fs::write(world.place.path("key"), "000102030405060708090a0b0c0d0e10\n").unwrap();
     is_refused(&reload_text(&world, &good), "does not change the key of a placement");
     fs::write(world.place.path("key"), key).unwrap();
+    let crossing = good.replace("\"rw\"", "\"rw\", \"crossmnt\"");
+    is_refused(&reload_text(&world, &crossing), "does not change crossmnt of an export with a");
     applied(&reload_text(&world, &good));
     let mut client = world.client();
     let file = client.open(&world.file("f"), BOTH).unwrap();

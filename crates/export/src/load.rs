@@ -312,6 +312,11 @@ fn backend(
     }
     let crosses_mounts = settings.crosses_mounts;
     let placement = placement_of(placements, path);
+    if placement_is_lost(old, (path, placement), settings) {
+        let what = "a reload does not change crossmnt of an export with a [[placement]]: restart";
+        diagnostics.error(place, format!("{}: {what} the server", path.display()));
+        return None;
+    }
     let kept = old.and_then(|old| kept(old, path, settings));
     if let Some(fs) = kept.filter(|fs| placement.is_none() && fs.placement().is_none()) {
         return Some(Arc::clone(fs));
@@ -323,6 +328,22 @@ fn backend(
     let request = ExportRequest { path, crosses_mounts, is_absent, placement, kept };
     let opened = open(&request);
     opened.map_err(|what| diagnostics.error(place, format!("{}: {what}", path.display()))).ok()
+}
+
+/// Returns whether an export with a placement would be opened anew, because it crosses mounts now or
+/// no longer does. The new file system would not know of the uses and moves of its files.
+fn placement_is_lost(
+    old: Option<&Plan>,
+    (path, placement): (&Path, Option<&PlacementSpec>),
+    settings: &Settings,
+) -> bool {
+    let differs = |export: &&Arc<Export>| {
+        export.path() == path
+            && export.settings().crosses_mounts != settings.crosses_mounts
+            && export.identity() == identity(path)
+    };
+    let old = old.and_then(|old| old.exports().iter().find(differs));
+    old.is_some_and(|old| placement.is_some() || old.fs().placement().is_some())
 }
 
 /// Reads the policy of an export, if it names one.

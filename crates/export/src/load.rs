@@ -330,8 +330,8 @@ fn backend(
     opened.map_err(|what| diagnostics.error(place, format!("{}: {what}", path.display()))).ok()
 }
 
-/// Returns whether an export with a placement would be opened anew, because it crosses mounts now or
-/// no longer does. The new file system would not know of the uses and moves of its files.
+/// Returns whether an export with a placement would be opened anew, because it crosses mounts now
+/// or no longer does. The new file system would not know of the uses and moves of its files.
 fn placement_is_lost(
     old: Option<&Plan>,
     (path, placement): (&Path, Option<&PlacementSpec>),

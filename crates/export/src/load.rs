@@ -312,12 +312,13 @@ fn backend(
     }
     let crosses_mounts = settings.crosses_mounts;
     let placement = placement_of(placements, path);
-    if placement_is_lost(old, (path, placement), settings) {
+    let former = old.and_then(|old| former(old, path));
+    if former.is_some_and(|former| placement_is_lost(former, placement, settings)) {
         let what = "a reload does not change crossmnt of an export with a [[placement]]: restart";
         diagnostics.error(place, format!("{}: {what} the server", path.display()));
         return None;
     }
-    let kept = old.and_then(|old| kept(old, path, settings));
+    let kept = former.and_then(|former| kept(former, settings));
     if let Some(fs) = kept.filter(|fs| placement.is_none() && fs.placement().is_none()) {
         return Some(Arc::clone(fs));
     }
@@ -333,17 +334,12 @@ fn backend(
 /// Returns whether an export with a placement would be opened anew, because it crosses mounts now
 /// or no longer does. The new file system would not know of the uses and moves of its files.
 fn placement_is_lost(
-    old: Option<&Plan>,
-    (path, placement): (&Path, Option<&PlacementSpec>),
+    former: &Export,
+    placement: Option<&PlacementSpec>,
     settings: &Settings,
 ) -> bool {
-    let differs = |export: &&Arc<Export>| {
-        export.path() == path
-            && export.settings().crosses_mounts != settings.crosses_mounts
-            && export.identity() == identity(path)
-    };
-    let old = old.and_then(|old| old.exports().iter().find(differs));
-    old.is_some_and(|old| placement.is_some() || old.fs().placement().is_some())
+    let is_placed = placement.is_some() || former.fs().placement().is_some();
+    is_placed && former.settings().crosses_mounts != settings.crosses_mounts
 }
 
 /// Reads the policy of an export, if it names one.
@@ -356,15 +352,19 @@ fn policy_of(export: &Merged, diagnostics: &mut Diagnostics) -> Option<Arc<Polic
     Policy::parse(&text).map_err(fault).map(Arc::new).ok()
 }
 
-fn kept<'p>(old: &'p Plan, path: &Path, settings: &Settings) -> Option<&'p Arc<dyn Fs>> {
-    let same = |export: &&Arc<Export>| {
-        export.path() == path
-            && export.settings().crosses_mounts == settings.crosses_mounts
-            && export.referral().is_some() == settings.refer.is_some()
-            && export.identity() == identity(path)
-    };
-    let fs = old.exports().iter().find(same)?.fs();
-    fs.getattr(&fs.root()).is_ok().then_some(fs)
+/// Returns the export that a path has so far, if it still leads to the same directory.
+fn former<'p>(old: &'p Plan, path: &Path) -> Option<&'p Export> {
+    let is_former = |export: &&Arc<Export>| export.path() == path;
+    let export = old.exports().iter().find(is_former)?;
+    (export.identity() == identity(path)).then_some(export)
+}
+
+/// Returns the file system of an export that stays open.
+fn kept<'p>(former: &'p Export, settings: &Settings) -> Option<&'p Arc<dyn Fs>> {
+    let stays = former.settings().crosses_mounts == settings.crosses_mounts
+        && former.referral().is_some() == settings.refer.is_some();
+    let fs = former.fs();
+    (stays && fs.getattr(&fs.root()).is_ok()).then_some(fs)
 }
 
 fn made(

@@ -117,9 +117,9 @@ impl Run {
         Self { names: vec![name.to_owned()], ..Self::all() }
     }
 
-    /// The tests that `cargo xtask test` runs.
-    pub(crate) fn core() -> Self {
-        Self { core: true, ..Self::all() }
+    /// The tests that `cargo xtask test` runs, of this program.
+    pub(crate) fn core(program: PathBuf) -> Self {
+        Self { core: true, program: Some(program), ..Self::all() }
     }
 
     /// The kernel that the guests of a test boot.

@@ -1,5 +1,6 @@
 //! Builds the test executables of the workspace, and runs several at a time: most of their time
-//! they wait, and `cargo test` runs one after the other.
+//! they wait, and `cargo test` runs one after the other. The same build makes the program that
+//! other steps test.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,6 +33,7 @@ struct CargoMessage {
 
 #[derive(Deserialize)]
 struct CargoTarget {
+    name: String,
     kind: Vec<String>,
     src_path: PathBuf,
 }
@@ -56,10 +58,7 @@ struct Executable {
 /// If a program cannot be started.
 pub(super) fn step(task: &Task<'_>) -> Result<Verdict> {
     let root = task.root;
-    let mut build = Command::new(program());
-    build.args(["test", "--workspace", "--locked", "--no-run", "--no-fail-fast"]);
-    build.arg("--message-format=json-render-diagnostics");
-    let built = run(root, &format!("{}-build", task.name), build, PATIENCE)?;
+    let built = build(root, task.name)?;
     let mut verdict = Verdict::default();
     for done in work_off(JOBS, executables(&built.text()), |it| it.run(root, task.name)) {
         verdict.add(done?);
@@ -74,12 +73,42 @@ pub(super) fn step(task: &Task<'_>) -> Result<Verdict> {
     Ok(verdict)
 }
 
+/// Returns the program `comity` that the tests use. If they have run before, nothing is built: a
+/// build of its package alone would choose other features of its dependencies.
+///
+/// # Errors
+/// If it does not compile.
+pub(super) fn comity(root: &Path, step: &str) -> Result<PathBuf> {
+    let built = build(root, step)?;
+    let program = messages(&built.text()).find_map(CargoMessage::program);
+    program.filter(|_| built.success).with_context(|| built.ending())
+}
+
+fn build(root: &Path, step: &str) -> Result<Done> {
+    let mut build = Command::new(program());
+    build.args(["test", "--workspace", "--locked", "--no-run", "--no-fail-fast"]);
+    build.arg("--message-format=json-render-diagnostics");
+    run(root, &format!("{step}-build"), build, PATIENCE)
+}
+
+fn messages(text: &str) -> impl Iterator<Item = CargoMessage> {
+    text.lines().filter_map(|line| serde_json::from_str(line).ok())
+}
+
 /// Returns the test executables that cargo says it has built, the slowest ones first.
 fn executables(text: &str) -> Vec<Executable> {
-    let messages = text.lines().filter_map(|line| serde_json::from_str::<CargoMessage>(line).ok());
-    let mut found: Vec<Executable> = messages.filter_map(Executable::of).collect();
+    let mut found: Vec<Executable> = messages(text).filter_map(Executable::of).collect();
     found.sort_by_key(|it| !it.package.ends_with(SLOWEST));
     found
+}
+
+impl CargoMessage {
+    /// Returns the executable if it is the program `comity` without its unit tests.
+    fn program(self) -> Option<PathBuf> {
+        let target = self.target?;
+        let is_program = target.name == "comity" && target.kind == ["bin"] && !self.profile?.test;
+        self.executable.filter(|_| is_program)
+    }
 }
 
 impl Executable {
@@ -116,4 +145,37 @@ fn judged(done: &Done, heading: &str) -> Verdict {
         verdict.notes.push(done.ending());
     }
     verdict
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line that cargo prints for a target of a crate.
+    fn message(krate: &str, name: &str, is_test: bool, executable: &str) -> String {
+        let manifest = format!("/c/{krate}/Cargo.toml");
+        let source = format!("/c/{krate}/src/main.rs");
+        let message = serde_json::json!({
+            "reason": "compiler-artifact", "manifest_path": manifest, "executable": executable,
+            "target": { "name": name, "kind": ["bin"], "src_path": source },
+            "profile": { "test": is_test },
+        });
+        format!("{message}\n")
+    }
+
+    #[test]
+    fn the_program_is_told_from_its_unit_tests_and_from_other_programs() {
+        let text = [
+            "warning: text of a compiler\n".to_owned(),
+            message("cli", "comity", true, "/t/deps/comity-1"),
+            message("perf", "comity-perf", false, "/t/comity-perf"),
+            message("cli", "comity", false, "/t/comity"),
+            "{\"reason\":\"build-finished\",\"success\":true}\n".to_owned(),
+        ]
+        .concat();
+        let program = messages(&text).find_map(CargoMessage::program);
+        assert_eq!(program.as_deref(), Some(Path::new("/t/comity")));
+        let tests: Vec<_> = executables(&text).into_iter().map(|test| test.path).collect();
+        assert_eq!(tests, [Path::new("/t/deps/comity-1")]);
+    }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::command::judge;
+use super::executables;
 use super::verdict::Verdict;
 use crate::tools::program;
 
@@ -28,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(4 * 60 * 60);
 /// Runs the suites, and the kills if they are part of the choice.
 ///
 /// # Errors
-/// If a program cannot be started.
+/// If a program cannot be built or started.
 pub(super) fn step(root: &Path, name: &str, choice: SuiteChoice) -> Result<Verdict> {
     if !Path::new("/dev/fuse").exists() {
         return Ok(Verdict::skipped("there is no /dev/fuse"));
@@ -36,7 +37,7 @@ pub(super) fn step(root: &Path, name: &str, choice: SuiteChoice) -> Result<Verdi
     let suites: &[&str] = if choice == SuiteChoice::Short { &["sqlite"] } else { &[] };
     let mut command = Command::new(program());
     command.args(["run", "--quiet", "--package", "xtask", "--", "conformance", "--client"]);
-    command.args(suites);
+    command.arg("--program").arg(executables::comity(root, name)?).args(suites);
     let mut verdict = judge(root, name, command, PATIENCE)?;
     if choice == SuiteChoice::Whole {
         let mut kills = Command::new(program());

@@ -130,7 +130,7 @@ fn deny_step(task: &Task<'_>) -> Result<Verdict> {
 
 fn kernel_tests(task: &Task<'_>) -> Result<Verdict> {
     let runs = match task.extent.trials {
-        Trials::Core => vec![kernel::Run::core()],
+        Trials::Core => vec![kernel::Run::core(executables::comity(task.root, task.name)?)],
         Trials::All => vec![kernel::Run::all(), kernel::Run::over_tls()],
         Trials::On(kernel) => vec![kernel::Run::on(kernel)],
     };

@@ -20,6 +20,8 @@ pub struct HostTexts<'a> {
     pub stat: &'a str,
     /// `/proc/self/stat`.
     pub own_stat: &'a str,
+    /// The numbers of the processors on which the server may run; all if none is named.
+    pub processors: &'a [u32],
     /// `/proc/meminfo`.
     pub meminfo: &'a str,
     /// `/proc/pressure/cpu`.
@@ -60,7 +62,7 @@ impl HostSample {
     #[must_use]
     pub fn read(texts: &HostTexts<'_>) -> Self {
         Self {
-            processors: Processors::read(texts.stat, texts.own_stat),
+            processors: Processors::read(texts.stat, texts.own_stat, texts.processors),
             memory: HostMemory::read(texts.meminfo),
             pressure: Pressure::read([
                 texts.pressure_processor,
@@ -70,6 +72,17 @@ impl HostSample {
             disks: Disks::read(texts.diskstats, texts.disks),
             lines: Interfaces::read(texts.network, texts.lines),
         }
+    }
+
+    /// Returns the number of the processors on which the server may run; 0 if it is not known.
+    pub(crate) fn processors(&self) -> u32 {
+        self.processors.map_or(0, |processors| processors.count())
+    }
+
+    /// Returns what a network interface can carry in each direction in bytes a second, if that is
+    /// known.
+    pub(crate) fn line_capacity(&self, name: &str) -> Option<u64> {
+        self.lines.capacity(name)
     }
 
     /// Returns the load of each resource in the time `elapsed` since the sample `before`.
@@ -118,6 +131,7 @@ mod tests {
             let sample = |text: &str| HostSample::read(&HostTexts {
                 stat: text,
                 own_stat: text,
+                processors: &[],
                 meminfo: text,
                 pressure_processor: text,
                 pressure_memory: text,

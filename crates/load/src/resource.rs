@@ -3,7 +3,7 @@ use std::fmt;
 /// A resource that a server can use up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Resource {
-    /// All processors of the machine.
+    /// The processors on which the server may run: all of the machine, as a rule.
     Processor,
     /// The part of the processors that the server itself uses.
     ServerProcessor,

@@ -3,6 +3,7 @@ use std::path::Path;
 
 use comity_load::{HostSample, HostTexts};
 use comity_vfs::AsServer;
+use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::limits::DEVICES_REREAD;
 
@@ -31,6 +32,7 @@ impl HostFiles {
         HostSample::read(&HostTexts {
             stat: &read("stat"),
             own_stat: &read("self/stat"),
+            processors: &allowed_processors(),
             meminfo: &read("meminfo"),
             pressure_processor: &read("pressure/cpu"),
             pressure_memory: &read("pressure/memory"),
@@ -41,6 +43,13 @@ impl HostFiles {
             lines: &lines,
         })
     }
+}
+
+/// Returns the numbers of the processors to which the server is bound. A set that the kernel does
+/// not tell is empty.
+fn allowed_processors() -> Vec<u32> {
+    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|number| set.is_set(*number)).map(|number| number as u32).collect()
 }
 
 /// Returns the names of whole disks. Loop devices and RAM disks are skipped, because they are
@@ -69,7 +78,18 @@ fn names(_: &AsServer, folder: &Path) -> impl Iterator<Item = String> + use<> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::thread::sched_setaffinity;
+
     use super::*;
+
+    #[test]
+    fn a_thread_that_is_bound_to_a_processor_knows_no_other() {
+        let first = allowed_processors()[0];
+        let mut set = CpuSet::new();
+        set.set(first as usize);
+        sched_setaffinity(None, &set).unwrap();
+        assert_eq!(allowed_processors(), [first]);
+    }
 
     #[test]
     fn loop_devices_are_not_disks_and_interfaces_need_a_speed() {

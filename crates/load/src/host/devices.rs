@@ -50,6 +50,11 @@ impl Disks {
 }
 
 impl Interfaces {
+    /// Returns the capacity of a line in bytes a second, if it is known.
+    pub(super) fn capacity(&self, name: &str) -> Option<u64> {
+        self.0.get(name).map(|interface| interface.capacity)
+    }
+
     /// Reads `/proc/net/dev`: the name and a colon, eight counters of what was received, the first
     /// in bytes, and eight of what was sent.
     pub(super) fn read(text: &str, wanted: &[(&str, u64)]) -> Self {

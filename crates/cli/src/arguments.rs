@@ -19,7 +19,9 @@ use crate::explain_arguments::Explain;
 use crate::far_arguments::FarServer;
 use crate::page_arguments::PageArguments;
 use crate::top_arguments::TopArguments;
-use crate::{cache_arguments, key_arguments, migrate_arguments, placement_arguments};
+use crate::{
+    cache_arguments, key_arguments, load_arguments, migrate_arguments, placement_arguments,
+};
 
 /// Serve folders to NFS clients.
 ///
@@ -228,6 +230,9 @@ pub(crate) enum Command {
     ///
     /// Exits with 0 if the exports were moved, with 1 if not, with 2 if the arguments are wrong.
     Migrate(migrate_arguments::MigrateArguments),
+    /// Show what would change if exports moved to less loaded servers
+    #[command(subcommand)]
+    Load(load_arguments::LoadCommand),
     /// Measure file systems and NFS servers
     ///
     /// The workloads of five evaluations, from 1989 to 2006, on directories and on servers, with

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow, bail};
 use comity_daemon::control_socket;
 use comity_server::control::{self, Answer, AskError, Request};
+use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::Value;
 
 use crate::stdout::say;
@@ -95,6 +96,16 @@ pub(crate) fn ask(typed: common_arguments::State, request: &Request) -> Result<V
         )),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Returns a number that no other run of a command has.
+///
+/// # Errors
+/// The system has no random bytes.
+pub(crate) fn run_number() -> Result<u64> {
+    let mut bytes = [0; 8];
+    getrandom(&mut bytes, GetRandomFlags::empty())?;
+    Ok(u64::from_ne_bytes(bytes))
 }
 
 /// The error for a server that does not answer, with advice.

@@ -23,6 +23,8 @@ mod far_arguments;
 mod far_export;
 mod key_arguments;
 mod keys;
+mod load_advice;
+mod load_arguments;
 mod manual;
 mod migrate;
 mod migrate_arguments;
@@ -58,6 +60,7 @@ use clap::Parser;
 
 use arguments::{Arguments, Command};
 use cache_arguments::CacheCommand;
+use load_arguments::LoadCommand;
 use mount_request::FileVerb;
 use placement_arguments::PlacementCommand;
 
@@ -114,6 +117,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Cache(typed) => cache(&typed),
         Command::Placement(typed) => placement(typed),
         Command::Migrate(typed) => migrate::perform(&typed),
+        Command::Load(LoadCommand::Advise(typed)) => load_advice::perform(&typed),
         Command::Bench(typed) => comity_bench::command::perform(&typed),
         Command::Completions(typed) => {
             manual::completions(typed.shell);

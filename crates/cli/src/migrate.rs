@@ -7,7 +7,6 @@ use std::time::Duration;
 use anyhow::Result;
 use comity_server::control::Request;
 use indicatif::ProgressBar;
-use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::Value;
 
 use crate::cache_status::{bytes, counted};
@@ -25,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// If no server can be asked, or the exports were not moved.
 pub(crate) fn perform(typed: &MigrateArguments) -> Result<ExitCode> {
     let MigrateArguments { exports, to, proxy_for: forward_seconds, dry_run, .. } = typed.clone();
-    let run = random()?;
+    let run = control_client::run_number()?;
     let request = Request::Migrate { exports, to, forward_seconds, dry_run, run };
     let bar = ProgressBar::new_spinner();
     let mut is_warned = typed.json.json;
@@ -53,13 +52,6 @@ pub(crate) fn perform(typed: &MigrateArguments) -> Result<ExitCode> {
 fn warn(answer: &Value) {
     let warnings = answer["warnings"].as_array().into_iter().flatten();
     warnings.for_each(|warning| eprintln!("comity: warning: {}", text(warning)));
-}
-
-/// A number that no other run of the command has.
-fn random() -> Result<u64> {
-    let mut bytes = [0; 8];
-    getrandom(&mut bytes, GetRandomFlags::empty())?;
-    Ok(u64::from_ne_bytes(bytes))
 }
 
 fn line(typed: &MigrateArguments, answer: &Value) -> String {

@@ -38,6 +38,7 @@ fn commands_fail_without_a_running_server() {
         &["clients", "1", "--json"],
         &["evict", "1"],
         &["migrate", "/srv", "--to", "b"],
+        &["load", "advise"],
     ] {
         let said = ask(&place, words);
         assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{words:?}");

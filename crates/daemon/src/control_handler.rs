@@ -20,7 +20,7 @@ use crate::grant_admin;
 use crate::grant_service::GrantService;
 use crate::load::{Load, load_json};
 use crate::logging::Logging;
-use crate::migration::Migrations;
+use crate::migration::{Advisor, Migrations};
 use crate::offered::offered_json;
 use crate::placement_admin;
 use crate::placement_moves::PlacementMoves;
@@ -47,6 +47,8 @@ pub(crate) struct ServerControl<N> {
     pub(crate) load: Arc<Mutex<Load>>,
     /// The move of exports to other servers.
     pub(crate) migrations: Migrations,
+    /// The advice to move exports.
+    pub(crate) advisor: Advisor,
     /// The move of a file to other data servers.
     pub(crate) moves: PlacementMoves,
     /// The time when the server started.
@@ -106,6 +108,7 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
                     false => self.migrations.advance(exports, to, *run),
                 }
             }
+            Request::Advise { with, run } => self.advisor.advance(with, *run),
             Request::Why { .. } => grant_admin::why(&plan, request),
             Request::BindAccount { .. }
             | Request::UnbindAccount { .. }

@@ -15,6 +15,12 @@ pub(crate) const RECALL_POLL: Duration = Duration::from_millis(50);
 /// Longest time for which clients may return what cannot move, before the exports are frozen.
 pub(crate) const RECALL_PATIENCE: Duration = Duration::from_secs(20);
 
+/// Time that a peer has to tell its load.
+pub(crate) const LOAD_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Most peers whose load is asked for at once.
+pub(crate) const LOAD_PEERS_MAX: usize = 16;
+
 /// Time that a peer has for a call that is forwarded to it.
 pub(crate) const FORWARD_PATIENCE: Duration = Duration::from_secs(10);
 

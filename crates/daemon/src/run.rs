@@ -22,10 +22,12 @@ use signal_hook::iterator::Signals;
 use crate::configuration::{Configuration, Reload, log};
 use crate::control_handler::ServerControl;
 use crate::grant_service::GrantService;
-use crate::load::{LoadService, LoadSources};
+use crate::load::{Load, LoadService, LoadSources};
 use crate::logging::Logging;
 use crate::metrics_page::PageSources;
-use crate::migration::{self, Arrivals, Forwarder, MigrationParts, Migrations, MovedExports};
+use crate::migration::{
+    self, Advisor, Arrivals, Forwarder, MigrationParts, Migrations, MovedExports,
+};
 use crate::nlm_replies;
 use crate::options::Options;
 use crate::placement;
@@ -201,6 +203,7 @@ impl Running {
             moved,
             peer_runs: Arc::default(),
             tls: tls.clone(),
+            load: Load::shared(metrics.is_some()),
             serves_three: options.spoken.three,
             has_local_locks: options.local_locks,
         };
@@ -214,8 +217,7 @@ impl Running {
         let settings = Settings { tls: tls.as_deref().map(Tls::acceptor), ..settings(options) };
         let server = Server::start_with(programs, settings, listeners)?;
         state_service.begin(server.dialer(), server.addresses())?;
-        let counted = (metrics.clone(), tally.clone());
-        let load = start_load(&server, state_service.memory(), counted)?;
+        let load = start_load(&parts, &server, (metrics.clone(), tally.clone()))?;
         let page = metrics.zip(listener).map(|(metrics, listener)| {
             let sources = PageSources {
                 metrics,
@@ -282,6 +284,7 @@ impl Running {
         ServerControl {
             moves: PlacementMoves::default(),
             migrations: Migrations::new(self.migration.clone()),
+            advisor: Advisor::new(self.migration.clone()),
             reload: Arc::clone(&self.reload),
             exports: Arc::clone(&self.exports),
             logging,
@@ -333,18 +336,19 @@ impl Running {
 
 /// Starts to sample the load; metrics and tally are present if calls are measured.
 fn start_load(
+    parts: &MigrationParts,
     server: &Server<Programs>,
-    memory: Memory,
     (metrics, tally): (Option<Arc<Metrics>>, Option<Arc<Tally>>),
 ) -> Result<LoadService> {
-    LoadService::start(LoadSources {
+    let sources = LoadSources {
         stats: Box::new(server.stats_source()),
         peers: Box::new(server.peers_source()),
         settings: server.settings().clone(),
-        memory,
+        memory: parts.memory.clone(),
         metrics,
         tally,
-    })
+    };
+    LoadService::start(Arc::clone(&parts.load), sources)
 }
 
 /// Opens the control socket; `handler` performs its requests.

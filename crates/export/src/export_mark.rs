@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -70,6 +71,16 @@ impl Plan {
         paths: &'p [PathBuf],
     ) -> impl Iterator<Item = &'p Arc<Export>> {
         self.exports().iter().filter(|export| paths.iter().any(|path| path == export.path()))
+    }
+
+    /// Returns the paths of the exports that are served here, by their volume.
+    #[must_use]
+    pub fn by_volume(&self) -> BTreeMap<u64, Vec<PathBuf>> {
+        let mut volumes = BTreeMap::<u64, Vec<PathBuf>>::new();
+        for export in self.exports().iter().filter(|export| export.referral().is_none()) {
+            volumes.entry(export.volume()).or_default().push(export.path().to_owned());
+        }
+        volumes
     }
 
     /// Returns the paths of all exports that are served here from a volume.

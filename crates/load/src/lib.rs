@@ -2,7 +2,8 @@
 //! resource that limits the server.
 //!
 //! **Answers:** how much of each resource is in use, now and over the last second, minute and five
-//! minutes; which resource is the bottleneck; which client or export uses how much.
+//! minutes; which resource is the bottleneck; which client or export uses how much; by how much
+//! calls would get shorter if clients moved to another server.
 //!
 //! **May not know:** how samples are taken. It reads no file and no clock: texts of the kernel and
 //! the time are arguments.
@@ -14,6 +15,7 @@
 
 mod average;
 mod bottleneck;
+mod forecast;
 mod host;
 mod limits;
 mod model;
@@ -21,14 +23,17 @@ mod operations;
 mod prediction;
 mod ratio;
 mod resource;
+mod server_load;
 mod shares;
 
 pub use average::Averages;
 pub use bottleneck::bottleneck;
+pub use forecast::{Doubt, Forecast};
 pub use host::{HostSample, HostTexts};
 pub use model::{LoadModel, Occupancy};
 pub use operations::{OperationCounts, OperationLoad, Operations};
 pub use prediction::{Prediction, Term};
 pub use ratio::Ratio;
 pub use resource::Resource;
+pub use server_load::{Amount, Demand, ServerLoad};
 pub use shares::{Rates, Shares, Usage, UserShare};

@@ -13,3 +13,10 @@ pub(crate) const QUEUE_RATIO_MAX: f64 = 0.95;
 /// A resource at this average over a minute is a bottleneck: by the formula of a simple queue
 /// (M/M/1, 1 / (1 - load)), calls take more than three times as long as on an idle server.
 pub(crate) const BUSY: f64 = 0.7;
+
+/// Calls have to get shorter by this part for a move to be advised: clients of a moved export wait
+/// for a moment, and predictions are wrong by as much.
+pub(crate) const GAIN_LEAST: f64 = 0.1;
+
+/// If tasks wait for storage for this part of the time, it may be storage that makes calls slow.
+pub(crate) const STALLED: f64 = 0.2;

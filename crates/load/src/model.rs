@@ -6,6 +6,8 @@ use crate::bottleneck::bottleneck;
 use crate::host::HostSample;
 use crate::ratio::Ratio;
 use crate::resource::Resource;
+use crate::server_load::{Amount, Demand, ServerLoad};
+use crate::shares::Rates;
 
 /// The amount in use of a bounded resource of the server.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +58,40 @@ impl LoadModel {
         bottleneck(self.resources())
     }
 
+    /// Returns the load as another server needs it, with the rates of all clients together and the
+    /// time since sampling began.
+    #[must_use]
+    pub fn server_load(&self, rates: Rates, sampled: Duration) -> ServerLoad {
+        let host = self.before.as_ref().map(|(_, host)| host);
+        let minute = |resource: &Resource| {
+            self.averages.get(resource).map_or(Ratio::IDLE, |averages| averages.minute)
+        };
+        let count = host.map_or(0.0, |host| host.processors().into());
+        let used = |resource: &Resource| minute(resource).get() * count;
+        ServerLoad {
+            sampled,
+            own: Demand { rates, processor: used(&Resource::ServerProcessor) },
+            processors: Amount { used: used(&Resource::Processor), capacity: count },
+            receive: self.fullest(|resource| matches!(resource, Resource::NetworkReceive(_))),
+            send: self.fullest(|resource| matches!(resource, Resource::NetworkSend(_))),
+            memory_stall: minute(&Resource::MemoryStall),
+            storage_stall: minute(&Resource::StorageStall),
+        }
+    }
+
+    /// The fullest of some lines, in bytes a second.
+    fn fullest(&self, is_meant: impl Fn(&Resource) -> bool) -> Amount {
+        let lines = self.averages.iter().filter(|(resource, _)| is_meant(resource));
+        let fullest =
+            lines.max_by(|(_, one), (_, other)| one.minute.get().total_cmp(&other.minute.get()));
+        let amount = fullest.and_then(|(line, averages)| {
+            let (_, host) = self.before.as_ref()?;
+            let capacity = host.line_capacity(line.device()?)? as f64;
+            Some(Amount { used: averages.minute.get() * capacity, capacity })
+        });
+        amount.unwrap_or_default()
+    }
+
     /// Resources that the sample does not contain, such as a removed disk, are forgotten.
     fn average(&mut self, ratios: Vec<(Resource, Ratio)>, elapsed: Duration) {
         let mut before = std::mem::take(&mut self.averages);
@@ -99,12 +135,41 @@ mod tests {
     fn two_samples_at_the_same_time_give_no_rate() {
         let mut model = LoadModel::default();
         let busy = |ticks: u64| {
-            let stat = format!("cpu {ticks} 0 0 0\n");
+            let stat = format!("cpu0 {ticks} 0 0 0\n");
             HostSample::read(&HostTexts { stat: &stat, ..HostTexts::default() })
         };
         model.add(at(1), busy(0), &[]);
         model.add(at(1), busy(50), &[]);
         assert_eq!(model.resources().count(), 0);
+    }
+
+    #[test]
+    fn another_server_is_told_amounts_with_their_capacities() {
+        // Of 100 ticks of each of two processors, 80 are busy, and 40 are the server's.
+        let sample = |seconds: u64, sent: u64| {
+            let [busy, own, rest, idle] = [80, 40, 20, 100].map(|ticks| ticks * seconds);
+            let stat = format!("cpu0 {busy} 0 0 {rest}\ncpu1 0 0 0 {idle}\n");
+            let own = format!("7 (comity) S 1 1 1 0 -1 0 0 0 0 0 {own} 0 0 0");
+            let network = format!("lo: 0 0 0 0 0 0 0 0 {sent}\neth0: 0 0 0 0 0 0 0 0 {sent}\n");
+            HostSample::read(&HostTexts {
+                stat: &stat,
+                own_stat: &own,
+                network: &network,
+                lines: &[("lo", 1_000_000), ("eth0", 10_000)],
+                ..HostTexts::default()
+            })
+        };
+        let mut model = LoadModel::default();
+        assert_eq!(model.server_load(Rates::default(), at(0)), ServerLoad::default());
+        model.add(at(1), sample(0, 0), &[]);
+        model.add(at(2), sample(1, 5_000), &[]);
+        let rates = Rates { calls: 7.0, ..Rates::default() };
+        let load = model.server_load(rates, at(2));
+        assert_eq!(load.processors, Amount { used: 0.8, capacity: 2.0 });
+        assert_eq!(load.own.processor, 0.4);
+        assert_eq!(load.send, Amount { used: 5_000.0, capacity: 10_000.0 });
+        assert_eq!(load.receive.used, 0.0);
+        assert_eq!((load.own.rates, load.sampled), (rates, at(2)));
     }
 
     #[test]

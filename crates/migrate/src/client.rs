@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use comity_export::PeerServer;
 use comity_programs::{ClientError, ProgramClient, whole};
 use comity_proto::migration::{
-    CHUNK_BYTES_MAX, ForwardArgs, ForwardedReply, HostsReply, MigrationArgs, MigrationId, PROGRAM,
-    SendArgs, VERSION, procedure,
+    CHUNK_BYTES_MAX, ForwardArgs, ForwardedReply, HostsReply, LoadReply, MigrationArgs,
+    MigrationId, PROGRAM, SendArgs, VERSION, procedure,
 };
 use comity_tls::client::{ClientIdentity, ServerTrust};
 use comity_xdr::Opaque;
@@ -35,6 +35,23 @@ impl MigrationClient {
         let trust = ServerTrust::new(Some(peer.key));
         let place = (&*peer.host, peer.port);
         ProgramClient::connect(place, (PROGRAM, VERSION), identity, &trust).map(Self)
+    }
+
+    /// Connects to a peer to ask for its load, and returns it; gives the peer this time for each of
+    /// the two.
+    ///
+    /// # Errors
+    /// [`MigrationError`].
+    pub fn load(
+        peer: &PeerServer,
+        identity: Arc<ClientIdentity>,
+        time: Duration,
+    ) -> Result<LoadReply, MigrationError> {
+        let trust = ServerTrust::new(Some(peer.key));
+        let place = (&*peer.host, peer.port);
+        let mut client =
+            ProgramClient::connect_within(time, place, (PROGRAM, VERSION), (identity, &trust))?;
+        client.value(procedure::LOAD, &())
     }
 
     /// Asks whether the target could take exports over, and begins a transfer.

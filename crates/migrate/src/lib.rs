@@ -1,9 +1,9 @@
 //! The migration program: a server hands exports, with the state of their clients, over to another
 //! server.
 //!
-//! **Answers:** which calls a source makes and a target answers, and in which order. It is a
-//! program of this project on the NFS port, for servers that have proved a key of the
-//! configuration; docs/formats.md describes its messages.
+//! **Answers:** which calls a source makes and a target answers, and in which order; how servers
+//! tell each other their load. It is a program of this project on the NFS port, for servers that
+//! have proved a key of the configuration; docs/formats.md describes its messages.
 //!
 //! **May not know:** what the state of clients is, when an export is frozen, how a decision is
 //! stored.

@@ -68,6 +68,7 @@ impl Program<RpcPeer> for MigrationProgram {
             procedure::OUTCOME => "OUTCOME",
             procedure::FORWARD => "FORWARD",
             procedure::HOSTS => "HOSTS",
+            procedure::LOAD => "LOAD",
             _ => "unknown",
         }
     }
@@ -117,6 +118,9 @@ impl Program<RpcPeer> for MigrationProgram {
                 let calls = self.forwarded_calls();
                 answer(reply, calls.map(|calls| HostsReply::from(calls.hosts(&from))))
             })),
+            procedure::LOAD => {
+                done(call.arguments::<()>().map(|()| answer(reply, Ok(target.load()))))
+            }
             _ => Outcome::ProcUnavail,
         }
     }

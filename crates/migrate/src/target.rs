@@ -1,6 +1,6 @@
 use comity_export::PeerServer;
 use comity_programs::CallFailure;
-use comity_proto::migration::{MigrationArgs, MigrationId, SendArgs};
+use comity_proto::migration::{LoadReply, MigrationArgs, MigrationId, SendArgs};
 
 /// The server to which exports are moved.
 pub trait MigrationTarget: Send + Sync {
@@ -22,6 +22,9 @@ pub trait MigrationTarget: Send + Sync {
     /// # Errors
     /// [`CallFailure`]; they are not served here then, and the transfer has ended.
     fn take(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), CallFailure>;
+
+    /// Returns the load of this server.
+    fn load(&self) -> LoadReply;
 
     /// Returns whether a migration was completed. If it was not, its transfer is ended, so that it
     /// never will be.

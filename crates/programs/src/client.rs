@@ -95,14 +95,28 @@ impl ProgramClient {
         identity: Arc<ClientIdentity>,
         trust: &Arc<ServerTrust>,
     ) -> Result<Self, ClientError> {
-        Self::connect_within((host, port), program, (identity, trust), PATIENCE)
+        Self::connect_with(PATIENCE, (host, port), program, (identity, trust))
     }
 
-    fn connect_within(
+    /// Does the same as [`Self::connect`]; gives the server no more than this time for it, and for
+    /// each call.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn connect_within(
+        time: Duration,
+        place: (&str, u16),
+        program: (u32, u32),
+        keys: (Arc<ClientIdentity>, &Arc<ServerTrust>),
+    ) -> Result<Self, ClientError> {
+        Self::connect_with(CallPatience { silence: time, whole: time }, place, program, keys)
+    }
+
+    fn connect_with(
+        patience: CallPatience,
         (host, port): (&str, u16),
         program: (u32, u32),
         (identity, trust): (Arc<ClientIdentity>, &Arc<ServerTrust>),
-        patience: CallPatience,
     ) -> Result<Self, ClientError> {
         let name = format!("{host}:{port}");
         let not_found = |error| ClientError::NotFound(name.clone(), error);
@@ -328,7 +342,7 @@ mod tests {
         let identity = Arc::new(ClientIdentity::new(key).unwrap());
         let trust = ServerTrust::new(None);
         let place = ("127.0.0.1", port);
-        let connected = ProgramClient::connect_within(place, (1, 1), (identity, &trust), patience);
+        let connected = ProgramClient::connect_with(patience, place, (1, 1), (identity, &trust));
         connected.err().unwrap()
     }
 

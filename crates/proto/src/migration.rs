@@ -24,6 +24,7 @@ pub mod procedure {
     pub const OUTCOME: u32 = 4;
     pub const FORWARD: u32 = 5;
     pub const HOSTS: u32 = 6;
+    pub const LOAD: u32 = 7;
 }
 
 /// Most exports that move together.
@@ -104,4 +105,38 @@ pub struct HostsReply {
     pub run: u64,
     /// The addresses of the hosts; an IPv4 address is mapped (RFC 4291, 2.5.5.2).
     pub hosts: Counted<[u8; 16], HOSTS_MAX>,
+}
+
+/// The result of LOAD, which has no arguments: the load of the server, as averages over a minute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
+pub struct LoadReply {
+    /// The time in seconds since the server began to sample its load.
+    pub sampled_seconds: u64,
+    /// Thousandths of a call that clients make in a second.
+    pub millicalls: u64,
+    /// Bytes that the server receives in a second.
+    pub received_bytes: u64,
+    /// Bytes that the server sends in a second.
+    pub sent_bytes: u64,
+    /// Thousandths of a processor that the server itself uses.
+    pub own_millicores: u64,
+    /// Thousandths of a processor that all programs use, of those on which the server may run.
+    pub millicores: LoadAmount,
+    /// Bytes a second that the fullest network line receives.
+    pub receive: LoadAmount,
+    /// Bytes a second that the fullest network line sends.
+    pub send: LoadAmount,
+    /// Thousandths of the time in which a task waited for memory.
+    pub memory_stall: u32,
+    /// Thousandths of the time in which a task waited for storage.
+    pub storage_stall: u32,
+}
+
+/// An amount of a resource in use, and its capacity; 0 if the capacity is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
+pub struct LoadAmount {
+    /// The amount in use.
+    pub used: u64,
+    /// The capacity, in the same unit.
+    pub capacity: u64,
 }

@@ -151,6 +151,14 @@ pub enum Request {
         /// A number that differs in each run of the command: none gets the result of another.
         run: u64,
     },
+    /// Asks what the moves of exports to peers would change: begins to ask the peers for their
+    /// load, or asks whether they have answered.
+    Advise {
+        /// The names of the peers; all peers if none is named.
+        with: Vec<String>,
+        /// A number that differs in each run of the command.
+        run: u64,
+    },
     /// Asks for the decisions about a call.
     Explain {
         /// The path of the export.

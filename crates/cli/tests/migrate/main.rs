@@ -7,6 +7,7 @@
     reason = "a test that cannot go on ends"
 )]
 
+mod advice;
 #[path = "../common/mod.rs"]
 mod common;
 mod crashes;

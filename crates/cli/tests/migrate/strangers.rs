@@ -22,7 +22,7 @@ fn a_stranger_with_a_key_gets_no_further_than_its_handshake() {
     let plain = stream_from([127, 0, 0, 2], server.port);
     let identity = Identity::self_signed();
     let mut stranger = Raw::on(Line::secure(plain, &own.join("tls.crt"), Some(&identity)), 0);
-    for procedure in 1..=4 {
+    for procedure in 1..=7 {
         let denied = stranger.denied(comity_proto::migration::PROGRAM, procedure);
         assert_eq!(denied, AUTH_TOOWEAK, "{procedure}");
     }

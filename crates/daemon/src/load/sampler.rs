@@ -6,7 +6,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use comity_load::{LoadModel, Occupancy, OperationCounts, Operations, Resource, Shares, Usage};
+use comity_load::{
+    LoadModel, Occupancy, OperationCounts, Operations, Resource, ServerLoad, Shares, Usage,
+    UserShare,
+};
 use comity_nfs4::{Memory, Tally};
 use comity_server::metrics::{Metrics, ProcedureStats};
 use comity_server::{PeerStats, ServerStats, Settings};
@@ -59,12 +62,11 @@ pub(crate) struct LoadService {
 }
 
 impl LoadService {
-    /// Starts sampling.
+    /// Starts to add samples to a load.
     ///
     /// # Errors
     /// A thread cannot be created.
-    pub(crate) fn start(sources: LoadSources) -> Result<Self> {
-        let load = Arc::new(Mutex::new(Load::new(sources.metrics.is_some())));
+    pub(crate) fn start(load: Arc<Mutex<Load>>, sources: LoadSources) -> Result<Self> {
         let (mut files, begun, shared) = (HostFiles::default(), Instant::now(), Arc::clone(&load));
         let mut take = move || {
             let Ok(server) = AsServer::here() else { return };
@@ -96,9 +98,24 @@ pub(super) fn lock(load: &Mutex<Load>) -> MutexGuard<'_, Load> {
     load.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Returns the load of this server as another one needs it.
+pub(crate) fn server_load(load: &Mutex<Load>) -> ServerLoad {
+    let load = lock(load);
+    load.model.server_load(load.clients.total(), load.taken)
+}
+
+/// Returns the part that each export has in the calls, by its number; none if that is not measured.
+pub(crate) fn parts_by_export(load: &Mutex<Load>) -> Option<HashMap<u32, f64>> {
+    let load = lock(load);
+    let (users, all) = (load.exports.busiest(usize::MAX), load.clients.total().calls);
+    let part = |share: UserShare<u32>| (share.key, share.minute.calls / all);
+    load.is_measured.then(|| users.into_iter().map(part).collect())
+}
+
 impl Load {
-    fn new(is_measured: bool) -> Self {
-        Self {
+    /// Makes a load without any sample.
+    pub(crate) fn shared(is_measured: bool) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self {
             model: LoadModel::default(),
             clients: Shares::default(),
             connections: HashMap::new(),
@@ -107,7 +124,7 @@ impl Load {
             events: Shares::default(),
             taken: Duration::ZERO,
             is_measured,
-        }
+        }))
     }
 
     fn add(&mut self, at: Duration, host: comity_load::HostSample, sources: &LoadSources) {

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use comity_export::{ExportMark, PeerServer, Plan};
 use comity_migrate::{CallFailure, MigrationTarget};
-use comity_proto::migration::{MigrationArgs, MigrationId, OfferedExport, SendArgs};
+use comity_proto::migration::{LoadReply, MigrationArgs, MigrationId, OfferedExport, SendArgs};
 use comity_server::blocking;
 use comity_state::ExportedVolume;
 
 use super::moved_exports::Handover;
 use super::{LOCAL_LOCKS, MigrationParts, check_followers, hexadecimal};
 use crate::configuration::PlanTurn;
+use crate::load::{server_load, told};
 
 /// Most bytes of the state of a volume.
 const STATE_BYTES_MAX: usize = 256 << 20;
@@ -200,6 +201,10 @@ impl MigrationTarget for Arrivals {
             Some(it) => blocking(|| self.complete(&it.state, (from, offer))),
             None => Err(CallFailure::at_present(NO_TRANSFER)),
         }
+    }
+
+    fn load(&self) -> LoadReply {
+        told(&server_load(&self.parts.load))
     }
 
     fn outcome(&self, from: &PeerServer, id: &MigrationId) -> bool {

@@ -6,6 +6,8 @@
 //! from then on the target decides, and a source that got no answer asks for the outcome. The
 //! target stores that it has taken the export before it serves it.
 
+mod advice;
+mod advisor;
 mod arrivals;
 mod departure;
 mod forwarded_calls;
@@ -16,6 +18,7 @@ mod outcome;
 mod restart_notices;
 mod warnings;
 
+pub(crate) use advisor::Advisor;
 pub(crate) use arrivals::Arrivals;
 pub(crate) use forwarded_calls::ForwardedPrograms;
 pub(crate) use forwarder::Forwarder;
@@ -26,7 +29,7 @@ pub(crate) use restart_notices::{PeerRuns, notify_of_restarts};
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use comity_export::Exports;
 use comity_nfs4::Memory;
@@ -35,6 +38,7 @@ use comity_state::{ClientProtocol, ExportedVolume};
 use comity_tls::client::ClientIdentity;
 
 use crate::configuration::Reload;
+use crate::load::Load;
 use crate::tls::Tls;
 
 /// The parts of the server that a migration needs.
@@ -46,6 +50,8 @@ pub(crate) struct MigrationParts {
     pub(crate) moved: Arc<MovedExports>,
     pub(crate) peer_runs: Arc<PeerRuns>,
     pub(crate) tls: Option<Arc<Tls>>,
+    /// The current load.
+    pub(crate) load: Arc<Mutex<Load>>,
     /// True if the server serves NFSv3.
     pub(crate) serves_three: bool,
     /// True if programs on this machine and clients respect each other's locks.

@@ -1,0 +1,193 @@
+use std::time::Duration;
+
+use crate::limits::QUEUE_RATIO_MAX;
+use crate::ratio::Ratio;
+use crate::shares::Rates;
+
+/// An amount of a resource in use and its capacity, both in the same unit.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Amount {
+    /// The amount in use.
+    pub used: f64,
+    /// The capacity; 0 if it is not known.
+    pub capacity: f64,
+}
+
+/// The use that clients make of a server in a second.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Demand {
+    /// Calls and bytes.
+    pub rates: Rates,
+    /// Seconds of a processor.
+    pub processor: f64,
+}
+
+/// The load of a server as another one needs it to predict what a move would change: averages over
+/// a minute.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ServerLoad {
+    /// The time since sampling began.
+    pub sampled: Duration,
+    /// The use that all its clients together make of it.
+    pub own: Demand,
+    /// The processors that all programs use, of those on which the server may run.
+    pub processors: Amount,
+    /// The fullest line, in bytes received in a second.
+    pub receive: Amount,
+    /// The fullest line, in bytes sent in a second.
+    pub send: Amount,
+    /// Time in which a task waited for memory.
+    pub memory_stall: Ratio,
+    /// Time in which a task waited for storage.
+    pub storage_stall: Ratio,
+}
+
+impl Amount {
+    /// Returns the part of the capacity that is in use.
+    #[must_use]
+    pub fn ratio(self) -> Ratio {
+        Ratio::of(self.used, self.capacity)
+    }
+
+    fn plus(self, more: f64) -> Self {
+        Self { used: (self.used + more).max(0.0), ..self }
+    }
+}
+
+impl Demand {
+    /// Returns the demand of clients that make this part of the calls.
+    #[must_use]
+    pub fn part(self, part: Ratio) -> Self {
+        let Rates { calls, received_bytes, sent_bytes } = self.rates;
+        let [calls, received_bytes, sent_bytes, processor] =
+            [calls, received_bytes, sent_bytes, self.processor].map(|amount| amount * part.get());
+        Self { rates: Rates { calls, received_bytes, sent_bytes }, processor }
+    }
+}
+
+impl ServerLoad {
+    /// Returns how many times as long a call takes as on an idle server: the resource at which
+    /// calls wait longest decides. Storage is left out, because servers between which exports move
+    /// have the same storage.
+    #[must_use]
+    pub fn slowdown(&self) -> f64 {
+        self.queues().map(|(_, _, slowdown)| slowdown).into_iter().fold(1.0, f64::max)
+    }
+
+    /// Returns the resource at which calls wait longest, and the part of it that is in use.
+    #[must_use]
+    pub fn slowest(&self) -> (&'static str, Ratio) {
+        let slowest = self.queues().into_iter().max_by(|(.., a), (.., b)| a.total_cmp(b));
+        slowest.map_or(("nothing", Ratio::IDLE), |(name, ratio, _)| (name, ratio))
+    }
+
+    /// Returns this load with the demand of more clients.
+    #[must_use]
+    pub fn with(self, more: Demand) -> Self {
+        self.changed(more, 1.0)
+    }
+
+    /// Returns this load without the demand of some clients.
+    #[must_use]
+    pub fn without(self, gone: Demand) -> Self {
+        self.changed(gone, -1.0)
+    }
+
+    fn changed(self, demand: Demand, sign: f64) -> Self {
+        let sum = |own: f64, more: f64| (own + sign * more).max(0.0);
+        let (own, more) = (self.own.rates, demand.rates);
+        Self {
+            own: Demand {
+                rates: Rates {
+                    calls: sum(own.calls, more.calls),
+                    received_bytes: sum(own.received_bytes, more.received_bytes),
+                    sent_bytes: sum(own.sent_bytes, more.sent_bytes),
+                },
+                processor: sum(self.own.processor, demand.processor),
+            },
+            processors: self.processors.plus(sign * demand.processor),
+            receive: self.receive.plus(sign * more.received_bytes),
+            send: self.send.plus(sign * more.sent_bytes),
+            ..self
+        }
+    }
+
+    /// The resources with the part in use, and the slowdown of calls by each.
+    fn queues(&self) -> [(&'static str, Ratio, f64); 4] {
+        let one = |name, ratio| (name, ratio, slowdown(ratio, 1.0));
+        let processors = self.processors.ratio();
+        [
+            ("processor", processors, slowdown(processors, self.processors.capacity)),
+            one("network receive", self.receive.ratio()),
+            one("network send", self.send.ratio()),
+            one("memory stall", self.memory_stall),
+        ]
+    }
+}
+
+/// Returns how many times as long a call takes in a queue with so many servers (M/M/c), by the
+/// formula of Sakasegawa 1977: `1 + u^(sqrt(2 (c + 1)) - 1) / (c (1 - u))`.
+fn slowdown(ratio: Ratio, servers: f64) -> f64 {
+    let (used, servers) = (ratio.get().min(QUEUE_RATIO_MAX), servers.max(1.0));
+    1.0 + used.powf((2.0 * (servers + 1.0)).sqrt() - 1.0) / (servers * (1.0 - used))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A server whose processors are in use to this part, half of it by itself for 1,000 calls.
+    pub(crate) fn busy(part: f64, processors: f64) -> ServerLoad {
+        let used = part * processors;
+        ServerLoad {
+            sampled: Duration::from_secs(300),
+            own: Demand {
+                rates: Rates { calls: 1_000.0, received_bytes: 1e5, sent_bytes: 1e6 },
+                processor: used / 2.0,
+            },
+            processors: Amount { used, capacity: processors },
+            ..ServerLoad::default()
+        }
+    }
+
+    #[test]
+    fn one_server_of_a_queue_gives_the_formula_of_the_simple_queue() {
+        for used in [0.0, 0.25, 0.5, 0.9] {
+            let expected = 1.0 / (1.0 - used);
+            assert!((slowdown(Ratio::of(used, 1.0), 1.0) - expected).abs() < 1e-12, "{used}");
+        }
+        assert!(slowdown(Ratio::FULL, 1.0).is_finite());
+    }
+
+    /// M/M/2 has the exact solution `1 / (1 - u^2)`.
+    #[test]
+    fn two_servers_of_a_queue_are_near_the_exact_solution() {
+        for used in [0.3, 0.5, 0.7, 0.9] {
+            let exact = 1.0 / (1.0 - used * used);
+            let found = slowdown(Ratio::of(used, 1.0), 2.0);
+            assert!((found / exact - 1.0).abs() < 0.03, "{used}: {found} {exact}");
+        }
+    }
+
+    #[test]
+    fn the_resource_at_which_calls_wait_longest_decides() {
+        // Eight processors of which 80 % are in use delay calls less than a line at 60 %.
+        let send = Amount { used: 60.0, capacity: 100.0 };
+        let load = ServerLoad { send, ..busy(0.8, 8.0) };
+        assert_eq!(load.slowest(), ("network send", Ratio::of(0.6, 1.0)));
+        assert!((load.slowdown() - 2.5).abs() < 1e-9);
+        assert_eq!(ServerLoad::default().slowdown(), 1.0);
+    }
+
+    #[test]
+    fn a_demand_that_is_taken_away_and_added_again_changes_nothing() {
+        let load = busy(0.8, 2.0);
+        let demand = load.own.part(Ratio::of(0.25, 1.0));
+        assert_eq!(demand.rates.calls, 250.0);
+        let without = load.without(demand);
+        assert!((without.processors.used - 1.4).abs() < 1e-12);
+        assert_eq!(without.own.rates.sent_bytes, 750_000.0);
+        let again = without.with(demand);
+        assert!((again.processors.used - load.processors.used).abs() < 1e-12);
+    }
+}

@@ -11,8 +11,9 @@ pub(crate) enum LoadCommand {
     ///
     /// The server of the state folder asks its peers for their load, and predicts for each group of
     /// exports that can move together what happens to the calls of its clients, to those of the
-    /// clients that stay, and to those of the clients of the peer. A move is advised if all calls
-    /// together get shorter by a tenth or more; `comity migrate` carries it out.
+    /// clients that stay, and to those of the clients of the peer. A move is advised if the calls
+    /// that move, or all together, get shorter by a tenth or more, and all together get no longer;
+    /// `comity migrate` carries it out.
     ///
     /// Each line assumes that only this move is made: ask again after it, and a minute later, as
     /// loads are averages over a minute. A peer that does not answer within five seconds is left

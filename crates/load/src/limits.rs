@@ -14,7 +14,7 @@ pub(crate) const QUEUE_RATIO_MAX: f64 = 0.95;
 /// (M/M/1, 1 / (1 - load)), calls take more than three times as long as on an idle server.
 pub(crate) const BUSY: f64 = 0.7;
 
-/// Calls have to get shorter by this part for a move to be advised: clients of a moved export wait
+/// Some calls have to get shorter by this part for a move to be advised: clients of a moved export wait
 /// for a moment, and predictions are wrong by as much.
 pub(crate) const GAIN_LEAST: f64 = 0.1;
 

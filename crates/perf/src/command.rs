@@ -18,8 +18,8 @@ use comity_remote::rpc::Caller;
 use crate::baseline_server;
 use crate::row_options::RowOptions;
 use crate::{
-    cost_table, directory_cost, grants_cost, idmap_cost, instructions, load_model, migration_cost,
-    state_cost, strangers, syscalls, tls_cost,
+    advice_check, cost_table, directory_cost, grants_cost, idmap_cost, instructions, load_model,
+    migration_cost, state_cost, strangers, syscalls, tls_cost,
 };
 
 #[derive(Parser)]
@@ -47,6 +47,8 @@ enum Tool {
     Strangers(strangers::Options),
     /// Compare the model of load with what calls cost while a resource is used.
     LoadModel(RowOptions),
+    /// Compare advice to move an export with what the move changes.
+    Advice(RowOptions),
     /// Measure for how long nobody serves an export while it moves to another server.
     Migrate(RowOptions),
     /// Measure the calls that directory delegations save and cause.
@@ -126,6 +128,7 @@ fn run(tool: Tool) -> Result<ExitCode> {
             return Ok(judge(options.rows.check, directory_cost::run(&options)?));
         }
         Tool::LoadModel(options) => return Ok(judge(options.check, load_model::run(&options)?)),
+        Tool::Advice(options) => return Ok(judge(options.check, advice_check::run(&options)?)),
         Tool::Migrate(options) => return Ok(judge(options.check, migration_cost::run(&options)?)),
         Tool::Grants(options) => return Ok(judge(options.check, grants_cost::run(&options)?)),
         Tool::Tls(options) => return Ok(judge(options.check, tls_cost::run(&options)?)),

@@ -8,6 +8,7 @@
 //! **May not know:** how the server that is measured works inside. The delivered program does not
 //! contain this crate.
 
+pub mod advice_check;
 pub mod baseline_server;
 pub mod command;
 pub mod cost_table;

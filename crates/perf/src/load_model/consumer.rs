@@ -4,14 +4,14 @@ use std::process::{Command, Stdio};
 use anyhow::Result;
 use comity_bench::process::Server;
 
-use crate::server_process::{SERVER_PROCESSOR, TestBed};
+use crate::server_process::TestBed;
 
 /// A consumer ends by itself after this time, in seconds, if nobody ends it.
 const SECONDS_MAX: &str = "120";
 
 /// A consumer of one resource: `comity bench consume`.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Consumer {
+pub(crate) enum Consumer {
     Cpu,
     Memory,
     Disk,
@@ -21,10 +21,10 @@ pub(super) enum Consumer {
 }
 
 impl Consumer {
-    pub(super) const ALL: [Self; 6] =
+    pub(crate) const ALL: [Self; 6] =
         [Self::Cpu, Self::Memory, Self::Disk, Self::Seek, Self::Network, Self::Rpc];
 
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
             Self::Memory => "memory",
@@ -35,11 +35,16 @@ impl Consumer {
         }
     }
 
-    /// Starts the consumer on the processor of the server.
+    /// Starts the consumer on a processor, that of the server.
     ///
     /// # Errors
     /// If the program does not exist.
-    pub(super) fn start(self, bed: &TestBed, server: SocketAddr, level: f64) -> Result<Server> {
+    pub(crate) fn start(
+        self,
+        bed: &TestBed,
+        (server, processor): (SocketAddr, usize),
+        level: f64,
+    ) -> Result<Server> {
         let mut command = Command::new(bed.program());
         command.args(["bench", "consume", self.name(), "--seconds", SECONDS_MAX]);
         command.args(["--level", &level.to_string()]).stdout(Stdio::null());
@@ -51,6 +56,6 @@ impl Consumer {
             Self::Network => command.args(["--to", "127.0.0.1:9", "--bits-per-second", "1e9"]),
             Self::Rpc => command.args(["--server", &server.to_string()]),
         };
-        Server::start(&mut command, &[SERVER_PROCESSOR])
+        Server::start(&mut command, &[processor])
     }
 }

@@ -18,7 +18,7 @@ use anyhow::{Context, Result, ensure};
 use comity_bench::process;
 use comity_bench::targets;
 
-use self::consumer::Consumer;
+pub(crate) use self::consumer::Consumer;
 use self::loads::Loads;
 use self::micro_benchmarks::MicroBenchmarks;
 use self::verdict::Fit;
@@ -95,7 +95,8 @@ impl LoadBench {
         level: f64,
         micro: &mut MicroBenchmarks,
     ) -> Result<LoadStep> {
-        let consuming = consumer.start(&self.test_bed, self.server.address, level)?;
+        let consuming =
+            consumer.start(&self.test_bed, (self.server.address, SERVER_PROCESSOR), level)?;
         sleep(SETTLE);
         let times = micro.measure()?;
         let loads = Loads::read(&targets::metrics_page(self.metrics)?);

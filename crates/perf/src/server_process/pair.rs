@@ -11,7 +11,7 @@ use comity_bench::targets::free_address;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::server_process::{SERVER_PROCESSOR, ServerProcess, TestBed};
+use super::{ServerProcess, TestBed};
 
 const NAMES: [&str; 2] = ["a", "b"];
 
@@ -19,44 +19,57 @@ const NAMES: [&str; 2] = ["a", "b"];
 const START_SECONDS: u64 = 60;
 
 /// The two servers. The first one serves the export at the start.
-pub(super) struct Servers<'t> {
+pub(crate) struct Pair<'t> {
     test_bed: &'t TestBed,
+    addresses: [SocketAddr; 2],
     first: ServerProcess,
     _second: Server,
 }
 
 /// The answer of `comity migrate --json`.
 #[derive(Debug, Deserialize)]
-pub(super) struct MovedExport {
+pub(crate) struct MovedExport {
     /// The number of opens, locks and delegations.
-    pub(super) states: usize,
+    pub(crate) states: usize,
     /// The length of the state of the clients.
-    pub(super) state_bytes: usize,
+    pub(crate) state_bytes: usize,
     /// The time for which nobody served the export.
-    pub(super) frozen_milliseconds: u64,
+    pub(crate) frozen_milliseconds: u64,
 }
 
-impl<'t> Servers<'t> {
-    pub(super) fn start(test_bed: &'t TestBed) -> Result<Self> {
+impl<'t> Pair<'t> {
+    /// Starts each server on its processor.
+    pub(crate) fn start(test_bed: &'t TestBed, processors: [usize; 2]) -> Result<Self> {
         let addresses = [free_address()?, free_address()?];
-        let (first, first_key) = start(test_bed, NAMES[0], addresses[0])?;
+        let (first, first_key) = start(test_bed, (NAMES[0], processors[0]), addresses[0])?;
         let [own, other] = NAMES.map(|name| state(&test_bed.work, name));
         fs::create_dir(&other)?;
         fs::copy(own.join("handle.key"), other.join("handle.key"))?;
-        let (second, second_key) = start(test_bed, NAMES[1], addresses[1])?;
+        let (second, second_key) = start(test_bed, (NAMES[1], processors[1]), addresses[1])?;
         configure(test_bed, 0, (addresses[1], &second_key))?;
         configure(test_bed, 1, (addresses[0], &first_key))?;
         let first = test_bed.adopt(addresses[0], first)?;
-        Ok(Self { test_bed, first, _second: second })
+        Ok(Self { test_bed, addresses, first, _second: second })
     }
 
     /// Returns the server that serves at first.
-    pub(super) const fn first(&self) -> &ServerProcess {
+    pub(crate) const fn first(&self) -> &ServerProcess {
         &self.first
     }
 
+    /// Returns the addresses of both servers.
+    pub(crate) const fn addresses(&self) -> [SocketAddr; 2] {
+        self.addresses
+    }
+
+    /// Returns the answer of the first server to `comity load advise --json`.
+    pub(crate) fn advice(&self) -> Result<Value> {
+        let said = ask(self.test_bed, 0, &["load", "advise", "--json"])?;
+        serde_json::from_slice(&said.stdout).context("the answer of comity load advise")
+    }
+
     /// Moves the export from a server to the other one.
-    pub(super) fn migrate(&self, from: usize) -> Result<MovedExport> {
+    pub(crate) fn migrate(&self, from: usize) -> Result<MovedExport> {
         let root = self.test_bed.layout.root().display().to_string();
         let words = ["migrate", &root, "--to", NAMES[1 - from], "--json"];
         let said = ask(self.test_bed, from, &words)?;
@@ -69,18 +82,23 @@ fn state(work: &Path, name: &str) -> PathBuf {
 }
 
 /// Starts a server without exports. Returns it with its key.
-fn start(test_bed: &TestBed, name: &str, address: SocketAddr) -> Result<(Server, String)> {
+fn start(
+    test_bed: &TestBed,
+    (name, processor): (&str, usize),
+    address: SocketAddr,
+) -> Result<(Server, String)> {
     let work = &test_bed.work;
     let (configuration, banner) =
         (work.join(format!("{name}.toml")), work.join(format!("{name}.json")));
     fs::write(&configuration, "")?;
     let mut command = Command::new(test_bed.program());
     command.args(["serve", "--json", "--no-register", "--no-local-locks"]);
+    command.args(["--metrics", &free_address()?.to_string()]);
     command.args(["--listen", "127.0.0.1", "--port", &address.port().to_string()]);
     command.arg("--state-dir").arg(state(work, name)).arg("--config").arg(&configuration);
     command.stdout(File::create(&banner)?);
     command.stderr(File::create(work.join(format!("{name}.log")))?);
-    let mut server = Server::start(&mut command, &[SERVER_PROCESSOR])?;
+    let mut server = Server::start(&mut command, &[processor])?;
     let mut key = None;
     server.until(START_SECONDS, || {
         key = key_in(&banner);

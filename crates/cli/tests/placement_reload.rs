@@ -10,6 +10,9 @@
 mod common;
 
 use std::fs;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use comity_proto::nfs4::{Bitmap4, Layoutiomode4, Nfsstat4, attribute, operation as op};
 use common::four::{Four, Opened, operation};
@@ -18,7 +21,7 @@ use common::placed::{
     store_of, text, write,
 };
 use common::raw::Raw;
-use common::{Running, Said, comity, run};
+use common::{PATIENCE, Running, Said, comity, run};
 use serde_json::Value;
 
 /// Entries of data servers of the configuration, with these names, ports and additions.
@@ -100,6 +103,64 @@ fn is_told(client: &mut Four, file: &Opened, bytes: u64) -> bool {
 /// The bytes of a file, as a client of NFSv3 reads them through the metadata server.
 fn read(world: &World, file: &Opened) -> Vec<u8> {
     Raw::connect(world.mds.port, 0).read(&file.handle).unwrap()
+}
+
+/// A drain of a data server that goes on for as long as this lives.
+struct Drain(Child);
+
+impl Drain {
+    fn begin(world: &World, server: &str) -> Self {
+        let mut command = comity();
+        command.args(["placement", "drain", server, "--state-dir"]).arg(world.place.state());
+        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for Drain {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Asserts that the write of a byte is refused soon, because the file is being moved.
+fn is_moving(client: &mut Four, file: &Opened) {
+    let until = Instant::now() + PATIENCE;
+    while write(client, &file.handle, file.stateid, (0, b"x")) != Err(Nfsstat4::Delay) {
+        assert!(Instant::now() < until, "the move does not begin");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn an_export_that_comes_back_knows_of_the_move_of_a_file_that_is_under_way() {
+    let world = World::new();
+    let [a, b] = world.stores.each_ref().map(|it| it.port);
+    let mut client = world.client();
+    let file = client.open(&world.file("f"), BOTH).unwrap();
+    // It takes hours to copy the zeros in front of the byte.
+    write(&mut client, &file.handle, file.stateid, (1 << 40, b"x")).unwrap();
+    let draining = [("a", a, ""), ("b", b, ", draining = true")];
+    applied(&reload(&world, &draining));
+    let _drain = Drain::begin(&world, "b");
+    is_moving(&mut client, &file);
+
+    let with = config_with(&world.place, &entries(&draining));
+    let gone = reload_text(&world, "");
+    assert_eq!((gone.code, &*gone.out), (Some(0), "reloaded; exports in force: 0\n"));
+    applied(&reload_text(&world, &with));
+    let late = write(&mut client, &file.handle, file.stateid, (0, b"late"));
+    assert_eq!(late, Err(Nfsstat4::Delay), "the move would not copy this");
+
+    let link = world.place.path("link");
+    std::os::unix::fs::symlink(world.place.data(), &link).unwrap();
+    let (old, new) = (format!("{:?}", world.place.data()), format!("{link:?}"));
+    applied(&reload_text(&world, &with.replace(&old, &new)));
+    let file = client.open(&link.join("f"), BOTH).unwrap();
+    let late = write(&mut client, &file.handle, file.stateid, (0, b"late"));
+    assert_eq!(late, Err(Nfsstat4::Delay), "the move would not copy this");
+    let crossing = with.replace("\"rw\"", "\"rw\", \"crossmnt\"");
+    is_refused(&reload_text(&world, &crossing), "does not change crossmnt of an export with a");
 }
 
 #[test]

@@ -169,12 +169,12 @@ impl Configuration {
 
     fn open_anew(&self, request: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {
         let fs = self.open(request)?;
-        let fs = match request.placement {
-            Some(spec) => {
-                placement::put_over(fs, spec, self.unreached).map_err(|why| format!("{why:#}"))?
-            }
-            None => fs,
+        let fs = match (request.placement, request.shared) {
+            (Some(spec), Some(old)) => placement_change::put_over_again(fs, old, spec),
+            (Some(spec), None) => placement::put_over(fs, spec, self.unreached),
+            (None, _) => Ok(fs),
         };
+        let fs = fs.map_err(|why| format!("{why:#}"))?;
         Ok(if self.read_only { Arc::new(Layer::new(fs, ReadOnly)) } else { fs })
     }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use comity_export::PlacementSpec;
-use comity_placement::{DataServer, Placed};
+use comity_placement::{DataServer, Placed, PlacementSettings};
 use comity_vfs::{Fs, Placement};
 
 use crate::placement::{Unreached, key, settings};
@@ -15,23 +15,45 @@ use crate::placement::{Unreached, key, settings};
 /// # Errors
 /// The reason why the placement cannot be changed without a restart, or at all, and what to do.
 pub(crate) fn changed(old: &Arc<dyn Fs>, spec: Option<&PlacementSpec>) -> Result<Arc<dyn Fs>> {
-    let placed = old.placement().and_then(|it| it.as_any().downcast_ref::<Placed>());
-    let (Some(placed), Some(spec)) = (placed, spec) else {
+    let (Some(placed), Some(spec)) = (placed_of(old), spec) else {
         bail!(
             "a reload changes the [[placement]] of an export, but neither adds nor removes it: \
              restart the server"
         );
     };
-    if key(&spec.key)? != *placed.key() {
-        bail!("a reload does not change the key of a placement: restart the server");
-    }
-    check_removed(placed, spec)?;
-    let known = &placed.settings().servers;
-    let settings = settings(spec, known, Unreached::Refused)?;
+    let settings = changed_settings(placed, spec)?;
     if settings == *placed.settings() {
         return Ok(Arc::clone(old));
     }
     Ok(Arc::new(placed.with(settings)))
+}
+
+/// Wraps the file system of a directory in its placement, where `old` was opened for the same
+/// directory and is still used.
+///
+/// # Errors
+/// As [`changed`].
+pub(crate) fn put_over_again(
+    below: Arc<dyn Fs>,
+    old: &Arc<dyn Fs>,
+    spec: &PlacementSpec,
+) -> Result<Arc<dyn Fs>> {
+    let placed = placed_of(old).context("the directory has another kind of placement so far")?;
+    let settings = changed_settings(placed, spec)?;
+    Ok(Arc::new(placed.over(below, settings)))
+}
+
+fn placed_of(fs: &Arc<dyn Fs>) -> Option<&Placed> {
+    fs.placement().and_then(|it| it.as_any().downcast_ref())
+}
+
+/// Returns the settings that a placement gets, if it can have them without a restart.
+fn changed_settings(placed: &Placed, spec: &PlacementSpec) -> Result<PlacementSettings> {
+    if key(&spec.key)? != *placed.key() {
+        bail!("a reload does not change the key of a placement: restart the server");
+    }
+    check_removed(placed, spec)?;
+    settings(spec, &placed.settings().servers, Unreached::Refused)
 }
 
 /// Refuses to take out data servers on which files lie.

@@ -42,6 +42,9 @@ pub struct ExportRequest<'a> {
     pub placement: Option<&'a PlacementSpec>,
     /// The file system that the export has so far, if it keeps all but its placement.
     pub kept: Option<&'a Arc<dyn Fs>>,
+    /// A file system with a placement that was opened for the same directory and is still used, if
+    /// none is kept. The new one must know of the uses and moves of its files.
+    pub shared: Option<&'a Arc<dyn Fs>>,
 }
 
 /// Opens the backend of an export; the error is a reason and a remedy in words.
@@ -312,13 +315,14 @@ fn backend(
     }
     let crosses_mounts = settings.crosses_mounts;
     let placement = placement_of(placements, path);
-    let former = old.and_then(|old| former(old, path));
+    let former = old.and_then(|old| former(old, path, placement.is_some()));
+    let former = former.as_deref();
     if former.is_some_and(|former| placement_is_lost(former, placement, settings)) {
         let what = "a reload does not change crossmnt of an export with a [[placement]]: restart";
         diagnostics.error(place, format!("{}: {what} the server", path.display()));
         return None;
     }
-    let kept = former.and_then(|former| kept(former, settings));
+    let kept = former.filter(|it| it.path() == path).and_then(|former| kept(former, settings));
     if let Some(fs) = kept.filter(|fs| placement.is_none() && fs.placement().is_none()) {
         return Some(Arc::clone(fs));
     }
@@ -326,7 +330,9 @@ fn backend(
     if is_absent && placement.is_some() {
         diagnostics.error(place, "option refer: the export has a placement, too; leave one out");
     }
-    let request = ExportRequest { path, crosses_mounts, is_absent, placement, kept };
+    let placed = former.map(Export::fs).filter(|fs| fs.placement().is_some());
+    let shared = placed.filter(|_| kept.is_none());
+    let request = ExportRequest { path, crosses_mounts, is_absent, placement, kept, shared };
     let opened = open(&request);
     opened.map_err(|what| diagnostics.error(place, format!("{}: {what}", path.display()))).ok()
 }
@@ -352,11 +358,21 @@ fn policy_of(export: &Merged, diagnostics: &mut Diagnostics) -> Option<Arc<Polic
     Policy::parse(&text).map_err(fault).map(Arc::new).ok()
 }
 
-/// Returns the export that a path has so far, if it still leads to the same directory.
-fn former<'p>(old: &'p Plan, path: &Path) -> Option<&'p Export> {
-    let is_former = |export: &&Arc<Export>| export.path() == path;
-    let export = old.exports().iter().find(is_former)?;
-    (export.identity() == identity(path)).then_some(export)
+/// Returns the export that a path has so far, if it still leads to the same directory. For the sake
+/// of placements, this may also be an export that an earlier reload has removed, or one of another
+/// path of the directory: moves and calls that use it must be known to the new one.
+fn former(old: &Plan, path: &Path, is_placed: bool) -> Option<Arc<Export>> {
+    let identity = identity(path);
+    let is_same = |export: &Arc<Export>| export.identity() == identity;
+    let current = old.export_at(path).cloned().filter(is_same);
+    if current.as_ref().is_some_and(|it| it.placement().is_some() || !is_placed) {
+        return current;
+    }
+    let is_meant = |export: &Arc<Export>| {
+        is_same(export) && (export.path() == path || is_placed && identity.is_some())
+    };
+    let used = old.placed().filter(is_meant).min_by_key(|export| export.path() != path);
+    used.or(current)
 }
 
 /// Returns the file system of an export that stays open.

@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use arc_swap::{ArcSwap, Guard};
 use comity_grants::Grants;
@@ -30,6 +30,9 @@ pub struct Plan {
     peers: Vec<PeerServer>,
     /// The volumes of exports that earlier plans had: clients still give back what they hold there.
     gone: Vec<(ExportId, u64)>,
+    /// The exports with a placement that earlier plans had, the newest first. A move of a file or a
+    /// call may still use one. Only moves, calls and peers keep them, so their number is bounded.
+    placed_before: Vec<Weak<Export>>,
 }
 
 impl Plan {
@@ -47,6 +50,7 @@ impl Plan {
             layouts: None,
             peers: Vec::new(),
             gone: Vec::new(),
+            placed_before: Vec::new(),
         }
     }
 
@@ -119,7 +123,14 @@ impl Plan {
         let known = known.chain(old.gone.iter().copied());
         let gone = known.filter(|(id, _)| self.present(*id).is_none());
         self.gone = gone.take(EXPORTS_MAX).collect();
+        self.placed_before = old.placed().map(|export| Arc::downgrade(&export)).collect();
         self
+    }
+
+    /// Returns the exports with a placement, and then those of earlier plans that are still used.
+    pub(crate) fn placed(&self) -> impl Iterator<Item = Arc<Export>> {
+        let current = self.exports.iter().filter(|export| export.placement().is_some()).cloned();
+        current.chain(self.placed_before.iter().filter_map(Weak::upgrade))
     }
 
     /// Returns the plan as its own successor, with other exports of the same numbers.

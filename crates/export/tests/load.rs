@@ -14,7 +14,8 @@ use comity_export::{
     Diagnostic, ExportRequest, HandleKey, Plan, Resolver, Severity, Source, Sources, Unresolved,
     limits, load,
 };
-use comity_vfs::{Cred, Fs, Gid, Name, Status, Uid};
+use comity_placement::{Placed, PlacementKey, PlacementSettings};
+use comity_vfs::{Cred, Fs, Gid, Name, Status, Threshold, Uid};
 
 /// The name server of these tests.
 struct Book;
@@ -433,6 +434,60 @@ fn backends_are_kept_over_a_reload() {
     std::fs::create_dir(&b).unwrap();
     let (_, opens) = reload(format!("{pa} *(ro,crossmnt)\n{pb} *(ro)"), Some(&third));
     assert_eq!(opens, ["b"], "another directory at the same path");
+}
+
+/// A configuration of exports with a placement, at these paths.
+fn placed_at(paths: &[&Path]) -> String {
+    let table = |path: &&Path| {
+        format!(
+            "[[export]]\npath = {path:?}\nclients = [{{ client = \"*\" }}]\n\n\
+             [[placement]]\nexport = {path:?}\nkey = \"/key\"\n\
+             data_servers = [{{ name = \"a\", address = \"192.0.2.1\" }}]\n\n"
+        )
+    };
+    paths.iter().map(table).collect()
+}
+
+#[test]
+fn a_placement_is_opened_anew_only_if_nobody_uses_the_one_that_its_directory_had() {
+    let dir = tempfile::tempdir().unwrap();
+    let (at, link) = (dir.path().join("a"), dir.path().join("link"));
+    std::fs::create_dir(&at).unwrap();
+    std::os::unix::fs::symlink(&at, &link).unwrap();
+    let (config, opened) = (dir.path().join("config"), RefCell::new(Vec::new()));
+    let open = |request: &ExportRequest<'_>| -> Result<Arc<dyn Fs>, String> {
+        opened.borrow_mut().push((request.kept.is_some(), request.shared.is_some()));
+        let settings = PlacementSettings {
+            unit_bytes: 1 << 20,
+            threshold: Threshold::default(),
+            servers: Vec::new(),
+        };
+        let anew = || Placed::new(memory(request).unwrap(), PlacementKey::new([7; 16]), settings);
+        Ok(request.kept.map_or_else(|| Arc::new(anew()), Arc::clone))
+    };
+    let reload = |paths: &[&Path], old: Option<&Plan>| {
+        std::fs::write(&config, placed_at(paths)).unwrap();
+        let sources = Sources { list: vec![Source::Config(config.clone())], ..sources("") };
+        let plan = load(&sources, &open, HandleKey::new([1; 16]), old).unwrap().0;
+        (plan, std::mem::take(&mut *opened.borrow_mut()))
+    };
+    let (anew, kept, shared) = ((false, false), (true, false), (false, true));
+    let (first, opens) = reload(&[&at], None);
+    assert_eq!(opens, [anew]);
+    let used = Arc::clone(&first.exports()[0]);
+    let (second, _) = reload(&[], Some(&first));
+    drop(first);
+    let (third, opens) = reload(&[&at], Some(&second));
+    assert_eq!(opens, [kept], "it comes back");
+    drop(third);
+    let (third, _) = reload(&[], Some(&second));
+    let (fourth, opens) = reload(&[&link], Some(&third));
+    assert_eq!(opens, [shared], "it comes back at another path");
+    let (_, opens) = reload(&[&link, &at], Some(&fourth));
+    assert_eq!(opens, [kept, kept], "that of the same path counts first");
+    drop((fourth, used));
+    let (_, opens) = reload(&[&at], Some(&third));
+    assert_eq!(opens, [anew], "nobody uses it any more");
 }
 
 #[test]

@@ -53,8 +53,14 @@ impl Placed {
     /// both. A data server of both must be reached in the same way.
     #[must_use]
     pub fn with(&self, settings: PlacementSettings) -> Self {
+        self.over(Arc::clone(&self.below), settings)
+    }
+
+    /// The same over another file system of the same directory, which has the same handles.
+    #[must_use]
+    pub fn over(&self, below: Arc<dyn Fs>, settings: PlacementSettings) -> Self {
         Self {
-            below: Arc::clone(&self.below),
+            below,
             files: self.files.with(settings.servers.clone()),
             key: self.key.clone(),
             devices: self.devices.with(&settings.servers),

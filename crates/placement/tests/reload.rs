@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use comity_placement::Placed;
 use comity_vfs::{Create, Fs, Handle, MovedFile, Placement, ReadInto, SetAttr, Status};
 use common::{UNIT, World, memory, name, root};
@@ -45,7 +47,9 @@ fn calls_from_before_a_reload_know_of_moves_after_it() {
     let old = &world.placed;
     let file = make(old, "f", &vec![1; 3 * UNIT as usize]);
     let new = world.reloaded(3, &[2]);
+    let again = new.over(Arc::clone(&world.below), new.settings().clone());
     let during = || {
+        assert_eq!(again.write(&root(), &file, 0, b"late").err(), Some(Status::Delay));
         assert_eq!(old.write(&root(), &file, 0, b"late").err(), Some(Status::Delay));
         assert!(new.has_moves());
         Ok(())

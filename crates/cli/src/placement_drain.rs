@@ -60,6 +60,9 @@ pub(crate) fn perform(typed: &DrainArguments) -> Result<ExitCode> {
     let bar = ProgressBar::new(stored(state, &meant, name)?).with_style(style());
     let drain = Drain { state, name, bar };
     let mut drained = drain.all(&meant)?;
+    if drained.left.is_empty() {
+        drain.tell_end(&meant)?;
+    }
     drained.data_files = stored(state, &meant, name)?;
     drain.bar.finish_and_clear();
     drained.print(typed);
@@ -125,6 +128,15 @@ impl Drain<'_> {
                 thread::sleep(WALK_PAUSE);
             }
         }
+    }
+
+    /// Tells the server that no file names the data server, so that a reload can take it out.
+    fn tell_end(&self, meant: &[ShownPlacement]) -> Result<()> {
+        for placement in meant {
+            let (export, server) = (placement.export.clone(), self.name.to_owned());
+            control_client::ask(self.state.clone(), &Request::PlacementDrained { export, server })?;
+        }
+        Ok(())
     }
 
     fn walk(&self, export: &Path, drained: &mut Drained) -> Result<()> {

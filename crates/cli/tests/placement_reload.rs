@@ -228,6 +228,29 @@ fn a_data_server_is_drained_and_taken_out_by_reloads_while_its_file_is_open() {
 }
 
 #[test]
+fn files_without_data_on_a_data_server_are_drained_too_before_a_reload_takes_it_out() {
+    let world = World::new();
+    let [a, b] = world.stores.each_ref().map(|it| it.port);
+    let mut client = world.client();
+    let files = ["empty", "short"].map(|name| client.open(&world.file(name), BOTH).unwrap());
+    write(&mut client, &files[1].handle, files[1].stateid, (0, b"on a only")).unwrap();
+    applied(&reload(&world, &[("a", a, ""), ("b", b, ", draining = true")]));
+    assert_eq!(fs::read_dir(world.place.path("b")).unwrap().count(), 0);
+    let refused = reload(&world, &[("a", a, "")]);
+    is_refused(&refused, "files without data on data server b may still name it: run `comity");
+    let drained = placement(&world.place, &["drain", "b"]);
+    assert!(drained.out.starts_with("2 files moved, 9 bytes"), "{}{}", drained.out, drained.err);
+
+    applied(&reload(&world, &[("a", a, "")]));
+    for file in &files {
+        write(&mut client, &file.handle, file.stateid, (UNIT, b"second unit")).unwrap();
+        let held = layout(&mut client, file, Layoutiomode4::Rw).unwrap();
+        assert_eq!(ports(&mut client, held.device), [a]);
+    }
+    assert!(read(&world, &files[1]).starts_with(b"on a only\0"));
+}
+
+#[test]
 fn the_stripe_unit_and_the_threshold_change_by_a_reload() {
     let world = World::new();
     let [a, b] = world.stores.each_ref().map(|it| it.port);

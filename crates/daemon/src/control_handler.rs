@@ -99,6 +99,9 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
                 let found = placement_admin::find(&plan, export)?;
                 self.moves.advance(found, &self.memory, &Handle::new(file)?)
             }
+            Request::PlacementDrained { export, server } => {
+                placement_admin::note_drained(&plan, export, server)
+            }
             Request::Migrate { exports, to, forward_seconds, dry_run, run } => {
                 let to = (&**to, *forward_seconds);
                 // A migration waits until nobody uses the plan any more.

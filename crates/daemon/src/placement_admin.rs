@@ -60,6 +60,17 @@ pub(crate) fn stored(plan: &Plan, export: &Path, (server, after): (&str, u64)) -
     Ok(json!({ "names": names, "next": page.next }))
 }
 
+/// Notes that no file of an export names a data server any more.
+///
+/// # Errors
+/// The export has no placement, or the data server is not being drained.
+pub(crate) fn note_drained(plan: &Plan, export: &Path, server: &str) -> Result<Value> {
+    find(plan, export)?.1.note_drained(server).map_err(|_| {
+        anyhow!("{server} is no longer draining: set draining = true, reload, and repeat this")
+    })?;
+    Ok(Value::Null)
+}
+
 fn checked(file: &CheckedFile) -> Value {
     let fault = |(server, fault): &(Option<Box<str>>, StripeFault)| {
         let (kind, text) = described(*fault);

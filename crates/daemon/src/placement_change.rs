@@ -56,7 +56,7 @@ fn changed_settings(placed: &Placed, spec: &PlacementSpec) -> Result<PlacementSe
     settings(spec, &placed.settings().servers, Unreached::Refused)
 }
 
-/// Refuses to take out data servers on which files lie.
+/// Refuses to take out data servers on which files lie, or that files may name.
 fn check_removed(placed: &Placed, spec: &PlacementSpec) -> Result<()> {
     let is_removed = |old: &&DataServer| spec.servers.iter().all(|new| *new.name != *old.name);
     let removed: Vec<&DataServer> = placed.settings().servers.iter().filter(is_removed).collect();
@@ -67,8 +67,14 @@ fn check_removed(placed: &Placed, spec: &PlacementSpec) -> Result<()> {
              run `comity placement drain {name}`, and then take it out"
         );
     }
-    for server in removed {
-        check_empty(placed, &server.name)?;
+    for DataServer { name, .. } in removed {
+        check_empty(placed, name)?;
+        if !placed.is_drained(name) {
+            bail!(
+                "files without data on data server {name} may still name it: run `comity placement \
+                 drain {name}` before it is taken out"
+            );
+        }
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use comity_vfs::Handle;
 use quick_cache::sync::Cache;
 
+use crate::drained::DrainedServers;
 use crate::holds::Holds;
 use crate::limits::{FILE_LOCKS, RECORDS_MAX};
 use crate::record::PlaceRecord;
@@ -18,6 +19,7 @@ pub(crate) struct KnownFiles {
     pub(crate) records: Cache<Handle, Option<Arc<PlaceRecord>>>,
     pub(crate) used: UsedSpace,
     pub(crate) holds: Holds,
+    pub(crate) drained: DrainedServers,
     /// Locks for changes of files, each with the number of truncations under it.
     locks: [Mutex<u64>; FILE_LOCKS],
 }
@@ -28,6 +30,7 @@ impl KnownFiles {
             records: Cache::new(RECORDS_MAX),
             used: UsedSpace::new(),
             holds: Holds::default(),
+            drained: DrainedServers::default(),
             locks: [const { Mutex::new(0) }; FILE_LOCKS],
         }
     }

@@ -15,6 +15,7 @@ mod check;
 mod data_files;
 mod data_server;
 mod devices;
+mod drained;
 mod fences;
 mod fs;
 mod holds;

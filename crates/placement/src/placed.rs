@@ -59,6 +59,8 @@ impl Placed {
     /// The same over another file system of the same directory, which has the same handles.
     #[must_use]
     pub fn over(&self, below: Arc<dyn Fs>, settings: PlacementSettings) -> Self {
+        let takes_files = |name: &str| [&self.settings, &settings].iter().any(|it| it.takes(name));
+        self.known.drained.forget(takes_files);
         Self {
             below,
             files: self.files.with(settings.servers.clone()),
@@ -79,6 +81,13 @@ impl Placed {
     #[must_use]
     pub fn has_moves(&self) -> bool {
         self.known.holds.has_moves()
+    }
+
+    /// Returns whether no file names a data server, as a drain has found
+    /// ([`comity_vfs::Placement::note_drained`]).
+    #[must_use]
+    pub fn is_drained(&self, server: &str) -> bool {
+        self.known.drained.contains(server)
     }
 
     /// Its secret.

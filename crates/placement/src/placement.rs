@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use comity_vfs::{
     Attr, CheckedPage, DataServerState, DeviceId, Disk, Handle, MovedFile, Placement, Result,
-    StoredPage, Striping, Threshold,
+    Status, StoredPage, Striping, Threshold,
 };
 
 use crate::holds::Use;
@@ -72,6 +72,12 @@ impl Placement for Placed {
         copied: &dyn Fn(u64),
     ) -> Result<MovedFile> {
         self.move_file_away(node, clear, copied)
+    }
+
+    fn note_drained(&self, server: &str) -> Result<()> {
+        let drained = self.files.named(server).filter(|it| it.is_draining);
+        self.known.drained.note(&drained.ok_or(Status::NoEnt)?.name);
+        Ok(())
     }
 
     fn stored(&self, server: &str, after: u64) -> Result<StoredPage> {

@@ -12,3 +12,10 @@ pub struct PlacementSettings {
     /// The data servers; new files are placed on those that are not being drained.
     pub servers: Vec<DataServer>,
 }
+
+impl PlacementSettings {
+    /// Returns whether new files are placed on the data server of this name.
+    pub(crate) fn takes(&self, server: &str) -> bool {
+        self.servers.iter().any(|it| *it.name == *server && !it.is_draining)
+    }
+}

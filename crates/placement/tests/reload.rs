@@ -62,3 +62,26 @@ fn calls_from_before_a_reload_know_of_moves_after_it() {
     assert_eq!(&bytes_of(&last, &file)[..6], b"after\x01");
     assert_eq!((width(&last, &file), width(old, &file)), (2, 2));
 }
+
+/// The placement after a reload in which the last data server is drained, or not.
+fn draining(placed: &Placed, is_draining: bool) -> Placed {
+    let mut settings = placed.settings().clone();
+    settings.servers[2].is_draining = is_draining;
+    placed.with(settings)
+}
+
+#[test]
+fn a_drain_counts_until_new_files_are_placed_on_the_data_server_again() {
+    let world = World::in_memory(3);
+    let before = world.reloaded(3, &[2]);
+    assert!(!before.is_drained("s2"));
+    assert_eq!(before.note_drained("s1"), Err(Status::NoEnt), "it is not drained");
+    before.note_drained("s2").unwrap();
+    let after = draining(&before, true);
+    assert!(after.is_drained("s2") && !after.is_drained("s1"));
+    let taking = draining(&after, false);
+    assert!(!taking.is_drained("s2"));
+    // A drain that was begun before says that it has ended.
+    after.note_drained("s2").unwrap();
+    assert!(!draining(&taking, true).is_drained("s2"));
+}

@@ -138,6 +138,14 @@ pub enum Request {
         /// The handle of the file, from the answer to [`Self::PlacementFiles`].
         file: Vec<u8>,
     },
+    /// Tells that a walk over all files has found none that names a data server that is being
+    /// drained.
+    PlacementDrained {
+        /// The path of the export.
+        export: PathBuf,
+        /// The name of the data server.
+        server: String,
+    },
     /// Moves exports to a peer: begins the move, or asks for the state of one that is under way.
     Migrate {
         /// The paths of the exports.

@@ -52,6 +52,7 @@ fn is_for_page(request: &Request) -> bool {
         | Request::Evict { .. }
         | Request::BindAccount { .. }
         | Request::PlacementMove { .. }
+        | Request::PlacementDrained { .. }
         | Request::UnbindAccount { .. } => false,
     }
 }

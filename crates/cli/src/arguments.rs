@@ -228,6 +228,8 @@ pub(crate) enum Command {
     /// If something fails before the other server has taken the exports, they are served as before.
     /// If no answer arrives, calls to these exports wait until it has told whether it took them.
     ///
+    /// The move goes on if this command is ended; `comity migrate --cancel` cancels it.
+    ///
     /// Exits with 0 if the exports were moved, with 1 if not, with 2 if the arguments are wrong.
     Migrate(migrate_arguments::MigrateArguments),
     /// Show what would change if exports moved to less loaded servers

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::cache_status::{bytes, counted};
 use crate::clients::text;
+use crate::common_arguments::State;
 use crate::control_client;
 use crate::migrate_arguments::MigrateArguments;
 use crate::stdout::say;
@@ -23,29 +24,61 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// # Errors
 /// If no server can be asked, or the exports were not moved.
 pub(crate) fn perform(typed: &MigrateArguments) -> Result<ExitCode> {
+    if typed.cancel {
+        return cancel(typed);
+    }
     let MigrateArguments { exports, to, proxy_for: forward_seconds, dry_run, .. } = typed.clone();
-    let run = control_client::run_number()?;
+    let (to, run) = (to.unwrap_or_default(), control_client::run_number()?);
     let request = Request::Migrate { exports, to, forward_seconds, dry_run, run };
     let bar = ProgressBar::new_spinner();
     let mut is_warned = typed.json.json;
-    let answer = loop {
-        let answer = control_client::ask(typed.state.clone(), &request)?;
+    let answer = advance(&typed.state, &request, |answer| {
         if !std::mem::replace(&mut is_warned, true) {
-            warn(&answer);
-        }
-        if text(&answer["state"]) != "moving" {
-            break answer;
+            warn(answer);
         }
         bar.set_message(text(&answer["step"]).to_owned());
         bar.tick();
-        thread::sleep(PAUSE);
-    };
+    })?;
     bar.finish_and_clear();
     match typed.json.json {
         true => say(&answer),
         false => say(line(typed, &answer)),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Cancels the move that is under way.
+fn cancel(typed: &MigrateArguments) -> Result<ExitCode> {
+    let answer = control_client::ask(typed.state.clone(), &Request::CancelMigration)?;
+    match typed.json.json {
+        true => say(&answer),
+        false => say(format_args!(
+            "cancelled: the exports stay here, unless {} is being asked to take them; `comity \
+             status` shows where they are",
+            text(&answer["to"])
+        )),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Asks the server until it has carried out a request to move exports; `each` gets every answer.
+/// Returns the last one.
+///
+/// # Errors
+/// If no server can be asked, or the exports were not moved.
+pub(crate) fn advance(
+    state: &State,
+    request: &Request,
+    mut each: impl FnMut(&Value),
+) -> Result<Value> {
+    loop {
+        let answer = control_client::ask(state.clone(), request)?;
+        each(&answer);
+        if text(&answer["state"]) != "moving" {
+            return Ok(answer);
+        }
+        thread::sleep(PAUSE);
+    }
 }
 
 /// Prints what the server warns of.
@@ -55,7 +88,7 @@ fn warn(answer: &Value) {
 }
 
 fn line(typed: &MigrateArguments, answer: &Value) -> String {
-    let to = &typed.to;
+    let to = typed.to.as_deref().unwrap_or_default();
     if text(&answer["state"]) == "possible" {
         return format!("{to} can take these exports; without --dry-run they are moved");
     }

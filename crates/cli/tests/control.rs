@@ -216,6 +216,8 @@ const COMMANDS: &[&[&str]] = &[
     &["clients", "1"],
     &["clients", "1", "--json"],
     &["migrate", "/srv", "--to", "b"],
+    &["migrate", "--cancel"],
+    &["load", "advise"],
     &["evict", "1"],
     &["top", "--once"],
     &["account", "bind", "root", KEY],

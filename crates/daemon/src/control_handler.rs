@@ -111,6 +111,7 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
                     false => self.migrations.advance(exports, to, *run),
                 }
             }
+            Request::CancelMigration => self.migrations.cancel(),
             Request::Advise { with, run } => self.advisor.advance(with, *run),
             Request::Why { .. } => grant_admin::why(&plan, request),
             Request::BindAccount { .. }

@@ -8,6 +8,7 @@
 )]
 
 mod advice;
+mod cancel;
 #[path = "../common/mod.rs"]
 mod common;
 mod crashes;

@@ -126,7 +126,7 @@ impl Departure {
     /// The reason why the exports were not moved. They are served here as before, unless the error
     /// says that the outcome is not known.
     pub(super) fn carry_out(&self, progress: &MigrationStep) -> Result<Moved> {
-        progress.say("asking the target");
+        progress.begin("asking the target")?;
         let (marks, volume) = self.check(&self.parts.exports.current())?;
         let mut target = self.connect()?;
         self.offer(&mut target, &marks)?;
@@ -161,20 +161,20 @@ impl Departure {
         volume: u64,
         progress: &MigrationStep,
     ) -> Result<Moved> {
-        progress.say("recalling what cannot move");
-        self.rehearse(volume)?;
+        progress.begin("recalling what cannot move")?;
+        self.rehearse(volume, progress)?;
         let turn = self.parts.reload.turn();
-        progress.say("freezing");
+        progress.begin("freezing")?;
         let frozen = Frozen::begin(self, &turn)?;
         let (marks, volume) = self.check(&frozen.plan)?;
         let exported = frozen.state(volume)?;
         let states = exported.clients.iter().map(|client| client.states.len()).sum();
         let (clients, state) = (exported.clients.len(), exported.to_bytes()?);
-        progress.say("sending the state of clients");
+        progress.begin("sending the state of clients")?;
         target.send(self.id, &state, frozen.since + FREEZE_PATIENCE)?;
         let away = self.away(&frozen.plan)?;
+        progress.begin("handing over")?;
         let leaving = frozen.leave()?;
-        progress.say("handing over");
         match target.take(&self.args(&marks)) {
             Ok(()) => {}
             Err(MigrationError::Failed(_, why)) => {
@@ -198,7 +198,7 @@ impl Departure {
 
     /// Recalls what cannot move, and waits until all state could move: clients can return nothing
     /// while the exports are frozen.
-    fn rehearse(&self, volume: u64) -> Result<()> {
+    fn rehearse(&self, volume: u64, progress: &MigrationStep) -> Result<()> {
         let comity_nfs4::Memory { engine, clock, .. } = &self.parts.memory;
         engine.recall_volume(clock.now(), volume);
         let since = Instant::now();
@@ -206,7 +206,7 @@ impl Departure {
             match engine.export_volume(clock.now(), volume) {
                 Ok(exported) => return self.check_state(&exported),
                 Err(why) if since.elapsed() > RECALL_PATIENCE => bail!("{why}: try again later"),
-                Err(_) => thread::sleep(RECALL_POLL),
+                Err(_) => progress.check().map(|()| thread::sleep(RECALL_POLL))?,
             }
         }
     }

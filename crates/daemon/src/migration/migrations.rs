@@ -3,11 +3,11 @@
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::{Value, json};
 
 use super::MigrationParts;
@@ -22,18 +22,39 @@ pub(crate) struct Migrations {
     current: Mutex<Option<MigrationThread>>,
 }
 
-/// The step that a migration is at.
+/// The step that a migration is at, and whether it is to go on.
 #[derive(Clone, Default)]
-pub(super) struct MigrationStep(Arc<Mutex<&'static str>>);
+pub(super) struct MigrationStep(Arc<Mutex<(&'static str, bool)>>);
 
 impl MigrationStep {
     /// Notes the step.
-    pub(super) fn say(&self, step: &'static str) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = step;
+    ///
+    /// # Errors
+    /// The migration was cancelled.
+    pub(super) fn begin(&self, step: &'static str) -> Result<()> {
+        self.lock().0 = step;
+        self.check()
+    }
+
+    /// Returns whether the migration may go on.
+    ///
+    /// # Errors
+    /// The migration was cancelled.
+    pub(super) fn check(&self) -> Result<()> {
+        ensure!(!self.lock().1, "the migration was cancelled: the exports stay here");
+        Ok(())
+    }
+
+    fn cancel(&self) {
+        self.lock().1 = true;
     }
 
     fn step(&self) -> &'static str {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock().0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (&'static str, bool)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -104,6 +125,17 @@ impl Migrations {
                 Err(anyhow!("the migration failed; see the log"))
             }
         }
+    }
+
+    /// Has the migration that is under way end before the target is asked to take the exports.
+    ///
+    /// # Errors
+    /// None is under way.
+    pub(crate) fn cancel(&self) -> Result<Value> {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = current.as_ref().context("no migration is under way")?;
+        running.progress.cancel();
+        Ok(json!({ "state": "cancelled", "to": running.to }))
     }
 
     fn departure(

@@ -45,6 +45,7 @@ fn is_for_page(request: &Request) -> bool {
         | Request::Explain { .. } => true,
         Request::Reload
         | Request::Migrate { .. }
+        | Request::CancelMigration
         | Request::Advise { .. }
         | Request::PlacementFiles { .. }
         | Request::PlacementStored { .. }

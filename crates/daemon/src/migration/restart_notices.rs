@@ -33,13 +33,25 @@ impl PeerRuns {
     }
 }
 
-/// Watches the peers that have locks of hosts of this server.
+/// Watches the peers that have locks of hosts of this server, each in a thread of its own: one that
+/// does not answer delays no news about the others.
 struct RestartNotices {
     parts: MigrationParts,
     news: Notification,
-    /// The peers that had such locks when this server started, and have not answered since.
-    silent: BTreeSet<String>,
-    connections: HashMap<String, (PeerServer, MigrationClient)>,
+    /// The peers that had such locks when this server started.
+    since_start: BTreeSet<String>,
+    /// The thread of each peer ends when its sender here is dropped.
+    watched: HashMap<String, Sender<()>>,
+}
+
+/// Watches one peer.
+struct PeerWatch {
+    parts: MigrationParts,
+    news: Notification,
+    name: String,
+    /// True until the peer has answered, if it had locks of hosts when this server started.
+    is_silent: bool,
+    connection: Option<(PeerServer, MigrationClient)>,
 }
 
 /// Asks each second whether the peers to which calls are forwarded have restarted, until what it
@@ -49,42 +61,72 @@ struct RestartNotices {
 /// # Errors
 /// The thread cannot be created.
 pub(crate) fn notify_of_restarts(parts: &MigrationParts, news: Notification) -> Result<Sender<()>> {
-    let (parts, silent) = (parts.clone(), parts.moved.all_forwarded_to());
-    let mut notices = RestartNotices { parts, news, silent, connections: HashMap::new() };
+    let (parts, since_start) = (parts.clone(), parts.moved.all_forwarded_to());
+    let mut notices = RestartNotices { parts, news, since_start, watched: HashMap::new() };
     let thread = each_second("notices", move || notices.pass());
     let (stop, _) = thread.context("cannot start the thread that notifies hosts of restarts")?;
     Ok(stop)
 }
 
 impl RestartNotices {
+    /// Begins to watch peers that got locks, and ends it for those that have none any more.
     fn pass(&mut self) {
         static LOG: LogRateLimit = LogRateLimit::new();
         let names = self.parts.moved.all_forwarded_to();
-        self.connections.retain(|name, _| names.contains(name));
-        for peer in names {
-            if let Err(why) = self.ask(&peer) {
-                LOG.say(|suppressed| {
-                    tracing::warn!(%peer, suppressed, "it has not told who has locks: {why:#}");
-                });
+        self.watched.retain(|name, _| names.contains(name));
+        for name in names {
+            if self.watched.contains_key(&name) {
+                continue;
+            }
+            match each_second("peer notices", self.watch(&name)) {
+                Ok((stop, _)) => drop(self.watched.insert(name, stop)),
+                Err(why) => LOG.say(|suppressed| {
+                    tracing::warn!(peer = %name, suppressed, "it is not watched: {why:#}");
+                }),
             }
         }
     }
 
-    fn ask(&mut self, name: &str) -> Result<()> {
+    fn watch(&mut self, name: &str) -> impl FnMut() + Send + use<> {
+        let mut watch = PeerWatch {
+            parts: self.parts.clone(),
+            news: self.news.clone(),
+            name: name.to_owned(),
+            is_silent: self.since_start.remove(name),
+            connection: None,
+        };
+        move || watch.pass()
+    }
+}
+
+impl PeerWatch {
+    fn pass(&mut self) {
+        static LOG: LogRateLimit = LogRateLimit::new();
+        if let Err(why) = self.ask() {
+            LOG.say(|suppressed| {
+                tracing::warn!(
+                    peer = %self.name, suppressed, "it has not told who has locks: {why:#}"
+                );
+            });
+        }
+    }
+
+    fn ask(&mut self) -> Result<()> {
         // The peer is copied, so that the plan is not kept while the peer answers.
-        let peer = self.parts.exports.current().peer_named(name).cloned();
+        let peer = self.parts.exports.current().peer_named(&self.name).cloned();
         let peer = peer.context("the configuration has no such [[peer]]")?;
-        let kept = self.connections.remove(name).filter(|(known, _)| *known == peer);
+        let kept = self.connection.take().filter(|(known, _)| *known == peer);
         let mut connection = match kept {
             Some((_, kept)) => kept,
             None => MigrationClient::connect(&peer, self.parts.identity()?)?,
         };
         let ForwardingHosts { run, hosts } = connection.hosts(FORWARD_PATIENCE)?;
-        self.connections.insert(name.to_owned(), (peer, connection));
-        let before = self.parts.peer_runs.note(name, run);
+        self.connection = Some((peer, connection));
+        let before = self.parts.peer_runs.note(&self.name, run);
         // The hosts of a peer that has not answered since this server started are notified in any
         // case.
-        if self.silent.remove(name) || before.is_some_and(|before| before != run) {
+        let is_first = std::mem::take(&mut self.is_silent);
+        if is_first || before.is_some_and(|before| before != run) {
             let time = self.parts.memory.engine.settings().grace;
             statd::tell(hosts, self.news.of_peer(run), time);
         }

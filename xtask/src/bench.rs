@@ -64,15 +64,21 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
           "grants", "tls", "load"])]
     migrate: bool,
+    /// Compare advice to move an export with what the move changes instead, in ten cases of two
+    /// servers of this machine, as root: 17 minutes, 6 with --quick; on a machine that does nothing
+    /// else.
+    #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
+          "grants", "tls", "load", "migrate"])]
+    advice: bool,
     /// Count the calls that directory delegations save and cause instead, with a server and mounts
     /// of this machine; exits with 1 if a figure misses its bound.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
-          "grants", "tls", "load", "migrate"])]
+          "grants", "tls", "load", "migrate", "advice"])]
     directories: bool,
     /// Count the calls of `comity mount` in the thirteen tests of 1998 instead, beside those of the
     /// kernel's client in the same guest, as root; exits with 1 if a figure misses its bound.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
-          "grants", "tls", "load", "migrate", "directories"])]
+          "grants", "tls", "load", "migrate", "advice", "directories"])]
     client: bool,
     /// Take the runs of `comity bench` in docs/bench again instead, all of them or those named,
     /// e.g. `--docs local,servers`: 24 minutes at most, 8 with --quick; as root, on a machine that
@@ -80,7 +86,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "RUN,...", num_args = 0..=1, default_missing_value = "",
           value_delimiter = ',',
           conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
-                             "grants", "tls", "load", "migrate", "directories", "client"])]
+                             "grants", "tls", "load", "migrate", "advice", "directories",
+                             "client"])]
     docs: Option<Vec<String>>,
     /// Write the counts of instructions to that file.
     #[arg(long, requires = "instructions", conflicts_with = "check")]
@@ -146,10 +153,12 @@ fn arguments(options: &Options) -> Vec<String> {
     add(options.tls, "tls");
     add(options.load, "load-model");
     add(options.migrate, "migrate");
+    add(options.advice, "advice");
     add(options.directories, "directories");
     add(options.update, "--update");
     let by_key = options.grants || options.tls;
-    let by_row = options.state || options.strangers || options.load || options.migrate;
+    let by_row =
+        options.state || options.strangers || options.load || options.migrate || options.advice;
     let with_rows = by_row || options.directories;
     let growing = options.identity || with_rows || by_key;
     let table = !(growing || options.instructions || options.syscalls);

@@ -1,5 +1,7 @@
 //! `comity load advise`.
 
+mod auto;
+
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
@@ -16,25 +18,33 @@ use crate::stdout::say;
 /// Pause before the server is asked again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Shows what moves of exports would change.
+/// Shows what moves of exports would change; with --auto, makes those that pay.
 ///
 /// # Errors
 /// If no server can be asked, or there is no such peer.
 pub(crate) fn perform(typed: &AdviseArguments) -> Result<ExitCode> {
-    let request = Request::Advise { with: typed.with.clone(), run: run_number()? };
-    let answer = loop {
-        let answer = ask(typed.state.clone(), &request)?;
-        if text(&answer["state"]) == "done" {
-            break answer;
-        }
-        thread::sleep(PAUSE);
-    };
+    if typed.auto {
+        return auto::run(typed);
+    }
+    let answer = advice(typed)?;
     match typed.json.json {
         true => say(&answer),
         false => lines(&answer).iter().for_each(say),
     }
     let is_known = items(&answer["peers"]).any(|peer| !peer["load"].is_null());
     Ok(if is_known { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Asks the server until it has asked its peers, and returns the advice.
+fn advice(typed: &AdviseArguments) -> Result<Value> {
+    let request = Request::Advise { with: typed.with.clone(), run: run_number()? };
+    loop {
+        let answer = ask(typed.state.clone(), &request)?;
+        if text(&answer["state"]) == "done" {
+            return Ok(answer);
+        }
+        thread::sleep(PAUSE);
+    }
 }
 
 fn items(value: &Value) -> impl Iterator<Item = &Value> {
@@ -77,7 +87,7 @@ fn move_lines(one: &Value) -> Vec<String> {
             change(&one["gain_moved"]),
             change(&one["gain_staying"]),
             change(&one["gain_there"]),
-            change(&one["gain"]),
+            change(&one["gain_all"]),
         ),
     }];
     if let Some(obstacle) = one["obstacle"].as_str() {
@@ -107,16 +117,26 @@ fn change(part: &Value) -> String {
 /// The advice is the first of the moves that pay, as the most useful one comes first.
 fn conclusion(answer: &Value) -> String {
     if let Some(best) = items(&answer["moves"]).find(|one| one["pays"] == true) {
-        return format!("advice: comity migrate {} --to {}", exports(best), text(&best["to"]));
+        let is_doubtful = items(&best["doubts"]).next().is_some();
+        let doubt = if is_doubtful { " (in doubt, see above)" } else { "" };
+        return format!(
+            "advice: comity migrate {} --to {}{doubt}",
+            exports(best),
+            text(&best["to"])
+        );
     }
     if items(&answer["moves"]).next().is_none() {
         return "no advice: there is no export here that could move to a peer whose load is known"
             .to_owned();
     }
-    match items(&answer["moves"]).all(|one| one["gain"].is_null()) {
-        true => "no advice: what moves would change is not known".to_owned(),
-        false => "advice: leave the exports where they are".to_owned(),
+    let are_all = |is_so: fn(&Value) -> bool| items(&answer["moves"]).all(is_so);
+    if are_all(|one| one["gain"].is_null()) {
+        return "no advice: what moves would change is not known".to_owned();
     }
+    if are_all(|one| one["obstacle"].is_string()) {
+        return "no advice: the exports cannot move, see above".to_owned();
+    }
+    "advice: leave the exports where they are".to_owned()
 }
 
 #[cfg(test)]
@@ -133,9 +153,9 @@ mod tests {
 
     fn one(gain: Option<f64>, pays: bool) -> Value {
         json!({
-            "exports": ["/srv/a", "/srv/b"], "to": "b", "gain": gain, "gain_moved": gain,
-            "gain_staying": 0.001, "gain_there": -0.05, "pays": pays, "doubts": ["so so"],
-            "warnings": [], "obstacle": null,
+            "exports": ["/srv/a", "/srv/b"], "to": "b", "gain": gain, "gain_all": gain,
+            "gain_moved": gain, "gain_staying": 0.001, "gain_there": -0.05, "pays": pays,
+            "doubts": ["so so"], "warnings": [], "obstacle": null,
         })
     }
 
@@ -158,7 +178,7 @@ mod tests {
             "/srv/a /srv/b to b: calls get 40 % shorter for its clients, no shorter for those \
              that stay, 5 % longer there; 40 % shorter in all",
             "  doubt: so so",
-            "advice: comity migrate /srv/a /srv/b --to b",
+            "advice: comity migrate /srv/a /srv/b --to b (in doubt, see above)",
         ];
         assert_eq!(lines(&answer(&[one(Some(0.4), true)])), expected);
     }

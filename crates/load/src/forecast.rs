@@ -1,7 +1,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::limits::{GAIN_LEAST, STALLED};
+use crate::limits::{FEW_CALLS, GAIN_LEAST, GAIN_OF_ALL_LEAST, STALLED};
 use crate::server_load::{Demand, ServerLoad};
 
 /// The predicted change of calls if clients move from one server to another.
@@ -35,8 +35,14 @@ pub enum Doubt {
     ProcessorsThere,
     /// The lines of this server are known, and those of the other are not.
     LinesThere,
+    /// This server has several lines.
+    SeveralLinesHere,
+    /// The other server has several lines.
+    SeveralLinesThere,
     /// Nobody has called this server.
     NoCalls,
+    /// The clients that would move make few of the calls.
+    FewCalls,
 }
 
 impl Forecast {
@@ -56,15 +62,22 @@ impl Forecast {
             staying: shorter(before, after),
             there: shorter(before_there, after_there),
             all: if sum_before > 0.0 { shorter(sum_before, sum_after) } else { 0.0 },
-            doubts: doubts(here, there),
+            doubts: doubts(here, there, demand),
         }
     }
 
+    /// Returns the larger one of the parts by which the calls that move, and all calls together,
+    /// get shorter.
+    #[must_use]
+    pub fn gain(&self) -> f64 {
+        self.moved.max(self.all)
+    }
+
     /// Returns whether the move should be made: some calls get noticeably shorter, and all calls
-    /// together get no longer. So a move and the move back never both pay.
+    /// together get shorter, too. By the same prediction, the move back then does not pay.
     #[must_use]
     pub fn pays(&self) -> bool {
-        self.all > 0.0 && self.moved.max(self.all) >= GAIN_LEAST
+        self.all >= GAIN_OF_ALL_LEAST && self.gain() >= GAIN_LEAST
     }
 }
 
@@ -72,10 +85,10 @@ fn shorter(before: f64, after: f64) -> f64 {
     1.0 - after / before
 }
 
-fn doubts(here: &ServerLoad, there: &ServerLoad) -> Vec<Doubt> {
+fn doubts(here: &ServerLoad, there: &ServerLoad, demand: Demand) -> Vec<Doubt> {
     let is_new = |load: &ServerLoad| load.sampled < Duration::from_secs(60);
     let is_known = |capacity: f64| capacity > 0.0;
-    let lines = |load: &ServerLoad| is_known(load.send.capacity);
+    let (lines, calls) = (|load: &ServerLoad| load.lines > 0, here.own.rates.calls);
     let doubts = [
         (is_new(here), Doubt::NewHere),
         (is_new(there), Doubt::NewThere),
@@ -83,7 +96,10 @@ fn doubts(here: &ServerLoad, there: &ServerLoad) -> Vec<Doubt> {
         (!is_known(here.processors.capacity), Doubt::ProcessorsHere),
         (!is_known(there.processors.capacity), Doubt::ProcessorsThere),
         (lines(here) && !lines(there), Doubt::LinesThere),
-        (here.own.rates.calls <= 0.0, Doubt::NoCalls),
+        (here.lines > 1, Doubt::SeveralLinesHere),
+        (there.lines > 1, Doubt::SeveralLinesThere),
+        (calls <= 0.0, Doubt::NoCalls),
+        (calls > 0.0 && demand.rates.calls < FEW_CALLS * calls, Doubt::FewCalls),
     ];
     doubts.into_iter().filter_map(|(is_so, doubt)| is_so.then_some(doubt)).collect()
 }
@@ -99,7 +115,15 @@ impl fmt::Display for Doubt {
             Self::ProcessorsHere => "this server does not know its processors",
             Self::ProcessorsThere => "the other server does not know its processors",
             Self::LinesThere => "the other server does not know what its lines can carry",
+            Self::SeveralLinesHere => {
+                "this server has several lines, and which of them clients use is not known"
+            }
+            Self::SeveralLinesThere => {
+                "the other server has several lines, and which of them clients would use is not \
+                 known"
+            }
             Self::NoCalls => "nobody calls this server",
+            Self::FewCalls => "these exports get less than a hundredth of the calls",
         })
     }
 }
@@ -142,7 +166,7 @@ mod tests {
 
     /// Two exports make one server busy: with one at each server, all calls get shorter.
     #[test]
-    fn half_of_the_work_at_each_server_pays() {
+    fn half_of_the_work_at_each_server_helps_all() {
         let mut here = busy(0.9, 1.0);
         here.own.processor = 0.9;
         let mut there = busy(0.0, 1.0);
@@ -159,6 +183,9 @@ mod tests {
         let here = busy(0.9, 1.0);
         let found = forecast(&here, &ServerLoad { own: Demand::default(), ..busy(0.1, 1.0) }, 0.01);
         assert!(found.all < 0.02 && found.moved > 0.3 && found.pays(), "{found:?}");
+        assert_eq!(found.doubts, []);
+        let few = forecast(&here, &busy(0.1, 1.0), 0.009);
+        assert_eq!(few.doubts, [Doubt::FewCalls]);
     }
 
     #[test]
@@ -173,13 +200,15 @@ mod tests {
     #[test]
     fn a_full_line_counts_by_what_the_line_of_the_other_can_carry() {
         let line = |used, capacity| Amount { used, capacity };
-        let here = ServerLoad { send: line(0.9e6, 1e6), ..busy(0.1, 1.0) };
-        let wider = ServerLoad { send: line(0.9e6, 1e7), ..busy(0.1, 1.0) };
-        let narrower = ServerLoad { send: line(0.0, 0.5e6), ..busy(0.1, 1.0) };
+        let with = |send| ServerLoad { send, lines: 1, ..busy(0.1, 1.0) };
+        let here = with(line(0.9e6, 1e6));
+        let wider = with(line(0.9e6, 1e7));
+        let narrower = with(line(0.0, 0.5e6));
         assert!(forecast(&here, &wider, 0.5).pays());
         assert!(!forecast(&here, &narrower, 0.5).pays());
-        let unknown = forecast(&here, &busy(0.1, 1.0), 0.5);
-        assert_eq!(unknown.doubts, [Doubt::LinesThere]);
+        let doubts = |there: &ServerLoad| forecast(&here, there, 0.5).doubts;
+        assert_eq!(doubts(&busy(0.1, 1.0)), [Doubt::LinesThere]);
+        assert_eq!(doubts(&ServerLoad { lines: 2, ..wider }), [Doubt::SeveralLinesThere]);
     }
 
     #[test]

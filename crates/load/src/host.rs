@@ -3,14 +3,17 @@
 mod devices;
 mod pressure;
 mod processors;
+mod schedule;
 
 use std::time::Duration;
 
 use self::devices::{Disks, Interfaces};
 use self::pressure::Pressure;
 use self::processors::Processors;
+use self::schedule::Schedule;
 use crate::ratio::Ratio;
 use crate::resource::Resource;
+use crate::waiting::chance_to_wait;
 
 /// The texts of a sample. A text that is empty or cannot be parsed gives no resource: a kernel may
 /// lack one of the files, and a container may hide it.
@@ -22,6 +25,8 @@ pub struct HostTexts<'a> {
     pub own_stat: &'a str,
     /// The numbers of the processors on which the server may run; all if none is named.
     pub processors: &'a [u32],
+    /// A line for each thread of the server: its number, and `/proc/self/task/TID/schedstat`.
+    pub threads: &'a str,
     /// `/proc/meminfo`.
     pub meminfo: &'a str,
     /// `/proc/pressure/cpu`.
@@ -44,6 +49,7 @@ pub struct HostTexts<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostSample {
     processors: Option<Processors>,
+    schedule: Schedule,
     memory: Option<HostMemory>,
     pressure: Pressure,
     disks: Disks,
@@ -63,6 +69,7 @@ impl HostSample {
     pub fn read(texts: &HostTexts<'_>) -> Self {
         Self {
             processors: Processors::read(texts.stat, texts.own_stat, texts.processors),
+            schedule: Schedule::read(texts.threads),
             memory: HostMemory::read(texts.meminfo),
             pressure: Pressure::read([
                 texts.pressure_processor,
@@ -88,8 +95,13 @@ impl HostSample {
     /// Returns the load of each resource in the time `elapsed` since the sample `before`.
     pub(crate) fn since(&self, before: &Self, elapsed: Duration) -> Vec<(Resource, Ratio)> {
         let mut ratios = Vec::new();
-        if let (Some(now), Some(before)) = (&self.processors, &before.processors) {
-            ratios.extend(now.since(before));
+        if let (Some(now), Some(was)) = (&self.processors, &before.processors) {
+            let processors = now.since(was);
+            let [(_, used), (_, own), _] = &processors;
+            let others = Ratio::of(used.get() - own.get(), used.get()).get();
+            let blamed = others * chance_to_wait(*used, now.count().into());
+            ratios.extend(self.schedule.since(&before.schedule, blamed));
+            ratios.extend(processors);
         }
         ratios.extend(self.memory.map(|memory| (Resource::Memory, memory.used())));
         ratios.extend(self.pressure.since(&before.pressure, elapsed));
@@ -132,6 +144,7 @@ mod tests {
                 stat: text,
                 own_stat: text,
                 processors: &[],
+                threads: text,
                 meminfo: text,
                 pressure_processor: text,
                 pressure_memory: text,

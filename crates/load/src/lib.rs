@@ -13,6 +13,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod auto_moves;
 mod average;
 mod bottleneck;
 mod forecast;
@@ -25,7 +26,9 @@ mod ratio;
 mod resource;
 mod server_load;
 mod shares;
+mod waiting;
 
+pub use auto_moves::{AutoBounds, AutoMoves, PossibleMove};
 pub use average::Averages;
 pub use bottleneck::bottleneck;
 pub use forecast::{Doubt, Forecast};

@@ -4,6 +4,7 @@ use std::time::Duration;
 use crate::average::Averages;
 use crate::bottleneck::bottleneck;
 use crate::host::HostSample;
+use crate::limits::QUEUE_RATIO_MAX;
 use crate::ratio::Ratio;
 use crate::resource::Resource;
 use crate::server_load::{Amount, Demand, ServerLoad};
@@ -68,15 +69,26 @@ impl LoadModel {
         };
         let count = host.map_or(0.0, |host| host.processors().into());
         let used = |resource: &Resource| minute(resource).get() * count;
+        let processors = Amount { used: used(&Resource::Processor), capacity: count };
+        let stall = self.averages.get(&Resource::ServerStall);
+        let measured = stall.map(|stall| 1.0 / (1.0 - stall.minute.get().min(QUEUE_RATIO_MAX)));
         ServerLoad {
             sampled,
             own: Demand { rates, processor: used(&Resource::ServerProcessor) },
-            processors: Amount { used: used(&Resource::Processor), capacity: count },
+            processors,
+            // Threads that wait for each other are only known by the formula.
+            processor_slowdown: processors.slowdown().max(measured.unwrap_or_default()),
+            lines: self.line_count(),
             receive: self.fullest(|resource| matches!(resource, Resource::NetworkReceive(_))),
             send: self.fullest(|resource| matches!(resource, Resource::NetworkSend(_))),
             memory_stall: minute(&Resource::MemoryStall),
             storage_stall: minute(&Resource::StorageStall),
         }
+    }
+
+    fn line_count(&self) -> u32 {
+        let is_line = |resource: &&Resource| matches!(resource, Resource::NetworkSend(_));
+        self.averages.keys().filter(is_line).count() as u32
     }
 
     /// The fullest of some lines, in bytes a second.
@@ -149,11 +161,13 @@ mod tests {
         let sample = |seconds: u64, sent: u64| {
             let [busy, own, rest, idle] = [80, 40, 20, 100].map(|ticks| ticks * seconds);
             let stat = format!("cpu0 {busy} 0 0 {rest}\ncpu1 0 0 0 {idle}\n");
+            let own_nanoseconds = 10_000_000 * own;
             let own = format!("7 (comity) S 1 1 1 0 -1 0 0 0 0 0 {own} 0 0 0");
             let network = format!("lo: 0 0 0 0 0 0 0 0 {sent}\neth0: 0 0 0 0 0 0 0 0 {sent}\n");
             HostSample::read(&HostTexts {
                 stat: &stat,
                 own_stat: &own,
+                threads: &format!("7 {own_nanoseconds} {} 7", 30 * own_nanoseconds),
                 network: &network,
                 lines: &[("lo", 1_000_000), ("eth0", 10_000)],
                 ..HostTexts::default()
@@ -167,6 +181,11 @@ mod tests {
         let load = model.server_load(rates, at(2));
         assert_eq!(load.processors, Amount { used: 0.8, capacity: 2.0 });
         assert_eq!(load.own.processor, 0.4);
+        // Threads waited 30 times as long as they ran. Two processors that are in use to 40 %, half
+        // of it by others, make work wait for others with this chance.
+        let chance = 0.4_f64.powf(6.0_f64.sqrt() - 1.0) / 2.0;
+        assert!((load.processor_slowdown - (1.0 + 30.0 * chance)).abs() < 1e-9, "{load:?}");
+        assert_eq!(load.lines, 2);
         assert_eq!(load.send, Amount { used: 5_000.0, capacity: 10_000.0 });
         assert_eq!(load.receive.used, 0.0);
         assert_eq!((load.own.rates, load.sampled), (rates, at(2)));

@@ -7,6 +7,9 @@ pub enum Resource {
     Processor,
     /// The part of the processors that the server itself uses.
     ServerProcessor,
+    /// Time in which threads of the server waited for a processor that others used, of the time in
+    /// which they ran or waited.
+    ServerStall,
     /// The part of the processors that hard and soft interrupts use.
     Interrupts,
     /// Time in which a task waited for a processor (PSI).
@@ -53,6 +56,7 @@ impl Resource {
         match self {
             Self::Processor => "processor",
             Self::ServerProcessor => "server_processor",
+            Self::ServerStall => "server_stall",
             Self::Interrupts => "interrupts",
             Self::ProcessorStall => "processor_stall",
             Self::Memory => "memory",

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use crate::ratio::Ratio;
 use crate::shares::Rates;
+use crate::waiting::chance_to_wait;
 
 /// An amount of a resource in use and its capacity, both in the same unit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -23,7 +24,7 @@ pub struct Demand {
 
 /// The load of a server as another one needs it to predict what a move would change: averages over
 /// a minute.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ServerLoad {
     /// The time since sampling began.
     pub sampled: Duration,
@@ -31,6 +32,11 @@ pub struct ServerLoad {
     pub own: Demand,
     /// The processors that all programs use, of those on which the server may run.
     pub processors: Amount,
+    /// The time that the server takes for its work, as a multiple of the time that it would take
+    /// alone on its processors.
+    pub processor_slowdown: f64,
+    /// The number of lines whose capacity is known.
+    pub lines: u32,
     /// The fullest line, in bytes received in a second.
     pub receive: Amount,
     /// The fullest line, in bytes sent in a second.
@@ -41,11 +47,33 @@ pub struct ServerLoad {
     pub storage_stall: Ratio,
 }
 
+impl Default for ServerLoad {
+    /// An idle server of which nothing is known.
+    fn default() -> Self {
+        Self {
+            sampled: Duration::ZERO,
+            own: Demand::default(),
+            processors: Amount::default(),
+            processor_slowdown: 1.0,
+            lines: 0,
+            receive: Amount::default(),
+            send: Amount::default(),
+            memory_stall: Ratio::IDLE,
+            storage_stall: Ratio::IDLE,
+        }
+    }
+}
+
 impl Amount {
     /// Returns the part of the capacity that is in use.
     #[must_use]
     pub fn ratio(self) -> Ratio {
         Ratio::of(self.used, self.capacity)
+    }
+
+    /// Returns the slowdown by processors of which this amount is in use.
+    pub(crate) fn slowdown(self) -> f64 {
+        slowdown(self.ratio(), self.capacity)
     }
 
     fn plus(self, more: f64) -> Self {
@@ -94,6 +122,8 @@ impl ServerLoad {
 
     fn changed(self, demand: Demand, sign: f64) -> Self {
         let sum = |own: f64, more: f64| (own + sign * more).max(0.0);
+        let processors = self.processors.plus(sign * demand.processor);
+        let slowed = processors.slowdown() / self.processors.slowdown();
         let (own, more) = (self.own.rates, demand.rates);
         Self {
             own: Demand {
@@ -104,7 +134,8 @@ impl ServerLoad {
                 },
                 processor: sum(self.own.processor, demand.processor),
             },
-            processors: self.processors.plus(sign * demand.processor),
+            processors,
+            processor_slowdown: self.processor_slowdown * slowed,
             receive: self.receive.plus(sign * more.received_bytes),
             send: self.send.plus(sign * more.sent_bytes),
             ..self
@@ -114,9 +145,8 @@ impl ServerLoad {
     /// The resources with the part in use, and the slowdown of calls by each.
     fn queues(&self) -> [(&'static str, Ratio, f64); 4] {
         let one = |name, ratio| (name, ratio, slowdown(ratio, 1.0));
-        let processors = self.processors.ratio();
         [
-            ("processor", processors, slowdown(processors, self.processors.capacity)),
+            ("processor", self.processors.ratio(), self.processor_slowdown),
             one("network receive", self.receive.ratio()),
             one("network send", self.send.ratio()),
             one("memory stall", self.memory_stall),
@@ -124,13 +154,10 @@ impl ServerLoad {
     }
 }
 
-/// Returns how many times as long a call takes where it shares so many processors, or one line, with
-/// other work. The chance that it has to wait is that of a queue (M/M/c) by the formula of Sakasegawa
-/// 1977, `u^(sqrt(2 (c + 1)) - 1)`. A call that waits takes turns with the other work, and so takes
-/// twice as long: the times that `cargo xtask bench --load` measures grow by as much, and not
-/// without bound as in a queue.
-fn slowdown(ratio: Ratio, capacity: f64) -> f64 {
-    1.0 + ratio.get().powf((2.0 * (capacity.max(1.0) + 1.0)).sqrt() - 1.0)
+/// Returns how many times as long a call takes where it shares so many processors, or one line,
+/// with other work. A call that waits takes turns with it, and so takes twice as long.
+fn slowdown(ratio: Ratio, count: f64) -> f64 {
+    1.0 + chance_to_wait(ratio, count)
 }
 
 #[cfg(test)]
@@ -147,25 +174,8 @@ pub(crate) mod tests {
                 processor: used / 2.0,
             },
             processors: Amount { used, capacity: processors },
+            processor_slowdown: Amount { used, capacity: processors }.slowdown(),
             ..ServerLoad::default()
-        }
-    }
-
-    #[test]
-    fn one_processor_makes_calls_wait_by_the_part_in_use() {
-        for used in [0.0, 0.25, 0.5, 1.0] {
-            let found = slowdown(Ratio::of(used, 1.0), 1.0);
-            assert!((found - 1.0 - used).abs() < 1e-12, "{used}: {found}");
-        }
-    }
-
-    /// The chance to wait for one of two processors is exactly `2 u^2 / (1 + u)` (Erlang C).
-    #[test]
-    fn two_processors_make_calls_wait_nearly_as_the_exact_solution_says() {
-        for used in [0.3, 0.5, 0.7, 0.9] {
-            let exact = 1.0 + 2.0 * used * used / (1.0 + used);
-            let found = slowdown(Ratio::of(used, 1.0), 2.0);
-            assert!((found - exact).abs() < 0.05, "{used}: {found} {exact}");
         }
     }
 

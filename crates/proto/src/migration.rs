@@ -122,6 +122,11 @@ pub struct LoadReply {
     pub own_millicores: u64,
     /// Thousandths of a processor that all programs use, of those on which the server may run.
     pub millicores: LoadAmount,
+    /// Thousandths of the time that the server takes for its work, of what it would take without
+    /// others on its processors.
+    pub processor_slowdown: u32,
+    /// The number of network lines whose capacity is known.
+    pub lines: u32,
     /// Bytes a second that the fullest network line receives.
     pub receive: LoadAmount,
     /// Bytes a second that the fullest network line sends.

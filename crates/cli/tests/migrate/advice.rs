@@ -90,7 +90,7 @@ fn a_silent_peer_delays_nobody_else() {
         while begun.elapsed() < PATIENCE / 2 {
             let one = Instant::now();
             assert_eq!(pair.ask(0, &["status"]).code, Some(0));
-            assert!(one.elapsed() < PATIENCE / 2, "{:?}", one.elapsed());
+            assert!(one.elapsed() < PATIENCE, "{:?}", one.elapsed());
         }
         let second = pair.ask(0, &["load", "advise"]);
         assert!(second.err.contains("another command asks"), "{}", second.err);

@@ -33,6 +33,7 @@ impl HostFiles {
             stat: &read("stat"),
             own_stat: &read("self/stat"),
             processors: &allowed_processors(),
+            threads: &threads(server),
             meminfo: &read("meminfo"),
             pressure_processor: &read("pressure/cpu"),
             pressure_memory: &read("pressure/memory"),
@@ -50,6 +51,16 @@ impl HostFiles {
 fn allowed_processors() -> Vec<u32> {
     let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
     (0..CpuSet::MAX_CPU).filter(|number| set.is_set(*number)).map(|number| number as u32).collect()
+}
+
+/// Returns the numbers of all threads of the server with their times, a line for each.
+fn threads(server: &AsServer) -> String {
+    let folder = Path::new("/proc/self/task");
+    let read = |thread: String| {
+        let times = fs::read_to_string(folder.join(&thread).join("schedstat")).ok()?;
+        Some(format!("{thread} {times}"))
+    };
+    names(server, folder).filter_map(read).collect()
 }
 
 /// Returns the names of whole disks. Loop devices and RAM disks are skipped, because they are
@@ -89,6 +100,18 @@ mod tests {
         set.set(first as usize);
         sched_setaffinity(None, &set).unwrap();
         assert_eq!(allowed_processors(), [first]);
+    }
+
+    #[test]
+    fn each_thread_has_a_line_of_times() {
+        let (told, waits) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || waits.recv().is_err());
+        let server = AsServer::here().unwrap();
+        let text = threads(&server);
+        assert!(text.lines().count() >= 2, "{text}");
+        assert!(text.lines().all(|line| line.split(' ').count() == 4), "{text}");
+        drop(told);
+        thread.join().unwrap();
     }
 
     #[test]

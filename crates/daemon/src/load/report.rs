@@ -74,7 +74,7 @@ fn verdict(load: &Load) -> String {
     let is_own = |(resource, _): &(&Resource, &Averages)| **resource == Resource::ServerProcessor;
     let own = load.model.resources().find(is_own).map(|(_, averages)| averages.minute);
     match (resource, own) {
-        (Resource::Processor | Resource::ProcessorStall, Some(own)) => {
+        (Resource::Processor | Resource::ProcessorStall | Resource::ServerStall, Some(own)) => {
             format!("{resource} is the bottleneck: {over}; {} is this server's", percent(own))
         }
         _ => format!("{resource} is the bottleneck: {over}"),

@@ -24,25 +24,35 @@ struct Movable {
     part: Option<Ratio>,
 }
 
-/// Describes both loads and each move, the most useful one first.
+/// Describes both loads and each move: those that pay first, and the one by which all calls gain
+/// most before others.
 pub(super) fn advice_json(parts: &MigrationParts, peers: &PeerLoads) -> Value {
     let plan = Arc::clone(&parts.exports.current());
     let here = server_load(&parts.load);
     let movable = movable(&plan, parts_by_export(&parts.load).as_ref());
     let known = |(peer, load): (_, &Result<ServerLoad>)| Some((peer, *load.as_ref().ok()?));
     let known: Vec<(&String, ServerLoad)> = peers.iter().filter_map(known).collect();
-    let mut moves: Vec<(f64, Value)> = Vec::new();
+    let mut moves: Vec<((bool, f64), Value)> = Vec::new();
     for unit in &movable {
         for (peer, there) in &known {
             let forecast = unit.part.map(|part| Forecast::new(&here, there, here.own.part(part)));
             let gain = forecast.as_ref().map_or(f64::NEG_INFINITY, |forecast| forecast.all);
-            moves.push((gain, move_json(parts, (unit, peer), forecast.as_ref())));
+            let shown = move_json(parts, (unit, peer), forecast.as_ref());
+            moves.push(((shown["pays"] == true, gain), shown));
         }
     }
-    moves.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    moves.sort_by(|((pays, gain), _), ((others, other), _)| {
+        others.cmp(pays).then(other.total_cmp(gain))
+    });
     let peers: Vec<Value> = peers.iter().map(|(peer, load)| peer_json(peer, load)).collect();
     let moves: Vec<Value> = moves.into_iter().map(|(_, shown)| shown).collect();
-    json!({ "state": "done", "here": load_json(&here), "peers": peers, "moves": moves })
+    json!({
+        "state": "done",
+        "here": load_json(&here),
+        "serves_three": parts.serves_three,
+        "peers": peers,
+        "moves": moves,
+    })
 }
 
 /// Groups the exports that are served here by volume.
@@ -54,7 +64,7 @@ fn movable(plan: &Plan, by_export: Option<&HashMap<u32, f64>>) -> Vec<Movable> {
             let ids = plan.ids_of(&exports);
             ids.iter().filter_map(|id| by_export.get(id)).sum::<f64>()
         };
-        let part = by_export.map(calls).or(is_all.then_some(1.0));
+        let part = if is_all { Some(1.0) } else { by_export.map(calls) };
         Movable { part: part.map(|part| Ratio::of(part, 1.0)), exports }
     };
     volumes.into_values().map(of).collect()
@@ -66,8 +76,7 @@ fn move_json(
     forecast: Option<&Forecast>,
 ) -> Value {
     let Movable { exports, part } = unit;
-    let departure = Departure::new(parts, exports, peer);
-    let warnings = departure.as_ref().map(|it| it.warnings().unwrap_or_default());
+    let warnings = Departure::new(parts, exports, peer).and_then(|departure| departure.warnings());
     let doubts = forecast.map_or_else(
         || vec![NOT_MEASURED.to_owned()],
         |forecast| forecast.doubts.iter().map(ToString::to_string).collect(),
@@ -76,14 +85,16 @@ fn move_json(
         "exports": exports.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
         "to": peer,
         "part": part.map(Ratio::get),
-        "gain": forecast.map(|forecast| forecast.all),
+        "gain": forecast.map(Forecast::gain),
+        "gain_all": forecast.map(|forecast| forecast.all),
         "gain_moved": forecast.map(|forecast| forecast.moved),
         "gain_staying": forecast.map(|forecast| forecast.staying),
         "gain_there": forecast.map(|forecast| forecast.there),
-        "pays": departure.is_ok() && forecast.is_some_and(Forecast::pays),
+        "served_seconds": parts.moved.served_for(exports).as_secs(),
+        "pays": warnings.is_ok() && forecast.is_some_and(Forecast::pays),
         "doubts": doubts,
+        "obstacle": warnings.as_ref().err().map(|why| format!("{why:#}")),
         "warnings": warnings.unwrap_or_default(),
-        "obstacle": departure.err().map(|why| format!("{why:#}")),
     })
 }
 

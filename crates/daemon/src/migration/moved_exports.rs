@@ -1,9 +1,9 @@
 //! The table of exports that were moved: `moved` in the state folder. docs/formats.md describes it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use comity_export::{FindMoved, Whereabouts};
@@ -71,6 +71,9 @@ struct MovedTable {
 pub(crate) struct MovedExports {
     folder: PathBuf,
     table: Mutex<MovedTable>,
+    /// The times since which exports are served here; the others are so since the start.
+    arrivals: Mutex<HashMap<PathBuf, Instant>>,
+    begun: Instant,
 }
 
 impl MovedExports {
@@ -99,7 +102,8 @@ impl MovedExports {
         };
         let version = table.version;
         ensure!(version == VERSION, "{}: its version {version} is unknown", path.display());
-        Ok(Arc::new(Self { folder: folder.to_owned(), table: Mutex::new(table) }))
+        let (folder, table, begun) = (folder.to_owned(), Mutex::new(table), Instant::now());
+        Ok(Arc::new(Self { folder, table, arrivals: Mutex::default(), begun }))
     }
 
     /// Returns a function that tells where exports were moved.
@@ -159,7 +163,21 @@ impl MovedExports {
             table.place(paths, &ExportPlace::Here);
             let taken = table.taken.entry(from.peer.clone()).or_default();
             taken.extend(paths.iter().map(|path| (path.clone(), from.migration.clone())));
-        })
+        })?;
+        let now = Instant::now();
+        self.arrivals().extend(paths.iter().map(|path| (path.clone(), now)));
+        Ok(())
+    }
+
+    /// Returns for how long all of these exports have been served here, at most since the start.
+    pub(crate) fn served_for(&self, paths: &[PathBuf]) -> Duration {
+        let arrivals = self.arrivals();
+        let since = |path| arrivals.get(path).copied().unwrap_or(self.begun);
+        paths.iter().map(since).max().unwrap_or(self.begun).elapsed()
+    }
+
+    fn arrivals(&self) -> MutexGuard<'_, HashMap<PathBuf, Instant>> {
+        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns whether this server has completed a migration.

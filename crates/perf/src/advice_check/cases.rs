@@ -1,43 +1,53 @@
 use crate::load_model::Consumer;
 
-/// Programs that use resources of the servers' machines, and whether a move should be advised.
-pub(super) struct Case {
+/// Programs that use a resource of a server's machine.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Consumers {
+    pub(super) consumer: Consumer,
+    /// The part of the resource that each program uses.
+    pub(super) level: f64,
+    /// The number of programs.
+    pub(super) count: usize,
+}
+
+/// The programs beside both servers, and whether a move should be advised.
+pub(super) struct AdviceCase {
     /// The name of the row.
     pub(super) name: &'static str,
-    /// The consumer at each server, with the part of the resource that it uses.
-    consumers: [Option<(Consumer, f64)>; 2],
+    /// The programs at each server.
+    pub(super) consumers: [Option<Consumers>; 2],
     /// True if a move to the second server pays.
     pub(super) pays: bool,
 }
 
-const NOBODY: Option<(Consumer, f64)> = None;
+const NOBODY: Option<Consumers> = None;
 
 /// Five cases in which a move pays, and five in which it does not: both servers have one disk.
-pub(super) const CASES: &[Case] = &[
-    case("cpu here", [Some((Consumer::Cpu, 0.9)), NOBODY], true),
-    case("cpu here, less there", [Some((Consumer::Cpu, 0.9)), Some((Consumer::Cpu, 0.2))], true),
-    case("memory here", [Some((Consumer::Memory, 1.0)), NOBODY], true),
-    case("network here", [Some((Consumer::Network, 1.0)), NOBODY], true),
-    case("other clients here", [Some((Consumer::Rpc, 1.0)), NOBODY], true),
+pub(super) const CASES: &[AdviceCase] = &[
+    case("cpu here", [some(Consumer::Cpu, 1.0, 4), NOBODY], true),
+    case("cpu here, less there", [some(Consumer::Cpu, 1.0, 4), some(Consumer::Cpu, 0.3, 1)], true),
+    case("memory here", [some(Consumer::Memory, 1.0, 4), NOBODY], true),
+    case("network here", [some(Consumer::Network, 1.0, 4), NOBODY], true),
+    case("other clients here", [some(Consumer::Rpc, 1.0, 4), NOBODY], true),
     case("nobody", [NOBODY, NOBODY], false),
-    case("cpu at both", [Some((Consumer::Cpu, 0.9)), Some((Consumer::Cpu, 0.9))], false),
-    case("cpu there", [NOBODY, Some((Consumer::Cpu, 0.9))], false),
-    case("disk here", [Some((Consumer::Disk, 1.0)), NOBODY], false),
-    case("seek here", [Some((Consumer::Seek, 1.0)), NOBODY], false),
+    case("cpu at both", [some(Consumer::Cpu, 1.0, 4); 2], false),
+    case("cpu there", [NOBODY, some(Consumer::Cpu, 1.0, 4)], false),
+    case("disk here", [some(Consumer::Disk, 1.0, 1), NOBODY], false),
+    case("seek here", [some(Consumer::Seek, 1.0, 1), NOBODY], false),
 ];
 
-const fn case(name: &'static str, consumers: [Option<(Consumer, f64)>; 2], pays: bool) -> Case {
-    Case { name, consumers, pays }
+const fn case(name: &'static str, consumers: [Option<Consumers>; 2], pays: bool) -> AdviceCase {
+    AdviceCase { name, consumers, pays }
 }
 
-impl Case {
-    /// Returns the consumer that starts before the servers, so that their averages begin with it.
-    pub(super) fn before(&self, place: usize) -> Option<(Consumer, f64)> {
-        self.consumers[place].filter(|(consumer, _)| !matches!(consumer, Consumer::Rpc))
-    }
+const fn some(consumer: Consumer, level: f64, count: usize) -> Option<Consumers> {
+    Some(Consumers { consumer, level, count })
+}
 
-    /// Returns the consumer that calls the server.
-    pub(super) fn after(&self, place: usize) -> Option<(Consumer, f64)> {
-        self.consumers[place].filter(|(consumer, _)| matches!(consumer, Consumer::Rpc))
+impl Consumers {
+    /// Returns whether they call the server, and so start after it. Others start before the
+    /// servers, so that their averages begin with them.
+    pub(super) const fn call_the_server(&self) -> bool {
+        matches!(self.consumer, Consumer::Rpc)
     }
 }

@@ -9,7 +9,7 @@ use comity_bench::process;
 
 use self::holdings::{HOLDINGS, Holding};
 use crate::row_options::RowOptions;
-use crate::server_process::{LOAD_PROCESSOR, Pair, SERVER_PROCESSOR, TestBed};
+use crate::server_process::{LOAD_PROCESSOR, SERVER_PROCESSOR, ServerPair, TestBed};
 use crate::state_cost::report::median;
 
 /// Longest freeze in milliseconds (the aim of the design: clients wait for less than a second).
@@ -36,7 +36,7 @@ pub fn run(options: &RowOptions) -> Result<bool> {
 /// Moves an export to and fro while a client holds something.
 fn measure(options: &RowOptions, holding: &Holding) -> Result<bool> {
     let test_bed = TestBed::make(&options.subject)?;
-    let servers = Pair::start(&test_bed, [SERVER_PROCESSOR; 2])?;
+    let servers = ServerPair::start(&test_bed, [SERVER_PROCESSOR; 2])?;
     let client = holding.hold(&test_bed, servers.first())?;
     let moves = if options.quick { MOVES_QUICK } else { MOVES };
     let mut bytes = 0;

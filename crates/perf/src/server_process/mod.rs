@@ -23,7 +23,7 @@ use comity_bench::targets::{self, Ganesha, wait_for_export};
 
 pub use baseline::start as start_raw;
 pub use comity::{ServerOptions, TestBed};
-pub(crate) use pair::Pair;
+pub(crate) use pair::ServerPair;
 
 /// The processor servers run on; the load runs on [`LOAD_PROCESSOR`].
 pub const SERVER_PROCESSOR: usize = 0;

@@ -19,7 +19,7 @@ const NAMES: [&str; 2] = ["a", "b"];
 const START_SECONDS: u64 = 60;
 
 /// The two servers. The first one serves the export at the start.
-pub(crate) struct Pair<'t> {
+pub(crate) struct ServerPair<'t> {
     test_bed: &'t TestBed,
     addresses: [SocketAddr; 2],
     first: ServerProcess,
@@ -37,7 +37,7 @@ pub(crate) struct MovedExport {
     pub(crate) frozen_milliseconds: u64,
 }
 
-impl<'t> Pair<'t> {
+impl<'t> ServerPair<'t> {
     /// Starts each server on its processor.
     pub(crate) fn start(test_bed: &'t TestBed, processors: [usize; 2]) -> Result<Self> {
         let addresses = [free_address()?, free_address()?];

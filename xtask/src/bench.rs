@@ -64,8 +64,8 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
           "grants", "tls", "load"])]
     migrate: bool,
-    /// Compare advice to move an export with what the move changes instead, in ten cases of two
-    /// servers of this machine, as root: 17 minutes, 6 with --quick; on a machine that does nothing
+    /// Compare advice to move an export with what the move changes instead, in eleven cases of two
+    /// servers of this machine, as root: 18 minutes, 6 with --quick; on a machine that does nothing
     /// else.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
           "grants", "tls", "load", "migrate"])]

@@ -22,13 +22,15 @@ pub(super) struct AdviceCase {
 
 const NOBODY: Option<Consumers> = None;
 
-/// Five cases in which a move pays, and five in which it does not: both servers have one disk.
+/// Five cases in which a move pays, and six in which it does not: both servers have one disk, and
+/// clients that keep a server busy delay a client that calls rarely by little.
 pub(super) const CASES: &[AdviceCase] = &[
     case("cpu here", [some(Consumer::Cpu, 1.0, 4), NOBODY], true),
     case("cpu here, less there", [some(Consumer::Cpu, 1.0, 4), some(Consumer::Cpu, 0.3, 1)], true),
     case("memory here", [some(Consumer::Memory, 1.0, 4), NOBODY], true),
     case("network here", [some(Consumer::Network, 1.0, 4), NOBODY], true),
-    case("other clients here", [some(Consumer::Rpc, 1.0, 4), NOBODY], true),
+    case("two programs here", [some(Consumer::Cpu, 1.0, 2), NOBODY], true),
+    case("other clients here", [some(Consumer::Rpc, 1.0, 4), NOBODY], false),
     case("nobody", [NOBODY, NOBODY], false),
     case("cpu at both", [some(Consumer::Cpu, 1.0, 4); 2], false),
     case("cpu there", [NOBODY, some(Consumer::Cpu, 1.0, 4)], false),

@@ -52,11 +52,7 @@ fn cancel(typed: &MigrateArguments) -> Result<ExitCode> {
     let answer = control_client::ask(typed.state.clone(), &Request::CancelMigration)?;
     match typed.json.json {
         true => say(&answer),
-        false => say(format_args!(
-            "cancelled: the exports stay here, unless {} is being asked to take them; `comity \
-             status` shows where they are",
-            text(&answer["to"])
-        )),
+        false => say("cancelled: the exports stay here"),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -60,12 +60,11 @@ pub(crate) fn perform(typed: &DrainArguments) -> Result<ExitCode> {
     let bar = ProgressBar::new(stored(state, &meant, name)?).with_style(style());
     let drain = Drain { state, name, bar };
     let mut drained = drain.all(&meant)?;
-    if drained.left.is_empty() {
-        drain.tell_end(&meant)?;
-    }
+    let told = if drained.left.is_empty() { drain.tell_end(&meant) } else { Ok(()) };
     drained.data_files = stored(state, &meant, name)?;
     drain.bar.finish_and_clear();
     drained.print(typed);
+    told?;
     Ok(if drained.left.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

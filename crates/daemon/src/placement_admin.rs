@@ -63,10 +63,13 @@ pub(crate) fn stored(plan: &Plan, export: &Path, (server, after): (&str, u64)) -
 /// Notes that no file of an export names a data server any more.
 ///
 /// # Errors
-/// The export has no placement, or the data server is not being drained.
+/// The export has no placement, the data server is not being drained, or files are being moved.
 pub(crate) fn note_drained(plan: &Plan, export: &Path, server: &str) -> Result<Value> {
     find(plan, export)?.1.note_drained(server).map_err(|_| {
-        anyhow!("{server} is no longer draining: set draining = true, reload, and repeat this")
+        anyhow!(
+            "{server} is no longer draining, or another command moves files: set draining = true, \
+             reload, and repeat this"
+        )
     })?;
     Ok(Value::Null)
 }

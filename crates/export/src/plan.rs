@@ -123,7 +123,9 @@ impl Plan {
         let known = known.chain(old.gone.iter().copied());
         let gone = known.filter(|(id, _)| self.present(*id).is_none());
         self.gone = gone.take(EXPORTS_MAX).collect();
-        self.placed_before = old.placed().map(|export| Arc::downgrade(&export)).collect();
+        let is_own = |export: &Arc<Export>| self.exports.iter().any(|own| Arc::ptr_eq(own, export));
+        let before = old.placed().filter(|export| !is_own(export));
+        self.placed_before = before.map(|export| Arc::downgrade(&export)).collect();
         self
     }
 

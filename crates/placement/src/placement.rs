@@ -75,7 +75,9 @@ impl Placement for Placed {
     }
 
     fn note_drained(&self, server: &str) -> Result<()> {
-        let drained = self.files.named(server).filter(|it| it.is_draining);
+        // A move that began before may still place its file there.
+        let has_ended = !self.known.holds.has_moves();
+        let drained = self.files.named(server).filter(|it| it.is_draining && has_ended);
         self.known.drained.note(&drained.ok_or(Status::NoEnt)?.name);
         Ok(())
     }

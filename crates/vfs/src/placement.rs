@@ -151,7 +151,8 @@ pub trait Placement: Send + Sync {
     /// Notes that no file names the data server of this name any more. It may then be taken out.
     ///
     /// # Errors
-    /// [`Status::NoEnt`](crate::Status::NoEnt): the placement does not drain such a data server.
+    /// [`Status::NoEnt`](crate::Status::NoEnt): the placement does not drain such a data server, or
+    /// files are being moved.
     fn note_drained(&self, server: &str) -> Result<()>;
 
     /// Returns a page of the names of all data files on the data server of this name.

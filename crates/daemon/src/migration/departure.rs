@@ -173,7 +173,7 @@ impl Departure {
         progress.begin("sending the state of clients")?;
         target.send(self.id, &state, frozen.since + FREEZE_PATIENCE)?;
         let away = self.away(&frozen.plan)?;
-        progress.begin("handing over")?;
+        progress.begin(MigrationStep::HANDING_OVER)?;
         let leaving = frozen.leave()?;
         match target.take(&self.args(&marks)) {
             Ok(()) => {}

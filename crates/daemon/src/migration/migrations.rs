@@ -16,6 +16,9 @@ use super::departure::{Departure, Moved};
 /// Time for which a request waits for the end. Other requests wait meanwhile.
 const MOMENT: Duration = Duration::from_millis(100);
 
+const NONE_UNDER_WAY: &str =
+    "no migration is under way; `comity status` shows where the exports are";
+
 /// Runs migrations from this server to peers.
 pub(crate) struct Migrations {
     parts: MigrationParts,
@@ -27,26 +30,46 @@ pub(crate) struct Migrations {
 pub(super) struct MigrationStep(Arc<Mutex<(&'static str, bool)>>);
 
 impl MigrationStep {
+    /// The step in which the target decides.
+    pub(super) const HANDING_OVER: &'static str = "handing over";
+    const ENDED: &'static str = "ended";
+
     /// Notes the step.
     ///
     /// # Errors
     /// The migration was cancelled.
     pub(super) fn begin(&self, step: &'static str) -> Result<()> {
-        self.lock().0 = step;
-        self.check()
-    }
-
-    /// Returns whether the migration may go on.
-    ///
-    /// # Errors
-    /// The migration was cancelled.
-    pub(super) fn check(&self) -> Result<()> {
-        ensure!(!self.lock().1, "the migration was cancelled: the exports stay here");
+        let mut now = self.lock();
+        ensure!(!now.1, "the migration was cancelled: the exports stay here");
+        now.0 = step;
         Ok(())
     }
 
-    fn cancel(&self) {
-        self.lock().1 = true;
+    /// Checks that the migration was not cancelled.
+    ///
+    /// # Errors
+    /// It was.
+    pub(super) fn check(&self) -> Result<()> {
+        self.begin(self.step())
+    }
+
+    fn end(&self) {
+        self.lock().0 = Self::ENDED;
+    }
+
+    /// Cancels the migration to `to`.
+    ///
+    /// # Errors
+    /// It has ended, or the target is being asked to take the exports.
+    fn cancel(&self, to: &str) -> Result<()> {
+        let mut now = self.lock();
+        ensure!(now.0 != Self::ENDED, NONE_UNDER_WAY);
+        ensure!(
+            now.0 != Self::HANDING_OVER,
+            "{to} is being asked to take the exports: wait for the outcome"
+        );
+        now.1 = true;
+        Ok(())
     }
 
     fn step(&self) -> &'static str {
@@ -130,12 +153,12 @@ impl Migrations {
     /// Has the migration that is under way end before the target is asked to take the exports.
     ///
     /// # Errors
-    /// None is under way.
+    /// None is under way, or the target is being asked.
     pub(crate) fn cancel(&self) -> Result<Value> {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let running = current.as_ref().context("no migration is under way")?;
-        running.progress.cancel();
-        Ok(json!({ "state": "cancelled", "to": running.to }))
+        let running = current.as_ref().context(NONE_UNDER_WAY)?;
+        running.progress.cancel(&running.to)?;
+        Ok(json!({ "state": "cancelled" }))
     }
 
     fn departure(
@@ -153,7 +176,11 @@ impl Migrations {
         let work = {
             let progress = progress.clone();
             // The command may have ended, so that nobody receives the outcome.
-            move || drop(told.send(departure.carry_out(&progress)))
+            move || {
+                let outcome = departure.carry_out(&progress);
+                progress.end();
+                drop(told.send(outcome));
+            }
         };
         let thread = thread::Builder::new().name("migration".into()).spawn(work);
         thread.context("the system starts no thread for the migration; try again")?;

@@ -79,7 +79,10 @@ impl RestartNotices {
                 continue;
             }
             match each_second("peer notices", self.watch(&name)) {
-                Ok((stop, _)) => drop(self.watched.insert(name, stop)),
+                Ok((stop, _)) => {
+                    self.since_start.remove(&name);
+                    self.watched.insert(name, stop);
+                }
                 Err(why) => LOG.say(|suppressed| {
                     tracing::warn!(peer = %name, suppressed, "it is not watched: {why:#}");
                 }),
@@ -87,12 +90,12 @@ impl RestartNotices {
         }
     }
 
-    fn watch(&mut self, name: &str) -> impl FnMut() + Send + use<> {
+    fn watch(&self, name: &str) -> impl FnMut() + Send + use<> {
         let mut watch = PeerWatch {
             parts: self.parts.clone(),
             news: self.news.clone(),
             name: name.to_owned(),
-            is_silent: self.since_start.remove(name),
+            is_silent: self.since_start.contains(name),
             connection: None,
         };
         move || watch.pass()

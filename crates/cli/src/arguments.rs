@@ -230,8 +230,8 @@ pub(crate) enum Command {
     ///
     /// The move goes on if this command is ended; `comity migrate --cancel` cancels it.
     ///
-    /// Exits with 0 if the exports were moved, or the move was cancelled as asked, with 1 if not, with
-    /// 2 if the arguments are wrong.
+    /// Exits with 0 if the exports were moved, or the move was cancelled as asked, with 1 if not,
+    /// with 2 if the arguments are wrong.
     Migrate(migrate_arguments::MigrateArguments),
     /// Show what would change if exports moved to less loaded servers
     #[command(subcommand)]

@@ -5,6 +5,8 @@ use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use comity_daemon::control_socket;
@@ -14,6 +16,9 @@ use serde_json::Value;
 
 use crate::stdout::say;
 use crate::{arguments, common_arguments, exports_command, settings};
+
+/// Pause before a server is asked again.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Makes a server read its configuration again; fails if the configuration is refused.
 ///
@@ -95,6 +100,27 @@ pub(crate) fn ask(typed: common_arguments::State, request: &Request) -> Result<V
             folder.display()
         )),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Asks the server with the same request until the state in its answer is no longer `under_way`;
+/// `each` gets every answer. Returns the last one.
+///
+/// # Errors
+/// As [`ask`].
+pub(crate) fn follow(
+    state: &common_arguments::State,
+    request: &Request,
+    under_way: &str,
+    mut each: impl FnMut(&Value),
+) -> Result<Value> {
+    loop {
+        let answer = ask(state.clone(), request)?;
+        each(&answer);
+        if answer["state"] != under_way {
+            return Ok(answer);
+        }
+        thread::sleep(PAUSE);
     }
 }
 

@@ -3,20 +3,16 @@
 mod auto;
 
 use std::process::ExitCode;
-use std::thread;
-use std::time::Duration;
 
 use anyhow::Result;
 use comity_server::control::Request;
 use serde_json::Value;
 
 use crate::clients::text;
-use crate::control_client::{ask, run_number};
+use crate::control_client::{follow, run_number};
 use crate::load_arguments::AdviseArguments;
+use crate::placement_pages::items;
 use crate::stdout::say;
-
-/// Pause before the server is asked again.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// Shows what moves of exports would change; with --auto, makes those that pay.
 ///
@@ -38,17 +34,7 @@ pub(crate) fn perform(typed: &AdviseArguments) -> Result<ExitCode> {
 /// Asks the server until it has asked its peers, and returns the advice.
 fn advice(typed: &AdviseArguments) -> Result<Value> {
     let request = Request::Advise { with: typed.with.clone(), run: run_number()? };
-    loop {
-        let answer = ask(typed.state.clone(), &request)?;
-        if text(&answer["state"]) == "done" {
-            return Ok(answer);
-        }
-        thread::sleep(PAUSE);
-    }
-}
-
-fn items(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
+    follow(&typed.state, &request, "asking", |_| {})
 }
 
 /// The loads, the moves, and the advice in the last line.

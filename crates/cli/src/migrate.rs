@@ -1,8 +1,6 @@
 //! `comity migrate`.
 
 use std::process::ExitCode;
-use std::thread;
-use std::time::Duration;
 
 use anyhow::Result;
 use comity_server::control::Request;
@@ -11,13 +9,9 @@ use serde_json::Value;
 
 use crate::cache_status::{bytes, counted};
 use crate::clients::text;
-use crate::common_arguments::State;
 use crate::control_client;
 use crate::migrate_arguments::MigrateArguments;
 use crate::stdout::say;
-
-/// Pause before the server is asked again.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// Moves exports to another server, or asks whether that is possible.
 ///
@@ -32,7 +26,7 @@ pub(crate) fn perform(typed: &MigrateArguments) -> Result<ExitCode> {
     let request = Request::Migrate { exports, to, forward_seconds, dry_run, run };
     let bar = ProgressBar::new_spinner();
     let mut is_warned = typed.json.json;
-    let answer = advance(&typed.state, &request, |answer| {
+    let answer = control_client::follow(&typed.state, &request, "moving", |answer| {
         if !std::mem::replace(&mut is_warned, true) {
             warn(answer);
         }
@@ -55,26 +49,6 @@ fn cancel(typed: &MigrateArguments) -> Result<ExitCode> {
         false => say("cancelled: the exports stay here"),
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Asks the server until it has carried out a request to move exports; `each` gets every answer.
-/// Returns the last one.
-///
-/// # Errors
-/// If no server can be asked, or the exports were not moved.
-pub(crate) fn advance(
-    state: &State,
-    request: &Request,
-    mut each: impl FnMut(&Value),
-) -> Result<Value> {
-    loop {
-        let answer = control_client::ask(state.clone(), request)?;
-        each(&answer);
-        if text(&answer["state"]) != "moving" {
-            return Ok(answer);
-        }
-        thread::sleep(PAUSE);
-    }
 }
 
 /// Prints what the server warns of.

@@ -142,6 +142,13 @@ mod tests {
         Forecast::new(here, there, here.own.part(Ratio::of(part, 1.0)))
     }
 
+    /// A server that alone uses this part of its processor, and one that nobody uses.
+    fn alone(part: f64) -> [ServerLoad; 2] {
+        let mut here = busy(part, 1.0);
+        here.own.processor = part;
+        [here, ServerLoad { own: Demand::default(), ..busy(0.0, 1.0) }]
+    }
+
     /// Other programs use 80 % of the processor.
     #[test]
     fn a_move_away_from_busy_programs_pays() {
@@ -156,10 +163,7 @@ mod tests {
     /// The clients that move are those that make the server busy: nobody gains.
     #[test]
     fn a_move_of_all_that_a_server_does_pays_nobody() {
-        let mut here = busy(0.8, 1.0);
-        here.own.processor = 0.8;
-        let mut there = busy(0.0, 1.0);
-        there.own = Demand::default();
+        let [here, there] = alone(0.8);
         let found = forecast(&here, &there, 1.0);
         assert!(found.all.abs() < 1e-9 && !found.pays(), "{found:?}");
     }
@@ -167,10 +171,7 @@ mod tests {
     /// Two exports make one server busy: with one at each server, all calls get shorter.
     #[test]
     fn half_of_the_work_at_each_server_helps_all() {
-        let mut here = busy(0.9, 1.0);
-        here.own.processor = 0.9;
-        let mut there = busy(0.0, 1.0);
-        there.own = Demand::default();
+        let [here, there] = alone(0.9);
         let found = forecast(&here, &there, 0.5);
         assert!((found.moved - found.staying).abs() < 1e-9);
         // From 1.9 to 1.45.

@@ -10,11 +10,11 @@ use comity_load::{AutoBounds, AutoMoves, PossibleMove};
 use comity_server::control::Request;
 use serde_json::{Value, json};
 
-use super::{advice, items};
+use super::advice;
 use crate::clients::text;
-use crate::control_client::{ask, run_number};
+use crate::control_client::{ask, follow, run_number};
 use crate::load_arguments::AdviseArguments;
-use crate::migrate;
+use crate::placement_pages::items;
 use crate::stdout::say;
 
 /// Time between two looks: loads are averages over a minute.
@@ -82,7 +82,7 @@ fn make(typed: &AdviseArguments, one: &ExportMove) -> bool {
     let try_out = request(typed, one, true).and_then(|request| ask(typed.state.clone(), &request));
     let moved = try_out.and_then(|_| {
         let request = request(typed, one, false)?;
-        migrate::advance(&typed.state, &request, |_| {})
+        follow(&typed.state, &request, "moving", |_| {})
     });
     let failed = moved.err().map(|why| format!("{why:#}"));
     let exports: Vec<String> = one.unit.iter().map(|path| path.display().to_string()).collect();

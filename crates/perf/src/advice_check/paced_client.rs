@@ -5,24 +5,15 @@ use anyhow::Result;
 use comity_bench::call_templates::CallTemplates;
 use comity_bench::load::{Client, OpenLoad};
 use comity_bench::prober::Pages;
-use comity_bench::{Operation, Stable};
 
+use crate::load_model::MicroBenchmarks;
 use crate::server_process::ServerProcess;
 
 /// The time of one sample of each kind of call.
 const SAMPLE: Duration = Duration::from_secs(1);
 
-const KIB4: u32 = 4096;
-const MIB: u32 = 1 << 20;
-
-/// The kinds of calls, with calls a second that use a small part of a processor.
-const CALLS: [(Operation, f64); 5] = [
-    (Operation::Null, 200.0),
-    (Operation::Read(KIB4), 200.0),
-    (Operation::Read(MIB), 50.0),
-    (Operation::Write(KIB4, Stable::FileSync), 50.0),
-    (Operation::Write(MIB, Stable::FileSync), 20.0),
-];
+/// Calls a second of each operation of [`MicroBenchmarks`], which use a small part of a processor.
+const RATES: [f64; 5] = [200.0, 200.0, 50.0, 50.0, 20.0];
 
 /// A client that makes the five calls of the model of load, one kind after the other, at a constant
 /// rate. It can follow its export to another server of the same files.
@@ -38,7 +29,8 @@ impl PacedClient {
     /// If the server's answer is wrong.
     pub(super) fn new(server: &ServerProcess) -> Result<Self> {
         let script = |(operation, rate)| Ok((server.script(operation, &Pages::default())?, rate));
-        let scripts = CALLS.into_iter().map(script).collect::<Result<_>>()?;
+        let calls = MicroBenchmarks::OPERATIONS.into_iter().zip(RATES);
+        let scripts = calls.map(script).collect::<Result<_>>()?;
         Ok(Self { scripts, client: Client::connect(server.address, 1)? })
     }
 

@@ -14,9 +14,18 @@ const KIB4: u32 = 4096;
 const MIB: u32 = 1 << 20;
 
 /// The five calls whose time is predicted, one call at a time.
-pub(super) struct MicroBenchmarks(Vec<Prepared>);
+pub(crate) struct MicroBenchmarks(Vec<Prepared>);
 
 impl MicroBenchmarks {
+    /// The operations of the calls.
+    pub(crate) const OPERATIONS: [Operation; 5] = [
+        Operation::Null,
+        Operation::Read(KIB4),
+        Operation::Read(MIB),
+        Operation::Write(KIB4, Stable::FileSync),
+        Operation::Write(MIB, Stable::FileSync),
+    ];
+
     pub(super) const NAMES: [&'static str; 5] =
         ["NULL", "READ 4K", "READ 1M", "WRITE 4K", "WRITE 1M"];
 
@@ -25,15 +34,8 @@ impl MicroBenchmarks {
     /// # Errors
     /// If the server's answer is wrong.
     pub(super) fn new(server: &ServerProcess) -> Result<Self> {
-        let operations = [
-            Operation::Null,
-            Operation::Read(KIB4),
-            Operation::Read(MIB),
-            Operation::Write(KIB4, Stable::FileSync),
-            Operation::Write(MIB, Stable::FileSync),
-        ];
         let prepare = |operation| server.prepare(operation, &Pages::default(), (1, 1));
-        Ok(Self(operations.into_iter().map(prepare).collect::<Result<_>>()?))
+        Ok(Self(Self::OPERATIONS.into_iter().map(prepare).collect::<Result<_>>()?))
     }
 
     /// Returns the time of a call of each benchmark, in microseconds.

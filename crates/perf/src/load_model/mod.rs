@@ -20,7 +20,7 @@ use comity_bench::targets;
 
 pub(crate) use self::consumer::Consumer;
 use self::loads::Loads;
-use self::micro_benchmarks::MicroBenchmarks;
+pub(crate) use self::micro_benchmarks::MicroBenchmarks;
 use self::verdict::Fit;
 use crate::row_options::RowOptions;
 use crate::server_process::{LOAD_PROCESSOR, SERVER_PROCESSOR, ServerProcess, TestBed};

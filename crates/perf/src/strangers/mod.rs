@@ -49,6 +49,8 @@ const SETTLE_SECONDS_MAX: u64 = 20;
 enum Behavior {
     Nothing,
     Crowd(Crowd),
+    /// The crowd is connected to another program, which reads nothing.
+    Elsewhere(Crowd),
     Flood(Flood),
 }
 
@@ -105,17 +107,20 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(missed.is_empty())
 }
 
-/// All phases. The first one is the noise of the measurement itself. Floods as fast as one
-/// processor can send are shown and not judged: their cost is their share of the server's
-/// processor.
+/// All phases. The first one is the noise of the measurement itself; a crowd at another program
+/// shows what the kernel takes from the listed client for connections that the server never sees.
+/// Floods as fast as one processor can send are shown and not judged: their cost is their share of
+/// the server's processor.
 fn phases(rate: u32) -> Vec<Phase> {
     let phase = |name: String, behavior, is_judged| Phase { name, behavior, is_judged };
     let crowd =
         |connections, bytes_a_second| Behavior::Crowd(Crowd { connections, bytes_a_second });
+    let drip = Crowd { connections: 1000, bytes_a_second: 1 };
     let mut phases = vec![
         phase("no strangers".to_owned(), Behavior::Nothing, false),
         phase("10,000 idle connections".to_owned(), crowd(10_000, 0), true),
         phase("1,000 send a byte a second".to_owned(), crowd(1000, 1), true),
+        phase("the same to another program".to_owned(), Behavior::Elsewhere(drip), false),
     ];
     for (rate, is_judged) in [(Some(rate), true), (None, false)] {
         for call in Call::ALL {

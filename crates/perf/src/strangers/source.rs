@@ -1,4 +1,4 @@
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -40,6 +40,7 @@ impl Strangers {
             match behavior {
                 Behavior::Nothing => stage.wait(),
                 Behavior::Crowd(crowd) => crowd.gather(&stage),
+                Behavior::Elsewhere(crowd) => crowd.gather(&stage.elsewhere(crowd.connections)?),
                 Behavior::Flood(flood) => flood.pour(&stage),
             }
         });
@@ -60,6 +61,19 @@ impl Stage {
     /// The same for another port of the server.
     pub(super) fn at(&self, server: SocketAddr) -> Self {
         Self { server, stop: Arc::clone(&self.stop), ready: self.ready.clone() }
+    }
+
+    /// The same for a program that accepts so many connections and reads nothing.
+    fn elsewhere(&self, connections: usize) -> Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let (stage, stop) = (self.at(listener.local_addr()?), Arc::clone(&self.stop));
+        std::thread::spawn(move || {
+            let _held: Vec<_> = listener.incoming().take(connections).collect();
+            while !stop.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        Ok(stage)
     }
 
     pub(super) fn is_over(&self) -> bool {

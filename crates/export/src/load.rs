@@ -42,8 +42,9 @@ pub struct ExportRequest<'a> {
     pub placement: Option<&'a PlacementSpec>,
     /// The file system that the export has so far, if it keeps all but its placement.
     pub kept: Option<&'a Arc<dyn Fs>>,
-    /// A file system with a placement that was opened for the same directory and is still used, if
-    /// none is kept. The new one must know of the uses and moves of its files.
+    /// A file system with a placement that was opened for the same directory and is still used, or
+    /// that another export has just got, if none is kept. The new one must know of the uses and
+    /// moves of its files.
     pub shared: Option<&'a Arc<dyn Fs>>,
 }
 
@@ -84,7 +85,7 @@ pub fn load(
     let names = Arc::new(HostCache::new(Arc::clone(&sources.resolver), known));
     let (mut exports, mut tops) = (Vec::with_capacity(merged.len()), Tops::now());
     for (export, id) in merged.into_iter().zip(ids) {
-        if let Some(fs) = backend(&export, (open, &placements), old, &mut diagnostics) {
+        if let Some(fs) = backend(&export, (open, &placements), (old, &exports), &mut diagnostics) {
             if let Ok(top) = fs.getattr(&fs.root()) {
                 check_targets(&export.declaration, &top, &mut diagnostics);
             }
@@ -304,7 +305,7 @@ fn number(settings: &Settings, path: &Path) -> ExportId {
 fn backend(
     export: &Merged,
     (open, placements): (&Open<'_>, &[PlacementSpec]),
-    old: Option<&Plan>,
+    (old, opened): (Option<&Plan>, &[Arc<Export>]),
     diagnostics: &mut Diagnostics,
 ) -> Option<Arc<dyn Fs>> {
     let Merged { declaration: ExportSpec { path, place, .. }, settings } = export;
@@ -317,9 +318,16 @@ fn backend(
     let placement = placement_of(placements, path);
     let former = old.and_then(|old| former(old, path, placement.is_some()));
     let former = former.as_deref();
+    let twin = placed_twin(opened, path).filter(|_| placement.is_some());
     if former.is_some_and(|former| placement_is_lost(former, placement, settings)) {
         let what = "a reload does not change crossmnt of an export with a [[placement]]: restart";
         diagnostics.error(place, format!("{}: {what} the server", path.display()));
+        return None;
+    }
+    if let Some(twin) = twin.filter(|twin| placement_is_lost(twin, placement, settings)) {
+        let [path, other] = [path, twin.path()].map(Path::display);
+        let what = "two exports of one directory with a [[placement]] need the same crossmnt";
+        diagnostics.error(place, format!("{path}, {other}: {what}"));
         return None;
     }
     let kept = former.filter(|it| it.path() == path).and_then(|former| kept(former, settings));
@@ -330,11 +338,20 @@ fn backend(
     if is_absent && placement.is_some() {
         diagnostics.error(place, "option refer: the export has a placement, too; leave one out");
     }
-    let placed = former.map(Export::fs).filter(|fs| fs.placement().is_some());
-    let shared = placed.filter(|_| kept.is_none());
+    let mut placed = former.into_iter().chain(twin).map(Export::fs);
+    let shared = placed.find(|fs| fs.placement().is_some()).filter(|_| kept.is_none());
     let request = ExportRequest { path, crosses_mounts, is_absent, placement, kept, shared };
     let opened = open(&request);
     opened.map_err(|what| diagnostics.error(place, format!("{}: {what}", path.display()))).ok()
+}
+
+/// Returns the export with a placement that was opened for the same directory just before, if there
+/// is one: uses and moves of its files must be known to both.
+fn placed_twin<'o>(opened: &'o [Arc<Export>], path: &Path) -> Option<&'o Export> {
+    let mut placed = opened.iter().filter(|export| export.placement().is_some()).peekable();
+    placed.peek()?;
+    let identity = identity(path)?;
+    placed.find(|export| export.identity() == Some(identity)).map(|export| &**export)
 }
 
 /// Returns whether an export with a placement would be opened anew, because it crosses mounts now

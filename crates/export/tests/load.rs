@@ -488,6 +488,38 @@ fn a_placement_is_opened_anew_only_if_nobody_uses_the_one_that_its_directory_had
     drop((fourth, used));
     let (_, opens) = reload(&[&at], Some(&third));
     assert_eq!(opens, [anew], "nobody uses it any more");
+    let (_, opens) = reload(&[&at, &link], None);
+    assert_eq!(opens, [anew, shared], "two exports of one directory from the start");
+}
+
+#[test]
+fn exports_of_one_directory_with_a_placement_have_the_same_crossmnt() {
+    let dir = tempfile::tempdir().unwrap();
+    let (at, link) = (dir.path().join("a"), dir.path().join("link"));
+    std::fs::create_dir(&at).unwrap();
+    std::os::unix::fs::symlink(&at, &link).unwrap();
+    let config = dir.path().join("config");
+    let open = |request: &ExportRequest<'_>| -> Result<Arc<dyn Fs>, String> {
+        let settings = PlacementSettings {
+            unit_bytes: 1 << 20,
+            threshold: Threshold::default(),
+            servers: Vec::new(),
+        };
+        let placed = Placed::new(memory(request).unwrap(), PlacementKey::new([7; 16]), settings);
+        Ok(Arc::new(placed))
+    };
+    let crossing = placed_at(&[&link]).replacen("clients", "options = [\"crossmnt\"]\nclients", 1);
+    std::fs::write(&config, placed_at(&[&at]) + &crossing).unwrap();
+    let sources = Sources { list: vec![Source::Config(config.clone())], ..sources("") };
+    let loaded = || load(&sources, &open, HandleKey::new([1; 16]), None);
+    let findings = loaded().err().unwrap();
+    assert!(
+        findings.iter().any(|one| one.to_string().contains("the same crossmnt")),
+        "{findings:?}"
+    );
+    let plain = crossing.split("[[placement]]").next().unwrap();
+    std::fs::write(&config, placed_at(&[&at]) + plain).unwrap();
+    assert!(loaded().is_ok(), "the other one has no placement");
 }
 
 #[test]

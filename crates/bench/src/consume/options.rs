@@ -75,7 +75,7 @@ pub fn command(options: &ConsumeOptions) -> Result<ExitCode> {
         Consumer::Disk(disk) => disk::consume(duty, &disk.directory, DiskUse::Sequential)?,
         Consumer::Seek(disk) => disk::consume(duty, &disk.directory, DiskUse::Random)?,
         Consumer::Network { to, bits_per_second } => {
-            datagrams::consume(duty, resolve(to)?, *bits_per_second)?;
+            datagrams::consume(duty, resolve(to)?, *bits_per_second).map(drop)?;
         }
         Consumer::Rpc { server } => null_calls::consume(duty, resolve(server)?)?,
     }

@@ -179,7 +179,7 @@ fn draw(svg: &mut Svg, series: &Series, x: &Scale, y: &Scale) {
     let colour = series.number % SERIES;
     match series.style {
         Style::Joined | Style::Dense => svg.path(&format!("curve stroke s{colour}"), &places),
-        Style::Guide => svg.path("guide", &places),
+        Style::Guide => svg.path(&format!("guide stroke s{colour}"), &places),
         Style::Scattered | Style::History => {}
     }
     if series.style == Style::Guide {

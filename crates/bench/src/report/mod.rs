@@ -34,6 +34,8 @@ use crate::suite::{Figure, Outcome, RESULT_FILE, Store, Workload, WorkloadRecord
 use aggregate::Line;
 use page::Page;
 
+pub use plot::{Compared, comparison};
+
 /// The name of the page in a result's directory.
 pub const PAGE_FILE: &str = "report.html";
 

@@ -59,6 +59,9 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
           "grants", "tls"])]
     load: bool,
+    /// Write a plot for each resource into this folder (with --load).
+    #[arg(long, value_name = "DIR", requires = "load")]
+    plots: Option<PathBuf>,
     /// Measure for how long nobody serves an export instead, while it moves to another server of
     /// this machine with the state of a client.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
@@ -156,6 +159,8 @@ fn arguments(options: &Options) -> Vec<String> {
     add(options.advice, "advice");
     add(options.directories, "directories");
     add(options.update, "--update");
+    let plots = options.plots.as_ref().map(|folder| format!("--plots={}", folder.display()));
+    add(options.load && plots.is_some(), &plots.unwrap_or_default());
     let by_key = options.grants || options.tls;
     let by_row =
         options.state || options.strangers || options.load || options.migrate || options.advice;

@@ -233,7 +233,7 @@ pub(crate) enum Command {
     /// Exits with 0 if the exports were moved, or the move was cancelled as asked, with 1 if not,
     /// with 2 if the arguments are wrong.
     Migrate(migrate_arguments::MigrateArguments),
-    /// Show what would change if exports moved to less loaded servers
+    /// Show what moves of exports would change, and measure what disks carry
     #[command(subcommand)]
     Load(load_arguments::LoadCommand),
     /// Measure file systems and NFS servers

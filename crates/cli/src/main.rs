@@ -7,6 +7,7 @@
 
 mod argument_error;
 mod arguments;
+mod block_device;
 mod cache_arguments;
 mod cache_files;
 mod cache_status;
@@ -25,6 +26,7 @@ mod key_arguments;
 mod keys;
 mod load_advice;
 mod load_arguments;
+mod load_calibrate;
 mod manual;
 mod migrate;
 mod migrate_arguments;
@@ -118,6 +120,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Placement(typed) => placement(typed),
         Command::Migrate(typed) => migrate::perform(&typed),
         Command::Load(LoadCommand::Advise(typed)) => load_advice::perform(&typed),
+        Command::Load(LoadCommand::Calibrate(typed)) => load_calibrate::perform(&typed),
         Command::Bench(typed) => comity_bench::command::perform(&typed),
         Command::Completions(typed) => {
             manual::completions(typed.shell);

@@ -48,8 +48,14 @@ fn the_busiest_client_and_its_operation_are_listed_first() {
     assert!(rate <= (calls + 1) as f64 && begun.elapsed() > Duration::from_secs(1), "{rate}");
     let getattr = found(&seen["operations"], "operation", "GETATTR").unwrap();
     assert!(getattr["minute"].as_f64().unwrap() > 0.0, "{getattr}");
-    let export = place.data().display().to_string();
-    assert!(found(&seen["exports"], "export", &export).is_some(), "{seen}");
+    let service = |rates: &Value| rates["service_seconds_per_second"].as_f64().unwrap();
+    let of_client = service(&seen["clients"][0]["minute"]);
+    assert!(of_client > 0.0 && of_client < 1.0, "{seen}");
+    let of_idle = service(&seen["clients"][1]["minute"]);
+    assert!(of_idle < of_client / 10.0, "{seen}");
+    let path = place.data().display().to_string();
+    let export = found(&seen["exports"], "export", &path).unwrap();
+    assert!(service(export) > 10.0 * of_idle, "{seen}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod configuration;
 mod control_handler;
 mod copier;
 mod data_server_link;
+mod device_rates;
 mod diagnostics;
 mod explanation;
 mod fencer;
@@ -56,6 +57,7 @@ mod web_token;
 
 pub use check_state::check_state;
 pub use configuration::{Configuration, Loaded, server_settings};
+pub use device_rates::{DeviceRates, RecordedDisk, is_sampled_disk};
 pub use diagnostics::diagnostic_json;
 pub use explanation::explanation_json;
 pub use limits::REPLY_CACHE_BYTES_MIN;

@@ -217,7 +217,7 @@ impl Running {
         let settings = Settings { tls: tls.as_deref().map(Tls::acceptor), ..settings(options) };
         let server = Server::start_with(programs, settings, listeners)?;
         state_service.begin(server.dialer(), server.addresses())?;
-        let load = start_load(&parts, &server, (metrics.clone(), tally.clone()))?;
+        let load = start_load((&parts, options), &server, (metrics.clone(), tally.clone()))?;
         let page = metrics.zip(listener).map(|(metrics, listener)| {
             let sources = PageSources {
                 metrics,
@@ -336,7 +336,7 @@ impl Running {
 
 /// Starts to sample the load; metrics and tally are present if calls are measured.
 fn start_load(
-    parts: &MigrationParts,
+    (parts, options): (&MigrationParts, &Options),
     server: &Server<Programs>,
     (metrics, tally): (Option<Arc<Metrics>>, Option<Arc<Tally>>),
 ) -> Result<LoadService> {
@@ -348,7 +348,7 @@ fn start_load(
         metrics,
         tally,
     };
-    LoadService::start(Arc::clone(&parts.load), sources)
+    LoadService::start(Arc::clone(&parts.load), sources, &options.state_folder)
 }
 
 /// Opens the control socket; `handler` performs its requests.

@@ -225,7 +225,7 @@ fn advice(verb: &str, folder: &Path) -> String {
 }
 
 /// Refuses a folder that others may change: they could put a key there that they know.
-fn check_private(_: &AsServer, folder: &Path) -> Result<()> {
+pub(crate) fn check_private(_: &AsServer, folder: &Path) -> Result<()> {
     let (shown, found) = (folder.display(), fs::metadata(folder)?);
     let (mode, owner) = (found.mode() & 0o7777, found.uid());
     if mode & 0o022 != 0 {

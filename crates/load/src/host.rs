@@ -7,6 +7,7 @@ mod schedule;
 
 use std::time::Duration;
 
+pub use self::devices::DiskRates;
 use self::devices::{Disks, Interfaces};
 use self::pressure::Pressure;
 use self::processors::Processors;
@@ -37,8 +38,8 @@ pub struct HostTexts<'a> {
     pub pressure_storage: &'a str,
     /// `/proc/diskstats`.
     pub diskstats: &'a str,
-    /// The names of the disks to sample: whole disks, no partitions.
-    pub disks: &'a [&'a str],
+    /// The disks to sample, with their rates if they are known: whole disks, no partitions.
+    pub disks: &'a [(&'a str, Option<DiskRates>)],
     /// `/proc/net/dev`.
     pub network: &'a str,
     /// The network interfaces to sample, with the capacity of the line in bytes a second.
@@ -140,6 +141,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_without_a_panic(text in ".{0,200}", later in ".{0,200}") {
+            let rates = DiskRates { read_bytes: 1, written_bytes: 1, operations: 1 };
             let sample = |text: &str| HostSample::read(&HostTexts {
                 stat: text,
                 own_stat: text,
@@ -150,7 +152,7 @@ mod tests {
                 pressure_memory: text,
                 pressure_storage: text,
                 diskstats: text,
-                disks: &["sda"],
+                disks: &[("sda", Some(rates))],
                 network: text,
                 lines: &[("eth0", 1)],
             });

@@ -32,7 +32,7 @@ pub use auto_moves::{AutoBounds, AutoMoves, PossibleMove};
 pub use average::Averages;
 pub use bottleneck::bottleneck;
 pub use forecast::{Doubt, Forecast};
-pub use host::{HostSample, HostTexts};
+pub use host::{DiskRates, HostSample, HostTexts};
 pub use model::{LoadModel, Occupancy};
 pub use operations::{OperationCounts, OperationLoad, Operations};
 pub use prediction::{Prediction, Term};

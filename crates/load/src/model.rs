@@ -49,7 +49,7 @@ impl LoadModel {
     }
 
     /// Returns each resource with its averages, in a constant order.
-    pub fn resources(&self) -> impl Iterator<Item = (&Resource, &Averages)> {
+    pub fn resources(&self) -> impl Iterator<Item = (&Resource, &Averages)> + Clone {
         self.averages.iter()
     }
 
@@ -196,7 +196,8 @@ mod tests {
         let mut model = LoadModel::default();
         let disk = |ticks: u64| {
             let line = format!("8 0 sda 0 0 0 0 0 0 0 0 0 {ticks} 0\n");
-            let texts = HostTexts { diskstats: &line, disks: &["sda"], ..HostTexts::default() };
+            let texts =
+                HostTexts { diskstats: &line, disks: &[("sda", None)], ..HostTexts::default() };
             HostSample::read(&texts)
         };
         model.add(at(1), disk(0), &[]);

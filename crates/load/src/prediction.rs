@@ -33,7 +33,8 @@ impl Term {
     }
 }
 
-/// A line through measured times, by least squares.
+/// A line through measured times, by the least squares of relative errors: an error of 10 us
+/// matters for a call of 50 us, and not for one of 5 ms.
 #[derive(Debug, Clone, Copy)]
 pub struct Prediction {
     term: Term,
@@ -46,7 +47,7 @@ pub struct Prediction {
 impl Prediction {
     /// Fits a line to pairs of a resource's ratio and the time of a call, with the term that
     /// explains more of the variance. Returns `None` for fewer than three pairs, or if the ratio is
-    /// constant.
+    /// constant, or a time is not positive.
     #[must_use]
     pub fn fit(samples: &[(Ratio, f64)]) -> Option<Self> {
         let fitted = Term::ALL.into_iter().filter_map(|term| Self::by(term, samples));
@@ -54,12 +55,14 @@ impl Prediction {
     }
 
     fn by(term: Term, samples: &[(Ratio, f64)]) -> Option<Self> {
-        if samples.len() < 3 {
+        if samples.len() < 3 || !samples.iter().all(|(_, time)| *time > 0.0) {
             return None;
         }
-        let count = samples.len() as f64;
-        let mean =
-            |value: &dyn Fn(&(Ratio, f64)) -> f64| samples.iter().map(value).sum::<f64>() / count;
+        let weight = |time: f64| 1.0 / (time * time);
+        let all: f64 = samples.iter().map(|(_, time)| weight(*time)).sum();
+        let mean = |value: &dyn Fn(&(Ratio, f64)) -> f64| {
+            samples.iter().map(|one| weight(one.1) * value(one)).sum::<f64>() / all
+        };
         let x_mean = mean(&|(ratio, _)| term.of(*ratio));
         let y_mean = mean(&|(_, time)| *time);
         let x_variance = mean(&|(ratio, _)| (term.of(*ratio) - x_mean).powi(2));
@@ -86,7 +89,8 @@ impl Prediction {
         self.term
     }
 
-    /// Returns the part of the variance of the times that the line explains, from 0 to 1.
+    /// Returns the part of the variance of the times, weighted as the errors are, that the line
+    /// explains, from 0 to 1.
     #[must_use]
     pub const fn r_squared(&self) -> f64 {
         self.r_squared
@@ -127,10 +131,25 @@ mod tests {
     }
 
     #[test]
+    fn short_times_are_not_decided_by_a_long_one() {
+        // By absolute errors, the last pair alone would decide: a call of 10 would be predicted to
+        // take less than nothing.
+        let times = [10.0, 11.0, 10.0, 11.0, 1000.0];
+        let ratios = [0.0, 0.1, 0.4, 0.5, 1.0].map(|used| Ratio::of(used, 1.0));
+        let pairs: Vec<_> = ratios.into_iter().zip(times).collect();
+        let prediction = Prediction::fit(&pairs).unwrap();
+        for (ratio, time) in &pairs[..4] {
+            let predicted = prediction.time(*ratio);
+            assert!((predicted / time - 1.0).abs() < 0.25, "{time}: {predicted}");
+        }
+    }
+
+    #[test]
     fn too_little_is_no_prediction() {
         assert!(Prediction::fit(&samples(|used| used)[..2]).is_none());
         let same = [(Ratio::of(0.5, 1.0), 1.0); 4];
         assert!(Prediction::fit(&same).is_none());
+        assert!(Prediction::fit(&samples(|used| used - 0.2)).is_none());
         assert!(Prediction::fit(&[]).is_none());
     }
 }

@@ -22,6 +22,8 @@ pub enum Resource {
     StorageStall,
     /// A disk: the part of the time in which it was busy.
     Disk(String),
+    /// A disk whose rates were measured once: the part of them that is in use.
+    DiskRate(String),
     /// Bytes received by a network interface, relative to the capacity of its line.
     NetworkReceive(String),
     /// Bytes sent by a network interface, relative to the capacity of its line.
@@ -63,6 +65,7 @@ impl Resource {
             Self::MemoryStall => "memory_stall",
             Self::StorageStall => "storage_stall",
             Self::Disk(_) => "disk",
+            Self::DiskRate(_) => "disk_rate",
             Self::NetworkReceive(_) => "network_receive",
             Self::NetworkSend(_) => "network_send",
             Self::Threads => "threads",
@@ -79,9 +82,10 @@ impl Resource {
     #[must_use]
     pub fn device(&self) -> Option<&str> {
         match self {
-            Self::Disk(device) | Self::NetworkReceive(device) | Self::NetworkSend(device) => {
-                Some(device)
-            }
+            Self::Disk(device)
+            | Self::DiskRate(device)
+            | Self::NetworkReceive(device)
+            | Self::NetworkSend(device) => Some(device),
             _ => None,
         }
     }

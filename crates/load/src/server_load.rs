@@ -85,10 +85,11 @@ impl Demand {
     /// Returns the demand of clients that make this part of the calls.
     #[must_use]
     pub fn part(self, part: Ratio) -> Self {
-        let Rates { calls, received_bytes, sent_bytes } = self.rates;
-        let [calls, received_bytes, sent_bytes, processor] =
-            [calls, received_bytes, sent_bytes, self.processor].map(|amount| amount * part.get());
-        Self { rates: Rates { calls, received_bytes, sent_bytes }, processor }
+        let Rates { calls, received_bytes, sent_bytes, service } = self.rates;
+        let [calls, received_bytes, sent_bytes, service, processor] =
+            [calls, received_bytes, sent_bytes, service, self.processor]
+                .map(|amount| amount * part.get());
+        Self { rates: Rates { calls, received_bytes, sent_bytes, service }, processor }
     }
 }
 
@@ -131,6 +132,7 @@ impl ServerLoad {
                     calls: sum(own.calls, more.calls),
                     received_bytes: sum(own.received_bytes, more.received_bytes),
                     sent_bytes: sum(own.sent_bytes, more.sent_bytes),
+                    service: sum(own.service, more.service),
                 },
                 processor: sum(self.own.processor, demand.processor),
             },
@@ -170,7 +172,7 @@ pub(crate) mod tests {
         ServerLoad {
             sampled: Duration::from_secs(300),
             own: Demand {
-                rates: Rates { calls: 1_000.0, received_bytes: 1e5, sent_bytes: 1e6 },
+                rates: Rates { calls: 1_000.0, received_bytes: 1e5, sent_bytes: 1e6, service: 0.0 },
                 processor: used / 2.0,
             },
             processors: Amount { used, capacity: processors },

@@ -13,9 +13,11 @@ pub struct Usage {
     pub received_bytes: u64,
     /// Bytes that the server sent.
     pub sent_bytes: u64,
+    /// The time that calls took, in nanoseconds.
+    pub service_nanoseconds: u64,
 }
 
-/// Calls and bytes a second.
+/// Calls, bytes, and the time of calls in a second.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rates {
     /// Calls a second.
@@ -24,6 +26,8 @@ pub struct Rates {
     pub received_bytes: f64,
     /// Bytes a second that the server sent.
     pub sent_bytes: f64,
+    /// Seconds that calls took in a second: the threads that they keep busy.
+    pub service: f64,
 }
 
 /// The part of one user in the work of a server.
@@ -95,6 +99,7 @@ impl<K: Ord + Clone> Shares<K> {
             calls: sum.calls + user.minute.calls,
             received_bytes: sum.received_bytes + user.minute.received_bytes,
             sent_bytes: sum.sent_bytes + user.minute.sent_bytes,
+            service: sum.service + user.minute.service,
         })
     }
 }
@@ -120,6 +125,7 @@ impl Usage {
             calls: since(self.calls, before.calls),
             received_bytes: since(self.received_bytes, before.received_bytes),
             sent_bytes: since(self.sent_bytes, before.sent_bytes),
+            service_nanoseconds: since(self.service_nanoseconds, before.service_nanoseconds),
         }
     }
 
@@ -129,6 +135,7 @@ impl Usage {
             calls: self.calls as f64 / seconds,
             received_bytes: self.received_bytes as f64 / seconds,
             sent_bytes: self.sent_bytes as f64 / seconds,
+            service: self.service_nanoseconds as f64 / 1e9 / seconds,
         }
     }
 }
@@ -140,6 +147,7 @@ impl Rates {
             calls: towards(self.calls, now.calls),
             received_bytes: towards(self.received_bytes, now.received_bytes),
             sent_bytes: towards(self.sent_bytes, now.sent_bytes),
+            service: towards(self.service, now.service),
         }
     }
 }
@@ -149,7 +157,12 @@ mod tests {
     use super::*;
 
     fn calls(calls: u64) -> Usage {
-        Usage { calls, received_bytes: calls * 100, sent_bytes: calls * 1_000 }
+        Usage {
+            calls,
+            received_bytes: calls * 100,
+            sent_bytes: calls * 1_000,
+            service_nanoseconds: calls * 1_000_000,
+        }
     }
 
     fn at(seconds: u64) -> Duration {
@@ -165,6 +178,7 @@ mod tests {
         assert_eq!(busiest.len(), 1);
         assert_eq!((busiest[0].key, busiest[0].now.calls), ("b", 300.0));
         assert_eq!(busiest[0].now.sent_bytes, 300_000.0);
+        assert!((busiest[0].now.service - 0.3).abs() < 1e-9, "300 calls of a millisecond");
         let both: f64 = shares.busiest(9).iter().map(|share| share.minute.calls).sum();
         assert!((shares.total().calls - both).abs() < 1e-9);
     }

@@ -46,7 +46,7 @@ enum Tool {
     /// Measure what a listed client loses to hosts that no export is offered to.
     Strangers(strangers::Options),
     /// Compare the model of load with what calls cost while a resource is used.
-    LoadModel(RowOptions),
+    LoadModel(load_model::Options),
     /// Compare advice to move an export with what the move changes.
     Advice(RowOptions),
     /// Measure for how long nobody serves an export while it moves to another server.
@@ -127,7 +127,9 @@ fn run(tool: Tool) -> Result<ExitCode> {
         Tool::Directories(options) => {
             return Ok(judge(options.rows.check, directory_cost::run(&options)?));
         }
-        Tool::LoadModel(options) => return Ok(judge(options.check, load_model::run(&options)?)),
+        Tool::LoadModel(options) => {
+            return Ok(judge(options.rows.check, load_model::run(&options)?));
+        }
         Tool::Advice(options) => return Ok(judge(options.check, advice_check::run(&options)?)),
         Tool::Migrate(options) => return Ok(judge(options.check, migration_cost::run(&options)?)),
         Tool::Grants(options) => return Ok(judge(options.check, grants_cost::run(&options)?)),

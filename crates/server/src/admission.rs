@@ -42,6 +42,7 @@ pub(crate) struct PeerCounters {
     pub(crate) records: Counter,
     pub(crate) received_bytes: Counter,
     pub(crate) sent_bytes: Counter,
+    pub(crate) service_nanoseconds: Counter,
 }
 
 /// The treatment of the peer of a connection.
@@ -75,6 +76,7 @@ pub(crate) struct Usage {
     records: Cell<u64>,
     received_bytes: Cell<u64>,
     sent_bytes: Cell<u64>,
+    service_nanoseconds: Cell<u64>,
 }
 
 impl Usage {
@@ -86,6 +88,12 @@ impl Usage {
     #[inline]
     pub(crate) fn add_received(&self, bytes: u64) {
         self.received_bytes.set(self.received_bytes.get() + bytes);
+    }
+
+    /// Adds the time that calls took.
+    #[inline]
+    pub(crate) fn add_service(&self, nanoseconds: u64) {
+        self.service_nanoseconds.set(self.service_nanoseconds.get() + nanoseconds);
     }
 
     #[inline]
@@ -176,6 +184,7 @@ impl Peer {
             records: self.counters.records.get(),
             received_bytes: self.counters.received_bytes.get(),
             sent_bytes: self.counters.sent_bytes.get(),
+            service_nanoseconds: self.counters.service_nanoseconds.get(),
         }
     }
 }
@@ -192,6 +201,11 @@ impl Counts {
 }
 
 impl Permit {
+    /// Returns the counters of the address.
+    pub(crate) fn peer_counters(&self) -> Arc<PeerCounters> {
+        Arc::clone(&self.counters)
+    }
+
     /// Returns whether an export is offered to the peer.
     pub(crate) fn is_listed(&self) -> bool {
         self.standing == Standing::Listed
@@ -205,11 +219,12 @@ impl Permit {
     /// Adds the usage of the connection to the counters of its address. It must be called each
     /// second.
     pub(crate) fn report(&self) {
-        let Usage { records, received_bytes, sent_bytes } = &self.usage;
+        let Usage { records, received_bytes, sent_bytes, service_nanoseconds } = &self.usage;
         for (counter, part) in [
             (&self.counters.records, records),
             (&self.counters.received_bytes, received_bytes),
             (&self.counters.sent_bytes, sent_bytes),
+            (&self.counters.service_nanoseconds, service_nanoseconds),
         ] {
             counter.add(part.take());
         }

@@ -20,7 +20,7 @@ use crate::limits::{
 };
 use crate::log_rate_limit::LogRateLimit;
 use crate::memory_budget::{Charge, LARGE_BYTES};
-use crate::metrics::forget_time;
+use crate::metrics::{forget_time, take_service_nanoseconds};
 use crate::receive_buffer::{Large, ReceiveBuffer};
 use crate::reply_writer::{Backlog, Outgoing, Progress};
 use crate::service::Service;
@@ -192,6 +192,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
     ) -> Option<Settled<S::Visitor>> {
         for pending in std::mem::take(self.lates) {
             pending.finish(self.connection.peer, self.replies, self.counters);
+            self.connection.place.usage.add_service(take_service_nanoseconds());
             if self.replies_bytes() >= SEND_BYTES {
                 served = self.send_if(served);
             }
@@ -369,9 +370,14 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
                 service.dispatcher().answer(record, peer.ip(), visitor, replies)
             })));
         });
-        if handed_off.is_none() {
-            self.connection.undecided = matches!(answered, Some(Ok(Ok(Answered::Undecided))));
-            self.connection.note_service(self.shared.seconds());
+        let spent = take_service_nanoseconds();
+        match &handed_off {
+            None => {
+                self.connection.place.usage.add_service(spent);
+                self.connection.undecided = matches!(answered, Some(Ok(Ok(Answered::Undecided))));
+                self.connection.note_service(self.shared.seconds());
+            }
+            Some(handed_off) => handed_off.add_service(spent),
         }
         match answered {
             Some(Ok(Ok(Answered::Now | Answered::Never | Answered::Undecided))) | None => {}

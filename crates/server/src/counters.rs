@@ -130,6 +130,8 @@ pub struct PeerStats {
     pub received_bytes: u64,
     /// Bytes sent or queued to be sent.
     pub sent_bytes: u64,
+    /// The time that calls took, in nanoseconds; 0 if calls are not measured.
+    pub service_nanoseconds: u64,
 }
 
 impl ServerStats {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use comity_xdr::Encoder;
 
+use crate::admission::PeerCounters;
 use crate::blocking::{WaitFor, blocking};
 use crate::connection::Connection;
 use crate::event_loop::{Job, ReturnedReplies};
@@ -35,6 +36,7 @@ pub(crate) struct HandedOff {
     token: usize,
     id: u64,
     account: Arc<Account>,
+    counters: Arc<PeerCounters>,
 }
 
 /// A connection that a thread has, unless it was handed off: then the thread must not use it any
@@ -99,10 +101,11 @@ impl<V> Handoff<V> {
             *running = Some(Running { token, connection, rest });
             return None;
         };
+        let counters = connection.place.peer_counters();
         connection.received = received;
         connection.stopped = !rest.is_empty();
         connection.away += 1;
-        self.handed_off.set(Some(HandedOff { token, id: connection.id(), account }));
+        self.handed_off.set(Some(HandedOff { token, id: connection.id(), account, counters }));
         Some(Job { token, connection })
     }
 
@@ -114,9 +117,14 @@ impl<V> Handoff<V> {
 }
 
 impl HandedOff {
+    /// Adds the time that calls took to the counters of the address.
+    pub(crate) fn add_service(&self, nanoseconds: u64) {
+        self.counters.service_nanoseconds.add(nanoseconds);
+    }
+
     /// Returns the replies for the connection. Waits a bounded time for memory to keep them.
     pub(crate) fn owed(self, replies: &Encoder) -> ReturnedReplies {
-        let Self { token, id, account } = self;
+        let Self { token, id, account, .. } = self;
         let keep = || Backlog::new(Outgoing::of(replies), Progress::default(), &account).ok();
         let keep_later = || {
             std::thread::sleep(OWED_PAUSE);

@@ -18,7 +18,7 @@ use crate::event_loop::{EventLoop, Job};
 use crate::handoff::{HandedOff, Handoff, HeldConnection};
 use crate::limits::REPLY_BYTES_KEPT;
 use crate::memory_budget::Account;
-use crate::metrics::forget_time;
+use crate::metrics::{forget_time, take_service_nanoseconds};
 use crate::service::Service;
 use crate::shared::SharedState;
 
@@ -181,6 +181,7 @@ impl<S: Service> Worker<S> {
         if !lates.is_empty() {
             let finish = |pending: Pending<'_>| pending.finish(peer, replies, &handle.counters);
             blocking(|| lates.into_iter().for_each(finish));
+            handed_off.add_service(take_service_nanoseconds());
         }
         let mut owed = Some(handed_off.owed(replies));
         replies.clear(REPLY_BYTES_KEPT);

@@ -34,6 +34,8 @@ pub(super) struct Rates {
     pub(super) calls_per_second: f64,
     pub(super) received_bytes_per_second: f64,
     pub(super) sent_bytes_per_second: f64,
+    /// Seconds that calls took in a second, if that is measured.
+    pub(super) service_seconds_per_second: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -49,6 +51,7 @@ pub(super) struct ExportRow {
     pub(super) export: String,
     pub(super) now: f64,
     pub(super) minute: f64,
+    pub(super) service_seconds_per_second: f64,
 }
 
 #[derive(Debug, Deserialize)]

@@ -230,6 +230,7 @@ mod tests {
             "calls_per_second": calls,
             "received_bytes_per_second": calls * 100.0,
             "sent_bytes_per_second": calls * 2_000.0,
+            "service_seconds_per_second": calls / 1_000.0,
         })
     }
 
@@ -262,7 +263,10 @@ mod tests {
             "total": rates(4_500.0),
             "clients": (1..=100).map(client).collect::<Vec<_>>(),
             "clients_count": 10_000,
-            "exports": [{ "export": "/srv/\x1b[31mred", "now": 1.0, "minute": 1.0 }],
+            "exports": [{
+                "export": "/srv/\x1b[31mred", "now": 1.0, "minute": 1.0,
+                "service_seconds_per_second": 0.5,
+            }],
             "operations": [operation("READ", 10.0), operation("WRITE", 300.0)],
             "events": [{ "event": "recalls sent", "now": 0.0, "minute": 0.0 }],
             "waits": [{
@@ -328,7 +332,7 @@ mod tests {
         place(&filtered, "Clients (1 of 10000)");
         place(&filtered, "filter: 2.42");
         place(&clients(9_999, "", 0), "192.0.2.1 ");
-        place(&clients(0, "", 2), "IN/s*");
+        place(&clients(0, "", 2), "SERVICE*");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The tables of the screen as rows of text, with the numbers by which they are sorted.
 
-use super::numbers::{bytes, rate, time};
+use super::numbers::{bytes, percent, rate, time};
 use super::readout::{ClientRow, EventRow, ExportRow, OperationRow, Readout, WaitRow};
 
 /// One of the tables.
@@ -78,13 +78,13 @@ impl Tab {
                 readout.operations.iter().map(operation).collect(),
             ),
             Self::Clients => (
-                &["CLIENT", "CALLS/s", "1 min", "IN/s", "OUT/s", "CONNECTIONS"],
-                &[10, 10, 11, 11, 12],
+                &["CLIENT", "CALLS/s", "1 min", "SERVICE", "IN/s", "OUT/s", "CONNECTED"],
+                &[8, 8, 8, 9, 9, 10],
                 readout.clients.iter().map(client).collect(),
             ),
             Self::Exports => (
-                &["EXPORT", "CALLS/s", "1 min"],
-                &[10, 10],
+                &["EXPORT", "CALLS/s", "1 min", "SERVICE"],
+                &[10, 10, 10],
                 readout.exports.iter().map(export).collect(),
             ),
             Self::Events => (
@@ -119,6 +119,12 @@ fn timed(seconds: Option<f64>) -> (String, f64) {
     (time(seconds), seconds.unwrap_or_default())
 }
 
+/// The time of calls, in percent of a thread.
+fn served(seconds_per_second: Option<f64>) -> (String, f64) {
+    let text = seconds_per_second.map_or_else(|| "-".to_owned(), percent);
+    (text, seconds_per_second.unwrap_or_default())
+}
+
 fn operation(of: &OperationRow) -> TableRow {
     let version = if of.program == "nfs" { format!("v{} ", of.version) } else { String::new() };
     row(
@@ -140,6 +146,7 @@ fn client(of: &ClientRow) -> TableRow {
         [
             rated(of.now.calls_per_second),
             rated(of.minute.calls_per_second),
+            served(of.minute.service_seconds_per_second),
             sized(of.now.received_bytes_per_second),
             sized(of.now.sent_bytes_per_second),
             (connections.to_string(), connections as f64),
@@ -148,7 +155,8 @@ fn client(of: &ClientRow) -> TableRow {
 }
 
 fn export(of: &ExportRow) -> TableRow {
-    row(of.export.clone(), [rated(of.now), rated(of.minute)])
+    let service = served(Some(of.service_seconds_per_second));
+    row(of.export.clone(), [rated(of.now), rated(of.minute), service])
 }
 
 fn event(of: &EventRow) -> TableRow {

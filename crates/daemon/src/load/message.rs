@@ -7,7 +7,7 @@ use comity_proto::migration::{LoadAmount, LoadReply};
 
 /// Returns the message that tells a load.
 pub(crate) fn told(load: &ServerLoad) -> LoadReply {
-    let Rates { calls, received_bytes, sent_bytes } = load.own.rates;
+    let Rates { calls, received_bytes, sent_bytes, .. } = load.own.rates;
     LoadReply {
         sampled_seconds: load.sampled.as_secs(),
         millicalls: thousandths(calls),
@@ -34,7 +34,10 @@ pub(crate) fn heard(reply: &LoadReply) -> ServerLoad {
         [reply.memory_stall, reply.storage_stall].map(|part| Ratio::of(part.into(), 1e3));
     ServerLoad {
         sampled: Duration::from_secs(reply.sampled_seconds),
-        own: Demand { rates: Rates { calls, received_bytes, sent_bytes }, processor },
+        own: Demand {
+            rates: Rates { calls, received_bytes, sent_bytes, ..Rates::default() },
+            processor,
+        },
         processors: heard_amount(reply.millicores, 1e3),
         processor_slowdown: f64::from(reply.processor_slowdown.max(1_000)) / 1e3,
         lines: reply.lines,
@@ -71,7 +74,7 @@ mod tests {
         let load = ServerLoad {
             sampled: Duration::from_secs(61),
             own: Demand {
-                rates: Rates { calls: 1.5, received_bytes: 2e9, sent_bytes: 3.0 },
+                rates: Rates { calls: 1.5, received_bytes: 2e9, sent_bytes: 3.0, service: 0.0 },
                 processor: 0.25,
             },
             processors: Amount { used: 1.75, capacity: 2.0 },

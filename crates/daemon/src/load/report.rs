@@ -22,7 +22,7 @@ pub(crate) fn load_json(load: &Mutex<Load>, plan: &Plan) -> Value {
         "verdict": verdict(&load),
         "bottleneck": load.model.bottleneck().map(|(resource, averages)| row(resource, averages)),
         "resources": resources,
-        "total": rates(&load.clients.total()),
+        "total": rates(&load.clients.total(), load.is_measured),
         "clients": clients.iter().map(|share| client(&load, share)).collect::<Vec<_>>(),
         "clients_count": load.connections.len(),
         "exports": exports(&load, plan),
@@ -92,11 +92,13 @@ fn row(resource: &Resource, averages: &Averages) -> Value {
     })
 }
 
-fn rates(rates: &Rates) -> Value {
+/// Shows rates; the time of calls is known if it is measured.
+fn rates(rates: &Rates, is_measured: bool) -> Value {
     json!({
         "calls_per_second": rates.calls,
         "received_bytes_per_second": rates.received_bytes,
         "sent_bytes_per_second": rates.sent_bytes,
+        "service_seconds_per_second": is_measured.then_some(rates.service),
     })
 }
 
@@ -104,8 +106,8 @@ fn client(load: &Load, share: &UserShare<std::net::IpAddr>) -> Value {
     json!({
         "client": share.key.to_string(),
         "connections": load.connections.get(&share.key),
-        "now": rates(&share.now),
-        "minute": rates(&share.minute),
+        "now": rates(&share.now, load.is_measured),
+        "minute": rates(&share.minute, load.is_measured),
     })
 }
 
@@ -120,6 +122,7 @@ fn exports(load: &Load, plan: &Plan) -> Vec<Value> {
             "export": path(share.key),
             "now": share.now.calls,
             "minute": share.minute.calls,
+            "service_seconds_per_second": share.minute.service,
         })
     };
     shares.iter().map(shown).collect()

@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -11,7 +12,7 @@ use comity_load::{
     UserShare,
 };
 use comity_nfs4::{Memory, Tally};
-use comity_server::metrics::{Metrics, ProcedureStats};
+use comity_server::metrics::{Metrics, ProcedureStats, Readings};
 use comity_server::{PeerStats, ServerStats, Settings};
 use comity_vfs::AsServer;
 
@@ -62,12 +63,17 @@ pub(crate) struct LoadService {
 }
 
 impl LoadService {
-    /// Starts to add samples to a load.
+    /// Starts to add samples to a load. Rates of devices are recorded in `state_folder`.
     ///
     /// # Errors
     /// A thread cannot be created.
-    pub(crate) fn start(load: Arc<Mutex<Load>>, sources: LoadSources) -> Result<Self> {
-        let (mut files, begun, shared) = (HostFiles::default(), Instant::now(), Arc::clone(&load));
+    pub(crate) fn start(
+        load: Arc<Mutex<Load>>,
+        sources: LoadSources,
+        state_folder: &Path,
+    ) -> Result<Self> {
+        let mut files = HostFiles::new(state_folder.to_owned());
+        let (begun, shared) = (Instant::now(), Arc::clone(&load));
         let mut take = move || {
             let Ok(server) = AsServer::here() else { return };
             let host = files.sample(&server);
@@ -136,16 +142,23 @@ impl Load {
         self.clients.add(at, peers.iter().map(usage));
         self.events.add(at, events(&stats, &sources.memory).into_iter());
         let readings = sources.metrics.as_ref().map(|metrics| metrics.read()).unwrap_or_default();
-        let calls = |(export, calls)| (export, Usage { calls, ..Usage::default() });
-        self.exports.add(at, readings.calls_by_export.into_iter().map(calls));
+        self.exports.add(at, usages_by_export(&readings));
         let done = operations(readings.procedures, sources.tally.as_deref());
         self.operations.add(at, done.into_iter());
     }
 }
 
 fn usage(peer: &PeerStats) -> (IpAddr, Usage) {
-    let PeerStats { address, records, received_bytes, sent_bytes, .. } = *peer;
-    (address, Usage { calls: records, received_bytes, sent_bytes })
+    let PeerStats { records, received_bytes, sent_bytes, service_nanoseconds, .. } = *peer;
+    (peer.address, Usage { calls: records, received_bytes, sent_bytes, service_nanoseconds })
+}
+
+/// Returns the successful calls of each export, and the time that all its calls took.
+fn usages_by_export(readings: &Readings) -> impl Iterator<Item = (u32, Usage)> {
+    readings.service_by_export.iter().map(|(export, service)| {
+        let calls = readings.calls_by_export.get(export).copied().unwrap_or_default();
+        (*export, Usage { calls, service_nanoseconds: *service, ..Usage::default() })
+    })
 }
 
 fn occupancy(stats: &ServerStats, sources: &LoadSources) -> Vec<Occupancy> {

@@ -73,6 +73,7 @@ function scaled(number, step, units) {
 
 const rate = (number) => scaled(number, 1000, ["", "k", "M", "G"]);
 const bytes = (number) => scaled(number, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
+const service = (row) => row.service_seconds_per_second == null ? "-" : percent(row.service_seconds_per_second);
 const percent = (ratio) => `${Math.round(ratio * 100)} %`;
 
 function time(seconds) {
@@ -148,7 +149,7 @@ function showLoad() {
       [time(row.median_seconds)], [time(row.p99_seconds)],
     ],
   })));
-  fill("exports-table", load.exports.map((row) => ({ cells: [row.export, [rate(row.now)], [rate(row.minute)]] })));
+  fill("exports-table", load.exports.map((row) => ({ cells: [row.export, [rate(row.now)], [rate(row.minute)], [service(row)]] })));
   showAddresses();
 }
 
@@ -161,7 +162,7 @@ function showAddresses() {
   fill("addresses", rows.map((row) => ({
     cells: [
       row.client,
-      [rate(row.now.calls_per_second)], [rate(row.minute.calls_per_second)],
+      [rate(row.now.calls_per_second)], [rate(row.minute.calls_per_second)], [service(row.minute)],
       [bytes(row.now.received_bytes_per_second)], [bytes(row.now.sent_bytes_per_second)],
       [String(row.connections ?? 0)],
     ],

@@ -28,7 +28,7 @@ pub(super) const CASES: &[AdviceCase] = &[
     case("cpu here", [some(Consumer::Cpu, 1.0, 4), NOBODY], true),
     case("cpu here, less there", [some(Consumer::Cpu, 1.0, 4), some(Consumer::Cpu, 0.3, 1)], true),
     case("memory here", [some(Consumer::Memory, 1.0, 4), NOBODY], true),
-    case("network here", [some(Consumer::Network, 1.0, 4), NOBODY], true),
+    case("network here", [some(Consumer::Network("5e8"), 1.0, 4), NOBODY], true),
     case("two programs here", [some(Consumer::Cpu, 1.0, 2), NOBODY], true),
     case("other clients here", [some(Consumer::Rpc, 1.0, 4), NOBODY], false),
     case("nobody", [NOBODY, NOBODY], false),

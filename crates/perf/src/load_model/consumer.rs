@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 use anyhow::Result;
 use comity_bench::process::Server;
 
+use super::shaped_line::BITS_PER_SECOND;
 use crate::server_process::TestBed;
 
 /// A consumer ends by itself after this time, in seconds, if nobody ends it.
@@ -16,13 +17,23 @@ pub(crate) enum Consumer {
     Memory,
     Disk,
     Seek,
-    Network,
+    /// Datagrams over a line of so many bits a second.
+    Network(&'static str),
     Rpc,
 }
 
 impl Consumer {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Cpu, Self::Memory, Self::Disk, Self::Seek, Self::Network, Self::Rpc];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Cpu,
+        Self::Memory,
+        Self::Disk,
+        Self::Seek,
+        Self::Network(BITS_PER_SECOND),
+        Self::Rpc,
+    ];
+
+    /// The receiver of datagrams: the port of the discard protocol.
+    pub(super) const SINK: &str = "127.0.0.1:9";
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -30,7 +41,7 @@ impl Consumer {
             Self::Memory => "memory",
             Self::Disk => "disk",
             Self::Seek => "seek",
-            Self::Network => "network",
+            Self::Network(_) => "network",
             Self::Rpc => "rpc",
         }
     }
@@ -52,8 +63,7 @@ impl Consumer {
             Self::Cpu => command.args(["--threads", "1"]),
             Self::Memory => &mut command,
             Self::Disk | Self::Seek => command.arg("--directory").arg(&bed.work),
-            // Port 9 is that of the discard protocol.
-            Self::Network => command.args(["--to", "127.0.0.1:9", "--bits-per-second", "1e9"]),
+            Self::Network(speed) => command.args(["--to", Self::SINK, "--bits-per-second", speed]),
             Self::Rpc => command.args(["--server", &server.to_string()]),
         };
         Server::start(&mut command, &[processor])

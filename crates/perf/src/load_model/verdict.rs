@@ -1,3 +1,4 @@
+use comity_bench::report::Compared;
 use comity_bench::statistics::mean;
 use comity_load::{Prediction, Ratio};
 
@@ -17,6 +18,8 @@ pub(super) struct Fit {
     /// Microseconds for each call without the consumer, and with the consumer at full load.
     idle: f64,
     full: f64,
+    /// The mean time of all fitted calls, in microseconds.
+    constant: f64,
     /// The resource and the prediction by it; `None` if the times do not vary with the consumer.
     kept: Option<(String, Prediction)>,
     /// The mean error of the prediction of the last round, as a part of the measured times.
@@ -30,22 +33,42 @@ impl Fit {
     pub(super) fn of(rounds: &[Vec<LoadStep>], at: usize) -> Self {
         let (last, first) = rounds.split_last().map_or((&[][..], rounds), |(l, f)| (&l[..], f));
         let fitted: Vec<&LoadStep> = first.iter().flatten().collect();
-        let mean_of = |step: Option<&LoadStep>| step.map_or(f64::NAN, |step| step.times[at]);
-        let (idle, full) = (mean_of(last.first()), mean_of(last.last()));
         let times: Vec<f64> = fitted.iter().map(|step| step.times[at]).collect();
-        let constant = mean(&times).unwrap_or(f64::NAN);
-        let varies = (full / idle - 1.0).abs() > VARIES;
+        let by_level = times_by_level(rounds, at);
         let (kept, dropped) = best(&fitted, at);
-        let kept = kept.filter(|_| varies);
-        let predicted = |step: &LoadStep| {
-            let by_ratio = |(name, line): &(String, Prediction)| {
-                line.time(step.loads.0.get(name).copied().unwrap_or(Ratio::IDLE))
-            };
-            kept.as_ref().map_or(constant, by_ratio)
+        let mut fit = Self {
+            idle: by_level.first().copied().unwrap_or(f64::NAN),
+            full: by_level.last().copied().unwrap_or(f64::NAN),
+            constant: mean(&times).unwrap_or(f64::NAN),
+            kept: kept.filter(|_| vary(&times_by_level(first, at))),
+            error: f64::NAN,
+            dropped,
         };
-        let error_of = |step: &LoadStep| (predicted(step) / step.times[at] - 1.0).abs();
+        let error_of = |step: &LoadStep| (fit.predicted(step) / step.times[at] - 1.0).abs();
         let errors: Vec<f64> = last.iter().map(error_of).collect();
-        Self { idle, full, error: mean(&errors).unwrap_or(f64::NAN), kept, dropped }
+        fit.error = mean(&errors).unwrap_or(f64::NAN);
+        fit
+    }
+
+    /// Returns the time of a call that is predicted from the loads of a step, in microseconds.
+    fn predicted(&self, step: &LoadStep) -> f64 {
+        let by_ratio = |(name, line): &(String, Prediction)| {
+            line.time(step.loads.0.get(name).copied().unwrap_or(Ratio::IDLE))
+        };
+        self.kept.as_ref().map_or(self.constant, by_ratio)
+    }
+
+    /// Returns the points of benchmark number `at` in a round: the parts of the resource that the
+    /// consumer used, and the times of a call as multiples of the time without the consumer.
+    pub(super) fn compared(&self, name: &str, at: usize, round: &[LoadStep]) -> Compared {
+        let points = |time: &dyn Fn(&LoadStep) -> f64| {
+            round.iter().map(|step| (step.level, time(step) / self.idle)).collect()
+        };
+        Compared {
+            name: name.to_owned(),
+            measured: points(&|step| step.times[at]),
+            predicted: points(&|step| self.predicted(step)),
+        }
     }
 
     /// Returns whether the prediction is as good as it must be.
@@ -94,6 +117,22 @@ fn best(steps: &[&LoadStep], at: usize) -> (Option<(String, Prediction)>, usize)
     (kept, all.saturating_sub(1))
 }
 
+/// Returns the mean time of a call of benchmark number `at` in each step of the rounds.
+fn times_by_level(rounds: &[Vec<LoadStep>], at: usize) -> Vec<f64> {
+    let steps = rounds.iter().map(Vec::len).min().unwrap_or_default();
+    let of_step = |step: usize| {
+        let times: Vec<f64> = rounds.iter().map(|round| round[step].times[at]).collect();
+        mean(&times).unwrap_or(f64::NAN)
+    };
+    (0..steps).map(of_step).collect()
+}
+
+/// Returns whether the longest of some times is longer than the shortest by more than noise.
+fn vary(times: &[f64]) -> bool {
+    let longest = times.iter().copied().fold(0.0, f64::max);
+    longest / times.iter().copied().fold(f64::INFINITY, f64::min) - 1.0 > VARIES
+}
+
 fn varies(samples: &[(Ratio, f64)]) -> bool {
     let ratios = || samples.iter().map(|(ratio, _)| ratio.get());
     ratios().fold(0.0, f64::max) - ratios().fold(1.0, f64::min) >= RATIO_VARIES
@@ -124,7 +163,7 @@ mod tests {
                 ("memory".to_owned(), Ratio::of(0.5, 1.0)),
                 ("processor".to_owned(), Ratio::of(used, 1.0)),
             ];
-            LoadStep { loads: Loads(loads.into()), times: vec![time(used, round)] }
+            LoadStep { level: used, loads: Loads(loads.into()), times: vec![time(used, round)] }
         };
         (0..3).map(|round| [0.0, 0.5, 1.0].map(|used| step(used, round)).into()).collect()
     }
@@ -141,6 +180,18 @@ mod tests {
         let slower =
             |used: f64, round: usize| (10.0 + 10.0 * used) * if round == 2 { 1.5 } else { 1.0 };
         assert!(!Fit::of(&rounds(slower), 0).is_met());
+    }
+
+    #[test]
+    fn the_last_round_is_drawn_with_its_prediction() {
+        let rounds = rounds(|used, round| 10.0 + 10.0 * used + if round == 2 { 1.0 } else { 0.0 });
+        let Compared { measured, predicted, .. } =
+            Fit::of(&rounds, 0).compared("READ", 0, &rounds[2]);
+        let idle = 31.0 / 3.0;
+        assert_eq!(measured, [(0.0, 11.0 / idle), (0.5, 16.0 / idle), (1.0, 21.0 / idle)]);
+        let expected = [10.0, 15.0, 20.0].map(|time| time / idle);
+        let close = |(point, time): (&(f64, f64), f64)| (point.1 - time).abs() < 1e-9;
+        assert!(predicted.iter().zip(expected).all(close), "{predicted:?}");
     }
 
     #[test]

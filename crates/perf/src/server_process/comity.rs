@@ -89,14 +89,28 @@ impl TestBed {
         export_options: &str,
         more: &[&str],
     ) -> Result<ServerProcess> {
+        self.start_comity_prepared(processors, (export_options, more), |_| Ok(()))
+    }
+
+    /// Starts a comity for whose state folder, which does not exist yet, something is done before.
+    ///
+    /// # Errors
+    /// If `prepare` fails, or the server does not start.
+    pub fn start_comity_prepared(
+        &self,
+        processors: &[usize],
+        (export_options, more): (&str, &[&str]),
+        prepare: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<ServerProcess> {
         let work = tempfile::Builder::new().prefix("comity-").tempdir_in(&self.work)?.keep();
         let address = free_address()?;
         let exports = work.join("exports");
         let root = self.layout.root().display();
         let line = format!("{root} 127.0.0.1(rw,insecure,no_root_squash,{export_options})\n");
         fs::write(&exports, line)?;
-        let log = work.join("comity.log");
-        let mut command = self.serving(&exports, &work, &log)?;
+        let (log, state) = (work.join("comity.log"), work.join("comity-state"));
+        prepare(&state)?;
+        let mut command = self.serving(&exports, &state, &log)?;
         command.args(["--listen", "127.0.0.1", "--port", &address.port().to_string()]);
         command.args(more);
         let server = Server::start(&mut command, processors)?;
@@ -115,14 +129,14 @@ impl TestBed {
         nfs_server("comity", &self.layout, address, server)
     }
 
-    fn serving(&self, exports: &Path, work: &Path, log: &Path) -> Result<Command> {
+    fn serving(&self, exports: &Path, state: &Path, log: &Path) -> Result<Command> {
         let mut command = Command::new(&self.comity);
         command
             .arg("serve")
             .arg("--exports")
             .arg(exports)
             .arg("--state-dir")
-            .arg(work.join("comity-state"))
+            .arg(state)
             .stdout(File::create(log)?)
             .stderr(File::options().append(true).open(log)?);
         Ok(command)

@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use comity_rpc::{Call, Deferred, Done, Layer, Outcome, Program};
 use comity_xdr::Encoder;
@@ -21,6 +21,8 @@ struct MeasuredLate {
     metrics: Arc<Metrics>,
     row: usize,
     begun: Instant,
+    /// The time of the first half.
+    first_half: Duration,
 }
 
 impl<P> Measured<P> {
@@ -87,16 +89,18 @@ impl<V: ?Sized, P: Program<V>> Layer<V> for Measured<P> {
 impl<P> Measured<P> {
     fn late(&self, row: usize, begun: Instant, outcome: Outcome) -> Outcome {
         let Outcome::Deferred(deferred) = outcome else { return outcome };
-        let metrics = Arc::clone(&self.metrics);
-        Outcome::Deferred(Box::new(MeasuredLate { deferred, metrics, row, begun }))
+        let (metrics, first_half) = (Arc::clone(&self.metrics), begun.elapsed());
+        Outcome::Deferred(Box::new(MeasuredLate { deferred, metrics, row, begun, first_half }))
     }
 }
 
 impl Deferred for MeasuredLate {
     fn finish(self: Box<Self>, reply: &mut Encoder) -> Done {
-        let Self { deferred, metrics, row, begun } = *self;
+        let Self { deferred, metrics, row, begun, first_half } = *self;
+        // While it waits for its second half, a call uses no thread.
+        let waited = begun.elapsed().saturating_sub(first_half);
         let done = deferred.finish(reply);
-        metrics.record(row, begun, Ending::Status(done.status), done.export);
+        metrics.record_late(row, (begun, waited), Ending::Status(done.status), done.export);
         done
     }
 }

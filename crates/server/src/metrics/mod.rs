@@ -12,5 +12,6 @@ mod text;
 pub use http::serve_metrics;
 pub use layer::Measured;
 pub use procedures::{ProcedureStats, Readings};
+pub(crate) use recorder::take_service_nanoseconds;
 pub use recorder::{Metrics, forget_time};
 pub use text::{append_counters, append_numbers, append_ratios};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::histogram::{Sum, bound_nanoseconds};
 use super::recorder::{Ending, Metrics, Row};
-use super::sums::{counts, latency};
+use super::sums::{counts, latency, service_by_export};
 
 /// The counts of one procedure since the server started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub struct Readings {
     pub procedures: Vec<ProcedureStats>,
     /// Successful calls by the number of the export.
     pub calls_by_export: BTreeMap<u32, u64>,
+    /// The time that calls took, in nanoseconds, by the number of the export.
+    pub service_by_export: BTreeMap<u32, u64>,
 }
 
 impl Metrics {
@@ -59,7 +61,9 @@ impl Metrics {
         let rows = rows.iter().zip(failed).enumerate();
         let procedures =
             rows.filter_map(|(at, (row, failed))| procedure(row, failed, &latency(&sheets, at)));
-        Readings { procedures: procedures.collect(), calls_by_export }
+        let procedures = procedures.collect();
+        let service_by_export = service_by_export(&sheets);
+        Readings { procedures, calls_by_export, service_by_export }
     }
 }
 
@@ -98,12 +102,14 @@ mod tests {
         });
         metrics.record(1, slow, Ending::Status(13), Some(7));
         metrics.record(1, slow, Ending::Rpc("GARBAGE_ARGS"), None);
-        let Readings { procedures, calls_by_export } = metrics.read();
+        let Readings { procedures, calls_by_export, service_by_export } = metrics.read();
         assert_eq!(procedures.len(), 1, "only procedures that were called: {procedures:?}");
         let read = &procedures[0];
         assert_eq!((read.procedure, read.calls, read.failed), ("READ", 4, 2));
         let place = read.latencies.iter().position(|calls| *calls == 4).unwrap();
         assert!(ProcedureStats::bound_nanoseconds(place).unwrap() > 1_000_000_000);
         assert_eq!(calls_by_export, BTreeMap::from([(7, 2)]));
+        assert_eq!(service_by_export.keys().collect::<Vec<_>>(), [&7]);
+        assert!(service_by_export[&7] >= 3_000_000_000, "failed calls count, too");
     }
 }

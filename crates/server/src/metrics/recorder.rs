@@ -2,7 +2,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::histogram::{Histogram, add_as_owner};
 use crate::limits::DIRECT_EXPORTS;
@@ -48,8 +48,17 @@ pub(super) struct Sheet {
     /// The exports whose successes are counted in [`Cells::by_export`], by index, each as its
     /// number plus one.
     exports: [AtomicU64; DIRECT_EXPORTS],
-    /// Counts of rare events: failures, and successes of exports beyond [`DIRECT_EXPORTS`].
-    pub(super) others: Mutex<BTreeMap<Key, u64>>,
+    /// Nanoseconds of the calls of these exports.
+    service: [AtomicU64; DIRECT_EXPORTS],
+    pub(super) others: Mutex<Others>,
+}
+
+/// Counts of rare events: failures, and calls of exports beyond [`DIRECT_EXPORTS`].
+#[derive(Default)]
+pub(super) struct Others {
+    pub(super) counts: BTreeMap<Key, u64>,
+    /// Nanoseconds of calls by the number of the export.
+    pub(super) service: BTreeMap<u32, u64>,
 }
 
 /// The counts of one row.
@@ -64,6 +73,8 @@ pub(super) struct Cells {
 thread_local! {
     static MINE: RefCell<Option<Mine>> = const { RefCell::new(None) };
     static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// Nanoseconds of the calls of this thread that [`take_service_nanoseconds`] has not returned.
+    static SERVICE: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The counters of this thread.
@@ -77,6 +88,13 @@ struct Mine {
 #[inline]
 pub fn forget_time() {
     LAST.set(None);
+}
+
+/// Returns the time that this thread's calls took since it was last asked, in nanoseconds; 0 if
+/// calls are not measured.
+#[inline]
+pub(crate) fn take_service_nanoseconds() -> u64 {
+    SERVICE.take()
 }
 
 /// Returns the time at which the present call began: the end of the previous call, unless that was
@@ -103,15 +121,29 @@ impl Metrics {
         ending: Ending,
         export: Option<u32>,
     ) {
+        self.record_late(row, (begun, Duration::ZERO), ending, export);
+    }
+
+    /// Counts a call that ends now, and that used no thread for the time `waited`.
+    pub(super) fn record_late(
+        self: &Arc<Self>,
+        row: usize,
+        (begun, waited): (Instant, Duration),
+        ending: Ending,
+        export: Option<u32>,
+    ) {
         let now = Instant::now();
         LAST.set(Some(now));
-        let nanoseconds = now.duration_since(begun).as_nanos() as u64;
+        let latency = now.duration_since(begun);
+        let service = latency.saturating_sub(waited).as_nanos() as u64;
+        SERVICE.set(SERVICE.get() + service);
         MINE.with_borrow_mut(|mine| {
             let mine = match mine {
                 Some(mine) if Arc::ptr_eq(&mine.metrics, self) => mine,
                 _ => mine.insert(self.hand_off()),
             };
-            mine.sheet.count(row, nanoseconds, ending, export);
+            let times = (latency.as_nanos() as u64, service);
+            mine.sheet.count(row, times, ending, export);
         });
     }
 
@@ -145,24 +177,41 @@ impl Drop for Mine {
 impl Sheet {
     fn new(rows: usize) -> Self {
         let others = Mutex::default();
-        let exports = [const { AtomicU64::new(0) }; DIRECT_EXPORTS];
-        Self { cells: (0..rows).map(|_| Cells::new()).collect(), exports, others }
+        let [exports, service] = [const { [const { AtomicU64::new(0) }; DIRECT_EXPORTS] }; 2];
+        Self { cells: (0..rows).map(|_| Cells::new()).collect(), exports, service, others }
     }
 
-    fn count(&self, row: usize, nanoseconds: u64, ending: Ending, export: Option<u32>) {
+    /// Counts a call with its latency and its time of service in nanoseconds.
+    fn count(&self, row: usize, (latency, spent): (u64, u64), ending: Ending, export: Option<u32>) {
         let Some(cells) = self.cells.get(row) else { return };
-        cells.latency.record(nanoseconds);
+        cells.latency.record(latency);
+        let place = export.and_then(|export| self.place(export));
+        if let Some(service) = place.and_then(|place| self.service.get(place)) {
+            add_as_owner(service, spent);
+        }
         let direct = match export {
             None => Some(&cells.plain),
-            Some(export) => self.place(export).and_then(|place| cells.by_export.get(place)),
+            Some(_) => place.and_then(|place| cells.by_export.get(place)),
         };
         match direct {
             Some(count) if ending == Ending::Status(0) => add_as_owner(count, 1),
             _ => {
                 let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-                *others.entry((row, ending, export)).or_default() += 1;
+                *others.counts.entry((row, ending, export)).or_default() += 1;
+                if let (Some(export), None) = (export, place) {
+                    *others.service.entry(export).or_default() += spent;
+                }
             }
         }
+    }
+
+    /// Returns the nanoseconds of the calls of each export.
+    pub(super) fn service_by_export(&self) -> Vec<(u32, u64)> {
+        let direct = (0..DIRECT_EXPORTS).filter_map(|place| {
+            Some((self.export_at(place)?, self.service.get(place)?.load(Ordering::Relaxed)))
+        });
+        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        direct.chain(others.service.iter().map(|(export, spent)| (*export, *spent))).collect()
     }
 }
 

@@ -26,9 +26,18 @@ pub(super) fn counts(sheets: &[Arc<Sheet>]) -> BTreeMap<Key, u64> {
             }
         }
         let others = sheet.others.lock().unwrap_or_else(PoisonError::into_inner);
-        others.iter().for_each(|(key, count)| add(*key, *count));
+        others.counts.iter().for_each(|(key, count)| add(*key, *count));
     }
     counts
+}
+
+/// Adds up the nanoseconds of the calls of each export.
+pub(super) fn service_by_export(sheets: &[Arc<Sheet>]) -> BTreeMap<u32, u64> {
+    let mut sums = BTreeMap::new();
+    for (export, nanoseconds) in sheets.iter().flat_map(|sheet| sheet.service_by_export()) {
+        *sums.entry(export).or_default() += nanoseconds;
+    }
+    sums
 }
 
 /// Adds up the latencies of one row.

@@ -63,6 +63,8 @@ pub(super) enum Style {
     Scattered,
     /// A thin line to compare with, not in the legend.
     Guide,
+    /// A thin line in the colour of its series, not in the legend.
+    Predicted,
     /// Figures of the original work.
     History,
 }
@@ -88,8 +90,10 @@ impl Chart {
     /// Draws the chart.
     #[must_use]
     pub(super) fn draw(&self) -> Svg {
-        let named =
-            self.series.iter().filter(|s| !matches!(s.style, Style::Guide | Style::History));
+        let named = self
+            .series
+            .iter()
+            .filter(|s| !matches!(s.style, Style::Guide | Style::Predicted | Style::History));
         let names: Vec<(usize, String)> = named.map(|s| (s.number, s.name.clone())).collect();
         let has_history = self.series.iter().any(|series| series.style == Style::History);
         let legend = legend::height(self.size.0, &names, has_history);
@@ -179,10 +183,11 @@ fn draw(svg: &mut Svg, series: &Series, x: &Scale, y: &Scale) {
     let colour = series.number % SERIES;
     match series.style {
         Style::Joined | Style::Dense => svg.path(&format!("curve stroke s{colour}"), &places),
-        Style::Guide => svg.path(&format!("guide stroke s{colour}"), &places),
+        Style::Guide => svg.path("guide", &places),
+        Style::Predicted => svg.path(&format!("guide stroke s{colour}"), &places),
         Style::Scattered | Style::History => {}
     }
-    if series.style == Style::Guide {
+    if matches!(series.style, Style::Guide | Style::Predicted) {
         return;
     }
     for (spot, place) in series.points.iter().zip(places) {

@@ -68,7 +68,7 @@ fn compared((number, compared): (usize, &Compared)) -> [Series; 2] {
         Series { name: compared.name.clone(), number, style, points }
     };
     [
-        series(Style::Guide, "predicted", &compared.predicted),
+        series(Style::Predicted, "predicted", &compared.predicted),
         series(Style::Scattered, "measured", &compared.measured),
     ]
 }

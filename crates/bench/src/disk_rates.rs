@@ -12,6 +12,9 @@ use anyhow::{Context, Result};
 use crate::direct_file::{self, AlignedBuffer, PAGE_BYTES, PIECE_BYTES};
 use crate::rng::Rng;
 
+/// The steps of a measurement: the file is made, written, read, and read at random places.
+pub const STEPS: u64 = 4;
+
 /// Bytes of the file that is read and written.
 const FILE_BYTES: u64 = 1 << 30;
 /// Threads that write or read in sequence, each in a part of the file.
@@ -39,42 +42,34 @@ pub fn measure(folder: &Path, time: Duration, mut tell: impl FnMut()) -> Result<
     tell();
     let file = direct_file::make(folder, FILE_BYTES)?;
     tell();
-    let write = |stream| {
-        let mut stream = Stream::new(&file, stream);
-        move || stream.write()
-    };
     // A disk that says that it is done may only have cached the data.
-    let written = rate(STREAMS, time, write, || file.sync_data());
+    let written = rate(STREAMS, time, streaming(&file, Stream::write), || file.sync_data());
     let written_bytes = written? * PIECE_BYTES as f64;
     tell();
-    let read = rate(
-        STREAMS,
-        time,
-        |stream| {
-            let mut stream = Stream::new(&file, stream);
-            move || stream.read()
-        },
-        || Ok(()),
-    );
+    let read = rate(STREAMS, time, streaming(&file, Stream::read), || Ok(()));
     let read_bytes = read? * PIECE_BYTES as f64;
     tell();
-    let operations = rate(
-        READERS,
-        time,
-        |seed| {
-            let (file, mut buffer, mut rng) = (&file, AlignedBuffer::new(), Rng::new(seed));
-            move || {
-                let page = rng.below(FILE_BYTES / PAGE_BYTES as u64);
-                file.read_exact_at(buffer.bytes(PAGE_BYTES), page * PAGE_BYTES as u64)
-            }
-        },
-        || Ok(()),
-    );
+    let reading = |seed| {
+        let (file, mut buffer, mut rng) = (&file, AlignedBuffer::new(), Rng::new(seed));
+        move || {
+            let page = rng.below(FILE_BYTES / PAGE_BYTES as u64);
+            file.read_exact_at(buffer.bytes(PAGE_BYTES), page * PAGE_BYTES as u64)
+        }
+    };
+    let operations = rate(READERS, time, reading, || Ok(()));
     Ok(MeasuredRates { read_bytes, written_bytes, operations: operations? })
 }
 
-/// The steps of a measurement: the file is made, written, read, and read at random places.
-pub const STEPS: u64 = 4;
+/// Returns the work of each thread: `step`, again and again, in a part of the file of its own.
+fn streaming<'a>(
+    file: &'a File,
+    step: fn(&mut Stream<'a>) -> std::io::Result<()>,
+) -> impl Fn(u64) -> Box<dyn FnMut() -> std::io::Result<()> + Send + 'a> {
+    move |number| {
+        let mut stream = Stream::new(file, number);
+        Box::new(move || step(&mut stream))
+    }
+}
 
 /// A part of the file that a thread goes through again and again.
 struct Stream<'a> {

@@ -318,7 +318,7 @@ fn backend(
     let placement = placement_of(placements, path);
     let former = old.and_then(|old| former(old, path, placement.is_some()));
     let former = former.as_deref();
-    let twin = placed_twin(opened, path).filter(|_| placement.is_some());
+    let twin = placement.and_then(|_| placed_twin(opened, path));
     if former.is_some_and(|former| placement_is_lost(former, placement, settings)) {
         let what = "a reload does not change crossmnt of an export with a [[placement]]: restart";
         diagnostics.error(place, format!("{}: {what} the server", path.display()));
@@ -348,10 +348,10 @@ fn backend(
 /// Returns the export with a placement that was opened for the same directory just before, if there
 /// is one: uses and moves of its files must be known to both.
 fn placed_twin<'o>(opened: &'o [Arc<Export>], path: &Path) -> Option<&'o Export> {
-    let mut placed = opened.iter().filter(|export| export.placement().is_some()).peekable();
-    placed.peek()?;
-    let identity = identity(path)?;
-    placed.find(|export| export.identity() == Some(identity)).map(|export| &**export)
+    let identity = Some(identity(path)?);
+    let is_twin =
+        |export: &&Arc<Export>| export.placement().is_some() && export.identity() == identity;
+    opened.iter().find(is_twin).map(|export| &**export)
 }
 
 /// Returns whether an export with a placement would be opened anew, because it crosses mounts now

@@ -38,6 +38,9 @@ use trial::Setting;
 
 use crate::work_off::work_off;
 
+/// Lines of the story of a failed test that the sum of a run repeats.
+const ENDING_LINES: usize = 30;
+
 /// Commands for the kernel client tests.
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -155,8 +158,8 @@ impl Run {
 pub(crate) struct Tally {
     /// Tests that passed.
     pub(crate) passed: usize,
-    /// Tests that failed.
-    pub(crate) failed: Vec<&'static str>,
+    /// Tests that failed, with the ends of their stories.
+    pub(crate) failed: Vec<(&'static str, String)>,
     /// Tests that could not run, with the reasons.
     pub(crate) skipped: Vec<(&'static str, String)>,
     /// Tests that are not in the core.
@@ -230,11 +233,10 @@ pub(crate) fn run(root: &Path, options: &Run) -> Result<Tally> {
 
 /// Runs the chosen tests, `jobs` at a time.
 fn perform(setting: &Setting, jobs: usize, tests: Vec<&'static Test>, mut tally: Tally) -> Tally {
-    for (name, passes) in work_off(jobs, tests, |test| (test.name, passes(setting, test))) {
-        if passes {
-            tally.passed += 1;
-        } else {
-            tally.failed.push(name);
+    for (name, done) in work_off(jobs, tests, |test| (test.name, perform_one(setting, test))) {
+        match done {
+            Ok(()) => tally.passed += 1,
+            Err(story) => tally.failed.push((name, story)),
         }
     }
     tally
@@ -256,8 +258,8 @@ fn choose(options: &Run) -> Result<Vec<&'static Test>> {
     Ok(tests::ALL.iter().filter(is_chosen).collect())
 }
 
-/// Runs a test, and prints a line when it has ended.
-fn passes(setting: &Setting, test: &Test) -> bool {
+/// Runs a test, and prints a line when it has ended; returns the end of its story if it failed.
+fn perform_one(setting: &Setting, test: &Test) -> Result<(), String> {
     let start = Instant::now();
     let verdict = trial::run(setting, test);
     let seconds = start.elapsed().as_secs_f32();
@@ -265,7 +267,13 @@ fn passes(setting: &Setting, test: &Test) -> bool {
         Ok(note) => println!("kernel: {:16} ok     {seconds:6.1} s  {note}", test.name),
         Err(error) => println!("kernel: {:16} FAILED {seconds:6.1} s\n{error:#}", test.name),
     }
-    verdict.is_ok()
+    verdict.map(drop).map_err(|error| ending(&format!("{error:#}")))
+}
+
+/// The last lines of a story.
+fn ending(story: &str) -> String {
+    let lines: Vec<&str> = story.lines().collect();
+    lines.get(lines.len().saturating_sub(ENDING_LINES)..).unwrap_or_default().join("\n    ")
 }
 
 /// Builds the server if it is not given; returns the settings of the run.

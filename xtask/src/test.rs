@@ -64,6 +64,9 @@ pub(crate) struct SoakOptions {
     only: Vec<String>,
 }
 
+/// Most characters of a line of the list of skipped tests.
+const SKIPPED_CHARACTERS_MAX: usize = 200;
+
 /// Trials with kernel clients.
 #[derive(Debug, Clone, Copy)]
 enum Trials {
@@ -201,8 +204,9 @@ fn conclude(done: &[StepReport]) -> ExitCode {
         println!("{:12} {:8.1}  {}", step.name, step.seconds, step.verdict);
         total.add(step.verdict.clone().of(step.name));
     }
+    let skipped: Vec<String> = total.skipped.iter().map(|test| shortened(test)).collect();
     let lists = [
-        ("skipped", &total.skipped),
+        ("skipped", &skipped),
         ("left to `cargo xtask soak`", &total.left),
         ("failed", &total.failed),
     ];
@@ -212,4 +216,14 @@ fn conclude(done: &[StepReport]) -> ExitCode {
     }
     println!("\n{total}");
     if total.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// A line of the list of skipped tests: a test with many parts that were not run names all of them
+/// in its log.
+fn shortened(line: &str) -> String {
+    if line.chars().count() <= SKIPPED_CHARACTERS_MAX {
+        return line.to_owned();
+    }
+    let begin: String = line.chars().take(SKIPPED_CHARACTERS_MAX).collect();
+    format!("{begin}… ({} parts; the log names all)", line.matches("; ").count() + 1)
 }

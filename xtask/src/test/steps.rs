@@ -144,11 +144,13 @@ fn kernel_tests(task: &Task<'_>) -> Result<Verdict> {
 fn trials(root: &Path, run: &kernel::Run) -> Result<Verdict> {
     let tally = kernel::run(root, run)?;
     let names = |tests: &[&str]| tests.iter().map(ToString::to_string).collect();
-    let skipped = tally.skipped.iter().map(|(test, why)| format!("{test}: {why}"));
+    let with_reasons = |tests: &[(&str, String)]| {
+        tests.iter().map(|(test, why)| format!("{test}: {why}")).collect()
+    };
     Ok(Verdict {
         passed: tally.passed,
-        failed: names(&tally.failed),
-        skipped: skipped.collect(),
+        failed: with_reasons(&tally.failed),
+        skipped: with_reasons(&tally.skipped),
         left: names(&tally.left),
         notes: Vec::new(),
     })

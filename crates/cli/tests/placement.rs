@@ -266,6 +266,47 @@ fn the_fence_of_a_file_outlives_a_restart_of_its_data_server() {
     assert_eq!(late, Err(Nfsstat4::Stale));
 }
 
+/// Opens a file as soon as the grace period of a restarted server is over.
+fn open_after_grace(client: &mut Four, path: &Path) -> Opened {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match client.open(path, BOTH) {
+            Err(Nfsstat4::Grace) if Instant::now() < until => {
+                thread::sleep(Duration::from_millis(200));
+            }
+            opened => return opened.unwrap(),
+        }
+    }
+}
+
+#[test]
+fn handles_from_before_a_restart_of_the_metadata_server_end_with_its_first_layout() {
+    let lease = ["--lease-seconds", "2"];
+    let world = World::with(&lease);
+    let mut client = world.client();
+    let file = client.open(&world.file("f"), BOTH).unwrap();
+    let mut third = Raw::connect(world.mds.port, 0);
+    for mode in [0o600, 0o640] {
+        let held = layout(&mut client, &file, Layoutiomode4::Rw).unwrap();
+        give_back(&mut client, &file, &held);
+        third.setattr(&file.handle, (Some(mode), None)).unwrap();
+    }
+    let held = layout(&mut client, &file, Layoutiomode4::Rw).unwrap();
+    let mut store = Four::connect(world.stores[0].port, 1000, "client");
+    let written = write(&mut store, &held.handles[0], file.stateid, (0, b"before"));
+    assert_eq!(written, Ok(()));
+    let path = world.file("f");
+    let World { place, stores: _stores, mds } = world;
+    mds.stop();
+    let config = place.path("config.toml");
+    let mds = Running::start(place.serve(&["--config"]).arg(config).args(lease));
+    let mut other = Four::connect(mds.port, 0, "other");
+    let file = open_after_grace(&mut other, &path);
+    layout(&mut other, &file, Layoutiomode4::Rw).unwrap();
+    let late = write(&mut store, &held.handles[0], file.stateid, (0, b"late"));
+    assert_eq!(late, Err(Nfsstat4::Stale));
+}
+
 #[test]
 fn a_change_of_the_mode_waits_for_the_layouts_of_others_and_their_handles_end() {
     let world = World::new();

@@ -86,7 +86,8 @@ impl View<'_> {
     /// [`Status::NoXattr`] for an attribute that can only be set, and for the credential of an
     /// object that the caller has not made; [`Status`].
     pub(super) fn grant_xattr(&self, node: &Node, name: &[u8]) -> Result<Option<Vec<u8>>> {
-        if !name.starts_with(PREFIX) {
+        // The metadata server keeps attributes with this prefix in the files of its data servers.
+        if !name.starts_with(PREFIX) || self.plan.layouts().is_some() {
             return Ok(None);
         }
         let Some(grants) = self.plan.grants() else { return Ok(None) };

@@ -225,5 +225,5 @@ fn shortened(line: &str) -> String {
         return line.to_owned();
     }
     let begin: String = line.chars().take(SKIPPED_CHARACTERS_MAX).collect();
-    format!("{begin}… ({} parts; the log names all)", line.matches("; ").count() + 1)
+    format!("{begin}... ({} parts; the log names all)", line.matches("; ").count() + 1)
 }

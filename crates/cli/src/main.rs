@@ -47,7 +47,9 @@ mod page_arguments;
 mod placement_arguments;
 mod placement_check;
 mod placement_drain;
+mod placement_label;
 mod placement_pages;
+mod placement_rebuild;
 mod placement_status;
 mod serve;
 mod settings;
@@ -140,6 +142,8 @@ fn placement(command: PlacementCommand) -> anyhow::Result<ExitCode> {
     match command {
         PlacementCommand::Check(typed) => placement_check::perform(&typed),
         PlacementCommand::Drain(typed) => placement_drain::perform(&typed),
+        PlacementCommand::Label(typed) => placement_label::perform(&typed),
+        PlacementCommand::Rebuild(typed) => placement_rebuild::perform(&typed),
         PlacementCommand::Status(typed) => placement_status::print(typed),
     }
 }

@@ -47,6 +47,48 @@ pub(crate) enum PlacementCommand {
     /// Exits with 0 if no file has data on NAME any more, with 1 if files are left or the command
     /// fails, with 2 if the arguments are wrong.
     Drain(DrainArguments),
+    /// Label data files, so that the places of files can be rebuilt from them
+    ///
+    /// A label is an extended attribute of a data file on its data server: it says to which file
+    /// the data file belongs, with the path, the owner and the mode of the file. The server writes
+    /// labels of new files, of files that were renamed, and after a change of the owner or the
+    /// mode, within about a second. This command walks the files of EXPORT, or of all exports with
+    /// data servers, and writes the labels that are missing or old: those of files from before
+    /// there were labels, of files below a directory that was renamed, and of files that programs
+    /// on the server have changed. Run it as often as you make backups.
+    ///
+    /// Exits with 0 if all data files are labelled, with 1 if some are not or the command fails,
+    /// with 2 if the arguments are wrong.
+    Label(PlacementArguments),
+    /// Rebuild the places of files from the labels of their data files
+    ///
+    /// Use this when the folder of EXPORT has lost the extended attributes that say where the bytes
+    /// of its files are, when it was restored from a backup, or when it is lost. The command reads
+    /// the labels of all data files on the data servers. A file that has lost its place gets it
+    /// back. A file that is gone is created at the path in its label, with its owner, mode and
+    /// size, and the time of its last write; missing directories are created for root.
+    ///
+    /// A file that already has a place stays as it is, and so does one of which the metadata server
+    /// itself has bytes other than zeros. A file at the path of a label must have the owner that
+    /// the label names. Labels are good only with the key of the placement by which they were
+    /// written: restore the file of `key` first.
+    ///
+    /// Exits with 0 if each data file has its file, with 1 if some were left or the command fails,
+    /// with 2 if the arguments are wrong.
+    Rebuild(RebuildArguments),
+}
+
+/// The labels from which places are rebuilt.
+#[derive(Debug, Args)]
+pub(crate) struct RebuildArguments {
+    /// Show what would be done, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Take labels of FOLDER: the folder that EXPORT had before
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, requires = "export")]
+    pub(crate) from: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) placements: PlacementArguments,
 }
 
 /// The data server that is drained.

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use comity_server::control::Request;
 use serde_json::Value;
 
 use crate::clients::text;
 use crate::common_arguments::State;
 use crate::control_client;
+use crate::placement_arguments::PlacementArguments;
 
 /// A placement of the server.
 pub(crate) struct ShownPlacement {
@@ -68,21 +69,55 @@ pub(crate) fn each_file(
     export: &Path,
     mut each: impl FnMut(String, &Value) -> Result<()>,
 ) -> Result<()> {
+    let request = |directory, after| {
+        let export = export.to_owned();
+        Request::PlacementFiles { export, directory, after }
+    };
+    each_page(state, request, |path, page| {
+        let below = |of: &Value| format!("{path}/{}", text(&of["name"]));
+        items(&page["files"]).try_for_each(|file| each(below(file), file))
+    })
+}
+
+/// Passes on the pages of a directory and of all directories below it, each with the path of its
+/// directory. `request` makes the request for a page of a directory after a cookie.
+///
+/// # Errors
+/// If no server can be asked, or a directory cannot be read.
+pub(crate) fn each_page(
+    state: &State,
+    request: impl Fn(Option<Vec<u8>>, u64) -> Request,
+    mut each: impl FnMut(&str, &Value) -> Result<()>,
+) -> Result<()> {
     let mut left: Vec<(String, Option<Vec<u8>>)> = vec![(String::new(), None)];
     while let Some((path, directory)) = left.pop() {
         let mut next = Some(0);
         while let Some(after) = next {
-            let (export, directory) = (export.to_owned(), directory.clone());
-            let request = Request::PlacementFiles { export, directory, after };
-            let page = control_client::ask(state.clone(), &request)?;
+            let page = control_client::ask(state.clone(), &request(directory.clone(), after))?;
+            each(&path, &page)?;
             let below = |of: &Value| format!("{path}/{}", text(&of["name"]));
-            items(&page["files"]).try_for_each(|file| each(below(file), file))?;
             let found = items(&page["directories"]);
             left.extend(found.map(|it| (below(it), Some(handle(&it["handle"])))));
             next = page["next"].as_u64();
         }
     }
     Ok(())
+}
+
+/// Requests the placements of the server that a command is about.
+///
+/// # Errors
+/// If no server can be asked, or the export has no data servers.
+pub(crate) fn meant_placements(typed: &PlacementArguments) -> Result<Vec<ShownPlacement>> {
+    let mut all = placements(&typed.state)?;
+    if let Some(export) = &typed.export {
+        all.retain(|it| it.export == *export);
+        if all.is_empty() {
+            let export = export.display();
+            bail!("no export {export} has data servers; `comity placement status` names all");
+        }
+    }
+    Ok(all)
 }
 
 /// The bytes of a handle.

@@ -228,6 +228,8 @@ const COMMANDS: &[&[&str]] = &[
     &["placement", "status"],
     &["placement", "check"],
     &["placement", "drain", "a"],
+    &["placement", "label"],
+    &["placement", "rebuild"],
 ];
 
 /// Every command that asks a server over the network as the owner of a key.

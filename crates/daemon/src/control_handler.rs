@@ -24,6 +24,7 @@ use crate::migration::{Advisor, Migrations};
 use crate::offered::offered_json;
 use crate::placement_admin;
 use crate::placement_moves::PlacementMoves;
+use crate::placement_rebuild;
 use crate::tls::Tls;
 
 /// The parts of the server that requests need.
@@ -94,6 +95,9 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
             }
             Request::PlacementStored { export, server, after } => {
                 placement_admin::stored(&plan, export, (server, *after))
+            }
+            Request::PlacementLabels { .. } | Request::PlacementRebuild { .. } => {
+                placement_rebuild::perform(&plan, request)
             }
             Request::PlacementMove { export, file } => {
                 let found = placement_admin::find(&plan, export)?;

@@ -34,6 +34,7 @@ mod placement;
 mod placement_admin;
 mod placement_change;
 mod placement_moves;
+mod placement_rebuild;
 mod portmap;
 mod program_gate;
 mod rights_watch;

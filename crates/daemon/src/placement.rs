@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -87,7 +88,14 @@ pub(crate) fn settings(
         }
         tracing::warn!(why = format!("{why:#}"), "clients wait for files of this data server");
     }
-    Ok(PlacementSettings { unit_bytes: spec.unit_bytes, threshold: spec.threshold, servers })
+    let (name, unit_bytes) = (name(&AsServer::here()?, &spec.export), spec.unit_bytes);
+    Ok(PlacementSettings { name, unit_bytes, threshold: spec.threshold, servers })
+}
+
+/// The name of the placement of a folder, which is the same by all paths to the folder.
+fn name(_: &AsServer, folder: &Path) -> Box<[u8]> {
+    let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    folder.as_os_str().as_bytes().into()
 }
 
 /// Has the first outcome of a data server sent to a channel, with this number.

@@ -35,12 +35,8 @@ pub(crate) fn files(
     let (of, placement) = find(plan, export)?;
     let directory = directory.map_or_else(|| Ok(of.top()), Handle::new)?;
     let page = placement.check(&directory, after)?;
-    let named = |(name, handle): &(Box<[u8]>, Handle)| {
-        let name = text(name);
-        json!({ "name": name, "handle": handle.bytes() })
-    };
     Ok(json!({
-        "directories": page.directories.iter().map(named).collect::<Vec<_>>(),
+        "directories": directories(&page.directories),
         "files": page.files.iter().map(checked).collect::<Vec<_>>(),
         "next": page.next,
     }))
@@ -112,8 +108,17 @@ fn described(fault: StripeFault) -> (&'static str, String) {
     }
 }
 
+/// The directories of a page, for further requests.
+pub(crate) fn directories(found: &[(Box<[u8]>, Handle)]) -> Vec<Value> {
+    let named = |(name, handle): &(Box<[u8]>, Handle)| {
+        let name = text(name);
+        json!({ "name": name, "handle": handle.bytes() })
+    };
+    found.iter().map(named).collect()
+}
+
 /// A name for people; bytes that are not UTF-8 are replaced.
-fn text(name: &[u8]) -> Cow<'_, str> {
+pub(crate) fn text(name: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(name)
 }
 

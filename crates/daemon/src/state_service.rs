@@ -203,6 +203,9 @@ impl StateService {
         let tidier =
             each_second("tidier", move || Arc::clone(&exports.current()).release_removed());
         let tidier = tidier.context("cannot start the thread that closes removed files")?;
+        let exports = Arc::clone(&self.exports);
+        let labels = each_second("labels", move || exports.current().write_labels());
+        let labels = labels.context("cannot start the thread that labels data files")?;
         let rights = each_second("rights", move || rights.pass());
         let rights = rights.context("cannot start the thread that watches rights")?;
         let fences = each_second("fences", move || fencer.pass());
@@ -211,7 +214,7 @@ impl StateService {
         let sizes = sizes.context("cannot start the thread that asks for sizes")?;
         let (callbacks, clock) = (Arc::clone(&self.callbacks), self.memory.clock);
         let mut threads = self.copier.begin(move || callbacks.pump(clock.now()))?;
-        let started = [state_service, tidier, rights, fences, sizes];
+        let started = [state_service, tidier, labels, rights, fences, sizes];
         let (stop, others): (Vec<_>, Vec<_>) = started.into_iter().unzip();
         threads.extend(others);
         self.watch = Some((stop, threads));

@@ -280,6 +280,12 @@ impl Plan {
         }
     }
 
+    /// Writes the labels of data files, once a second: see `Placement::write_labels`.
+    pub fn write_labels(&self) {
+        let placements = self.exports.iter().filter_map(|export| export.placement());
+        placements.for_each(|placement| placement.write_labels());
+    }
+
     /// Closes files that were removed, once a second: see `Fs::release_removed`.
     pub fn release_removed(&self) {
         self.exports.iter().for_each(|export| export.fs().release_removed());

@@ -1,65 +1,26 @@
 //! The comparison of placed files with their data files. It changes nothing.
 
-use std::ops::ControlFlow;
-use std::time::Instant;
-
 use comity_vfs::{
-    Attr, CheckedFile, CheckedPage, Cred, Disk, FileType, Handle, Listed, Name, Node, Result,
-    Status, StripeFault,
+    Attr, CheckedFile, CheckedPage, Cred, Disk, FileType, Handle, Name, Node, Result, Status,
+    StripeFault,
 };
 
 use crate::holds::Use;
-use crate::limits::{CHECK_ENTRIES_MAX, CHECK_TIME_MAX};
+use crate::pages::VisitedPage;
 use crate::placed::{ATTRIBUTE, Placed};
 use crate::record::PlaceRecord;
 use crate::stripes::length_on;
 
-/// An entry of a directory.
-struct SeenEntry {
-    name: Box<[u8]>,
-    cookie: u64,
-    node: Option<Node<Disk>>,
-}
-
 impl Placed {
     /// Compares the placed files of a page of a directory with their data files.
     pub(crate) fn check_page(&self, directory: &Handle, after: u64) -> Result<CheckedPage> {
-        let begun = Instant::now();
-        let entries = self.entries(directory, after)?;
-        let is_full = entries.len() == CHECK_ENTRIES_MAX;
-        let mut page = CheckedPage { directories: Vec::new(), files: Vec::new(), next: None };
-        let mut left = entries.into_iter();
-        let mut last = after;
-        for SeenEntry { name, cookie, node } in left.by_ref() {
-            last = cookie;
-            match node {
-                Some(node) if node.attr.file_type == FileType::Directory => {
-                    page.directories.push((name, node.handle));
-                }
-                Some(node) if node.attr.file_type == FileType::Regular => {
-                    page.files.extend(self.check_file(name, &node)?);
-                }
-                _ => {}
-            }
-            if begun.elapsed() > CHECK_TIME_MAX {
-                break;
-            }
-        }
-        page.next = (is_full || left.len() > 0).then_some(last);
-        Ok(page)
-    }
-
-    fn entries(&self, directory: &Handle, after: u64) -> Result<Vec<SeenEntry>> {
-        let mut entries = Vec::new();
-        self.below.readdir(&Cred::root(), directory, after, Listed::Nodes, &mut |entry| {
-            let name = entry.name.bytes().into();
-            entries.push(SeenEntry { name, cookie: entry.cookie, node: entry.node });
-            match entries.len() < CHECK_ENTRIES_MAX {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
-            }
-        })?;
-        Ok(entries)
+        let mut files = Vec::new();
+        let VisitedPage { directories, next } =
+            self.visit_page(directory, after, |name, node| {
+                files.extend(self.check_file(name, node)?);
+                Ok(())
+            })?;
+        Ok(CheckedPage { directories, files, next })
     }
 
     /// Compares a file with its data files; returns `None` if it is not placed, or gone.

@@ -7,6 +7,7 @@ use comity_vfs::{
 use quick_cache::sync::Cache;
 
 use crate::data_server::DataServer;
+use crate::due_labels::DueLabels;
 use crate::fences::{FENCE_ATTRIBUTE, stored};
 use crate::limits::DATA_HANDLES_MAX;
 use crate::record::PlaceRecord;
@@ -25,6 +26,7 @@ struct KnownDataFiles {
     handles: Cache<(u128, usize), Handle>,
     /// The fences of files that this process has made or raised, in the same way.
     fences: Cache<(u128, usize), KnownFence>,
+    due_labels: DueLabels,
 }
 
 /// The fence of a file on one data server.
@@ -44,7 +46,8 @@ pub(crate) struct DataFile {
 impl DataFiles {
     pub(crate) fn new(servers: Vec<DataServer>) -> Self {
         let (handles, fences) = (Cache::new(DATA_HANDLES_MAX), Cache::new(DATA_HANDLES_MAX));
-        Self { servers, known: Arc::new(KnownDataFiles { handles, fences }) }
+        let due_labels = DueLabels::default();
+        Self { servers, known: Arc::new(KnownDataFiles { handles, fences, due_labels }) }
     }
 
     /// The same with other data servers.
@@ -62,6 +65,11 @@ impl DataFiles {
     pub(crate) fn is_draining(&self, record: &PlaceRecord) -> bool {
         let mut servers = record.servers.iter().filter_map(|name| self.named(name));
         servers.any(|server| server.is_draining)
+    }
+
+    /// The files whose labels are due.
+    pub(crate) fn due_labels(&self) -> &DueLabels {
+        &self.known.due_labels
     }
 
     pub(crate) fn states(&self) -> Vec<DataServerState> {
@@ -228,7 +236,7 @@ impl DataFiles {
     }
 
     /// Finds the file on one of its data servers; returns `None` if nothing was written there.
-    fn find(&self, record: &PlaceRecord, at: usize) -> Result<Option<DataFile>> {
+    pub(crate) fn find(&self, record: &PlaceRecord, at: usize) -> Result<Option<DataFile>> {
         let fs = self.server(record, at)?;
         if let Some(handle) = self.known.handles.get(&(record.number, at)) {
             return Ok(Some(DataFile { fs, handle }));
@@ -260,6 +268,7 @@ impl DataFiles {
         // Nobody has a handle of a new file, which has no fence yet.
         let unused = KnownFence { number: 0, is_used: false };
         self.known.fences.insert((record.number, at), unused);
+        self.known.due_labels.note(&record.file);
         Ok(DataFile { fs, handle })
     }
 }

@@ -56,6 +56,7 @@ impl Fs for Placed {
         let change = self.below.setattr(cred, node, set, guard)?;
         if changes_rights {
             self.fence_rights(&using.record)?;
+            self.files.due_labels().note(node);
         }
         if let Some(size) = set.size {
             self.known.used.note(node, self.files.cut(&using.record, size)?);
@@ -183,8 +184,7 @@ impl Fs for Placed {
         if let Some(emptied) = self.used_by_name(dir, name)? {
             return self.create_over(cred, emptied, (dir, name), (how, *size));
         }
-        let made = self.below.create(cred, dir, name, how)?;
-        self.place(&made.value)?;
+        let made = self.create_placed(cred, dir, name, how)?;
         if let Some(using) = self.using(&made.value.handle, Use::Change)? {
             self.files.cut(&using.record, *size)?;
         }
@@ -247,6 +247,7 @@ impl Fs for Placed {
         };
         let changes = self.below.rename(cred, source, target)?;
         self.remove_data(replaced);
+        self.note_new_name(target);
         Ok(changes)
     }
 
@@ -424,6 +425,20 @@ impl Placed {
         if self.record(node)?.is_some() { Err(Status::NotSupp) } else { Ok(()) }
     }
 
+    /// Creates a file with a place, or finds it.
+    fn create_placed(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        how: &Create<Disk>,
+    ) -> Result<Made<Disk>> {
+        let made = self.below.create(cred, dir, name, how)?;
+        self.known.names.note(&made.value.handle, (dir, name));
+        self.place(&made.value)?;
+        Ok(made)
+    }
+
     /// Creates a file without a size, or finds it.
     fn create_whole(
         &self,
@@ -432,8 +447,7 @@ impl Placed {
         name: Name<'_>,
         how: &Create<Disk>,
     ) -> Result<Made<Disk>> {
-        let made = self.below.create(cred, dir, name, how)?;
-        self.place(&made.value)?;
+        let made = self.create_placed(cred, dir, name, how)?;
         self.with_current_attr(made)
     }
 
@@ -454,6 +468,7 @@ impl Placed {
         } else {
             // Another file has got the name meanwhile.
             drop(turn);
+            self.known.names.note(&made.value.handle, (dir, name));
             self.place(&made.value)?;
             let using = self.using(&made.value.handle, Use::Change)?;
             using.map_or(Ok(0), |using| self.files.cut(&using.record, size))?;
@@ -491,6 +506,16 @@ impl Placed {
         match self.using(&node.handle, Use::Change) {
             Err(Status::Delay) => Err(Status::Delay),
             using => Ok(using.unwrap_or_default().map(|using| (node.handle, using))),
+        }
+    }
+
+    /// Notes that a placed file has got a name, so that its labels are written again.
+    fn note_new_name(&self, (dir, name): (&Handle, Name<'_>)) {
+        let Ok(Entry { node, .. }) = self.below.lookup(&Cred::root(), dir, name) else { return };
+        let is_placed = || matches!(self.record(&node.handle), Ok(Some(_)));
+        if node.attr.file_type == FileType::Regular && is_placed() {
+            self.known.names.note(&node.handle, (dir, name));
+            self.files.due_labels().note(&node.handle);
         }
     }
 

@@ -9,6 +9,7 @@ use quick_cache::sync::Cache;
 use crate::drained::DrainedServers;
 use crate::holds::Holds;
 use crate::limits::{FILE_LOCKS, RECORDS_MAX};
+use crate::names::FileNames;
 use crate::record::PlaceRecord;
 use crate::shards::shard_of;
 use crate::used_space::UsedSpace;
@@ -17,6 +18,7 @@ use crate::used_space::UsedSpace;
 pub(crate) struct KnownFiles {
     /// The places of files; `None` for files without one.
     pub(crate) records: Cache<Handle, Option<Arc<PlaceRecord>>>,
+    pub(crate) names: FileNames,
     pub(crate) used: UsedSpace,
     pub(crate) holds: Holds,
     pub(crate) drained: DrainedServers,
@@ -28,6 +30,7 @@ impl KnownFiles {
     pub(crate) fn new() -> Self {
         Self {
             records: Cache::new(RECORDS_MAX),
+            names: FileNames::new(),
             used: UsedSpace::new(),
             holds: Holds::default(),
             drained: DrainedServers::default(),

@@ -11,7 +11,7 @@ use crate::sizes::SetIdBits;
 
 /// The bytes of a file on all its data servers together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct StoredBytes {
+pub(crate) struct StoredBytes {
     /// The offset behind the last byte.
     end: u64,
     /// The time of the last write, by the clock of the data server; `None` without data files.
@@ -47,6 +47,16 @@ impl Placed {
 impl StoredBytes {
     const NONE: Self = Self { end: 0, written: None };
 
+    /// The offset behind the last byte.
+    pub(crate) const fn end(self) -> u64 {
+        self.end
+    }
+
+    /// The time of the last write; `None` without data files.
+    pub(crate) const fn written(self) -> Option<Time> {
+        self.written
+    }
+
     fn with(self, data_file: &Attr<Disk>) -> Self {
         let Attr { size, mtime, .. } = *data_file;
         Self { end: self.end.max(size), written: self.written.max(Some(mtime)) }
@@ -61,7 +71,7 @@ impl StoredBytes {
 
 impl DataFiles {
     /// Asks all data servers of a file what they have of it.
-    fn stored_bytes(&self, record: &PlaceRecord) -> Result<StoredBytes> {
+    pub(crate) fn stored_bytes(&self, record: &PlaceRecord) -> Result<StoredBytes> {
         (0..record.servers.len()).try_fold(StoredBytes::NONE, |sum, at| {
             let found = self.look(record, at)?;
             let regular = found.filter(|attr| attr.file_type == FileType::Regular);

@@ -1,8 +1,8 @@
 //! Files in stripes over data servers (parallel NFS, RFC 8881, 12 and 13).
 //!
 //! **Answers:** on which data server a byte of a file is ([`Placed`], an [`comity_vfs::Fs`] over an
-//! `Fs`); which handle proves that a client has a layout ([`PlacementKey`]), and whether the layout
-//! is still good ([`Fences`]).
+//! `Fs`); which file a data file belongs to; which handle proves that a client has a layout
+//! ([`PlacementKey`]), and whether the layout is still good ([`Fences`]).
 //!
 //! **May not know:** protocols, exports, callers' addresses, how a data server is reached.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
@@ -16,16 +16,23 @@ mod data_files;
 mod data_server;
 mod devices;
 mod drained;
+mod due_labels;
 mod fences;
 mod fs;
 mod holds;
 mod key;
 mod known;
+mod label;
+mod labels;
 mod learn_size;
 pub mod limits;
 mod moves;
+mod names;
+mod own_data;
+mod pages;
 mod placed;
 mod placement;
+mod rebuild;
 mod record;
 mod settings;
 mod shards;
@@ -33,6 +40,7 @@ mod sizes;
 mod store;
 mod stored;
 mod stripes;
+mod tree_place;
 mod used_space;
 
 pub use data_server::{DataServer, ReachFiles};

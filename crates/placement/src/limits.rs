@@ -54,3 +54,25 @@ pub(crate) const CHECK_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Names of data files that are listed at once, 32 bytes each.
 pub(crate) const STORED_NAMES_MAX: usize = 4096;
+
+/// Longest name of a placement in labels, in bytes. Labels and fences together must fit into the
+/// 4 KiB that some file systems have for extended attributes of a file.
+pub(crate) const PLACEMENT_NAME_BYTES_MAX: usize = 255;
+
+/// Longest path in a label in bytes.
+pub(crate) const PATH_BYTES_MAX: usize = 1023;
+
+/// Files whose labels are due, about 60 bytes each. They are written each second.
+pub(crate) const DUE_LABELS_MAX: usize = 1 << 16;
+
+/// Entries of a directory that are searched for the name of a file that a label needs.
+pub(crate) const ENTRIES_SEARCHED_MAX: usize = 1 << 16;
+
+/// Data files that are compared with their files in one step of a rebuild.
+pub(crate) const REBUILT_MAX: usize = 128;
+
+/// Bytes of a file that are looked at at once, to find out whether it has bytes of its own.
+pub(crate) const OWN_DATA_BYTES: u32 = 1 << 20;
+
+/// Directories above a file that are looked at: a path of `PATH_MAX` bytes has no more.
+pub(crate) const DEPTH_MAX: usize = 2048;

@@ -47,7 +47,7 @@ impl Placed {
         self.fence_in_turn(file, &old)?;
         let size = self.below.getattr(file)?.size;
         let has_gaps = self.has_gaps(&old, (file, size));
-        let new = Arc::new(self.new_record()?);
+        let new = Arc::new(self.new_record(file)?);
         self.carry_out(&MovingFile { file, old: &old, new: &new, size }, &moving, copied)?;
         Ok(MovedFile::Moved { bytes: size, has_gaps })
     }
@@ -122,7 +122,7 @@ impl Placed {
 
     fn store(&self, it: &MovingFile<'_>) -> std::result::Result<(), Replaced> {
         let name = Name::new(ATTRIBUTE).map_err(Replaced::Not)?;
-        let bytes = it.new.encode(&self.key, it.file);
+        let bytes = it.new.encode(&self.key);
         let set =
             self.below.setxattr(&Cred::root(), it.file, name, Some(&bytes), XattrMode::Replace);
         let Err(status) = set else { return Ok(()) };

@@ -144,6 +144,7 @@ impl Placed {
     /// Forgets the place of a removed file.
     pub(crate) fn forget(&self, file: &Handle) {
         self.known.records.remove(file);
+        self.known.names.forget(file);
         self.known.used.forget(file);
     }
 
@@ -213,8 +214,8 @@ impl Placed {
         })
     }
 
-    /// Makes a place on the data servers of new files.
-    pub(crate) fn new_record(&self) -> Result<PlaceRecord> {
+    /// Makes a place for a file on the data servers of new files.
+    pub(crate) fn new_record(&self, file: &Handle) -> Result<PlaceRecord> {
         let mut number = [0; 16];
         let count = getrandom(&mut number, GetRandomFlags::empty());
         if count != Ok(number.len()) {
@@ -222,12 +223,12 @@ impl Placed {
         }
         let number = u128::from_be_bytes(number);
         let (unit_bytes, servers) = (self.settings.unit_bytes, self.files.names());
-        Ok(PlaceRecord { number, unit_bytes, servers })
+        Ok(PlaceRecord { file: *file, number, unit_bytes, servers })
     }
 
     fn write_record(&self, file: &Handle) -> Result<Option<Arc<PlaceRecord>>> {
-        let record = self.new_record()?;
-        let (name, bytes) = (Name::new(ATTRIBUTE)?, record.encode(&self.key, file));
+        let record = self.new_record(file)?;
+        let (name, bytes) = (Name::new(ATTRIBUTE)?, record.encode(&self.key));
         let written =
             self.below.setxattr(&Cred::root(), file, name, Some(&bytes), XattrMode::Create);
         let record = match written {

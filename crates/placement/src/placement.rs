@@ -4,8 +4,8 @@ use std::any::Any;
 use std::net::SocketAddr;
 
 use comity_vfs::{
-    Attr, CheckedPage, DataServerState, DeviceId, Disk, Handle, MovedFile, Placement, Result,
-    Status, StoredPage, Striping, Threshold,
+    Attr, CheckedPage, DataServerState, DeviceId, Disk, Handle, LabelledPage, MovedFile, Placement,
+    Rebuild, RebuiltPage, Result, Status, StoredPage, Striping, Threshold,
 };
 
 use crate::holds::Use;
@@ -80,6 +80,18 @@ impl Placement for Placed {
         let drained = self.files.named(server).filter(|it| it.is_draining && has_ended);
         self.known.drained.note(&drained.ok_or(Status::NoEnt)?.name);
         Ok(())
+    }
+
+    fn write_labels(&self) {
+        self.write_due_labels();
+    }
+
+    fn label(&self, directory: &Handle, after: u64) -> Result<LabelledPage> {
+        self.label_page(directory, after)
+    }
+
+    fn rebuild(&self, server: &str, after: u64, how: Rebuild<'_>) -> Result<RebuiltPage> {
+        self.rebuild_page(server, after, how)
     }
 
     fn stored(&self, server: &str, after: u64) -> Result<StoredPage> {

@@ -15,6 +15,8 @@ const OF_RECORDS: &[u8] = b"placement record";
 /// The place of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlaceRecord {
+    /// The file on the metadata server.
+    pub(crate) file: Handle,
     /// The name of the file on every data server, as a number. A number is used for one file only.
     pub(crate) number: u128,
     /// The length of a stripe unit in bytes.
@@ -29,17 +31,11 @@ impl PlaceRecord {
         format!("{:032x}", self.number)
     }
 
-    /// Returns the bytes of the attribute of this file.
-    pub(crate) fn encode(&self, key: &PlacementKey, file: &Handle) -> Vec<u8> {
+    /// Returns the bytes of the attribute of the file.
+    pub(crate) fn encode(&self, key: &PlacementKey) -> Vec<u8> {
         let mut bytes = vec![VERSION];
-        bytes.extend(self.number.to_be_bytes());
-        bytes.extend(self.unit_bytes.to_be_bytes());
-        bytes.push(self.servers.len() as u8);
-        for name in &self.servers {
-            bytes.push(name.len() as u8);
-            bytes.extend(name.bytes());
-        }
-        let mac = key.mac(OF_RECORDS, &[file.bytes(), &bytes]);
+        self.encode_place(&mut bytes);
+        let mac = key.mac(OF_RECORDS, &[self.file.bytes(), &bytes]);
         bytes.extend(mac);
         bytes
     }
@@ -52,8 +48,24 @@ impl PlaceRecord {
         if u128::from_be_bytes(*mac) != u128::from_be_bytes(expected) {
             return None;
         }
-        let rest = body.strip_prefix(&[VERSION])?;
-        let (number, rest) = rest.split_first_chunk()?;
+        let (record, rest) = Self::decode_place(file, body.strip_prefix(&[VERSION])?)?;
+        rest.is_empty().then_some(record)
+    }
+
+    /// Appends the place without its file.
+    pub(crate) fn encode_place(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.number.to_be_bytes());
+        bytes.extend(self.unit_bytes.to_be_bytes());
+        bytes.push(self.servers.len() as u8);
+        for name in &self.servers {
+            bytes.push(name.len() as u8);
+            bytes.extend(name.bytes());
+        }
+    }
+
+    /// Reads the place of a file; returns it with the bytes behind it.
+    pub(crate) fn decode_place<'b>(file: &Handle, bytes: &'b [u8]) -> Option<(Self, &'b [u8])> {
+        let (number, rest) = bytes.split_first_chunk()?;
         let (unit, rest) = rest.split_first_chunk()?;
         let (&count, mut rest) = rest.split_first()?;
         let mut servers = Vec::new();
@@ -64,8 +76,8 @@ impl PlaceRecord {
             rest = behind;
         }
         let (number, unit_bytes) = (u128::from_be_bytes(*number), u32::from_be_bytes(*unit));
-        let record = Self { number, unit_bytes, servers };
-        (rest.is_empty() && record.is_sound()).then_some(record)
+        let record = Self { file: *file, number, unit_bytes, servers };
+        record.is_sound().then_some((record, rest))
     }
 
     fn is_sound(&self) -> bool {
@@ -83,16 +95,16 @@ mod tests {
 
     const KEY: PlacementKey = PlacementKey::new([7; 16]);
 
-    fn record() -> PlaceRecord {
+    fn record(file: Handle) -> PlaceRecord {
         let servers = vec!["a".into(), "second".into()];
-        PlaceRecord { number: 0xfeed, unit_bytes: UNIT_BYTES_MIN, servers }
+        PlaceRecord { file, number: 0xfeed, unit_bytes: UNIT_BYTES_MIN, servers }
     }
 
     #[test]
     fn a_record_is_good_for_its_own_file_only() {
         let (file, other) = (Handle::new(b"file").unwrap(), Handle::new(b"other").unwrap());
-        let bytes = record().encode(&KEY, &file);
-        assert_eq!(PlaceRecord::decode(&KEY, &file, &bytes), Some(record()));
+        let bytes = record(file).encode(&KEY);
+        assert_eq!(PlaceRecord::decode(&KEY, &file, &bytes), Some(record(file)));
         assert_eq!(PlaceRecord::decode(&KEY, &other, &bytes), None);
         assert_eq!(PlaceRecord::decode(&PlacementKey::new([8; 16]), &file, &bytes), None);
     }
@@ -101,7 +113,7 @@ mod tests {
         #[test]
         fn a_changed_record_is_none(flip in any::<(usize, u8)>()) {
             let file = Handle::new(b"file").unwrap();
-            let mut bytes = record().encode(&KEY, &file);
+            let mut bytes = record(file).encode(&KEY);
             let at = flip.0 % bytes.len();
             bytes[at] ^= flip.1 | 1;
             prop_assert_eq!(PlaceRecord::decode(&KEY, &file, &bytes), None);

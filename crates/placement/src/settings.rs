@@ -5,6 +5,9 @@ use crate::DataServer;
 /// The settings of a placement that a reload may change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlacementSettings {
+    /// The name of the placement in the labels of its data files, such as the folder of its files.
+    /// Placements on the same data servers have different names. Of a long name, the end counts.
+    pub name: Box<[u8]>,
     /// The length of the stripe units of new files in bytes.
     pub unit_bytes: u32,
     /// The sizes below which clients should use the metadata server.

@@ -41,6 +41,7 @@ mod open_files;
 pub mod permission;
 mod placement;
 mod placement_check;
+mod placement_rebuild;
 mod read;
 mod space;
 mod split_mix;
@@ -78,6 +79,9 @@ pub use placement::{
     DataServerState, DeviceId, LinkState, MovedFile, Placement, Striping, Threshold,
 };
 pub use placement_check::{CheckedFile, CheckedPage, StoredPage, StripeFault};
+pub use placement_rebuild::{
+    LabelledPage, NotRebuilt, Rebuild, RebuildOutcome, RebuiltFile, RebuiltPage,
+};
 pub use read::{Data, Read, ReadInto};
 pub use space::Space;
 pub use split_mix::SplitMix64;

@@ -2,7 +2,9 @@ use std::any::Any;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use crate::{Attr, CheckedPage, Disk, Handle, Result, Space, StoredPage};
+use crate::{
+    Attr, CheckedPage, Disk, Handle, LabelledPage, Rebuild, RebuiltPage, Result, Space, StoredPage,
+};
 
 /// The number of a set of data servers (`deviceid4`).
 pub type DeviceId = [u8; 16];
@@ -154,6 +156,27 @@ pub trait Placement: Send + Sync {
     /// [`Status::NoEnt`](crate::Status::NoEnt): the placement does not drain such a data server, or
     /// files are being moved.
     fn note_drained(&self, server: &str) -> Result<()>;
+
+    /// Writes labels, which say which file a data file belongs to, to the data files of files that
+    /// have changed. The server calls this about once a second. It does what it can: labels on a
+    /// data server that does not answer stay due.
+    fn write_labels(&self);
+
+    /// Writes the labels of a page of a directory, if they are missing or old. A page begins after
+    /// the cookie `after` (0: at the start).
+    ///
+    /// # Errors
+    /// [`Status`](crate::Status): the directory cannot be read.
+    fn label(&self, directory: &Handle, after: u64) -> Result<LabelledPage>;
+
+    /// Gives files whose data files are on a page of a data server their places back, as labels
+    /// tell them, and creates files that are gone. A file with a place, or with bytes of its own,
+    /// stays as it is. A page begins after the cookie `after` (0: at the start).
+    ///
+    /// # Errors
+    /// [`Status::NoEnt`](crate::Status::NoEnt): the placement has no such data server;
+    /// [`Status`](crate::Status): it does not answer.
+    fn rebuild(&self, server: &str, after: u64, how: Rebuild<'_>) -> Result<RebuiltPage>;
 
     /// Returns a page of the names of all data files on the data server of this name.
     ///

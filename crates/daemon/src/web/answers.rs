@@ -49,6 +49,8 @@ fn is_for_page(request: &Request) -> bool {
         | Request::Advise { .. }
         | Request::PlacementFiles { .. }
         | Request::PlacementStored { .. }
+        | Request::PlacementLabels { .. }
+        | Request::PlacementRebuild { .. }
         | Request::LogLevel { .. }
         | Request::Evict { .. }
         | Request::BindAccount { .. }

@@ -77,7 +77,8 @@ fn settings(stores: &[Arc<Store>], draining: &[usize]) -> PlacementSettings {
         files: Arc::<Store>::clone(store),
     };
     let servers = stores.iter().enumerate().map(server).collect();
-    PlacementSettings { unit_bytes: UNIT_BYTES_MIN, threshold: Threshold::default(), servers }
+    let (name, unit_bytes) = (b"/srv"[..].into(), UNIT_BYTES_MIN);
+    PlacementSettings { name, unit_bytes, threshold: Threshold::default(), servers }
 }
 
 pub fn memory() -> Arc<dyn Fs> {

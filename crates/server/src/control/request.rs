@@ -108,6 +108,28 @@ pub enum Request {
         /// The cookie after which the page begins.
         after: u64,
     },
+    /// Writes the labels of the data files of a page of a directory.
+    PlacementLabels {
+        /// The path of the export.
+        export: PathBuf,
+        /// The handle of the directory, from an earlier answer; the export's top if none is given.
+        directory: Option<Vec<u8>>,
+        /// The cookie after which the page begins.
+        after: u64,
+    },
+    /// Gives the files of a page of data files their places back.
+    PlacementRebuild {
+        /// The path of the export.
+        export: PathBuf,
+        /// The name of the data server.
+        server: String,
+        /// The cookie after which the page begins.
+        after: u64,
+        /// The folder that the labels name, if it is not that of the export.
+        from: Option<PathBuf>,
+        /// True to change nothing.
+        dry_run: bool,
+    },
     /// Moves a file away from data servers that are being drained: begins the move, or asks for the
     /// state of one that is under way.
     PlacementMove {
@@ -175,6 +197,8 @@ impl ControlRequest for Request {
             | Self::Exports { .. }
             | Self::PlacementFiles { .. }
             | Self::PlacementStored { .. }
+            | Self::PlacementLabels { .. }
+            | Self::PlacementRebuild { .. }
             | Self::Migrate { .. }
             | Self::Advise { .. }
             | Self::Explain { .. } => CONTROL_WORK_SECONDS,

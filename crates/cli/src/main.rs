@@ -48,8 +48,10 @@ mod placement_arguments;
 mod placement_check;
 mod placement_drain;
 mod placement_label;
+mod placement_move;
 mod placement_pages;
 mod placement_rebuild;
+mod placement_resilver;
 mod placement_status;
 mod serve;
 mod settings;
@@ -144,6 +146,7 @@ fn placement(command: PlacementCommand) -> anyhow::Result<ExitCode> {
         PlacementCommand::Drain(typed) => placement_drain::perform(&typed),
         PlacementCommand::Label(typed) => placement_label::perform(&typed),
         PlacementCommand::Rebuild(typed) => placement_rebuild::perform(&typed),
+        PlacementCommand::Resilver(typed) => placement_resilver::perform(&typed),
         PlacementCommand::Status(typed) => placement_status::print(typed),
     }
 }

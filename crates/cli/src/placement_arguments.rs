@@ -14,15 +14,16 @@ pub(crate) enum PlacementCommand {
     /// Prints for each data server of each placement, or of that of EXPORT, its name, its address,
     /// whether it is up or down and since when, whether it is being drained, the free and the total
     /// space of the file system with its data files, and the last error if it is down. The server
-    /// looks at each of them every ten seconds.
+    /// looks at each of them every ten seconds. Mirrored files of which the server has met a broken
+    /// mirror since its start are counted; `comity placement check` finds all of them.
     Status(PlacementArguments),
     /// Compare placed files with their data servers, and change nothing
     ///
     /// Walks the files of EXPORT, or of all exports with data servers, and names those that are
     /// lost (a data server has no data file, or a shorter one than the size of the file needs),
     /// differing (a data file extends beyond the end of its file, or the place of the file does not
-    /// fit the configuration), and data files that are orphaned (no file refers to them). Data
-    /// servers that are down are named, too.
+    /// fit the configuration), degraded (a mirror is broken, and the others are used), and data
+    /// files that are orphaned (no file refers to them). Data servers that are down are named, too.
     ///
     /// A part that was never written, as in a sparse file, cannot be told from a lost one: both are
     /// read as zeros. A file that a client is writing by a layout may extend beyond its end until
@@ -76,6 +77,20 @@ pub(crate) enum PlacementCommand {
     /// Exits with 0 if each data file has its file, with 1 if some were left or the command fails,
     /// with 2 if the arguments are wrong.
     Rebuild(RebuildArguments),
+    /// Copy mirrored files that have lost a mirror to whole mirrors again
+    ///
+    /// Walks the files of EXPORT, or of all exports with flexible files layouts, and copies each
+    /// file with a broken mirror from a good one to as many data servers as its placement has
+    /// mirrors. They must answer. Clients go on meanwhile: a file that is being copied can be read,
+    /// and clients that change it wait.
+    ///
+    /// Layouts of a file are recalled before it is copied. A file whose clients do not return them
+    /// within ten seconds is left. A run that was interrupted is continued by the next one. It can
+    /// leave a copy of one file, of which `comity placement check` names the data files as orphaned.
+    ///
+    /// Exits with 0 if no file lacks a mirror any more, with 1 if files are left or the command
+    /// fails, with 2 if the arguments are wrong.
+    Resilver(PlacementArguments),
 }
 
 /// The labels from which places are rebuilt.

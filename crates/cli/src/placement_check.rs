@@ -189,12 +189,12 @@ impl Findings {
     }
 
     fn print(&self, json: bool) {
-        let [lost, orphaned, differing, unchecked] =
-            ["lost", "orphaned", "differing", "unchecked"].map(|kind| self.count(kind));
+        let [lost, orphaned, differing, degraded, unchecked] =
+            ["lost", "orphaned", "differing", "degraded", "unchecked"].map(|kind| self.count(kind));
         if json {
             return say(json!({
                 "files": self.files, "lost": lost, "orphaned": orphaned, "differing": differing,
-                "unchecked": unchecked, "findings": self.found,
+                "degraded": degraded, "unchecked": unchecked, "findings": self.found,
             }));
         }
         self.found.iter().map(line).for_each(say);
@@ -203,7 +203,8 @@ impl Findings {
             true => say(format_args!("{files}: all right")),
             false => say(format_args!(
                 "{files}: {lost} lost, {orphaned} orphaned, {differing} differing, {unchecked} \
-                 unchecked"
+                 unchecked{}",
+                if degraded > 0 { format!(", {degraded} degraded") } else { String::new() }
             )),
         }
     }

@@ -11,21 +11,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::cache_status::{bytes, counted};
-use crate::clients::text;
 use crate::common_arguments::State;
 use crate::control_client;
 use crate::placement_arguments::DrainArguments;
-use crate::placement_pages::{ShownPlacement, each_file, each_stored, handle, items, placements};
+use crate::placement_move::{FileMove, move_file};
+use crate::placement_pages::{ShownPlacement, each_file, each_stored, items, placements};
 use crate::stdout::say;
-
-/// Time for which a file that clients use is tried before the next file.
-const FILE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Time without any moved file after which the command gives up.
 const PATIENCE: Duration = Duration::from_secs(300);
-
-/// Pause before the server is asked again about a file.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// Pause before the files are walked again.
 const WALK_PAUSE: Duration = Duration::from_secs(1);
@@ -155,36 +149,15 @@ impl Drain<'_> {
         drained: &mut Drained,
     ) -> Result<()> {
         let path = format!("{}{path}", export.display());
-        let until = Instant::now() + FILE_PATIENCE;
-        loop {
-            let (export, file) = (export.to_owned(), handle(&file["handle"]));
-            let request = Request::PlacementMove { export, file };
-            let answer = match control_client::ask(self.state.clone(), &request) {
-                Ok(answer) => answer,
-                Err(why) => {
-                    // The answer to this tells whether the server itself is gone.
-                    placements(self.state)?;
-                    drained.left.push((path, format!("{why:#}")));
-                    return Ok(());
-                }
-            };
-            match text(&answer["state"]) {
-                "moving" => {
-                    let copied = bytes(answer["copied_bytes"].as_u64().unwrap_or(0));
-                    self.bar.set_message(format!("{path}: {copied}"));
-                }
-                "waiting" if Instant::now() < until => thread::sleep(PAUSE),
-                "waiting" => {
-                    drained.left.push((path, text(&answer["text"]).to_owned()));
-                    return Ok(());
-                }
-                _ => {
-                    drained.note(path, &answer);
-                    self.bar.inc(1);
-                    return Ok(());
-                }
+        let copied = |count| self.bar.set_message(format!("{path}: {}", bytes(count)));
+        match move_file(self.state, (export, file), copied)? {
+            FileMove::Done(answer) => {
+                drained.note(path, &answer);
+                self.bar.inc(1);
             }
+            FileMove::Left(why) => drained.left.push((path, why)),
         }
+        Ok(())
     }
 }
 

@@ -27,7 +27,9 @@ pub(crate) struct ShownPlacement {
 /// If no server can be asked.
 pub(crate) fn placements(state: &State) -> Result<Vec<ShownPlacement>> {
     let answer = control_client::ask(state.clone(), &Request::Placements { export: None })?;
-    let server = |server: &Value| (text(&server["name"]).into(), text(&server["address"]).into());
+    // Two stock servers may be one host that exports two paths.
+    let place = |server: &Value| format!("{}{}", text(&server["address"]), text(&server["path"]));
+    let server = |server: &Value| (text(&server["name"]).into(), place(server));
     let is_draining = |server: &&Value| server["is_draining"] == true;
     let placement = |it: &Value| ShownPlacement {
         export: text(&it["export"]).into(),

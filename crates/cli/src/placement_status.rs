@@ -6,7 +6,7 @@ use anyhow::Result;
 use comity_server::control::Request;
 use serde_json::Value;
 
-use crate::cache_status::bytes;
+use crate::cache_status::{bytes, counted};
 use crate::clients::{seconds, text};
 use crate::control_client;
 use crate::placement_arguments::PlacementArguments;
@@ -47,7 +47,20 @@ fn lines(answer: &Value) -> Vec<String> {
     let widths: [usize; COLUMNS] = std::array::from_fn(|column| width(column).unwrap_or(0));
     let mut lines: Vec<String> = all.into_iter().map(|row| line(row, &widths)).collect();
     lines.push(format!("layouts that clients hold: {}", answer["layouts"]));
+    lines.extend(items(&answer["placements"]).flat_map(degraded));
     lines
+}
+
+/// Lines about data servers with broken mirrors.
+fn degraded(placement: &Value) -> impl Iterator<Item = String> {
+    items(&placement["data_servers"]).filter_map(|server| {
+        let count = server["broken_files"].as_u64().filter(|count| *count > 0)?;
+        let (export, name) = (text(&placement["export"]), text(&server["name"]));
+        let files = counted(count, "file");
+        Some(format!(
+            "{export}: {files} without a mirror on {name}; `comity placement resilver` makes one"
+        ))
+    })
 }
 
 fn rows(placement: &Value) -> Vec<ServerCells> {
@@ -112,5 +125,20 @@ mod tests {
             ]
         );
         assert_eq!(lines(&json!({ "placements": [] })), ["no export has data servers"]);
+    }
+
+    #[test]
+    fn a_data_server_with_broken_mirrors_is_named_at_the_end() {
+        let server = |name, broken| json!({ "name": name, "broken_files": broken });
+        let placement =
+            json!({ "export": "/srv", "data_servers": [server("a", 0), server("b", 1)] });
+        let shown = lines(&json!({ "placements": [placement], "layouts": 0 }));
+        assert_eq!(
+            shown[3..],
+            [
+                "layouts that clients hold: 0",
+                "/srv: 1 file without a mirror on b; `comity placement resilver` makes one",
+            ]
+        );
     }
 }

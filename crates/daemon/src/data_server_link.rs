@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 use comity_export::DataServerSpec;
 use comity_placement::ReachFiles;
-use comity_remote::{ClientIdentity, DelegationUse, MountOptions, Tcp};
+use comity_remote::{ClientIdentity, DelegationUse, MountOptions, Mounted, NfsVersion, Tcp};
 use comity_vfs::layers::{Hook, Layer, Verb};
-use comity_vfs::{Access, Cred, Fs, Handle, LinkState, Space, Status};
+use comity_vfs::{Access, Cred, Fs, Handle, HandleTable, LinkState, Space, Status};
 
 /// Time after which a client whose call waits for a data server gets DELAY.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -45,6 +45,8 @@ pub(crate) struct DataServerLink {
 struct Folder {
     /// The folder as the link itself uses it.
     own: Arc<dyn Fs>,
+    /// The data server's own handles.
+    handles: Arc<HandleTable>,
     /// The folder as the placement uses it: the link notices calls that are not answered.
     watched: Arc<dyn Fs>,
 }
@@ -84,7 +86,7 @@ impl DataServerLink {
     fn try_once(self: &Arc<Self>) -> Result<()> {
         let tried = match self.folder.get() {
             None => self.mount(),
-            Some(folder) => look(&*folder.own),
+            Some(folder) => look(&*folder.own, &self.spec),
         };
         match tried {
             Ok(space) => self.note_up(space),
@@ -98,12 +100,13 @@ impl DataServerLink {
 
     fn mount(self: &Arc<Self>) -> Result<Option<Space>> {
         let transport = Box::new(Tcp::from(self.address));
-        let own = comity_remote::mount(transport, &options(&self.spec)?)?.fs;
-        let space = look(&*own)?;
+        let Mounted { fs: own, handles, .. } =
+            comity_remote::mount(transport, &options(&self.spec)?)?;
+        let space = look(&*own, &self.spec)?;
         let hook = Watched(Arc::downgrade(self));
         let watched = Arc::new(Layer::new(Arc::clone(&own), hook));
         // Only the thread of the link mounts.
-        let _ = self.folder.set(Folder { own, watched });
+        let _ = self.folder.set(Folder { own, handles, watched });
         Ok(space)
     }
 
@@ -141,6 +144,11 @@ impl ReachFiles for DataServerLink {
         }
     }
 
+    fn server_handle(&self, file: &Handle) -> comity_vfs::Result<Box<[u8]>> {
+        let folder = self.folder.get().ok_or(Status::Delay)?;
+        folder.handles.name(file).map(|name| (*name).into())
+    }
+
     fn state(&self) -> LinkState {
         self.known().clone()
     }
@@ -149,11 +157,15 @@ impl ReachFiles for DataServerLink {
 /// Asks a data server whether this server may put files into its folder. A data server shows its
 /// root, which nobody can change, to a server that it does not let in. Returns its space, if it
 /// tells that.
-fn look(folder: &dyn Fs) -> Result<Option<Space>> {
+fn look(folder: &dyn Fs, spec: &DataServerSpec) -> Result<Option<Space>> {
     match folder.access(&Cred::root(), &folder.root(), Access::MODIFY) {
         Ok((rights, _)) if rights.contains(Access::MODIFY) => {
             Ok(folder.statfs(&Cred::root(), &folder.root()).ok())
         }
+        Ok(_) if spec.path.is_some() => Err(anyhow!(
+            "it does not let this server put files there: have it export the path for writing, with \
+             no_root_squash, to the address from which this server calls"
+        )),
         Ok(_) => Err(anyhow!(
             "it does not let this server put files there: start it with --for and the address from \
              which this server calls"
@@ -191,6 +203,13 @@ fn options(spec: &DataServerSpec) -> Result<MountOptions> {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let process = rustix::process::getpid().as_raw_nonzero();
     let owner = format!("comity placement {host} {process} {}", spec.name);
+    let mounted = MountOptions::new(ClientIdentity::new(owner)?, Cred::root());
+    let mounted = match &spec.path {
+        None => mounted,
+        Some(path) => {
+            MountOptions { versions: (NfsVersion::Three, NfsVersion::Three), ..mounted.at(path) }
+        }
+    };
     Ok(MountOptions {
         patience: PATIENCE,
         retries: 0,
@@ -198,7 +217,7 @@ fn options(spec: &DataServerSpec) -> Result<MountOptions> {
         late: Status::Delay,
         delegations: DelegationUse::None,
         introduction: INTRODUCTION,
-        ..MountOptions::new(ClientIdentity::new(owner)?, Cred::root())
+        ..mounted
     })
 }
 

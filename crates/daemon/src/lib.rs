@@ -27,6 +27,7 @@ pub mod logging;
 mod metrics;
 mod metrics_page;
 mod migration;
+mod mirror_watch;
 mod nlm_replies;
 mod offered;
 mod options;

@@ -79,17 +79,19 @@ pub(crate) fn settings(
     let servers = servers?;
     drop(first);
     for (spec, why) in unanswered(&spec.servers, &firsts) {
-        let why = why.context(format!(
-            "data server {}: start it by `comity serve --data-server`, with --for this server",
-            spec.name
-        ));
+        let advice = match &spec.path {
+            None => "start it by `comity serve --data-server`, with --for this server".to_owned(),
+            Some(path) => format!("have it export {path} over NFSv3 to this server"),
+        };
+        let why = why.context(format!("data server {}: {advice}", spec.name));
         if unreached == Unreached::Refused {
             return Err(why);
         }
         tracing::warn!(why = format!("{why:#}"), "clients wait for files of this data server");
     }
-    let (name, unit_bytes) = (name(&AsServer::here()?, &spec.export), spec.unit_bytes);
-    Ok(PlacementSettings { name, unit_bytes, threshold: spec.threshold, servers })
+    let (name, mirrors) = (name(&AsServer::here()?, &spec.export), spec.mirrors);
+    let (unit_bytes, threshold) = (spec.unit_bytes, spec.threshold);
+    Ok(PlacementSettings { name, mirrors, unit_bytes, threshold, servers })
 }
 
 /// The name of the placement of a folder, which is the same by all paths to the folder.
@@ -106,8 +108,8 @@ fn connect(spec: &DataServerSpec, first: First) -> Result<DataServer> {
     let address = addresses(spec)?.next();
     let address = address.context("its host has no address: name a host that is known here")?;
     let files = DataServerLink::dial(spec, address, first)?;
-    let (name, is_draining) = (spec.name.as_str().into(), spec.is_draining);
-    Ok(DataServer { name, address, is_draining, files })
+    let (name, path) = (spec.name.as_str().into(), spec.path.as_deref().map(Into::into));
+    Ok(DataServer { name, address, path, is_draining: spec.is_draining, files })
 }
 
 /// Keeps the connection to a data server, which may be down. Its host need not be known any more.
@@ -118,6 +120,9 @@ fn keep(known: &DataServer, spec: &DataServerSpec, (number, first): First) -> Re
             "a reload does not change its address, which is {} so far: restart the server",
             known.address
         );
+    }
+    if known.path.as_deref() != spec.path.as_deref() {
+        bail!("a reload does not change its path: restart the server");
     }
     // Nobody awaits the outcome if another data server cannot be used.
     let _ = first.send((number, Ok(())));

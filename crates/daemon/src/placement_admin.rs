@@ -7,7 +7,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow};
 use comity_export::{Export, Plan};
 use comity_nfs4::Memory;
-use comity_vfs::{CheckedFile, DataServerState, Handle, Placement, Status, StripeFault};
+use comity_vfs::{
+    CheckedFile, DataServerState, Handle, LayoutKind, Placement, Status, StripeFault,
+};
 use serde_json::{Value, json};
 
 /// Returns the data servers of each placement, or of that of one export.
@@ -104,6 +106,9 @@ fn described(fault: StripeFault) -> (&'static str, String) {
         StripeFault::DamagedPlace => {
             ("differing", "the attribute with the place was not written for this file".to_owned())
         }
+        StripeFault::BrokenMirror => {
+            ("degraded", "the mirror is broken; the others are used".to_owned())
+        }
         StripeFault::Unchecked(status) => ("unchecked", status.to_string()),
     }
 }
@@ -142,16 +147,27 @@ fn shown(export: &Export, placement: &dyn Placement) -> Value {
     let servers: Vec<Value> = placement.servers().iter().map(server).collect();
     json!({
         "export": export.path().display().to_string(),
+        "layout": layout(placement.layout_kind()),
         "stripe_unit_bytes": placement.unit_bytes(),
         "data_servers": servers,
     })
+}
+
+/// The word for a kind of layouts, as in the configuration.
+const fn layout(kind: LayoutKind) -> &'static str {
+    match kind {
+        LayoutKind::Files => "files",
+        LayoutKind::FlexibleFiles => "flexible-files",
+    }
 }
 
 fn server(server: &DataServerState) -> Value {
     json!({
         "name": server.name,
         "address": server.address,
+        "path": server.path,
         "is_draining": server.is_draining,
+        "broken_files": server.broken_files,
         "is_up": server.link.is_up,
         "since_seconds": server.link.since.elapsed().as_secs(),
         "last_error": server.link.last_error,

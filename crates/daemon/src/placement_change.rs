@@ -52,6 +52,9 @@ fn changed_settings(placed: &Placed, spec: &PlacementSpec) -> Result<PlacementSe
     if key(&spec.key)? != *placed.key() {
         bail!("a reload does not change the key of a placement: restart the server");
     }
+    if placed.settings().mirrors.is_some() != spec.mirrors.is_some() {
+        bail!("a reload does not change the layout of a placement: restart the server");
+    }
     check_removed(placed, spec)?;
     settings(spec, &placed.settings().servers, Unreached::Refused)
 }

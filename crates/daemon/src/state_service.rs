@@ -27,6 +27,7 @@ use crate::grant_service::GrantService;
 use crate::host_queue::HostQueue;
 use crate::lease_break_watcher::LeaseBreakWatcher;
 use crate::local_locks::LocalLocks;
+use crate::mirror_watch::MirrorWatch;
 use crate::rights_watch::RightsWatch;
 use crate::size_watch::SizeWatch;
 use crate::statd::{self, Notification, address};
@@ -192,6 +193,7 @@ impl StateService {
         let mut repair = Repair::new(Arc::clone(&memory.engine), Arc::clone(&self.store));
         let mut rights = RightsWatch::new((&memory, &callbacks), &self.exports, &self.grants);
         let mut fencer = Fencer::new(&memory, &self.exports);
+        let mirrors = MirrorWatch::new(&memory, &self.exports);
         let mut sizes = SizeWatch::new(&memory, &self.exports);
         let keep = move || {
             pass(&memory, &callbacks);
@@ -208,7 +210,10 @@ impl StateService {
         let labels = labels.context("cannot start the thread that labels data files")?;
         let rights = each_second("rights", move || rights.pass());
         let rights = rights.context("cannot start the thread that watches rights")?;
-        let fences = each_second("fences", move || fencer.pass());
+        let fences = each_second("fences", move || {
+            fencer.pass();
+            mirrors.pass();
+        });
         let fences = fences.context("cannot start the thread that raises fences")?;
         let sizes = each_second("sizes", move || sizes.pass());
         let sizes = sizes.context("cannot start the thread that asks for sizes")?;

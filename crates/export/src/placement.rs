@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use comity_placement::limits::{
-    DATA_SERVERS_MAX, SERVER_NAME_BYTES_MAX, UNIT_BYTES_MAX, UNIT_BYTES_MIN, UNIT_BYTES_USUAL,
+    DATA_SERVERS_MAX, MIRRORS_MAX, MIRRORS_USUAL, SERVER_NAME_BYTES_MAX, UNIT_BYTES_MAX,
+    UNIT_BYTES_MIN, UNIT_BYTES_USUAL,
 };
 use comity_vfs::Threshold;
 use serde::Deserialize;
@@ -22,10 +23,22 @@ use crate::{Location, limits::EXPORTS_MAX};
 pub(crate) struct PlacementTable {
     export: Spanned<String>,
     key: PathBuf,
+    #[serde(default)]
+    layout: LayoutTable,
+    mirrors: Option<Spanned<usize>>,
     stripe_unit_bytes: Option<Spanned<u32>>,
     #[serde(default, with = "ThresholdTable")]
     threshold: Threshold,
     data_servers: Spanned<Vec<DataServerTable>>,
+}
+
+/// The kind of layouts that clients get.
+#[derive(Deserialize, Default, PartialEq, Clone, Copy)]
+#[serde(rename_all = "kebab-case")]
+enum LayoutTable {
+    #[default]
+    Files,
+    FlexibleFiles,
 }
 
 #[derive(Deserialize)]
@@ -42,6 +55,7 @@ struct ThresholdTable {
 struct DataServerTable {
     name: Spanned<String>,
     address: Spanned<String>,
+    path: Option<String>,
     #[serde(default)]
     draining: bool,
 }
@@ -55,6 +69,9 @@ pub struct PlacementSpec {
     pub export: PathBuf,
     /// The file with the placement key; each data server has a copy of it.
     pub key: PathBuf,
+    /// The number of mirrors of each file, on stock servers of NFSv3; `None` if files are in stripes
+    /// on data servers of this program.
+    pub mirrors: Option<usize>,
     /// The stripe unit in bytes.
     pub unit_bytes: u32,
     /// The sizes below which clients should use the metadata server.
@@ -70,6 +87,8 @@ pub struct DataServerSpec {
     pub name: String,
     /// Its host and port, as in `192.0.2.7:2049`; clients get the address.
     pub address: String,
+    /// The path that a stock server of NFSv3 exports; `None` if it is a data server of this program.
+    pub path: Option<String>,
     /// True if it takes no new files, and its files are to be moved to the others.
     pub is_draining: bool,
 }
@@ -92,11 +111,13 @@ impl Reader<'_> {
             None => Some(UNIT_BYTES_USUAL),
             Some(unit) => self.unit_bytes(unit),
         };
-        let servers = self.servers(table.data_servers);
+        let mirrors = self.mirrors(&table);
+        let servers = self.servers(table.data_servers, mirrors?);
         Some(PlacementSpec {
             place: self.place(&span),
             export: export?,
             key: table.key,
+            mirrors: mirrors?,
             unit_bytes: unit_bytes?,
             threshold: table.threshold,
             servers: servers?,
@@ -117,7 +138,40 @@ impl Reader<'_> {
         None
     }
 
-    fn servers(&mut self, tables: Spanned<Vec<DataServerTable>>) -> Option<Vec<DataServerSpec>> {
+    /// Returns the number of mirrors of the files of a placement, if they are mirrored.
+    fn mirrors(&mut self, table: &PlacementTable) -> Option<Option<usize>> {
+        let count = table.mirrors.as_ref();
+        if table.layout == LayoutTable::Files {
+            let Some(count) = count else { return Some(None) };
+            let what = "mirrors needs layout = \"flexible-files\"";
+            self.error(&count.span(), what);
+            return None;
+        }
+        if let Some(unit) = &table.stripe_unit_bytes {
+            let what = "mirrors are not striped: leave stripe_unit_bytes out";
+            self.error(&unit.span(), what);
+            return None;
+        }
+        let mirrors = count.map_or(MIRRORS_USUAL, |count| *count.get_ref());
+        let servers = table.data_servers.get_ref();
+        let taking = servers.iter().filter(|server| !server.draining).count();
+        if (1..=MIRRORS_MAX.min(taking)).contains(&mirrors) {
+            return Some(Some(mirrors));
+        }
+        let what = format!(
+            "{mirrors} mirrors: expected 1 to {MIRRORS_MAX}, and as many data servers that are not \
+             draining"
+        );
+        let span = count.map_or_else(|| table.data_servers.span(), Spanned::span);
+        self.error(&span, what);
+        None
+    }
+
+    fn servers(
+        &mut self,
+        tables: Spanned<Vec<DataServerTable>>,
+        mirrors: Option<usize>,
+    ) -> Option<Vec<DataServerSpec>> {
         let span = tables.span();
         let tables = tables.into_inner();
         if !(1..=DATA_SERVERS_MAX).contains(&tables.len()) {
@@ -125,7 +179,7 @@ impl Reader<'_> {
             return None;
         }
         let mut servers: Vec<DataServerSpec> = Vec::new();
-        for DataServerTable { name, address, draining } in tables {
+        for DataServerTable { name, address, path, draining } in tables {
             let (text, length) = (name.get_ref(), name.get_ref().len());
             if !(1..=SERVER_NAME_BYTES_MAX).contains(&length) {
                 let what = format!("name {text:?}: expected 1 to {SERVER_NAME_BYTES_MAX} bytes");
@@ -136,8 +190,12 @@ impl Reader<'_> {
                 self.error(&name.span(), format!("there are two data servers {text:?}"));
                 return None;
             }
+            if let Some(what) = wrong_path(path.as_deref(), mirrors) {
+                self.error(&address.span(), what);
+                return None;
+            }
             let (name, address) = (name.into_inner(), address.into_inner());
-            servers.push(DataServerSpec { name, address, is_draining: draining });
+            servers.push(DataServerSpec { name, address, path, is_draining: draining });
         }
         if servers.iter().all(|server| server.is_draining) {
             let what = "all data servers are draining; leave one that takes new files";
@@ -145,6 +203,16 @@ impl Reader<'_> {
             return None;
         }
         Some(servers)
+    }
+}
+
+/// Returns what is wrong with the path of a data server, if something is.
+fn wrong_path(path: Option<&str>, mirrors: Option<usize>) -> Option<&'static str> {
+    match (path, mirrors) {
+        (None, Some(_)) => Some("a data server of flexible files needs the path that it exports"),
+        (Some(_), None) => Some("path needs layout = \"flexible-files\""),
+        (Some(path), Some(_)) if !path.starts_with('/') => Some("path: expected an absolute path"),
+        _ => None,
     }
 }
 

@@ -459,6 +459,7 @@ fn a_placement_is_opened_anew_only_if_nobody_uses_the_one_that_its_directory_had
         opened.borrow_mut().push((request.kept.is_some(), request.shared.is_some()));
         let settings = PlacementSettings {
             name: Box::default(),
+            mirrors: None,
             unit_bytes: 1 << 20,
             threshold: Threshold::default(),
             servers: Vec::new(),
@@ -503,6 +504,7 @@ fn exports_of_one_directory_with_a_placement_have_the_same_crossmnt() {
     let open = |request: &ExportRequest<'_>| -> Result<Arc<dyn Fs>, String> {
         let settings = PlacementSettings {
             name: Box::default(),
+            mirrors: None,
             unit_bytes: 1 << 20,
             threshold: Threshold::default(),
             servers: Vec::new(),

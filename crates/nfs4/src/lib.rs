@@ -22,6 +22,7 @@ mod deferred_reply;
 mod dispatch;
 mod execute;
 mod filehandle;
+mod layout_kind;
 pub mod limits;
 mod listing;
 mod lookup;

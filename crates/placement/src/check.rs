@@ -9,7 +9,6 @@ use crate::holds::Use;
 use crate::pages::VisitedPage;
 use crate::placed::{ATTRIBUTE, Placed};
 use crate::record::PlaceRecord;
-use crate::stripes::length_on;
 
 impl Placed {
     /// Compares the placed files of a page of a directory with their data files.
@@ -72,6 +71,9 @@ impl Placed {
         at: usize,
         (file, before): (&Handle, u64),
     ) -> Option<StripeFault> {
+        if record.broken().has(at) {
+            return Some(StripeFault::BrokenMirror);
+        }
         if !self.files.is_known(record, at) {
             return Some(StripeFault::UnknownServer);
         }
@@ -79,7 +81,7 @@ impl Placed {
             Ok(found) => found,
             Err(status) => return Some(StripeFault::Unchecked(status)),
         };
-        let needs = length_on(record.unit_bytes, record.servers.len(), at, before);
+        let needs = record.length_on(at, before);
         let Some(Attr { file_type, size: has, .. }) = found else {
             return (needs > 0).then_some(StripeFault::Missing(needs));
         };

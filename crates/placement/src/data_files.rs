@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use comity_vfs::{
-    Create, Cred, Data, DataServerState, Fs, Handle, HandleTable, LongName, Mode, Name, Read,
-    ReadInto, Result, SetAttr, Status, XattrMode,
+    Create, Cred, Data, DataServerState, Fs, Handle, Mode, Name, Read, ReadInto, Result, SetAttr,
+    Status, XattrMode,
 };
 use quick_cache::sync::Cache;
 
@@ -10,22 +10,25 @@ use crate::data_server::DataServer;
 use crate::due_labels::DueLabels;
 use crate::fences::{FENCE_ATTRIBUTE, stored};
 use crate::limits::DATA_HANDLES_MAX;
-use crate::record::PlaceRecord;
+use crate::mirror_owners::MirrorOwner;
+use crate::record::{PlaceRecord, Spread};
 use crate::stripes::{StripePiece, pieces};
 
 /// The files of a placement on its data servers.
 pub(crate) struct DataFiles {
     servers: Vec<DataServer>,
-    known: Arc<KnownDataFiles>,
+    pub(crate) known: Arc<KnownDataFiles>,
 }
 
 /// The data files of a placement as far as they are known.
-struct KnownDataFiles {
+pub(crate) struct KnownDataFiles {
     /// The handles of files on data servers, by the number of the file and that of the server in
     /// the record of the file.
-    handles: Cache<(u128, usize), Handle>,
+    pub(crate) handles: Cache<(u128, usize), Handle>,
     /// The fences of files that this process has made or raised, in the same way.
     fences: Cache<(u128, usize), KnownFence>,
+    /// The owners of mirrors that this process has made or changed, in the same way.
+    pub(crate) owners: Cache<(u128, usize), MirrorOwner>,
     due_labels: DueLabels,
 }
 
@@ -46,8 +49,9 @@ pub(crate) struct DataFile {
 impl DataFiles {
     pub(crate) fn new(servers: Vec<DataServer>) -> Self {
         let (handles, fences) = (Cache::new(DATA_HANDLES_MAX), Cache::new(DATA_HANDLES_MAX));
-        let due_labels = DueLabels::default();
-        Self { servers, known: Arc::new(KnownDataFiles { handles, fences, due_labels }) }
+        let (owners, due_labels) = (Cache::new(DATA_HANDLES_MAX), DueLabels::default());
+        let known = KnownDataFiles { handles, fences, owners, due_labels };
+        Self { servers, known: Arc::new(known) }
     }
 
     /// The same with other data servers.
@@ -55,10 +59,9 @@ impl DataFiles {
         Self { servers, known: Arc::clone(&self.known) }
     }
 
-    /// The names of the data servers that new files are placed on.
-    pub(crate) fn names(&self) -> Vec<Box<str>> {
-        let taking = self.servers.iter().filter(|server| !server.is_draining);
-        taking.map(|server| server.name.clone()).collect()
+    /// The data servers that new files are placed on.
+    pub(crate) fn taking(&self) -> impl Iterator<Item = &DataServer> {
+        self.servers.iter().filter(|server| !server.is_draining)
     }
 
     /// Returns whether a file has data on a data server that is being drained.
@@ -72,8 +75,9 @@ impl DataFiles {
         &self.known.due_labels
     }
 
-    pub(crate) fn states(&self) -> Vec<DataServerState> {
-        self.servers.iter().map(DataServer::state).collect()
+    /// The states of the data servers, with the number of broken mirrors on each.
+    pub(crate) fn states(&self, broken: impl Fn(&str) -> u64) -> Vec<DataServerState> {
+        self.servers.iter().map(|server| server.state(broken(&server.name))).collect()
     }
 
     /// Reads a range of a file, which must not extend beyond the file's end. Bytes that no data
@@ -84,7 +88,10 @@ impl DataFiles {
         (offset, length): (u64, u64),
         bytes: &mut Vec<u8>,
     ) -> Result<()> {
-        for piece in pieces(record.unit_bytes, record.servers.len(), offset, length) {
+        let Spread::Stripes(unit_bytes) = record.spread else {
+            return self.read_mirror(record, (offset, length), bytes);
+        };
+        for piece in pieces(unit_bytes, record.servers.len(), offset, length) {
             let end = bytes.len() + piece.length as usize;
             if let Some(file) = self.find(record, piece.server)? {
                 read_piece(&file, piece, bytes)?;
@@ -94,10 +101,15 @@ impl DataFiles {
         Ok(())
     }
 
-    /// Writes data to a file.
-    pub(crate) fn write(&self, record: &PlaceRecord, offset: u64, mut data: &[u8]) -> Result<()> {
+    /// Writes data to a file in stripes of this unit.
+    pub(crate) fn write(
+        &self,
+        (record, unit_bytes): (&PlaceRecord, u32),
+        offset: u64,
+        mut data: &[u8],
+    ) -> Result<()> {
         let length = data.len() as u64;
-        for piece in pieces(record.unit_bytes, record.servers.len(), offset, length) {
+        for piece in pieces(unit_bytes, record.servers.len(), offset, length) {
             let (own, rest) = data.split_at_checked(piece.length as usize).unwrap_or((data, &[]));
             write_piece(&self.make(record, piece.server)?, piece.offset, own)?;
             data = rest;
@@ -116,15 +128,7 @@ impl DataFiles {
     /// Removes the bytes of a file from the offset `size` on; returns the bytes that the others
     /// use.
     pub(crate) fn cut(&self, record: &PlaceRecord, size: u64) -> Result<u64> {
-        let set = SetAttr { size: Some(size), ..SetAttr::default() };
-        self.each(record, |file| {
-            let mut attr = file.fs.getattr(&file.handle)?;
-            if attr.size > size {
-                let change = file.fs.setattr(&Cred::root(), &file.handle, &set, None)?;
-                attr = change.after.unwrap_or(attr);
-            }
-            Ok(attr.used)
-        })
+        self.each(record, |file| cut_one(file, size))
     }
 
     /// Removes a file from all data servers.
@@ -133,6 +137,7 @@ impl DataFiles {
         for at in 0..record.servers.len() {
             self.known.handles.remove(&(record.number, at));
             self.known.fences.remove(&(record.number, at));
+            self.known.owners.remove(&(record.number, at));
             if let Err(status) = self.remove_one(record, at) {
                 outcome = Err(status);
             }
@@ -154,9 +159,9 @@ impl DataFiles {
     /// The first call for a file raises its fences: an earlier process of this server may have
     /// given out layouts that nobody knows of any more.
     pub(crate) fn own_handles(&self, record: &PlaceRecord) -> Result<Vec<(Box<[u8]>, u64)>> {
-        let table = HandleTable::with_capacity(1);
         let own = |at| {
             let file = self.make(record, at)?;
+            let handle = self.server_handle((record, at), &file)?;
             let fence = match self.known.fences.get(&(record.number, at)) {
                 Some(known) => known.number,
                 None => self.raise((record, at), &file)?,
@@ -164,12 +169,19 @@ impl DataFiles {
             self.known
                 .fences
                 .insert((record.number, at), KnownFence { number: fence, is_used: true });
-            match table.name(&file.handle)? {
-                LongName::InHandle(own) => Ok((own.into(), fence)),
-                LongName::Remembered(own) => Ok(((*own).into(), fence)),
-            }
+            Ok((handle, fence))
         };
         (0..record.servers.len()).map(own).collect()
+    }
+
+    /// Returns the handle that one of the data servers itself has for a file.
+    pub(crate) fn server_handle(
+        &self,
+        (record, at): (&PlaceRecord, usize),
+        file: &DataFile,
+    ) -> Result<Box<[u8]>> {
+        let server = record.servers.get(at).and_then(|name| self.named(name));
+        server.ok_or(Status::Io)?.files.server_handle(&file.handle)
     }
 
     /// Raises the fences of a file on all data servers where handles may have been given out since
@@ -273,8 +285,20 @@ impl DataFiles {
     }
 }
 
+/// Removes the bytes of a data file from the offset `size` on; returns the bytes that the others
+/// use.
+pub(crate) fn cut_one(file: &DataFile, size: u64) -> Result<u64> {
+    let mut attr = file.fs.getattr(&file.handle)?;
+    if attr.size > size {
+        let set = SetAttr { size: Some(size), ..SetAttr::default() };
+        let change = file.fs.setattr(&Cred::root(), &file.handle, &set, None)?;
+        attr = change.after.unwrap_or(attr);
+    }
+    Ok(attr.used)
+}
+
 /// Appends the bytes of a piece that a data server has.
-fn read_piece(file: &DataFile, piece: StripePiece, bytes: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn read_piece(file: &DataFile, piece: StripePiece, bytes: &mut Vec<u8>) -> Result<()> {
     let start = bytes.len() as u64;
     loop {
         let done = bytes.len() as u64 - start;
@@ -295,7 +319,7 @@ fn read_piece(file: &DataFile, piece: StripePiece, bytes: &mut Vec<u8>) -> Resul
     }
 }
 
-fn write_piece(file: &DataFile, mut offset: u64, mut data: &[u8]) -> Result<()> {
+pub(crate) fn write_piece(file: &DataFile, mut offset: u64, mut data: &[u8]) -> Result<()> {
     while !data.is_empty() {
         let count = file.fs.write_opened(&Cred::root(), &file.handle, offset, data)?;
         match data.get(count as usize..) {

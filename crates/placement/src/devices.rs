@@ -75,7 +75,7 @@ impl Devices {
 
 #[cfg(test)]
 mod tests {
-    use comity_vfs::{Fs, LinkState, Result, Status};
+    use comity_vfs::{Fs, Handle, LinkState, Result, Status};
 
     use super::*;
     use crate::ReachFiles;
@@ -87,6 +87,10 @@ mod tests {
             Err(Status::Delay)
         }
 
+        fn server_handle(&self, _: &Handle) -> Result<Box<[u8]>> {
+            Err(Status::Stale)
+        }
+
         fn state(&self) -> LinkState {
             let since = std::time::Instant::now();
             LinkState { is_up: false, since, last_error: None, space: None }
@@ -95,7 +99,13 @@ mod tests {
 
     fn server(name: &str, is_draining: bool) -> DataServer {
         let address = ([192, 0, 2, name.len() as u8], 2049).into();
-        DataServer { name: name.into(), address, is_draining, files: Arc::new(Unreached) }
+        DataServer {
+            name: name.into(),
+            address,
+            path: None,
+            is_draining,
+            files: Arc::new(Unreached),
+        }
     }
 
     fn names(names: &[&str]) -> Vec<Box<str>> {

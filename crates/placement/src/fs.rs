@@ -2,6 +2,7 @@
 //! to the file system below.
 
 use std::ops::ControlFlow;
+use std::sync::MutexGuard;
 
 use comity_vfs::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Data, Disk, Entry, FileType, Fs,
@@ -55,11 +56,11 @@ impl Fs for Placed {
         }
         let change = self.below.setattr(cred, node, set, guard)?;
         if changes_rights {
-            self.fence_rights(&using.record)?;
+            self.fence_rights(&turn, (node, &using.record))?;
             self.files.due_labels().note(node);
         }
         if let Some(size) = set.size {
-            self.known.used.note(node, self.files.cut(&using.record, size)?);
+            self.known.used.note(node, self.cut_data(&turn, (node, &using.record), size)?);
         }
         Ok(self.known.used.shown_change(node, change))
     }
@@ -161,7 +162,9 @@ impl Fs for Placed {
     fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         match self.using(node, Use::Look) {
             Ok(None) => {}
-            Ok(Some(using)) => self.known.used.note(node, self.files.commit(&using.record)?),
+            Ok(Some(using)) => {
+                self.known.used.note(node, self.commit_data((node, &using.record))?);
+            }
             // A file that has lost its last name has no data on data servers.
             Err(Status::Stale) => return self.below.commit(node),
             Err(status) => return Err(status),
@@ -185,9 +188,7 @@ impl Fs for Placed {
             return self.create_over(cred, emptied, (dir, name), (how, *size));
         }
         let made = self.create_placed(cred, dir, name, how)?;
-        if let Some(using) = self.using(&made.value.handle, Use::Change)? {
-            self.files.cut(&using.record, *size)?;
-        }
+        self.cut_new(&made.value.handle, *size)?;
         self.with_current_attr(made)
     }
 
@@ -290,9 +291,9 @@ impl Fs for Placed {
         let Some(using) = self.using(node, Use::Look)? else {
             return self.below.setacl(cred, node, kind, acl);
         };
-        let _turn = self.lock(node);
+        let turn = self.lock(node);
         let change = self.below.setacl(cred, node, kind, acl)?;
-        self.fence_rights(&using.record)?;
+        self.fence_rights(&turn, (node, &using.record))?;
         Ok(self.known.used.shown_change(node, change))
     }
 
@@ -405,15 +406,19 @@ impl Placed {
         if data.is_empty() {
             return self.getattr(node);
         }
-        self.files.write(record, offset, data)?;
+        self.write_data((node, record), offset, data)?;
         self.note(node, (Some(end), set_id))
     }
 
     /// Has data servers refuse all handles that were given out before the rights to a file changed.
     /// If one does not answer, the caller repeats its change.
-    fn fence_rights(&self, record: &PlaceRecord) -> Result<()> {
-        self.files.fence(record).map_err(|status| {
-            let name = record.name();
+    fn fence_rights(
+        &self,
+        turn: &MutexGuard<'_, u64>,
+        file: (&Handle, &PlaceRecord),
+    ) -> Result<()> {
+        self.fence_data(turn, file).map_err(|status| {
+            let name = file.1.name();
             tracing::warn!(%status, name, "a data server was not told of a change of rights");
             Status::Delay
         })
@@ -463,17 +468,22 @@ impl Placed {
         *turn = turn.wrapping_add(1);
         let made = self.below.create(cred, dir, name, how)?;
         if made.value.handle == file {
-            self.files.cut(&using.record, size)?;
+            self.cut_data(&turn, (&file, &using.record), size)?;
             drop(turn);
         } else {
             // Another file has got the name meanwhile.
             drop(turn);
             self.known.names.note(&made.value.handle, (dir, name));
             self.place(&made.value)?;
-            let using = self.using(&made.value.handle, Use::Change)?;
-            using.map_or(Ok(0), |using| self.files.cut(&using.record, size))?;
+            self.cut_new(&made.value.handle, size)?;
         }
         self.with_current_attr(made)
+    }
+
+    /// Removes the bytes of a file that was just created from the offset `size` on.
+    fn cut_new(&self, file: &Handle, size: u64) -> Result<()> {
+        let Some(using) = self.using(file, Use::Change)? else { return Ok(()) };
+        self.cut_data(&self.lock(file), (file, &using.record), size).map(drop)
     }
 
     /// The extended attribute with the place has changed the ctime of a new file.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use comity_vfs::Handle;
 use quick_cache::sync::Cache;
 
+use crate::broken_files::BrokenFiles;
 use crate::drained::DrainedServers;
 use crate::holds::Holds;
 use crate::limits::{FILE_LOCKS, RECORDS_MAX};
@@ -22,6 +23,7 @@ pub(crate) struct KnownFiles {
     pub(crate) used: UsedSpace,
     pub(crate) holds: Holds,
     pub(crate) drained: DrainedServers,
+    pub(crate) broken: BrokenFiles,
     /// Locks for changes of files, each with the number of truncations under it.
     locks: [Mutex<u64>; FILE_LOCKS],
 }
@@ -34,6 +36,7 @@ impl KnownFiles {
             used: UsedSpace::new(),
             holds: Holds::default(),
             drained: DrainedServers::default(),
+            broken: BrokenFiles::default(),
             locks: [const { Mutex::new(0) }; FILE_LOCKS],
         }
     }

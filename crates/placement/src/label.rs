@@ -114,13 +114,14 @@ mod tests {
 
     use super::*;
     use crate::limits::UNIT_BYTES_MIN;
+    use crate::record::Spread;
 
     const KEY: PlacementKey = PlacementKey::new([7; 16]);
 
     fn label(path: &[u8]) -> Label {
         let file = Handle::new(b"file").unwrap();
-        let servers = vec!["a".into(), "b".into()];
-        let record = PlaceRecord { file, number: 0xfeed, unit_bytes: UNIT_BYTES_MIN, servers };
+        let (spread, servers) = (Spread::Stripes(UNIT_BYTES_MIN), vec!["a".into(), "b".into()]);
+        let record = PlaceRecord { file, number: 0xfeed, spread, servers };
         let owner = (Uid::new(1001), Gid::new(100));
         let (placement, path) = (b"/srv"[..].into(), path.into());
         Label { placement, record, at: 1, owner, mode: Mode::new(0o640), path }

@@ -8,7 +8,7 @@ use crate::holds::Use;
 use crate::label::{LABEL_ATTRIBUTE, Label};
 use crate::pages::VisitedPage;
 use crate::placed::Placed;
-use crate::record::PlaceRecord;
+use crate::record::{PlaceRecord, Spread};
 
 /// The labels of a file that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,9 +49,13 @@ impl Placed {
         Ok(LabelledPage { directories, files, labels, failed, next })
     }
 
-    /// Writes labels of a file's data files; returns their number, or `None` without data files.
+    /// Writes labels of a file in stripes; returns their number, or `None` for another file.
     fn label_file(&self, file: &Handle, which: WrittenLabels) -> Result<Option<u64>> {
         let Some(using) = self.using(file, Use::Look)? else { return Ok(None) };
+        // Stock servers of NFSv3 have no extended attributes.
+        if let Spread::Mirrors(_) = using.record.spread {
+            return Ok(None);
+        }
         let attr = self.below.getattr(file)?;
         let path = self.known.names.path(&*self.below, file).unwrap_or_default();
         let mut label = Label::new(&self.settings.name, &using.record, &attr, &path);

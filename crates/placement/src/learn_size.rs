@@ -6,7 +6,7 @@ use comity_vfs::{Attr, Disk, FileType, Handle, Result, Status, Time};
 use crate::data_files::DataFiles;
 use crate::holds::Use;
 use crate::placed::Placed;
-use crate::record::PlaceRecord;
+use crate::record::{PlaceRecord, Spread};
 use crate::sizes::SetIdBits;
 
 /// The bytes of a file on all its data servers together.
@@ -72,10 +72,22 @@ impl StoredBytes {
 impl DataFiles {
     /// Asks all data servers of a file what they have of it.
     pub(crate) fn stored_bytes(&self, record: &PlaceRecord) -> Result<StoredBytes> {
+        if let Spread::Mirrors(_) = record.spread {
+            return self.mirrored_bytes(record);
+        }
         (0..record.servers.len()).try_fold(StoredBytes::NONE, |sum, at| {
             let found = self.look(record, at)?;
             let regular = found.filter(|attr| attr.file_type == FileType::Regular);
             Ok(regular.map_or(sum, |attr| sum.with(&attr)))
         })
+    }
+
+    /// The same for a mirrored file. A mirror that does not answer is not awaited: a client has
+    /// written what counts to all of them.
+    fn mirrored_bytes(&self, record: &PlaceRecord) -> Result<StoredBytes> {
+        let looked = self.at_mirrors(record, |at| self.look(record, at))?;
+        let found = looked.done.iter().filter_map(|(_, attr)| attr.as_ref());
+        let regular = found.filter(|attr| attr.file_type == FileType::Regular);
+        Ok(regular.fold(StoredBytes::NONE, StoredBytes::with))
     }
 }

@@ -11,6 +11,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod broken_files;
 mod check;
 mod data_files;
 mod data_server;
@@ -26,12 +27,17 @@ mod label;
 mod labels;
 mod learn_size;
 pub mod limits;
+mod mirror_owners;
+mod mirrored;
+mod mirrored_files;
+mod mirrors;
 mod moves;
 mod names;
 mod own_data;
 mod pages;
 mod placed;
 mod placement;
+mod random;
 mod rebuild;
 mod record;
 mod settings;

@@ -5,6 +5,12 @@ use std::time::Duration;
 /// Most data servers of a placement: the handles of a layout must fit into one reply.
 pub const DATA_SERVERS_MAX: usize = 64;
 
+/// Most mirrors of a file: clients send every write to each of them.
+pub const MIRRORS_MAX: usize = 4;
+
+/// The number of mirrors of placements that set none.
+pub const MIRRORS_USUAL: usize = 2;
+
 /// Longest name of a data server in bytes: all names are in the extended attribute of each file.
 pub const SERVER_NAME_BYTES_MAX: usize = 32;
 
@@ -26,6 +32,9 @@ pub(crate) const DEVICES_MAX: usize = 1 << 10;
 
 /// Files on data servers whose handles are remembered, about 100 bytes each.
 pub(crate) const DATA_HANDLES_MAX: usize = 1 << 17;
+
+/// Files of which a broken mirror is remembered, about 200 bytes each.
+pub(crate) const BROKEN_FILES_MAX: usize = 1 << 16;
 
 /// Locks for changes of files. Two files may share one.
 pub(crate) const FILE_LOCKS: usize = 256;

@@ -9,7 +9,6 @@ use crate::holds::MoveHold;
 use crate::limits::COPY_BYTES;
 use crate::placed::{ATTRIBUTE, Placed};
 use crate::record::PlaceRecord;
-use crate::stripes::length_on;
 
 /// A file that is being moved.
 struct MovingFile<'m> {
@@ -39,7 +38,7 @@ impl Placed {
     ) -> Result<MovedFile> {
         let moving = self.known.holds.begin_move(file)?;
         let Some(old) = self.record(file)? else { return Ok(MovedFile::Stayed) };
-        if !self.files.is_draining(&old) {
+        if !self.files.is_draining(&old) && !old.is_degraded() {
             return Ok(MovedFile::Stayed);
         }
         clear()?;
@@ -48,13 +47,15 @@ impl Placed {
         let size = self.below.getattr(file)?.size;
         let has_gaps = self.has_gaps(&old, (file, size));
         let new = Arc::new(self.new_record(file)?);
+        if new.is_degraded() {
+            return Err(Status::Delay);
+        }
         self.carry_out(&MovingFile { file, old: &old, new: &new, size }, &moving, copied)?;
         Ok(MovedFile::Moved { bytes: size, has_gaps })
     }
 
     fn fence_in_turn(&self, file: &Handle, record: &PlaceRecord) -> Result<()> {
-        let _turn = self.lock(file);
-        self.files.fence(record)
+        self.fence_data(&self.lock(file), (file, record))
     }
 
     /// Returns whether data servers lack a part of the file. It was lost, or never written.
@@ -83,6 +84,7 @@ impl Placed {
         match (replaced, prepared) {
             (Replaced::Done, used) => {
                 self.known.used.note(it.file, used.unwrap_or(it.size));
+                self.known.broken.forget(it.file);
                 self.discard(it.old);
                 Ok(())
             }
@@ -154,19 +156,19 @@ impl DataFiles {
             bytes.clear();
             self.read(it.old, (offset, length), &mut bytes)?;
             if bytes.iter().any(|byte| *byte != 0) {
-                self.write(it.new, offset, &bytes)?;
+                self.write_new(it.new, offset, &bytes)?;
             }
             offset += length;
             copied(offset);
         }
         self.extend(it.new, it.size)?;
-        self.commit(it.new)
+        self.commit_new(it.new)
     }
 
     /// Gives the data files of a file of this size the length that they must have.
     fn extend(&self, record: &PlaceRecord, size: u64) -> Result<()> {
         for at in 0..record.servers.len() {
-            let needs = length_on(record.unit_bytes, record.servers.len(), at, size);
+            let needs = record.length_on(at, size);
             if needs > 0 {
                 self.extend_one((record, at), needs)?;
             }

@@ -3,14 +3,16 @@ use std::sync::{Arc, MutexGuard};
 use comity_vfs::{
     Access, Attr, Cred, Disk, FileType, Fs, Handle, Name, Node, Result, Status, XattrMode,
 };
-use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::PlacementKey;
 use crate::data_files::DataFiles;
+use crate::data_server::DataServer;
 use crate::devices::Devices;
 use crate::holds::{Hold, Use};
 use crate::known::KnownFiles;
-use crate::record::PlaceRecord;
+use crate::mirrors::MirrorSet;
+use crate::random::random;
+use crate::record::{PlaceRecord, Spread};
 use crate::settings::PlacementSettings;
 use crate::sizes::{self, SetIdBits};
 
@@ -146,6 +148,7 @@ impl Placed {
         self.known.records.remove(file);
         self.known.names.forget(file);
         self.known.used.forget(file);
+        self.known.broken.forget(file);
     }
 
     /// Notes that data were written to data servers; returns the attributes afterwards.
@@ -188,13 +191,25 @@ impl Placed {
         }
     }
 
+    /// The same as [`Placed::record`] under the lock of the file.
+    pub(crate) fn record_in_turn(
+        &self,
+        turn: &MutexGuard<'_, u64>,
+        file: &Handle,
+    ) -> Result<Option<Arc<PlaceRecord>>> {
+        match self.known.records.get(file) {
+            Some(known) => Ok(known),
+            None => self.read_record(file, turn),
+        }
+    }
+
     fn read_record(
         &self,
         file: &Handle,
         _: &MutexGuard<'_, u64>,
     ) -> Result<Option<Arc<PlaceRecord>>> {
         let record = match self.below.getxattr(&Cred::root(), file, Name::new(ATTRIBUTE)?) {
-            Ok(bytes) => Some(Arc::new(self.decode(file, &bytes)?)),
+            Ok(bytes) => Some(self.noted(file, self.decode(file, &bytes)?)),
             Err(Status::NoXattr | Status::NotSupp) => None,
             Err(status) => return Err(status),
         };
@@ -216,14 +231,37 @@ impl Placed {
 
     /// Makes a place for a file on the data servers of new files.
     pub(crate) fn new_record(&self, file: &Handle) -> Result<PlaceRecord> {
-        let mut number = [0; 16];
-        let count = getrandom(&mut number, GetRandomFlags::empty());
-        if count != Ok(number.len()) {
-            return Err(Status::ServerFault);
+        let number = u128::from_be_bytes(random()?);
+        let (spread, servers) = match self.settings.mirrors {
+            None => (Spread::Stripes(self.settings.unit_bytes), self.files.taking().collect()),
+            Some(count) => self.mirrors_of_new_file(number, count),
+        };
+        let servers = servers.into_iter().map(|server| server.name.clone()).collect();
+        Ok(PlaceRecord { file: *file, number, spread, servers })
+    }
+
+    /// Chooses the data servers of a mirrored file, first of all those that answer. If there are
+    /// not enough of them, the mirrors on the others are broken from the start.
+    fn mirrors_of_new_file(&self, number: u128, count: usize) -> (Spread, Vec<&DataServer>) {
+        let mut servers: Vec<&DataServer> = self.files.taking().collect();
+        let first = number % servers.len().max(1) as u128;
+        servers.rotate_left(first as usize);
+        let is_down = |server: &DataServer| !server.files.state().is_up;
+        servers.sort_by_key(|server| is_down(server));
+        servers.truncate(count);
+        let down = servers.iter().enumerate().filter(|(_, server)| is_down(server));
+        let down = down.fold(MirrorSet::NONE, |set, (at, _)| set.and(MirrorSet::of(at)));
+        let broken = if down.is_part_of(servers.len()) { down } else { MirrorSet::NONE };
+        (Spread::Mirrors(broken), servers)
+    }
+
+    /// Notes a file that has a broken mirror.
+    fn noted(&self, file: &Handle, record: PlaceRecord) -> Arc<PlaceRecord> {
+        let record = Arc::new(record);
+        if record.is_degraded() {
+            self.known.broken.note(file, &record, false);
         }
-        let number = u128::from_be_bytes(number);
-        let (unit_bytes, servers) = (self.settings.unit_bytes, self.files.names());
-        Ok(PlaceRecord { file: *file, number, unit_bytes, servers })
+        record
     }
 
     fn write_record(&self, file: &Handle) -> Result<Option<Arc<PlaceRecord>>> {
@@ -232,7 +270,7 @@ impl Placed {
         let written =
             self.below.setxattr(&Cred::root(), file, name, Some(&bytes), XattrMode::Create);
         let record = match written {
-            Ok(_) => Some(Arc::new(record)),
+            Ok(_) => Some(self.noted(file, record)),
             Err(status) => {
                 tracing::warn!(%status, "a new file got no place; its data stay on this server");
                 None

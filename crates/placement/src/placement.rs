@@ -4,18 +4,24 @@ use std::any::Any;
 use std::net::SocketAddr;
 
 use comity_vfs::{
-    Attr, CheckedPage, DataServerState, DeviceId, Disk, Handle, LabelledPage, MovedFile, Placement,
-    Rebuild, RebuiltPage, Result, Status, StoredPage, Striping, Threshold,
+    Attr, CheckedPage, DataServerState, DeviceId, Disk, Distribution, Handle, LabelledPage,
+    LayoutKind, MovedFile, Placement, Rebuild, RebuiltPage, Result, Status, StoredPage, Striping,
+    Threshold,
 };
 
 use crate::holds::Use;
 use crate::key::LayoutHandle;
 use crate::placed::Placed;
+use crate::record::{PlaceRecord, Spread};
 use crate::sizes::SetIdBits;
 
 impl Placement for Placed {
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn layout_kind(&self) -> LayoutKind {
+        self.settings.layout_kind()
     }
 
     fn unit_bytes(&self) -> u32 {
@@ -27,25 +33,40 @@ impl Placement for Placed {
     }
 
     fn servers(&self) -> Vec<DataServerState> {
-        self.files.states()
+        self.files.states(|server| self.known.broken.count(server))
     }
 
-    fn striping(&self, node: &Handle, writes: bool) -> Result<Option<Striping>> {
+    fn distribution(&self, node: &Handle, writes: bool) -> Result<Option<Distribution>> {
         let Some(using) = self.using(node, Use::Change)? else { return Ok(None) };
         let record = &*using.record;
-        let Some(device) = self.devices.of(&record.servers) else { return Ok(None) };
-        let seal = |(own, fence): (Box<[u8]>, u64)| {
-            self.key.seal(LayoutHandle { writes, fence, own: &own })
-        };
-        let _turn = self.lock(node);
-        let handles = self.files.own_handles(record)?.into_iter().map(seal).collect();
-        Ok(Some(Striping { device, unit_bytes: record.unit_bytes, handles }))
+        match (record.spread, self.layout_kind()) {
+            (Spread::Stripes(unit_bytes), LayoutKind::Files) => {
+                self.stripes_for_client((node, record), unit_bytes, writes)
+            }
+            (Spread::Mirrors(_), LayoutKind::FlexibleFiles) => {
+                self.mirrors_for_client((node, record), writes)
+            }
+            // The data servers are of another kind than when the file was made.
+            _ => Ok(None),
+        }
+    }
+
+    fn note_mirror_error(&self, node: &Handle, device: &DeviceId) -> Result<()> {
+        self.note_error(node, device)
+    }
+
+    fn poll_broken_mirror(&self) -> Option<Handle> {
+        self.known.broken.poll()
+    }
+
+    fn layouts_recalled(&self, node: &Handle, done: bool) {
+        self.known.broken.recalled(node, done);
     }
 
     fn fence(&self, node: &Handle) -> Result<()> {
         let Some(record) = self.record(node)? else { return Ok(()) };
-        let _turn = self.lock(node);
-        self.files.fence(&record)
+        let turn = self.lock(node);
+        self.fence_data(&turn, (node, &record))
     }
 
     fn device(&self, device: &DeviceId) -> Option<Vec<SocketAddr>> {
@@ -96,5 +117,23 @@ impl Placement for Placed {
 
     fn stored(&self, server: &str, after: u64) -> Result<StoredPage> {
         self.files.stored(server, after)
+    }
+}
+
+impl Placed {
+    /// Returns the handles of a file in stripes for a client.
+    fn stripes_for_client(
+        &self,
+        (node, record): (&Handle, &PlaceRecord),
+        unit_bytes: u32,
+        writes: bool,
+    ) -> Result<Option<Distribution>> {
+        let Some(device) = self.devices.of(&record.servers) else { return Ok(None) };
+        let seal = |(own, fence): (Box<[u8]>, u64)| {
+            self.key.seal(LayoutHandle { writes, fence, own: &own })
+        };
+        let _turn = self.lock(node);
+        let handles = self.files.own_handles(record)?.into_iter().map(seal).collect();
+        Ok(Some(Distribution::Stripes(Striping { device, unit_bytes, handles })))
     }
 }

@@ -69,7 +69,7 @@ impl DataFiles {
         let found = fs.lookup(&Cred::root(), &fs.root(), Name::new(stored_name)?)?;
         match fs.getxattr(&Cred::root(), &found.node.handle, Name::new(LABEL_ATTRIBUTE)?) {
             Ok(label) => Ok(label),
-            Err(Status::NoXattr) => Err(NotRebuilt::NoLabel),
+            Err(Status::NoXattr | Status::NotSupp) => Err(NotRebuilt::NoLabel),
             Err(status) => Err(status.into()),
         }
     }

@@ -1,15 +1,16 @@
 //! A placement does what an `Fs` must do.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on ends")]
 
 mod common;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use comity_backend::{Passthrough, PassthroughOptions};
 use comity_conformance::{Needs, Report, run};
 use comity_vfs::{Cred, Gid, Uid};
-use common::{World, root};
+use common::{World, memory, root};
 use rustix::process::{getegid, geteuid};
 
 fn check(what: &str, report: &Report) {
@@ -28,6 +29,19 @@ fn has() -> Needs {
 #[test]
 fn stripes_in_memory() {
     check("memory", &run(&World::in_memory(3).placed, &root(), has()));
+}
+
+#[test]
+fn mirrors_in_memory() {
+    let stores = (0..3).map(|_| memory()).collect();
+    check("mirrors", &run(&World::mirrored(memory(), stores).placed, &root(), has()));
+}
+
+#[test]
+fn mirrors_in_memory_one_of_which_does_not_answer() {
+    let world = World::mirrored(memory(), vec![memory(), memory()]);
+    world.stores[1].is_down.store(true, Ordering::Relaxed);
+    check("mirrors", &run(&world.placed, &root(), has()));
 }
 
 #[test]

@@ -144,7 +144,7 @@ fn changes_wait_while_a_file_moves_and_reads_go_on() {
         let how = Create::Unchecked(size);
         assert_eq!(fs.create(&root(), &top, name("f"), &how).err(), Some(Status::Delay));
         assert_eq!(fs.remove(&root(), &top, name("f")).err(), Some(Status::Delay));
-        assert_eq!(fs.striping(&file, true).err(), Some(Status::Delay));
+        assert_eq!(fs.distribution(&file, true).err(), Some(Status::Delay));
         assert_eq!(fs.note_written(&file, Some(1 << 30)).err(), Some(Status::Delay));
         assert_eq!(move_file(&world, &file), Err(Status::Delay), "one move at a time");
         assert_eq!(bytes_of(&world, &file).unwrap(), text());

@@ -224,7 +224,7 @@ fn all_layouts_of_a_file_system_are_returned_at_once() {
     let in_one = LayoutScope::FileSystem(&file);
     assert_eq!(return_all(in_one, Some(READ)), [(0, 1), (0, 1), (1, 1)]);
     assert_eq!(return_all(in_one, None), [(1, 1)]);
-    assert_eq!(return_all(LayoutScope::Server, None), []);
+    assert_eq!(return_all(LayoutScope::ServerBut(&[]), None), []);
 }
 
 #[test]
@@ -399,7 +399,7 @@ fn a_recalled_layout_counts_as_returned_however_its_client_gives_it_back() {
             site.give_back(file, layout, (None, ByteRange::ALL)).unwrap();
         },
         |site, _, _| {
-            let all = (LayoutScope::Server, None);
+            let all = (LayoutScope::ServerBut(&[]), None);
             site.engine.layoutreturn_all((NOW, CALLER), &site.client, all).unwrap();
         },
         |site, file, (open, _)| site.close(file, open),

@@ -24,6 +24,7 @@ mod create;
 mod cred;
 mod delegation_number;
 mod directory_notice;
+mod distribution;
 mod file_key;
 mod fs;
 mod handle;
@@ -57,6 +58,7 @@ pub use create::Create;
 pub use cred::Cred;
 pub use delegation_number::DelegationNumber;
 pub use directory_notice::{DirectoryNotice, NameNotice, NoticedAttributes, NoticedObject};
+pub use distribution::{Distribution, LayoutKind, MirrorFile};
 pub use file_key::FileKey;
 pub use fs::{
     Entry, Fs, Listed, Listing, Made, Properties, Seek, Special, Stability, Target, Written,

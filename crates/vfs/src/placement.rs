@@ -3,7 +3,8 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use crate::{
-    Attr, CheckedPage, Disk, Handle, LabelledPage, Rebuild, RebuiltPage, Result, Space, StoredPage,
+    Attr, CheckedPage, Disk, Distribution, Handle, LabelledPage, LayoutKind, Rebuild, RebuiltPage,
+    Result, Space, StoredPage,
 };
 
 /// The number of a set of data servers (`deviceid4`).
@@ -42,10 +43,14 @@ pub struct DataServerState {
     pub name: Box<str>,
     /// The address that clients are given.
     pub address: SocketAddr,
+    /// The path that it exports, if it is a stock server.
+    pub path: Option<Box<str>>,
     /// True if it takes no new files, and its files are to be moved to the others.
     pub is_draining: bool,
     /// The state of the connection to it.
     pub link: LinkState,
+    /// The files whose mirrors there are broken, as far as this is known since the start.
+    pub broken_files: u64,
 }
 
 /// The state of the connection to a data server.
@@ -81,6 +86,9 @@ pub trait Placement: Send + Sync {
     /// Returns the placement for a downcast, by which the program that made it can change it.
     fn as_any(&self) -> &dyn Any;
 
+    /// The kind of layouts that clients get.
+    fn layout_kind(&self) -> LayoutKind;
+
     /// The length of the stripe units of new files in bytes.
     fn unit_bytes(&self) -> u32;
 
@@ -95,9 +103,27 @@ pub trait Placement: Send + Sync {
     ///
     /// # Errors
     /// [`Status`](crate::Status): a data server does not answer, or the file is gone.
-    fn striping(&self, node: &Handle, writes: bool) -> Result<Option<Striping>>;
+    fn distribution(&self, node: &Handle, writes: bool) -> Result<Option<Distribution>>;
 
-    /// Makes the data servers refuse all handles of a file that [`Placement::striping`] has
+    /// Notes that a client with a layout has met an error at the mirror of a file on this device.
+    /// The mirror is not used for the file any more, unless it is the last one. It does nothing if
+    /// the file has no mirror there.
+    ///
+    /// # Errors
+    /// [`Status`](crate::Status): this cannot be stored.
+    fn note_mirror_error(&self, node: &Handle, device: &DeviceId) -> Result<()>;
+
+    /// Returns a file of which a mirror was found broken. Layouts of it that clients have must be
+    /// recalled, as they name the mirror. Until [`Placement::layouts_recalled`] reports that, no
+    /// layout of the file is given out, and changes are answered with
+    /// [`Status::Delay`](crate::Status::Delay).
+    fn poll_broken_mirror(&self) -> Option<Handle>;
+
+    /// Reports whether no client has an earlier layout of a file any more. If one has,
+    /// [`Placement::poll_broken_mirror`] returns the file again.
+    fn layouts_recalled(&self, node: &Handle, done: bool);
+
+    /// Makes the data servers refuse all handles of a file that [`Placement::distribution`] has
     /// returned so far. Returns when no call by them is under way. It does nothing for a file that
     /// is not on data servers.
     ///

@@ -54,6 +54,8 @@ pub enum StripeFault {
     UnknownServer,
     /// The extended attribute with the place was not written for this file.
     DamagedPlace,
+    /// The mirror on the data server is not used, because it was found broken.
+    BrokenMirror,
     /// The data file could not be looked at.
     Unchecked(Status),
 }

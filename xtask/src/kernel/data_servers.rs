@@ -25,8 +25,20 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(super) struct HostCounts {
     /// Hosts on which a data server runs from the start.
     pub(super) running: u16,
+    /// The kind of these data servers.
+    pub(super) kind: DataServerKind,
     /// Hosts on which the first guest starts a data server itself.
     pub(super) idle: u16,
+}
+
+/// A kind of data servers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum DataServerKind {
+    /// Data servers that take the layouts of their metadata server; files are in stripes.
+    #[default]
+    Stripes,
+    /// Plain servers of NFSv3, each with a mirror of every file.
+    Mirrors,
 }
 
 /// Hosts with data servers, which run until this is dropped. They are named `a`, `b` and so on.
@@ -47,11 +59,14 @@ impl DataServers {
         if counts.is_none() {
             return Ok(Self(Vec::new()));
         }
-        write_configuration((folder, export), counts.running)?;
+        write_configuration((folder, export), counts)?;
         let make = |number| Host::new(network, number, &host_folder(folder, number));
         let all = Self((0..counts.all()).map(make).collect::<Result<_>>()?);
         let running = all.0.get(..usize::from(counts.running)).unwrap_or_default();
-        running.iter().try_for_each(|host| begin(host, program, folder))?;
+        running.iter().try_for_each(|host| match counts.kind {
+            DataServerKind::Stripes => begin(host, program, folder),
+            DataServerKind::Mirrors => begin_plain(host, program),
+        })?;
         let until = Instant::now() + PATIENCE;
         while !running.iter().all(|host| host.listens(2049)) {
             ensure!(Instant::now() < until, "no data server listens; see {}", folder.display());
@@ -105,11 +120,19 @@ fn host_name(number: u16) -> String {
     char::from(b'a' + number as u8).to_string()
 }
 
-fn write_configuration((folder, export): (&Path, &Path), running: u16) -> Result<()> {
+fn write_configuration((folder, export): (&Path, &Path), counts: HostCounts) -> Result<()> {
     let key = key(folder);
     fs::write(&key, "000102030405060708090a0b0c0d0e0f\n")?;
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600))?;
-    let placement = if running > 0 { placement(&key, export, running) } else { String::new() };
+    let placement = match counts {
+        HostCounts { running: 0, .. } => String::new(),
+        HostCounts { running, kind: DataServerKind::Stripes, .. } => {
+            placement(&key, export, running)
+        }
+        HostCounts { running, kind: DataServerKind::Mirrors, .. } => {
+            mirrored(&key, export, running)
+        }
+    };
     let text = format!(
         "[[export]]\npath = {export:?}\noptions = [\"rw\", \"no_root_squash\"]\n\
          clients = [{{ client = \"10.77.0.0/24\" }}]\n{placement}"
@@ -128,6 +151,30 @@ fn placement(key: &Path, export: &Path, count: u16) -> String {
          key = {key:?}\nstripe_unit_bytes = {UNIT_BYTES}\ndata_servers = [{servers}]\n\
          threshold = {{ read_file_bytes = {UNIT_BYTES}, write_file_bytes = {UNIT_BYTES} }}\n"
     )
+}
+
+fn mirrored(key: &Path, export: &Path, count: u16) -> String {
+    let server = |number| {
+        let (name, address) = (host_name(number), host::address(number));
+        format!("{{ name = \"{name}\", address = \"{address}\", path = \"{STRIPES}\" }}, ")
+    };
+    let servers: String = (0..count).map(server).collect();
+    format!(
+        "\n[[placement]]\nexport = {export:?}\nkey = {key:?}\nlayout = \"flexible-files\"\n\
+         mirrors = {count}\ndata_servers = [{servers}]\n"
+    )
+}
+
+/// Starts the plain server of a host.
+fn begin_plain(host: &Host, program: &Path) -> Result<()> {
+    let program = program.display().to_string();
+    let script = format!(
+        "mkdir -p {STRIPES}; echo '{STRIPES} 10.77.0.0/24(rw,sync,no_root_squash)' > /srv/exports; \
+         exec \"$0\" serve --no-register --vers 3 --exports /srv/exports > /var/log/comity.log 2>&1"
+    );
+    // The host ends it.
+    host.command(&["sh", "-c", &script, &program]).spawn().context("start a plain server")?;
+    Ok(())
 }
 
 /// Starts the data server of a host.

@@ -12,6 +12,7 @@ mod git;
 mod grants;
 mod hosts;
 mod migrate;
+mod mirrors;
 mod placement;
 mod refer;
 mod scarce;
@@ -27,6 +28,7 @@ mod two;
 
 use anyhow::Result;
 
+use super::data_servers::DataServerKind;
 use super::ground::Ground;
 use super::kernels::Kernel;
 
@@ -72,6 +74,8 @@ pub(super) struct Test {
     /// Number of data servers with the data of the exported folder; if there are any, `exports` is
     /// not used.
     pub(super) data_servers: u16,
+    /// The kind of these data servers.
+    pub(super) data_server_kind: DataServerKind,
     /// Number of hosts on which the first guest can start more data servers; if there are any,
     /// `exports` is not used.
     pub(super) idle_hosts: u16,
@@ -100,6 +104,7 @@ impl Test {
         exports: &["TOP 10.77.0.0/24(rw,sync,no_root_squash)\n"],
         arguments: &["--no-register"],
         data_servers: 0,
+        data_server_kind: DataServerKind::Stripes,
         idle_hosts: 0,
         has_other_server: false,
         seconds_max: 300,
@@ -147,6 +152,8 @@ const CORE: &[&str] = &[
     "hosts",
     "migrate",
     "migrate-both",
+    "mirrors",
+    "mirrors-6.12",
     "mtls-6.12",
     "mtls-two-6.12",
     "placement",
@@ -233,6 +240,8 @@ pub(super) const ALL: &[Test] = &[
     migrate::TEST.over("", "4.2").on("migrate-7.2", Kernel::Linux7_2),
     placement::TEST,
     placement::TEST.over("", "4.2").on("placement-6.12", Kernel::Linux6_12),
+    mirrors::TEST,
+    mirrors::TEST.over("", "4.2").on("mirrors-6.12", Kernel::Linux6_12),
     smoke::TEST.over("", "4.1").killed("smoke-kill-4.1", 6),
     build::TEST.over("", "4.1").killed("build-kill-4.1", 6),
     tar::TEST.over("", "4.1").killed("tar-kill-4.1", 6),

@@ -93,7 +93,11 @@ fn places(setting: &Setting, test: &Test, ground: &Ground) -> Places {
         input: ground.input(),
         tls: setting.tls,
         arguments: test.arguments,
-        data_servers: HostCounts { running: test.data_servers, idle: test.idle_hosts },
+        data_servers: HostCounts {
+            running: test.data_servers,
+            kind: test.data_server_kind,
+            idle: test.idle_hosts,
+        },
         has_other_server: test.has_other_server,
     }
 }

@@ -1,12 +1,15 @@
 //! Files on data servers, as the metadata server and the data servers meet them.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use comity_grants::Operation;
-use comity_vfs::{Attr, DeviceId, Placement, Result, Status, Striping, Threshold, Wire};
+use comity_vfs::{
+    Attr, DeviceId, Distribution, FileKey, LayoutKind, Placement, Result, Status, Threshold, Wire,
+};
 
 use super::{Clearance, Node, Outside, View};
-use crate::{Plan, RpcPeer};
+use crate::{Export, Plan, RpcPeer};
 
 impl<'a> View<'a> {
     /// Lets in a client of the metadata server by the handle of its layout. Neither its address nor
@@ -36,6 +39,12 @@ impl View<'_> {
         self.resolved.is_by_layout()
     }
 
+    /// The kind of layouts of the export's files; none if the export has all bytes itself.
+    #[must_use]
+    pub fn layout_kind(&self) -> Option<LayoutKind> {
+        self.fs().placement().map(Placement::layout_kind)
+    }
+
     /// The stripe unit of new files in bytes; none if the export has all bytes itself.
     #[must_use]
     pub fn stripe_unit_bytes(&self) -> Option<u32> {
@@ -55,10 +64,22 @@ impl View<'_> {
     ///
     /// # Errors
     /// [`Status::RoFs`] for writing where the export is read-only; [`Status`].
-    pub fn striping(&self, node: &Node, writes: bool) -> Result<Option<Striping>> {
+    pub fn distribution(&self, node: &Node, writes: bool) -> Result<Option<Distribution>> {
         let class = if writes { Operation::Write } else { Operation::Read };
         let at = self.gate(node, class)?;
-        at.fs.placement().map_or(Ok(None), |placement| placement.striping(node.handle(), writes))
+        let placement = at.fs.placement();
+        placement.map_or(Ok(None), |placement| placement.distribution(node.handle(), writes))
+    }
+
+    /// Notes an error that a client with a layout has met at a data server. See
+    /// [`Placement::note_mirror_error`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn note_mirror_error(&self, node: &Node, device: &DeviceId) -> Result<()> {
+        let at = self.gate(node, Operation::Look)?;
+        let placement = at.fs.placement().ok_or(Status::NotSupp)?;
+        placement.note_mirror_error(node.handle(), device)
     }
 
     /// Notes what the caller has written to data servers. See [`Placement::note_written`].
@@ -85,11 +106,49 @@ impl Plan {
         self.exports().iter().any(|export| export.fs().placement().is_some())
     }
 
-    /// The addresses of the data servers of a device, if it belongs to an export that is offered to
-    /// the peer.
+    /// The addresses of the data servers of a device, if it belongs to an export with layouts of
+    /// this kind that is offered to the peer.
     #[must_use]
-    pub fn device(&self, visitor: &RpcPeer, device: &DeviceId) -> Option<Vec<SocketAddr>> {
+    pub fn device(
+        &self,
+        visitor: &RpcPeer,
+        (kind, device): (LayoutKind, &DeviceId),
+    ) -> Option<Vec<SocketAddr>> {
         let offered = self.exports().iter().filter(|export| export.judge(visitor).is_ok());
-        offered.filter_map(|export| export.fs().placement()).find_map(|it| it.device(device))
+        let placements = offered.filter_map(|export| export.fs().placement());
+        placements.filter(|it| it.layout_kind() == kind).find_map(|it| it.device(device))
+    }
+
+    /// The kind of layouts of a file; none if its export has all bytes itself, or is gone.
+    #[must_use]
+    pub fn layout_kind(&self, file: &FileKey) -> Option<LayoutKind> {
+        self.export_of(file)?.fs().placement().map(Placement::layout_kind)
+    }
+
+    /// The numbers of the exports with layouts of another kind.
+    #[must_use]
+    pub fn exports_of_other_layouts(&self, kind: LayoutKind) -> Vec<u32> {
+        let is_other = |export: &&Arc<Export>| {
+            let placement = export.fs().placement();
+            placement.is_some_and(|placement| placement.layout_kind() != kind)
+        };
+        self.exports().iter().filter(is_other).map(|export| export.id().0).collect()
+    }
+
+    /// Returns the files of which a mirror was found broken; see
+    /// [`Placement::poll_broken_mirror`].
+    pub fn broken_mirrors(&self) -> impl Iterator<Item = FileKey> {
+        self.exports().iter().flat_map(|export| {
+            let placement = export.fs().placement();
+            let broken = std::iter::from_fn(move || placement?.poll_broken_mirror());
+            broken.map(|handle| export.key(&handle))
+        })
+    }
+
+    /// See [`Placement::layouts_recalled`].
+    pub fn layouts_recalled(&self, file: &FileKey, done: bool) {
+        let export = self.export_of(file);
+        let placement = export.and_then(|export| export.fs().placement());
+        placement.into_iter().for_each(|it| it.layouts_recalled(&file.handle, done));
     }
 }

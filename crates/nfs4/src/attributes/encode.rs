@@ -4,7 +4,7 @@ use comity_coherence::Newest;
 use comity_export::{Node, PseudoNode, View};
 use comity_proto::nfs4::{
     Bitmap4, ChangeAttrType4, ChangeInfo4, FsLocations4, Fsid4, Nfsstat4, OpenArguments4,
-    Specdata4, ace, attribute as a, layout_type,
+    Specdata4, ace, attribute as a,
 };
 use comity_vfs::limits::NAME_BYTES_MAX;
 use comity_vfs::{Acl, AclKind, Attr, Change, FileType, Properties, Space, Status, Time, Wire};
@@ -260,7 +260,7 @@ fn say_constant(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) -> 
         }
         a::RDATTR_ERROR => reply.value(&Nfsstat4::Ok),
         a::FS_LOCATIONS => say_locations(reply, subject)?,
-        a::FS_LAYOUT_TYPES => reply.words([1, layout_type::FILES]),
+        a::FS_LAYOUT_TYPES => placement::say_layout_types(reply, subject),
         a::LAYOUT_BLKSIZE => placement::say_stripe_unit(reply, subject),
         a::MDSTHRESHOLD => placement::say_threshold(reply, subject),
         a::ACLSUPPORT => reply.value(&(ace::SUPPORT_ALLOW | ace::SUPPORT_DENY)),

@@ -1,11 +1,12 @@
 //! Attributes of exports whose files lie on data servers (RFC 8881, 5.12).
 
 use comity_export::View;
-use comity_proto::nfs4::{Bitmap4, ThresholdItem4, attribute as a, layout_type, threshold};
+use comity_proto::nfs4::{Bitmap4, ThresholdItem4, attribute as a, threshold};
 use comity_vfs::Threshold;
 use comity_xdr::{Counted, Encoder, Opaque};
 
 use super::encode::{Subject, What};
+use crate::layout_kind::type_of;
 
 /// Attributes that only exports with a placement have.
 const OF_PLACEMENTS: Bitmap4 =
@@ -26,6 +27,11 @@ pub(super) fn without_absent(mut said: Bitmap4, subject: &Subject<'_, '_>) -> Bi
     said
 }
 
+/// Appends the only layout type of the export.
+pub(super) fn say_layout_types(reply: &mut Encoder, subject: &Subject<'_, '_>) {
+    reply.words([1, layout_type(subject)]);
+}
+
 /// Appends the length of the stripe units of new files.
 pub(super) fn say_stripe_unit(reply: &mut Encoder, subject: &Subject<'_, '_>) {
     let bytes = view(subject).and_then(View::stripe_unit_bytes);
@@ -39,7 +45,7 @@ pub(super) fn say_threshold(reply: &mut Encoder, subject: &Subject<'_, '_>) {
     let (numbers, sizes): (Vec<u32>, Vec<[u8; 8]>) = hints(&sizes).unzip();
     let (hintset, sizes) = (Bitmap4::of(&numbers), sizes.concat());
     let hintlist = Opaque(sizes.as_slice());
-    let item = ThresholdItem4 { layout_type: layout_type::FILES, hintset, hintlist };
+    let item = ThresholdItem4 { layout_type: layout_type(subject), hintset, hintlist };
     reply.value(&Counted::<_, 1>(vec![item]));
 }
 
@@ -52,6 +58,10 @@ fn hints(sizes: &Threshold) -> impl Iterator<Item = (u32, [u8; 8])> {
         (threshold::WRITE_IO_SIZE, sizes.write_io_bytes),
     ];
     all.into_iter().filter_map(|(number, bytes)| Some((number, bytes?.to_be_bytes())))
+}
+
+fn layout_type(subject: &Subject<'_, '_>) -> u32 {
+    view(subject).and_then(View::layout_kind).map_or(0, type_of)
 }
 
 fn view<'s, 'a>(subject: &Subject<'s, 'a>) -> Option<&'s View<'a>> {

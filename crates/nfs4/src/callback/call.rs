@@ -6,10 +6,8 @@ use comity_proto::nfs4::callback::{
     CbRecallAny4args, CbRecallSlot4args, CbSequence4args, ReferringCall4, ReferringCallList4,
     VERSION, operation, procedure, recall_any,
 };
-use comity_proto::nfs4::layout_callback::{CbLayoutrecall4args, Layoutrecall4, LayoutrecallFile4};
 use comity_proto::nfs4::{
-    Bitmap4, Layoutiomode4, Nfsstat4, StableHow4, StateOwner4, Stateid4, WriteResponse4, attribute,
-    layout_type,
+    Bitmap4, Nfsstat4, StableHow4, StateOwner4, Stateid4, WriteResponse4, attribute,
 };
 use comity_rpc::{AuthSys, CallHeader};
 use comity_state::{CallbackSecurity, Effect, OffloadEnd, SessionId};
@@ -95,17 +93,9 @@ fn question(encoder: &mut Encoder, effect: &Effect, fh: &[u8]) {
             let recall = CbRecall4args { stateid, truncate: *truncate, fh: Opaque(fh) };
             step(encoder, operation::CB_RECALL, &recall);
         }
-        Effect::RecallLayout { stateid, .. } => {
-            let stateid = Stateid4 { seqid: stateid.seqid, other: stateid.other };
-            let (fh, offset, length) = (Opaque(fh), 0, u64::MAX);
-            let recall = CbLayoutrecall4args {
-                layout_type: layout_type::FILES,
-                iomode: Layoutiomode4::Any,
-                // The places of the bytes stay the same, so the client may still write its data.
-                changed: false,
-                recall: Layoutrecall4::File(LayoutrecallFile4 { fh, offset, length, stateid }),
-            };
-            step(encoder, operation::CB_LAYOUTRECALL, &recall);
+        Effect::RecallLayout { .. } => {
+            encoder.value(&operation::CB_LAYOUTRECALL);
+            encoder.raw(fh);
         }
         Effect::NotifyLock { client, owner, .. } => {
             let lock_owner = StateOwner4 { clientid: client.id().0, owner: Opaque(owner) };

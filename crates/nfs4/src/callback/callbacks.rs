@@ -15,8 +15,8 @@ use comity_state::{
 use super::address;
 use super::answer::{self, Answer};
 use super::call::{self, Address, Sequence};
-use super::notify;
 use super::route::{NoWay, Routes};
+use super::{layout_recall, notify};
 use crate::limits::{CALLBACK_RETRY_SECONDS, CALLBACK_SECONDS, PROBES_MAX};
 
 /// Takes the result of an attempt to connect to a client; it is called once.
@@ -458,10 +458,13 @@ const fn client_of(effect: &Effect) -> &Arc<Client> {
 }
 
 /// Returns the part of a call that depends on the plan: the handle of its file, or the arguments of
-/// CB_NOTIFY.
+/// CB_NOTIFY or CB_LAYOUTRECALL.
 fn object(plan: &Plan, effect: &Effect) -> Vec<u8> {
     if let Effect::Notify { stateid, directory, wishes, batch, .. } = effect {
         return notify::arguments(plan, (directory, stateid), wishes, batch);
+    }
+    if let Effect::RecallLayout { stateid, file, .. } = effect {
+        return layout_recall::arguments(plan, file, stateid);
     }
     file_of(effect).map_or_else(Vec::new, |file| plan.seal_key(file).bytes().to_vec())
 }

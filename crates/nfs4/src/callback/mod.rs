@@ -7,6 +7,7 @@ mod address;
 mod answer;
 mod call;
 mod callbacks;
+mod layout_recall;
 pub(crate) mod notify;
 mod route;
 

@@ -3,11 +3,12 @@
 //! order.
 
 use comity_coherence::Act;
-use comity_proto::nfs4::{Layoutcommit4args, Layoutcommit4resok, Nfsstat4, layout_type};
+use comity_proto::nfs4::{Layoutcommit4args, Layoutcommit4resok, Nfsstat4};
 use comity_state::ByteRange;
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
+use crate::layout_kind::check_type;
 use crate::stop::{Stop, refused};
 
 pub(super) fn layoutcommit(
@@ -19,9 +20,7 @@ pub(super) fn layoutcommit(
     let (view, node) = compound.real(Nfsstat4::Inval)?;
     let before = view.getattr(node)?;
     compound.must_be_file(before.file_type)?;
-    if args.layoutupdate.layout_type != layout_type::FILES {
-        return Err(Nfsstat4::UnknownLayoutType.into());
-    }
+    check_type(args.layoutupdate.layout_type, view.layout_kind())?;
     if args.reclaim {
         // Nothing tells after a restart who had a layout. The client writes its data again, through
         // this server.

@@ -4,13 +4,15 @@
 use comity_export::{Node, View};
 use comity_proto::nfs4::files_layout::FileLayout4;
 use comity_proto::nfs4::{
-    Layout4, LayoutContent4, Layoutget4args, Layoutget4resok, Layoutiomode4, Nfsstat4, layout_type,
+    Layout4, LayoutContent4, Layoutget4args, Layoutget4resok, Layoutiomode4, Nfsstat4,
 };
 use comity_state::{ByteRange, LayoutIomode};
-use comity_vfs::{Access, FileType, Striping};
+use comity_vfs::{Access, Distribution, FileType, Striping};
 use comity_xdr::{Counted, Decoder, Encoder, Opaque, encoded};
 
+use super::flexible_files;
 use crate::compound::Compound;
+use crate::layout_kind::{check_type, type_of};
 use crate::stop::{Stop, refused};
 
 /// Bytes of one segment before its body: offset, length, iomode, type and the length of the body.
@@ -26,6 +28,7 @@ pub(super) fn layoutget(
     if view.getattr(node)?.file_type != FileType::Regular {
         return Err(Nfsstat4::WrongType.into());
     }
+    check_type(args.layout_type, view.layout_kind())?;
     let iomode = iomode(&args)?;
     may(view, node, iomode)?;
     let (stateid, file) = (compound.stateid_of(&args.stateid)?, view.key(node));
@@ -33,14 +36,16 @@ pub(super) fn layoutget(
     // A refused request must not leave files on data servers, so the stateid is checked first.
     let checked = engine.check_layoutget(compound.at(&file), &stateid, iomode);
     checked.map_err(refused)?;
-    let striping = view.striping(node, iomode == LayoutIomode::ReadWrite)?;
-    let body = body(&striping.ok_or(Nfsstat4::LayoutUnavailable)?);
+    let distribution = view.distribution(node, iomode == LayoutIomode::ReadWrite)?;
+    let distribution = distribution.ok_or(Nfsstat4::LayoutUnavailable)?;
+    let layout_type = type_of(distribution.kind());
+    let body = body(&distribution);
     if body.len() + HEAD_BYTES > args.maxcount as usize {
         return Err(Nfsstat4::TooSmall.into());
     }
     let granted = engine.layoutget(compound.at(&file), &stateid, (iomode, ByteRange::ALL));
     let stateid = compound.leave(granted.map_err(refused)?);
-    let content = LayoutContent4 { layout_type: layout_type::FILES, body: Opaque(&body) };
+    let content = LayoutContent4 { layout_type, body: Opaque(&body) };
     let iomode = args.iomode;
     let layout = Counted(vec![Layout4 { offset: 0, length: u64::MAX, iomode, content }]);
     reply.value(&Layoutget4resok { return_on_close: true, stateid, layout });
@@ -52,7 +57,6 @@ fn iomode(args: &Layoutget4args) -> Result<LayoutIomode, Stop> {
     let reaches_end = args.length == u64::MAX;
     let overflows = args.offset.checked_add(args.length).is_none() && !reaches_end;
     match args.iomode {
-        _ if args.layout_type != layout_type::FILES => Err(Nfsstat4::UnknownLayoutType.into()),
         _ if args.length == 0 || args.length < args.minlength || overflows => {
             Err(Nfsstat4::Inval.into())
         }
@@ -75,9 +79,16 @@ fn may(view: &View<'_>, node: &Node, iomode: LayoutIomode) -> Result<(), Stop> {
     Err(Nfsstat4::Access.into())
 }
 
+fn body(distribution: &Distribution) -> Vec<u8> {
+    match distribution {
+        Distribution::Stripes(striping) => files_body(striping),
+        Distribution::Mirrors(mirrors) => flexible_files::layout_body(mirrors),
+    }
+}
+
 /// The body of a files layout with sparse packing (RFC 8881, 13.4.4). Clients send COMMIT to the
 /// data servers.
-fn body(striping: &Striping) -> Vec<u8> {
+fn files_body(striping: &Striping) -> Vec<u8> {
     let handles = striping.handles.iter().map(|handle| Opaque(handle)).collect();
     encoded(&FileLayout4 {
         deviceid: striping.device,

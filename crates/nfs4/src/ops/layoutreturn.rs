@@ -1,14 +1,18 @@
 //! LAYOUTRETURN (RFC 8881, 18.44): a client gives layouts back, of one file, of a file system or of
 //! the server.
 
+use comity_proto::nfs4::flexible_files::FfLayoutreturn4;
 use comity_proto::nfs4::{
     Layoutiomode4, Layoutreturn4, Layoutreturn4args, Layoutreturn4resok, LayoutreturnFile4,
-    Nfsstat4, layout_type,
+    Nfsstat4,
 };
 use comity_state::{ByteRange, LayoutIomode, LayoutScope};
+use comity_vfs::LayoutKind;
 use comity_xdr::{Decoder, Encoder};
 
+use super::flexible_files::note_errors;
 use crate::compound::Compound;
+use crate::layout_kind::{check_type, kind_of};
 use crate::stop::{Stop, refused};
 
 pub(super) fn layoutreturn(
@@ -17,9 +21,7 @@ pub(super) fn layoutreturn(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let args: Layoutreturn4args<'_> = args.value()?;
-    if args.layout_type != layout_type::FILES {
-        return Err(Nfsstat4::UnknownLayoutType.into());
-    }
+    let kind = kind_of(args.layout_type)?;
     if args.reclaim {
         // Layouts do not survive a restart of the server, so there is none to give back.
         return Err(Nfsstat4::NoGrace.into());
@@ -30,13 +32,17 @@ pub(super) fn layoutreturn(
         Layoutiomode4::Any => None,
     };
     let stateid = match &args.layoutreturn {
-        Layoutreturn4::File(file) => of_file(compound, file, iomode)?,
+        Layoutreturn4::File(file) => of_file(compound, (file, kind), iomode)?,
         Layoutreturn4::Fsid => {
             let (view, node) = compound.real(Nfsstat4::Inval)?;
+            check_type(args.layout_type, view.layout_kind())?;
             let file = view.key(node);
             of_all(compound, LayoutScope::FileSystem(&file), iomode)?
         }
-        Layoutreturn4::All => of_all(compound, LayoutScope::Server, iomode)?,
+        Layoutreturn4::All => {
+            let others = compound.plan.exports_of_other_layouts(kind);
+            of_all(compound, LayoutScope::ServerBut(&others), iomode)?
+        }
     };
     let stateid = stateid.map(|stateid| compound.leave(stateid));
     reply.value(&Layoutreturn4resok { stateid });
@@ -48,12 +54,17 @@ type Left = Option<comity_state::Stateid>;
 
 fn of_file(
     compound: &Compound<'_>,
-    returned: &LayoutreturnFile4<'_>,
+    (returned, kind): (&LayoutreturnFile4<'_>, LayoutKind),
     iomode: Option<LayoutIomode>,
 ) -> Result<Left, Stop> {
     let range = ByteRange::new(returned.offset, returned.length).ok_or(Nfsstat4::Inval)?;
     let (stateid, file) = (compound.stateid_of(&returned.stateid)?, compound.key()?);
     let engine = compound.engine();
+    if kind == LayoutKind::FlexibleFiles {
+        let report: FfLayoutreturn4<'_> = Decoder::whole(returned.body.0)?;
+        let writes = engine.check_layout(compound.at(&file), &stateid).map_err(refused)?;
+        note_errors(compound, &report.ioerr_report.0, writes)?;
+    }
     engine.layoutreturn(compound.at(&file), &stateid, (iomode, range)).map_err(refused)
 }
 

@@ -16,6 +16,7 @@ mod delegreturn;
 mod destroy_clientid;
 mod destroy_session;
 mod exchange_id;
+mod flexible_files;
 mod free_stateid;
 mod get_dir_delegation;
 mod getattr;
@@ -25,8 +26,10 @@ mod getxattr;
 mod illegal;
 mod io_advise;
 mod layoutcommit;
+mod layouterror;
 mod layoutget;
 mod layoutreturn;
+mod layoutstats;
 mod link;
 mod listxattrs;
 mod lock;
@@ -75,7 +78,7 @@ const STATE: Traits = Traits::NEEDS_HANDLE.and(Traits::TELLS);
 const FIRST: Traits = Traits::SESSIONLESS;
 
 /// All operations, in the order of their numbers.
-static OPERATIONS: [Row; 65] = [
+static OPERATIONS: [Row; 67] = [
     op(operation::ACCESS, "ACCESS", HANDLE, access::access),
     op(operation::CLOSE, "CLOSE", STATE, close::close),
     op(operation::COMMIT, "COMMIT", HANDLE, commit::commit),
@@ -149,6 +152,8 @@ static OPERATIONS: [Row; 65] = [
     op(operation::COPY, "COPY", CHANGES, copy::copy),
     op(operation::DEALLOCATE, "DEALLOCATE", CHANGES, allocate::deallocate),
     op(operation::IO_ADVISE, "IO_ADVISE", HANDLE, io_advise::io_advise),
+    op(operation::LAYOUTERROR, "LAYOUTERROR", CHANGES, layouterror::layouterror),
+    op(operation::LAYOUTSTATS, "LAYOUTSTATS", HANDLE, layoutstats::layoutstats),
     op(operation::OFFLOAD_CANCEL, "OFFLOAD_CANCEL", HANDLE, offload::cancel),
     op(operation::OFFLOAD_STATUS, "OFFLOAD_STATUS", HANDLE, offload::status),
     op(operation::READ_PLUS, "READ_PLUS", HANDLE, read_plus::read_plus),

@@ -9,7 +9,7 @@ use std::time::Instant;
 use comity_backend::{Memory, MemoryOptions};
 use comity_placement::limits::UNIT_BYTES_MIN;
 use comity_placement::{DataServer, Placed, PlacementKey, PlacementSettings, ReachFiles};
-use comity_vfs::{Cred, Disk, Fs, Gid, LinkState, Name, Result, Status, Threshold, Uid};
+use comity_vfs::{Cred, Disk, Fs, Gid, Handle, LinkState, Name, Result, Status, Threshold, Uid};
 
 /// The stripe unit in bytes.
 pub const UNIT: u64 = UNIT_BYTES_MIN as u64;
@@ -26,6 +26,10 @@ impl ReachFiles for Store {
             true => Err(Status::Delay),
             false => Ok(Arc::clone(&self.fs)),
         }
+    }
+
+    fn server_handle(&self, file: &Handle) -> Result<Box<[u8]>> {
+        Ok(file.bytes().into())
     }
 
     fn state(&self) -> LinkState {
@@ -57,6 +61,14 @@ impl World {
         Self { below, stores, placed }
     }
 
+    /// A placement with mirrors over these file systems, two of each file.
+    pub fn mirrored(below: Arc<dyn Fs>, stores: Vec<Arc<dyn Fs>>) -> Self {
+        let world = Self::over(below, stores);
+        let settings = PlacementSettings { mirrors: Some(2), ..settings(&world.stores, &[]) };
+        let placed = Placed::new(Arc::clone(&world.below), PlacementKey::new([7; 16]), settings);
+        Self { placed, ..world }
+    }
+
     /// The placement after a reload, with the first data servers only, of which those of these
     /// numbers are being drained.
     pub fn reloaded(&self, servers: usize, draining: &[usize]) -> Placed {
@@ -73,12 +85,18 @@ fn settings(stores: &[Arc<Store>], draining: &[usize]) -> PlacementSettings {
     let server = |(at, store): (usize, &Arc<Store>)| DataServer {
         name: format!("s{at}").into(),
         address: ([192, 0, 2, at as u8], 2049).into(),
+        path: None,
         is_draining: draining.contains(&at),
         files: Arc::<Store>::clone(store),
     };
     let servers = stores.iter().enumerate().map(server).collect();
-    let (name, unit_bytes) = (b"/srv"[..].into(), UNIT_BYTES_MIN);
-    PlacementSettings { name, unit_bytes, threshold: Threshold::default(), servers }
+    PlacementSettings {
+        name: b"/srv"[..].into(),
+        mirrors: None,
+        unit_bytes: UNIT_BYTES_MIN,
+        threshold: Threshold::default(),
+        servers,
+    }
 }
 
 pub fn memory() -> Arc<dyn Fs> {

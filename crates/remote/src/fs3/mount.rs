@@ -48,7 +48,7 @@ pub(crate) fn mount(
 ) -> std::result::Result<Remote3, (Option<Vec<u8>>, Status)> {
     let path = [b"/".as_slice(), &settings.path.join(b"/".as_slice())].concat();
     let credential = auth_sys(settings.cred, settings.machine_name);
-    let (handles, opens) = (HandleTable::default(), super::opens::OpenTable::default());
+    let (handles, opens) = (Arc::default(), super::opens::OpenTable::default());
     let root = find_root(&engine, &programs, (&credential, &path), &handles);
     let locks = LockManager::new(programs, settings.machine_name, settings.seed);
     let root = root.map_err(|status| (Some(path), status))?;

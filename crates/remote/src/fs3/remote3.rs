@@ -25,7 +25,7 @@ pub(crate) struct Remote3 {
     /// The owner of the mount, whose credential is used for verbs without a caller.
     pub(super) owner: Arc<OpenOwner>,
     pub(super) callers: Callers,
-    pub(super) handles: HandleTable,
+    pub(super) handles: Arc<HandleTable>,
     pub(super) root: Handle,
     pub(super) volume: u64,
     /// The error of calls that timed out too often.
@@ -39,6 +39,11 @@ pub(crate) struct Remote3 {
 }
 
 impl Remote3 {
+    /// The server's own handles.
+    pub(crate) fn handles(&self) -> Arc<HandleTable> {
+        Arc::clone(&self.handles)
+    }
+
     /// Makes a call with the credential of a caller.
     pub(super) fn ask(
         &self,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use comity_idmap::Owners;
 use comity_proto::nfs4::{Bitmap4, Component4, Fattr4, Nfstime4, attribute as a, operation as op};
-use comity_vfs::{Cred, Disk, Handle, HandleTable, Name, Properties, Result, Space, Status, Time};
+use comity_vfs::{Cred, Disk, Handle, Name, Properties, Result, Space, Status, Time};
 use comity_xdr::{Decoder, Malformed};
 
 use super::names::component;
@@ -84,7 +84,7 @@ pub(crate) fn mount(
         owner: Arc::new(OpenOwner { id: 0, credential }),
         callers: Callers::new(settings.machine_name),
         owners: settings.owners.clone(),
-        handles: HandleTable::default(),
+        handles: Arc::default(),
         root: Handle::new(b"root").map_err(|status| (None, status))?,
         volume,
         wants_delegations: settings.wants_delegations,

@@ -24,7 +24,7 @@ pub(crate) struct Remote4 {
     pub(super) owner: Arc<OpenOwner>,
     pub(super) callers: Callers,
     pub(super) owners: Owners,
-    pub(super) handles: HandleTable,
+    pub(super) handles: Arc<HandleTable>,
     pub(super) root: Handle,
     pub(super) volume: u64,
     /// True if the client wants delegations.
@@ -40,6 +40,11 @@ pub(crate) struct Remote4 {
 }
 
 impl Remote4 {
+    /// The server's own handles.
+    pub(crate) fn handles(&self) -> Arc<HandleTable> {
+        Arc::clone(&self.handles)
+    }
+
     /// The minor version in use.
     pub(crate) const fn minor(&self) -> u32 {
         self.minor

@@ -5,7 +5,7 @@ mod options;
 
 use std::sync::Arc;
 
-use comity_vfs::Fs;
+use comity_vfs::{Fs, HandleTable};
 
 pub use error::MountError;
 pub use options::{DelegationUse, MountOptions, NfsVersion};
@@ -23,6 +23,8 @@ pub struct Mounted {
     pub fs: Arc<dyn Fs>,
     /// The version in use.
     pub version: NfsVersion,
+    /// The server's own handles, which those of the file system stand for.
+    pub handles: Arc<HandleTable>,
 }
 
 /// Mounts a directory of a server with the highest version that both sides support. The mount ends
@@ -54,8 +56,8 @@ fn mount4(transport: Box<dyn Transport>, options: &MountOptions) -> Result<Mount
     };
     let fs = fs4::mount(engine, &settings)
         .map_err(|(name, status)| MountError::path(&peer, name.as_deref(), status))?;
-    let version = NfsVersion::of_minor(fs.minor());
-    Ok(Mounted { fs: Arc::new(fs), version })
+    let (version, handles) = (NfsVersion::of_minor(fs.minor()), fs.handles());
+    Ok(Mounted { fs: Arc::new(fs), version, handles })
 }
 
 fn mount3(transport: Box<dyn Transport>, options: &MountOptions) -> Result<Mounted, MountError> {
@@ -78,5 +80,6 @@ fn mount3(transport: Box<dyn Transport>, options: &MountOptions) -> Result<Mount
     };
     let fs = fs3::mount(engine, programs, &settings)
         .map_err(|(name, status)| MountError::path(&peer, name.as_deref(), status))?;
-    Ok(Mounted { fs: Arc::new(fs), version: NfsVersion::Three })
+    let handles = fs.handles();
+    Ok(Mounted { fs: Arc::new(fs), version: NfsVersion::Three, handles })
 }

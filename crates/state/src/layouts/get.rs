@@ -84,6 +84,18 @@ impl Engine {
         if layout.allows_write(range) { Ok(()) } else { Err(Error::BadLayout) }
     }
 
+    /// Checks the stateid of a layout with which a client reports what it has met at data servers
+    /// (LAYOUTERROR, LAYOUTSTATS; RFC 7862, 15.6 and 15.7). Returns whether the layout allows
+    /// writing.
+    ///
+    /// # Errors
+    /// The errors of a stateid that is not that of a layout of this file.
+    pub fn check_layout(&self, (sender, key): At<'_>, stateid: &Stateid) -> Result<bool> {
+        let found = self.find(&sender, stateid)?;
+        let state = found.client.live()?;
+        found.layout(&state, key, stateid).map(LayoutState::is_for_writing)
+    }
+
     /// Returns whether a stateid names a layout of this file, and not an open, a lock or a
     /// delegation.
     fn names_layout(&self, (sender, key): At<'_>, stateid: &Stateid) -> Result<bool> {

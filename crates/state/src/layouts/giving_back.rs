@@ -13,15 +13,16 @@ use crate::{At, ByteRange, Caller, Client, Engine, Error, FileKey, Result, Sende
 pub enum LayoutScope<'a> {
     /// All files of the file system of this file (LAYOUTRETURN4_FSID).
     FileSystem(&'a FileKey),
-    /// All files of the server (LAYOUTRETURN4_ALL).
-    Server,
+    /// All files of the server (LAYOUTRETURN4_ALL) but those of these exports, whose layouts are of
+    /// another type.
+    ServerBut(&'a [u32]),
 }
 
 impl LayoutScope<'_> {
     fn has(self, key: &FileKey) -> bool {
         match self {
             Self::FileSystem(file) => (file.export, file.volume) == (key.export, key.volume),
-            Self::Server => true,
+            Self::ServerBut(exports) => !exports.contains(&key.export),
         }
     }
 }

@@ -82,7 +82,7 @@ fn a_layout_that_a_user_without_the_file_returns_is_fenced() {
 #[test]
 fn only_the_principal_of_the_client_returns_all_layouts_at_once() {
     let key = file(1);
-    for scope in [LayoutScope::Server, LayoutScope::FileSystem(&key)] {
+    for scope in [LayoutScope::ServerBut(&[]), LayoutScope::FileSystem(&key)] {
         let held = Held::new();
         let give_back = |caller| {
             held.engine.layoutreturn_all((NOW, caller), &held.person.client, (scope, None))

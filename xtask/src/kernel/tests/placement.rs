@@ -61,7 +61,7 @@ fn only_file(folder: &Path) -> Result<Vec<u8>> {
 }
 
 /// The number of times that a server has done an operation, from its metrics page.
-fn calls(metrics: &str, operation: &str) -> u64 {
+pub(super) fn calls(metrics: &str, operation: &str) -> u64 {
     let name = format!("comity_nfs4_operations_total{{operation=\"{operation}\"");
     let lines = metrics.lines().filter(|line| line.starts_with(&name));
     lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()

@@ -1,0 +1,169 @@
+//! Mirrored files as [`Placed`] uses them: a mirror that fails is broken for the file from then on,
+//! which its place says, and the others are used.
+
+use std::sync::{Arc, MutexGuard};
+
+use comity_vfs::{
+    Cred, DeviceId, Distribution, Handle, MirrorFile, Name, Result, Status, XattrMode,
+};
+
+use crate::mirror_owners::OwnedMirror;
+use crate::mirrors::MirrorSet;
+use crate::placed::{ATTRIBUTE, Placed};
+use crate::record::{PlaceRecord, Spread};
+
+/// The lock of a file, from [`Placed::lock`].
+type Turn<'t> = MutexGuard<'t, u64>;
+
+/// A file and its place.
+type PlacedFile<'f> = (&'f Handle, &'f PlaceRecord);
+
+impl Placed {
+    /// Writes data to the data servers of a file.
+    pub(crate) fn write_data(
+        &self,
+        (file, record): PlacedFile<'_>,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<()> {
+        if let Spread::Stripes(unit_bytes) = record.spread {
+            return self.files.write((record, unit_bytes), offset, data);
+        }
+        self.await_recall(file)?;
+        if !self.files.are_made(record) {
+            let turn = self.lock(file);
+            let failed = self.files.make_mirrors(record)?;
+            self.mark_broken(&turn, file, failed)?;
+        }
+        let failed = self.files.write_mirrors(record, offset, data)?;
+        self.mark(file, failed)
+    }
+
+    /// Returns when the data of a file are on stable storage, with the bytes that they use.
+    pub(crate) fn commit_data(&self, (file, record): PlacedFile<'_>) -> Result<u64> {
+        if let Spread::Stripes(_) = record.spread {
+            return self.files.commit(record);
+        }
+        let (used, failed) = self.files.commit_mirrors(record)?;
+        self.mark(file, failed).map(|()| used)
+    }
+
+    /// Removes the bytes of a file from the offset `size` on; returns the bytes that the others
+    /// use.
+    pub(crate) fn cut_data(
+        &self,
+        turn: &Turn<'_>,
+        (file, record): PlacedFile<'_>,
+        size: u64,
+    ) -> Result<u64> {
+        if let Spread::Stripes(_) = record.spread {
+            return self.files.cut(record, size);
+        }
+        let (used, failed) = self.files.cut_mirrors(record, size)?;
+        self.mark_broken(turn, file, failed).map(|()| used)
+    }
+
+    /// Has data servers refuse what clients with layouts of a file do.
+    pub(crate) fn fence_data(&self, turn: &Turn<'_>, (file, record): PlacedFile<'_>) -> Result<()> {
+        if let Spread::Stripes(_) = record.spread {
+            return self.files.fence(record);
+        }
+        let failed = self.files.fence_mirrors(record)?;
+        self.mark_broken(turn, file, failed)
+    }
+
+    /// Returns the mirrors of a file for a client. A client that writes must write to all that are
+    /// not broken; one that reads does without those that do not answer.
+    pub(crate) fn mirrors_for_client(
+        &self,
+        (file, record): PlacedFile<'_>,
+        writes: bool,
+    ) -> Result<Option<Distribution>> {
+        self.await_recall(file)?;
+        let turn = self.lock(file);
+        let mut failed = self.files.make_mirrors(record)?;
+        let owned = self.files.owned_mirrors(record)?;
+        failed = failed.and(owned.failed);
+        if writes {
+            self.mark_broken(&turn, file, failed)?;
+        }
+        let usable = owned.done.into_iter().filter(|(at, _)| !failed.has(*at));
+        let mirror = |(at, (handle, ids)): (usize, OwnedMirror)| {
+            let device = self.mirror_device(record, at)?;
+            let ids = ids.of_client(writes);
+            Some(MirrorFile { device, handle, uid: ids.uid, gid: ids.gid })
+        };
+        Ok(usable.map(mirror).collect::<Option<Vec<_>>>().map(Distribution::Mirrors))
+    }
+
+    /// Marks the mirror of an error that a client has met. The last mirror stays in use.
+    pub(crate) fn note_error(&self, file: &Handle, device: &DeviceId) -> Result<()> {
+        let Some(record) = self.record(file)? else { return Ok(()) };
+        let is_there =
+            |at: &usize| self.mirror_device(&record, *at).is_some_and(|it| it == *device);
+        let Some(at) = record.whole().find(is_there) else { return Ok(()) };
+        if !record.broken().and(MirrorSet::of(at)).is_part_of(record.servers.len()) {
+            let name = record.name();
+            tracing::warn!(name, "a client cannot use the last mirror of a file");
+            return Ok(());
+        }
+        match self.mark(file, MirrorSet::of(at)) {
+            // Its layouts are being recalled.
+            Err(Status::Delay) => Ok(()),
+            marked => marked,
+        }
+    }
+
+    fn mirror_device(&self, record: &PlaceRecord, at: usize) -> Option<DeviceId> {
+        let Spread::Mirrors(_) = record.spread else { return None };
+        self.devices.of(record.servers.get(at..=at)?)
+    }
+
+    /// Refuses a use of a file while clients may have layouts that name a broken mirror.
+    fn await_recall(&self, file: &Handle) -> Result<()> {
+        if self.known.broken.awaits_recall(file) { Err(Status::Delay) } else { Ok(()) }
+    }
+
+    fn mark(&self, file: &Handle, failed: MirrorSet) -> Result<()> {
+        match failed.is_empty() {
+            true => Ok(()),
+            false => self.mark_broken(&self.lock(file), file, failed),
+        }
+    }
+
+    /// Marks mirrors of a file as broken, on stable storage.
+    ///
+    /// # Errors
+    /// [`Status::Delay`]: clients may have layouts that name one of the mirrors, or no mirror is
+    /// left; [`Status`].
+    fn mark_broken(&self, turn: &Turn<'_>, file: &Handle, failed: MirrorSet) -> Result<()> {
+        let Some(now) = self.record_in_turn(turn, file)? else { return Err(Status::Delay) };
+        let broken = now.broken().and(failed);
+        if broken == now.broken() {
+            return Ok(());
+        }
+        // Another thread has met errors at the other mirrors. The caller tries again.
+        if !broken.is_part_of(now.servers.len()) {
+            return Err(Status::Delay);
+        }
+        let spread = Spread::Mirrors(broken);
+        let new = Arc::new(PlaceRecord { spread, ..PlaceRecord::clone(&now) });
+        self.store_mark(file, &new)?;
+        let awaits_recall = self.files.may_have_layouts(&new);
+        self.known.broken.note(file, &new, awaits_recall);
+        if awaits_recall { Err(Status::Delay) } else { Ok(()) }
+    }
+
+    fn store_mark(&self, file: &Handle, new: &Arc<PlaceRecord>) -> Result<()> {
+        let (name, bytes) = (Name::new(ATTRIBUTE)?, new.encode(&self.key));
+        self.known.records.remove(file);
+        self.below.setxattr(&Cred::root(), file, name, Some(&bytes), XattrMode::Replace)?;
+        self.below.commit(file)?;
+        self.known.records.insert(*file, Some(Arc::clone(new)));
+        let broken = (0..).zip(&new.servers).filter(|(at, _)| new.broken().has(*at));
+        let servers: Vec<&str> = broken.map(|(_, name)| &**name).collect();
+        let (name, servers) = (new.name(), servers.join(", "));
+        tracing::warn!(name, servers, "a file has lost mirrors; the others are used");
+        Ok(())
+    }
+}

@@ -1,0 +1,218 @@
+//! The data files of mirrored files: every data server of a file has all of its bytes.
+
+use comity_vfs::{Create, Cred, Mode, Name, Result, SetAttr, Status};
+
+use crate::data_files::{DataFile, DataFiles, cut_one, read_piece, write_piece};
+use crate::mirror_owners::MirrorOwner;
+use crate::mirrors::MirrorSet;
+use crate::record::{PlaceRecord, Spread};
+use crate::stripes::StripePiece;
+
+/// The outcome of work at the mirrors of a file.
+pub(crate) struct Mirrored<T> {
+    /// The results with the numbers of their mirrors, in the order in which mirrors are read.
+    pub(crate) done: Vec<(usize, T)>,
+    /// The mirrors at which the work has failed.
+    pub(crate) failed: MirrorSet,
+}
+
+impl PlaceRecord {
+    /// The numbers of the mirrors that are not broken. The order differs from file to file, so that
+    /// reading is spread over the data servers.
+    pub(crate) fn whole(&self) -> impl Iterator<Item = usize> {
+        let (broken, count) = (self.broken(), self.servers.len());
+        let first = (self.number % count.max(1) as u128) as usize;
+        (first..count).chain(0..first).filter(move |at| !broken.has(*at))
+    }
+
+    /// Returns whether a mirror is broken.
+    pub(crate) const fn is_degraded(&self) -> bool {
+        !self.broken().is_empty()
+    }
+}
+
+impl DataFiles {
+    /// Does work at each mirror of a file that is not broken.
+    ///
+    /// # Errors
+    /// All have failed: [`Status::Delay`] if one of them does not answer, and so may do the work
+    /// later; [`Status::NoSpc`]; [`Status::Io`].
+    pub(crate) fn at_mirrors<T>(
+        &self,
+        record: &PlaceRecord,
+        work: impl Fn(usize) -> Result<T>,
+    ) -> Result<Mirrored<T>> {
+        let (mut done, mut failed, mut why) = (Vec::new(), MirrorSet::NONE, Status::Io);
+        for at in record.whole() {
+            match work(at) {
+                Ok(result) => done.push((at, result)),
+                Err(status) => {
+                    failed = failed.and(MirrorSet::of(at));
+                    why = reason(why, status);
+                }
+            }
+        }
+        if done.is_empty() { Err(why) } else { Ok(Mirrored { done, failed }) }
+    }
+
+    /// Does work on the data file of each mirror that is not broken. A mirror without a data file
+    /// fails, unless no mirror has one: then nothing was written, and there is no result.
+    ///
+    /// # Errors
+    /// As [`DataFiles::at_mirrors`].
+    fn on_mirrors<T>(
+        &self,
+        record: &PlaceRecord,
+        work: impl Fn(&DataFile) -> Result<T>,
+    ) -> Result<Mirrored<T>> {
+        let Mirrored { done, mut failed } =
+            self.at_mirrors(record, |at| self.on_mirror((record, at), &work))?;
+        let is_written = done.iter().any(|(_, result)| result.is_some());
+        let mut results = Vec::new();
+        for (at, result) in done {
+            match result {
+                Some(result) => results.push((at, result)),
+                None if is_written => failed = failed.and(MirrorSet::of(at)),
+                None => {}
+            }
+        }
+        Ok(Mirrored { done: results, failed })
+    }
+
+    /// Does work on the data file of a mirror; returns `None` if there is none. A handle that is
+    /// stale is looked up again, as tables of long handles forget some.
+    pub(crate) fn on_mirror<T>(
+        &self,
+        (record, at): (&PlaceRecord, usize),
+        work: impl Fn(&DataFile) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let Some(file) = self.find(record, at)? else { return Ok(None) };
+        match work(&file) {
+            Err(Status::Stale) => {
+                self.known.handles.remove(&(record.number, at));
+                self.find(record, at)?.map(|file| work(&file)).transpose()
+            }
+            done => done.map(Some),
+        }
+    }
+
+    /// Reads a range of a mirrored file from the first mirror that can be read.
+    pub(crate) fn read_mirror(
+        &self,
+        record: &PlaceRecord,
+        (offset, length): (u64, u64),
+        bytes: &mut Vec<u8>,
+    ) -> Result<()> {
+        let (start, mut why) = (bytes.len(), None);
+        for at in record.whole() {
+            let piece = StripePiece { server: at, offset, length };
+            let read = self.on_mirror((record, at), |file| {
+                let mut read = Vec::new();
+                read_piece(file, piece, &mut read).map(|()| read)
+            });
+            match read {
+                Ok(Some(read)) => {
+                    bytes.extend(read);
+                    why = None;
+                    break;
+                }
+                Ok(None) => {}
+                Err(status) => why = Some(reason(why.unwrap_or(Status::Io), status)),
+            }
+        }
+        bytes.resize(start + length as usize, 0);
+        why.map_or(Ok(()), Err)
+    }
+
+    /// Writes data to all mirrors; returns those that failed. The data files must be there.
+    pub(crate) fn write_mirrors(
+        &self,
+        record: &PlaceRecord,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<MirrorSet> {
+        let written = self.on_mirrors(record, |file| write_piece(file, offset, data))?;
+        if written.done.is_empty() { Err(Status::Io) } else { Ok(written.failed) }
+    }
+
+    /// Returns when the data of a file are on stable storage, with the bytes that a mirror uses and
+    /// the mirrors that failed.
+    pub(crate) fn commit_mirrors(&self, record: &PlaceRecord) -> Result<(u64, MirrorSet)> {
+        let committed = self.on_mirrors(record, |file| {
+            let attr = file.fs.commit(&file.handle)?;
+            Ok(attr.map_or(0, |attr| attr.used))
+        })?;
+        Ok((first(&committed), committed.failed))
+    }
+
+    /// Removes the bytes of a file from the offset `size` on; returns the bytes that a mirror uses
+    /// and the mirrors that failed.
+    pub(crate) fn cut_mirrors(&self, record: &PlaceRecord, size: u64) -> Result<(u64, MirrorSet)> {
+        let cut = self.on_mirrors(record, |file| cut_one(file, size))?;
+        Ok((first(&cut), cut.failed))
+    }
+
+    /// Returns whether the data files of a file are known to be there.
+    pub(crate) fn are_made(&self, record: &PlaceRecord) -> bool {
+        record.whole().all(|at| self.known.handles.get(&(record.number, at)).is_some())
+    }
+
+    /// Creates the data files of a file unless they are there; returns the mirrors that failed. A
+    /// mirror without a data file fails if another one has it. Only one thread at a time may call
+    /// this for a file.
+    pub(crate) fn make_mirrors(&self, record: &PlaceRecord) -> Result<MirrorSet> {
+        let found = self.on_mirrors(record, |_| Ok(()))?;
+        if !found.done.is_empty() {
+            return Ok(found.failed);
+        }
+        let made = self.at_mirrors(record, |at| match found.failed.has(at) {
+            true => Err(Status::Delay),
+            false => self.create_mirror(record, at),
+        })?;
+        Ok(made.failed)
+    }
+
+    /// Creates a data file that only root may use, until a layout names it.
+    fn create_mirror(&self, record: &PlaceRecord, at: usize) -> Result<()> {
+        let fs = self.server(record, at)?;
+        let (name, top) = (record.name(), fs.root());
+        let set = SetAttr { mode: Some(Mode::new(0o600)), ..SetAttr::default() };
+        let name = Name::new(name.as_bytes())?;
+        let made = fs.create(&Cred::root(), &top, name, &Create::Unchecked(set))?;
+        self.known.handles.insert((record.number, at), made.value.handle);
+        self.known.owners.insert((record.number, at), MirrorOwner::Unused);
+        Ok(())
+    }
+
+    /// Writes data of a new file, of which no data server may fail.
+    pub(crate) fn write_new(&self, record: &PlaceRecord, offset: u64, data: &[u8]) -> Result<()> {
+        if let Spread::Stripes(unit_bytes) = record.spread {
+            return self.write((record, unit_bytes), offset, data);
+        }
+        let failed = self.make_mirrors(record)?.and(self.write_mirrors(record, offset, data)?);
+        if failed.is_empty() { Ok(()) } else { Err(Status::Delay) }
+    }
+
+    /// Does what [`DataFiles::commit`] does for a new file, of which no data server may fail.
+    pub(crate) fn commit_new(&self, record: &PlaceRecord) -> Result<u64> {
+        if let Spread::Stripes(_) = record.spread {
+            return self.commit(record);
+        }
+        let (used, failed) = self.commit_mirrors(record)?;
+        if failed.is_empty() { Ok(used) } else { Err(Status::Delay) }
+    }
+}
+
+/// The result of the mirror that is read first; zero if nothing was written.
+fn first(mirrored: &Mirrored<u64>) -> u64 {
+    mirrored.done.first().map_or(0, |(_, bytes)| *bytes)
+}
+
+/// Returns the error that callers get of several: one after which they call again comes first.
+const fn reason(before: Status, status: Status) -> Status {
+    match (before, status) {
+        (Status::Delay, _) | (_, Status::Delay) => Status::Delay,
+        (_, Status::NoSpc | Status::DQuot | Status::FBig) => status,
+        (before, _) => before,
+    }
+}

@@ -1,0 +1,277 @@
+//! Mirrored files: a mirror that fails is broken for a file, and the others are used.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on ends")]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use comity_vfs::{
+    Create, Distribution, FileType, Fs, Handle, MirrorFile, MovedFile, Placement, ReadInto, Result,
+    SetAttr, Status, StripeFault,
+};
+use common::{World, memory, name, root};
+
+fn world() -> World {
+    World::mirrored(memory(), vec![memory(), memory()])
+}
+
+fn make(world: &World, called: &str) -> Handle {
+    let how = Create::Unchecked(SetAttr::default());
+    let made = world.placed.create(&root(), &world.placed.root(), name(called), &how).unwrap();
+    made.value.handle
+}
+
+fn write(world: &World, file: &Handle, offset: u64, data: &[u8]) -> Result<()> {
+    world.placed.write(&root(), file, offset, data).map(drop)
+}
+
+fn read(world: &World, file: &Handle) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    world.placed.read(&root(), file, 0, 1 << 20, &mut ReadInto::new(&mut bytes))?;
+    Ok(bytes)
+}
+
+fn set_down(world: &World, at: usize, is_down: bool) {
+    world.stores[at].is_down.store(is_down, Ordering::Relaxed);
+}
+
+/// The content of the only data file on a data server.
+fn stored(world: &World, at: usize) -> Vec<u8> {
+    let page = world.placed.check(&world.placed.root(), 0).unwrap();
+    let called = page.files[0].stored_name.clone().unwrap();
+    let fs = &world.stores[at].fs;
+    let file = fs.lookup(&root(), &fs.root(), name(&called)).unwrap().node;
+    assert_eq!(file.attr.file_type, FileType::Regular);
+    let mut bytes = Vec::new();
+    fs.read(&root(), &file.handle, 0, 1 << 20, &mut ReadInto::new(&mut bytes)).unwrap();
+    bytes
+}
+
+/// The numbers of files with a broken mirror on each data server.
+fn broken(world: &World) -> Vec<u64> {
+    world.placed.servers().iter().map(|server| server.broken_files).collect()
+}
+
+fn mirrors(world: &World, file: &Handle, writes: bool) -> Result<Vec<MirrorFile>> {
+    match world.placed.distribution(file, writes)? {
+        Some(Distribution::Mirrors(mirrors)) => Ok(mirrors),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The owner of the data file on a data server.
+fn owner(world: &World, at: usize, mirror: &MirrorFile) -> (u32, u32, u32) {
+    let file = Handle::new(&mirror.handle).unwrap();
+    let attr = world.stores[at].fs.getattr(&file).unwrap();
+    (attr.uid.number(), attr.gid.number(), attr.mode.bits())
+}
+
+#[test]
+fn each_data_server_has_all_bytes() {
+    let world = world();
+    let file = make(&world, "f");
+    write(&world, &file, 0, b"whole").unwrap();
+    write(&world, &file, 3, b"lly").unwrap();
+    assert_eq!([stored(&world, 0), stored(&world, 1)], [b"wholly", b"wholly"]);
+    let set = SetAttr { size: Some(2), ..SetAttr::default() };
+    world.placed.setattr(&root(), &file, &set, None).unwrap();
+    assert_eq!([stored(&world, 0), stored(&world, 1)], [b"wh", b"wh"]);
+    assert_eq!(read(&world, &file).unwrap(), b"wh");
+}
+
+#[test]
+fn a_file_is_read_from_either_mirror() {
+    let world = world();
+    let file = make(&world, "f");
+    write(&world, &file, 0, b"whole").unwrap();
+    for down in [0, 1] {
+        set_down(&world, down, true);
+        assert_eq!(read(&world, &file).unwrap(), b"whole");
+        set_down(&world, down, false);
+    }
+    assert_eq!(broken(&world), [0, 0], "reading changes nothing");
+    [0, 1].map(|at| set_down(&world, at, true));
+    assert_eq!(read(&world, &file), Err(Status::Delay));
+}
+
+#[test]
+fn a_write_goes_on_without_a_mirror_that_is_not_read_any_more() {
+    let world = world();
+    let file = make(&world, "f");
+    write(&world, &file, 0, b"old").unwrap();
+    set_down(&world, 1, true);
+    write(&world, &file, 0, b"new").unwrap();
+    world.placed.commit(&file).unwrap();
+    set_down(&world, 1, false);
+    assert_eq!([stored(&world, 0), stored(&world, 1)], [b"new", b"old"]);
+    assert_eq!(read(&world, &file).unwrap(), b"new");
+    assert_eq!(broken(&world), [0, 1]);
+    write(&world, &file, 0, b"NEW").unwrap();
+    assert_eq!(stored(&world, 1), b"old", "a broken mirror is not written");
+    // Another process of the server reads the place from the file.
+    let again = World { placed: world.placed.with(world.placed.settings().clone()), ..world };
+    assert_eq!(read(&again, &file).unwrap(), b"NEW");
+}
+
+#[test]
+fn the_last_mirror_stays_in_use() {
+    let world = world();
+    let file = make(&world, "f");
+    write(&world, &file, 0, b"old").unwrap();
+    set_down(&world, 1, true);
+    write(&world, &file, 0, b"new").unwrap();
+    set_down(&world, 0, true);
+    assert_eq!(write(&world, &file, 0, b"lost"), Err(Status::Delay));
+    set_down(&world, 0, false);
+    assert_eq!(read(&world, &file).unwrap(), b"new");
+    let device = mirrors(&world, &file, true).unwrap()[0].device;
+    world.placed.note_mirror_error(&file, &device).unwrap();
+    assert_eq!(broken(&world), [0, 1]);
+}
+
+#[test]
+fn a_mirror_that_lost_its_data_file_is_not_taken_for_an_empty_one() {
+    let world = world();
+    let file = make(&world, "f");
+    write(&world, &file, 0, b"whole").unwrap();
+    let page = world.placed.check(&world.placed.root(), 0).unwrap();
+    let called = page.files[0].stored_name.clone().unwrap();
+    let fs = &world.stores[0].fs;
+    fs.remove(&root(), &fs.root(), name(&called)).unwrap();
+    fs.release_removed();
+    assert_eq!(read(&world, &file).unwrap(), b"whole");
+    write(&world, &file, 0, b"W").unwrap();
+    assert_eq!(broken(&world), [1, 0]);
+    assert_eq!(read(&world, &file).unwrap(), b"Whole");
+}
+
+#[test]
+fn a_new_file_does_without_a_data_server_that_does_not_answer() {
+    let world = world();
+    set_down(&world, 0, true);
+    let file = make(&world, "f");
+    write(&world, &file, 0, b"whole").unwrap();
+    assert_eq!(broken(&world), [1, 0]);
+    assert_eq!(stored(&world, 1), b"whole");
+    let three = World::mirrored(memory(), vec![memory(), memory(), memory()]);
+    set_down(&three, 0, true);
+    write(&three, &make(&three, "f"), 0, b"whole").unwrap();
+    assert_eq!(broken(&three), [0, 0, 0]);
+    assert_eq!([stored(&three, 1), stored(&three, 2)], [b"whole", b"whole"]);
+}
+
+#[test]
+fn a_layout_names_ids_that_own_the_data_files() {
+    let world = world();
+    let file = make(&world, "f");
+    let writing = mirrors(&world, &file, true).unwrap();
+    assert_eq!(writing.len(), 2);
+    let at = |mirror: &MirrorFile| {
+        let has = |at: &usize| owner_is(&world, *at, mirror);
+        [0, 1].into_iter().find(has)
+    };
+    assert!(writing.iter().all(|mirror| at(mirror).is_some()), "each owns one data file");
+    assert_eq!(mirrors(&world, &file, true).unwrap(), writing, "layouts share the ids");
+    let reading = mirrors(&world, &file, false).unwrap();
+    for (reader, writer) in reading.iter().zip(&writing) {
+        assert_ne!(reader.uid, writer.uid, "a reader does not own the data file");
+        assert_eq!((reader.gid, &reader.handle), (writer.gid, &writer.handle));
+    }
+}
+
+fn owner_is(world: &World, at: usize, mirror: &MirrorFile) -> bool {
+    owner(world, at, mirror) == (mirror.uid, mirror.gid, 0o640)
+}
+
+#[test]
+fn a_fence_takes_the_data_files_from_those_who_had_a_layout() {
+    let world = world();
+    let file = make(&world, "f");
+    let before = mirrors(&world, &file, true).unwrap();
+    let is_owned = |mirror: &MirrorFile| (0..2).any(|at| owner_is(&world, at, mirror));
+    assert!(before.iter().all(is_owned));
+    world.placed.fence(&file).unwrap();
+    assert!(!before.iter().any(is_owned));
+    let after = mirrors(&world, &file, true).unwrap();
+    assert!(after.iter().all(is_owned) && !before.iter().any(is_owned));
+    let set = SetAttr { uid: Some(comity_vfs::Uid::new(5)), ..SetAttr::default() };
+    world.placed.setattr(&root(), &file, &set, None).unwrap();
+    assert!(!after.iter().any(is_owned), "another owner of the file has other rights");
+}
+
+#[test]
+fn another_process_gives_the_data_files_other_owners() {
+    let world = world();
+    let file = make(&world, "f");
+    let before = mirrors(&world, &file, true).unwrap();
+    let stores = world.stores.iter().map(|store| Arc::clone(&store.fs)).collect();
+    let again = World::mirrored(Arc::clone(&world.below), stores);
+    let after = mirrors(&again, &file, true).unwrap();
+    assert!((0..2).all(|at| !owner_is(&again, at, &before[at])));
+    assert_ne!(after, before);
+}
+
+#[test]
+fn layouts_that_name_a_broken_mirror_are_recalled_before_a_change_goes_on() {
+    let world = world();
+    let file = make(&world, "f");
+    write(&world, &file, 0, b"old").unwrap();
+    assert_eq!(mirrors(&world, &file, false).unwrap().len(), 2);
+    set_down(&world, 0, true);
+    assert_eq!(write(&world, &file, 0, b"new"), Err(Status::Delay));
+    assert_eq!(write(&world, &file, 0, b"new"), Err(Status::Delay));
+    assert_eq!(mirrors(&world, &file, false), Err(Status::Delay));
+    assert_eq!(world.placed.poll_broken_mirror(), Some(file));
+    world.placed.layouts_recalled(&file, false);
+    assert_eq!(write(&world, &file, 0, b"new"), Err(Status::Delay));
+    assert_eq!(world.placed.poll_broken_mirror(), Some(file));
+    world.placed.layouts_recalled(&file, true);
+    write(&world, &file, 0, b"new").unwrap();
+    assert_eq!(mirrors(&world, &file, false).unwrap().len(), 1);
+    assert_eq!(world.placed.poll_broken_mirror(), None);
+}
+
+#[test]
+fn an_error_that_a_client_reports_breaks_the_mirror_that_it_names() {
+    let world = world();
+    let file = make(&world, "f");
+    write(&world, &file, 0, b"whole").unwrap();
+    let given = mirrors(&world, &file, true).unwrap();
+    world.placed.note_mirror_error(&file, &[9; 16]).unwrap();
+    assert_eq!(broken(&world), [0, 0], "the file has no mirror on that device");
+    world.placed.note_mirror_error(&file, &given[0].device).unwrap();
+    world.placed.layouts_recalled(&world.placed.poll_broken_mirror().unwrap(), true);
+    let left = mirrors(&world, &file, true).unwrap();
+    assert_eq!(left.iter().map(|it| it.device).collect::<Vec<_>>(), [given[1].device]);
+    let page = world.placed.check(&world.placed.root(), 0).unwrap();
+    let faults: Vec<StripeFault> = page.files[0].faults.iter().map(|(_, fault)| *fault).collect();
+    assert_eq!(faults, [StripeFault::BrokenMirror]);
+}
+
+#[test]
+fn a_degraded_file_gets_whole_mirrors_when_enough_data_servers_answer() {
+    let world = world();
+    let file = make(&world, "f");
+    write(&world, &file, 0, b"old").unwrap();
+    set_down(&world, 1, true);
+    write(&world, &file, 0, b"new").unwrap();
+    let resilver = || world.placed.move_file(&file, &|| Ok(()), &|_| ());
+    assert_eq!(resilver(), Err(Status::Delay));
+    set_down(&world, 1, false);
+    assert_eq!(resilver(), Ok(MovedFile::Moved { bytes: 3, has_gaps: false }));
+    assert_eq!(resilver(), Ok(MovedFile::Stayed));
+    assert_eq!([stored(&world, 0), stored(&world, 1)], [b"new", b"new"]);
+    assert_eq!(broken(&world), [0, 0]);
+    let names = |at: usize| world.placed.stored(&format!("s{at}"), 0).unwrap().names.len();
+    assert_eq!([names(0), names(1)], [1, 1], "the old data files are removed");
+}
+
+#[test]
+fn a_removed_file_leaves_no_data_file() {
+    let world = world();
+    write(&world, &make(&world, "f"), 0, b"whole").unwrap();
+    world.placed.remove(&root(), &world.placed.root(), name("f")).unwrap();
+    let names = |at: usize| world.placed.stored(&format!("s{at}"), 0).unwrap().names.len();
+    assert_eq!([names(0), names(1)], [0, 0]);
+}

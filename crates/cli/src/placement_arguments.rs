@@ -86,7 +86,8 @@ pub(crate) enum PlacementCommand {
     ///
     /// Layouts of a file are recalled before it is copied. A file whose clients do not return them
     /// within ten seconds is left. A run that was interrupted is continued by the next one. It can
-    /// leave a copy of one file, of which `comity placement check` names the data files as orphaned.
+    /// leave a copy of one file, of which `comity placement check` names the data files as
+    /// orphaned.
     ///
     /// Exits with 0 if no file lacks a mirror any more, with 1 if files are left or the command
     /// fails, with 2 if the arguments are wrong.

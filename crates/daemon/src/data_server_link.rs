@@ -163,8 +163,8 @@ fn look(folder: &dyn Fs, spec: &DataServerSpec) -> Result<Option<Space>> {
             Ok(folder.statfs(&Cred::root(), &folder.root()).ok())
         }
         Ok(_) if spec.path.is_some() => Err(anyhow!(
-            "it does not let this server put files there: have it export the path for writing, with \
-             no_root_squash, to the address from which this server calls"
+            "it does not let this server put files there: have it export the path for writing, \
+             with no_root_squash, to the address from which this server calls"
         )),
         Ok(_) => Err(anyhow!(
             "it does not let this server put files there: start it with --for and the address from \

@@ -1,4 +1,4 @@
-//! Recalls the layouts of files of which a mirror was found broken, as clients would go on using it.
+//! Recalls the layouts of files of which a mirror was found broken: clients would go on using it.
 
 use std::sync::Arc;
 

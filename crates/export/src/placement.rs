@@ -69,8 +69,8 @@ pub struct PlacementSpec {
     pub export: PathBuf,
     /// The file with the placement key; each data server has a copy of it.
     pub key: PathBuf,
-    /// The number of mirrors of each file, on stock servers of NFSv3; `None` if files are in stripes
-    /// on data servers of this program.
+    /// The number of mirrors of each file, on stock servers of NFSv3; `None` if files are in
+    /// stripes on data servers of this program.
     pub mirrors: Option<usize>,
     /// The stripe unit in bytes.
     pub unit_bytes: u32,
@@ -87,7 +87,8 @@ pub struct DataServerSpec {
     pub name: String,
     /// Its host and port, as in `192.0.2.7:2049`; clients get the address.
     pub address: String,
-    /// The path that a stock server of NFSv3 exports; `None` if it is a data server of this program.
+    /// The path that a stock server of NFSv3 exports; `None` if it is a data server of this
+    /// program.
     pub path: Option<String>,
     /// True if it takes no new files, and its files are to be moved to the others.
     pub is_draining: bool,

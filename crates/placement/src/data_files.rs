@@ -10,9 +10,9 @@ use crate::data_server::DataServer;
 use crate::due_labels::DueLabels;
 use crate::fences::{FENCE_ATTRIBUTE, stored};
 use crate::limits::DATA_HANDLES_MAX;
-use crate::mirror_owners::MirrorOwner;
-use crate::record::{PlaceRecord, Spread};
+use crate::record::PlaceRecord;
 use crate::stripes::{StripePiece, pieces};
+use crate::synthetic_ids::MirrorOwner;
 
 /// The files of a placement on its data servers.
 pub(crate) struct DataFiles {
@@ -80,17 +80,14 @@ impl DataFiles {
         self.servers.iter().map(|server| server.state(broken(&server.name))).collect()
     }
 
-    /// Reads a range of a file, which must not extend beyond the file's end. Bytes that no data
-    /// server has are zero.
-    pub(crate) fn read(
+    /// Reads a range of a file in stripes of this unit. It must not extend beyond the file's end.
+    /// Bytes that no data server has are zero.
+    pub(crate) fn read_stripes(
         &self,
-        record: &PlaceRecord,
+        (record, unit_bytes): (&PlaceRecord, u32),
         (offset, length): (u64, u64),
         bytes: &mut Vec<u8>,
     ) -> Result<()> {
-        let Spread::Stripes(unit_bytes) = record.spread else {
-            return self.read_mirror(record, (offset, length), bytes);
-        };
         for piece in pieces(unit_bytes, record.servers.len(), offset, length) {
             let end = bytes.len() + piece.length as usize;
             if let Some(file) = self.find(record, piece.server)? {
@@ -102,7 +99,7 @@ impl DataFiles {
     }
 
     /// Writes data to a file in stripes of this unit.
-    pub(crate) fn write(
+    pub(crate) fn write_stripes(
         &self,
         (record, unit_bytes): (&PlaceRecord, u32),
         offset: u64,

@@ -46,6 +46,7 @@ mod sizes;
 mod store;
 mod stored;
 mod stripes;
+mod synthetic_ids;
 mod tree_place;
 mod used_space;
 

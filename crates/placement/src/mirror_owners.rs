@@ -7,43 +7,11 @@ use comity_vfs::{Cred, Gid, Mode, Result, SetAttr, Status, Uid};
 use crate::data_files::{DataFile, DataFiles};
 use crate::mirrored_files::Mirrored;
 use crate::mirrors::MirrorSet;
-use crate::random::random;
 use crate::record::PlaceRecord;
-
-/// The lowest uid and gid that no mirror has. Clients that only read have this uid.
-const FIRST: u32 = 1 << 30;
+use crate::synthetic_ids::{MirrorOwner, SyntheticIds};
 
 /// The owner writes, and the group reads.
 const MODE: Mode = Mode::new(0o640);
-
-/// The owner of a mirror, as far as this process knows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MirrorOwner {
-    /// No layout names the owner.
-    Unused,
-    /// Layouts name these ids.
-    Used(SyntheticIds),
-}
-
-/// A user and a group that are nobody's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SyntheticIds {
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
-}
-
-impl SyntheticIds {
-    /// Draws ids that no earlier layout has named.
-    fn new() -> Result<Self> {
-        let below = |bytes| FIRST + 1 + u32::from_be_bytes(bytes) % (FIRST - 1);
-        Ok(Self { uid: below(random()?), gid: below(random()?) })
-    }
-
-    /// The ids of a client that may write, or only read.
-    pub(crate) const fn of_client(self, writes: bool) -> Self {
-        if writes { self } else { Self { uid: FIRST, gid: self.gid } }
-    }
-}
 
 /// A mirror as a layout names it: the data server's own handle, and the ids of clients that write.
 pub(crate) type OwnedMirror = (Box<[u8]>, SyntheticIds);
@@ -91,7 +59,7 @@ impl DataFiles {
     /// Gives a mirror an owner that no layout has named.
     fn give(&self, (record, at): (&PlaceRecord, usize), file: &DataFile) -> Result<SyntheticIds> {
         self.known.owners.remove(&(record.number, at));
-        let ids = SyntheticIds::new()?;
+        let ids = SyntheticIds::draw()?;
         let owner = (Some(Uid::new(ids.uid)), Some(Gid::new(ids.gid)));
         let set = SetAttr { mode: Some(MODE), uid: owner.0, gid: owner.1, ..SetAttr::default() };
         file.fs.setattr(&Cred::root(), &file.handle, &set, None)?;

@@ -13,7 +13,7 @@ use crate::placed::{ATTRIBUTE, Placed};
 use crate::record::{PlaceRecord, Spread};
 
 /// The lock of a file, from [`Placed::lock`].
-type Turn<'t> = MutexGuard<'t, u64>;
+type FileLock<'t> = MutexGuard<'t, u64>;
 
 /// A file and its place.
 type PlacedFile<'f> = (&'f Handle, &'f PlaceRecord);
@@ -27,7 +27,7 @@ impl Placed {
         data: &[u8],
     ) -> Result<()> {
         if let Spread::Stripes(unit_bytes) = record.spread {
-            return self.files.write((record, unit_bytes), offset, data);
+            return self.files.write_stripes((record, unit_bytes), offset, data);
         }
         self.await_recall(file)?;
         if !self.files.are_made(record) {
@@ -52,7 +52,7 @@ impl Placed {
     /// use.
     pub(crate) fn cut_data(
         &self,
-        turn: &Turn<'_>,
+        turn: &FileLock<'_>,
         (file, record): PlacedFile<'_>,
         size: u64,
     ) -> Result<u64> {
@@ -64,7 +64,11 @@ impl Placed {
     }
 
     /// Has data servers refuse what clients with layouts of a file do.
-    pub(crate) fn fence_data(&self, turn: &Turn<'_>, (file, record): PlacedFile<'_>) -> Result<()> {
+    pub(crate) fn fence_data(
+        &self,
+        turn: &FileLock<'_>,
+        (file, record): PlacedFile<'_>,
+    ) -> Result<()> {
         if let Spread::Stripes(_) = record.spread {
             return self.files.fence(record);
         }
@@ -136,7 +140,7 @@ impl Placed {
     /// # Errors
     /// [`Status::Delay`]: clients may have layouts that name one of the mirrors, or no mirror is
     /// left; [`Status`].
-    fn mark_broken(&self, turn: &Turn<'_>, file: &Handle, failed: MirrorSet) -> Result<()> {
+    fn mark_broken(&self, turn: &FileLock<'_>, file: &Handle, failed: MirrorSet) -> Result<()> {
         let Some(now) = self.record_in_turn(turn, file)? else { return Err(Status::Delay) };
         let broken = now.broken().and(failed);
         if broken == now.broken() {

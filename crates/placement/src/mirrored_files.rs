@@ -3,10 +3,10 @@
 use comity_vfs::{Create, Cred, Mode, Name, Result, SetAttr, Status};
 
 use crate::data_files::{DataFile, DataFiles, cut_one, read_piece, write_piece};
-use crate::mirror_owners::MirrorOwner;
 use crate::mirrors::MirrorSet;
 use crate::record::{PlaceRecord, Spread};
 use crate::stripes::StripePiece;
+use crate::synthetic_ids::MirrorOwner;
 
 /// The outcome of work at the mirrors of a file.
 pub(crate) struct Mirrored<T> {
@@ -96,8 +96,22 @@ impl DataFiles {
         }
     }
 
+    /// Reads a range of a file, which must not extend beyond the file's end. Bytes that no data
+    /// server has are zero.
+    pub(crate) fn read(
+        &self,
+        record: &PlaceRecord,
+        range: (u64, u64),
+        bytes: &mut Vec<u8>,
+    ) -> Result<()> {
+        match record.spread {
+            Spread::Stripes(unit_bytes) => self.read_stripes((record, unit_bytes), range, bytes),
+            Spread::Mirrors(_) => self.read_mirror(record, range, bytes),
+        }
+    }
+
     /// Reads a range of a mirrored file from the first mirror that can be read.
-    pub(crate) fn read_mirror(
+    fn read_mirror(
         &self,
         record: &PlaceRecord,
         (offset, length): (u64, u64),
@@ -187,7 +201,7 @@ impl DataFiles {
     /// Writes data of a new file, of which no data server may fail.
     pub(crate) fn write_new(&self, record: &PlaceRecord, offset: u64, data: &[u8]) -> Result<()> {
         if let Spread::Stripes(unit_bytes) = record.spread {
-            return self.write((record, unit_bytes), offset, data);
+            return self.write_stripes((record, unit_bytes), offset, data);
         }
         let failed = self.make_mirrors(record)?.and(self.write_mirrors(record, offset, data)?);
         if failed.is_empty() { Ok(()) } else { Err(Status::Delay) }

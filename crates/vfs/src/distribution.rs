@@ -1,4 +1,17 @@
-use crate::{DeviceId, Striping};
+/// The number of a set of data servers (`deviceid4`).
+pub type DeviceId = [u8; 16];
+
+/// The distribution of a file over data servers. Stripe units are on the servers in turn, beginning
+/// with the first server. Each server stores its units at the offsets that they have in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Striping {
+    /// The data servers.
+    pub device: DeviceId,
+    /// The length of a stripe unit in bytes.
+    pub unit_bytes: u32,
+    /// For each data server, the handle by which a client reads or writes the file there.
+    pub handles: Vec<Box<[u8]>>,
+}
 
 /// The kind of layouts by which clients use the data servers of a placement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -58,7 +58,7 @@ pub use create::Create;
 pub use cred::Cred;
 pub use delegation_number::DelegationNumber;
 pub use directory_notice::{DirectoryNotice, NameNotice, NoticedAttributes, NoticedObject};
-pub use distribution::{Distribution, LayoutKind, MirrorFile};
+pub use distribution::{DeviceId, Distribution, LayoutKind, MirrorFile, Striping};
 pub use file_key::FileKey;
 pub use fs::{
     Entry, Fs, Listed, Listing, Made, Properties, Seek, Special, Stability, Target, Written,
@@ -77,9 +77,7 @@ pub use open_files::{
     DelegationKind, HeldLock, LockOutcome, LockOwner, LockRequest, OpenAccess, OpenEvent,
     OpenFiles, OpenId, OpenedFile,
 };
-pub use placement::{
-    DataServerState, DeviceId, LinkState, MovedFile, Placement, Striping, Threshold,
-};
+pub use placement::{DataServerState, LinkState, MovedFile, Placement, Threshold};
 pub use placement_check::{CheckedFile, CheckedPage, StoredPage, StripeFault};
 pub use placement_rebuild::{
     LabelledPage, NotRebuilt, Rebuild, RebuildOutcome, RebuiltFile, RebuiltPage,

@@ -3,24 +3,9 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use crate::{
-    Attr, CheckedPage, Disk, Distribution, Handle, LabelledPage, LayoutKind, Rebuild, RebuiltPage,
-    Result, Space, StoredPage,
+    Attr, CheckedPage, DeviceId, Disk, Distribution, Handle, LabelledPage, LayoutKind, Rebuild,
+    RebuiltPage, Result, Space, StoredPage,
 };
-
-/// The number of a set of data servers (`deviceid4`).
-pub type DeviceId = [u8; 16];
-
-/// The distribution of a file over data servers. Stripe units are on the servers in turn, beginning
-/// with the first server. Each server stores its units at the offsets that they have in the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Striping {
-    /// The data servers.
-    pub device: DeviceId,
-    /// The length of a stripe unit in bytes.
-    pub unit_bytes: u32,
-    /// For each data server, the handle by which a client reads or writes the file there.
-    pub handles: Vec<Box<[u8]>>,
-}
 
 /// The sizes in bytes below which clients should use the metadata server rather than data servers
 /// (RFC 8881, 5.12.4); `None` where no such size is set.

@@ -34,6 +34,8 @@ pub struct Four {
     uid: u32,
     xid: u32,
     pub clientid: u64,
+    /// The minor version of its calls, 1 at first.
+    pub minor: u32,
     session: Sessionid4,
     seqid: u32,
     /// Delegations that the server has recalled.
@@ -104,6 +106,7 @@ impl Four {
             uid,
             xid: 1,
             clientid: 0,
+            minor: 1,
             session,
             seqid: 0,
             recalled,
@@ -157,6 +160,7 @@ impl Four {
             seqid: self.seqid,
             recalled: Vec::new(),
             recalled_layouts: Vec::new(),
+            minor: 1,
             probed: false,
         }
     }
@@ -306,7 +310,7 @@ impl Four {
     fn compound(&mut self, operations: &[Operation]) -> Result<Vec<u8>, Nfsstat4> {
         let mut call = Encoder::new();
         let count = operations.len() as u32;
-        call.value(&CompoundHead { tag: Opaque(b""), minorversion: 1, operations: count });
+        call.value(&CompoundHead { tag: Opaque(b""), minorversion: self.minor, operations: count });
         for (number, args) in operations {
             call.value(number);
             call.raw(args);

@@ -9,6 +9,7 @@
 
 pub mod four;
 pub mod line;
+pub mod mirrored;
 pub mod placed;
 pub mod raw;
 pub mod world;

@@ -1,5 +1,5 @@
-//! Mirrored files: the guest writes to two plain servers of NFSv3 by a flexible files layout. One of
-//! them is killed, and the guest goes on with the other.
+//! Mirrored files: the guest writes to two plain servers of NFSv3 by a flexible files layout. One
+//! of them is killed, and the guest goes on with the other.
 
 use std::fs;
 

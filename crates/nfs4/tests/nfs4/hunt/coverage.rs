@@ -29,20 +29,24 @@ pub(crate) const WITHOUT_A_FILE: [u32; 15] = [
 ];
 
 /// Operations that this server answers with NOTSUPP.
-pub(crate) const NOT_SERVED: [u32; 8] = [
+pub(crate) const NOT_SERVED: [u32; 6] = [
     op::OPENATTR,
     op::GETDEVICELIST,
     op::SET_SSV,
     op::WANT_DELEGATION,
     op::COPY_NOTIFY,
-    op::LAYOUTERROR,
-    op::LAYOUTSTATS,
     op::WRITE_SAME,
 ];
 
 /// Operations on files that are placed on data servers; the exports of the hunt have none.
-pub(crate) const OF_PLACEMENTS: [u32; 4] =
-    [op::GETDEVICEINFO, op::LAYOUTCOMMIT, op::LAYOUTGET, op::LAYOUTRETURN];
+pub(crate) const OF_PLACEMENTS: [u32; 6] = [
+    op::GETDEVICEINFO,
+    op::LAYOUTCOMMIT,
+    op::LAYOUTGET,
+    op::LAYOUTRETURN,
+    op::LAYOUTERROR,
+    op::LAYOUTSTATS,
+];
 
 /// Panics if an operation is neither sent nor listed as left out, or is both.
 pub(super) fn assert_whole(asked: &BTreeSet<u32>) {

@@ -448,6 +448,16 @@ fn placed_at(paths: &[&Path]) -> String {
     paths.iter().map(table).collect()
 }
 
+fn no_servers() -> PlacementSettings {
+    PlacementSettings {
+        name: Box::default(),
+        mirrors: None,
+        unit_bytes: 1 << 20,
+        threshold: Threshold::default(),
+        servers: Vec::new(),
+    }
+}
+
 #[test]
 fn a_placement_is_opened_anew_only_if_nobody_uses_the_one_that_its_directory_had() {
     let dir = tempfile::tempdir().unwrap();
@@ -457,14 +467,8 @@ fn a_placement_is_opened_anew_only_if_nobody_uses_the_one_that_its_directory_had
     let (config, opened) = (dir.path().join("config"), RefCell::new(Vec::new()));
     let open = |request: &ExportRequest<'_>| -> Result<Arc<dyn Fs>, String> {
         opened.borrow_mut().push((request.kept.is_some(), request.shared.is_some()));
-        let settings = PlacementSettings {
-            name: Box::default(),
-            mirrors: None,
-            unit_bytes: 1 << 20,
-            threshold: Threshold::default(),
-            servers: Vec::new(),
-        };
-        let anew = || Placed::new(memory(request).unwrap(), PlacementKey::new([7; 16]), settings);
+        let anew =
+            || Placed::new(memory(request).unwrap(), PlacementKey::new([7; 16]), no_servers());
         Ok(request.kept.map_or_else(|| Arc::new(anew()), Arc::clone))
     };
     let reload = |paths: &[&Path], old: Option<&Plan>| {
@@ -502,14 +506,8 @@ fn exports_of_one_directory_with_a_placement_have_the_same_crossmnt() {
     std::os::unix::fs::symlink(&at, &link).unwrap();
     let config = dir.path().join("config");
     let open = |request: &ExportRequest<'_>| -> Result<Arc<dyn Fs>, String> {
-        let settings = PlacementSettings {
-            name: Box::default(),
-            mirrors: None,
-            unit_bytes: 1 << 20,
-            threshold: Threshold::default(),
-            servers: Vec::new(),
-        };
-        let placed = Placed::new(memory(request).unwrap(), PlacementKey::new([7; 16]), settings);
+        let placed =
+            Placed::new(memory(request).unwrap(), PlacementKey::new([7; 16]), no_servers());
         Ok(Arc::new(placed))
     };
     let crossing = placed_at(&[&link]).replacen("clients", "options = [\"crossmnt\"]\nclients", 1);

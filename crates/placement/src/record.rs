@@ -182,7 +182,7 @@ mod tests {
             let bytes = record.encode(&KEY);
             assert_eq!(PlaceRecord::decode(&KEY, &file(), &bytes).as_ref(), Some(&record));
             assert_eq!(PlaceRecord::decode(&KEY, &other, &bytes), None);
-            assert_eq!(PlaceRecord::decode(&PlacementKey::new([8; 16]), &file, &bytes), None);
+            assert_eq!(PlaceRecord::decode(&PlacementKey::new([8; 16]), &file(), &bytes), None);
         }
     }
 
@@ -217,7 +217,7 @@ mod tests {
 
         #[test]
         fn no_bytes_make_it_panic(body in proptest::collection::vec(any::<u8>(), 0..80)) {
-            let mac = KEY.mac(OF_RECORDS, &[file.bytes(), &body]);
+            let mac = KEY.mac(OF_RECORDS, &[file().bytes(), &body]);
             let _ = PlaceRecord::decode(&KEY, &file(), &[&body[..], &mac].concat());
         }
     }

@@ -268,3 +268,56 @@ pub(crate) fn placement_of<'p>(
 ) -> Option<&'p PlacementSpec> {
     placements.iter().find(|placement| placement.export == export)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a placement with these lines, and the findings.
+    fn read(lines: &str) -> (Vec<PlacementSpec>, Vec<String>) {
+        let text = format!(
+            "[[export]]\npath = \"/srv\"\nclients = [{{ client = \"*\" }}]\n\
+             [[placement]]\nexport = \"/srv\"\nkey = \"/key\"\n{lines}\n"
+        );
+        let mut diagnostics = Diagnostics::default();
+        let read = crate::config::parse(&"t.toml".into(), text.as_bytes(), &mut diagnostics);
+        (read.placements, diagnostics.sorted().iter().map(ToString::to_string).collect())
+    }
+
+    const STOCK: &str = "data_servers = [{ name = \"a\", address = \"h\", path = \"/m\" }, \
+                         { name = \"b\", address = \"h:1\", path = \"/n\" }]";
+
+    #[test]
+    fn files_are_striped_unless_the_layout_is_flexible_files() {
+        let (specs, found) = read("data_servers = [{ name = \"a\", address = \"h\" }]");
+        assert_eq!((specs[0].mirrors, &specs[0].servers[0].path, found), (None, &None, vec![]));
+        let (specs, found) = read(&format!("layout = \"flexible-files\"\n{STOCK}"));
+        assert_eq!((specs[0].mirrors, found), (Some(2), vec![]));
+        assert_eq!(specs[0].servers[1].path.as_deref(), Some("/n"));
+        let one = format!("layout = \"flexible-files\"\nmirrors = 1\n{STOCK}");
+        assert_eq!(read(&one).0[0].mirrors, Some(1));
+    }
+
+    #[test]
+    fn what_does_not_fit_the_layout_is_an_error() {
+        let flexible = |lines: &str| format!("layout = \"flexible-files\"\n{lines}");
+        let plain = "data_servers = [{ name = \"a\", address = \"h\" }]";
+        for (lines, expected) in [
+            (flexible(&format!("mirrors = 3\n{STOCK}")), "t.toml:8:11: 3 mirrors: expected 1 to 4"),
+            (flexible(&format!("mirrors = 0\n{STOCK}")), "t.toml:8:11: 0 mirrors"),
+            (flexible(plain), "t.toml:8:16: 2 mirrors"),
+            (flexible(&format!("mirrors = 1\n{plain}")), "t.toml:9:41: a data server of flexible"),
+            (
+                flexible(&format!("stripe_unit_bytes = 65536\n{STOCK}")),
+                "t.toml:8:21: mirrors are not striped",
+            ),
+            (STOCK.to_owned(), "t.toml:7:41: path needs layout = \"flexible-files\""),
+            (format!("mirrors = 2\n{plain}"), "t.toml:7:11: mirrors needs layout"),
+            (flexible(&STOCK.replace("/n", "n")), "t.toml:8:85: path: expected an absolute path"),
+            (format!("layout = \"blocks\"\n{plain}"), "t.toml:7:10: unknown variant `blocks`"),
+        ] {
+            let found = read(&lines).1;
+            assert!(found.iter().any(|it| it.starts_with(expected)), "{lines}: {found:?}");
+        }
+    }
+}

@@ -32,7 +32,7 @@ impl Placed {
         self.await_recall(file)?;
         if !self.files.are_made(record) {
             let turn = self.lock(file);
-            let failed = self.files.make_mirrors(record)?;
+            let failed = self.files.make_mirrors(record, self.has_bytes(file)?)?;
             self.mark_broken(&turn, file, failed)?;
         }
         let failed = self.files.write_mirrors(record, offset, data)?;
@@ -44,7 +44,7 @@ impl Placed {
         if let Spread::Stripes(_) = record.spread {
             return self.files.commit(record);
         }
-        let (used, failed) = self.files.commit_mirrors(record)?;
+        let (used, failed) = self.files.commit_mirrors((record, self.has_bytes(file)?))?;
         self.mark(file, failed).map(|()| used)
     }
 
@@ -85,7 +85,7 @@ impl Placed {
     ) -> Result<Option<Distribution>> {
         self.await_recall(file)?;
         let turn = self.lock(file);
-        let mut failed = self.files.make_mirrors(record)?;
+        let mut failed = self.files.make_mirrors(record, self.has_bytes(file)?)?;
         let owned = self.files.owned_mirrors(record)?;
         failed = failed.and(owned.failed);
         if writes {
@@ -116,6 +116,11 @@ impl Placed {
             Err(Status::Delay) => Ok(()),
             marked => marked,
         }
+    }
+
+    /// Returns whether mirrors must have bytes of a file.
+    fn has_bytes(&self, file: &Handle) -> Result<bool> {
+        Ok(self.below.getattr(file)?.size > 0)
     }
 
     fn mirror_device(&self, record: &PlaceRecord, at: usize) -> Option<DeviceId> {

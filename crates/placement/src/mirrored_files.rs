@@ -59,10 +59,11 @@ impl DataFiles {
     /// fails, unless no mirror has one: then nothing was written, and there is no result.
     ///
     /// # Errors
-    /// As [`DataFiles::at_mirrors`].
+    /// As [`DataFiles::at_mirrors`]. [`Status::Delay`]: the file has bytes, and only mirrors that
+    /// fail can have them.
     fn on_mirrors<T>(
         &self,
-        record: &PlaceRecord,
+        (record, has_bytes): (&PlaceRecord, bool),
         work: impl Fn(&DataFile) -> Result<T>,
     ) -> Result<Mirrored<T>> {
         let Mirrored { done, mut failed } =
@@ -75,6 +76,9 @@ impl DataFiles {
                 None if is_written => failed = failed.and(MirrorSet::of(at)),
                 None => {}
             }
+        }
+        if results.is_empty() && !failed.is_empty() && has_bytes {
+            return Err(Status::Delay);
         }
         Ok(Mirrored { done: results, failed })
     }
@@ -145,13 +149,13 @@ impl DataFiles {
         offset: u64,
         data: &[u8],
     ) -> Result<MirrorSet> {
-        let written = self.on_mirrors(record, |file| write_piece(file, offset, data))?;
+        let written = self.on_mirrors((record, true), |file| write_piece(file, offset, data))?;
         if written.done.is_empty() { Err(Status::Io) } else { Ok(written.failed) }
     }
 
     /// Returns when the data of a file are on stable storage, with the bytes that a mirror uses and
     /// the mirrors that failed.
-    pub(crate) fn commit_mirrors(&self, record: &PlaceRecord) -> Result<(u64, MirrorSet)> {
+    pub(crate) fn commit_mirrors(&self, record: (&PlaceRecord, bool)) -> Result<(u64, MirrorSet)> {
         let committed = self.on_mirrors(record, |file| {
             let attr = file.fs.commit(&file.handle)?;
             Ok(attr.map_or(0, |attr| attr.used))
@@ -162,7 +166,7 @@ impl DataFiles {
     /// Removes the bytes of a file from the offset `size` on; returns the bytes that a mirror uses
     /// and the mirrors that failed.
     pub(crate) fn cut_mirrors(&self, record: &PlaceRecord, size: u64) -> Result<(u64, MirrorSet)> {
-        let cut = self.on_mirrors(record, |file| cut_one(file, size))?;
+        let cut = self.on_mirrors((record, size > 0), |file| cut_one(file, size))?;
         Ok((first(&cut), cut.failed))
     }
 
@@ -174,27 +178,25 @@ impl DataFiles {
     /// Creates the data files of a file unless they are there; returns the mirrors that failed. A
     /// mirror without a data file fails if another one has it. Only one thread at a time may call
     /// this for a file.
-    pub(crate) fn make_mirrors(&self, record: &PlaceRecord) -> Result<MirrorSet> {
-        let found = self.on_mirrors(record, |_| Ok(()))?;
+    pub(crate) fn make_mirrors(&self, record: &PlaceRecord, has_bytes: bool) -> Result<MirrorSet> {
+        let found = self.on_mirrors((record, has_bytes), |_| Ok(()))?;
         if !found.done.is_empty() {
             return Ok(found.failed);
         }
-        let made = self.at_mirrors(record, |at| match found.failed.has(at) {
-            true => Err(Status::Delay),
-            false => self.create_mirror(record, at),
-        })?;
+        // No layout can name a mirror of a file whose first data files are made now.
+        let made = self.at_mirrors(record, |at| self.create_mirror(record, at))?;
         Ok(made.failed)
     }
 
     /// Creates a data file that only root may use, until a layout names it.
     fn create_mirror(&self, record: &PlaceRecord, at: usize) -> Result<()> {
+        self.known.owners.insert((record.number, at), MirrorOwner::Unused);
         let fs = self.server(record, at)?;
         let (name, top) = (record.name(), fs.root());
         let set = SetAttr { mode: Some(Mode::new(0o600)), ..SetAttr::default() };
         let name = Name::new(name.as_bytes())?;
         let made = fs.create(&Cred::root(), &top, name, &Create::Unchecked(set))?;
         self.known.handles.insert((record.number, at), made.value.handle);
-        self.known.owners.insert((record.number, at), MirrorOwner::Unused);
         Ok(())
     }
 
@@ -203,7 +205,8 @@ impl DataFiles {
         if let Spread::Stripes(unit_bytes) = record.spread {
             return self.write_stripes((record, unit_bytes), offset, data);
         }
-        let failed = self.make_mirrors(record)?.and(self.write_mirrors(record, offset, data)?);
+        let failed =
+            self.make_mirrors(record, false)?.and(self.write_mirrors(record, offset, data)?);
         if failed.is_empty() { Ok(()) } else { Err(Status::Delay) }
     }
 
@@ -212,7 +215,7 @@ impl DataFiles {
         if let Spread::Stripes(_) = record.spread {
             return self.commit(record);
         }
-        let (used, failed) = self.commit_mirrors(record)?;
+        let (used, failed) = self.commit_mirrors((record, false))?;
         if failed.is_empty() { Ok(used) } else { Err(Status::Delay) }
     }
 }

@@ -153,6 +153,28 @@ fn a_mirror_that_lost_its_data_file_is_not_taken_for_an_empty_one() {
 }
 
 #[test]
+fn a_mirror_that_may_have_the_only_bytes_is_awaited() {
+    let world = world();
+    let file = make(&world, "f");
+    write(&world, &file, 0, b"whole").unwrap();
+    let page = world.placed.check(&world.placed.root(), 0).unwrap();
+    let called = page.files[0].stored_name.clone().unwrap();
+    let fs = &world.stores[0].fs;
+    fs.remove(&root(), &fs.root(), name(&called)).unwrap();
+    fs.release_removed();
+    set_down(&world, 1, true);
+    let again = restarted(&world);
+    set_down(&again, 1, true);
+    assert_eq!(again.placed.commit(&file), Err(Status::Delay));
+    assert_eq!(write(&again, &file, 0, b"W"), Err(Status::Delay));
+    assert_eq!(read(&again, &file), Err(Status::Delay));
+    assert_eq!(mirrors(&again, &file, true), Err(Status::Delay));
+    assert_eq!(broken(&again), [0, 0]);
+    set_down(&again, 1, false);
+    assert_eq!(read(&again, &file).unwrap(), b"whole");
+}
+
+#[test]
 fn a_new_file_does_without_a_data_server_that_does_not_answer() {
     let world = world();
     set_down(&world, 0, true);

@@ -224,7 +224,25 @@ fn all_layouts_of_a_file_system_are_returned_at_once() {
     let in_one = LayoutScope::FileSystem(&file);
     assert_eq!(return_all(in_one, Some(READ)), [(0, 1), (0, 1), (1, 1)]);
     assert_eq!(return_all(in_one, None), [(1, 1)]);
-    assert_eq!(return_all(LayoutScope::ServerBut(&[]), None), []);
+    assert_eq!(return_all(LayoutScope::ServerBut(&[2, 1]), None), [(1, 1)], "of another type");
+    assert_eq!(return_all(LayoutScope::ServerBut(&[2]), None), []);
+}
+
+#[test]
+fn a_client_reports_errors_by_the_stateid_of_a_layout() {
+    let (site, file) = (OneClient::new(), key(1, 1));
+    let open = site.open(file, Share::BOTH);
+    let check = |file: &FileKey, stateid: &Stateid| {
+        site.engine.check_layout((site.sender(), file), stateid)
+    };
+    assert_eq!(check(&file, &open), Err(Error::BadStateid));
+    let reading = site.get(&file, &open, (READ, ByteRange::ALL)).unwrap();
+    assert_eq!(check(&file, &reading), Ok(false));
+    let writing = site.get(&file, &reading, (READ_WRITE, bytes(0, 10))).unwrap();
+    assert_eq!(check(&file, &writing), Ok(true));
+    assert_eq!(check(&key(1, 2), &writing), Err(Error::BadStateid));
+    site.give_back(&file, &writing, (None, ByteRange::ALL)).unwrap();
+    assert_eq!(check(&file, &writing), Err(Error::BadStateid));
 }
 
 #[test]

@@ -165,15 +165,16 @@ fn mirrored(key: &Path, export: &Path, count: u16) -> String {
     )
 }
 
-/// Starts the plain server of a host.
+/// Starts the plain server of a host, by a script with which the test can start it again.
 fn begin_plain(host: &Host, program: &Path) -> Result<()> {
     let program = program.display().to_string();
+    let start = format!("exec {program} serve --no-register --vers 3 --exports /srv/exports");
     let script = format!(
         "mkdir -p {STRIPES}; echo '{STRIPES} 10.77.0.0/24(rw,sync,no_root_squash)' > /srv/exports; \
-         exec \"$0\" serve --no-register --vers 3 --exports /srv/exports > /var/log/comity.log 2>&1"
+         echo '{start} > /var/log/comity.log 2>&1' > /srv/start; exec sh /srv/start"
     );
     // The host ends it.
-    host.command(&["sh", "-c", &script, &program]).spawn().context("start a plain server")?;
+    host.command(&["sh", "-c", &script]).spawn().context("start a plain server")?;
     Ok(())
 }
 

@@ -21,6 +21,9 @@ cp /proc/self/mountstats /mnt/job/mountstats
 fetch="import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
 /usr/bin/python3 -c "$fetch" "http://$SERVER:9049/metrics" > /mnt/job/metrics
 status > /mnt/job/before
+for host in a b; do
+    [ "$(ask "on $host cat /srv/stripes/* | sha256sum")" = "$(sha256sum < /mnt/job/whole)" ]
+done
 ask 'on b pkill -9 comity'
 read_again /mnt/job/whole whole
 # Writing goes on, to a file that has two mirrors and to a new one.
@@ -32,6 +35,17 @@ head -c 300000 /dev/urandom > /mnt/job/later
 cp /mnt/job/later later
 read_again /mnt/job/later later
 status > /mnt/job/after
+# The other server comes back, and gets a whole copy of each file while the client has them open.
+ask "on b sh /srv/start > /dev/null 2>&1 &"
+exec 9>> whole
+ask 'admin until $COMITY placement status --state-dir $STATE | grep " b  .* up "; do sleep 1; done
+    $COMITY placement resilver --state-dir $STATE; $COMITY placement check --state-dir $STATE' \
+    > /mnt/job/resilvered
+cat /mnt/job/more >&9
+exec 9>&-
+cat /mnt/job/more >> /mnt/job/longer
+read_again /mnt/job/longer whole
+status > /mnt/job/end
 cd /
 umount /mnt/nfs
 # A client without parallel NFS sees the same bytes through the metadata server.

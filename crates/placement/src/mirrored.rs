@@ -106,13 +106,8 @@ impl Placed {
         let is_there =
             |at: &usize| self.mirror_device(&record, *at).is_some_and(|it| it == *device);
         let Some(at) = record.whole().find(is_there) else { return Ok(()) };
-        if !record.broken().and(MirrorSet::of(at)).is_part_of(record.servers.len()) {
-            let name = record.name();
-            tracing::warn!(name, "a client cannot use the last mirror of a file");
-            return Ok(());
-        }
         match self.mark(file, MirrorSet::of(at)) {
-            // Its layouts are being recalled.
+            // Its layouts are being recalled, or it is the last mirror.
             Err(Status::Delay) => Ok(()),
             marked => marked,
         }

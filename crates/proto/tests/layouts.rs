@@ -290,6 +290,9 @@ proptest! {
         assert_stable_or_refused::<FfLayout4<'_>>(&bytes);
         assert_stable_or_refused::<FfDeviceAddr4<'_>>(&bytes);
         assert_stable_or_refused::<FfLayoutreturn4<'_>>(&bytes);
+        assert_stable_or_refused::<Layouterror4args>(&bytes);
+        assert_stable_or_refused::<Layoutstats4args<'_>>(&bytes);
+        assert_stable_or_refused::<FfLayoutupdate4<'_>>(&bytes);
         assert_stable_or_refused::<CbLayoutrecall4args<'_>>(&bytes);
         assert_stable_or_refused::<NotifyDeviceidChange4>(&bytes);
     }

@@ -39,6 +39,8 @@ pub(super) enum DataServerKind {
     Stripes,
     /// Plain servers of NFSv3, each with a mirror of every file.
     Mirrors,
+    /// The same; the last of them is nfs-ganesha.
+    GaneshaMirrors,
 }
 
 /// Hosts with data servers, which run until this is dropped. They are named `a`, `b` and so on.
@@ -63,10 +65,13 @@ impl DataServers {
         let make = |number| Host::new(network, number, &host_folder(folder, number));
         let all = Self((0..counts.all()).map(make).collect::<Result<_>>()?);
         let running = all.0.get(..usize::from(counts.running)).unwrap_or_default();
-        running.iter().try_for_each(|host| match counts.kind {
-            DataServerKind::Stripes => begin(host, program, folder),
-            DataServerKind::Mirrors => begin_plain(host, program),
-        })?;
+        for (at, host) in running.iter().enumerate() {
+            match counts.kind {
+                DataServerKind::Stripes => begin(host, program, folder)?,
+                DataServerKind::GaneshaMirrors if at + 1 == running.len() => begin_ganesha(host)?,
+                _ => begin_plain(host, program)?,
+            }
+        }
         let until = Instant::now() + PATIENCE;
         while !running.iter().all(|host| host.listens(2049)) {
             ensure!(Instant::now() < until, "no data server listens; see {}", folder.display());
@@ -129,9 +134,7 @@ fn write_configuration((folder, export): (&Path, &Path), counts: HostCounts) -> 
         HostCounts { running, kind: DataServerKind::Stripes, .. } => {
             placement(&key, export, running)
         }
-        HostCounts { running, kind: DataServerKind::Mirrors, .. } => {
-            mirrored(&key, export, running)
-        }
+        HostCounts { running, .. } => mirrored(&key, export, running),
     };
     let text = format!(
         "[[export]]\npath = {export:?}\noptions = [\"rw\", \"no_root_squash\"]\n\
@@ -165,16 +168,37 @@ fn mirrored(key: &Path, export: &Path, count: u16) -> String {
     )
 }
 
-/// Starts the plain server of a host, by a script with which the test can start it again.
+/// Starts the plain server of a host.
 fn begin_plain(host: &Host, program: &Path) -> Result<()> {
     let program = program.display().to_string();
-    let start = format!("exec {program} serve --no-register --vers 3 --exports /srv/exports");
-    let script = format!(
-        "mkdir -p {STRIPES}; echo '{STRIPES} 10.77.0.0/24(rw,sync,no_root_squash)' > /srv/exports; \
-         echo '{start} > /var/log/comity.log 2>&1' > /srv/start; exec sh /srv/start"
+    let start = format!(
+        "echo '{STRIPES} 10.77.0.0/24(rw,sync,no_root_squash)' > /srv/exports\nexec {program} serve \
+         --no-register --vers 3 --exports /srv/exports > /var/log/comity.log 2>&1\n"
     );
+    begin_by_script(host, &start)
+}
+
+/// Starts nfs-ganesha on a host in the same way. It needs an rpcbind of its own.
+fn begin_ganesha(host: &Host) -> Result<()> {
+    let configuration = format!(
+        "NFS_CORE_PARAM {{ Protocols = 3; Enable_NLM = false; NFS_Port = 2049; MNT_Port = 20048; }} \
+         EXPORT {{ Export_Id = 1; Path = {STRIPES}; Pseudo = {STRIPES}; Access_Type = RW; Squash = \
+         No_Root_Squash; SecType = sys; Protocols = 3; FSAL {{ Name = VFS; }} }}"
+    );
+    let start = format!(
+        "mkdir -p /var/lib/nfs\nfor d in /run /var/lib/nfs; do mount -t tmpfs tmpfs $d; done\n\
+         mkdir -p /run/rpcbind /run/sendsigs.omit.d /run/ganesha /var/lib/nfs/ganesha\nrpcbind\n\
+         echo \"{configuration}\" > /srv/ganesha.conf\nexec ganesha.nfsd -F -f /srv/ganesha.conf \
+         -L /var/log/ganesha.log -p /run/ganesha/pid\n"
+    );
+    begin_by_script(host, &start)
+}
+
+/// Starts a server of a host by a script, with which the test can start it again.
+fn begin_by_script(host: &Host, start: &str) -> Result<()> {
+    let script = format!("mkdir -p {STRIPES}; printf %s \"$0\" > /srv/start; exec sh /srv/start");
     // The host ends it.
-    host.command(&["sh", "-c", &script]).spawn().context("start a plain server")?;
+    host.command(&["sh", "-c", &script, start]).spawn().context("start a plain server")?;
     Ok(())
 }
 

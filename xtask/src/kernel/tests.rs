@@ -241,6 +241,7 @@ pub(super) const ALL: &[Test] = &[
     placement::TEST,
     placement::TEST.over("", "4.2").on("placement-6.12", Kernel::Linux6_12),
     mirrors::TEST,
+    mirrors::GANESHA,
     mirrors::TEST.over("", "4.2").on("mirrors-6.12", Kernel::Linux6_12),
     smoke::TEST.over("", "4.1").killed("smoke-kill-4.1", 6),
     build::TEST.over("", "4.1").killed("build-kill-4.1", 6),

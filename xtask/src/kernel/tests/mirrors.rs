@@ -24,6 +24,15 @@ pub(super) const TEST: Test = Test {
     ..Test::EMPTY
 };
 
+/// The same where one of the servers is nfs-ganesha.
+pub(super) const GANESHA: Test = Test {
+    name: "mirrors-ganesha",
+    about: "the same, where the server that is killed is nfs-ganesha",
+    version: "4.2",
+    data_server_kind: DataServerKind::GaneshaMirrors,
+    ..TEST
+};
+
 /// Checks that the bytes are on both data servers at the end, and that the guest has written and
 /// read them there.
 fn verify(ground: &Ground) -> Result<()> {

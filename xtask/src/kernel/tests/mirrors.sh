@@ -24,7 +24,7 @@ status > /mnt/job/before
 for host in a b; do
     [ "$(ask "on $host cat /srv/stripes/* | sha256sum")" = "$(sha256sum < /mnt/job/whole)" ]
 done
-ask 'on b pkill -9 comity'
+ask 'on b pkill -9 "comity|ganesha"'
 read_again /mnt/job/whole whole
 # Writing goes on, to a file that has two mirrors and to a new one.
 head -c 1000000 /dev/urandom > /mnt/job/more

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_the_layout_is_an_error() {
+    fn settings_that_do_not_fit_the_layout_are_errors() {
         let flexible = |lines: &str| format!("layout = \"flexible-files\"\n{lines}");
         let plain = "data_servers = [{ name = \"a\", address = \"h\" }]";
         for (lines, expected) in [

@@ -100,6 +100,14 @@ impl Placed {
         Ok(usable.map(mirror).collect::<Option<Vec<_>>>().map(Distribution::Mirrors))
     }
 
+    /// Returns whether no mirror of these is broken by now.
+    pub(crate) fn are_whole(&self, file: &Handle, mirrors: &[MirrorFile]) -> bool {
+        let Ok(Some(record)) = self.record(file) else { return false };
+        let whole: Vec<_> =
+            record.whole().filter_map(|at| self.mirror_device(&record, at)).collect();
+        mirrors.iter().all(|mirror| whole.contains(&mirror.device))
+    }
+
     /// Marks the mirror of an error that a client has met. The last mirror stays in use.
     pub(crate) fn note_error(&self, file: &Handle, device: &DeviceId) -> Result<()> {
         let Some(record) = self.record(file)? else { return Ok(()) };

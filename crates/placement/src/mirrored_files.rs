@@ -176,15 +176,21 @@ impl DataFiles {
     }
 
     /// Creates the data files of a file unless they are there; returns the mirrors that failed. A
-    /// mirror without a data file fails if another one has it. Only one thread at a time may call
-    /// this for a file.
+    /// mirror without a data file fails if another one has bytes. Only one thread at a time may
+    /// call this for a file.
     pub(crate) fn make_mirrors(&self, record: &PlaceRecord, has_bytes: bool) -> Result<MirrorSet> {
-        let found = self.on_mirrors((record, has_bytes), |_| Ok(()))?;
-        if !found.done.is_empty() {
+        if self.are_made(record) {
+            return Ok(MirrorSet::NONE);
+        }
+        let size = |file: &DataFile| Ok(file.fs.getattr(&file.handle)?.size);
+        let found = self.on_mirrors((record, has_bytes), size)?;
+        if found.done.iter().any(|(_, size)| *size > 0) {
             return Ok(found.failed);
         }
-        // No layout can name a mirror of a file whose first data files are made now.
-        let made = self.at_mirrors(record, |at| self.create_mirror(record, at))?;
+        let made = self.at_mirrors(record, |at| match self.find(record, at)? {
+            Some(_) => Ok(()),
+            None => self.create_mirror(record, at),
+        })?;
         Ok(made.failed)
     }
 

@@ -51,6 +51,13 @@ impl Placement for Placed {
         }
     }
 
+    fn is_current(&self, node: &Handle, distribution: &Distribution) -> bool {
+        match distribution {
+            Distribution::Stripes(_) => true,
+            Distribution::Mirrors(mirrors) => self.are_whole(node, mirrors),
+        }
+    }
+
     fn note_mirror_error(&self, node: &Handle, device: &DeviceId) -> Result<()> {
         self.note_error(node, device)
     }

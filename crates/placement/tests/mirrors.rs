@@ -190,6 +190,18 @@ fn a_new_file_does_without_a_data_server_that_does_not_answer() {
 }
 
 #[test]
+fn an_empty_file_of_which_a_data_server_was_down_is_written_to_both() {
+    let world = world();
+    let file = make(&world, "f");
+    set_down(&world, 1, true);
+    assert_eq!(mirrors(&world, &file, false).unwrap().len(), 1);
+    set_down(&world, 1, false);
+    write(&world, &file, 0, b"whole").unwrap();
+    assert_eq!([stored(&world, 0), stored(&world, 1)], [b"whole", b"whole"]);
+    assert_eq!(broken(&world), [0, 0]);
+}
+
+#[test]
 fn a_layout_names_ids_that_own_the_data_files() {
     let world = world();
     let file = make(&world, "f");
@@ -237,9 +249,11 @@ fn layouts_that_name_a_broken_mirror_are_recalled_before_a_change_goes_on() {
     let world = world();
     let file = make(&world, "f");
     write(&world, &file, 0, b"old").unwrap();
-    assert_eq!(mirrors(&world, &file, false).unwrap().len(), 2);
+    let given = world.placed.distribution(&file, false).unwrap().unwrap();
+    assert!(world.placed.is_current(&file, &given));
     set_down(&world, 0, true);
     assert_eq!(write(&world, &file, 0, b"new"), Err(Status::Delay));
+    assert!(!world.placed.is_current(&file, &given), "it names a broken mirror");
     assert_eq!(write(&world, &file, 0, b"new"), Err(Status::Delay));
     assert_eq!(mirrors(&world, &file, false), Err(Status::Delay));
     assert_eq!(world.placed.poll_broken_mirror(), Some(file));

@@ -90,6 +90,10 @@ pub trait Placement: Send + Sync {
     /// [`Status`](crate::Status): a data server does not answer, or the file is gone.
     fn distribution(&self, node: &Handle, writes: bool) -> Result<Option<Distribution>>;
 
+    /// Returns whether all data servers of a distribution may still be used. After a layout is
+    /// noted, this tells whether a mirror was found broken before.
+    fn is_current(&self, node: &Handle, distribution: &Distribution) -> bool;
+
     /// Notes that a client with a layout has met an error at the mirror of a file on this device.
     /// The mirror is not used for the file any more, unless it is the last one. It does nothing if
     /// the file has no mirror there.

@@ -172,8 +172,8 @@ fn mirrored(key: &Path, export: &Path, count: u16) -> String {
 fn begin_plain(host: &Host, program: &Path) -> Result<()> {
     let program = program.display().to_string();
     let start = format!(
-        "echo '{STRIPES} 10.77.0.0/24(rw,sync,no_root_squash)' > /srv/exports\nexec {program} serve \
-         --no-register --vers 3 --exports /srv/exports > /var/log/comity.log 2>&1\n"
+        "echo '{STRIPES} 10.77.0.0/24(rw,sync,no_root_squash)' > /srv/exports\nexec {program} \
+         serve --no-register --vers 3 --exports /srv/exports > /var/log/comity.log 2>&1\n"
     );
     begin_by_script(host, &start)
 }
@@ -181,9 +181,9 @@ fn begin_plain(host: &Host, program: &Path) -> Result<()> {
 /// Starts nfs-ganesha on a host in the same way. It needs an rpcbind of its own.
 fn begin_ganesha(host: &Host) -> Result<()> {
     let configuration = format!(
-        "NFS_CORE_PARAM {{ Protocols = 3; Enable_NLM = false; NFS_Port = 2049; MNT_Port = 20048; }} \
-         EXPORT {{ Export_Id = 1; Path = {STRIPES}; Pseudo = {STRIPES}; Access_Type = RW; Squash = \
-         No_Root_Squash; SecType = sys; Protocols = 3; FSAL {{ Name = VFS; }} }}"
+        "NFS_CORE_PARAM {{ Protocols = 3; Enable_NLM = false; NFS_Port = 2049; MNT_Port = 20048; \
+         }} EXPORT {{ Export_Id = 1; Path = {STRIPES}; Pseudo = {STRIPES}; Access_Type = RW; \
+         Squash = No_Root_Squash; SecType = sys; Protocols = 3; FSAL {{ Name = VFS; }} }}"
     );
     let start = format!(
         "mkdir -p /var/lib/nfs\nfor d in /run /var/lib/nfs; do mount -t tmpfs tmpfs $d; done\n\

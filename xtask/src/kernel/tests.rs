@@ -218,6 +218,7 @@ pub(super) const ALL: &[Test] = &[
     fsx::TEST.over("fsx-4.1", "4.1"),
     fsx::TEST.over("fsx-4.2", "4.2"),
     fsx::SHORT.over("fsx-short-4.2", "4.2"),
+    fsx::MIRRORS,
     sqlite::TEST.over("sqlite-4.0", "4.0"),
     sqlite::TEST.over("sqlite-4.1", "4.1"),
     sqlite::TEST.over("sqlite-4.2", "4.2"),

@@ -71,6 +71,14 @@ impl View<'_> {
         placement.map_or(Ok(None), |placement| placement.distribution(node.handle(), writes))
     }
 
+    /// Returns whether all data servers of a distribution may still be used. See
+    /// [`Placement::is_current`].
+    #[must_use]
+    pub fn is_current(&self, node: &Node, distribution: &Distribution) -> bool {
+        let placement = self.fs().placement();
+        placement.is_some_and(|placement| placement.is_current(node.handle(), distribution))
+    }
+
     /// Notes an error that a client with a layout has met at a data server. See
     /// [`Placement::note_mirror_error`].
     ///

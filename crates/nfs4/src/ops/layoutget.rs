@@ -44,7 +44,13 @@ pub(super) fn layoutget(
         return Err(Nfsstat4::TooSmall.into());
     }
     let granted = engine.layoutget(compound.at(&file), &stateid, (iomode, ByteRange::ALL));
-    let stateid = compound.leave(granted.map_err(refused)?);
+    let granted = granted.map_err(refused)?;
+    if !view.is_current(node, &distribution) {
+        // The recall of layouts that name a broken mirror may have missed this one.
+        let _ = engine.layoutreturn(compound.at(&file), &granted, (None, ByteRange::ALL));
+        return Err(Nfsstat4::Delay.into());
+    }
+    let stateid = compound.leave(granted);
     let content = LayoutContent4 { layout_type, body: Opaque(&body) };
     let iomode = args.iomode;
     let layout = Counted(vec![Layout4 { offset: 0, length: u64::MAX, iomode, content }]);

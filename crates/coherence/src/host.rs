@@ -175,7 +175,7 @@ impl Hosts {
         self.engine.has_delegations()
             || self.asker().contradicts_layouts(act)
             || self.engine.has_denies()
-            || act != Act::Read && self.engine.is_in_grace()
+            || act != Act::Read && (self.engine.is_in_grace() || self.engine.has_export_graces())
     }
 
     /// A separate function, so that the common case, in which nothing is checked, stays small.
@@ -198,7 +198,7 @@ impl Hosts {
     /// Delays a change while a client may reclaim a write delegation: its data would overwrite the
     /// change.
     fn await_reclaims(&self, (view, node): (&View<'_>, &Node), act: Act<'_>) -> Result<()> {
-        if act == Act::Read || !self.engine.awaits_opens() {
+        if act == Act::Read || !self.engine.awaits_opens(view.export_id().0) {
             return Ok(());
         }
         // Only files are opened and delegated.

@@ -68,6 +68,14 @@ impl<'a> Compound<'a> {
         self.current.as_ref().ok_or(Stop::Status(Nfsstat4::NoFileHandle))
     }
 
+    /// Returns the number of the export of the current object, if it is inside one.
+    pub(crate) fn export(&self) -> Option<u32> {
+        match &self.current {
+            Some(Object::In(view, _)) => Some(view.export_id().0),
+            _ => None,
+        }
+    }
+
     /// Returns the current object if it is inside an export. A directory above the exports is
     /// refused with `otherwise`.
     pub(crate) fn real(&self, otherwise: Nfsstat4) -> Result<(&View<'a>, &Node), Stop> {

@@ -239,11 +239,7 @@ impl<'a> Compound<'a> {
 
     /// Returns the reply, either complete or deferred behind its barriers.
     fn outcome(&mut self, end: &End, count_at: usize, reply: &Encoder) -> Outcome {
-        let export = match &self.current {
-            Some(Object::In(view, _)) => Some(view.export_id().0),
-            _ => None,
-        };
-        let done = Done { status: end.status as u32, export };
+        let done = Done { status: end.status as u32, export: self.export() };
         let ticket = self.sequencing.take_ticket();
         if self.pending_results.is_empty() {
             if let Some(ticket) = ticket {

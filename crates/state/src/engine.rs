@@ -5,6 +5,7 @@ use crate::client::Clients;
 use crate::counters::Counters;
 use crate::directories::{Changes, DirectoryHistory};
 use crate::effect::EffectQueue;
+use crate::export_grace::ExportGraces;
 use crate::file::{File, Files};
 use crate::id_hasher::BuildIdHasher;
 use crate::local_locks::ReleaseQueue;
@@ -96,7 +97,9 @@ pub struct Engine {
     pub(crate) changes: Changes,
     /// The use of directories, for the policies of their delegations.
     pub(crate) history: DirectoryHistory,
+    /// The grace period after a restart.
     pub(crate) grace: Grace,
+    pub(crate) export_graces: ExportGraces,
     pub(crate) effect_queue: EffectQueue,
     pub(crate) counters: Counters,
     pub(crate) unlocked: ReleaseQueue<(FileKey, ByteRange)>,
@@ -126,6 +129,7 @@ impl Engine {
             changes: Changes::default(),
             history: DirectoryHistory::default(),
             grace: Grace::new((now.saturating_add(settings.grace), settings.grace), recovered),
+            export_graces: ExportGraces::default(),
             effect_queue: EffectQueue::default(),
             counters: Counters::default(),
             unlocked: ReleaseQueue::default(),

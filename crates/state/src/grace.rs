@@ -6,18 +6,10 @@ use std::time::Duration;
 use crate::{Caller, Client, Engine, Error, Record, Result};
 
 impl Engine {
-    /// Returns whether only reclaims are accepted.
+    /// Returns whether only reclaims are accepted in all exports.
     #[must_use]
     pub fn is_in_grace(&self) -> bool {
         self.grace.is_on()
-    }
-
-    /// Returns whether a client of NFSv4 may still reclaim opens and delegations. The records name
-    /// clients and no files, so the answer holds for every file. Hosts of NLM do not count, since
-    /// their locks are advisory.
-    #[must_use]
-    pub fn awaits_opens(&self) -> bool {
-        self.grace.awaits_opens()
     }
 
     /// RECLAIM_COMPLETE for all file systems (RFC 8881, 18.51). The client gets a record, and the
@@ -35,10 +27,8 @@ impl Engine {
         }
         drop(state);
         self.record(client.record());
-        if self.is_in_grace() {
-            self.grace.complete(client);
-            self.end_grace_if_due(now);
-        }
+        self.each_grace(|grace| grace.complete(client));
+        self.end_grace_if_due(now);
         Ok(())
     }
 

@@ -64,6 +64,7 @@ mod directories;
 mod effect;
 mod engine;
 mod error;
+mod export_grace;
 mod file;
 mod grace;
 mod grantees;
@@ -117,6 +118,7 @@ pub use directories::{
 pub use effect::Effect;
 pub use engine::{Engine, Settings};
 pub use error::{Error, Result};
+pub use export_grace::EndingGrace;
 pub use file::{
     DelegationKind, ExportedFile, ExportedRecall, ExportedWait, ExportedWriter,
     ExportedWriterReply, Share,

@@ -287,15 +287,26 @@ impl Grace {
     /// clients may take its state.
     pub(crate) fn end(&self, lose: impl FnMut(RecordedClient)) {
         let mut expected = lock(&self.expected);
-        let lost = expected.drain().filter(|(client, expected)| match client.protocol {
-            ClientProtocol::Setclientid | ClientProtocol::Nlm => !expected.returned,
-            ClientProtocol::ExchangeId => !expected.complete,
-        });
-        let mut lost: Vec<_> = lost.map(|(client, _)| client).collect();
-        lost.sort_unstable();
-        lost.into_iter().for_each(lose);
+        lost_of(&expected).into_iter().for_each(lose);
+        expected.clear();
         self.on.store(false, Ordering::Release);
     }
+
+    /// Returns the clients that would lose their right to reclaim if the grace period ended now.
+    pub(crate) fn lost(&self) -> Vec<RecordedClient> {
+        lost_of(&lock(&self.expected))
+    }
+}
+
+/// Returns the clients that have not returned, or with sessions, not completed, in their order.
+fn lost_of(expected: &HashMap<RecordedClient, Expected>) -> Vec<RecordedClient> {
+    let lost = expected.iter().filter(|(client, expected)| match client.protocol {
+        ClientProtocol::Setclientid | ClientProtocol::Nlm => !expected.returned,
+        ClientProtocol::ExchangeId => !expected.complete,
+    });
+    let mut lost: Vec<_> = lost.map(|(client, _)| client.clone()).collect();
+    lost.sort_unstable();
+    lost
 }
 
 impl Expected {

@@ -186,7 +186,7 @@ impl Engine {
         (io, may): (&Io<'_>, &dyn Fn() -> bool),
         heeded: Denials,
     ) -> Result<()> {
-        if heeded != Denials::None && self.is_in_grace() {
+        if heeded != Denials::None && self.is_in_grace_at(io.file.export) {
             return Err(Error::Grace);
         }
         let Some(file) = self.files.get(io.file) else { return Ok(()) };

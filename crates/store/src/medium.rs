@@ -19,7 +19,8 @@ pub trait Medium: Send {
     /// Returns the name of the place for messages, such as its path.
     fn name(&self) -> String;
 
-    /// Applies `records` in their order, all or none, and puts them on stable storage.
+    /// Applies `records` in their order and puts them on stable storage. If the server crashes
+    /// meanwhile, the first of them may be stored, and the others not.
     ///
     /// # Errors
     /// It is unknown then which of the records are stored.
@@ -29,7 +30,7 @@ pub trait Medium: Send {
     /// change.
     ///
     /// # Errors
-    /// The records stored before are unchanged then.
+    /// Each record is then as it was stored before, or as it is in `known`.
     fn replace(&mut self, server: &AsServer, known: &Recovered) -> Result<(), MediumError>;
 }
 

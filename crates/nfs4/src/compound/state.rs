@@ -218,7 +218,7 @@ impl Compound<'_> {
         view: &View<'_>,
         name: (&Node, &[u8]),
     ) -> Result<DirectoryClearance<'_>, Stop> {
-        self.outside_grace()?;
+        self.outside_grace(view)?;
         Ok(self.asker(None).clear_removal(view, name)?)
     }
 
@@ -234,11 +234,13 @@ impl Compound<'_> {
         Ok(self.asker(None).clear_new_name((view, dir))?)
     }
 
-    /// Checks that no client may still reclaim its opens; names must not change before.
+    /// Checks that no client may still reclaim its opens in an export; names must not change
+    /// before.
     ///
     /// # Errors
     /// GRACE.
-    pub(crate) fn outside_grace(&self) -> Result<(), Stop> {
-        if self.engine().is_in_grace() { Err(Nfsstat4::Grace.into()) } else { Ok(()) }
+    pub(crate) fn outside_grace(&self, view: &View<'_>) -> Result<(), Stop> {
+        let is_in_grace = self.engine().is_in_grace_at(view.export_id().0);
+        if is_in_grace { Err(Nfsstat4::Grace.into()) } else { Ok(()) }
     }
 }

@@ -66,7 +66,9 @@ fn begin<'a>(
     let wanted = wanted(compound, args)?;
     let reclaims = matches!(wanted.claim, Claim::Previous(_));
     if !matches!(wanted.claim, Claim::Delegated(_)) {
-        compound.engine().may_claim(&client, reclaims).map_err(refused)?;
+        // An OPEN above the exports fails later.
+        let export = compound.export().unwrap_or_default();
+        compound.engine().may_claim(&client, export, reclaims).map_err(refused)?;
     }
     let file = find(compound, args, wanted.share)?;
     let owner = args.owner.owner.0;

@@ -12,12 +12,17 @@ pub(super) fn reclaim_complete(
     args: &mut Decoder<'_>,
     _: &mut Encoder,
 ) -> Result<(), Stop> {
-    if args.value::<bool>()? {
-        // A RECLAIM_COMPLETE of a single file system has no effect: a file system comes here with
-        // its state, so that nothing of it is reclaimed (RFC 8881, 18.51.3).
+    let is_of_one = args.value::<bool>()?;
+    if is_of_one {
         compound.object()?;
-        return Ok(());
     }
     let client = compound.client().ok_or(Stop::Status(Nfsstat4::OpNotInSession))?;
-    compound.engine().reclaim_complete(compound.now(), client, compound.caller).map_err(refused)
+    let (engine, caller) = (compound.engine(), compound.caller);
+    // A file system that was moved here with its state has no grace period, so that the completion
+    // of it has no effect.
+    let completed = match is_of_one {
+        true => engine.reclaim_complete_at((compound.export(), client), caller),
+        false => engine.reclaim_complete(compound.now(), client, caller),
+    };
+    completed.map_err(refused)
 }

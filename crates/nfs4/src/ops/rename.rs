@@ -23,7 +23,7 @@ pub(super) fn rename(
     if from.export_id() != view.export_id() {
         return Err(Nfsstat4::XDev.into());
     }
-    compound.outside_grace()?;
+    compound.outside_grace(view)?;
     let (old, new) = ((source, oldname), (target, newname));
     let cleared = compound.asker(None).clear_rename(view, old, new)?;
     let renamed = view.rename(cleared, old, new);

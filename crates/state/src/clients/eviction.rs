@@ -106,7 +106,7 @@ impl Engine {
         self.discard(now, &mut names, client);
         // The end of an unconfirmed client does not concern the confirmed client of the same name.
         if standing == Standing::Confirmed {
-            self.grace.forget(client);
+            self.each_grace(|grace| grace.forget(client));
         }
         self.counters.evicted.add(1);
         self.counters.revoked.add(counts.delegations);

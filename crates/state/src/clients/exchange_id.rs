@@ -96,7 +96,7 @@ impl Engine {
         (protocol, owner): (ClientProtocol, &ClientOwner),
         caller: Caller,
     ) -> Result<()> {
-        let Some(old) = holder else { return self.grace.may_take_name((protocol, owner), caller) };
+        let Some(old) = holder else { return self.may_take_free_name((protocol, owner), caller) };
         if !old.is_principal(&caller) {
             return Err(Error::ClidInuse);
         }

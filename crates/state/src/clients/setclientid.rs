@@ -128,7 +128,7 @@ impl Engine {
         let old = names.confirm(client);
         if client.protocol != ClientProtocol::ExchangeId {
             // A client with sessions is recorded later, at its RECLAIM_COMPLETE.
-            self.grace.returned(client);
+            self.each_grace(|grace| grace.returned(client));
             // The record of the earlier instance, with its revoked state, does not apply to this
             // one.
             let before = old.as_ref().map(|old| crate::Record::Forget(old.recorded()));

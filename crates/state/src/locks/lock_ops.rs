@@ -146,13 +146,11 @@ impl Engine {
         args: &Lock<'_>,
     ) -> Result<()> {
         if args.reclaim {
-            if state.reclaim_complete {
-                return Err(Error::NoGrace);
-            }
-            return self.grace.may_reclaim(now, client, &args.file);
+            return self.may_reclaim(now, (client, state.reclaim_complete), &args.file);
         }
         let waits = client.protocol == ClientProtocol::ExchangeId && !state.reclaim_complete;
-        if self.is_in_grace() || waits { Err(Error::Grace) } else { Ok(()) }
+        let is_in_grace = self.is_in_grace_at(args.file.export);
+        if is_in_grace || waits { Err(Error::Grace) } else { Ok(()) }
     }
 
     /// Checks that the state of one more lock can be stored. A granted lock without a state could
@@ -242,7 +240,7 @@ impl Engine {
         owner: &[u8],
         (key, range, kind): (&FileKey, ByteRange, LockType),
     ) -> Result<(), LockRefusal> {
-        if self.is_in_grace() {
+        if self.is_in_grace_at(key.export) {
             return Err(Error::Grace.into());
         }
         let Some(file) = self.files.get(key) else { return Ok(()) };

@@ -82,11 +82,11 @@ impl Engine {
         request_kind: LockRequestKind,
     ) -> Result<()> {
         match request_kind {
-            LockRequestKind::Reclaim => match self.grace.may_reclaim(now, host, file) {
+            LockRequestKind::Reclaim => match self.may_reclaim(now, (host, false), file) {
                 Err(Error::NoGrace) if is_held() => Ok(()),
                 may => may,
             },
-            _ if self.is_in_grace() => Err(Error::Grace),
+            _ if self.is_in_grace_at(file.export) => Err(Error::Grace),
             _ => Ok(()),
         }
     }

@@ -76,18 +76,21 @@ pub struct Before {
 }
 
 impl Engine {
-    /// Checks that an OPEN with this claim is accepted now. It is called before the file is looked
-    /// up.
+    /// Checks that an OPEN with this claim is accepted now in an export. It is called before the
+    /// file is looked up.
     ///
     /// # Errors
     /// [`Error::Grace`], [`Error::NoGrace`], [`Error::ReclaimBad`].
-    pub fn may_claim(&self, client: &Client, reclaims: bool) -> Result<()> {
+    pub fn may_claim(&self, client: &Client, export: u32, reclaims: bool) -> Result<()> {
         let complete = client.live()?.reclaim_complete;
+        let is_in_grace = self.is_in_grace_at(export);
         if reclaims {
-            return if complete || !self.is_in_grace() { Err(Error::NoGrace) } else { Ok(()) };
+            // A client that has completed may yet reclaim in an export that came here later.
+            let may = is_in_grace && !(complete && self.is_in_grace());
+            return if may { Ok(()) } else { Err(Error::NoGrace) };
         }
         let waits = client.protocol == ClientProtocol::ExchangeId && !complete;
-        if self.is_in_grace() || waits { Err(Error::Grace) } else { Ok(()) }
+        if is_in_grace || waits { Err(Error::Grace) } else { Ok(()) }
     }
 
     /// OPEN of a file that was already looked up.
@@ -124,10 +127,10 @@ impl Engine {
 
     fn check_claim(&self, now: Duration, open: &Open<'_>) -> Result<()> {
         match open.claim {
-            Claim::New => self.may_claim(open.client, false),
+            Claim::New => self.may_claim(open.client, open.file.export, false),
             Claim::Previous(_) => {
-                self.may_claim(open.client, true)?;
-                self.grace.may_reclaim(now, open.client, &open.file)
+                self.may_claim(open.client, open.file.export, true)?;
+                self.may_reclaim(now, (open.client, false), &open.file)
             }
             Claim::Delegated(stateid) => {
                 let sender = Sender { caller: open.caller, ..Sender::of(now, open.client) };

@@ -188,7 +188,7 @@ fn made<'a>(
     name: &'a [u8],
     (how, share): (&Createhow4<'a>, Share),
 ) -> Result<File<'a>, Stop> {
-    compound.outside_grace()?;
+    compound.outside_grace(&view)?;
     match how {
         Createhow4::Unchecked(attrs) => {
             let settings = settings(compound, (&view, dir), attrs)?;

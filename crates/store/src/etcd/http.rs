@@ -1,0 +1,85 @@
+//! Requests to etcd over HTTP/1.1, by an asynchronous client in a thread of its own. Callers wait
+//! for its answers and run no runtime themselves.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::handshake;
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::{Method, Request};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::ANSWER_BYTES_MAX;
+
+/// An answer: its status and its body; or the error in words.
+type Answer = Result<(u16, Bytes), String>;
+
+/// The thread of the client. It ends when this is dropped.
+pub(super) struct HttpThread {
+    runtime: Handle,
+    _stop: oneshot::Sender<()>,
+}
+
+impl HttpThread {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub(super) fn start() -> std::io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let handle = runtime.handle().clone();
+        let run = move || {
+            // An error says that the sender was dropped.
+            let _ = runtime.block_on(stopped);
+        };
+        std::thread::Builder::new().name("etcd".to_owned()).spawn(run)?;
+        Ok(Self { runtime: handle, _stop: stop })
+    }
+
+    /// Posts a JSON text; waits for the answer, for `patience` at most.
+    pub(super) fn post(
+        &self,
+        (authority, path): (String, &'static str),
+        text: String,
+        patience: Duration,
+    ) -> Answer {
+        let (sender, receiver) = mpsc::channel();
+        self.runtime.spawn(async move {
+            let answer = timeout(patience, post(&authority, path, text)).await;
+            let late = |_| format!("no answer within {} ms", patience.as_millis());
+            // The caller may have given up.
+            let _ = sender.send(answer.map_err(late).and_then(|answer| answer));
+        });
+        let stalled = |_| Err("the thread of the etcd client does not answer".to_owned());
+        receiver.recv_timeout(patience + patience).unwrap_or_else(stalled)
+    }
+}
+
+/// Posts a text on a new connection.
+async fn post(authority: &str, path: &'static str, text: String) -> Answer {
+    let stream = TcpStream::connect(authority).await.map_err(|error| error.to_string())?;
+    let shown = |error: hyper::Error| error.to_string();
+    let (mut sender, connection) = handshake(TokioIo::new(stream)).await.map_err(shown)?;
+    let request = Request::builder()
+        .method(Method::POST)
+        .uri(path)
+        .header(HOST, authority)
+        .header(CONTENT_TYPE, "application/json")
+        .body(Full::new(Bytes::from(text)))
+        .map_err(|error| error.to_string())?;
+    // The connection ends when the sender is dropped. Its errors are those of the request, too.
+    tokio::spawn(async move {
+        let _ = connection.await;
+    });
+    let response = sender.send_request(request).await.map_err(shown)?;
+    let (status, body) = (response.status().as_u16(), response.into_body());
+    let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+    Ok((status, body.map_err(|error| error.to_string())?.to_bytes()))
+}

@@ -1,0 +1,241 @@
+//! A client of etcd (version 3.4 or later), by its JSON gateway: keys and values, transactions,
+//! and leases. Keys and values are bytes, which the gateway carries in base64.
+
+mod http;
+mod messages;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use self::http::HttpThread;
+pub use self::messages::{Compare, Entry, Op};
+use self::messages::{base64, entries, number};
+
+/// Keys in one answer of [`Etcd::range`]: about a megabyte of client records.
+const PAGE: usize = 2000;
+
+/// Longest answer in bytes: a page whose names have the length that the protocol allows.
+const ANSWER_BYTES_MAX: usize = 8 << 20;
+
+/// Why etcd did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum EtcdError {
+    /// An address is none of `http://HOST:PORT`.
+    #[error("{0:?} is no address of etcd: expected http://HOST:PORT")]
+    Address(String),
+    /// No member could be asked.
+    #[error("no member of etcd answers; the last one, {address}: {why}")]
+    Silent {
+        /// The address of the member that was asked last.
+        address: String,
+        /// The cause in words.
+        why: String,
+    },
+    /// A member refused the request.
+    #[error("etcd refuses: {0}")]
+    Refused(String),
+    /// The answer lacks a field, or has a wrong one.
+    #[error("the answer of etcd is malformed: {0}")]
+    Malformed(&'static str),
+}
+
+/// A result of etcd.
+pub type Result<T> = std::result::Result<T, EtcdError>;
+
+/// A connection to the members of an etcd cluster. It may be shared by threads.
+pub struct Etcd {
+    members: Vec<Member>,
+    /// The number of the member that answered last.
+    current: AtomicUsize,
+    thread: HttpThread,
+    patience: Duration,
+}
+
+/// The address of a member.
+struct Member {
+    shown: String,
+    authority: String,
+}
+
+/// The keys of a range, at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Range {
+    /// The keys with their values, in order.
+    pub entries: Vec<Entry>,
+}
+
+impl Etcd {
+    /// Makes a client of the members with these addresses (`http://HOST:PORT`). Each member that is
+    /// asked gets `patience` for its answer.
+    ///
+    /// # Errors
+    /// [`EtcdError::Address`]; [`EtcdError::Silent`] if no thread can be made. No member is asked.
+    pub fn new(addresses: &[String], patience: Duration) -> Result<Self> {
+        let members: Result<Vec<Member>> = addresses.iter().map(|it| Member::parse(it)).collect();
+        let members = members?;
+        if members.is_empty() {
+            return Err(EtcdError::Address(String::new()));
+        }
+        let thread = HttpThread::start().map_err(|error| EtcdError::Silent {
+            address: addresses.join(", "),
+            why: format!("no thread: {error}"),
+        })?;
+        Ok(Self { members, current: AtomicUsize::new(0), thread, patience })
+    }
+
+    /// Returns the addresses of the members.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let shown: Vec<&str> = self.members.iter().map(|member| &*member.shown).collect();
+        format!("etcd at {}", shown.join(", "))
+    }
+
+    /// Returns the value of a key.
+    ///
+    /// # Errors
+    /// [`EtcdError`].
+    pub fn get(&self, key: &[u8]) -> Result<Option<Entry>> {
+        let answer = self.ask("/v3/kv/range", &json!({ "key": base64(key) }))?;
+        Ok(entries(&answer)?.into_iter().next())
+    }
+
+    /// Returns all keys that begin with `prefix`, with their values. They are read in pages of one
+    /// revision.
+    ///
+    /// # Errors
+    /// [`EtcdError`].
+    pub fn range(&self, prefix: &[u8]) -> Result<Range> {
+        let end = after(prefix);
+        let (mut from, mut revision, mut all) = (prefix.to_vec(), 0, Vec::new());
+        loop {
+            let answer = self.ask(
+                "/v3/kv/range",
+                &json!({
+                    "key": base64(&from), "range_end": base64(&end),
+                    "limit": PAGE, "revision": revision.to_string(),
+                }),
+            )?;
+            revision = number(&answer["header"]["revision"]).max(revision);
+            all.extend(entries(&answer)?);
+            match (answer["more"].as_bool(), all.last()) {
+                (Some(true), Some(last)) => from = [&last.key[..], &[0]].concat(),
+                _ => return Ok(Range { entries: all }),
+            }
+        }
+    }
+
+    /// Does all operations, if all comparisons hold; returns whether they hold.
+    ///
+    /// # Errors
+    /// [`EtcdError`]. It is not known then whether the operations were done.
+    pub fn transact(&self, compare: &[Compare], success: &[Op]) -> Result<bool> {
+        let compare: Vec<Value> = compare.iter().map(Compare::message).collect();
+        let success: Vec<Value> = success.iter().map(Op::message).collect();
+        let answer = self.ask("/v3/kv/txn", &json!({ "compare": compare, "success": success }))?;
+        Ok(answer["succeeded"].as_bool().unwrap_or(false))
+    }
+
+    /// Makes a lease; returns its number.
+    ///
+    /// # Errors
+    /// [`EtcdError`]; [`EtcdError::Refused`] if etcd grants only longer leases.
+    pub fn grant_lease(&self, seconds: u32) -> Result<i64> {
+        let request = json!({ "TTL": seconds.to_string(), "ID": "0" });
+        let answer = self.ask("/v3/lease/grant", &request)?;
+        let granted = number(&answer["TTL"]);
+        if granted != i64::from(seconds) {
+            let why =
+                format!("a lease of {seconds} s became one of {granted} s: ask for {granted}");
+            return Err(EtcdError::Refused(why));
+        }
+        match number(&answer["ID"]) {
+            0 => Err(EtcdError::Malformed("a lease has no ID")),
+            id => Ok(id),
+        }
+    }
+
+    /// Renews a lease; returns whether it still exists.
+    ///
+    /// # Errors
+    /// [`EtcdError`].
+    pub fn renew_lease(&self, lease: i64) -> Result<bool> {
+        let answer = self.ask("/v3/lease/keepalive", &json!({ "ID": lease.to_string() }))?;
+        Ok(number(&answer["result"]["TTL"]) > 0)
+    }
+
+    /// Ends a lease; its keys are removed.
+    ///
+    /// # Errors
+    /// [`EtcdError`].
+    pub fn revoke_lease(&self, lease: i64) -> Result<()> {
+        self.ask("/v3/lease/revoke", &json!({ "ID": lease.to_string() })).map(drop)
+    }
+
+    /// Asks the member that answered last, then the others.
+    fn ask(&self, path: &'static str, request: &Value) -> Result<Value> {
+        let (first, count) = (self.current.load(Ordering::Relaxed), self.members.len());
+        let mut failed = None;
+        for at in (first..first + count).map(|at| at % count) {
+            let Some(member) = self.members.get(at) else { continue };
+            match self.ask_member(member, path, request) {
+                Err(error @ EtcdError::Silent { .. }) => failed = Some(error),
+                answer => {
+                    self.current.store(at, Ordering::Relaxed);
+                    return answer;
+                }
+            }
+        }
+        Err(failed.unwrap_or(EtcdError::Malformed("there is no member")))
+    }
+
+    fn ask_member(&self, member: &Member, path: &'static str, request: &Value) -> Result<Value> {
+        let to = (member.authority.clone(), path);
+        let (status, body) = self
+            .thread
+            .post(to, request.to_string(), self.patience)
+            .map_err(|why| EtcdError::Silent { address: member.shown.clone(), why })?;
+        let answer: Value =
+            serde_json::from_slice(&body).map_err(|_| EtcdError::Malformed("it is no JSON"))?;
+        let why = answer["error"].as_str().or_else(|| answer["error"]["message"].as_str());
+        let why = why.map(str::to_owned);
+        match (status, why) {
+            (200, None) => Ok(answer),
+            // This member cannot answer now, for example because it has no leader.
+            (503 | 504, why) => {
+                let why = why.unwrap_or_else(|| "it is unavailable".to_owned());
+                Err(EtcdError::Silent { address: member.shown.clone(), why })
+            }
+            (_, Some(why)) => Err(EtcdError::Refused(why)),
+            (_, None) => Err(EtcdError::Malformed("its status is no success")),
+        }
+    }
+}
+
+impl Member {
+    fn parse(address: &str) -> Result<Self> {
+        let malformed = || EtcdError::Address(address.to_owned());
+        let authority = address.strip_prefix("http://").ok_or_else(malformed)?;
+        let authority = authority.trim_end_matches('/');
+        let (host, port) = authority.rsplit_once(':').ok_or_else(malformed)?;
+        let is_host = !host.is_empty() && !host.contains(['/', '@', ' ']);
+        if !is_host || port.parse::<u16>().is_err() {
+            return Err(malformed());
+        }
+        Ok(Self { shown: address.to_owned(), authority: authority.to_owned() })
+    }
+}
+
+/// Returns the end of the range of all keys that begin with `prefix`: the next key of its length.
+pub(crate) fn after(prefix: &[u8]) -> Vec<u8> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            return end;
+        }
+    }
+    // To etcd this is the end of all keys.
+    vec![0]
+}

@@ -1,0 +1,152 @@
+//! The records of a head of a cluster, in etcd.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+#[path = "common/etcd.rs"]
+mod etcd_server;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use comity_state::{CallbackAddress, Caller, ClientOwner, Engine, Record, Setclientid, Verifier};
+use comity_store::etcd::{Compare, Etcd, EtcdError, Op};
+use comity_store::{EtcdRecords, Fence, FencedError, Store, StoreError, read_run, remove_runs};
+use common::{engine, meet};
+use etcd_server::EtcdServer;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+const HEAD: &[u8] = b"/comity/heads/a";
+
+fn connect(server: &EtcdServer) -> Arc<Etcd> {
+    Arc::new(Etcd::new(&[server.address()], PATIENCE).unwrap())
+}
+
+/// Joins as the head `a`, with a lease of some seconds.
+fn join(etcd: &Arc<Etcd>, seconds: u32) -> (i64, EtcdRecords) {
+    let lease = etcd.grant_lease(seconds).unwrap();
+    let key = Op::Put { key: HEAD.to_vec(), value: b"{}".to_vec(), lease };
+    assert!(etcd.transact(&[Compare::Created(HEAD.to_vec(), 0)], &[key]).unwrap());
+    let created = etcd.get(HEAD).unwrap().unwrap().created;
+    let fence = Fence { key: HEAD.to_vec(), created };
+    (lease, EtcdRecords::new(Arc::clone(etcd), fence, "run1".to_owned()))
+}
+
+/// Registers a later instance of a client.
+fn meet_again(store: &Store, engine: &Engine, number: u32) {
+    let owner = ClientOwner { verifier: Verifier([2; 8]), id: number.to_be_bytes().into() };
+    let (caller, callback) = (Caller::default(), CallbackAddress::default());
+    let met = engine.setclientid(common::NOW, Setclientid { owner, caller, callback }).unwrap();
+    engine.setclientid_confirm(common::NOW, (met.clientid, met.confirm), caller).unwrap();
+    store.settle(engine, engine.unstored().unwrap()).unwrap();
+}
+
+fn stored(etcd: &Etcd) -> Vec<Record> {
+    read_run(etcd, "run1", Path::new("/srv")).unwrap().recovered.records().collect()
+}
+
+#[test]
+fn another_head_reads_what_was_stored_before_each_reply() {
+    let Some(server) = EtcdServer::start() else { return };
+    let etcd = connect(&server);
+    let (_, records) = join(&etcd, 60);
+    let store = Store::on(records.open(7));
+    assert_eq!(store.starts(), 7);
+    let engine = engine(&store);
+    // More than one transaction of etcd holds.
+    for number in 0..300 {
+        meet(&store, &engine, number).unwrap();
+    }
+    assert_eq!(stored(&etcd).len(), 300);
+    assert_eq!(read_run(&etcd, "run2", Path::new("/srv")).unwrap().recovered.records().count(), 0);
+    remove_runs(&records, &["run1".to_owned()].into()).unwrap();
+    assert_eq!(stored(&etcd), []);
+}
+
+#[test]
+fn a_head_that_has_lost_its_lease_stores_nothing() {
+    let Some(server) = EtcdServer::start() else { return };
+    let etcd = connect(&server);
+    let (lease, records) = join(&etcd, 60);
+    let store = Store::on(records.open(1));
+    let engine = engine(&store);
+    meet(&store, &engine, 1).unwrap();
+    etcd.revoke_lease(lease).unwrap();
+    // The next run of the same head does not make the lease of this one good.
+    let (_, next) = join(&etcd, 60);
+    let refused = meet(&store, &engine, 2);
+    assert!(matches!(refused, Err(StoreError::Write { .. })), "{refused:?}");
+    assert!(store.repair(&engine).is_err());
+    assert!(matches!(records.change(vec![Op::Delete(b"x".to_vec())]), Err(FencedError::Fenced)));
+    next.change(vec![Op::Delete(b"x".to_vec())]).unwrap();
+    assert_eq!(stored(&etcd).len(), 1);
+}
+
+#[test]
+fn a_store_is_repaired_when_etcd_answers_again() {
+    let Some(server) = EtcdServer::start() else { return };
+    let etcd = Arc::new(Etcd::new(&[server.address()], Duration::from_millis(300)).unwrap());
+    let (_, records) = join(&etcd, 60);
+    let store = Store::on(records.open(1));
+    let engine = engine(&store);
+    meet(&store, &engine, 1).unwrap();
+    server.freeze();
+    let begun = Instant::now();
+    assert!(meet(&store, &engine, 2).is_err());
+    assert!(begun.elapsed() < Duration::from_secs(5), "a silent etcd is given up");
+    server.thaw();
+    while store.repair(&engine).is_err() {
+        assert!(begun.elapsed() < PATIENCE);
+    }
+    meet(&store, &engine, 3).unwrap();
+    assert_eq!(stored(&etcd).len(), 3);
+}
+
+#[test]
+fn clients_that_lost_their_state_of_an_export_are_told_apart_until_they_are_recorded_anew() {
+    let Some(server) = EtcdServer::start() else { return };
+    let etcd = connect(&server);
+    let (_, records) = join(&etcd, 60);
+    let store = Store::on(records.open(1));
+    let engine = engine(&store);
+    meet(&store, &engine, 1).unwrap();
+    let clients: Vec<Record> = stored(&etcd);
+    let [Record::Client(client, _)] = &clients[..] else { unreachable!("{clients:?}") };
+    records.note_lost(Path::new("/srv"), std::slice::from_ref(client)).unwrap();
+    let lost = |export: &str| read_run(&etcd, "run1", Path::new(export)).unwrap().lost;
+    assert_eq!(lost("/srv"), std::slice::from_ref(client));
+    assert_eq!(lost("/srv2"), []);
+    // A client of NFSv4.0 that comes anew replaces the earlier instance and its losses.
+    meet_again(&store, &engine, 1);
+    assert_eq!(lost("/srv"), []);
+}
+
+#[test]
+fn a_member_that_does_not_answer_is_passed_over() {
+    let Some(server) = EtcdServer::start() else { return };
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("http://{}", silent.local_addr().unwrap());
+    let etcd = Etcd::new(&[silent.clone(), server.address()], Duration::from_millis(200)).unwrap();
+    assert_eq!(etcd.get(b"x").unwrap(), None);
+    let alone = Etcd::new(&[silent], Duration::from_millis(200)).unwrap();
+    assert!(matches!(alone.get(b"x"), Err(EtcdError::Silent { .. })));
+}
+
+#[test]
+fn ranges_longer_than_an_answer_are_read_whole() {
+    let Some(server) = EtcdServer::start() else { return };
+    let etcd = connect(&server);
+    let (_, records) = join(&etcd, 60);
+    let key = |number: u32| format!("many/{number:05}").into_bytes();
+    records.change((0..4_500).map(|it| Op::put(key(it), Vec::new())).collect()).unwrap();
+    let all = etcd.range(b"many/").unwrap().entries;
+    assert_eq!((all.len(), &all[4_499].key), (4_500, &key(4_499)));
+}
+
+#[test]
+fn an_address_that_is_none_is_refused() {
+    for address in ["127.0.0.1:2379", "https://a:1", "http://a", "http://:1", "http://a:b"] {
+        let refused = Etcd::new(&[address.to_owned()], PATIENCE).err();
+        assert!(matches!(refused, Some(EtcdError::Address(_))), "{address}");
+    }
+}

@@ -13,6 +13,7 @@ use comity_state::Limits;
 
 use comity_daemon::{REPLY_CACHE_BYTES_MIN, Spoken, logging};
 
+use crate::cluster_arguments::{ClusterArguments, ClusterCommand};
 use crate::common_arguments::{Json, Source, State};
 use crate::data_server_arguments::DataServer;
 use crate::explain_arguments::Explain;
@@ -233,6 +234,9 @@ pub(crate) enum Command {
     /// Exits with 0 if the exports were moved, or the move was cancelled as asked, with 1 if not,
     /// with 2 if the arguments are wrong.
     Migrate(migrate_arguments::MigrateArguments),
+    /// Show which head of a cluster serves which export
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Show what moves of exports would change, and measure what disks carry
     #[command(subcommand)]
     Load(load_arguments::LoadCommand),
@@ -296,6 +300,9 @@ pub(crate) struct Serve {
 
     #[command(flatten)]
     pub(crate) pages: PageArguments,
+
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArguments,
 
     /// Run a portmapper too, at port 111 of the same addresses
     #[arg(long, conflicts_with = "no_register")]

@@ -14,6 +14,8 @@ mod cache_status;
 mod cache_verify;
 mod check;
 mod clients;
+mod cluster;
+mod cluster_arguments;
 mod common_arguments;
 mod control_client;
 mod data_server_arguments;
@@ -66,6 +68,7 @@ use clap::Parser;
 
 use arguments::{Arguments, Command};
 use cache_arguments::CacheCommand;
+use cluster_arguments::ClusterCommand;
 use load_arguments::LoadCommand;
 use mount_request::FileVerb;
 use placement_arguments::PlacementCommand;
@@ -123,6 +126,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Cache(typed) => cache(&typed),
         Command::Placement(typed) => placement(typed),
         Command::Migrate(typed) => migrate::perform(&typed),
+        Command::Cluster(ClusterCommand::Status(typed)) => cluster::print(typed),
         Command::Load(LoadCommand::Advise(typed)) => load_advice::perform(&typed),
         Command::Load(LoadCommand::Calibrate(typed)) => load_calibrate::perform(&typed),
         Command::Bench(typed) => comity_bench::command::perform(&typed),

@@ -5,11 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use comity_daemon::{Listen, Options, Portmap, Spoken, TlsKey, TlsOptions, logging};
+use comity_daemon::{
+    ClusterOptions, Listen, Options, Portmap, Spoken, TlsKey, TlsOptions, logging,
+};
 use comity_export::{NfsVersion, ServerSettings, Source};
 use comity_state::Limits;
 use comity_tls::ObjectId;
 
+use crate::cluster_arguments::{self, ClusterArguments};
 use crate::{arguments, common_arguments};
 
 /// The name shown as the source of exports that were typed as arguments.
@@ -45,6 +48,7 @@ pub(crate) fn options(
         client_authorities: written.tls_client_ca.clone(),
         user_names: user_names(written.tls_user_oid.as_deref())?,
     };
+    let cluster = cluster(&typed.cluster, &written)?;
     Ok(Options {
         listen: listen(&typed, &written, is_root, is_local),
         portmap: portmap(&typed, is_local),
@@ -61,6 +65,7 @@ pub(crate) fn options(
         in_memory: typed.in_memory,
         metrics: typed.pages.metrics.or(written.metrics),
         web: typed.pages.web,
+        cluster,
         spoken: spoken(&typed.vers, written.vers.as_deref())?,
         threads: typed.threads.map(usize::from).or(written.threads),
         lease_seconds: typed.lease_seconds,
@@ -92,6 +97,25 @@ fn tls_key(
         (_, (None, None)) => TlsKey::SelfMade,
         _ => bail!("[server]: tls_cert and tls_key go together; name both files"),
     })
+}
+
+/// The cluster in which the server is a head: the command line comes before the configuration.
+fn cluster(typed: &ClusterArguments, written: &ServerSettings) -> Result<Option<ClusterOptions>> {
+    let etcd = match typed.cluster.is_empty() {
+        true => written.cluster.clone().unwrap_or_default(),
+        false => typed.cluster.clone(),
+    };
+    let head = typed.head.clone().or_else(|| written.head.clone());
+    let lease_seconds = typed.head_lease_seconds;
+    match (etcd.is_empty(), head) {
+        (true, None) => Ok(None),
+        (true, Some(_)) => bail!("a head needs the members of etcd: add --cluster URL"),
+        (false, None) => bail!("a cluster needs the name of this head: add --head NAME"),
+        (false, Some(head)) => {
+            let head = cluster_arguments::head(&head).map_err(|why| anyhow!("head: {why}"))?;
+            Ok(Some(ClusterOptions { etcd, head, lease_seconds }))
+        }
+    }
 }
 
 /// The object identifier of the otherName entries in certificates that name a user.

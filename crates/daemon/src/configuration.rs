@@ -10,7 +10,7 @@ use comity_backend::{
 };
 use comity_export::{
     Diagnostic, Export, ExportRequest, Exports, FindMoved, HandleKey, PlacementSpec, Plan,
-    ServerSettings, Severity, Source, Sources, load,
+    ServerSettings, Severity, Source, Sources, Whereabouts, load,
 };
 use comity_grants::Grants;
 use comity_placement::{DataStore, PlacementKey};
@@ -134,7 +134,10 @@ impl Configuration {
     /// Makes a configuration for a check only: no handle leaves the process.
     pub fn to_look_at(sources: Vec<Source>) -> Self {
         let unreached = Unreached::Refused;
-        Self { unreached, ..Self::new(sources, HandleKey::new([0; 16])) }
+        let is_of_head = server_settings(&sources).is_ok_and(|written| written.cluster.is_some());
+        let looked_at = Self { unreached, ..Self::new(sources, HandleKey::new([0; 16])) };
+        // In a cluster `home` names a head, which is no peer.
+        if is_of_head { looked_at.moved(Arc::new(|_| Some(Whereabouts::Here))) } else { looked_at }
     }
 
     /// Reads all sources and opens the exports; exports of `old` stay open.

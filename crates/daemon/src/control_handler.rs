@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use comity_export::{Exports, Plan};
 use comity_nfs4::Memory;
 use comity_server::ServerStats;
@@ -13,6 +13,7 @@ use comity_vfs::Handle;
 use serde_json::{Value, json};
 
 use crate::client_admin::ClientAdmin;
+use crate::cluster::ClusterParts;
 use crate::configuration::Reload;
 use crate::diagnostics::diagnostic_json;
 use crate::explanation::explanation_json;
@@ -52,6 +53,8 @@ pub(crate) struct ServerControl<N> {
     pub(crate) advisor: Advisor,
     /// The move of a file to other data servers.
     pub(crate) moves: PlacementMoves,
+    /// The cluster, if the server is a head of one.
+    pub(crate) cluster: Option<ClusterParts>,
     /// The time when the server started.
     pub(crate) begun: Instant,
 }
@@ -115,6 +118,10 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
                     false => self.migrations.advance(exports, to, *run),
                 }
             }
+            Request::Cluster => match &self.cluster {
+                Some(cluster) => Ok(cluster.status_json()),
+                None => bail!("this server is no head of a cluster: start it with --cluster"),
+            },
             Request::CancelMigration => self.migrations.cancel(),
             Request::Advise { with, run } => self.advisor.advance(with, *run),
             Request::Why { .. } => grant_admin::why(&plan, request),

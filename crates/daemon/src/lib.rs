@@ -8,6 +8,7 @@
 
 mod check_state;
 mod client_admin;
+mod cluster;
 mod configuration;
 mod control_handler;
 mod copier;
@@ -58,6 +59,7 @@ mod web;
 mod web_token;
 
 pub use check_state::check_state;
+pub use cluster::ClusterOptions;
 pub use configuration::{Configuration, Loaded, server_settings};
 pub use device_rates::{DeviceRates, RecordedDisk, is_sampled_disk};
 pub use diagnostics::diagnostic_json;

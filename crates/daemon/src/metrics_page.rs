@@ -11,6 +11,7 @@ use comity_server::metrics::{Metrics, serve_metrics};
 use comity_server::{HttpService, ServerStats};
 use comity_store::Store;
 
+use crate::cluster::{ClusterParts, append_cluster};
 use crate::load::{self, Load};
 use crate::metrics;
 
@@ -24,6 +25,8 @@ pub(crate) struct PageSources {
     /// Counts of the operations of NFSv4, if that version is enabled.
     pub(crate) tally: Option<Arc<Tally>>,
     pub(crate) load: Arc<Mutex<Load>>,
+    /// The cluster, if the server is a head of one.
+    pub(crate) cluster: Option<ClusterParts>,
 }
 
 impl PageSources {
@@ -47,6 +50,7 @@ impl PageSources {
         metrics::append_grants(&mut text, &self.grants.counts());
         self.tally.iter().for_each(|tally| metrics::append_operations(&mut text, tally));
         load::append(&mut text, &self.load);
+        self.cluster.iter().for_each(|cluster| append_cluster(&mut text, cluster));
         text
     }
 

@@ -10,6 +10,7 @@ use comity_state::Limits;
 use comity_vfs::Fs;
 use tracing_subscriber::filter::EnvFilter;
 
+use crate::cluster::ClusterOptions;
 use crate::tls::TlsOptions;
 use crate::versions::Spoken;
 
@@ -38,6 +39,8 @@ pub struct Options {
     pub portmap: Portmap,
     /// Number of threads that serve at the same time; `None` for the default.
     pub threads: Option<usize>,
+    /// The cluster in which this server is a head, if it is in one.
+    pub cluster: Option<ClusterOptions>,
     /// The NFS versions that are enabled.
     pub spoken: Spoken,
     /// Length of a lease in seconds.

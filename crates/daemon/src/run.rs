@@ -19,6 +19,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::cluster::{self, ClusterParts, ExportTable, ExportWatch, Head};
 use crate::configuration::{Configuration, Reload, log};
 use crate::control_handler::ServerControl;
 use crate::grant_service::GrantService;
@@ -70,6 +71,9 @@ pub fn run(
     let handles = HandleKey::new(key);
     let leases = options.local_locks.then(Arc::<LeaseWatch>::default);
     let moved = MovedExports::open(&options.state_folder)?;
+    let head = options.cluster.as_ref().map(|cluster| Head::join(cluster, &key)).transpose()?;
+    let table = Arc::<ExportTable>::default();
+    let finder = if head.is_some() { table.finder() } else { moved.finder() };
     let grants = Arc::new(GrantService::open(options, state.grant_key()?)?);
     let placement_key = options.placement_key.as_deref().map(placement::key).transpose()?;
     let configuration = Configuration::new(options.sources.clone(), handles)
@@ -79,7 +83,7 @@ pub fn run(
         .given(options.given.clone())
         .storing(placement_key)
         .leases(leases.clone())
-        .moved(moved.finder())
+        .moved(finder)
         .granting(grants.grants());
     let limits = configuration.bounds(options.limits);
     let plan = match configuration.load(None) {
@@ -89,6 +93,7 @@ pub fn run(
         }
         Err(found) => return Ok(Ended::Refused(found)),
     };
+    head.as_ref().map_or(Ok(()), |_| cluster::check_all(&plan))?;
     let listeners = sockets::open(&options.listen, inherited)?;
     let addresses: Vec<_> = listeners.iter().flat_map(TcpListener::local_addr).collect();
     let tls = Tls::open(&options.tls, (&state, &plan), &addresses)?.map(Arc::new);
@@ -109,6 +114,7 @@ pub fn run(
         tls,
         grants,
         moved,
+        head: head.map(|head| (head, table)),
         metrics,
         web,
     };
@@ -132,6 +138,8 @@ struct StartState {
     grants: Arc<GrantService>,
     /// The exports that were moved.
     moved: Arc<MovedExports>,
+    /// The head of a cluster that this server is, with the table of the heads of all exports.
+    head: Option<(Arc<Head>, Arc<ExportTable>)>,
     /// The socket of the metrics page.
     metrics: Option<TcpListener>,
     /// The socket of the web page, with its token.
@@ -150,6 +158,7 @@ impl StartState {
             limits: self.limits,
             leases: self.leases.take(),
             state_folder: &options.state_folder,
+            head: self.head.as_ref().map(|(head, _)| &**head),
             exports: &self.exports,
             grants: &self.grants,
         })
@@ -172,6 +181,7 @@ struct Running {
     grants: Arc<GrantService>,
     tls: Option<Arc<Tls>>,
     migration: MigrationParts,
+    cluster: Option<ClusterParts>,
 }
 
 impl Running {
@@ -188,12 +198,14 @@ impl Running {
         comity_backend::install_blocking_hook(blocking_hook);
         let verifier = write_verifier()?;
         let mut state_service = beginning.state_service(options, verifier)?;
-        let StartState { exports, tls, grants, moved, metrics: listener, web, .. } = beginning;
+        let StartState { exports, tls, grants, moved, head, metrics: listener, web, .. } =
+            beginning;
         let metrics = listener.as_ref().map(|_| Arc::<Metrics>::default());
         let monitor_state = state_service.monitor_state();
         let messages = nlm_replies::start();
         let forwarder = Forwarder::new(&exports, &moved, tls.clone());
-        let hosts = HostParts { monitor_state, messages, forwarder: Arc::new(forwarder) };
+        let lease = head.as_ref().map(|(head, _)| head.lease());
+        let hosts = HostParts { monitor_state, messages, forwarder: Arc::new(forwarder), lease };
         let remembered = (state_service.memory(), &hosts);
         let reload = Arc::new(reload(&exports, state_service.memory()));
         let parts = MigrationParts {
@@ -205,8 +217,16 @@ impl Running {
             tls: tls.clone(),
             load: Load::shared(metrics.is_some()),
             serves_three: options.spoken.three,
-            has_local_locks: options.local_locks,
+            refusal: migration::refusal(options),
         };
+        let cluster = head.map(|(head, table)| ClusterParts {
+            head,
+            table,
+            exports: Arc::clone(&exports),
+            memory: state_service.memory(),
+            reload: Arc::clone(&reload),
+            status: Arc::default(),
+        });
         let target = Arc::new(Arrivals::new(parts.clone()));
         let programs =
             Programs::new(&exports, verifier, remembered, options.spoken, metrics.as_ref())
@@ -227,6 +247,7 @@ impl Running {
                 grants: grants.grants(),
                 tally,
                 load: load.load(),
+                cluster: cluster.clone(),
             };
             sources.serve(listener, server.stats_source())
         });
@@ -250,6 +271,7 @@ impl Running {
             grants,
             tls,
             migration: parts,
+            cluster,
         })
     }
 
@@ -263,6 +285,7 @@ impl Running {
         let outcomes = migration::ask_for_outcomes(&self.migration)?;
         let news = self.state_service.notification(self.server.addresses());
         let notices = migration::notify_of_restarts(&self.migration, news)?;
+        let watch = self.cluster.clone().map(ExportWatch::begin).transpose()?;
         self.announce(options, web.as_ref());
         systemd::ready();
         self.wait_for_end();
@@ -270,11 +293,12 @@ impl Running {
         self.portmap.close();
         self.statd.into_iter().for_each(Statd::stop);
         control.shutdown();
-        drop((outcomes, notices));
+        drop((outcomes, notices, watch));
         if !self.server.shutdown() {
             tracing::warn!("running calls did not finish in time");
         }
         self.state_service.stop();
+        self.cluster.iter().for_each(ClusterParts::leave);
         self.page.into_iter().chain(web).for_each(HttpService::shutdown);
         tracing::info!("stopped");
         Ok(())
@@ -295,6 +319,7 @@ impl Running {
             portmap: self.portmap.name(),
             tls: self.tls.clone(),
             load: self.load.load(),
+            cluster: self.cluster.clone(),
             begun: Instant::now(),
         }
     }

@@ -19,6 +19,7 @@ use comity_server::{Endpoints, Service, blocking_for_long_hook};
 
 use self::callback_layer::CallbackLayer;
 use self::error_log_layer::ErrorLogLayer;
+use crate::cluster::HeadLease;
 use crate::migration::{ForwardedPrograms, MovedExports};
 use crate::program_gate::ProgramGate;
 use crate::status_names;
@@ -59,7 +60,8 @@ impl Programs {
             programs.push(counted(nfs, "nfs", status_names::name4, metrics));
         }
         let exports = Arc::clone(exports);
-        let dispatcher = Dispatcher::new(programs, ProgramGate::new(&exports));
+        let dispatcher =
+            Dispatcher::new(programs, ProgramGate::new(&exports, hosts.lease.as_ref()));
         Self { dispatcher, version_three, exports, memory, tally, offers_tls: false }
     }
 
@@ -107,6 +109,8 @@ pub(crate) struct HostParts {
     pub(crate) messages: SyncSender<Message>,
     /// Forwards calls about exports that have moved.
     pub(crate) forwarder: Arc<dyn CallForwarder>,
+    /// The lease of this head, if the server is one.
+    pub(crate) lease: Option<Arc<HeadLease>>,
 }
 
 /// The programs of NFSv3: NFS, MOUNT, NLM and NSM.

@@ -25,6 +25,10 @@ pub struct ServerSettings {
     pub state_dir: Option<PathBuf>,
     /// True if peers may begin TLS (RFC 9289).
     pub tls: Option<bool>,
+    /// The members of etcd of the cluster in which this server is a head.
+    pub cluster: Option<Vec<String>>,
+    /// The name or address of this head, to which clients are referred.
+    pub head: Option<String>,
     /// The file with the server's certificate for TLS, in PEM.
     pub tls_cert: Option<PathBuf>,
     /// The file with the private key of that certificate, in PEM.

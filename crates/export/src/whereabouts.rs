@@ -18,6 +18,8 @@ pub enum Whereabouts {
     Moving,
     /// The peer with this name serves it.
     At(Box<str>),
+    /// Another head of the cluster serves it, at this name or address.
+    AtHost(Box<str>),
 }
 
 /// Returns the server to which an export was moved; none if it was not moved.
@@ -40,6 +42,9 @@ pub(crate) fn find_whereabouts(
         match found {
             Whereabouts::Here => {}
             Whereabouts::Moving => settings.is_moving = true,
+            Whereabouts::AtHost(host) => {
+                settings.refer = Some(Referral::to(&declaration.path, &host));
+            }
             Whereabouts::At(name) => match peers.iter().find(|peer| peer.name == name) {
                 Some(peer) => {
                     settings.refer = Some(Referral::to(&declaration.path, &peer.host));
@@ -72,6 +77,7 @@ impl Plan {
             match whereabouts {
                 Whereabouts::Here => {}
                 Whereabouts::Moving => is_moving = true,
+                Whereabouts::AtHost(host) => refer = Some(Referral::to(path, host)),
                 Whereabouts::At(name) => refer = Some(self.referral_to(name, (export, paths))?),
             }
             placed.push(Arc::new(export.placed(refer, is_moving)));

@@ -13,7 +13,7 @@ use comity_server::blocking;
 use comity_state::ExportedVolume;
 
 use super::moved_exports::Handover;
-use super::{LOCAL_LOCKS, MigrationParts, check_followers, hexadecimal};
+use super::{MigrationParts, check_followers, hexadecimal};
 use crate::configuration::PlanTurn;
 use crate::load::{server_load, told};
 
@@ -116,8 +116,8 @@ impl Arrivals {
     }
 
     fn begin(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), CallFailure> {
-        if self.parts.has_local_locks {
-            return Err(CallFailure::invalid(LOCAL_LOCKS));
+        if let Some(why) = self.parts.refusal {
+            return Err(CallFailure::invalid(why));
         }
         let memory = &self.parts.memory;
         if memory.engine.is_in_grace() {

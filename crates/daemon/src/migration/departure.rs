@@ -16,7 +16,7 @@ use comity_xdr::{Counted, Opaque};
 use super::migrations::MigrationStep;
 use super::moved_exports::{ExportPlace, Handover, after_seconds};
 use super::warnings::warnings;
-use super::{LOCAL_LOCKS, MigrationParts, check_followers, hexadecimal};
+use super::{MigrationParts, check_followers, hexadecimal};
 use crate::configuration::PlanTurn;
 use crate::limits::{FORWARD_PATIENCE, FREEZE_PATIENCE, FREEZE_POLL, RECALL_PATIENCE, RECALL_POLL};
 use crate::state_folder::random;
@@ -50,7 +50,7 @@ impl Departure {
     /// # Errors
     /// The reason why they cannot move, and what to do.
     pub(super) fn new(parts: &MigrationParts, exports: &[PathBuf], to: &str) -> Result<Self> {
-        ensure!(!parts.has_local_locks, LOCAL_LOCKS);
+        parts.refusal.map_or(Ok(()), |why| Err(anyhow!(why)))?;
         let count = exports.len();
         ensure!((1..=EXPORTS_MAX as usize).contains(&count), "name 1 to {EXPORTS_MAX} exports");
         let plan = Arc::clone(&parts.exports.current());

@@ -40,7 +40,8 @@ impl ForwardedPrograms {
         engine: &Arc<Engine>,
         run: u64,
     ) -> Self {
-        let dispatcher = Dispatcher::new(programs, ProgramGate::new(exports));
+        // The gate of the forwarding call has checked the lease of a head.
+        let dispatcher = Dispatcher::new(programs, ProgramGate::new(exports, None));
         let (exports, moved) = (Arc::clone(exports), Arc::clone(moved));
         let (engine, begun, second) = (Arc::clone(engine), Instant::now(), AtomicU32::new(0));
         Self { dispatcher, exports, moved, begun, engine, run, second }

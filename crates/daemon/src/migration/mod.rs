@@ -39,6 +39,7 @@ use comity_tls::client::ClientIdentity;
 
 use crate::configuration::Reload;
 use crate::load::Load;
+use crate::options::Options;
 use crate::tls::Tls;
 
 /// The parts of the server that a migration needs.
@@ -54,13 +55,17 @@ pub(crate) struct MigrationParts {
     pub(crate) load: Arc<Mutex<Load>>,
     /// True if the server serves NFSv3.
     pub(crate) serves_three: bool,
-    /// True if programs on this machine and clients respect each other's locks.
-    pub(crate) has_local_locks: bool,
+    /// The reason why this server moves nothing, if there is one.
+    pub(crate) refusal: Option<&'static str>,
 }
 
 /// The reason why a server with local locks moves nothing.
 const LOCAL_LOCKS: &str = "the server shares locks with local programs, and such locks do not \
     move: start it with --no-local-locks";
+
+/// The reason why a head of a cluster moves nothing.
+const IN_CLUSTER: &str = "the server is a head of a cluster, in which etcd decides \
+    which server has an export";
 
 impl MigrationParts {
     /// The key by which this server proves to a peer who it is.
@@ -77,6 +82,14 @@ impl MigrationParts {
     fn forget(&self, volume: u64, ids: &[u32]) {
         let comity_nfs4::Memory { engine, clock, .. } = &self.memory;
         engine.forget_volume(clock.now(), volume, ids);
+    }
+}
+
+/// Returns the reason why a server with these options moves nothing, if there is one.
+pub(crate) fn refusal(options: &Options) -> Option<&'static str> {
+    match &options.cluster {
+        Some(_) => Some(IN_CLUSTER),
+        None => options.local_locks.then_some(LOCAL_LOCKS),
     }
 }
 

@@ -46,6 +46,7 @@ fn is_for_page(request: &Request) -> bool {
         Request::Reload
         | Request::Migrate { .. }
         | Request::CancelMigration
+        | Request::Cluster
         | Request::Advise { .. }
         | Request::PlacementFiles { .. }
         | Request::PlacementStored { .. }

@@ -159,6 +159,8 @@ pub enum Request {
         /// A number that differs in each run of the command: none gets the result of another.
         run: u64,
     },
+    /// Asks for the heads of the cluster and the exports that they serve.
+    Cluster,
     /// Cancels the move of exports that is under way.
     CancelMigration,
     /// Asks what the moves of exports to peers would change: begins to ask the peers for their

@@ -1,0 +1,39 @@
+//! The head of each export, as this head knows it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use comity_export::{FindMoved, Whereabouts};
+
+/// The head of each export. Calls to an export that is not in the table have to wait.
+#[derive(Debug, Default)]
+pub(crate) struct ExportTable(Mutex<BTreeMap<PathBuf, Whereabouts>>);
+
+impl ExportTable {
+    /// Returns a function that tells where exports are.
+    pub(crate) fn finder(self: &Arc<Self>) -> Arc<FindMoved> {
+        let table = Arc::clone(self);
+        Arc::new(move |path| Some(table.find(path)))
+    }
+
+    /// Returns the same function, except that this export is at `place`.
+    pub(super) fn finder_with(self: &Arc<Self>, at: &Path, place: Whereabouts) -> Arc<FindMoved> {
+        let (table, at) = (Arc::clone(self), at.to_owned());
+        Arc::new(move |path| Some(if path == at { place.clone() } else { table.find(path) }))
+    }
+
+    /// Returns where an export is.
+    pub(super) fn find(&self, path: &Path) -> Whereabouts {
+        self.table().get(path).cloned().unwrap_or(Whereabouts::Moving)
+    }
+
+    /// Notes where an export is.
+    pub(super) fn note(&self, path: &Path, place: Whereabouts) {
+        self.table().insert(path.to_owned(), place);
+    }
+
+    fn table(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Whereabouts>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

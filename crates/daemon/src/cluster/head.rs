@@ -1,0 +1,131 @@
+//! This head joins the cluster, and leaves it.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use comity_export::derived_key;
+use comity_store::etcd::{Compare, Entry, Etcd, Op};
+use comity_store::{EtcdRecords, Fence, OpenMedium};
+
+use super::ClusterOptions;
+use super::head_lease::HeadLease;
+use super::keys::{self, HeadRun};
+
+/// Time between two attempts to join under a name that another run still has.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// A head that has joined the cluster.
+pub(crate) struct Head {
+    pub(super) etcd: Arc<Etcd>,
+    pub(super) run: HeadRun,
+    pub(super) lease: Arc<HeadLease>,
+    /// The records of this run, by which all changes are fenced.
+    pub(super) records: EtcdRecords,
+    /// The number of starts of all heads.
+    starts: u32,
+    lease_seconds: u32,
+}
+
+impl Head {
+    /// Joins the cluster under the name of the options; `key` is the key of the handles.
+    ///
+    /// # Errors
+    /// etcd cannot be reached, another head has the name, or the heads have other keys.
+    pub(crate) fn join(options: &ClusterOptions, key: &[u8; 16]) -> Result<Arc<Self>> {
+        let ClusterOptions { etcd: addresses, head: name, lease_seconds } = options;
+        let patience = Duration::from_secs((*lease_seconds).into()) / 10;
+        let etcd = Arc::new(Etcd::new(addresses, patience)?);
+        let reached = || format!("the cluster of {} cannot be joined", etcd.name());
+        check_key(&etcd, key).with_context(reached)?;
+        let lease = Arc::new(HeadLease::ask(&etcd, *lease_seconds).with_context(reached)?);
+        let run = HeadRun { name: name.clone(), run: format!("{:016x}", lease.id) };
+        let created = register(&etcd, &run, &lease, Duration::from_secs((*lease_seconds).into()));
+        let fence = Fence { key: keys::head(name), created: created.with_context(reached)? };
+        let records = EtcdRecords::new(Arc::clone(&etcd), fence, run.run.clone());
+        let starts = count_start(&etcd).with_context(reached)?;
+        lease.keep(&etcd)?;
+        tracing::info!(head = %name, run = %run.run, "joined the cluster of {}", etcd.name());
+        let lease_seconds = *lease_seconds;
+        Ok(Arc::new(Self { etcd, run, lease, records, starts, lease_seconds }))
+    }
+
+    /// Returns the medium for the records of clients.
+    pub(crate) fn medium(&self) -> OpenMedium {
+        self.records.open(self.starts)
+    }
+
+    /// Returns the lease of this head.
+    pub(crate) fn lease(&self) -> Arc<HeadLease> {
+        Arc::clone(&self.lease)
+    }
+
+    /// Returns the length of the lease in etcd.
+    pub(super) fn lease_length(&self) -> Duration {
+        Duration::from_secs(self.lease_seconds.into())
+    }
+
+    /// Leaves the cluster: other heads take over the exports at once. Nothing may be served any
+    /// more.
+    pub(crate) fn leave(&self) {
+        if let Err(error) = self.etcd.revoke_lease(self.lease.id) {
+            tracing::warn!("other heads wait until the lease of this one is over: {error}");
+        }
+    }
+}
+
+/// Checks that all heads have the same key of handles; the first head stores its digest.
+fn check_key(etcd: &Etcd, key: &[u8; 16]) -> Result<()> {
+    let digest = u128::from_be_bytes(derived_key(key, "cluster digest"));
+    let digest = format!("{digest:032x}").into_bytes();
+    let put = Op::put(keys::HANDLE_KEY.to_vec(), digest.clone());
+    etcd.transact(&[Compare::Created(keys::HANDLE_KEY.to_vec(), 0)], &[put])?;
+    let stored = etcd.get(keys::HANDLE_KEY)?.map(|entry| entry.value);
+    if stored.as_ref() != Some(&digest) {
+        bail!(
+            "handle.key in the state folder is not that of the other heads, so that handles of \
+             clients would not be good here: copy the file from another head"
+        );
+    }
+    Ok(())
+}
+
+/// Makes the key of this head; returns the revision in which it was made. The key of an earlier run
+/// under the same name is awaited: it ends with the lease of that run.
+fn register(etcd: &Etcd, run: &HeadRun, lease: &HeadLease, length: Duration) -> Result<i64> {
+    let (key, until) = (keys::head(&run.name), Instant::now() + length * 2);
+    let put = Op::Put { key: key.clone(), value: run.value(), lease: lease.id };
+    let mut is_told = false;
+    loop {
+        etcd.transact(&[Compare::Created(key.clone(), 0)], std::slice::from_ref(&put))?;
+        match etcd.get(&key)? {
+            Some(Entry { value, created, .. }) if value == run.value() => return Ok(created),
+            _ if Instant::now() > until => bail!(
+                "another server is the head {}: give each head a name of its own with --head",
+                run.name
+            ),
+            _ => {}
+        }
+        if !std::mem::replace(&mut is_told, true) {
+            tracing::info!(head = %run.name, "waiting for the end of an earlier run of this head");
+        }
+        lease.renew(etcd)?;
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Counts this start; returns the number of starts of all heads.
+fn count_start(etcd: &Etcd) -> Result<u32> {
+    loop {
+        let stored = etcd.get(keys::STARTS)?;
+        let changed = stored.as_ref().map_or(0, |entry| entry.changed);
+        let text = stored.map(|entry| String::from_utf8_lossy(&entry.value).into_owned());
+        let before: u32 = text.map_or(Ok(0), |text| text.parse()).context("/comity/starts")?;
+        let starts = before.wrapping_add(1);
+        let put = Op::put(keys::STARTS.to_vec(), starts.to_string().into_bytes());
+        if etcd.transact(&[Compare::Changed(keys::STARTS.to_vec(), changed)], &[put])? {
+            return Ok(starts);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The lease of this head. When it is over the process ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use comity_server::LogRateLimit;
+use comity_store::etcd::Etcd;
+use rustix::time::{ClockId, clock_gettime};
+
+/// The exit code of a head that has lost its lease: systemd starts the server again.
+const EXIT_CODE: i32 = 1;
+
+/// The time until which this head may answer calls.
+#[derive(Debug)]
+pub(crate) struct HeadLease {
+    /// Milliseconds since the machine was booted, the time included in which it slept.
+    until_milliseconds: AtomicU64,
+    /// The lease in etcd.
+    pub(super) id: i64,
+    /// The time for which etcd grants it.
+    length: Duration,
+}
+
+/// Returns the time since the machine was booted.
+fn now_milliseconds() -> u64 {
+    let now = clock_gettime(ClockId::Boottime);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
+    seconds * 1000 + u64::try_from(now.tv_nsec).unwrap_or_default() / 1_000_000
+}
+
+impl HeadLease {
+    /// Asks etcd for a lease.
+    ///
+    /// # Errors
+    /// etcd grants none.
+    pub(super) fn ask(etcd: &Etcd, seconds: u32) -> Result<Self> {
+        let (asked, length) = (now_milliseconds(), Duration::from_secs(seconds.into()));
+        let id = etcd.grant_lease(seconds).context("etcd grants no lease")?;
+        let lease = Self { until_milliseconds: AtomicU64::new(0), id, length };
+        lease.renewed(asked);
+        Ok(lease)
+    }
+
+    /// Notes that etcd has renewed the lease when it was asked at this time. A quarter of its time
+    /// is left for calls that are under way when it ends.
+    fn renewed(&self, asked: u64) {
+        let usable = self.length - self.length / 4;
+        let until = asked + usable.as_millis() as u64;
+        self.until_milliseconds.fetch_max(until, Ordering::AcqRel);
+    }
+
+    /// Asks etcd to renew the lease.
+    ///
+    /// # Errors
+    /// etcd does not answer, or the lease is over.
+    pub(super) fn renew(&self, etcd: &Etcd) -> Result<()> {
+        let asked = now_milliseconds();
+        if etcd.renew_lease(self.id)? {
+            self.renewed(asked);
+        } else {
+            end_process("etcd has ended the lease of this head");
+        }
+        Ok(())
+    }
+
+    /// Returns the time that is left.
+    pub(crate) fn left(&self) -> Duration {
+        let until = self.until_milliseconds.load(Ordering::Acquire);
+        Duration::from_millis(until.saturating_sub(now_milliseconds()))
+    }
+
+    /// Ends the process if the lease is over. It is called before each call is performed: the
+    /// machine may have slept until now.
+    #[inline]
+    pub(crate) fn check(&self) {
+        if now_milliseconds() >= self.until_milliseconds.load(Ordering::Acquire) {
+            end_process("etcd could not be reached in time to renew the lease of this head");
+        }
+    }
+
+    /// Starts the threads that renew the lease, and that end the process when it is over.
+    ///
+    /// # Errors
+    /// A thread cannot be started.
+    pub(super) fn keep(self: &Arc<Self>, etcd: &Arc<Etcd>) -> Result<()> {
+        let (lease, etcd, pause) = (Arc::clone(self), Arc::clone(etcd), self.length / 6);
+        let renew = move || {
+            static LOG: LogRateLimit = LogRateLimit::new();
+            loop {
+                thread::sleep(pause);
+                if let Err(error) = lease.renew(&etcd) {
+                    let left = lease.left().as_secs();
+                    LOG.say(|suppressed| {
+                        tracing::warn!(
+                            suppressed,
+                            "the lease of this head is not renewed, and ends in {left} s: {error:#}"
+                        );
+                    });
+                }
+            }
+        };
+        let lease = Arc::clone(self);
+        let watch = move || loop {
+            lease.check();
+            thread::sleep(lease.left());
+        };
+        let failed = "cannot start the threads of the lease";
+        thread::Builder::new().name("head lease".to_owned()).spawn(renew).context(failed)?;
+        thread::Builder::new().name("head watch".to_owned()).spawn(watch).context(failed)?;
+        Ok(())
+    }
+}
+
+/// Ends the process at once, so that it answers nothing more.
+#[cold]
+fn end_process(why: &str) {
+    tracing::error!("{why}: the server ends, and another head serves its exports");
+    std::process::exit(EXIT_CODE);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_is_usable_for_less_time_than_etcd_grants() {
+        let lease = HeadLease {
+            until_milliseconds: AtomicU64::new(0),
+            id: 1,
+            length: Duration::from_secs(8),
+        };
+        assert_eq!(lease.left(), Duration::ZERO);
+        lease.renewed(now_milliseconds());
+        assert!(lease.left() > Duration::from_secs(5) && lease.left() <= Duration::from_secs(6));
+        lease.check();
+    }
+}

@@ -1,0 +1,101 @@
+//! The keys of the cluster in etcd, and their values. docs/formats.md describes them.
+
+use std::path::{Path, PathBuf};
+
+use comity_store::etcd::Entry;
+
+/// The digest of the key of the handles.
+pub(super) const HANDLE_KEY: &[u8] = b"/comity/handle-key";
+
+/// The number of starts of all heads.
+pub(super) const STARTS: &[u8] = b"/comity/starts";
+
+/// The heads that have a lease; a name follows.
+pub(super) const HEADS: &[u8] = b"/comity/heads/";
+
+/// The exports that have a head; an absolute path follows.
+pub(super) const SERVED: &[u8] = b"/comity/served";
+
+/// The runs of heads whose clients may have state of an export; an absolute path follows.
+const RUNS: &[u8] = b"/comity/runs";
+
+/// The path after the prefix begins with this.
+pub(super) const ROOT: &[u8] = b"/";
+
+pub(super) fn head(name: &str) -> Vec<u8> {
+    [HEADS, name.as_bytes()].concat()
+}
+
+pub(super) fn served(export: &Path) -> Vec<u8> {
+    [SERVED, export.as_os_str().as_encoded_bytes()].concat()
+}
+
+pub(super) fn runs(export: &Path) -> Vec<u8> {
+    [RUNS, export.as_os_str().as_encoded_bytes()].concat()
+}
+
+/// The prefix of [`runs`] of all exports.
+pub(super) fn all_runs() -> Vec<u8> {
+    [RUNS, ROOT].concat()
+}
+
+/// One run of a head: the name of the head, and the number of its lease in hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct HeadRun {
+    pub(super) name: String,
+    pub(super) run: String,
+}
+
+impl HeadRun {
+    /// Writes it as a value.
+    pub(super) fn value(&self) -> Vec<u8> {
+        format!("{} {}", self.name, self.run).into_bytes()
+    }
+
+    /// Reads a value; `None` if it is malformed.
+    pub(super) fn read(value: &[u8]) -> Option<Self> {
+        let (name, run) = std::str::from_utf8(value).ok()?.split_once(' ')?;
+        Some(Self { name: name.to_owned(), run: run.to_owned() })
+    }
+}
+
+/// Reads a key under [`SERVED`] and its value.
+pub(super) fn read_served(entry: &Entry) -> Option<(PathBuf, HeadRun)> {
+    use std::os::unix::ffi::OsStrExt;
+    let path = entry.key.strip_prefix(SERVED)?;
+    Some((std::ffi::OsStr::from_bytes(path).into(), HeadRun::read(&entry.value)?))
+}
+
+/// Writes the runs of an export: one a line, the newest last.
+pub(super) fn runs_value(runs: &[String]) -> Vec<u8> {
+    runs.join("\n").into_bytes()
+}
+
+/// Reads the runs of an export. Names that are no numbers are not used.
+pub(super) fn read_runs(value: &[u8]) -> Vec<String> {
+    let is_number = |line: &&str| !line.is_empty() && line.bytes().all(|b| b.is_ascii_hexdigit());
+    String::from_utf8_lossy(value).lines().filter(is_number).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_as_they_are_written() {
+        let run = HeadRun { name: "a.example.org".to_owned(), run: "00ff".to_owned() };
+        assert_eq!(HeadRun::read(&run.value()), Some(run.clone()));
+        let runs = ["00ff".to_owned(), "0100".to_owned()];
+        assert_eq!(read_runs(&runs_value(&runs)), runs);
+        let (key, value) = (served(Path::new("/srv/a b")), run.value());
+        let entry = Entry { key, value, created: 1, changed: 1 };
+        assert_eq!(read_served(&entry), Some(("/srv/a b".into(), run)));
+    }
+
+    #[test]
+    fn malformed_values_are_not_used() {
+        assert_eq!(HeadRun::read(b"a"), None);
+        assert_eq!(HeadRun::read(b"\xff a"), None);
+        assert_eq!(read_runs(b"../x\n\n00\n"), ["00"]);
+    }
+}

@@ -1,0 +1,137 @@
+//! This head takes over an export that has no head, and ends the grace period of the export.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use comity_export::{Plan, Whereabouts};
+use comity_state::{EndingGrace, Record, Recovered};
+use comity_store::etcd::{Compare, Op};
+use comity_store::{read_run, remove_runs};
+
+use super::export_watch::{ClusterParts, unneeded};
+use super::head::Head;
+use super::keys::{self, HeadRun};
+use crate::configuration::PlanTurn;
+
+/// Takes exports over.
+pub(super) struct Takeover<'p>(pub(super) &'p ClusterParts);
+
+impl Takeover<'_> {
+    /// Takes an export, unless another head is faster. The plan is made first: an export that
+    /// cannot be served here is left to others.
+    pub(super) fn take(&self, path: &Path) -> Result<()> {
+        let ClusterParts { head, reload, .. } = self.0;
+        let turn = reload.turn();
+        let plan = self.plan(&turn, path)?;
+        let Some(runs) = claim(head, path)? else { return Ok(()) };
+        self.begin(&turn, (path, plan), &runs)
+    }
+
+    /// Serves an export that this head has taken.
+    pub(super) fn serve(&self, path: &Path) -> Result<()> {
+        let ClusterParts { head, reload, .. } = self.0;
+        let turn = reload.turn();
+        let plan = self.plan(&turn, path)?;
+        let runs = head.etcd.get(&keys::runs(path))?.map(|entry| keys::read_runs(&entry.value));
+        self.begin(&turn, (path, plan), &runs.unwrap_or_default())
+    }
+
+    fn plan(&self, turn: &PlanTurn<'_>, path: &Path) -> Result<Plan> {
+        let ClusterParts { table, exports, .. } = self.0;
+        let loaded = turn.load(table.finder_with(path, Whereabouts::Here));
+        let loaded = loaded.map_err(|why| anyhow!("{} cannot be served: {why}", path.display()))?;
+        Ok(exports.current().adopting(&loaded, &[path.to_owned()]))
+    }
+
+    /// Begins to serve an export, in grace if clients of these runs may have state of it.
+    fn begin(
+        &self,
+        turn: &PlanTurn<'_>,
+        (path, plan): (&Path, Plan),
+        runs: &[String],
+    ) -> Result<()> {
+        let ClusterParts { head, table, memory, status, .. } = self.0;
+        let recovered = recovered(head, path, runs)?;
+        let id = *plan.ids_of(&[path.to_owned()]).first().context("the export has no number")?;
+        let clients = recovered.records().filter(|it| matches!(it, Record::Client(..))).count();
+        let is_in_grace = memory.engine.begin_export_grace(memory.clock.now(), id, recovered);
+        if !is_in_grace {
+            self.note_reclaimed(path, &[])?;
+        }
+        table.note(path, Whereabouts::Here);
+        turn.put_in_force(plan);
+        status.count_takeover();
+        tracing::info!(export = %path.display(), clients, is_in_grace, "export taken over");
+        Ok(())
+    }
+
+    /// Ends the grace periods that are due, after etcd has stored which clients have lost the right
+    /// to reclaim.
+    pub(super) fn end_graces(&self) -> Result<()> {
+        let ClusterParts { exports, memory, .. } = self.0;
+        for EndingGrace { export, lost } in memory.engine.due_export_graces(memory.clock.now()) {
+            let plan = exports.current();
+            let path = plan.export(comity_export::ExportId(export)).map(|it| it.path().to_owned());
+            drop(plan);
+            if let Some(path) = path {
+                self.note_reclaimed(&path, &lost)?;
+                tracing::info!(export = %path.display(), lost = lost.len(), "grace period ended");
+            }
+            memory.engine.end_export_grace(export);
+        }
+        Ok(())
+    }
+
+    /// Stores that of all runs only the clients of this one may reclaim state of an export, except
+    /// for those that are lost. Records of runs that no export needs are removed.
+    fn note_reclaimed(&self, path: &Path, lost: &[comity_state::RecordedClient]) -> Result<()> {
+        let head = &self.0.head;
+        head.records.note_lost(path, lost)?;
+        let key = keys::runs(path);
+        let stored = head.etcd.get(&key)?;
+        let changed = stored.as_ref().map_or(0, |entry| entry.changed);
+        let before = stored.map(|entry| keys::read_runs(&entry.value)).unwrap_or_default();
+        let value = keys::runs_value(std::slice::from_ref(&head.run.run));
+        let noted = head
+            .records
+            .change_if(vec![Compare::Changed(key.clone(), changed)], &[Op::put(key, value)]);
+        ensure!(noted?, "the head of {} has changed", path.display());
+        let named = head.etcd.range(&keys::all_runs())?.entries;
+        let named: BTreeSet<String> =
+            named.iter().flat_map(|entry| keys::read_runs(&entry.value)).collect();
+        let heads = head.etcd.range(keys::HEADS)?.entries;
+        let heads: Vec<_> = heads.iter().filter_map(|it| HeadRun::read(&it.value)).collect();
+        Ok(remove_runs(&head.records, &unneeded(before, (&named, &heads)))?)
+    }
+}
+
+/// Makes this head that of an export; returns the runs whose clients may have state of it, or
+/// `None` if another head was faster.
+fn claim(head: &Head, path: &Path) -> Result<Option<Vec<String>>> {
+    let (served, runs) = (keys::served(path), keys::runs(path));
+    let stored = head.etcd.get(&runs)?;
+    let changed = stored.as_ref().map_or(0, |entry| entry.changed);
+    let before = stored.map(|entry| keys::read_runs(&entry.value)).unwrap_or_default();
+    let mut with_this = before.clone();
+    with_this.retain(|run| *run != head.run.run);
+    with_this.push(head.run.run.clone());
+    let compare =
+        vec![Compare::Created(served.clone(), 0), Compare::Changed(runs.clone(), changed)];
+    let operations = [
+        Op::Put { key: served, value: head.run.value(), lease: head.lease.id },
+        Op::put(runs, keys::runs_value(&with_this)),
+    ];
+    Ok(head.records.change_if(compare, &operations)?.then_some(before))
+}
+
+/// Reads the clients of these runs that may reclaim state of an export.
+fn recovered(head: &Head, path: &Path, runs: &[String]) -> Result<Recovered> {
+    let mut all = Recovered::new();
+    for run in runs {
+        let read = read_run(&head.etcd, run, path)?;
+        read.recovered.records().for_each(|record| all.apply(record));
+        read.lost.into_iter().for_each(|client| all.apply(Record::Forget(client)));
+    }
+    Ok(all)
+}

@@ -10,13 +10,15 @@ use super::command::run;
 use super::verdict::Verdict;
 
 /// Packages for the kernel client tests, the comparison, the instruction counts, and the tests of
-/// btrfs and of reports.
+/// btrfs, of reports and of clusters.
 const PACKAGES: &[&str] = &[
     "acl",
     "attr",
     "btrfs-progs",
     "chromium",
     "e2fsprogs",
+    "etcd-client",
+    "etcd-server",
     "gcc",
     "git",
     "iproute2",

@@ -19,6 +19,9 @@ pub(super) const SERVED: &[u8] = b"/comity/served";
 /// The runs of heads whose clients may have state of an export; an absolute path follows.
 const RUNS: &[u8] = b"/comity/runs";
 
+/// What tells the files of an export from others; an absolute path follows.
+const MARK: &[u8] = b"/comity/mark";
+
 /// The path after the prefix begins with this.
 pub(super) const ROOT: &[u8] = b"/";
 
@@ -32,6 +35,10 @@ pub(super) fn served(export: &Path) -> Vec<u8> {
 
 pub(super) fn runs(export: &Path) -> Vec<u8> {
     [RUNS, export.as_os_str().as_encoded_bytes()].concat()
+}
+
+pub(super) fn mark(export: &Path) -> Vec<u8> {
+    [MARK, export.as_os_str().as_encoded_bytes()].concat()
 }
 
 /// The prefix of [`runs`] of all exports.

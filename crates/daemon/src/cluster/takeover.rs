@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use comity_export::{Plan, Whereabouts};
-use comity_state::{EndingGrace, Record, Recovered};
+use comity_export::{ExportId, ExportMark, Plan, Whereabouts};
+use comity_state::{EndingGrace, Record, RecordedClient, Recovered};
 use comity_store::etcd::{Compare, Op};
 use comity_store::{read_run, remove_runs};
 
@@ -24,6 +24,7 @@ impl Takeover<'_> {
         let ClusterParts { head, reload, .. } = self.0;
         let turn = reload.turn();
         let plan = self.plan(&turn, path)?;
+        check_mark(head, path, &plan)?;
         let Some(runs) = claim(head, path)? else { return Ok(()) };
         self.begin(&turn, (path, plan), &runs)
     }
@@ -72,7 +73,7 @@ impl Takeover<'_> {
         let ClusterParts { exports, memory, .. } = self.0;
         for EndingGrace { export, lost } in memory.engine.due_export_graces(memory.clock.now()) {
             let plan = exports.current();
-            let path = plan.export(comity_export::ExportId(export)).map(|it| it.path().to_owned());
+            let path = plan.export(ExportId(export)).map(|it| it.path().to_owned());
             drop(plan);
             if let Some(path) = path {
                 self.note_reclaimed(&path, &lost)?;
@@ -85,7 +86,7 @@ impl Takeover<'_> {
 
     /// Stores that of all runs only the clients of this one may reclaim state of an export, except
     /// for those that are lost. Records of runs that no export needs are removed.
-    fn note_reclaimed(&self, path: &Path, lost: &[comity_state::RecordedClient]) -> Result<()> {
+    fn note_reclaimed(&self, path: &Path, lost: &[RecordedClient]) -> Result<()> {
         let head = &self.0.head;
         head.records.note_lost(path, lost)?;
         let key = keys::runs(path);
@@ -104,6 +105,26 @@ impl Takeover<'_> {
         let heads: Vec<_> = heads.iter().filter_map(|it| HeadRun::read(&it.value)).collect();
         Ok(remove_runs(&head.records, &unneeded(before, (&named, &heads)))?)
     }
+}
+
+/// Checks that this head sees the same files as those that served the export before, by the same
+/// handles; the first one stores what they look like.
+fn check_mark(head: &Head, path: &Path, plan: &Plan) -> Result<()> {
+    let ExportMark { top, volume, .. } = plan.export_mark(path).map_err(|why| anyhow!(why))?;
+    let top: String = top.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (key, mark) = (keys::mark(path), format!("{volume:016x} {top}").into_bytes());
+    head.records
+        .change_if(vec![Compare::Created(key.clone(), 0)], &[Op::put(key.clone(), mark.clone())])?;
+    let stored = head.etcd.get(&key)?.map(|entry| entry.value);
+    ensure!(
+        stored.as_ref() == Some(&mark),
+        "{} does not have the files here that it has at other heads, or has other handles: serve \
+         the same file system at all heads. If the export was given other files on purpose, remove \
+         the key {} from etcd",
+        path.display(),
+        String::from_utf8_lossy(&key)
+    );
+    Ok(())
 }
 
 /// Makes this head that of an export; returns the runs whose clients may have state of it, or

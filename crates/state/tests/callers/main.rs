@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod clientids;
+mod export_grace;
 mod grace;
 mod io;
 mod layouts;

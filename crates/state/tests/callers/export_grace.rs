@@ -1,0 +1,146 @@
+//! An export comes from a server that has failed: its clients reclaim there, and in no other export.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_state::{
+    Caller, Claim, Client, ClientProtocol, EndingGrace, Engine, Error, Identity, Open,
+    OriginChannel, Record, RecordedClient, Recovered, Result,
+};
+
+use crate::people::{
+    NAME, NEIGHBOUR, NOW, PLAIN, SECOND, STRANGER, VICTIM, arrive, client_41, engine, file, owner,
+};
+
+/// The number of the export that comes, and that of an export which was there before.
+const COME: u32 = 2;
+const OLD: u32 = 1;
+
+fn recorded(name: &str) -> RecordedClient {
+    let (protocol, channel) = (ClientProtocol::ExchangeId, OriginChannel::Plain);
+    RecordedClient { protocol, channel, id: name.as_bytes().into() }
+}
+
+/// Begins the grace period with records of the victim and of clients of these names.
+fn begin(engine: &Engine, others: &[&str]) {
+    let Caller { principal, origin } = VICTIM;
+    let identity = Identity { principal, origin, verifier: owner(NAME, 1).verifier };
+    let mut records = Recovered::new();
+    for name in others.iter().chain([&NAME]) {
+        records.apply(Record::Client(recorded(name), Some(identity)));
+    }
+    assert!(engine.begin_export_grace(NOW, COME, records));
+}
+
+/// The victim, which is new at this server.
+fn come(engine: &Engine) -> Arc<Client> {
+    let session = arrive(engine, NOW, VICTIM, (NAME, 1)).unwrap();
+    Arc::clone(engine.session(&session).unwrap().client())
+}
+
+/// Opens a file of an export.
+fn open(
+    engine: &Engine,
+    (now, export): (Duration, u32),
+    (client, caller): (&Arc<Client>, Caller),
+    claim: Claim,
+) -> Result<()> {
+    let of_export = comity_state::FileKey { export, ..file(export as u8) };
+    let open = Open {
+        client,
+        caller,
+        owner: b"o",
+        file: of_export,
+        share: PLAIN.share,
+        claim,
+        wish: PLAIN.delegation,
+        user: None,
+        grantee: None,
+        empties: false,
+    };
+    engine.open(now, &open).map(drop)
+}
+
+const RECLAIM: Claim = Claim::Previous(None);
+
+#[test]
+fn clients_reclaim_in_the_export_that_came_while_others_go_on_elsewhere() {
+    let engine = engine();
+    let (other, _) = client_41(&engine, STRANGER, "other");
+    begin(&engine, &[]);
+    assert!(!engine.is_in_grace() && engine.is_in_grace_at(COME) && !engine.is_in_grace_at(OLD));
+    let other = (&other, STRANGER);
+    assert_eq!(open(&engine, (NOW, OLD), other, Claim::New), Ok(()));
+    assert_eq!(open(&engine, (NOW, COME), other, Claim::New), Err(Error::Grace));
+    assert_eq!(open(&engine, (NOW, COME), other, RECLAIM), Err(Error::ReclaimBad));
+    let victim = come(&engine);
+    assert_eq!(open(&engine, (NOW, OLD), (&victim, VICTIM), RECLAIM), Err(Error::NoGrace));
+    assert_eq!(open(&engine, (NOW, COME), (&victim, VICTIM), RECLAIM), Ok(()));
+    assert!(engine.awaits_opens(COME) && !engine.awaits_opens(OLD));
+}
+
+#[test]
+fn the_grace_period_is_due_when_all_have_completed() {
+    for is_of_one in [false, true] {
+        let engine = engine();
+        begin(&engine, &["second"]);
+        let victim = come(&engine);
+        match is_of_one {
+            true => engine.reclaim_complete_at((Some(COME), &victim), VICTIM).unwrap(),
+            false => engine.reclaim_complete(NOW, &victim, VICTIM).unwrap(),
+        }
+        assert_eq!(open(&engine, (NOW, COME), (&victim, VICTIM), RECLAIM), Err(Error::NoGrace));
+        assert_eq!(engine.due_export_graces(NOW), [], "the second client may reclaim");
+        client_41(&engine, VICTIM, "second");
+        assert_eq!(engine.due_export_graces(NOW), [EndingGrace { export: COME, lost: Vec::new() }]);
+    }
+}
+
+#[test]
+fn a_client_that_has_completed_before_reclaims_in_the_export_that_came() {
+    let engine = engine();
+    let (victim, _) = client_41(&engine, VICTIM, NAME);
+    begin(&engine, &[]);
+    assert_eq!(open(&engine, (NOW, COME), (&victim, VICTIM), RECLAIM), Ok(()));
+    let wrong = engine.reclaim_complete_at((Some(COME), &victim), NEIGHBOUR);
+    assert_eq!(wrong, Err(Error::WrongCred));
+    engine.reclaim_complete_at((Some(COME), &victim), VICTIM).unwrap();
+    assert_eq!(engine.due_export_graces(NOW).len(), 1);
+}
+
+/// Who has lost the right to reclaim must be stored before others get anything.
+#[test]
+fn nothing_is_reclaimed_or_granted_between_the_due_time_and_the_end() {
+    let engine = engine();
+    let (other, _) = client_41(&engine, STRANGER, "other");
+    begin(&engine, &[]);
+    let victim = come(&engine);
+    let due = NOW + engine.settings().grace;
+    assert_eq!(engine.due_export_graces(due - SECOND), []);
+    assert_eq!(engine.export_graces(due - SECOND), [(COME, SECOND)]);
+    for _ in ["the first time", "after the storing has failed"] {
+        let lost = vec![recorded(NAME)];
+        assert_eq!(engine.due_export_graces(due), [EndingGrace { export: COME, lost }]);
+        assert_eq!(open(&engine, (due, COME), (&victim, VICTIM), RECLAIM), Err(Error::NoGrace));
+        assert_eq!(open(&engine, (due, COME), (&other, STRANGER), Claim::New), Err(Error::Grace));
+    }
+    engine.end_export_grace(COME);
+    assert!(!engine.has_export_graces());
+    assert_eq!(open(&engine, (due, COME), (&other, STRANGER), Claim::New), Ok(()));
+    assert_eq!(open(&engine, (due, COME), (&victim, VICTIM), RECLAIM), Err(Error::NoGrace));
+}
+
+#[test]
+fn the_name_of_a_client_that_may_reclaim_belongs_to_it() {
+    let engine = engine();
+    begin(&engine, &[]);
+    assert_eq!(arrive(&engine, NOW, STRANGER, (NAME, 1)), Err(Error::ClidInuse));
+    come(&engine);
+}
+
+#[test]
+fn an_export_without_clients_has_no_grace_period() {
+    let engine = engine();
+    assert!(!engine.begin_export_grace(NOW, COME, Recovered::new()));
+    assert!(!engine.is_in_grace_at(COME));
+}

@@ -59,14 +59,13 @@ mod web;
 mod web_token;
 
 pub use check_state::check_state;
-pub use cluster::ClusterOptions;
 pub use configuration::{Configuration, Loaded, server_settings};
 pub use device_rates::{DeviceRates, RecordedDisk, is_sampled_disk};
 pub use diagnostics::diagnostic_json;
 pub use explanation::explanation_json;
 pub use limits::REPLY_CACHE_BYTES_MIN;
 pub use offered::offered_json;
-pub use options::{GivenExport, Listen, Options, Portmap};
+pub use options::{ClusterOptions, GivenExport, Listen, Options, Portmap};
 pub use run::{Ended, run};
 pub use state_folder::{control_socket, default_state_folder};
 pub use tls::{TlsKey, TlsOptions, check_tls};

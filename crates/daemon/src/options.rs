@@ -10,7 +10,6 @@ use comity_state::Limits;
 use comity_vfs::Fs;
 use tracing_subscriber::filter::EnvFilter;
 
-use crate::cluster::ClusterOptions;
 use crate::tls::TlsOptions;
 use crate::versions::Spoken;
 
@@ -78,6 +77,17 @@ impl fmt::Debug for GivenExport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GivenExport").field("path", &self.path).finish_non_exhaustive()
     }
+}
+
+/// The settings of a head of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterOptions {
+    /// The addresses of the members of etcd (`http://HOST:PORT`).
+    pub etcd: Vec<String>,
+    /// The name or address of this head, to which clients are referred.
+    pub head: String,
+    /// Seconds after which a head that is silent is followed by another one.
+    pub lease_seconds: u32,
 }
 
 /// Addresses with one port.

@@ -14,6 +14,7 @@ use comity_server::control::{ControlHandler, ControlSocket, Request};
 use comity_server::metrics::Metrics;
 use comity_server::{HttpService, LogRateLimit, Patience, Server, Settings, blocking_hook};
 use comity_state::Limits;
+use comity_store::Store;
 use rustix::fs::Mode;
 use rustix::rand::{GetRandomFlags, getrandom};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -39,7 +40,7 @@ use crate::sockets::{self, PageListeners};
 use crate::startup_banner::StartupBanner;
 use crate::statd::Statd;
 use crate::state_folder::{StateFolder, control_socket};
-use crate::state_service::{StateOptions, StateService};
+use crate::state_service::{StateOptions, StateService, open_store};
 use crate::systemd;
 use crate::tls::Tls;
 use crate::web;
@@ -149,7 +150,11 @@ struct StartState {
 impl StartState {
     /// Loads the state of clients.
     fn state_service(&mut self, options: &Options, life: [u8; 8]) -> Result<StateService> {
-        StateService::new(&StateOptions {
+        let store = match &self.head {
+            Some((head, _)) => Store::on(head.medium()),
+            None => open_store(&options.state_folder)?,
+        };
+        StateService::new(StateOptions {
             life,
             key: &self.key,
             server_id: &self.server_id,
@@ -157,12 +162,28 @@ impl StartState {
             has_grace: options.placement_key.is_none(),
             limits: self.limits,
             leases: self.leases.take(),
-            state_folder: &options.state_folder,
-            head: self.head.as_ref().map(|(head, _)| &**head),
+            store,
             exports: &self.exports,
             grants: &self.grants,
         })
     }
+
+    fn host_parts(&self, state_service: &StateService) -> HostParts {
+        let forwarder = Forwarder::new(&self.exports, &self.moved, self.tls.clone());
+        HostParts {
+            monitor_state: state_service.monitor_state(),
+            messages: nlm_replies::start(),
+            forwarder: Arc::new(forwarder),
+            lease: self.head.as_ref().map(|(head, _)| head.lease()),
+        }
+    }
+}
+
+/// Sets what belongs to the whole process.
+fn prepare_process() {
+    // Clients set modes themselves.
+    rustix::process::umask(Mode::empty());
+    comity_backend::install_blocking_hook(blocking_hook);
 }
 
 /// A running server with its threads and sockets.
@@ -193,19 +214,13 @@ impl Running {
     ) -> Result<Self> {
         // From here on signals are queued until they are read.
         let signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
-        // Clients set modes themselves.
-        rustix::process::umask(Mode::empty());
-        comity_backend::install_blocking_hook(blocking_hook);
+        prepare_process();
         let verifier = write_verifier()?;
         let mut state_service = beginning.state_service(options, verifier)?;
+        let hosts = beginning.host_parts(&state_service);
         let StartState { exports, tls, grants, moved, head, metrics: listener, web, .. } =
             beginning;
         let metrics = listener.as_ref().map(|_| Arc::<Metrics>::default());
-        let monitor_state = state_service.monitor_state();
-        let messages = nlm_replies::start();
-        let forwarder = Forwarder::new(&exports, &moved, tls.clone());
-        let lease = head.as_ref().map(|(head, _)| head.lease());
-        let hosts = HostParts { monitor_state, messages, forwarder: Arc::new(forwarder), lease };
         let remembered = (state_service.memory(), &hosts);
         let reload = Arc::new(reload(&exports, state_service.memory()));
         let parts = MigrationParts {
@@ -219,14 +234,8 @@ impl Running {
             serves_three: options.spoken.three,
             refusal: migration::refusal(options),
         };
-        let cluster = head.map(|(head, table)| ClusterParts {
-            head,
-            table,
-            exports: Arc::clone(&exports),
-            memory: state_service.memory(),
-            reload: Arc::clone(&reload),
-            status: Arc::default(),
-        });
+        let cluster =
+            head.map(|head| ClusterParts::new(head, (&exports, parts.memory.clone()), &reload));
         let target = Arc::new(Arrivals::new(parts.clone()));
         let programs =
             Programs::new(&exports, verifier, remembered, options.spoken, metrics.as_ref())

@@ -21,7 +21,6 @@ use comity_store::Store;
 use comity_vfs::AsServer;
 use siphasher::sip::SipHasher24;
 
-use crate::cluster::Head;
 use crate::copier::Copier;
 use crate::fencer::Fencer;
 use crate::grant_service::GrantService;
@@ -78,31 +77,28 @@ pub(crate) struct StateOptions<'a> {
     /// The watch that reports accesses of local programs. With it, programs and clients respect
     /// each other's locks and opens.
     pub(crate) leases: Option<Arc<LeaseWatch>>,
-    /// The state folder, which has the records of clients.
-    pub(crate) state_folder: &'a Path,
-    /// The head of a cluster that this server is: the records are in etcd then.
-    pub(crate) head: Option<&'a Head>,
+    /// The records of clients.
+    pub(crate) store: Store,
     /// The exports in force.
     pub(crate) exports: &'a Arc<Exports>,
     /// The grants of keys.
     pub(crate) grants: &'a Arc<GrantService>,
 }
 
-impl StateOptions<'_> {
-    fn store(&self) -> Result<Store> {
-        match self.head {
-            Some(head) => Ok(Store::on(head.medium())),
-            None => Ok(Store::open(&AsServer::here()?, &self.state_folder.join(CLIENTS))?),
-        }
-    }
+/// Opens the records of clients in a state folder.
+///
+/// # Errors
+/// They cannot be read; the error says what to do.
+pub(crate) fn open_store(state_folder: &Path) -> Result<Store> {
+    Ok(Store::open(&AsServer::here()?, &state_folder.join(CLIENTS))?)
 }
 
 impl StateService {
-    /// Loads the state that an earlier run of the server stored.
+    /// Begins with the state that an earlier run of the server stored.
     ///
     /// # Errors
-    /// It cannot be read; the error says what to do.
-    pub(crate) fn new(beginning: &StateOptions<'_>) -> Result<Self> {
+    /// A thread cannot be started.
+    pub(crate) fn new(beginning: StateOptions<'_>) -> Result<Self> {
         let [a, b, c, d, ..] = beginning.life;
         let lease = Duration::from_secs(beginning.lease_seconds.into());
         let secret = derived_key(beginning.key, "sessions");
@@ -111,7 +107,7 @@ impl StateService {
         let limits = beginning.limits;
         let grace = if beginning.has_grace { lease } else { Duration::ZERO };
         let settings = Settings { lease, grace, durable: true, locals, limits, ..usual };
-        let store = Arc::new(beginning.store()?);
+        let store = Arc::new(beginning.store);
         let (clock, recovered) = (Clock::start(), store.recovered());
         let hosts = recovered.hosts().filter_map(address).collect();
         let engine = Arc::new(Engine::new(clock.now(), settings, recovered));

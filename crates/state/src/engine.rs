@@ -5,7 +5,7 @@ use crate::client::Clients;
 use crate::counters::Counters;
 use crate::directories::{Changes, DirectoryHistory};
 use crate::effect::EffectQueue;
-use crate::export_grace::ExportGraces;
+use crate::export_graces::ExportGraces;
 use crate::file::{File, Files};
 use crate::id_hasher::BuildIdHasher;
 use crate::local_locks::ReleaseQueue;

@@ -1,66 +1,15 @@
 //! Grace periods of single exports. An export that comes here from a server that has failed comes
 //! without its state: the clients of that server reclaim it, and all other exports go on.
 
-use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
+use crate::export_graces::ExportGrace;
 use crate::recovery::Grace;
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::table::lock;
+use crate::sync::atomic::Ordering;
 use crate::{
-    Caller, Client, ClientOwner, ClientProtocol, Engine, Error, FileKey, RecordedClient, Recovered,
+    Caller, Client, ClientOwner, ClientProtocol, EndingGrace, Engine, Error, FileKey, Recovered,
     Result,
 };
-
-/// The exports that are in grace.
-#[derive(Default)]
-pub(crate) struct ExportGraces {
-    /// Their number: while it is zero, the map is not locked.
-    count: AtomicUsize,
-    map: Mutex<HashMap<u32, Arc<ExportGrace>>>,
-}
-
-/// The grace period of an export.
-struct ExportGrace {
-    grace: Grace,
-    /// True once it is due: nothing is reclaimed any more, and nothing else is granted yet.
-    is_closing: AtomicBool,
-}
-
-impl ExportGraces {
-    fn of(&self, export: u32) -> Option<Arc<ExportGrace>> {
-        let has_any = self.count.load(Ordering::Acquire) > 0;
-        has_any.then(|| lock(&self.map).get(&export).cloned()).flatten()
-    }
-
-    fn all(&self) -> Vec<(u32, Arc<ExportGrace>)> {
-        let map = lock(&self.map);
-        map.iter().map(|(export, grace)| (*export, Arc::clone(grace))).collect()
-    }
-
-    fn insert(&self, export: u32, grace: Grace) {
-        let mut map = lock(&self.map);
-        map.insert(export, Arc::new(ExportGrace { grace, is_closing: AtomicBool::new(false) }));
-        self.count.store(map.len(), Ordering::Release);
-    }
-
-    fn remove(&self, export: u32) {
-        let mut map = lock(&self.map);
-        map.remove(&export);
-        self.count.store(map.len(), Ordering::Release);
-    }
-}
-
-/// A grace period of an export whose time is over, or whose clients have all completed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EndingGrace {
-    /// The number of the export.
-    pub export: u32,
-    /// The clients that have not completed: their right to reclaim state of the export ends.
-    pub lost: Vec<RecordedClient>,
-}
 
 impl Engine {
     /// Begins a grace period of an export that this server serves from now on: these clients may
@@ -107,14 +56,14 @@ impl Engine {
     /// Returns whether only reclaims are accepted in an export.
     #[must_use]
     pub fn is_in_grace_at(&self, export: u32) -> bool {
-        self.is_in_grace() || self.export_graces.of(export).is_some()
+        self.grace.is_on() || self.export_graces.of(export).is_some()
     }
 
     /// Returns whether an export is in grace on its own. The cost is one atomic load.
     #[must_use]
     #[inline]
     pub fn has_export_graces(&self) -> bool {
-        self.export_graces.count.load(Ordering::Acquire) > 0
+        self.export_graces.has_any()
     }
 
     /// Returns whether a client of NFSv4 may still reclaim opens and delegations in an export. The

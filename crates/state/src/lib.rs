@@ -65,6 +65,7 @@ mod effect;
 mod engine;
 mod error;
 mod export_grace;
+mod export_graces;
 mod file;
 mod grace;
 mod grantees;
@@ -118,7 +119,7 @@ pub use directories::{
 pub use effect::Effect;
 pub use engine::{Engine, Settings};
 pub use error::{Error, Result};
-pub use export_grace::EndingGrace;
+pub use export_graces::EndingGrace;
 pub use file::{
     DelegationKind, ExportedFile, ExportedRecall, ExportedWait, ExportedWriter,
     ExportedWriterReply, Share,

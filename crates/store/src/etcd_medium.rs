@@ -165,7 +165,7 @@ impl EtcdRecords {
     fn remove_others(&self, known: &[Op]) -> Result<(), FencedError> {
         let known: HashSet<&[u8]> = known.iter().map(Op::key).collect();
         let lost = self.key(&["lost", ""]);
-        let stored = self.etcd.range(&self.key(&[""]))?.entries;
+        let stored = self.etcd.range(&self.key(&[""]))?;
         let is_other = |key: &[u8]| !key.starts_with(&lost) && !known.contains(key);
         let others = stored.into_iter().filter(|entry| is_other(&entry.key));
         self.change(others.map(|entry| Op::Delete(entry.key)).collect())
@@ -200,7 +200,7 @@ pub fn read_run(etcd: &Etcd, run: &str, export: &Path) -> Result<RunRecords, Etc
     let export = hex(export.as_os_str().as_encoded_bytes());
     let mut read = RunRecords::default();
     // "client" comes before the other kinds, as revocations need it.
-    for entry in etcd.range(&prefix)?.entries {
+    for entry in etcd.range(&prefix)? {
         let rest = entry.key.strip_prefix(&*prefix).unwrap_or_default();
         let parts: Vec<&[u8]> = rest.split(|byte| *byte == b'/').collect();
         if let Some(record) = record(&parts, &entry.value) {

@@ -3,7 +3,8 @@
 //! **Answers:** which clients may reclaim what after a restart, and which files have sizes that may
 //! be unknown ([`Store::recovered`]); when the engine's records are on stable storage
 //! ([`Store::settle`]). They are kept on a [`Medium`]: a file ([`Store::open`]), memory
-//! ([`MemoryMedium`]) or etcd ([`EtcdRecords`]). Credentials of keys, and revocations, are kept in a [`GrantFile`].
+//! ([`MemoryMedium`]), or etcd ([`EtcdRecords`]). Credentials of keys, and revocations, are kept in
+//! a [`GrantFile`].
 //!
 //! **May not know:** the reason for a record, the wire, exports, clocks.
 //!

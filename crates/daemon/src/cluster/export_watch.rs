@@ -33,6 +33,15 @@ pub(crate) struct ClusterParts {
 }
 
 impl ClusterParts {
+    pub(crate) fn new(
+        (head, table): (Arc<Head>, Arc<ExportTable>),
+        (exports, memory): (&Arc<Exports>, Memory),
+        reload: &Arc<Reload>,
+    ) -> Self {
+        let (exports, reload) = (Arc::clone(exports), Arc::clone(reload));
+        Self { head, table, exports, memory, reload, status: Arc::default() }
+    }
+
     /// Leaves the cluster. Nothing may be served any more.
     pub(crate) fn leave(&self) {
         self.head.leave();
@@ -48,8 +57,8 @@ pub(super) struct ClusterView {
 
 impl ClusterView {
     fn read(etcd: &Etcd) -> Result<Self> {
-        let heads = etcd.range(keys::HEADS)?.entries;
-        let served = etcd.range(&[keys::SERVED, keys::ROOT].concat())?.entries;
+        let heads = etcd.range(keys::HEADS)?;
+        let served = etcd.range(&[keys::SERVED, keys::ROOT].concat())?;
         Ok(Self {
             heads: heads.iter().filter_map(|entry| HeadRun::read(&entry.value)).collect(),
             served: served.iter().filter_map(keys::read_served).collect(),
@@ -93,11 +102,13 @@ impl ExportWatch {
         takeover.end_graces()?;
         let view = ClusterView::read(&self.parts.head.etcd)?;
         let plan = Arc::clone(&self.parts.exports.current());
-        // An export that cannot be served must not keep others from it.
-        let seen = plan.exports().iter().map(|it| self.look_at(&takeover, (&view, &plan), it));
-        let failed = seen.filter_map(Result::err).last();
+        let mut looked = Ok(());
+        for export in plan.exports() {
+            // An export that cannot be served must not keep others from it.
+            looked = self.look_at(&takeover, (&view, &plan), export).and(looked);
+        }
         self.parts.status.note(view);
-        failed.map_or(Ok(()), Err)
+        looked
     }
 
     fn look_at(

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use comity_export::derived_key;
-use comity_store::etcd::{Compare, Entry, Etcd, Op};
+use comity_store::etcd::{Compare, Etcd, KeyValue, Op};
 use comity_store::{EtcdRecords, Fence, OpenMedium};
 
-use super::ClusterOptions;
 use super::head_lease::HeadLease;
 use super::keys::{self, HeadRun};
+use crate::options::ClusterOptions;
 
 /// Time between two attempts to join under a name that another run still has.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -100,7 +100,7 @@ fn register(etcd: &Etcd, run: &HeadRun, lease: &HeadLease, length: Duration) -> 
     loop {
         etcd.transact(&[Compare::Created(key.clone(), 0)], std::slice::from_ref(&put))?;
         match etcd.get(&key)? {
-            Some(Entry { value, created, .. }) if value == run.value() => return Ok(created),
+            Some(KeyValue { value, created, .. }) if value == run.value() => return Ok(created),
             _ if Instant::now() > until => bail!(
                 "another server is the head {}: give each head a name of its own with --head",
                 run.name

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use comity_store::etcd::Entry;
+use comity_store::etcd::KeyValue;
 
 /// The digest of the key of the handles.
 pub(super) const HANDLE_KEY: &[u8] = b"/comity/handle-key";
@@ -19,7 +19,7 @@ pub(super) const SERVED: &[u8] = b"/comity/served";
 /// The runs of heads whose clients may have state of an export; an absolute path follows.
 const RUNS: &[u8] = b"/comity/runs";
 
-/// What tells the files of an export from others; an absolute path follows.
+/// The properties that tell the files of an export from others; an absolute path follows.
 const MARK: &[u8] = b"/comity/mark";
 
 /// The path after the prefix begins with this.
@@ -67,7 +67,7 @@ impl HeadRun {
 }
 
 /// Reads a key under [`SERVED`] and its value.
-pub(super) fn read_served(entry: &Entry) -> Option<(PathBuf, HeadRun)> {
+pub(super) fn read_served(entry: &KeyValue) -> Option<(PathBuf, HeadRun)> {
     use std::os::unix::ffi::OsStrExt;
     let path = entry.key.strip_prefix(SERVED)?;
     Some((std::ffi::OsStr::from_bytes(path).into(), HeadRun::read(&entry.value)?))
@@ -95,7 +95,7 @@ mod tests {
         let runs = ["00ff".to_owned(), "0100".to_owned()];
         assert_eq!(read_runs(&runs_value(&runs)), runs);
         let (key, value) = (served(Path::new("/srv/a b")), run.value());
-        let entry = Entry { key, value, created: 1, changed: 1 };
+        let entry = KeyValue { key, value, created: 1, changed: 1 };
         assert_eq!(read_served(&entry), Some(("/srv/a b".into(), run)));
     }
 

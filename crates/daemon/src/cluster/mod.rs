@@ -21,14 +21,3 @@ pub(crate) use head::Head;
 pub(crate) use head_lease::HeadLease;
 pub(crate) use status::append_cluster;
 pub(crate) use suitable::check_all;
-
-/// The settings of a head of a cluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClusterOptions {
-    /// The addresses of the members of etcd (`http://HOST:PORT`).
-    pub etcd: Vec<String>,
-    /// The name or address of this head, to which clients are referred.
-    pub head: String,
-    /// Seconds after which a head that is silent is followed by another one.
-    pub lease_seconds: u32,
-}

@@ -98,10 +98,10 @@ impl Takeover<'_> {
             .records
             .change_if(vec![Compare::Changed(key.clone(), changed)], &[Op::put(key, value)]);
         ensure!(noted?, "the head of {} has changed", path.display());
-        let named = head.etcd.range(&keys::all_runs())?.entries;
+        let named = head.etcd.range(&keys::all_runs())?;
         let named: BTreeSet<String> =
             named.iter().flat_map(|entry| keys::read_runs(&entry.value)).collect();
-        let heads = head.etcd.range(keys::HEADS)?.entries;
+        let heads = head.etcd.range(keys::HEADS)?;
         let heads: Vec<_> = heads.iter().filter_map(|it| HeadRun::read(&it.value)).collect();
         Ok(remove_runs(&head.records, &unneeded(before, (&named, &heads)))?)
     }

@@ -1,4 +1,4 @@
-//! An export comes from a server that has failed: its clients reclaim there, and in no other export.
+//! An export comes from a server that has failed: its clients reclaim there, and nowhere else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,7 +108,7 @@ fn a_client_that_has_completed_before_reclaims_in_the_export_that_came() {
     assert_eq!(engine.due_export_graces(NOW).len(), 1);
 }
 
-/// Who has lost the right to reclaim must be stored before others get anything.
+/// The shell must store who has lost the right to reclaim before others get anything.
 #[test]
 fn nothing_is_reclaimed_or_granted_between_the_due_time_and_the_end() {
     let engine = engine();

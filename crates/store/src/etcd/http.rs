@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::ANSWER_BYTES_MAX;
 
 /// An answer: its status and its body; or the error in words.
-type Answer = Result<(u16, Bytes), String>;
+type HttpAnswer = Result<(u16, Bytes), String>;
 
 /// The thread of the client. It ends when this is dropped.
 pub(super) struct HttpThread {
@@ -49,7 +49,7 @@ impl HttpThread {
         (authority, path): (String, &'static str),
         text: String,
         patience: Duration,
-    ) -> Answer {
+    ) -> HttpAnswer {
         let (sender, receiver) = mpsc::channel();
         self.runtime.spawn(async move {
             let answer = timeout(patience, post(&authority, path, text)).await;
@@ -63,7 +63,7 @@ impl HttpThread {
 }
 
 /// Posts a text on a new connection.
-async fn post(authority: &str, path: &'static str, text: String) -> Answer {
+async fn post(authority: &str, path: &'static str, text: String) -> HttpAnswer {
     let stream = TcpStream::connect(authority).await.map_err(|error| error.to_string())?;
     let shown = |error: hyper::Error| error.to_string();
     let (mut sender, connection) = handshake(TokioIo::new(stream)).await.map_err(shown)?;

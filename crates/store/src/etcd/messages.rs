@@ -7,7 +7,7 @@ use super::{EtcdError, Result, after};
 
 /// A key with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct KeyValue {
     /// The key.
     pub key: Vec<u8>,
     /// The value.
@@ -106,7 +106,7 @@ pub(super) fn number(value: &Value) -> i64 {
 }
 
 /// Reads the keys and values of an answer.
-pub(super) fn entries(answer: &Value) -> Result<Vec<Entry>> {
+pub(super) fn entries(answer: &Value) -> Result<Vec<KeyValue>> {
     let bytes = |value: &Value| match value {
         Value::Null => Ok(Vec::new()),
         value => {
@@ -117,7 +117,7 @@ pub(super) fn entries(answer: &Value) -> Result<Vec<Entry>> {
     let found = answer["kvs"].as_array().into_iter().flatten();
     found
         .map(|entry| {
-            Ok(Entry {
+            Ok(KeyValue {
                 key: bytes(&entry["key"])?,
                 value: bytes(&entry["value"])?,
                 created: number(&entry["create_revision"]),

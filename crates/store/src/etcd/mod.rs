@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use self::http::HttpThread;
-pub use self::messages::{Compare, Entry, Op};
+pub use self::messages::{Compare, KeyValue, Op};
 use self::messages::{base64, entries, number};
 
 /// Keys in one answer of [`Etcd::range`]: about a megabyte of client records.
@@ -46,7 +46,7 @@ pub type Result<T> = std::result::Result<T, EtcdError>;
 
 /// A connection to the members of an etcd cluster. It may be shared by threads.
 pub struct Etcd {
-    members: Vec<Member>,
+    members: Vec<EtcdMember>,
     /// The number of the member that answered last.
     current: AtomicUsize,
     thread: HttpThread,
@@ -54,16 +54,9 @@ pub struct Etcd {
 }
 
 /// The address of a member.
-struct Member {
+struct EtcdMember {
     shown: String,
     authority: String,
-}
-
-/// The keys of a range, at one moment.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Range {
-    /// The keys with their values, in order.
-    pub entries: Vec<Entry>,
 }
 
 impl Etcd {
@@ -73,7 +66,8 @@ impl Etcd {
     /// # Errors
     /// [`EtcdError::Address`]; [`EtcdError::Silent`] if no thread can be made. No member is asked.
     pub fn new(addresses: &[String], patience: Duration) -> Result<Self> {
-        let members: Result<Vec<Member>> = addresses.iter().map(|it| Member::parse(it)).collect();
+        let members: Result<Vec<EtcdMember>> =
+            addresses.iter().map(|it| EtcdMember::parse(it)).collect();
         let members = members?;
         if members.is_empty() {
             return Err(EtcdError::Address(String::new()));
@@ -96,17 +90,17 @@ impl Etcd {
     ///
     /// # Errors
     /// [`EtcdError`].
-    pub fn get(&self, key: &[u8]) -> Result<Option<Entry>> {
+    pub fn get(&self, key: &[u8]) -> Result<Option<KeyValue>> {
         let answer = self.ask("/v3/kv/range", &json!({ "key": base64(key) }))?;
         Ok(entries(&answer)?.into_iter().next())
     }
 
-    /// Returns all keys that begin with `prefix`, with their values. They are read in pages of one
-    /// revision.
+    /// Returns all keys that begin with `prefix`, in order, with their values. They are read in
+    /// pages of one revision.
     ///
     /// # Errors
     /// [`EtcdError`].
-    pub fn range(&self, prefix: &[u8]) -> Result<Range> {
+    pub fn range(&self, prefix: &[u8]) -> Result<Vec<KeyValue>> {
         let end = after(prefix);
         let (mut from, mut revision, mut all) = (prefix.to_vec(), 0, Vec::new());
         loop {
@@ -121,7 +115,7 @@ impl Etcd {
             all.extend(entries(&answer)?);
             match (answer["more"].as_bool(), all.last()) {
                 (Some(true), Some(last)) => from = [&last.key[..], &[0]].concat(),
-                _ => return Ok(Range { entries: all }),
+                _ => return Ok(all),
             }
         }
     }
@@ -190,7 +184,12 @@ impl Etcd {
         Err(failed.unwrap_or(EtcdError::Malformed("there is no member")))
     }
 
-    fn ask_member(&self, member: &Member, path: &'static str, request: &Value) -> Result<Value> {
+    fn ask_member(
+        &self,
+        member: &EtcdMember,
+        path: &'static str,
+        request: &Value,
+    ) -> Result<Value> {
         let to = (member.authority.clone(), path);
         let (status, body) = self
             .thread
@@ -213,7 +212,7 @@ impl Etcd {
     }
 }
 
-impl Member {
+impl EtcdMember {
     fn parse(address: &str) -> Result<Self> {
         let malformed = || EtcdError::Address(address.to_owned());
         let authority = address.strip_prefix("http://").ok_or_else(malformed)?;

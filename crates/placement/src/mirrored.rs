@@ -91,13 +91,15 @@ impl Placed {
         if writes {
             self.mark_broken(&turn, file, failed)?;
         }
+        // A mirror may have failed before its owner was set.
         let usable = owned.done.into_iter().filter(|(at, _)| !failed.has(*at));
         let mirror = |(at, (handle, ids)): (usize, OwnedMirror)| {
             let device = self.mirror_device(record, at)?;
             let ids = ids.of_client(writes);
             Some(MirrorFile { device, handle, uid: ids.uid, gid: ids.gid })
         };
-        Ok(usable.map(mirror).collect::<Option<Vec<_>>>().map(Distribution::Mirrors))
+        let usable: Option<Vec<_>> = usable.map(mirror).collect();
+        Ok(usable.filter(|mirrors| !mirrors.is_empty()).map(Distribution::Mirrors))
     }
 
     /// Returns whether no mirror of these is broken by now.

@@ -44,6 +44,8 @@ impl Placed {
         clear()?;
         moving.await_changes()?;
         self.fence_in_turn(file, &old)?;
+        // A client may have reported a broken mirror when it returned its layout.
+        let Some(old) = self.record(file)? else { return Ok(MovedFile::Stayed) };
         let size = self.below.getattr(file)?.size;
         let has_gaps = self.has_gaps(&old, (file, size));
         let new = Arc::new(self.new_record(file)?);

@@ -301,6 +301,31 @@ fn a_degraded_file_gets_whole_mirrors_when_enough_data_servers_answer() {
     assert_eq!([names(0), names(1)], [1, 1], "the old data files are removed");
 }
 
+/// The number of the data server that has a mirror.
+fn server_of(world: &World, mirror: &MirrorFile) -> usize {
+    let file = Handle::new(&mirror.handle).unwrap();
+    world.stores.iter().position(|store| store.fs.getattr(&file).is_ok()).unwrap()
+}
+
+#[test]
+fn a_file_is_not_copied_from_a_mirror_that_breaks_while_its_layouts_are_recalled() {
+    for stale in [0, 1] {
+        let world = World::mirrored(memory(), vec![memory(), memory(), memory()]);
+        let file = make(&world, "f");
+        write(&world, &file, 0, b"old").unwrap();
+        let given = mirrors(&world, &file, true).unwrap();
+        let whole = &given[1 - stale];
+        let (at, handle) = (server_of(&world, whole), Handle::new(&whole.handle).unwrap());
+        world.stores[at].fs.write(&root(), &handle, 0, b"new").unwrap();
+        let mut settings = world.placed.settings().clone();
+        settings.servers[at].is_draining = true;
+        let placed = world.placed.with(settings);
+        let clear = || placed.note_mirror_error(&file, &given[stale].device);
+        placed.move_file(&file, &clear, &|_| ()).unwrap();
+        assert_eq!(read(&world, &file).unwrap(), b"new", "{stale}");
+    }
+}
+
 #[test]
 fn a_removed_file_leaves_no_data_file() {
     let world = world();

@@ -1,10 +1,14 @@
 //! The size of a file that clients have written by layouts without a LAYOUTCOMMIT (RFC 8881,
 //! 12.5.4): the data servers know it.
 
+use std::thread;
+
 use comity_vfs::{Attr, Disk, FileType, Handle, Result, Status, Time};
 
 use crate::data_files::DataFiles;
 use crate::holds::Use;
+use crate::limits::MIRROR_LAG;
+use crate::mirrors::MirrorSet;
 use crate::placed::Placed;
 use crate::record::{PlaceRecord, Spread};
 use crate::sizes::SetIdBits;
@@ -25,10 +29,12 @@ impl Placed {
         // The lock is not held during the calls to data servers: threads that serve may need it.
         let truncations = *self.lock(file);
         let stored = self.files.stored_bytes(&using.record)?;
+        let shorter = self.files.mirrors_that_stay_shorter(&using.record)?;
         let turn = self.lock(file);
         if *turn != truncations {
             return Err(Status::Delay);
         }
+        self.mark_broken(&turn, file, shorter)?;
         let attr = self.below.getattr(file)?;
         if !stored.is_news_of(&attr) {
             return Ok(());
@@ -89,5 +95,25 @@ impl DataFiles {
         let found = looked.done.iter().filter_map(|(_, attr)| attr.as_ref());
         let regular = found.filter(|attr| attr.file_type == FileType::Regular);
         Ok(regular.fold(StoredBytes::NONE, StoredBytes::with))
+    }
+
+    /// Returns the mirrors of a file that lack bytes at the end: a client has died before it has
+    /// written to all mirrors. One that lives writes to them one after the other.
+    fn mirrors_that_stay_shorter(&self, record: &PlaceRecord) -> Result<MirrorSet> {
+        let shorter = self.shorter_mirrors(record)?;
+        if shorter.is_empty() {
+            return Ok(shorter);
+        }
+        thread::sleep(MIRROR_LAG);
+        Ok(shorter.common(self.shorter_mirrors(record)?))
+    }
+
+    fn shorter_mirrors(&self, record: &PlaceRecord) -> Result<MirrorSet> {
+        let Spread::Mirrors(_) = record.spread else { return Ok(MirrorSet::NONE) };
+        let sizes =
+            self.at_mirrors(record, |at| Ok(self.look(record, at)?.map_or(0, |attr| attr.size)))?;
+        let longest = sizes.done.iter().map(|(_, size)| *size).max();
+        let shorter = sizes.done.iter().filter(|(_, size)| Some(*size) < longest);
+        Ok(shorter.fold(MirrorSet::NONE, |set, (at, _)| set.and(MirrorSet::of(*at))))
     }
 }

@@ -36,6 +36,10 @@ pub(crate) const DATA_HANDLES_MAX: usize = 1 << 17;
 /// Files of which a broken mirror is remembered, about 200 bytes each.
 pub(crate) const BROKEN_FILES_MAX: usize = 1 << 16;
 
+/// Time after which a mirror that is shorter than another one lacks bytes: the client that wrote to
+/// the other one writes to all within this time, or has died.
+pub(crate) const MIRROR_LAG: Duration = Duration::from_millis(500);
+
 /// Locks for changes of files. Two files may share one.
 pub(crate) const FILE_LOCKS: usize = 256;
 

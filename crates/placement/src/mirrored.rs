@@ -150,7 +150,12 @@ impl Placed {
     /// # Errors
     /// [`Status::Delay`]: clients may have layouts that name one of the mirrors, or no mirror is
     /// left; [`Status`].
-    fn mark_broken(&self, turn: &FileLock<'_>, file: &Handle, failed: MirrorSet) -> Result<()> {
+    pub(crate) fn mark_broken(
+        &self,
+        turn: &FileLock<'_>,
+        file: &Handle,
+        failed: MirrorSet,
+    ) -> Result<()> {
         let Some(now) = self.record_in_turn(turn, file)? else { return Err(Status::Delay) };
         let broken = now.broken().and(failed);
         if broken == now.broken() {

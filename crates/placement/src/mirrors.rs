@@ -27,6 +27,11 @@ impl MirrorSet {
         Self(self.0 | others.0)
     }
 
+    /// The mirrors that are in both sets.
+    pub(crate) const fn common(self, others: Self) -> Self {
+        Self(self.0 & others.0)
+    }
+
     pub(crate) const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -45,6 +50,7 @@ mod tests {
     fn a_set_has_the_mirrors_that_were_added() {
         let set = MirrorSet::of(0).and(MirrorSet::of(2));
         assert_eq!([0, 1, 2, 3].map(|mirror| set.has(mirror)), [true, false, true, false]);
+        assert_eq!(set.common(MirrorSet::of(2).and(MirrorSet::of(3))), MirrorSet::of(2));
         assert!(MirrorSet::NONE.is_empty() && !set.is_empty());
     }
 

@@ -301,6 +301,25 @@ fn a_degraded_file_gets_whole_mirrors_when_enough_data_servers_answer() {
     assert_eq!([names(0), names(1)], [1, 1], "the old data files are removed");
 }
 
+#[test]
+fn a_mirror_that_a_dead_client_has_not_extended_is_broken() {
+    for longer in [0, 1] {
+        let world = world();
+        let file = make(&world, "f");
+        write(&world, &file, 0, b"whole").unwrap();
+        let given = mirrors(&world, &file, true).unwrap();
+        let (at, handle) =
+            (server_of(&world, &given[longer]), Handle::new(&given[longer].handle).unwrap());
+        world.placed.learn_size(&file).unwrap();
+        assert_eq!(broken(&world), [0, 0], "both have the same length");
+        world.stores[at].fs.write(&root(), &handle, 5, b"more").unwrap();
+        world.placed.fence(&file).unwrap();
+        world.placed.learn_size(&file).unwrap();
+        assert_eq!(broken(&world)[1 - at], 1);
+        assert_eq!(read(&world, &file).unwrap(), b"wholemore");
+    }
+}
+
 /// The number of the data server that has a mirror.
 fn server_of(world: &World, mirror: &MirrorFile) -> usize {
     let file = Handle::new(&mirror.handle).unwrap();

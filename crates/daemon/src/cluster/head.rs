@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use comity_export::derived_key;
 use comity_store::etcd::{Compare, Etcd, KeyValue, Op};
 use comity_store::{EtcdRecords, Fence, OpenMedium};
@@ -38,7 +38,7 @@ impl Head {
         let patience = Duration::from_secs((*lease_seconds).into()) / 10;
         let etcd = Arc::new(Etcd::new(addresses, patience)?);
         let reached = || format!("the cluster of {} cannot be joined", etcd.name());
-        check_key(&etcd, key).with_context(reached)?;
+        check_agreement(&etcd, key).with_context(reached)?;
         let lease = Arc::new(HeadLease::ask(&etcd, *lease_seconds).with_context(reached)?);
         let run = HeadRun { name: name.clone(), run: format!("{:016x}", lease.id) };
         let created = register(&etcd, &run, &lease, Duration::from_secs((*lease_seconds).into()));
@@ -75,20 +75,26 @@ impl Head {
     }
 }
 
-/// Checks that all heads have the same key of handles; the first head stores its digest.
-fn check_key(etcd: &Etcd, key: &[u8; 16]) -> Result<()> {
+/// Checks that all heads have the same format of the keys in etcd, and the same key of handles.
+fn check_agreement(etcd: &Etcd, key: &[u8; 16]) -> Result<()> {
     let digest = u128::from_be_bytes(derived_key(key, "cluster digest"));
-    let digest = format!("{digest:032x}").into_bytes();
-    let put = Op::put(keys::HANDLE_KEY.to_vec(), digest.clone());
-    etcd.transact(&[Compare::Created(keys::HANDLE_KEY.to_vec(), 0)], &[put])?;
-    let stored = etcd.get(keys::HANDLE_KEY)?.map(|entry| entry.value);
-    if stored.as_ref() != Some(&digest) {
-        bail!(
-            "handle.key in the state folder is not that of the other heads, so that handles of \
-             clients would not be good here: copy the file from another head"
-        );
-    }
+    ensure!(
+        agrees(etcd, (keys::FORMAT, keys::FORMAT_OF_THIS_VERSION))?,
+        "the keys in etcd are of another version of comity: run the same version at all heads"
+    );
+    ensure!(
+        agrees(etcd, (keys::HANDLE_KEY, format!("{digest:032x}").as_bytes()))?,
+        "handle.key in the state folder is not that of the other heads, so that handles of \
+         clients would not be good here: copy the file from another head"
+    );
     Ok(())
+}
+
+/// Returns whether a key has this value; the first head stores it.
+fn agrees(etcd: &Etcd, (key, value): (&[u8], &[u8])) -> Result<bool> {
+    let put = Op::put(key.to_vec(), value.to_vec());
+    etcd.transact(&[Compare::Created(key.to_vec(), 0)], &[put])?;
+    Ok(etcd.get(key)?.is_some_and(|stored| stored.value == value))
 }
 
 /// Makes the key of this head; returns the revision in which it was made. The key of an earlier run

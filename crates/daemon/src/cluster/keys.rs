@@ -4,6 +4,12 @@ use std::path::{Path, PathBuf};
 
 use comity_store::etcd::KeyValue;
 
+/// The format of these keys and their values.
+pub(super) const FORMAT: &[u8] = b"/comity/format";
+
+/// The value of [`FORMAT`].
+pub(super) const FORMAT_OF_THIS_VERSION: &[u8] = b"1";
+
 /// The digest of the key of the handles.
 pub(super) const HANDLE_KEY: &[u8] = b"/comity/handle-key";
 

@@ -257,8 +257,8 @@ pub(crate) const OPTIONS: &[Choice] = &[
         "home",
         home,
         "the peer with this name serves the export until `comity migrate` moves it here: NFSv4 \
-         clients are referred to it, and NFSv3 clients are refused. All clients of an export must \
-         have the same",
+         clients are referred to it, and NFSv3 clients are refused. In a cluster, the head that \
+         serves the export when it is up. All clients of an export must have the same",
     ),
     refused(
         "replicas",

@@ -17,7 +17,7 @@ use crate::common::{Place, Running, Said, comity, run, wait_until};
 use crate::etcd::EtcdServer;
 
 /// Seconds after which a silent head is followed by another.
-pub(crate) const LEASE_SECONDS: u64 = 3;
+pub(crate) const LEASE_SECONDS: u64 = 6;
 
 const NAMES: [&str; 2] = ["a", "b"];
 

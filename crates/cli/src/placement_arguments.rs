@@ -71,8 +71,9 @@ pub(crate) enum PlacementCommand {
     ///
     /// A file that already has a place stays as it is, and so does one of which the metadata server
     /// itself has bytes other than zeros. A file at the path of a label must have the owner that
-    /// the label names. Labels are good only with the key of the placement by which they were
-    /// written: restore the file of `key` first.
+    /// the label names. Data files of several files with one path are left, because the older ones
+    /// may be of a file that was replaced. Labels are good only with the key of the placement by
+    /// which they were written: restore the file of `key` first.
     ///
     /// Exits with 0 if each data file has its file, with 1 if some were left or the command fails,
     /// with 2 if the arguments are wrong.

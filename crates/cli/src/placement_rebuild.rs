@@ -1,10 +1,10 @@
 //! `comity placement rebuild`.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use comity_server::control::Request;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
@@ -14,17 +14,20 @@ use crate::clients::text;
 use crate::common_arguments::State;
 use crate::control_client;
 use crate::placement_arguments::RebuildArguments;
-use crate::placement_pages::{ShownPlacement, items, meant_placements, placements};
+use crate::placement_pages::{items, meant_placements, placements};
 use crate::stdout::say;
+
+/// Most data files with a path in common: all are named in each request.
+const SHARED_MAX: usize = 300;
 
 /// The result of a rebuild so far.
 #[derive(Default)]
 struct Rebuilding {
     /// The data files of files that have their places.
     kept: u64,
-    /// The names of the data files whose files have got a place. All data files of one file have
-    /// one name.
-    changed: HashSet<String>,
+    /// The paths of the files that have got a place, or would get one, with the names of their
+    /// data files. All data files of one file have one name.
+    claims: BTreeMap<String, BTreeSet<String>>,
     placed: Vec<String>,
     created: Vec<String>,
     left: Vec<LeftFile>,
@@ -44,11 +47,42 @@ struct LeftFile {
 /// # Errors
 /// If no server can be asked, or the export has no data servers.
 pub(crate) fn perform(typed: &RebuildArguments) -> Result<ExitCode> {
+    let mut rebuilding = walk(typed, &[], true)?;
+    let shared = rebuilding.shared();
+    if typed.dry_run {
+        rebuilding.leave(&shared);
+    } else if shared.len() > SHARED_MAX {
+        bail!(
+            "{} data files have a path in common with others: see --dry-run, and remove old ones",
+            shared.len()
+        );
+    } else {
+        rebuilding = walk(typed, &shared, false)?;
+    }
+    rebuilding.print(typed);
+    let is_whole = rebuilding.left.is_empty() && rebuilding.silent.is_empty();
+    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Reads the labels on all data servers, and changes files unless `dry_run` says otherwise.
+fn walk(typed: &RebuildArguments, except: &[String], dry_run: bool) -> Result<Rebuilding> {
     let mut rebuilding = Rebuilding::default();
     let bar = ProgressBar::no_length().with_style(style());
     for placement in meant_placements(&typed.placements)? {
         for (server, _) in &placement.servers {
-            if let Err(why) = read(typed, (&placement, server), &mut rebuilding, &bar) {
+            let request = |after| Request::PlacementRebuild {
+                export: placement.export.clone(),
+                server: server.clone(),
+                after,
+                from: typed.from.clone(),
+                except: except.to_vec(),
+                dry_run,
+            };
+            let of = (&*placement.export, server.as_str());
+            if let Err(why) = read(&typed.placements.state, request, |file| {
+                rebuilding.add(of, file);
+                bar.inc(1);
+            }) {
                 // The answer to this tells whether the server itself is gone.
                 placements(&typed.placements.state)?;
                 rebuilding.silent.push((server.clone(), format!("{why:#}")));
@@ -56,52 +90,63 @@ pub(crate) fn perform(typed: &RebuildArguments) -> Result<ExitCode> {
         }
     }
     bar.finish_and_clear();
-    rebuilding.print(typed);
-    let is_whole = rebuilding.left.is_empty() && rebuilding.silent.is_empty();
-    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(rebuilding)
 }
 
-/// Reads the labels on a data server.
+/// Passes on the data files of a data server, page by page.
 fn read(
-    typed: &RebuildArguments,
-    (placement, server): (&ShownPlacement, &str),
-    rebuilding: &mut Rebuilding,
-    bar: &ProgressBar,
+    state: &State,
+    request: impl Fn(u64) -> Request,
+    mut each: impl FnMut(&Value),
 ) -> Result<()> {
-    let state: &State = &typed.placements.state;
     let mut next = Some(0);
     while let Some(after) = next {
-        let (export, server) = (placement.export.clone(), server.to_owned());
-        let (from, dry_run) = (typed.from.clone(), typed.dry_run);
-        let request = Request::PlacementRebuild { export, server, after, from, dry_run };
-        let page = control_client::ask(state.clone(), &request)?;
-        for file in items(&page["files"]) {
-            rebuilding.add((&placement.export, &request), file);
-            bar.inc(1);
-        }
+        let page = control_client::ask(state.clone(), &request(after))?;
+        items(&page["files"]).for_each(&mut each);
         next = page["next"].as_u64();
     }
     Ok(())
 }
 
 impl Rebuilding {
-    fn add(&mut self, (export, request): (&Path, &Request), file: &Value) {
+    fn add(&mut self, (export, server): (&Path, &str), file: &Value) {
         let stored_name = text(&file["stored_name"]).to_owned();
         let path = format!("{}/{}", export.display(), text(&file["path"]));
         match text(&file["outcome"]) {
             outcome @ ("placed" | "created") => {
                 let paths = if outcome == "placed" { &mut self.placed } else { &mut self.created };
-                if self.changed.insert(stored_name) {
+                let claims = self.claims.entry(path.clone()).or_default();
+                if claims.is_empty() {
                     paths.push(path);
                 }
+                claims.insert(stored_name);
             }
             "kept" => self.kept += 1,
             _ => {
-                let Request::PlacementRebuild { server, .. } = request else { return };
-                let (server, why) = (server.clone(), text(&file["text"]).to_owned());
+                let (server, why) = (server.to_owned(), text(&file["text"]).to_owned());
                 self.left.push(LeftFile { server, stored_name, why });
             }
         }
+    }
+
+    /// The names of data files that have a path in common with others. They stay as they are,
+    /// because the older ones may be of a file that was replaced.
+    fn shared(&self) -> Vec<String> {
+        let shared = self.claims.values().filter(|names| names.len() > 1);
+        shared.flatten().cloned().collect()
+    }
+
+    /// Counts these data files, which a trial has not left, as left.
+    fn leave(&mut self, shared: &[String]) {
+        let is_shared = |path: &String| self.claims.get(path).is_some_and(|it| it.len() > 1);
+        self.placed.retain(|path| !is_shared(path));
+        self.created.retain(|path| !is_shared(path));
+        let left = |name: &String| LeftFile {
+            server: "its data servers".to_owned(),
+            stored_name: name.clone(),
+            why: "other data files are of the same path, too".to_owned(),
+        };
+        self.left.extend(shared.iter().map(left));
     }
 
     fn print(&self, typed: &RebuildArguments) {

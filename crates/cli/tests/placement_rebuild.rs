@@ -113,6 +113,7 @@ fn a_folder_that_was_restored_elsewhere_gets_the_places_of_the_one_before() {
     let copy = |place: &Place| {
         let done = Command::new("cp").arg("-r").args([place.data(), before.clone()]).status();
         assert!(done.unwrap().success());
+        fs::remove_dir_all(place.data()).unwrap();
     };
     let paths = [&data, &before].map(|it| it.to_str().unwrap().to_owned());
     let world = restarted(world, copy, (&paths[0], &paths[1]));
@@ -128,6 +129,25 @@ fn a_folder_that_was_restored_elsewhere_gets_the_places_of_the_one_before() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.out.starts_with("2 files: "), "{}", said.out);
     assert_eq!(rebuild(&world.place, &[]).left(), 0, "the labels name the folder of now");
+}
+
+#[test]
+fn data_files_of_a_replaced_file_do_not_take_the_path_of_its_successor() {
+    // The data files of a file that was replaced stay if no data server answered.
+    let world = restarted(world(), |place| empty(&place.data()), ("", ""));
+    let data = world.place.data();
+    let mut client = world.client();
+    let file = client.open(&data.join("f"), BOTH).unwrap();
+    write(&mut client, &file.handle, file.stateid, (0, b"newer")).unwrap();
+    wait_until("the new file is labelled", || {
+        !rebuild(&world.place, &["--dry-run"]).answer.to_string().contains("no label")
+    });
+    let world = restarted(world, |place| empty(&place.data()), ("", ""));
+    for arguments in [&["--dry-run"][..], &[]] {
+        let rebuilt = rebuild(&world.place, arguments);
+        assert_eq!(rebuilt.paths("created", &data), ["/d/g"], "{}", rebuilt.answer);
+        assert_eq!((rebuilt.code, rebuilt.left() > 1), (Some(1), true));
+    }
 }
 
 #[test]

@@ -20,9 +20,9 @@ pub(crate) fn perform(plan: &Plan, request: &Request) -> Result<Value> {
         Request::PlacementLabels { export, directory, after } => {
             label(plan, export, (directory.as_deref(), *after))
         }
-        Request::PlacementRebuild { export, server, after, from, dry_run } => {
+        Request::PlacementRebuild { export, server, after, from, except, dry_run } => {
             let of = from.as_deref().map(|from| from.as_os_str().as_bytes());
-            rebuild(plan, export, (server, *after), Rebuild { of, changes: !dry_run })
+            rebuild(plan, export, (server, *after), Rebuild { of, except, changes: !dry_run })
         }
         _ => Err(anyhow!("this request is not about labels")),
     }
@@ -89,6 +89,13 @@ fn reason(why: NotRebuilt, path: &str) -> String {
         NotRebuilt::Elsewhere => format!(
             "its file was renamed after it was labelled as {path}; `comity placement label` looks \
              at all names: run it, and repeat this"
+        ),
+        NotRebuilt::InUse => "a file outside of the export has these bytes: remove its attribute \
+             user.comity.placement, or the file by programs on the server"
+            .to_owned(),
+        NotRebuilt::SharedPath => format!(
+            "other data files are of {path}, too, such as those of a file that was replaced: look \
+             at them on the data servers, and remove the old ones there"
         ),
         NotRebuilt::OtherObject => format!("{path} is no regular file: move it away"),
         NotRebuilt::OtherOwner => {

@@ -2,6 +2,7 @@
 //! them, and refuses new ones.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use comity_vfs::{Handle, Result, Status};
@@ -22,6 +23,8 @@ pub(crate) enum Use {
 #[derive(Default)]
 pub(crate) struct Holds {
     shards: [HoldShard; HOLD_SHARDS],
+    /// The number of moves that are under way.
+    moves: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -55,6 +58,7 @@ pub(crate) struct Hold<'h> {
 /// A move of a file. It refuses changes of the file while it lives.
 pub(crate) struct MoveHold<'h> {
     shard: &'h HoldShard,
+    moves: &'h AtomicUsize,
     file: Handle,
 }
 
@@ -89,13 +93,19 @@ impl Holds {
             return Err(Status::Delay);
         }
         uses.refused = Some(RefusedUses::Changes);
-        Ok(MoveHold { shard, file: *file })
+        self.moves.fetch_add(1, Ordering::AcqRel);
+        Ok(MoveHold { shard, moves: &self.moves, file: *file })
+    }
+
+    /// Returns whether a file is being moved, or gets its place back.
+    pub(crate) fn is_moving(&self, file: &Handle) -> bool {
+        self.moves.load(Ordering::Acquire) > 0
+            && self.shard(file).lock().get(file).is_some_and(|uses| uses.refused.is_some())
     }
 
     /// Returns whether a file is being moved.
     pub(crate) fn has_moves(&self) -> bool {
-        let moves = |shard: &HoldShard| shard.lock().values().any(|it| it.refused.is_some());
-        self.shards.iter().any(moves)
+        self.moves.load(Ordering::Acquire) > 0
     }
 
     fn shard(&self, file: &Handle) -> &HoldShard {
@@ -163,6 +173,7 @@ impl Drop for Hold<'_> {
 impl Drop for MoveHold<'_> {
     fn drop(&mut self) {
         self.shard.end(&self.file, |uses| uses.refused = None);
+        self.moves.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::record::{PlaceRecord, Spread};
 
 /// The labels of a file that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WrittenLabels {
+pub(crate) enum WrittenLabels {
     /// All: the file has changed.
     All,
     /// Those that are missing or differ.
@@ -53,19 +53,25 @@ impl Placed {
     fn label_file(&self, file: &Handle, which: WrittenLabels) -> Result<Option<u64>> {
         let Some(using) = self.using(file, Use::Look)? else { return Ok(None) };
         // Stock servers of NFSv3 have no extended attributes.
-        if let Spread::Mirrors(_) = using.record.spread {
-            return Ok(None);
+        match using.record.spread {
+            Spread::Mirrors(_) => Ok(None),
+            Spread::Stripes(_) => self.label_all(&using.record, which).map(Some),
         }
-        let attr = self.below.getattr(file)?;
-        let path = self.known.names.path(&*self.below, file).unwrap_or_default();
-        let mut label = Label::new(&self.settings.name, &using.record, &attr, &path);
-        let mut written = 0;
-        for at in 0..using.record.servers.len() {
+    }
+
+    /// Writes the labels of a place; returns their number. A data server that fails does not keep
+    /// the others from theirs.
+    pub(crate) fn label_all(&self, record: &PlaceRecord, which: WrittenLabels) -> Result<u64> {
+        let attr = self.below.getattr(&record.file)?;
+        let path = self.known.names.path(&*self.below, &record.file).unwrap_or_default();
+        let mut label = Label::new(&self.settings.name, record, &attr, &path);
+        let mut outcome = Ok(0);
+        for at in 0..record.servers.len() {
             label.at = at as u8;
-            let label = label.encode(&self.key);
-            written += u64::from(self.files.label((&using.record, at), &label, which)?);
+            let written = self.files.label((record, at), &label.encode(&self.key), which);
+            outcome = outcome.and_then(|sum| Ok(sum + u64::from(written?)));
         }
-        Ok(Some(written))
+        outcome
     }
 }
 

@@ -40,6 +40,7 @@ mod placement;
 mod random;
 mod rebuild;
 mod record;
+mod restore;
 mod settings;
 mod shards;
 mod sizes;

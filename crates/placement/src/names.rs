@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use comity_vfs::{Cred, FileType, Fs, Handle, Listed, Name, Result, Status};
 use quick_cache::sync::Cache;
 
-use crate::limits::{ENTRIES_SEARCHED_MAX, PATH_BYTES_MAX, RECORDS_MAX};
+use crate::limits::{CHECK_ENTRIES_MAX, ENTRIES_SEARCHED_MAX, PATH_BYTES_MAX, RECORDS_MAX};
 
 /// A directory and a name in it.
 type NamedIn = (Handle, Box<[u8]>);
@@ -58,10 +58,24 @@ impl FileNames {
             FileType::Directory => vec![fs.parent(&Cred::root(), node)?.handle],
             _ => fs.directories_of(node)?,
         };
-        let found = directories.iter().find_map(|dir| Some((*dir, search(fs, dir, node)?)));
-        let found = found.ok_or(Status::NoEnt)?;
-        self.0.insert(*node, found.clone());
-        Ok(found)
+        directories.iter().find_map(|dir| self.search(fs, dir, node)).ok_or(Status::NoEnt)
+    }
+
+    /// Searches a directory for a name of an object; a huge directory is not searched to its end.
+    /// The names of others that it passes are kept, as these may be searched for next.
+    fn search(&self, fs: &dyn Fs, dir: &Handle, node: &Handle) -> Option<NamedIn> {
+        let (mut next, mut seen) = (Some(0), 0);
+        while let Some(after) = next.filter(|_| seen < ENTRIES_SEARCHED_MAX) {
+            let page = read_page(fs, dir, after).ok()?;
+            (next, seen) = (page.next, seen + page.seen);
+            for (other, name) in page.entries {
+                self.0.insert(other, (*dir, name));
+            }
+            if let Some(found) = self.0.get(node).filter(|link| is_named(fs, node, link)) {
+                return Some(found);
+            }
+        }
+        None
     }
 }
 
@@ -70,29 +84,26 @@ fn is_named(fs: &dyn Fs, node: &Handle, (dir, name): &NamedIn) -> bool {
     fs.lookup(&Cred::root(), dir, name).is_ok_and(|entry| entry.node.handle == *node)
 }
 
-/// Searches a directory for a name of an object; a huge directory is not searched to its end.
-fn search(fs: &dyn Fs, dir: &Handle, node: &Handle) -> Option<Box<[u8]>> {
-    let fileid = fs.getattr(node).ok()?.fileid;
-    let (mut cookie, mut seen) = (0, 0);
-    loop {
-        let (mut found, before) = (None, seen);
-        let listed = fs.readdir(&Cred::root(), dir, cookie, Listed::Names, &mut |entry| {
-            (seen, cookie) = (seen + 1, entry.cookie);
-            if entry.fileid == fileid {
-                found = Some(entry.name.bytes().into());
-                return ControlFlow::Break(());
-            }
-            ControlFlow::Continue(())
-        });
-        listed.ok()?;
-        match found {
-            Some(name) if is_named(fs, node, &(*dir, Box::clone(&name))) => return Some(name),
-            Some(_) => {}
-            None if seen == before => return None,
-            None => {}
+/// A page of a directory.
+struct EntryPage {
+    entries: Vec<(Handle, Box<[u8]>)>,
+    /// The cookie at which the next page begins; `None` if this is the last one.
+    next: Option<u64>,
+    seen: usize,
+}
+
+fn read_page(fs: &dyn Fs, dir: &Handle, after: u64) -> Result<EntryPage> {
+    let mut page = EntryPage { entries: Vec::new(), next: None, seen: 0 };
+    fs.readdir(&Cred::root(), dir, after, Listed::Nodes, &mut |entry| {
+        page.seen += 1;
+        page.next = Some(entry.cookie);
+        if let Some(node) = entry.node {
+            page.entries.push((node.handle, entry.name.bytes().into()));
         }
-        if seen >= ENTRIES_SEARCHED_MAX {
-            return None;
+        match page.seen < CHECK_ENTRIES_MAX {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
         }
-    }
+    })?;
+    Ok(page)
 }

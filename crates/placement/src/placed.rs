@@ -122,7 +122,8 @@ impl Placed {
     /// attribute is damaged.
     pub(crate) fn using(&self, file: &Handle, what: Use) -> Result<Option<Using<'_>>> {
         if self.record(file)?.is_none() {
-            return Ok(None);
+            // A file that gets its place back must not be written to meanwhile.
+            return if self.known.holds.is_moving(file) { Err(Status::Delay) } else { Ok(None) };
         }
         let hold = self.known.holds.hold(file, what)?;
         Ok(self.record(file)?.map(|record| Using { record, _hold: hold }))

@@ -3,12 +3,11 @@
 use std::time::Instant;
 
 use comity_vfs::{
-    Attr, Create, Cred, Disk, FileType, Handle, Mode, Name, NotRebuilt, Rebuild, RebuildOutcome,
-    RebuiltFile, RebuiltPage, Result, Seek, SetAttr, SetTime, Status, XattrMode,
+    Cred, FileType, Handle, Name, NotRebuilt, Rebuild, RebuildOutcome, RebuiltFile, RebuiltPage,
+    Result, Status,
 };
 
 use crate::label::{Label, placement_name};
-use crate::learn_size::StoredBytes;
 use crate::limits::{CHECK_TIME_MAX, REBUILT_MAX};
 use crate::own_data::has_own_data;
 use crate::placed::{ATTRIBUTE, Placed};
@@ -70,6 +69,9 @@ impl Placed {
             Ok(label) if *label.placement != *of => {
                 (label.placement, RebuildOutcome::Left(NotRebuilt::OtherPlacement))
             }
+            Ok(label) if how.except.iter().any(|name| name.as_bytes() == &*stored_name) => {
+                (label.path, RebuildOutcome::Left(NotRebuilt::SharedPath))
+            }
             Ok(label) => {
                 let outcome = self.restore(&label, how.changes);
                 let outcome = outcome.unwrap_or_else(RebuildOutcome::Left);
@@ -116,7 +118,7 @@ impl Placed {
         }
         let stored = self.files.stored_bytes(&label.record)?;
         match found.file() {
-            Some(file) if changes => self.place_again(file, label, stored)?,
+            Some(file) if changes => self.place_again(file, &label.record, stored)?,
             None if changes => self.create_again(label, stored)?,
             _ => {}
         }
@@ -156,6 +158,8 @@ impl Placed {
         };
         match (place, at_path?) {
             (Some(TreePlace::Inside), _) => Ok(LabelledFile::ByHandle(file)),
+            // Two files with the same data files would remove each other's bytes.
+            (Some(_), _) if self.has_place(label, &file)? => Err(NotRebuilt::InUse),
             (_, Some(other)) => Ok(LabelledFile::ByPath(other)),
             (Some(TreePlace::Unknown), None) => Err(NotRebuilt::Elsewhere),
             (Some(TreePlace::Outside) | None, None) => Ok(LabelledFile::Nothing),
@@ -169,8 +173,12 @@ impl Placed {
         }
         let mut at = self.below.root();
         for name in path.split(|byte| *byte == b'/') {
-            match self.below.lookup(&Cred::root(), &at, Name::new(name)?) {
-                Ok(entry) => at = entry.node.handle,
+            let (dir, name) = (at, Name::new(name)?);
+            match self.below.lookup(&Cred::root(), &dir, name) {
+                Ok(entry) => {
+                    at = entry.node.handle;
+                    self.known.names.note(&at, (&dir, name));
+                }
                 Err(Status::NoEnt) => return Ok(None),
                 Err(Status::NotDir) => return Err(NotRebuilt::OtherObject),
                 Err(status) => return Err(status.into()),
@@ -194,94 +202,6 @@ impl Placed {
             Some(_) => Err(NotRebuilt::OtherPlace),
             // The file was copied from a backup, or its attribute is damaged.
             None => Ok(false),
-        }
-    }
-
-    /// Gives a file without bytes of its own the place that a label tells.
-    fn place_again(&self, file: &Handle, label: &Label, stored: StoredBytes) -> Result<()> {
-        let moving = self.known.holds.begin_move(file)?;
-        moving.stop_all()?;
-        let turn = self.lock(file);
-        let attr = self.below.getattr(file)?;
-        self.forget_zeros(file, &attr)?;
-        let set = SetAttr {
-            size: Some(attr.size.max(stored.end())),
-            mtime: Some(SetTime::To(attr.mtime)),
-            ..SetAttr::default()
-        };
-        self.below.setattr(&Cred::root(), file, &set, None)?;
-        self.write_place(file, &label.record)?;
-        drop(turn);
-        self.below.commit(file)?;
-        self.files.due_labels().note(file);
-        Ok(())
-    }
-
-    /// Frees the blocks of a file that has nothing but zeros.
-    fn forget_zeros(&self, file: &Handle, attr: &Attr<Disk>) -> Result<()> {
-        let data = self.below.seek(&Cred::root(), file, 0, Seek::Data);
-        if matches!(data, Err(Status::NxIo | Status::NoData)) {
-            return Ok(());
-        }
-        for size in [0, attr.size] {
-            let set = SetAttr { size: Some(size), ..SetAttr::default() };
-            self.below.setattr(&Cred::root(), file, &set, None)?;
-        }
-        Ok(())
-    }
-
-    fn write_place(&self, file: &Handle, of: &PlaceRecord) -> Result<()> {
-        let record = PlaceRecord { file: *file, ..of.clone() };
-        let name = Name::new(ATTRIBUTE)?;
-        let value = record.encode(&self.key);
-        self.below.setxattr(&Cred::root(), file, name, Some(&value), XattrMode::Either)?;
-        self.known.records.insert(*file, Some(record.into()));
-        Ok(())
-    }
-
-    /// Creates a file that is gone, with the owner and the mode of the label and the times of its
-    /// data files.
-    fn create_again(
-        &self,
-        label: &Label,
-        stored: StoredBytes,
-    ) -> std::result::Result<(), NotRebuilt> {
-        let (server, mut names) = (Cred::root(), label.path.split(|byte| *byte == b'/'));
-        let last = Name::new(names.next_back().unwrap_or_default())?;
-        let mut dir = self.below.root();
-        for name in names {
-            dir = self.directory(&dir, Name::new(name)?)?;
-        }
-        let private = SetAttr { mode: Some(Mode::new(0o600)), ..SetAttr::default() };
-        let made = self.below.create(&server, &dir, last, &Create::Guarded(private))?;
-        let file = made.value.handle;
-        self.write_place(&file, &label.record)?;
-        let set = SetAttr {
-            uid: Some(label.owner.0),
-            gid: Some(label.owner.1),
-            size: Some(stored.end()),
-            mtime: stored.written().map(SetTime::To),
-            ..SetAttr::default()
-        };
-        self.below.setattr(&server, &file, &set, None)?;
-        // A change of the owner clears bits of the mode.
-        let mode = SetAttr { mode: Some(label.mode), ..SetAttr::default() };
-        self.below.setattr(&server, &file, &mode, None)?;
-        self.below.commit(&file)?;
-        self.known.names.note(&file, (&dir, last));
-        self.files.due_labels().note(&file);
-        Ok(())
-    }
-
-    /// Finds a directory, or creates it for root.
-    fn directory(&self, dir: &Handle, name: Name<'_>) -> Result<Handle> {
-        match self.below.lookup(&Cred::root(), dir, name) {
-            Ok(entry) => Ok(entry.node.handle),
-            Err(Status::NoEnt) => {
-                let set = SetAttr { mode: Some(Mode::new(0o755)), ..SetAttr::default() };
-                Ok(self.below.mkdir(&Cred::root(), dir, name, &set)?.value.handle)
-            }
-            Err(status) => Err(status),
         }
     }
 }

@@ -20,6 +20,8 @@ pub struct LabelledPage {
 pub struct Rebuild<'r> {
     /// The name of the placement in the labels that count; `None` for its name now.
     pub of: Option<&'r [u8]>,
+    /// Names of data files that are left as they are, because several have one path.
+    pub except: &'r [String],
     /// False if nothing is changed, and the outcomes are those that would be.
     pub changes: bool,
 }
@@ -71,6 +73,10 @@ pub enum NotRebuilt {
     NoPath,
     /// Nothing has its path, and the file from which the label was written has an unknown name.
     Elsewhere,
+    /// A file that is not in the export has its bytes.
+    InUse,
+    /// Its path is that of other data files, too, and nothing tells which are the newer ones.
+    SharedPath,
     /// Its path is that of an object that is not a regular file.
     OtherObject,
     /// Its path is that of another owner's file.

@@ -127,6 +127,8 @@ pub enum Request {
         after: u64,
         /// The folder that the labels name, if it is not that of the export.
         from: Option<PathBuf>,
+        /// Names of data files that are left as they are.
+        except: Vec<String>,
         /// True to change nothing.
         dry_run: bool,
     },

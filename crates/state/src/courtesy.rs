@@ -98,7 +98,7 @@ impl Engine {
         };
         let expired = self.has_expired(now, &client);
         if expired {
-            self.evict(now, &client);
+            self.expire(now, &client);
         }
         expired
     }

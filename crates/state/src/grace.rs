@@ -13,7 +13,8 @@ impl Engine {
     }
 
     /// RECLAIM_COMPLETE for all file systems (RFC 8881, 18.51). The client gets a record, and the
-    /// reply must wait for [`Engine::unstored`].
+    /// reply must wait for [`Engine::unstored`]. A client that has completed already completes its
+    /// reclaims in exports that came here later.
     ///
     /// # Errors
     /// [`Error::WrongCred`]: the client belongs to another principal. [`Error::CompleteAlready`].
@@ -22,12 +23,15 @@ impl Engine {
             return Err(Error::WrongCred);
         }
         let mut state = client.live()?;
-        if std::mem::replace(&mut state.reclaim_complete, true) {
+        let is_complete_already = std::mem::replace(&mut state.reclaim_complete, true);
+        drop(state);
+        if !is_complete_already {
+            self.record(client.record());
+        }
+        self.each_grace(|grace| grace.complete(client));
+        if is_complete_already {
             return Err(Error::CompleteAlready);
         }
-        drop(state);
-        self.record(client.record());
-        self.each_grace(|grace| grace.complete(client));
         self.end_grace_if_due(now);
         Ok(())
     }

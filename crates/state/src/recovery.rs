@@ -57,6 +57,19 @@ impl Recovered {
         }
     }
 
+    /// Adds the clients of a later run of another server, and what they must not reclaim. Unlike
+    /// with records of one run, a client's record there forgets no revocations: the client may not
+    /// know of those of an earlier run.
+    pub fn join(&mut self, later: Self) {
+        for (client, theirs) in later.clients {
+            let new = Remembered { identity: None, revoked: HashSet::new() };
+            let known = self.clients.entry(client).or_insert(new);
+            known.identity = theirs.identity;
+            known.revoked.extend(theirs.revoked);
+        }
+        self.open_sizes.extend(later.open_sizes);
+    }
+
     fn know(&mut self, client: RecordedClient, identity: Option<Identity>) {
         let knows_its_losses = client.protocol == ClientProtocol::ExchangeId;
         let new = Remembered { identity, revoked: HashSet::new() };
@@ -240,17 +253,19 @@ impl Grace {
         })
     }
 
-    /// Checks whether `client` may reclaim its state of `file`.
+    /// Checks whether `client` may reclaim its state of `file`. One that may has returned: it may be
+    /// known here since before an export came, so that it is not introduced again.
     pub(crate) fn may_reclaim(&self, now: Duration, client: &Client, file: &FileKey) -> Result<()> {
         if !self.is_on() {
             return Err(Error::NoGrace);
         }
-        match lock(&self.expected).get(&client.recorded()) {
+        match lock(&self.expected).get_mut(&client.recorded()) {
             None => Err(Error::ReclaimBad),
             Some(expected) if !expected.is_of(&client.identity()) => Err(Error::ReclaimBad),
             Some(expected) if expected.complete => Err(Error::NoGrace),
             Some(expected) if expected.remembered.revoked.contains(file) => Err(Error::ReclaimBad),
-            Some(_) => {
+            Some(expected) => {
+                expected.returned = true;
                 self.reclaimed_nanoseconds.fetch_max(now.as_nanos() as u64, Ordering::AcqRel);
                 Ok(())
             }
@@ -312,5 +327,30 @@ fn lost_of(expected: &HashMap<RecordedClient, Expected>) -> Vec<RecordedClient> 
 impl Expected {
     fn is_of(&self, identity: &Identity) -> bool {
         self.remembered.identity.is_none_or(|known| known.is_again(identity))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use comity_vfs::Handle;
+
+    use super::*;
+    use crate::OriginChannel;
+
+    /// A client that is known at a later run, too, may not know what it has lost at an earlier one.
+    #[test]
+    fn a_record_of_a_later_run_forgets_no_revocation_of_an_earlier_one() {
+        let (protocol, channel) = (ClientProtocol::ExchangeId, OriginChannel::Plain);
+        let client = RecordedClient { protocol, channel, id: b"c"[..].into() };
+        let file = FileKey { volume: 1, export: 1, handle: Handle::new(&[1]).unwrap() };
+        let known = Record::Client(client.clone(), None);
+        let revoked = Record::Revoked(client, file);
+        let (mut all, mut later) = (Recovered::new(), Recovered::new());
+        [known.clone(), revoked.clone()].into_iter().for_each(|record| all.apply(record));
+        later.apply(known.clone());
+        all.join(later);
+        assert_eq!(all.records().collect::<Vec<_>>(), [known, revoked]);
     }
 }

@@ -71,7 +71,7 @@ impl Engine {
                 self.doubt_sizes(&client);
             }
             if over || !client.state().has_state() || is_waited_for() {
-                self.evict(now, &client);
+                self.expire(now, &client);
             }
         }
     }
@@ -91,25 +91,38 @@ impl Engine {
             }
             // The client may have renewed its lease since the loop began.
             if self.has_expired(now, &client) {
-                self.evict(now, &client);
+                self.expire(now, &client);
             }
         }
     }
 
-    /// Forgets a client and all its state. The client may not reclaim anything, neither in this
-    /// grace period nor after another restart.
+    /// Forgets a client and all its state. The client may not reclaim anything, neither in a grace
+    /// period that is on nor after another restart.
     pub fn evict(&self, now: Duration, client: &Arc<Client>) {
         let mut names = self.clients.names();
-        let state = client.state();
-        let (standing, counts) = (state.standing, state.holdings.counts());
-        drop(state);
-        self.discard(now, &mut names, client);
+        let standing = self.end(now, &mut names, client);
         // The end of an unconfirmed client does not concern the confirmed client of the same name.
         if standing == Standing::Confirmed {
             self.each_grace(|grace| grace.forget(client));
         }
+    }
+
+    /// Forgets a client whose lease has expired, outside the grace period of this server. It may
+    /// still reclaim in an export that has come from another server: the lease that it did not
+    /// renew here is not the one that it had there.
+    pub(crate) fn expire(&self, now: Duration, client: &Arc<Client>) {
+        self.end(now, &mut self.clients.names(), client);
+    }
+
+    /// Forgets a client and all its state here; returns what it was.
+    fn end(&self, now: Duration, names: &mut Names, client: &Arc<Client>) -> Standing {
+        let state = client.state();
+        let (standing, counts) = (state.standing, state.holdings.counts());
+        drop(state);
+        self.discard(now, names, client);
         self.counters.evicted.add(1);
         self.counters.revoked.add(counts.delegations);
+        standing
     }
 
     pub(crate) fn discard(&self, now: Duration, names: &mut Names, client: &Arc<Client>) {

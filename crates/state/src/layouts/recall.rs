@@ -55,7 +55,7 @@ impl Engine {
     fn recall_layout(&self, now: Duration, file: &Arc<File>, holder: Holder) {
         let Some(client) = self.clients.get(holder.client) else { return };
         if self.has_expired(now, &client) {
-            return self.evict(now, &client);
+            return self.expire(now, &client);
         }
         let mut state = client.state();
         if state.holdings.get(holder.state).is_some()

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    Caller, Claim, Client, ClientProtocol, EndingGrace, Engine, Error, Identity, Open,
-    OriginChannel, Record, RecordedClient, Recovered, Result,
+    ByteRange, Caller, Claim, Client, ClientProtocol, EndingGrace, Engine, Error, HostLock,
+    Identity, LockRequestKind, LockType, Open, OriginChannel, Record, RecordedClient, Recovered,
+    Result,
 };
 
 use crate::people::{
@@ -23,13 +24,17 @@ fn recorded(name: &str) -> RecordedClient {
 
 /// Begins the grace period with records of the victim and of clients of these names.
 fn begin(engine: &Engine, others: &[&str]) {
+    begin_at(engine, NOW, others);
+}
+
+fn begin_at(engine: &Engine, now: Duration, others: &[&str]) {
     let Caller { principal, origin } = VICTIM;
     let identity = Identity { principal, origin, verifier: owner(NAME, 1).verifier };
     let mut records = Recovered::new();
     for name in others.iter().chain([&NAME]) {
         records.apply(Record::Client(recorded(name), Some(identity)));
     }
-    assert!(engine.begin_export_grace(NOW, COME, records));
+    assert!(engine.begin_export_grace(now, COME, records));
 }
 
 /// The victim, which is new at this server.
@@ -106,6 +111,61 @@ fn a_client_that_has_completed_before_reclaims_in_the_export_that_came() {
     assert_eq!(wrong, Err(Error::WrongCred));
     engine.reclaim_complete_at((Some(COME), &victim), VICTIM).unwrap();
     assert_eq!(engine.due_export_graces(NOW).len(), 1);
+}
+
+/// Linux answers the restart of a server with RECLAIM_COMPLETE for all file systems.
+#[test]
+fn a_client_that_has_completed_before_completes_in_the_export_that_came() {
+    let engine = engine();
+    let (victim, _) = client_41(&engine, VICTIM, NAME);
+    begin(&engine, &[]);
+    assert_eq!(engine.reclaim_complete(NOW, &victim, VICTIM), Err(Error::CompleteAlready));
+    let ended = [EndingGrace { export: COME, lost: Vec::new() }];
+    assert_eq!(engine.due_export_graces(NOW), ended);
+}
+
+#[test]
+fn a_known_host_that_reclaims_has_returned() {
+    let engine = engine();
+    let host = engine.host(NOW, b"192.0.2.1", VICTIM.origin).unwrap();
+    let (protocol, channel) = (ClientProtocol::Nlm, OriginChannel::Plain);
+    let record = RecordedClient { protocol, channel, id: b"192.0.2.1"[..].into() };
+    let records = || {
+        let mut records = Recovered::new();
+        records.apply(Record::Client(record.clone(), None));
+        records
+    };
+    let due = NOW + engine.settings().grace;
+    assert!(engine.begin_export_grace(NOW, COME, records()));
+    let lost = vec![record.clone()];
+    assert_eq!(engine.due_export_graces(due), [EndingGrace { export: COME, lost }]);
+    assert!(engine.begin_export_grace(NOW, COME, records()));
+    let locked = comity_state::FileKey { export: COME, ..file(2) };
+    let range = ByteRange::new(0, 1).unwrap();
+    let lock = HostLock { owner: b"o", file: locked, range, kind: LockType::Write };
+    engine.lock_host(NOW, &host, &lock, LockRequestKind::Reclaim).unwrap();
+    let later = due + engine.settings().grace;
+    let ended = [EndingGrace { export: COME, lost: Vec::new() }];
+    assert_eq!(engine.due_export_graces(later), ended);
+}
+
+#[test]
+fn a_client_that_expires_here_may_reclaim_in_the_export_that_came() {
+    for is_evicted in [false, true] {
+        let engine = engine();
+        let (victim, _) = client_41(&engine, VICTIM, NAME);
+        let late = NOW + engine.settings().lease * 2;
+        begin_at(&engine, late, &[]);
+        match is_evicted {
+            true => engine.evict(late, &victim),
+            false => engine.tick(late),
+        }
+        assert!(engine.client_by_id(victim.id()).is_none(), "a client without state goes at once");
+        let again = arrive(&engine, late, VICTIM, (NAME, 1)).unwrap();
+        let again = Arc::clone(engine.session(&again).unwrap().client());
+        let expected = if is_evicted { Err(Error::ReclaimBad) } else { Ok(()) };
+        assert_eq!(open(&engine, (late, COME), (&again, VICTIM), RECLAIM), expected);
+    }
 }
 
 /// The shell must store who has lost the right to reclaim before others get anything.

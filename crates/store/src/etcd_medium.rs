@@ -108,6 +108,19 @@ impl EtcdRecords {
         self.etcd.transact(&compare, batch)
     }
 
+    /// Notes what clients of earlier runs may not reclaim: another head that takes the
+    /// export over may not read the records of these runs any more.
+    ///
+    /// # Errors
+    /// [`FencedError`].
+    pub fn note_losses(&self, export: &Path, earlier: &RunRecords) -> Result<(), FencedError> {
+        let records = earlier.recovered.records();
+        let revoked = records.filter(|it| matches!(it, Record::Revoked(..)));
+        let revoked = revoked.flat_map(|record| self.operations(&record));
+        self.change(revoked.collect())?;
+        self.note_lost(export, &earlier.lost)
+    }
+
     /// Notes that clients may not reclaim anything in an export, until they complete their reclaims
     /// of all file systems anew.
     ///
@@ -161,12 +174,14 @@ impl EtcdRecords {
         ["revoked", "lost"].map(|kind| Op::DeletePrefix(self.key(&[kind, name, ""])))
     }
 
-    /// Removes the keys that all that is known does not have.
+    /// Removes the clients and sizes that all that is known does not have. What clients lost at
+    /// earlier runs is not known, so that their losses are kept.
     fn remove_others(&self, known: &[Op]) -> Result<(), FencedError> {
         let known: HashSet<&[u8]> = known.iter().map(Op::key).collect();
-        let lost = self.key(&["lost", ""]);
+        let losses = ["lost", "revoked"].map(|kind| self.key(&[kind, ""]));
         let stored = self.etcd.range(&self.key(&[""]))?;
-        let is_other = |key: &[u8]| !key.starts_with(&lost) && !known.contains(key);
+        let is_loss = |key: &[u8]| losses.iter().any(|prefix| key.starts_with(prefix));
+        let is_other = |key: &[u8]| !is_loss(key) && !known.contains(key);
         let others = stored.into_iter().filter(|entry| is_other(&entry.key));
         self.change(others.map(|entry| Op::Delete(entry.key)).collect())
     }
@@ -189,6 +204,23 @@ impl Medium for EtcdRecords {
         self.change(all.clone())?;
         Ok(self.remove_others(&all)?)
     }
+}
+
+/// Reads the records of the runs of an export, in their order. Clients that have lost their state
+/// of it may reclaim nothing, although a later run may have a record of them.
+///
+/// # Errors
+/// [`EtcdError`].
+pub fn read_runs(etcd: &Etcd, runs: &[String], export: &Path) -> Result<RunRecords, EtcdError> {
+    let mut all = RunRecords::default();
+    for run in runs {
+        let read = read_run(etcd, run, export)?;
+        all.recovered.join(read.recovered);
+        all.lost.extend(read.lost);
+    }
+    let lost = all.lost.iter().cloned().map(Record::Forget);
+    lost.for_each(|record| all.recovered.apply(record));
+    Ok(all)
 }
 
 /// Reads the records of a run, for an export that it has served.

@@ -22,7 +22,9 @@ mod redb_file;
 mod store;
 
 pub use error::StoreError;
-pub use etcd_medium::{EtcdRecords, Fence, FencedError, RunRecords, read_run, remove_runs};
+pub use etcd_medium::{
+    EtcdRecords, Fence, FencedError, RunRecords, read_run, read_runs, remove_runs,
+};
 pub use grant_file::GrantFile;
 pub use medium::{Medium, MediumError, OpenMedium};
 pub use memory::MemoryMedium;

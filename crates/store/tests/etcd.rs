@@ -9,9 +9,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use comity_state::{CallbackAddress, Caller, ClientOwner, Engine, Record, Setclientid, Verifier};
+use comity_state::{
+    CallbackAddress, Caller, ClientOwner, ClientProtocol, Engine, FileKey, OriginChannel, Record,
+    RecordedClient, Setclientid, Verifier,
+};
 use comity_store::etcd::{Compare, Etcd, EtcdError, Op};
-use comity_store::{EtcdRecords, Fence, FencedError, Store, StoreError, read_run, remove_runs};
+use comity_store::{
+    EtcdRecords, Fence, FencedError, Store, StoreError, read_run, read_runs, remove_runs,
+};
+use comity_vfs::Handle;
 use common::{engine, meet};
 use etcd_server::EtcdServer;
 
@@ -39,6 +45,18 @@ fn meet_again(store: &Store, engine: &Engine, number: u32) {
     let met = engine.setclientid(common::NOW, Setclientid { owner, caller, callback }).unwrap();
     engine.setclientid_confirm(common::NOW, (met.clientid, met.confirm), caller).unwrap();
     store.settle(engine, engine.unstored().unwrap()).unwrap();
+}
+
+/// Returns the records of another run, under the fence of the first.
+fn first_as(etcd: &Arc<Etcd>, run: &str) -> EtcdRecords {
+    let created = etcd.get(HEAD).unwrap().unwrap().created;
+    EtcdRecords::new(Arc::clone(etcd), Fence { key: HEAD.to_vec(), created }, run.to_owned())
+}
+
+/// Returns the name of a client with sessions.
+fn recorded(number: u8) -> RecordedClient {
+    let (protocol, channel) = (ClientProtocol::ExchangeId, OriginChannel::Plain);
+    RecordedClient { protocol, channel, id: [number].into() }
 }
 
 fn stored(etcd: &Etcd) -> Vec<Record> {
@@ -85,7 +103,7 @@ fn a_head_that_has_lost_its_lease_stores_nothing() {
 #[test]
 fn a_store_is_repaired_when_etcd_answers_again() {
     let Some(server) = EtcdServer::start() else { return };
-    let etcd = Arc::new(Etcd::new(&[server.address()], Duration::from_millis(300)).unwrap());
+    let etcd = Arc::new(Etcd::new(&[server.address()], Duration::from_secs(2)).unwrap());
     let (_, records) = join(&etcd, 60);
     let store = Store::on(records.open(1));
     let engine = engine(&store);
@@ -93,7 +111,7 @@ fn a_store_is_repaired_when_etcd_answers_again() {
     server.freeze();
     let begun = Instant::now();
     assert!(meet(&store, &engine, 2).is_err());
-    assert!(begun.elapsed() < Duration::from_secs(5), "a silent etcd is given up");
+    assert!(begun.elapsed() < Duration::from_secs(8), "a silent etcd is given up");
     server.thaw();
     while store.repair(&engine).is_err() {
         assert!(begun.elapsed() < PATIENCE);
@@ -121,14 +139,44 @@ fn clients_that_lost_their_state_of_an_export_are_told_apart_until_they_are_reco
     assert_eq!(lost("/srv"), []);
 }
 
+/// The client has a record of each run, and loses its state of one export in the first.
+#[test]
+fn what_was_lost_at_one_run_is_lost_at_all_later_ones() {
+    let Some(server) = EtcdServer::start() else { return };
+    let etcd = connect(&server);
+    let (_, first) = join(&etcd, 60);
+    let second = first_as(&etcd, "run2");
+    let [client, other] = [1, 2].map(recorded);
+    let file = FileKey { volume: 1, export: 7, handle: Handle::new(&[1]).unwrap() };
+    let records = [
+        Record::Client(client.clone(), None),
+        Record::Client(other.clone(), None),
+        Record::Revoked(other.clone(), file),
+    ];
+    first.open(1).medium.apply(&common::server(), &records).unwrap();
+    second.open(2).medium.apply(&common::server(), &records[..2]).unwrap();
+    first.note_lost(Path::new("/srv"), std::slice::from_ref(&client)).unwrap();
+
+    let read = |runs: &[&str]| {
+        let runs: Vec<String> = runs.iter().map(|&run| run.to_owned()).collect();
+        read_runs(&etcd, &runs, Path::new("/srv")).unwrap()
+    };
+    let of_both = read(&["run1", "run2"]);
+    assert_eq!(of_both.recovered.records().collect::<Vec<_>>(), records[1..]);
+    second.note_losses(Path::new("/srv"), &of_both).unwrap();
+    let of_second = read(&["run2"]);
+    assert_eq!(of_second.lost, [client]);
+    assert_eq!(of_second.recovered.records().collect::<Vec<_>>(), records[1..]);
+}
+
 #[test]
 fn a_member_that_does_not_answer_is_passed_over() {
     let Some(server) = EtcdServer::start() else { return };
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("http://{}", silent.local_addr().unwrap());
-    let etcd = Etcd::new(&[silent.clone(), server.address()], Duration::from_millis(200)).unwrap();
+    let etcd = Etcd::new(&[silent.clone(), server.address()], Duration::from_secs(2)).unwrap();
     assert_eq!(etcd.get(b"x").unwrap(), None);
-    let alone = Etcd::new(&[silent], Duration::from_millis(200)).unwrap();
+    let alone = Etcd::new(&[silent], Duration::from_secs(2)).unwrap();
     assert!(matches!(alone.get(b"x"), Err(EtcdError::Silent { .. })));
 }
 

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use comity_export::{ExportId, ExportMark, Plan, Whereabouts};
-use comity_state::{EndingGrace, Record, RecordedClient, Recovered};
+use comity_state::{EndingGrace, Record, RecordedClient};
 use comity_store::etcd::{Compare, Op};
-use comity_store::{read_run, remove_runs};
+use comity_store::{read_runs, remove_runs};
 
 use super::export_watch::{ClusterParts, unneeded};
 use super::head::Head;
@@ -53,8 +53,10 @@ impl Takeover<'_> {
         runs: &[String],
     ) -> Result<()> {
         let ClusterParts { head, table, memory, status, .. } = self.0;
-        let recovered = recovered(head, path, runs)?;
         let id = *plan.ids_of(&[path.to_owned()]).first().context("the export has no number")?;
+        let earlier = read_runs(&head.etcd, runs, path)?;
+        head.records.note_losses(path, &earlier)?;
+        let recovered = earlier.recovered;
         let clients = recovered.records().filter(|it| matches!(it, Record::Client(..))).count();
         let is_in_grace = memory.engine.begin_export_grace(memory.clock.now(), id, recovered);
         if !is_in_grace {
@@ -144,15 +146,4 @@ fn claim(head: &Head, path: &Path) -> Result<Option<Vec<String>>> {
         Op::put(runs, keys::runs_value(&with_this)),
     ];
     Ok(head.records.change_if(compare, &operations)?.then_some(before))
-}
-
-/// Reads the clients of these runs that may reclaim state of an export.
-fn recovered(head: &Head, path: &Path, runs: &[String]) -> Result<Recovered> {
-    let mut all = Recovered::new();
-    for run in runs {
-        let read = read_run(&head.etcd, run, path)?;
-        read.recovered.records().for_each(|record| all.apply(record));
-        read.lost.into_iter().for_each(|client| all.apply(Record::Forget(client)));
-    }
-    Ok(all)
 }

@@ -74,7 +74,7 @@ fn a_killed_head_is_followed_and_its_clients_reclaim_while_other_exports_go_on()
     wait_until("the grace period ends early", || {
         other.open(&heads.file("one", "f"), ACCESS).is_ok()
     });
-    assert!(killed.elapsed() < Duration::from_secs(30), "{:?}", killed.elapsed());
+    assert!(killed.elapsed() < Duration::from_secs(60), "{:?}", killed.elapsed());
     let wanted = other.open(&heads.file("one", "f"), ACCESS).unwrap();
     let refused = other.lock(&wanted, NfsLockType4::Write, BYTES).unwrap_err();
     assert_eq!(refused, Nfsstat4::Denied);
@@ -95,7 +95,7 @@ fn a_killed_head_is_followed_and_its_clients_reclaim_while_other_exports_go_on()
 /// locked the same bytes meanwhile.
 #[test]
 fn a_client_that_does_not_reclaim_in_time_never_reclaims_that_export() {
-    let Some(mut heads) = Heads::new(Duration::from_secs(2)) else { return };
+    let Some(mut heads) = Heads::new(Duration::from_secs(6)) else { return };
     let mut at_a = heads.client(0, "late");
     let file = hold(&mut at_a, &heads.file("one", "f"));
     let mut at_b = heads.client(1, "late");

@@ -264,7 +264,7 @@ impl Running {
         // Hosts cannot find the status monitor without a portmapper, so it is not started.
         let is_found = options.spoken.three && !matches!(portmap, PortmapService::None);
         let by_datagrams = || by_datagrams(&exports, &state_service.memory(), &hosts);
-        let statd = is_found.then(|| Statd::start(by_datagrams, &exports, server.addresses()));
+        let statd = is_found.then(|| Statd::start(by_datagrams, server.addresses()));
         let page = page.transpose()?;
         Ok(Self {
             signals,

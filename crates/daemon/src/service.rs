@@ -154,14 +154,16 @@ fn lock_manager(exports: &Arc<Exports>, (memory, hosts): (&Memory, &HostParts)) 
         .forwarding(Arc::clone(&hosts.forwarder))
 }
 
-/// Returns the programs for UDP: the status monitor and the lock manager.
+/// Returns a dispatcher for UDP: of the status monitor and the lock manager.
 pub(crate) fn by_datagrams(
     exports: &Arc<Exports>,
     memory: &Memory,
     hosts: &HostParts,
-) -> Vec<Arc<dyn Program<RpcPeer>>> {
+) -> Dispatcher<RpcPeer, ProgramGate> {
     let nlm = lock_manager(exports, (memory, hosts));
-    vec![status_monitor(memory, hosts), Arc::new(CallbackLayer::new(nlm, memory.clone()))]
+    let nlm = Arc::new(CallbackLayer::new(nlm, memory.clone()));
+    let gate = ProgramGate::new(exports, hosts.lease.as_ref());
+    Dispatcher::new(vec![status_monitor(memory, hosts), nlm], gate)
 }
 
 fn status_monitor(memory: &Memory, hosts: &HostParts) -> Arc<dyn Program<RpcPeer>> {

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use comity_export::{Exports, RpcPeer};
+use comity_export::RpcPeer;
 use comity_proto::nsm::{PROGRAM, StatChge, VERSION, procedure};
-use comity_rpc::{Dispatcher, Program};
+use comity_rpc::{Dispatcher, Gate};
 use comity_server::{Datagrams, RemoteCall};
 use comity_xdr::{Encoder, Opaque};
 use siphasher::sip::SipHasher24;
@@ -62,18 +62,16 @@ impl Notification {
 }
 
 impl Statd {
-    /// Listens at these addresses, for hosts to which `exports` are offered. If this fails, hosts
-    /// that restart keep their locks until they ask for them again.
-    pub(crate) fn start(
-        programs: impl Fn() -> Vec<Arc<dyn Program<RpcPeer>>>,
-        exports: &Arc<Exports>,
+    /// Listens at these addresses, with a dispatcher each. If this fails, hosts that restart keep
+    /// their locks until they ask for them again.
+    pub(crate) fn start<G: Gate<RpcPeer> + 'static>(
+        dispatcher: impl Fn() -> Dispatcher<RpcPeer, G>,
         addresses: &[SocketAddr],
     ) -> Self {
         let start = |&address: &SocketAddr| {
             let local = Some(address.ip()).filter(|local| !local.is_unspecified());
             let visitor = move |peer| RpcPeer::new(peer).at(local);
-            let dispatcher = Dispatcher::new(programs(), Arc::clone(exports));
-            let started = Datagrams::start(address, dispatcher, visitor);
+            let started = Datagrams::start(address, dispatcher(), visitor);
             let warn = |error: &_| tracing::warn!(%address, %error, "no status monitor over UDP");
             started.inspect_err(warn).ok()
         };

@@ -253,8 +253,8 @@ impl Grace {
         })
     }
 
-    /// Checks whether `client` may reclaim its state of `file`. One that may has returned: it may be
-    /// known here since before an export came, so that it is not introduced again.
+    /// Checks whether `client` may reclaim its state of `file`. One that may has returned: it may
+    /// be known here since before an export came, so that it is not introduced again.
     pub(crate) fn may_reclaim(&self, now: Duration, client: &Client, file: &FileKey) -> Result<()> {
         if !self.is_on() {
             return Err(Error::NoGrace);
@@ -344,7 +344,8 @@ mod tests {
     fn a_record_of_a_later_run_forgets_no_revocation_of_an_earlier_one() {
         let (protocol, channel) = (ClientProtocol::ExchangeId, OriginChannel::Plain);
         let client = RecordedClient { protocol, channel, id: b"c"[..].into() };
-        let file = FileKey { volume: 1, export: 1, handle: Handle::new(&[1]).unwrap() };
+        let handle = Handle::new(&[1]).unwrap();
+        let file = FileKey { volume: 1, export: 1, handle };
         let known = Record::Client(client.clone(), None);
         let revoked = Record::Revoked(client, file);
         let (mut all, mut later) = (Recovered::new(), Recovered::new());

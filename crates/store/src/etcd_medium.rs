@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use comity_state::{ClientProtocol, Record, RecordedClient, Recovered};
 use comity_vfs::AsServer;
@@ -19,6 +21,12 @@ const OPERATIONS_MAX: usize = 100;
 
 /// The records of all runs.
 const RECORDS: &str = "/comity/records/";
+
+/// The key of a run that each of its changes sets.
+const TURN: &str = "turn";
+
+/// Time between two attempts to store records.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Why a change was not made.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +60,10 @@ pub struct EtcdRecords {
     etcd: Arc<Etcd>,
     fence: Fence,
     run: String,
+    /// Time for which records are stored again and again while etcd does not answer.
+    patience: Duration,
+    /// The revision of the last change, unless it is not known whether that was made.
+    turn: Arc<Mutex<Option<i64>>>,
 }
 
 /// The records of a run, and the exports of which some of its clients may reclaim nothing.
@@ -64,10 +76,11 @@ pub struct RunRecords {
 }
 
 impl EtcdRecords {
-    /// Makes the records of the run with this name, to which `fence` belongs.
+    /// Makes the records of the run with this name, to which `fence` belongs. While etcd does not
+    /// answer, records are tried again for the time `patience`.
     #[must_use]
-    pub const fn new(etcd: Arc<Etcd>, fence: Fence, run: String) -> Self {
-        Self { etcd, fence, run }
+    pub fn new(etcd: Arc<Etcd>, (fence, patience): (Fence, Duration), run: String) -> Self {
+        Self { etcd, fence, run, patience, turn: Arc::default() }
     }
 
     /// Opens them as the medium of a store. The run has just begun, so that there are none, and
@@ -99,13 +112,33 @@ impl EtcdRecords {
     }
 
     /// Does operations together, if all comparisons hold and the head has its lease; returns
-    /// whether that was so.
+    /// whether that was so. Each change takes the next turn, so that one which was given up cannot
+    /// be made after later ones.
     ///
     /// # Errors
     /// [`EtcdError`]. It is not known then whether they were done.
     pub fn change_if(&self, mut compare: Vec<Compare>, batch: &[Op]) -> Result<bool, EtcdError> {
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let operations = [batch, &[Op::put(self.key(&[TURN]), Vec::new())]].concat();
         compare.push(self.fence.compare());
-        self.etcd.transact(&compare, batch)
+        loop {
+            let last = turn.take().map_or_else(|| self.last_turn(), Ok)?;
+            compare.push(Compare::Changed(self.key(&[TURN]), last));
+            *turn = self.etcd.transact_at(&compare, &operations)?;
+            compare.pop();
+            if turn.is_some() {
+                return Ok(true);
+            }
+            // A change that was given up may have been made meanwhile.
+            if *turn.insert(self.last_turn()?) == last {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Reads the revision of the last change; 0 if there was none.
+    fn last_turn(&self) -> Result<i64, EtcdError> {
+        Ok(self.etcd.get(&self.key(&[TURN]))?.map_or(0, |entry| entry.changed))
     }
 
     /// Notes what clients of earlier runs may not reclaim: another head that takes the
@@ -174,14 +207,15 @@ impl EtcdRecords {
         ["revoked", "lost"].map(|kind| Op::DeletePrefix(self.key(&[kind, name, ""])))
     }
 
-    /// Removes the clients and sizes that all that is known does not have. What clients lost at
-    /// earlier runs is not known, so that their losses are kept.
+    /// Removes the clients and sizes that all that is known does not have. Losses are kept,
+    /// because those of earlier runs are not known.
     fn remove_others(&self, known: &[Op]) -> Result<(), FencedError> {
         let known: HashSet<&[u8]> = known.iter().map(Op::key).collect();
         let losses = ["lost", "revoked"].map(|kind| self.key(&[kind, ""]));
         let stored = self.etcd.range(&self.key(&[""]))?;
         let is_loss = |key: &[u8]| losses.iter().any(|prefix| key.starts_with(prefix));
-        let is_other = |key: &[u8]| !is_loss(key) && !known.contains(key);
+        let turn = self.key(&[TURN]);
+        let is_other = |key: &[u8]| *key != *turn && !is_loss(key) && !known.contains(key);
         let others = stored.into_iter().filter(|entry| is_other(&entry.key));
         self.change(others.map(|entry| Op::Delete(entry.key)).collect())
     }
@@ -194,7 +228,17 @@ impl Medium for EtcdRecords {
 
     fn apply(&mut self, _: &AsServer, records: &[Record]) -> Result<(), MediumError> {
         let operations = records.iter().flat_map(|record| self.operations(record));
-        Ok(self.change(operations.collect())?)
+        let (operations, begun) = (operations.collect::<Vec<_>>(), Instant::now());
+        loop {
+            match self.change(operations.clone()) {
+                Err(FencedError::Etcd(EtcdError::Silent { .. }))
+                    if begun.elapsed() < self.patience =>
+                {
+                    thread::sleep(PAUSE);
+                }
+                changed => return Ok(changed?),
+            }
+        }
     }
 
     fn replace(&mut self, _: &AsServer, known: &Recovered) -> Result<(), MediumError> {
@@ -235,12 +279,16 @@ pub fn read_run(etcd: &Etcd, run: &str, export: &Path) -> Result<RunRecords, Etc
     for entry in etcd.range(&prefix)? {
         let rest = entry.key.strip_prefix(&*prefix).unwrap_or_default();
         let parts: Vec<&[u8]> = rest.split(|byte| *byte == b'/').collect();
-        if let Some(record) = record(&parts, &entry.value) {
-            read.recovered.apply(record);
-        } else if let [b"lost", client, lost] = parts[..]
-            && *lost == *export.as_bytes()
-        {
-            read.lost.extend(unhex(client).and_then(|client| key::client(&client)));
+        match (record(&parts, &entry.value), &parts[..]) {
+            (Some(record), _) => read.recovered.apply(record),
+            (None, [b"lost", client, lost]) if *lost == export.as_bytes() => {
+                read.lost.extend(unhex(client).and_then(|client| key::client(&client)));
+            }
+            // It cannot be read which file the client must not reclaim.
+            (None, [b"revoked", client, ..]) => {
+                read.lost.extend(unhex(client).and_then(|client| key::client(&client)));
+            }
+            _ => {}
         }
     }
     Ok(read)
@@ -260,6 +308,16 @@ fn record(parts: &[&[u8]], value: &[u8]) -> Option<Record> {
         [b"size", file] => Some(Record::SizeOpen(key::file_in(&unhex(file)?, &unhex(value)?)?)),
         _ => None,
     }
+}
+
+/// Returns the runs that have records.
+///
+/// # Errors
+/// [`EtcdError`].
+pub fn stored_runs(etcd: &Etcd) -> Result<BTreeSet<String>, EtcdError> {
+    let names = etcd.folders(RECORDS.as_bytes())?.into_iter();
+    // A name that is no text is not of a run.
+    Ok(names.filter_map(|name| String::from_utf8(name).ok()).collect())
 }
 
 /// Removes the records of runs that no export needs any more.

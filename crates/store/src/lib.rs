@@ -23,7 +23,7 @@ mod store;
 
 pub use error::StoreError;
 pub use etcd_medium::{
-    EtcdRecords, Fence, FencedError, RunRecords, read_run, read_runs, remove_runs,
+    EtcdRecords, Fence, FencedError, RunRecords, read_run, read_runs, remove_runs, stored_runs,
 };
 pub use grant_file::GrantFile;
 pub use medium::{Medium, MediumError, OpenMedium};

@@ -16,6 +16,7 @@ use comity_state::{
 use comity_store::etcd::{Compare, Etcd, EtcdError, Op};
 use comity_store::{
     EtcdRecords, Fence, FencedError, Store, StoreError, read_run, read_runs, remove_runs,
+    stored_runs,
 };
 use comity_vfs::Handle;
 use common::{engine, meet};
@@ -35,7 +36,7 @@ fn join(etcd: &Arc<Etcd>, seconds: u32) -> (i64, EtcdRecords) {
     assert!(etcd.transact(&[Compare::Created(HEAD.to_vec(), 0)], &[key]).unwrap());
     let created = etcd.get(HEAD).unwrap().unwrap().created;
     let fence = Fence { key: HEAD.to_vec(), created };
-    (lease, EtcdRecords::new(Arc::clone(etcd), fence, "run1".to_owned()))
+    (lease, EtcdRecords::new(Arc::clone(etcd), (fence, Duration::ZERO), "run1".to_owned()))
 }
 
 /// Registers a later instance of a client.
@@ -50,7 +51,8 @@ fn meet_again(store: &Store, engine: &Engine, number: u32) {
 /// Returns the records of another run, under the fence of the first.
 fn first_as(etcd: &Arc<Etcd>, run: &str) -> EtcdRecords {
     let created = etcd.get(HEAD).unwrap().unwrap().created;
-    EtcdRecords::new(Arc::clone(etcd), Fence { key: HEAD.to_vec(), created }, run.to_owned())
+    let fence = Fence { key: HEAD.to_vec(), created };
+    EtcdRecords::new(Arc::clone(etcd), (fence, PATIENCE), run.to_owned())
 }
 
 /// Returns the name of a client with sessions.
@@ -77,7 +79,9 @@ fn another_head_reads_what_was_stored_before_each_reply() {
     }
     assert_eq!(stored(&etcd).len(), 300);
     assert_eq!(read_run(&etcd, "run2", Path::new("/srv")).unwrap().recovered.records().count(), 0);
-    remove_runs(&records, &["run1".to_owned()].into()).unwrap();
+    let runs = ["run1".to_owned()].into();
+    assert_eq!(stored_runs(&etcd).unwrap(), runs);
+    remove_runs(&first_as(&etcd, "run2"), &runs).unwrap();
     assert_eq!(stored(&etcd), []);
 }
 
@@ -141,7 +145,7 @@ fn clients_that_lost_their_state_of_an_export_are_told_apart_until_they_are_reco
 
 /// The client has a record of each run, and loses its state of one export in the first.
 #[test]
-fn what_was_lost_at_one_run_is_lost_at_all_later_ones() {
+fn a_loss_at_one_run_holds_at_all_later_ones() {
     let Some(server) = EtcdServer::start() else { return };
     let etcd = connect(&server);
     let (_, first) = join(&etcd, 60);
@@ -189,6 +193,56 @@ fn ranges_longer_than_an_answer_are_read_whole() {
     records.change((0..4_500).map(|it| Op::put(key(it), Vec::new())).collect()).unwrap();
     let all = etcd.range(b"many/").unwrap();
     assert_eq!((all.len(), &all[4_499].key), (4_500, &key(4_499)));
+}
+
+#[test]
+fn pages_that_are_longer_than_an_answer_are_made_shorter() {
+    let Some(server) = EtcdServer::start() else { return };
+    let etcd = connect(&server);
+    let value = vec![7; 500_000];
+    for number in 0..20 {
+        let put = Op::put(format!("long/{number:02}").into_bytes(), value.clone());
+        etcd.transact(&[], &[put]).unwrap();
+    }
+    assert_eq!(etcd.range(b"long/").unwrap().len(), 20);
+}
+
+/// A change whose answer is late may be made after the store has given it up.
+#[test]
+fn a_change_that_was_given_up_is_not_made_after_later_ones() {
+    let Some(server) = EtcdServer::start() else { return };
+    let etcd = connect(&server);
+    let (_, records) = join(&etcd, 60);
+    let put = |value: &[u8]| Op::put(b"x".to_vec(), value.to_vec());
+    records.change(vec![put(b"1")]).unwrap();
+    let turn = || etcd.get(b"/comity/records/run1/turn").unwrap().unwrap().changed;
+    // This is what a change compares that is under way.
+    let late = [Compare::Changed(b"/comity/records/run1/turn".to_vec(), turn())];
+    records.change(vec![put(b"2")]).unwrap();
+    assert!(!etcd.transact(&late, &[put(b"1")]).unwrap());
+    // A late change that is made takes a turn, and the next change is made nevertheless.
+    etcd.transact(&[], &[Op::put(b"/comity/records/run1/turn".to_vec(), Vec::new())]).unwrap();
+    records.change(vec![put(b"3")]).unwrap();
+    assert_eq!(etcd.get(b"x").unwrap().unwrap().value, b"3");
+}
+
+#[test]
+fn records_are_stored_when_etcd_answers_again_in_time() {
+    let Some(server) = EtcdServer::start() else { return };
+    let etcd = Arc::new(Etcd::new(&[server.address()], Duration::from_secs(2)).unwrap());
+    join(&etcd, 60);
+    let records = first_as(&etcd, "run1");
+    server.freeze();
+    std::thread::scope(|scope| {
+        let stored = scope.spawn(|| {
+            let record = Record::Client(recorded(1), None);
+            records.open(1).medium.apply(&common::server(), &[record])
+        });
+        std::thread::sleep(Duration::from_secs(3));
+        server.thaw();
+        stored.join().unwrap().unwrap();
+    });
+    assert_eq!(stored(&etcd).len(), 1);
 }
 
 #[test]

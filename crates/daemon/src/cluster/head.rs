@@ -43,7 +43,9 @@ impl Head {
         let run = HeadRun { name: name.clone(), run: format!("{:016x}", lease.id) };
         let created = register(&etcd, &run, &lease, Duration::from_secs((*lease_seconds).into()));
         let fence = Fence { key: keys::head(name), created: created.with_context(reached)? };
-        let records = EtcdRecords::new(Arc::clone(&etcd), fence, run.run.clone());
+        // The process ends when the lease does: that is a little later.
+        let patience = lease.usable();
+        let records = EtcdRecords::new(Arc::clone(&etcd), (fence, patience), run.run.clone());
         let starts = count_start(&etcd).with_context(reached)?;
         lease.keep(&etcd)?;
         tracing::info!(head = %name, run = %run.run, "joined the cluster of {}", etcd.name());

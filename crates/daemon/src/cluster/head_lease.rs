@@ -1,7 +1,7 @@
 //! The lease of this head. When it is over the process ends.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Once, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -12,6 +12,9 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// The exit code of a head that has lost its lease: systemd starts the server again.
 const EXIT_CODE: i32 = 1;
+
+/// Time for the last message in the log. The process ends then, whether it is written or not.
+const LOG_TIME_MAX: Duration = Duration::from_millis(200);
 
 /// The time until which this head may answer calls.
 #[derive(Debug)]
@@ -44,11 +47,15 @@ impl HeadLease {
         Ok(lease)
     }
 
-    /// Notes that etcd has renewed the lease when it was asked at this time. A quarter of its time
-    /// is left for calls that are under way when it ends.
+    /// Returns the time for which the lease is used after each renewal. A quarter is left for calls
+    /// that are under way when it ends.
+    pub(super) fn usable(&self) -> Duration {
+        self.length - self.length / 4
+    }
+
+    /// Notes that etcd has renewed the lease when it was asked at this time.
     fn renewed(&self, asked: u64) {
-        let usable = self.length - self.length / 4;
-        let until = asked + usable.as_millis() as u64;
+        let until = asked + self.usable().as_millis() as u64;
         self.until_milliseconds.fetch_max(until, Ordering::AcqRel);
     }
 
@@ -114,11 +121,24 @@ impl HeadLease {
     }
 }
 
-/// Ends the process at once, so that it answers nothing more.
+/// Ends the process, so that it answers nothing more, although the log may accept nothing. Other
+/// threads that call this wait for the end.
 #[cold]
-fn end_process(why: &str) {
-    tracing::error!("{why}: the server ends, and another head serves its exports");
-    std::process::exit(EXIT_CODE);
+fn end_process(why: &'static str) {
+    static END: Once = Once::new();
+    END.call_once(|| {
+        let (sender, logged) = mpsc::channel();
+        let log = move || {
+            tracing::error!("{why}: the server ends, and another head serves its exports");
+            // The process may end at any time.
+            let _ = sender.send(());
+        };
+        let thread = thread::Builder::new().name("last words".to_owned()).spawn(log);
+        if thread.is_ok() {
+            let _ = logged.recv_timeout(LOG_TIME_MAX);
+        }
+        std::process::exit(EXIT_CODE);
+    });
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1::handshake;
 use hyper::header::{CONTENT_TYPE, HOST};
@@ -17,8 +17,8 @@ use tokio::time::timeout;
 
 use super::ANSWER_BYTES_MAX;
 
-/// An answer: its status and its body; or the error in words.
-type HttpAnswer = Result<(u16, Bytes), String>;
+/// An answer: its status, and its body unless that is too long; or the error in words.
+type HttpAnswer = Result<(u16, Option<Bytes>), String>;
 
 /// The thread of the client. It ends when this is dropped.
 pub(super) struct HttpThread {
@@ -80,6 +80,9 @@ async fn post(authority: &str, path: &'static str, text: String) -> HttpAnswer {
     });
     let response = sender.send_request(request).await.map_err(shown)?;
     let (status, body) = (response.status().as_u16(), response.into_body());
-    let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
-    Ok((status, body.map_err(|error| error.to_string())?.to_bytes()))
+    match Limited::new(body, ANSWER_BYTES_MAX).collect().await {
+        Ok(body) => Ok((status, Some(body.to_bytes()))),
+        Err(error) if error.is::<LengthLimitError>() => Ok((status, None)),
+        Err(error) => Err(error.to_string()),
+    }
 }

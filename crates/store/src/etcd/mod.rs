@@ -1,6 +1,7 @@
 //! A client of etcd (version 3.4 or later), by its JSON gateway: keys and values, transactions,
 //! and leases. Keys and values are bytes, which the gateway carries in base64.
 
+mod gateway_answer;
 mod http;
 mod messages;
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use self::gateway_answer::GatewayAnswer;
 use self::http::HttpThread;
 pub use self::messages::{Compare, KeyValue, Op};
 use self::messages::{base64, entries, number};
@@ -36,6 +38,9 @@ pub enum EtcdError {
     /// A member refused the request.
     #[error("etcd refuses: {0}")]
     Refused(String),
+    /// The answer is longer than this client reads.
+    #[error("the answer of etcd is longer than {ANSWER_BYTES_MAX} bytes")]
+    TooLong,
     /// The answer lacks a field, or has a wrong one.
     #[error("the answer of etcd is malformed: {0}")]
     Malformed(&'static str),
@@ -96,21 +101,26 @@ impl Etcd {
     }
 
     /// Returns all keys that begin with `prefix`, in order, with their values. They are read in
-    /// pages of one revision.
+    /// pages of one revision, which become shorter if their values are long.
     ///
     /// # Errors
     /// [`EtcdError`].
     pub fn range(&self, prefix: &[u8]) -> Result<Vec<KeyValue>> {
         let end = after(prefix);
         let (mut from, mut revision, mut all) = (prefix.to_vec(), 0, Vec::new());
+        let mut limit = PAGE;
         loop {
-            let answer = self.ask(
-                "/v3/kv/range",
-                &json!({
-                    "key": base64(&from), "range_end": base64(&end),
-                    "limit": PAGE, "revision": revision.to_string(),
-                }),
-            )?;
+            let request = json!({
+                "key": base64(&from), "range_end": base64(&end),
+                "limit": limit, "revision": revision.to_string(),
+            });
+            let answer = match self.ask("/v3/kv/range", &request) {
+                Err(EtcdError::TooLong) if limit > 1 => {
+                    limit /= 2;
+                    continue;
+                }
+                answer => answer?,
+            };
             revision = number(&answer["header"]["revision"]).max(revision);
             all.extend(entries(&answer)?);
             match (answer["more"].as_bool(), all.last()) {
@@ -120,15 +130,44 @@ impl Etcd {
         }
     }
 
+    /// Returns the names that follow `prefix` up to a slash, without reading the keys below them.
+    ///
+    /// # Errors
+    /// [`EtcdError`].
+    pub fn folders(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let (mut from, end, mut all) = (prefix.to_vec(), after(prefix), Vec::new());
+        loop {
+            let (first, last) = (base64(&from), base64(&end));
+            let request = json!({ "key": first, "range_end": last, "limit": 1, "keys_only": true });
+            let found = entries(&self.ask("/v3/kv/range", &request)?)?;
+            let Some(entry) = found.into_iter().next() else { return Ok(all) };
+            let name = entry.key.strip_prefix(prefix).unwrap_or_default();
+            let length = name.iter().position(|byte| *byte == b'/');
+            let name = name.get(..length.unwrap_or(name.len())).unwrap_or_default();
+            from = after(&[prefix, name, b"/"].concat());
+            all.push(name.to_vec());
+        }
+    }
+
     /// Does all operations, if all comparisons hold; returns whether they hold.
     ///
     /// # Errors
     /// [`EtcdError`]. It is not known then whether the operations were done.
     pub fn transact(&self, compare: &[Compare], success: &[Op]) -> Result<bool> {
+        Ok(self.transact_at(compare, success)?.is_some())
+    }
+
+    /// Does all operations, if all comparisons hold; returns the revision in which they were done,
+    /// or `None` if the comparisons do not hold.
+    ///
+    /// # Errors
+    /// [`EtcdError`]. It is not known then whether the operations were done.
+    pub fn transact_at(&self, compare: &[Compare], success: &[Op]) -> Result<Option<i64>> {
         let compare: Vec<Value> = compare.iter().map(Compare::message).collect();
         let success: Vec<Value> = success.iter().map(Op::message).collect();
         let answer = self.ask("/v3/kv/txn", &json!({ "compare": compare, "success": success }))?;
-        Ok(answer["succeeded"].as_bool().unwrap_or(false))
+        let is_done = answer["succeeded"].as_bool().unwrap_or(false);
+        Ok(is_done.then(|| number(&answer["header"]["revision"])))
     }
 
     /// Makes a lease; returns its number.
@@ -156,7 +195,10 @@ impl Etcd {
     /// [`EtcdError`].
     pub fn renew_lease(&self, lease: i64) -> Result<bool> {
         let answer = self.ask("/v3/lease/keepalive", &json!({ "ID": lease.to_string() }))?;
-        Ok(number(&answer["result"]["TTL"]) > 0)
+        match number(&answer["result"]["ID"]) {
+            id if id == lease => Ok(number(&answer["result"]["TTL"]) > 0),
+            _ => Err(EtcdError::Malformed("it does not name the lease")),
+        }
     }
 
     /// Ends a lease; its keys are removed.
@@ -175,9 +217,10 @@ impl Etcd {
             let Some(member) = self.members.get(at) else { continue };
             match self.ask_member(member, path, request) {
                 Err(error @ EtcdError::Silent { .. }) => failed = Some(error),
-                answer => {
+                Err(error) => return Err(error),
+                Ok(answer) => {
                     self.current.store(at, Ordering::Relaxed);
-                    return answer;
+                    return Ok(answer);
                 }
             }
         }
@@ -190,24 +233,15 @@ impl Etcd {
         path: &'static str,
         request: &Value,
     ) -> Result<Value> {
+        let silent = |why| EtcdError::Silent { address: member.shown.clone(), why };
         let to = (member.authority.clone(), path);
-        let (status, body) = self
-            .thread
-            .post(to, request.to_string(), self.patience)
-            .map_err(|why| EtcdError::Silent { address: member.shown.clone(), why })?;
-        let answer: Value =
-            serde_json::from_slice(&body).map_err(|_| EtcdError::Malformed("it is no JSON"))?;
-        let why = answer["error"].as_str().or_else(|| answer["error"]["message"].as_str());
-        let why = why.map(str::to_owned);
-        match (status, why) {
-            (200, None) => Ok(answer),
-            // This member cannot answer now, for example because it has no leader.
-            (503 | 504, why) => {
-                let why = why.unwrap_or_else(|| "it is unavailable".to_owned());
-                Err(EtcdError::Silent { address: member.shown.clone(), why })
-            }
-            (_, Some(why)) => Err(EtcdError::Refused(why)),
-            (_, None) => Err(EtcdError::Malformed("its status is no success")),
+        let answer = self.thread.post(to, request.to_string(), self.patience);
+        let (status, body) = answer.map_err(silent)?;
+        let body = body.ok_or(EtcdError::TooLong)?;
+        match GatewayAnswer::read(status, &body) {
+            GatewayAnswer::Done(answer) => Ok(answer),
+            GatewayAnswer::Unable(why) => Err(silent(why)),
+            GatewayAnswer::Refused(why) => Err(EtcdError::Refused(why)),
         }
     }
 }

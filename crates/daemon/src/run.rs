@@ -303,11 +303,12 @@ impl Running {
         self.statd.into_iter().for_each(Statd::stop);
         control.shutdown();
         drop((outcomes, notices, watch));
-        if !self.server.shutdown() {
+        let is_idle = self.server.shutdown();
+        if !is_idle {
             tracing::warn!("running calls did not finish in time");
         }
         self.state_service.stop();
-        self.cluster.iter().for_each(ClusterParts::leave);
+        self.cluster.iter().for_each(|cluster| cluster.leave(is_idle));
         self.page.into_iter().chain(web).for_each(HttpService::shutdown);
         tracing::info!("stopped");
         Ok(())

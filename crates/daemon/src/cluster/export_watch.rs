@@ -1,6 +1,6 @@
 //! Watches which head serves each export, and takes over those without a head.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -42,9 +42,12 @@ impl ClusterParts {
         Self { head, table, exports, memory, reload, status: Arc::default() }
     }
 
-    /// Leaves the cluster. Nothing may be served any more.
-    pub(crate) fn leave(&self) {
-        self.head.leave();
+    /// Leaves the cluster. Nothing may be served any more. If calls are still under way (not
+    /// `is_idle`), they may change files, so that the lease is left to end by itself.
+    pub(crate) fn leave(&self, is_idle: bool) {
+        if is_idle {
+            self.head.leave();
+        }
     }
 }
 
@@ -74,6 +77,8 @@ impl ClusterView {
 pub(crate) struct ExportWatch {
     parts: ClusterParts,
     begun: Instant,
+    /// The exports without a head, and since when.
+    headless: BTreeMap<PathBuf, Instant>,
 }
 
 impl ExportWatch {
@@ -82,14 +87,15 @@ impl ExportWatch {
     /// # Errors
     /// The thread cannot be created.
     pub(crate) fn begin(parts: ClusterParts) -> Result<Sender<()>> {
-        let watch = Self { parts, begun: Instant::now() };
+        let begun = Instant::now();
+        let mut watch = Self { parts, begun, headless: BTreeMap::new() };
         watch.pass();
         let thread = each_second("cluster", move || watch.pass());
         let (stop, _) = thread.context("cannot start the thread that watches the cluster")?;
         Ok(stop)
     }
 
-    fn pass(&self) {
+    fn pass(&mut self) {
         static LOG: LogRateLimit = LogRateLimit::new();
         if let Err(error) = self.look() {
             LOG.say(|suppressed| tracing::warn!(suppressed, "{error:#}"));
@@ -97,11 +103,12 @@ impl ExportWatch {
     }
 
     /// Puts each export where etcd says, takes those without a head, and ends due grace periods.
-    fn look(&self) -> Result<()> {
-        let takeover = Takeover(&self.parts);
-        takeover.end_graces()?;
+    fn look(&mut self) -> Result<()> {
+        Takeover(&self.parts).end_graces()?;
         let view = ClusterView::read(&self.parts.head.etcd)?;
         let plan = Arc::clone(&self.parts.exports.current());
+        self.note_headless(&view, &plan);
+        let takeover = Takeover(&self.parts);
         let mut looked = Ok(());
         for export in plan.exports() {
             // An export that cannot be served must not keep others from it.
@@ -122,7 +129,7 @@ impl ExportWatch {
             Some(at) if *at == self.parts.head.run => self.serve(takeover, path),
             Some(at) => self.place(path, Whereabouts::AtHost(at.name.as_str().into())),
             None if unsuitable(plan, export).is_some() => Ok(()),
-            None if self.may_take(view, home) => takeover.take(path),
+            None if self.may_take(view, (path, home)) => takeover.take(path),
             None => self.place(path, Whereabouts::Moving),
         }
     }
@@ -136,12 +143,27 @@ impl ExportWatch {
         }
     }
 
+    /// Notes which exports have no head, and since when.
+    fn note_headless(&mut self, view: &ClusterView, plan: &Plan) {
+        let paths = plan.exports().iter().map(|export| export.path());
+        let found = paths.filter(|path| !view.served.contains_key(*path)).map(|path| {
+            let since = self.headless.get(path).copied().unwrap_or_else(Instant::now);
+            (path.to_owned(), since)
+        });
+        self.headless = found.collect();
+    }
+
     /// Returns whether this head takes an export without a head. The head that the option `home`
-    /// names comes first; others wait for it for the time of a lease after their own start.
-    fn may_take(&self, view: &ClusterView, home: Option<&str>) -> bool {
-        let is_long_up = self.begun.elapsed() > self.parts.head.lease_length();
+    /// names comes first. Others wait for it for the time of a lease after their own start; if it
+    /// is up and does not take the export, for the time of a lease, too.
+    fn may_take(&self, view: &ClusterView, (path, home): (&Path, Option<&str>)) -> bool {
+        let length = self.parts.head.lease_length();
+        let is_long_up = self.begun.elapsed() > length;
+        let is_left = self.headless.get(path).is_some_and(|since| since.elapsed() > length);
         match home {
-            Some(home) if home != self.parts.head.run.name => is_long_up && !view.is_up(home),
+            Some(home) if home != self.parts.head.run.name => {
+                is_long_up && (is_left || !view.is_up(home))
+            }
             _ => true,
         }
     }
@@ -161,13 +183,4 @@ impl ExportWatch {
         tracing::info!(export = %path.display(), ?place, "the head of an export has changed");
         Ok(())
     }
-}
-
-/// Returns the runs that no export names any more.
-pub(super) fn unneeded(
-    runs: impl IntoIterator<Item = String>,
-    (named, heads): (&BTreeSet<String>, &[HeadRun]),
-) -> BTreeSet<String> {
-    let is_up = |run: &String| heads.iter().any(|head| head.run == *run);
-    runs.into_iter().filter(|run| !named.contains(run) && !is_up(run)).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::{Result, ensure};
 use comity_store::etcd::KeyValue;
 
 /// The format of these keys and their values.
@@ -84,14 +85,26 @@ pub(super) fn runs_value(runs: &[String]) -> Vec<u8> {
     runs.join("\n").into_bytes()
 }
 
-/// Reads the runs of an export. Names that are no numbers are not used.
-pub(super) fn read_runs(value: &[u8]) -> Vec<String> {
-    let is_number = |line: &&str| !line.is_empty() && line.bytes().all(|b| b.is_ascii_hexdigit());
-    String::from_utf8_lossy(value).lines().filter(is_number).map(str::to_owned).collect()
+/// Reads the runs of an export.
+///
+/// # Errors
+/// One of them is no number. Clients of that run would lose what they may reclaim.
+pub(super) fn read_runs(value: &[u8]) -> Result<Vec<String>> {
+    let text = String::from_utf8_lossy(value);
+    let is_number = |line: &str| !line.is_empty() && line.bytes().all(|b| b.is_ascii_hexdigit());
+    let malformed = text.lines().find(|line| !is_number(line));
+    ensure!(
+        malformed.is_none(),
+        "a key under {} in etcd has {malformed:?}, which is not the number of a run",
+        String::from_utf8_lossy(RUNS)
+    );
+    Ok(text.lines().map(str::to_owned).collect())
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
@@ -99,7 +112,7 @@ mod tests {
         let run = HeadRun { name: "a.example.org".to_owned(), run: "00ff".to_owned() };
         assert_eq!(HeadRun::read(&run.value()), Some(run.clone()));
         let runs = ["00ff".to_owned(), "0100".to_owned()];
-        assert_eq!(read_runs(&runs_value(&runs)), runs);
+        assert_eq!(read_runs(&runs_value(&runs)).unwrap(), runs);
         let (key, value) = (served(Path::new("/srv/a b")), run.value());
         let entry = KeyValue { key, value, created: 1, changed: 1 };
         assert_eq!(read_served(&entry), Some(("/srv/a b".into(), run)));
@@ -109,6 +122,7 @@ mod tests {
     fn malformed_values_are_not_used() {
         assert_eq!(HeadRun::read(b"a"), None);
         assert_eq!(HeadRun::read(b"\xff a"), None);
-        assert_eq!(read_runs(b"../x\n\n00\n"), ["00"]);
+        assert!(read_runs(b"00\n../x").is_err() && read_runs(b"00\n\n01").is_err());
+        assert!(read_runs(b"").unwrap().is_empty());
     }
 }

@@ -1,17 +1,17 @@
 //! This head takes over an export that has no head, and ends the grace period of the export.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use comity_export::{ExportId, ExportMark, Plan, Whereabouts};
 use comity_state::{EndingGrace, Record, RecordedClient};
 use comity_store::etcd::{Compare, Op};
-use comity_store::{read_runs, remove_runs};
+use comity_store::{read_runs, remove_runs, stored_runs};
 
-use super::export_watch::{ClusterParts, unneeded};
+use super::export_watch::ClusterParts;
 use super::head::Head;
 use super::keys::{self, HeadRun};
+use super::suitable::unsuitable;
 use crate::configuration::PlanTurn;
 
 /// Takes exports over.
@@ -34,14 +34,24 @@ impl Takeover<'_> {
         let ClusterParts { head, reload, .. } = self.0;
         let turn = reload.turn();
         let plan = self.plan(&turn, path)?;
-        let runs = head.etcd.get(&keys::runs(path))?.map(|entry| keys::read_runs(&entry.value));
-        self.begin(&turn, (path, plan), &runs.unwrap_or_default())
+        let stored = head.etcd.get(&keys::runs(path))?;
+        let runs = keys::read_runs(&stored.map(|entry| entry.value).unwrap_or_default())?;
+        self.begin(&turn, (path, plan), &runs)
     }
 
     fn plan(&self, turn: &PlanTurn<'_>, path: &Path) -> Result<Plan> {
         let ClusterParts { table, exports, .. } = self.0;
         let loaded = turn.load(table.finder_with(path, Whereabouts::Here));
         let loaded = loaded.map_err(|why| anyhow!("{} cannot be served: {why}", path.display()))?;
+        for export in loaded.exports().iter().filter(|it| it.path() == path) {
+            let why = unsuitable(&loaded, export);
+            ensure!(
+                why.is_none(),
+                "{} cannot be served: {}",
+                path.display(),
+                why.unwrap_or_default()
+            );
+        }
         Ok(exports.current().adopting(&loaded, &[path.to_owned()]))
     }
 
@@ -93,19 +103,33 @@ impl Takeover<'_> {
         head.records.note_lost(path, lost)?;
         let key = keys::runs(path);
         let stored = head.etcd.get(&key)?;
-        let changed = stored.as_ref().map_or(0, |entry| entry.changed);
-        let before = stored.map(|entry| keys::read_runs(&entry.value)).unwrap_or_default();
+        let changed = stored.map_or(0, |entry| entry.changed);
         let value = keys::runs_value(std::slice::from_ref(&head.run.run));
         let noted = head
             .records
             .change_if(vec![Compare::Changed(key.clone(), changed)], &[Op::put(key, value)]);
         ensure!(noted?, "the head of {} has changed", path.display());
-        let named = head.etcd.range(&keys::all_runs())?;
-        let named: BTreeSet<String> =
-            named.iter().flat_map(|entry| keys::read_runs(&entry.value)).collect();
-        let heads = head.etcd.range(keys::HEADS)?;
-        let heads: Vec<_> = heads.iter().filter_map(|it| HeadRun::read(&it.value)).collect();
-        Ok(remove_runs(&head.records, &unneeded(before, (&named, &heads)))?)
+        if let Err(error) = self.remove_unneeded() {
+            tracing::warn!("records of earlier heads stay in etcd: {error:#}");
+        }
+        Ok(())
+    }
+
+    /// Removes the records of runs that no export needs. A head that is not up when the heads are
+    /// read names its run for no export any more.
+    fn remove_unneeded(&self) -> Result<()> {
+        let head = &self.0.head;
+        let mut unneeded = stored_runs(&head.etcd)?;
+        for entry in head.etcd.range(keys::HEADS)? {
+            let up = HeadRun::read(&entry.value).context("the value of a head is malformed")?;
+            unneeded.remove(&up.run);
+        }
+        for entry in head.etcd.range(&keys::all_runs())? {
+            for named in keys::read_runs(&entry.value)? {
+                unneeded.remove(&named);
+            }
+        }
+        Ok(remove_runs(&head.records, &unneeded)?)
     }
 }
 
@@ -135,7 +159,7 @@ fn claim(head: &Head, path: &Path) -> Result<Option<Vec<String>>> {
     let (served, runs) = (keys::served(path), keys::runs(path));
     let stored = head.etcd.get(&runs)?;
     let changed = stored.as_ref().map_or(0, |entry| entry.changed);
-    let before = stored.map(|entry| keys::read_runs(&entry.value)).unwrap_or_default();
+    let before = keys::read_runs(&stored.map(|entry| entry.value).unwrap_or_default())?;
     let mut with_this = before.clone();
     with_this.retain(|run| *run != head.run.run);
     with_this.push(head.run.run.clone());

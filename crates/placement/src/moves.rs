@@ -43,9 +43,7 @@ impl Placed {
         }
         clear()?;
         moving.await_changes()?;
-        self.fence_in_turn(file, &old)?;
-        // A client may have reported a broken mirror when it returned its layout.
-        let Some(old) = self.record(file)? else { return Ok(MovedFile::Stayed) };
+        let Some(old) = self.settle(file)? else { return Ok(MovedFile::Stayed) };
         let size = self.below.getattr(file)?.size;
         let has_gaps = self.has_gaps(&old, (file, size));
         let new = Arc::new(self.new_record(file)?);
@@ -56,8 +54,26 @@ impl Placed {
         Ok(MovedFile::Moved { bytes: size, has_gaps })
     }
 
+    /// Makes a file ready to be copied that nobody changes; returns its place afterwards. Each step
+    /// may break mirrors, and so may a client that has returned its layout.
+    fn settle(&self, file: &Handle) -> Result<Option<Arc<PlaceRecord>>> {
+        let steps: [fn(&Self, &Handle, &PlaceRecord) -> Result<()>; 2] =
+            [Self::fence_in_turn, Self::commit_in_move];
+        for step in steps {
+            let Some(record) = self.record(file)? else { return Ok(None) };
+            step(self, file, &record)?;
+        }
+        self.record(file)
+    }
+
     fn fence_in_turn(&self, file: &Handle, record: &PlaceRecord) -> Result<()> {
         self.fence_data(&self.lock(file), (file, record))
+    }
+
+    /// Commits the old data files. Until then, a data server may lose bytes that this server would
+    /// write again at the COMMIT of the client, which is sent to the new ones.
+    fn commit_in_move(&self, file: &Handle, record: &PlaceRecord) -> Result<()> {
+        self.commit_data((file, record)).map(drop)
     }
 
     /// Returns whether data servers lack a part of the file. It was lost, or never written.
@@ -107,7 +123,13 @@ impl Placed {
 
     /// Replaces the place of a file, of which no use is under way.
     fn replace(&self, it: &MovingFile<'_>) -> Replaced {
-        let _turn = self.lock(it.file);
+        let turn = self.lock(it.file);
+        match self.record_in_turn(&turn, it.file) {
+            Ok(Some(now)) if *now == *it.old => {}
+            // A mirror has broken meanwhile.
+            Ok(_) => return Replaced::Not(Status::Delay),
+            Err(status) => return Replaced::Not(status),
+        }
         match self.below.getattr(it.file) {
             Ok(attr) if attr.size == it.size => {}
             // A program on this server has changed the size.

@@ -278,6 +278,20 @@ fn copies_are_stable_before_the_place_is_replaced_and_that_before_the_old_ones_g
 }
 
 #[test]
+fn data_that_is_not_stable_is_committed_before_it_is_copied() {
+    let disks = Disks::new();
+    let file = make(&disks.before(), "f", &text());
+    let (world, seen) = mortal(&disks, usize::MAX);
+    move_file(&world, &file).unwrap();
+    let seen = seen.lock().unwrap();
+    let first = |call: (usize, Verb)| seen.iter().position(|it| *it == call);
+    for store in 0..3 {
+        let committed = first((store, Verb::Commit));
+        assert!(committed.is_some() && committed < first((store, Verb::Read)), "{store}");
+    }
+}
+
+#[test]
 fn a_part_that_was_lost_is_told_and_not_made_to_look_whole_in_silence() {
     let disks = Disks::new();
     let file = make(&disks.before(), "f", &text());
